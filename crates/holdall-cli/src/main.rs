@@ -1,0 +1,2 @@
+//! The command `holdall`.
+fn main() {}

@@ -1,0 +1,115 @@
+//! The one error type of Holdall, from pages to the public API.
+//!
+//! Owns: [`Error`] and [`Result`]. Every message names the object, range, page or file
+//! it is about and says what the user can do; callers branch on the variant.
+
+use crate::types::{Oid, PageNo};
+
+/// What a Holdall operation returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong, one variant per thing a caller can do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused a read, write, sync or growth.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was being done, with file, offset and length.
+        action: String,
+        /// The system's own error.
+        source: std::io::Error,
+    },
+    /// Bytes on disk are not what was written: checksum, structure or reference is wrong.
+    #[error("damaged: {place}: {detail}; run `holdall verify` and restore from a copy")]
+    Corrupt {
+        /// Page, object and range, or file part.
+        place: String,
+        /// What was found against what was expected.
+        detail: String,
+    },
+    /// The file is not a Holdall store.
+    #[error("{path} is not a Holdall store: {detail}")]
+    NotAStore {
+        /// The file.
+        path: String,
+        /// Why.
+        detail: String,
+    },
+    /// The store uses a format this build cannot read or write.
+    #[error("{detail}; use a newer Holdall")]
+    Unsupported {
+        /// Which version or feature.
+        detail: String,
+    },
+    /// No object under this name or OID, or no such collection.
+    #[error("not found: {0}")]
+    NotFound(String),
+    /// The OID's slot now belongs to another object, or to none.
+    #[error("dangling OID {0}: the object was deleted")]
+    Dangling(Oid),
+    /// Something by this name is there already.
+    #[error("already exists: {0}")]
+    Exists(String),
+    /// A byte range lies outside the object.
+    #[error("range {start}..{end} is outside the object {object} of {size} bytes")]
+    Range {
+        /// Name or OID.
+        object: String,
+        /// First byte asked for.
+        start: u64,
+        /// One past the last byte asked for.
+        end: u64,
+        /// The object's size.
+        size: u64,
+    },
+    /// An argument cannot be used; nothing was changed.
+    #[error("{0}")]
+    Invalid(String),
+    /// The transaction changes more existing pages than the store may hold unwritten.
+    #[error("transaction too large: {0}; split it into smaller ones")]
+    TooLarge(String),
+    /// No room on the disk, or the store's size limit is reached. The store stays usable.
+    #[error("no space: {0}; delete objects or free room on the disk")]
+    Full(String),
+    /// Another process, or another handle in this one, has the store open.
+    #[error("{path} is in use by another process or handle; close it first")]
+    Locked {
+        /// The file.
+        path: String,
+    },
+    /// A write or sync failed earlier: no commit is possible until the store is reopened.
+    #[error("the store stopped accepting commits after a failed write or sync ({0}); reopen it")]
+    Poisoned(String),
+    /// A change was asked of a store opened for reading.
+    #[error("the store is open read-only")]
+    ReadOnly,
+    /// Old page versions went over their budget; this snapshot was the oldest.
+    #[error("snapshot too old: it kept more old pages alive than the budget allows; open a new one")]
+    SnapshotTooOld,
+    /// A caller's own error that ends a transaction.
+    #[error(transparent)]
+    Other(#[from] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// Damage found in page `page`.
+    pub fn page(page: PageNo, detail: impl Into<String>) -> Self {
+        Self::Corrupt { place: format!("page {page}"), detail: detail.into() }
+    }
+
+    /// Damage found in a named part.
+    pub fn corrupt(place: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::Corrupt { place: place.into(), detail: detail.into() }
+    }
+
+    /// A system error with what was being done.
+    pub fn io(action: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Io { action: action.into(), source }
+    }
+
+    /// Whether this error means that bytes on disk are damaged.
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, Self::Corrupt { .. })
+    }
+}

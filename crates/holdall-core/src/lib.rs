@@ -1,0 +1,30 @@
+//! Page formats and algorithms of Holdall: bytes in, bytes out, no I/O.
+//!
+//! Everything here is pure and `unsafe`-free, so that every parser can be fuzzed and every
+//! structure tested alone. The engine (crate `holdall`) puts a pager, a log and a disk
+//! below it. docs/format.md is the byte-by-byte description of what this crate reads and
+//! writes.
+#![forbid(unsafe_code)]
+
+pub mod buddy;
+pub mod bytes;
+pub mod checksum;
+pub mod error;
+pub mod handle_page;
+pub mod heap_page;
+pub mod log_format;
+pub mod names_node;
+pub mod page;
+pub mod page_map_node;
+pub mod pages;
+pub mod placement;
+pub mod segment_tree;
+pub mod space_dir;
+pub mod space_info;
+pub mod superblock;
+pub mod types;
+
+pub use error::{Error, Result};
+pub use page::PageKind;
+pub use pages::{PageRead, PageRef, PageWrite};
+pub use types::{Lsn, Oid, PageNo, PageRun};

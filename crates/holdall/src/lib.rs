@@ -1,0 +1,8 @@
+//! Holdall: an embedded, transactional object store in one file.
+
+pub mod handle;
+pub mod heap;
+pub mod names;
+pub mod page_map;
+
+pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result};
