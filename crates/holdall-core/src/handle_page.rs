@@ -1,1 +1,358 @@
-//! Being written.
+//! Handle page: slots that turn an OID into the place of its record.
+//!
+//! Owns: the body of pages of kind `Handle` (docs/format.md "Handle page") and
+//! [`Location`]. Direct mapping (Eickler §3.1.4): the OID names page and slot, so a look-up
+//! is one page access. Slots from `touched` on were never used; freed ones form a chain, so
+//! a page needs no preparation when it is formatted. Pure; no threads.
+
+use crate::bytes::{put_u16, put_u32, put_u48, u16_at, u32_at, u48_at};
+use crate::page::HEADER;
+use crate::{Error, PageNo, Result};
+
+const INDEX: usize = HEADER;
+const LIVE: usize = HEADER + 4;
+const TOUCHED: usize = HEADER + 6;
+const FIRST_FREE: usize = HEADER + 8;
+const ENTRIES: usize = HEADER + 12;
+const ENTRY: usize = 12;
+const NO_SLOT: u16 = u16::MAX;
+const FREE: u64 = (1 << 48) - 1;
+
+/// Where a record lies: heap page and slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// The heap page.
+    pub page: PageNo,
+    /// Its slot.
+    pub slot: u16,
+}
+
+impl Location {
+    /// Whether a handle can hold this location: a real page, and not the mark of a free slot.
+    pub fn is_valid(self) -> bool {
+        !self.page.is_none() && self.page.0 < FREE
+    }
+}
+
+/// What a slot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handle {
+    /// No OID ever named this slot.
+    Never,
+    /// Its object was deleted.
+    Free,
+    /// A live object's.
+    Live {
+        /// Tells former owners of the slot apart.
+        unique: u32,
+        /// Where its record lies.
+        loc: Location,
+    },
+}
+
+/// Handles in a page of `page_size` bytes.
+pub fn capacity(page_size: usize) -> usize {
+    (page_size - ENTRIES) / ENTRY
+}
+
+/// Class of a handle page with `free` free slots, as its map entry has it: 1 if at least an
+/// eighth is free, else 0. A nearly full page is left alone until more slots are free, so
+/// that a run of creates does not visit a page for each (McAuliffe §3.2 on next-fit).
+pub fn class(free: usize, page_size: usize) -> u8 {
+    u8::from(free * 8 >= capacity(page_size))
+}
+
+/// A handle page whose header has been checked.
+#[derive(Debug, Clone, Copy)]
+pub struct HandlePage<'a> {
+    bytes: &'a [u8],
+    no: PageNo,
+}
+
+impl<'a> HandlePage<'a> {
+    /// Looks into page `no`, which must have logical index `index`.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where index or counts are wrong.
+    pub fn new(bytes: &'a [u8], no: PageNo, index: u32) -> Result<Self> {
+        let found = u32_at(bytes, INDEX);
+        if found != index {
+            return Err(Error::page(no, format!("handle page {found}, not {index}")));
+        }
+        let page = Self { bytes, no };
+        if page.live() > page.touched() || page.touched() > capacity(bytes.len()) {
+            let detail = format!("{} live of {} touched handles", page.live(), page.touched());
+            return Err(Error::page(no, detail));
+        }
+        Ok(page)
+    }
+
+    fn live(&self) -> usize {
+        usize::from(u16_at(self.bytes, LIVE))
+    }
+
+    fn touched(&self) -> usize {
+        usize::from(u16_at(self.bytes, TOUCHED))
+    }
+
+    /// Slots that can be given out.
+    pub fn free(&self) -> usize {
+        capacity(self.bytes.len()) - self.live()
+    }
+
+    /// The page's class for its map entry.
+    pub fn class(&self) -> u8 {
+        class(self.free(), self.bytes.len())
+    }
+
+    /// What `slot` holds.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where a live handle names no page.
+    pub fn get(&self, slot: u16) -> Result<Handle> {
+        if usize::from(slot) >= self.touched() {
+            return Ok(Handle::Never);
+        }
+        let at = ENTRIES + usize::from(slot) * ENTRY;
+        let page = u48_at(self.bytes, at + 4);
+        if page == FREE {
+            return Ok(Handle::Free);
+        }
+        if page == 0 {
+            return Err(Error::page(self.no, format!("handle {slot} names page 0")));
+        }
+        let loc = Location { page: PageNo(page), slot: u16_at(self.bytes, at + 10) };
+        Ok(Handle::Live { unique: u32_at(self.bytes, at), loc })
+    }
+
+    /// Slot and content of every live handle, in slot order.
+    pub fn iter(self) -> impl Iterator<Item = Result<(u16, u32, Location)>> + use<'a> {
+        (0..self.touched()).filter_map(move |slot| {
+            let slot = u16::try_from(slot).ok()?;
+            match self.get(slot) {
+                Ok(Handle::Live { unique, loc }) => Some(Ok((slot, unique, loc))),
+                Ok(_) => None,
+                Err(e) => Some(Err(e)),
+            }
+        })
+    }
+
+    /// Checks the whole page: counts, and that the chain holds each free slot once.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] saying what is wrong.
+    pub fn check(&self) -> Result<()> {
+        let mut live = 0;
+        for handle in self.iter() {
+            handle?;
+            live += 1;
+        }
+        if live != self.live() {
+            let detail = format!("{live} live handles, counted {}", self.live());
+            return Err(Error::page(self.no, detail));
+        }
+        let mut seen = vec![false; self.touched()];
+        let mut slot = u16_at(self.bytes, FIRST_FREE);
+        // The header keeps first-free plus one, so that a zeroed page has no chain.
+        while slot != 0 {
+            let at = usize::from(slot - 1);
+            let fresh = seen.get_mut(at).is_some_and(|s| !std::mem::replace(s, true));
+            if !fresh || self.get(slot - 1)? != Handle::Free {
+                return Err(Error::page(self.no, format!("free chain is wrong at slot {at}")));
+            }
+            slot = self.next_free(slot - 1);
+        }
+        let chained = seen.iter().filter(|&&s| s).count();
+        if chained != self.touched() - live {
+            let detail = format!("{chained} chained of {} free handles", self.touched() - live);
+            return Err(Error::page(self.no, detail));
+        }
+        Ok(())
+    }
+
+    fn next_free(&self, slot: u16) -> u16 {
+        u16_at(self.bytes, ENTRIES + usize::from(slot) * ENTRY + 10)
+    }
+}
+
+/// Makes an empty page handle page `index`.
+pub fn init(bytes: &mut [u8], index: u32) {
+    put_u32(bytes, INDEX, index);
+}
+
+/// A handle page to be changed.
+#[derive(Debug)]
+pub struct HandlePageMut<'a> {
+    bytes: &'a mut [u8],
+    no: PageNo,
+}
+
+impl<'a> HandlePageMut<'a> {
+    /// As [`HandlePage::new`].
+    ///
+    /// # Errors
+    /// As [`HandlePage::new`].
+    pub fn new(bytes: &'a mut [u8], no: PageNo, index: u32) -> Result<Self> {
+        HandlePage::new(bytes, no, index)?;
+        Ok(Self { bytes, no })
+    }
+
+    /// The page for reading.
+    pub fn view(&self) -> HandlePage<'_> {
+        HandlePage { bytes: self.bytes, no: self.no }
+    }
+
+    fn put(&mut self, slot: u16, unique: u32, page: u64, tail: u16) {
+        let at = ENTRIES + usize::from(slot) * ENTRY;
+        put_u32(self.bytes, at, unique);
+        put_u48(self.bytes, at + 4, page);
+        put_u16(self.bytes, at + 10, tail);
+    }
+
+    fn set_live(&mut self, live: usize) {
+        put_u16(self.bytes, LIVE, live as u16);
+    }
+
+    /// Takes a free slot for an object; `None` where the page is full. `loc` must be valid.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the free chain leads astray.
+    pub fn insert(&mut self, unique: u32, loc: Location) -> Result<Option<u16>> {
+        debug_assert!(loc.is_valid(), "{loc:?}");
+        let (live, touched) = (self.view().live(), self.view().touched());
+        let first = u16_at(self.bytes, FIRST_FREE);
+        let slot = if first != 0 {
+            let slot = first - 1;
+            if self.view().get(slot)? != Handle::Free {
+                return Err(Error::page(self.no, format!("free chain names slot {slot} in use")));
+            }
+            let next = self.view().next_free(slot);
+            put_u16(self.bytes, FIRST_FREE, next);
+            slot
+        } else if touched < capacity(self.bytes.len()) {
+            put_u16(self.bytes, TOUCHED, touched as u16 + 1);
+            touched as u16
+        } else {
+            return Ok(None);
+        };
+        if live >= self.view().touched() {
+            return Err(Error::page(self.no, "more live handles than slots"));
+        }
+        self.put(slot, unique, loc.page.0, loc.slot);
+        self.set_live(live + 1);
+        Ok(Some(slot))
+    }
+
+    /// Points live handle `slot` elsewhere. The caller has looked at it with
+    /// [`HandlePage::get`]; `unique` stays its own.
+    pub fn update(&mut self, slot: u16, unique: u32, loc: Location) {
+        debug_assert!(loc.is_valid() && matches!(self.view().get(slot), Ok(Handle::Live { .. })));
+        self.put(slot, unique, loc.page.0, loc.slot);
+    }
+
+    /// Frees live handle `slot`. The caller has looked at it with [`HandlePage::get`].
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the page counts no live handles.
+    pub fn remove(&mut self, slot: u16, unique: u32) -> Result<()> {
+        let live = self.view().live();
+        if live == 0 || slot == NO_SLOT {
+            return Err(Error::page(self.no, "a live handle in a page that counts none"));
+        }
+        let next = u16_at(self.bytes, FIRST_FREE);
+        self.put(slot, unique, FREE, next);
+        put_u16(self.bytes, FIRST_FREE, slot + 1);
+        self.set_live(live - 1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+    use std::collections::BTreeMap;
+
+    fn empty(size: usize) -> Vec<u8> {
+        let mut bytes = vec![0; size];
+        init(&mut bytes, 3);
+        bytes
+    }
+
+    fn loc(n: u64) -> Location {
+        Location { page: PageNo(n + 1), slot: n as u16 }
+    }
+
+    #[test]
+    fn random_use_equals_a_map() {
+        let mut rng = SmallRng::seed_from_u64(1);
+        for size in [4096, 65536] {
+            let mut bytes = empty(size);
+            let mut model = BTreeMap::new();
+            for unique in 0..20_000u32 {
+                let mut page = HandlePageMut::new(&mut bytes, PageNo(9), 3).unwrap();
+                let filling = unique / 5000 % 2 == 0;
+                if rng.random_bool(if filling { 0.7 } else { 0.3 }) {
+                    let at = loc(rng.random_range(0..1 << 40));
+                    match page.insert(unique, at).unwrap() {
+                        Some(slot) => assert!(model.insert(slot, (unique, at)).is_none()),
+                        None => assert_eq!(model.len(), capacity(size)),
+                    }
+                } else if let Some((&slot, &(u, _))) =
+                    model.range(rng.random_range(0..100)..).next()
+                {
+                    page.remove(slot, u).unwrap();
+                    model.remove(&slot);
+                    assert_eq!(page.view().get(slot).unwrap(), Handle::Free);
+                }
+                assert_eq!(page.view().free(), capacity(size) - model.len());
+            }
+            let page = HandlePage::new(&bytes, PageNo(9), 3).unwrap();
+            page.check().unwrap();
+            let all: Vec<_> = page.iter().map(|h| h.unwrap()).collect();
+            let want: Vec<_> = model.iter().map(|(&s, &(u, l))| (s, u, l)).collect();
+            assert_eq!(all, want);
+            assert_eq!(page.get(capacity(size) as u16).unwrap(), Handle::Never);
+        }
+    }
+
+    #[test]
+    fn check_finds_a_broken_chain_and_counts() {
+        let mut bytes = empty(4096);
+        let mut page = HandlePageMut::new(&mut bytes, PageNo(9), 3).unwrap();
+        for unique in 0..9 {
+            page.insert(unique, loc(5)).unwrap();
+        }
+        page.remove(2, 2).unwrap();
+        page.remove(4, 4).unwrap();
+        page.view().check().unwrap();
+        for (at, value) in [(FIRST_FREE, 3), (FIRST_FREE, 9), (LIVE, 6), (TOUCHED, 8)] {
+            let mut bad = bytes.clone();
+            put_u16(&mut bad, at, value);
+            let page = HandlePage::new(&bad, PageNo(9), 3).unwrap();
+            assert!(page.check().is_err(), "{at} {value}");
+        }
+        assert!(HandlePage::new(&bytes, PageNo(9), 4).is_err());
+    }
+
+    #[test]
+    fn random_bodies_never_panic() {
+        let mut rng = SmallRng::seed_from_u64(2);
+        for _ in 0..3000 {
+            let mut bytes = empty(4096);
+            let end = if rng.random_bool(0.5) { ENTRIES + 60 } else { 4096 };
+            rng.fill(&mut bytes[LIVE..end]);
+            bytes[LIVE + 1] &= 1;
+            bytes[TOUCHED + 1] &= 1;
+            let Ok(mut page) = HandlePageMut::new(&mut bytes, PageNo(9), 3) else { continue };
+            let _ = page.view().check();
+            for n in 0..8 {
+                let slot = rng.random_range(0..400);
+                if let Ok(Handle::Live { unique, .. }) = page.view().get(slot) {
+                    let _ = page.remove(slot, unique);
+                }
+                let _ = page.insert(n, loc(1));
+            }
+        }
+    }
+}

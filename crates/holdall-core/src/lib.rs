@@ -9,6 +9,7 @@
 pub mod buddy;
 pub mod bytes;
 pub mod checksum;
+pub mod collection_page;
 pub mod error;
 pub mod handle_page;
 pub mod heap_page;
@@ -18,6 +19,7 @@ pub mod page;
 pub mod page_map_node;
 pub mod pages;
 pub mod placement;
+pub mod root_page;
 pub mod segment_tree;
 pub mod space_dir;
 pub mod space_info;

@@ -1,1 +1,31 @@
-//! placeholder
+//! Disks for Holdall: the only crate that touches the operating system.
+//!
+//! Owns the traits [`Disk`] and [`Storage`] and their backends: files
+//! ([`FileStorage`]), memory ([`MemoryStorage`], [`SparseDisk`]), a writable layer above a
+//! read-only base ([`OverlayStorage`]), a counting wrapper with the cost model of the papers
+//! ([`CountedDisk`]) and a storage that fails on purpose ([`FaultyStorage`]).
+//!
+//! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
+//! past the end), `StorageFull` (no space), `WouldBlock` (locked by somebody else),
+//! `AlreadyExists`, `NotFound`, `IsADirectory`, `PermissionDenied` (a change through a read-only
+//! open), `InvalidInput` (an offset no file can have).
+//!
+//! Threads: every type is `Send + Sync`. Concurrent calls on separate byte ranges do not disturb
+//! each other; a caller orders calls on overlapping ranges itself.
+
+mod counted;
+mod disk;
+mod faulty;
+mod file;
+mod granules;
+mod memory;
+mod overlay;
+mod sparse;
+
+pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
+pub use disk::{Disk, Storage};
+pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy};
+pub use file::{Access, FileDisk, FileStorage};
+pub use memory::{MemoryDisk, MemoryStorage};
+pub use overlay::{OverlayDisk, OverlayStorage};
+pub use sparse::SparseDisk;

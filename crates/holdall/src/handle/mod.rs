@@ -1,1 +1,255 @@
-//! Being written.
+//! The handle table: from OID to the place of the record, by direct mapping.
+//!
+//! Owns: the pages of kind `Handle` and their map. An OID names handle page (a logical
+//! index) and slot, so a look-up is the map and one page (Eickler §3.1.4); the number in
+//! `unique` tells the slot's former owners from the present one. Records move behind the
+//! handle, handle pages behind the map. Handle pages are allocated in extents so that they
+//! lie together; the pages of an extent are formatted when first used. Map classes are
+//! exact: `FRESH` for a page never formatted, else [`handle_page::class`]. Handle pages are
+//! reused but never freed.
+//!
+//! Threads: looking up needs a snapshot only; changing, the write transaction.
+
+#[cfg(test)]
+mod tests;
+
+use crate::page_map::{PageMap, VisitPage};
+use holdall_core::handle_page::{self, Handle, HandlePage, HandlePageMut, Location};
+use holdall_core::page_map_node::FRESH;
+use holdall_core::placement::extent;
+use holdall_core::{Error, Oid, PageKind, PageNo, PageRead, PageWrite, Result};
+use std::cell::RefCell;
+
+/// The largest extent of handle pages.
+const EXTENT: u32 = 16;
+/// The site of every OID of a store of one machine.
+const SITE: u16 = 0;
+
+/// Root of the handle table; encoded as its map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HandleTable {
+    /// The handle pages.
+    pub map: PageMap,
+}
+
+/// The handle page that took the last new OID. A hint: transient, checked at each use, and
+/// harmless after an aborted transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HandleCursor {
+    page: Option<u32>,
+}
+
+impl HandleTable {
+    /// Where the record of `oid` lies. Cost: the map's height plus one page read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an OID that never was; [`Error::Dangling`] where its object was
+    /// deleted; [`Error::Corrupt`], [`Error::Io`].
+    pub fn lookup<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<Location> {
+        self.live(pages, oid).map(|(_, loc)| loc)
+    }
+
+    /// The handle page of a live OID, and its record's place.
+    fn live<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<(PageNo, Location)> {
+        let never = || Error::NotFound(format!("{oid} names no object of this store"));
+        if oid.site != SITE {
+            return Err(never());
+        }
+        let (page, class) = self.map.get(pages, oid.page)?.ok_or_else(never)?;
+        if class == FRESH {
+            return Err(never());
+        }
+        let bytes = pages.page(page, PageKind::Handle)?;
+        match HandlePage::new(&bytes, page, oid.page)?.get(oid.slot)? {
+            Handle::Live { unique, loc } if unique == oid.unique => Ok((page, loc)),
+            Handle::Live { .. } | Handle::Free => Err(Error::Dangling(oid)),
+            Handle::Never => Err(never()),
+        }
+    }
+
+    /// Gives a new object an OID: in the handle page of `near` where that has a free slot,
+    /// else in the cursor's page, else in one with an eighth of its slots free, else in a new
+    /// one. `unique` must never have been used before. Cost: the map's height and one
+    /// changed page; a search or an allocation once per page filled.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a location no handle can hold; [`Error::Full`] and the errors of
+    /// page access, after which the transaction must be aborted.
+    pub fn insert<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        cursor: &mut HandleCursor,
+        unique: u32,
+        loc: Location,
+        near: Option<Oid>,
+    ) -> Result<Oid> {
+        check_location(loc)?;
+        let near = near.filter(|oid| oid.site == SITE).map(|oid| oid.page);
+        for hint in [near, cursor.page].into_iter().flatten() {
+            if let Some(oid) = self.insert_at(pages, hint, unique, loc)? {
+                return Ok(oid);
+            }
+        }
+        let from = cursor.page.map_or(0, |page| page.saturating_add(1));
+        let found = match self.map.find(pages, 1, from)? {
+            Some(index) => index,
+            None => self.extend(pages)?,
+        };
+        let oid = self.insert_at(pages, found, unique, loc)?;
+        cursor.page = Some(found);
+        oid.ok_or_else(|| Error::corrupt("handle table", format!("page {found} has no room")))
+    }
+
+    /// Inserts into handle page `index`; `None` where there is no such page or it is full.
+    fn insert_at<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        index: u32,
+        unique: u32,
+        loc: Location,
+    ) -> Result<Option<Oid>> {
+        let Some((page, class)) = self.map.get(pages, index)? else { return Ok(None) };
+        let bytes = if class == FRESH {
+            let bytes = pages.format(page, PageKind::Handle, 0)?;
+            handle_page::init(bytes, index);
+            bytes
+        } else {
+            if HandlePage::new(&pages.page(page, PageKind::Handle)?, page, index)?.free() == 0 {
+                return Ok(None);
+            }
+            pages.page_mut(page, PageKind::Handle)?
+        };
+        let mut handles = HandlePageMut::new(bytes, page, index)?;
+        let Some(slot) = handles.insert(unique, loc)? else { return Ok(None) };
+        let new = handles.view().class();
+        if new != class {
+            self.map.set_class(pages, index, new)?;
+        }
+        Ok(Some(Oid { site: SITE, page: index, slot, unique }))
+    }
+
+    /// Allocates the next extent; returns the index of its first page.
+    fn extend<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<u32> {
+        let len = self.map.len();
+        let last = len.checked_sub(1).map(|last| self.map.get(pages, last)).transpose()?;
+        let near = last.flatten().map(|(page, _)| PageNo(page.0 + 1));
+        let run = pages.alloc_run(u64::from(extent(len, EXTENT)), near)?;
+        self.map.append_run(pages, 0, run, FRESH)
+    }
+
+    /// Points a live OID to its record's new place. Cost: as [`HandleTable::lookup`] and one
+    /// changed page.
+    ///
+    /// # Errors
+    /// As [`HandleTable::lookup`]; [`Error::Invalid`] for a location no handle can hold.
+    pub fn update<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        oid: Oid,
+        loc: Location,
+    ) -> Result<()> {
+        check_location(loc)?;
+        let (page, _) = self.live(pages, oid)?;
+        let bytes = pages.page_mut(page, PageKind::Handle)?;
+        HandlePageMut::new(bytes, page, oid.page)?.update(oid.slot, oid.unique, loc);
+        Ok(())
+    }
+
+    /// Frees the slot of a live OID, which dangles from then on; returns where the record
+    /// lay. Cost: as [`HandleTable::update`].
+    ///
+    /// # Errors
+    /// As [`HandleTable::lookup`].
+    pub fn remove<W: PageWrite + ?Sized>(&mut self, pages: &mut W, oid: Oid) -> Result<Location> {
+        let (page, loc) = self.live(pages, oid)?;
+        let bytes = pages.page_mut(page, PageKind::Handle)?;
+        let mut handles = HandlePageMut::new(bytes, page, oid.page)?;
+        let old = handles.view().class();
+        handles.remove(oid.slot, oid.unique)?;
+        let new = handles.view().class();
+        if new != old {
+            self.map.set_class(pages, oid.page, new)?;
+        }
+        Ok(loc)
+    }
+
+    /// The live handles of handle page `index`, in slot order; none for a page not yet used
+    /// and for indexes beyond the end. With `map.len()` a scan that can stop and go on.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn page_handles<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        index: u32,
+    ) -> Result<Vec<(Oid, Location)>> {
+        let Some((page, class)) = self.map.get(pages, index)? else { return Ok(Vec::new()) };
+        if class == FRESH {
+            return Ok(Vec::new());
+        }
+        let bytes = pages.page(page, PageKind::Handle)?;
+        let handles = HandlePage::new(&bytes, page, index)?;
+        handles.iter().map(|handle| handle.map(|h| entry(index, h))).collect()
+    }
+
+    /// Every live OID and its record's place, in OID order. Ends after an error.
+    pub fn iter<'a, R: PageRead + ?Sized>(
+        &self,
+        pages: &'a R,
+    ) -> impl Iterator<Item = Result<(Oid, Location)>> + use<'a, R> {
+        let (table, mut failed) = (*self, false);
+        (0..table.map.len())
+            .map_while(move |index| {
+                let found = if failed { return None } else { table.page_handles(pages, index) };
+                failed = found.is_err();
+                Some(found)
+            })
+            .flat_map(|page| match page {
+                Ok(handles) => handles.into_iter().map(Ok).collect::<Vec<_>>(),
+                Err(e) => vec![Err(e)],
+            })
+    }
+
+    /// Checks the whole table: map, handle pages, classes. `visit` gets every page of it,
+    /// `handle` every live OID with its record's place.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] at the first thing wrong; the visitors' own.
+    pub fn check<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        visit: &mut VisitPage<'_>,
+        handle: &mut dyn FnMut(Oid, Location) -> Result<()>,
+    ) -> Result<()> {
+        let visit = RefCell::new(visit);
+        self.map.check(pages, &mut |page| (visit.borrow_mut())(page), &mut |index, page, class| {
+            (visit.borrow_mut())(page)?;
+            if class == FRESH {
+                return Ok(());
+            }
+            let bytes = pages.page(page, PageKind::Handle)?;
+            let handles = HandlePage::new(&bytes, page, index)?;
+            handles.check()?;
+            if handles.class() != class {
+                let detail = format!("handle page of class {} mapped as {class}", handles.class());
+                return Err(Error::page(page, detail));
+            }
+            for found in handles.iter() {
+                let (oid, loc) = entry(index, found?);
+                handle(oid, loc)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn entry(index: u32, (slot, unique, loc): (u16, u32, Location)) -> (Oid, Location) {
+    (Oid { site: SITE, page: index, slot, unique }, loc)
+}
+
+fn check_location(loc: Location) -> Result<()> {
+    if loc.is_valid() {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("{loc:?} cannot be a record's place")))
+}

@@ -1,1 +1,251 @@
-//! Being written.
+//! Heap files: the records of one collection in slotted pages, placed by HY(n,u).
+//!
+//! Owns: the pages of kind `Heap`, their map and the counts of the file. A [`HeapFile`] is
+//! kept in the collection's own page and stored there after each change; a [`Placement`] is
+//! kept in memory beside it. Invariants, all checked by [`HeapFile::check`]:
+//!
+//! - A page's map class is its true class (`placement::class_of`), or 0 while the page is in
+//!   the pid cache or was when the process ended. A class so promises no room that is not
+//!   there; a page that wrongly looks full is corrected when its class next changes.
+//! - `FRESH` is exact: the page holds no record and is formatted at its next use unread.
+//! - `used`, `formatted` and `records` are the sums over all pages that are not fresh.
+//!
+//! Threads: reading needs a snapshot only; changing, the collection's write transaction.
+//! After an error other than `Invalid` a transaction must be aborted, and its caller puts
+//! back the [`HeapFile`] and the [`Placement`] from before.
+
+mod room;
+mod scan;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_damage;
+
+use crate::page_map::PageMap;
+use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
+use holdall_core::heap_page::{HeapPage, HeapPageMut, Room, max_record};
+use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
+use std::ops::{Deref, Range};
+
+pub use holdall_core::handle_page::Location;
+pub use holdall_core::placement::{Placement, Policy};
+
+/// Root and counts of a heap file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeapFile {
+    owner: u64,
+    map: PageMap,
+    /// Live records.
+    records: u64,
+    /// Bytes that are not free, of the capacity of all formatted pages.
+    used: u64,
+    /// Pages that are not fresh.
+    formatted: u32,
+}
+
+/// A record in its page: keeps the page's version alive, copies nothing.
+#[derive(Debug, Clone)]
+pub struct RecordRef {
+    page: PageRef,
+    range: Range<usize>,
+}
+
+impl Deref for RecordRef {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.page[self.range.clone()]
+    }
+}
+
+/// The page a change is about to be made in.
+#[derive(Debug, Clone, Copy)]
+struct At {
+    index: u32,
+    page: PageNo,
+}
+
+impl HeapFile {
+    /// Bytes of an encoded heap file.
+    pub const BYTES: usize = PageMap::BYTES + 24;
+
+    /// An empty file of collection `owner`, which its pages will name.
+    pub fn new(owner: u64) -> Self {
+        Self { owner, map: PageMap::default(), records: 0, used: 0, formatted: 0 }
+    }
+
+    /// The file as stored: map, records, used, formatted, four zero bytes.
+    pub fn encode(&self) -> [u8; Self::BYTES] {
+        let mut b = [0; Self::BYTES];
+        b[..PageMap::BYTES].copy_from_slice(&self.map.encode());
+        put_u64(&mut b, 16, self.records);
+        put_u64(&mut b, 24, self.used);
+        put_u32(&mut b, 32, self.formatted);
+        b
+    }
+
+    /// Reads the stored file of collection `owner`.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where its numbers contradict each other.
+    pub fn decode(b: &[u8; Self::BYTES], owner: u64) -> Result<Self> {
+        let mut map = [0; PageMap::BYTES];
+        map.copy_from_slice(&b[..PageMap::BYTES]);
+        let file = Self {
+            owner,
+            map: PageMap::decode(&map)?,
+            records: u64_at(b, 16),
+            used: u64_at(b, 24),
+            formatted: u32_at(b, 32),
+        };
+        if file.formatted > file.map.len() || u32_at(b, 36) != 0 {
+            return Err(file.wrong("cannot be"));
+        }
+        Ok(file)
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        Error::corrupt(
+            format!("heap file of collection {}", self.owner),
+            format!("{what}: {self:?}"),
+        )
+    }
+
+    /// Live records.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The map from logical index to heap page.
+    pub fn map(&self) -> &PageMap {
+        &self.map
+    }
+
+    /// Bytes in use, and the capacity of the pages that are not fresh; slots count as used,
+    /// page headers do not count at all.
+    pub fn utilization(&self, page_size: usize) -> (u64, u64) {
+        (self.used, u64::from(self.formatted) * max_record(page_size) as u64)
+    }
+
+    /// The record at `loc`. Cost: one page read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where there is no record, [`Error::Io`].
+    pub fn get<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
+        let page = pages.page(loc.page, PageKind::Heap)?;
+        let none = || Error::page(loc.page, format!("slot {} holds no record", loc.slot));
+        let range = HeapPage::new(&page, loc.page)?.range(loc.slot)?.ok_or_else(none)?;
+        Ok(RecordRef { page, range })
+    }
+
+    /// Inserts a record of 1 to [`max_record`] bytes: on page `near` if that is a page of this
+    /// file with room, else by HY(n,u): a cached page; while utilization is below u a page
+    /// found in the map; a new page. Cost: one changed page; the map is looked at where no
+    /// cached page has room, and changed where a page enters the cache or leaves it not full.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an empty or too long record; [`Error::Full`], page access.
+    pub fn insert<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        record: &[u8],
+        near: Option<PageNo>,
+    ) -> Result<Location> {
+        check_length(record, pages.page_size())?;
+        let at = self.room_for(pages, placement, record.len(), near)?;
+        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
+        let before = page.view().room();
+        let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
+        let slot = page.insert(record)?.ok_or_else(full)?;
+        let after = page.view().room();
+        self.records += 1;
+        self.settle(pages, placement, at, before, after)?;
+        Ok(Location { page: at.page, slot })
+    }
+
+    /// Replaces the record at `loc`: in its page if it fits there, else it moves; returns
+    /// where it lies now. Cost: as [`HeapFile::insert`], twice where it moves.
+    ///
+    /// # Errors
+    /// As [`HeapFile::insert`]; [`Error::Corrupt`] where there is no record.
+    pub fn replace<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        loc: Location,
+        record: &[u8],
+    ) -> Result<Location> {
+        check_length(record, pages.page_size())?;
+        let at = self.own(pages, loc.page)?;
+        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
+        let before = page.view().room();
+        if page.replace(loc.slot, record)? {
+            let after = page.view().room();
+            self.settle(pages, placement, at, before, after)?;
+            return Ok(loc);
+        }
+        let new = self.insert(pages, placement, record, None)?;
+        self.delete(pages, placement, loc)?;
+        Ok(new)
+    }
+
+    /// Deletes the record at `loc`. A page that becomes empty is kept for reuse or, where
+    /// another empty one is at hand, freed. Cost: one changed page; the map is changed where
+    /// the page's class changes and the page is not cached.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where there is no record; page access.
+    pub fn delete<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        loc: Location,
+    ) -> Result<()> {
+        let at = self.own(pages, loc.page)?;
+        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
+        let before = page.view().room();
+        page.delete(loc.slot)?;
+        let after = page.view().room();
+        self.records = self.records.checked_sub(1).ok_or_else(|| self.wrong("no records"))?;
+        self.settle(pages, placement, at, before, after)
+    }
+
+    /// Drops up to `most` pages from the end of the file with all their records, and returns
+    /// whether the file is gone. For dropping a collection in bounded transactions: nothing
+    /// else may be done with the file in between, and its placement is to be forgotten.
+    ///
+    /// # Errors
+    /// Page access.
+    pub fn drop_pages<W: PageWrite + ?Sized>(&mut self, pages: &mut W, most: u32) -> Result<bool> {
+        (self.records, self.used, self.formatted) = (0, 0, 0);
+        for _ in 0..most {
+            match self.map.pop(pages)? {
+                Some(page) if page.is_none() => {}
+                Some(page) => pages.free_page(page)?,
+                None => return Ok(true),
+            }
+        }
+        Ok(self.map.is_empty())
+    }
+
+    /// The index of `page`, which must be a heap page of this file.
+    fn own<R: PageRead + ?Sized>(&self, pages: &R, page: PageNo) -> Result<At> {
+        let bytes = pages.page(page, PageKind::Heap)?;
+        let owner = holdall_core::page::owner(&bytes);
+        if owner != self.owner {
+            let detail = format!("belongs to collection {owner}, not {}", self.owner);
+            return Err(Error::page(page, detail));
+        }
+        Ok(At { index: HeapPage::new(&bytes, page)?.index(), page })
+    }
+}
+
+fn check_length(record: &[u8], page_size: usize) -> Result<()> {
+    let max = max_record(page_size);
+    if record.is_empty() || record.len() > max {
+        let detail = format!("a heap record of {} bytes; it must have 1 to {max}", record.len());
+        return Err(Error::Invalid(detail));
+    }
+    Ok(())
+}

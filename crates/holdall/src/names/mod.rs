@@ -1,1 +1,163 @@
-//! Being written.
+//! Names: a B+-tree from keys to small values, kept in pages.
+//!
+//! Owns: [`Names`] and the walk over its pages; the layout of a node is
+//! `holdall_core::names_node`. The tree's only state is its root, which the owner (the
+//! collection page) stores; the same tree serves names of objects and the catalog.
+//!
+//! Invariants: every leaf lies at level 0 and none is empty; a child is one level below its
+//! parent; keys of child `i` lie between separators `i - 1` (included) and `i` (excluded);
+//! no node refers to its parent or neighbours, so that a node may come back under another
+//! number. An inner node may have a single child (the right edge while keys ascend).
+//!
+//! Threads: none of its own. Reads run on any [`PageRead`]; changes need the one
+//! [`PageWrite`]. A change that fails leaves the transaction's pages undefined: the caller
+//! gives the transaction up.
+
+mod check;
+mod cursor;
+mod insert;
+mod list;
+mod remove;
+#[cfg(test)]
+mod tests;
+
+pub use check::Stats;
+pub use cursor::Cursor;
+pub use holdall_core::names_node::{MAX_KEY, MAX_VALUE, Value};
+pub use list::{Entry, ListOptions, Listing};
+
+use holdall_core::names_node::{MAX_LEVEL, Node};
+use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
+use std::ops::Bound;
+
+/// A tree of names, by its root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Names {
+    /// The root node; [`PageNo::NONE`] while the tree is empty.
+    pub root: PageNo,
+}
+
+/// Where a descent went: the inner nodes with the child taken in each, then the leaf.
+struct Path {
+    steps: Vec<Step>,
+    leaf: PageNo,
+    /// The key's cell in the leaf, or where it would be.
+    at: Result<usize, usize>,
+    /// Whether the leaf is the last one.
+    rightmost: bool,
+}
+
+/// One inner node of a descent.
+struct Step {
+    page: PageNo,
+    child: usize,
+}
+
+/// Reads a names node's page.
+fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<PageRef> {
+    pages.page(no, PageKind::Names)
+}
+
+impl Names {
+    /// The value of `key`. Cost: one page per level; allocates nothing.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn get<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Value>> {
+        if self.root.is_none() || key.len() > MAX_KEY {
+            return Ok(None);
+        }
+        let (mut no, mut level) = (self.root, None);
+        loop {
+            let page = load(pages, no)?;
+            let node = open(no, &page, level)?;
+            if node.is_leaf() {
+                return node.search(key)?.ok().map(|i| node.value(i)).transpose();
+            }
+            level = Some(node.child_level()?);
+            no = node.child(node.child_index(key)?)?;
+        }
+    }
+
+    /// All keys from `from` on, in order, with their values. Reads nothing before the first
+    /// step. Cost: each node of the range is read once.
+    pub fn iter<'a, R: PageRead + ?Sized>(
+        &self,
+        pages: &'a R,
+        from: Bound<&[u8]>,
+    ) -> Cursor<'a, R> {
+        Cursor::new(pages, self.root, from)
+    }
+
+    /// Frees every page and empties the tree. Cost: reads the inner nodes, not the leaves.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn clear<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<()> {
+        if !self.root.is_none() {
+            let page = load(pages, self.root)?;
+            let level = Node::open(self.root, &page)?.level();
+            drop(page);
+            free_below(pages, self.root, level)?;
+            self.root = PageNo::NONE;
+        }
+        Ok(())
+    }
+
+    /// Goes down to the leaf where `key` is or belongs.
+    fn descend<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Path> {
+        let (mut no, mut level) = (self.root, None);
+        let mut steps = Vec::with_capacity(8);
+        let mut rightmost = true;
+        loop {
+            let page = load(pages, no)?;
+            let node = open(no, &page, level)?;
+            if node.is_leaf() {
+                return Ok(Path { steps, leaf: no, at: node.search(key)?, rightmost });
+            }
+            let child = node.child_index(key)?;
+            rightmost &= child == node.count();
+            steps.push(Step { page: no, child });
+            level = Some(node.child_level()?);
+            no = node.child(child)?;
+        }
+    }
+}
+
+/// Opens a node that must have `level`; the root, which has no parent to say so, any.
+fn open(no: PageNo, page: &[u8], level: Option<u8>) -> Result<Node<'_>> {
+    match level {
+        Some(level) => Node::open_at(no, page, level),
+        None => Node::open(no, page),
+    }
+}
+
+/// Frees the subtree under `no`, leaves first. A page reached twice fails when it is freed
+/// the second time, so that a damaged tree cannot keep this going.
+fn free_below<W: PageWrite + ?Sized>(pages: &mut W, no: PageNo, level: u8) -> Result<()> {
+    if level > 0 {
+        let page = load(pages, no)?;
+        let node = Node::open_at(no, &page, level)?;
+        for i in 0..=node.count() {
+            free_below(pages, node.child(i)?, level - 1)?;
+        }
+    }
+    pages.free_page(no)
+}
+
+/// Refuses keys the tree cannot hold.
+fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY {
+        let text = format!("a key of {} bytes; the longest has {MAX_KEY}", key.len());
+        return Err(Error::Invalid(text));
+    }
+    Ok(())
+}
+
+/// The level above `level`.
+fn level_above(no: PageNo, level: u8) -> Result<u8> {
+    if level >= MAX_LEVEL {
+        return Err(Error::page(no, format!("names tree of more than {MAX_LEVEL} levels")));
+    }
+    Ok(level + 1)
+}

@@ -1,0 +1,57 @@
+//! The root page: where everything is found, apart from the buddy spaces.
+//!
+//! Owns: the body of the page of kind Root (docs/format.md "Root page"). Pure accessors at
+//! fixed offsets; the numbers they give are checked by whoever follows them.
+
+use crate::PageNo;
+use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
+use crate::page::HEADER;
+
+const SPACES: usize = HEADER;
+const NEXT_COLLECTION: usize = HEADER + 4;
+const CATALOG: usize = HEADER + 8;
+const HANDLES: usize = HEADER + 16;
+/// Bytes kept for the handle table's map.
+pub const HANDLES_BYTES: usize = 16;
+
+/// Buddy spaces whose directory page exists.
+pub fn spaces(page: &[u8]) -> u32 {
+    u32_at(page, SPACES)
+}
+
+/// Sets the number of buddy spaces.
+pub fn set_spaces(page: &mut [u8], n: u32) {
+    put_u32(page, SPACES, n);
+}
+
+/// Number that the next collection gets.
+pub fn next_collection(page: &[u8]) -> u32 {
+    u32_at(page, NEXT_COLLECTION)
+}
+
+/// Sets the number that the next collection gets.
+pub fn set_next_collection(page: &mut [u8], n: u32) {
+    put_u32(page, NEXT_COLLECTION, n);
+}
+
+/// Root of the catalog: a B+-tree from collection name to collection page.
+pub fn catalog(page: &[u8]) -> PageNo {
+    PageNo(u64_at(page, CATALOG))
+}
+
+/// Sets the root of the catalog.
+pub fn set_catalog(page: &mut [u8], root: PageNo) {
+    put_u64(page, CATALOG, root.0);
+}
+
+/// The handle table's map, in its own encoding.
+pub fn handles(page: &[u8]) -> [u8; HANDLES_BYTES] {
+    let mut b = [0; HANDLES_BYTES];
+    b.copy_from_slice(&page[HANDLES..HANDLES + HANDLES_BYTES]);
+    b
+}
+
+/// Sets the handle table's map.
+pub fn set_handles(page: &mut [u8], map: [u8; HANDLES_BYTES]) {
+    page[HANDLES..HANDLES + HANDLES_BYTES].copy_from_slice(&map);
+}

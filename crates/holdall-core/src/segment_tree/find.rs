@@ -1,0 +1,258 @@
+//! Finding bytes: from the top of a tree to the slice that holds them.
+//!
+//! Owns: [`Finder`], a cursor that keeps the path it went last, and reading over it. Every
+//! node read is checked against what its parent says (T1, T3) before it is used.
+
+use super::{Child, Descriptor, Node, NodeRead, NodeRef, SegmentRead, Slice, SliceKind, Top, Tree};
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// A slice and where in the object it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Located {
+    /// The slice, whole.
+    pub slice: Slice,
+    /// The object's byte that is the slice's first.
+    pub start: u64,
+}
+
+impl Located {
+    /// One past the object's byte that is the slice's last.
+    pub fn end(&self) -> u64 {
+        self.start + self.slice.len
+    }
+}
+
+/// A node's place: its reference and the bytes below it.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub node: NodeRef,
+    pub span: Range<u64>,
+}
+
+struct Step {
+    reference: Option<NodeRef>,
+    span: Range<u64>,
+    node: Node,
+}
+
+/// A cursor over one version of a tree. Keeps one path, so that neighbours are found
+/// without reading the nodes above again.
+pub(super) struct Finder<'t> {
+    tree: &'t Tree,
+    path: Vec<Step>,
+}
+
+impl<'t> Finder<'t> {
+    pub(super) fn new(tree: &'t Tree) -> Self {
+        Self { tree, path: Vec::new() }
+    }
+
+    /// Height of the tree; 0 also if the slices are inline.
+    pub(super) fn height(&self) -> u8 {
+        match self.tree.top {
+            Top::Inline(_) => 0,
+            Top::Root { height, .. } => height,
+        }
+    }
+
+    /// Bytes in the tree.
+    pub(super) fn size(&self) -> u64 {
+        self.tree.size
+    }
+
+    /// The slice that holds byte `at`, which is below the tree's size.
+    pub(super) fn slice<S: NodeRead + ?Sized>(&mut self, store: &S, at: u64) -> Result<Located> {
+        let (node, span) = self.open(store, 0, at)?;
+        let Node::Leaf(slices) = node else { return Err(lost(at)) };
+        let mut start = span.start;
+        for slice in slices {
+            if at - start < slice.len {
+                return Ok(Located { slice: *slice, start });
+            }
+            start += slice.len;
+        }
+        Err(lost(at))
+    }
+
+    /// The node of `level` that holds byte `at`. Cost: at most one read per level.
+    pub(super) fn open<S: NodeRead + ?Sized>(
+        &mut self,
+        store: &S,
+        level: u8,
+        at: u64,
+    ) -> Result<(&Node, Range<u64>)> {
+        let usable = |s: &Step| s.node.level() >= level && s.span.contains(&at);
+        while self.path.last().is_some_and(|s| !usable(s)) {
+            self.path.pop();
+        }
+        if self.path.is_empty() {
+            self.path.push(top_step(store, self.tree, at)?);
+        }
+        while let Some(step) = self.path.last()
+            && step.node.level() > level
+        {
+            let (child, start) = child_at(step, at)?;
+            let below = step.node.level() - 1;
+            let node = read_checked(store, child.node, below, child.bytes)?;
+            let span = start..start + child.bytes;
+            self.path.push(Step { reference: Some(child.node), span, node });
+        }
+        let step = self.path.last().filter(|s| s.node.level() == level).ok_or_else(|| lost(at))?;
+        Ok((&step.node, step.span.clone()))
+    }
+
+    /// Where the node of `level` that holds byte `at` is, without reading it.
+    pub(super) fn place<S: NodeRead + ?Sized>(
+        &mut self,
+        store: &S,
+        level: u8,
+        at: u64,
+    ) -> Result<Place> {
+        if level < self.height() {
+            self.open(store, level + 1, at)?;
+            let step = self.path.last().ok_or_else(|| lost(at))?;
+            let (child, start) = child_at(step, at)?;
+            return Ok(Place { node: child.node, span: start..start + child.bytes });
+        }
+        self.open(store, level, at)?;
+        let step = self.path.first().ok_or_else(|| lost(at))?;
+        let node = step.reference.ok_or_else(|| lost(at))?;
+        Ok(Place { node, span: step.span.clone() })
+    }
+
+    /// The bytes below the parent of the node of `level` that holds byte `at`.
+    pub(super) fn parent_span<S: NodeRead + ?Sized>(
+        &mut self,
+        store: &S,
+        level: u8,
+        at: u64,
+    ) -> Result<Range<u64>> {
+        Ok(self.open(store, level + 1, at)?.1)
+    }
+}
+
+fn lost(at: u64) -> Error {
+    Error::corrupt("segment tree", format!("byte {at} is in no slice"))
+}
+
+fn top_step<S: NodeRead + ?Sized>(store: &S, tree: &Tree, at: u64) -> Result<Step> {
+    if at >= tree.size {
+        return Err(lost(at));
+    }
+    let span = 0..tree.size;
+    Ok(match &tree.top {
+        Top::Inline(slices) => {
+            let node = Node::Leaf(slices.clone());
+            if node.bytes() != Some(tree.size) {
+                return Err(lost(at));
+            }
+            Step { reference: None, span, node }
+        }
+        Top::Root { node, height } => {
+            let read = read_checked(store, *node, *height, tree.size)?;
+            Step { reference: Some(*node), span, node: read }
+        }
+    })
+}
+
+fn child_at(step: &Step, at: u64) -> Result<(Child, u64)> {
+    let Node::Inner { children, .. } = &step.node else { return Err(lost(at)) };
+    let mut start = step.span.start;
+    for child in children {
+        if at - start < child.bytes {
+            return Ok((*child, start));
+        }
+        start += child.bytes;
+    }
+    Err(lost(at))
+}
+
+/// Reads a node and checks it against its parent.
+pub(super) fn read_checked<S: NodeRead + ?Sized>(
+    store: &S,
+    node: NodeRef,
+    level: u8,
+    bytes: u64,
+) -> Result<Node> {
+    let read = store.read_node(node, level)?;
+    if read.level() != level || read.bytes() != Some(bytes) {
+        let detail = format!(
+            "level {} with {:?} bytes, its parent says level {level} with {bytes}",
+            read.level(),
+            read.bytes()
+        );
+        return Err(Error::corrupt(format!("segment node {node}"), detail));
+    }
+    Ok(read)
+}
+
+/// The slices that hold some bytes of a tree, in order; see [`slices`].
+pub struct Slices<'a, S: ?Sized> {
+    store: &'a S,
+    finder: Finder<'a>,
+    at: u64,
+    end: u64,
+}
+
+impl<S: NodeRead + ?Sized> Iterator for Slices<'_, S> {
+    type Item = Result<Located>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.end {
+            return None;
+        }
+        let found = self.finder.slice(self.store, self.at);
+        self.at = found.as_ref().map_or(self.end, Located::end);
+        Some(found)
+    }
+}
+
+/// The slices that hold the bytes `range` of `tree` (cut to its size), whole and in order.
+/// Nodes are read as the iterator comes to them: O(height + slices) in all. After an error
+/// the iterator ends.
+pub fn slices<'a, S: NodeRead + ?Sized>(
+    store: &'a S,
+    tree: &'a Tree,
+    range: Range<u64>,
+) -> Slices<'a, S> {
+    let end = range.end.min(tree.size);
+    Slices { store, finder: Finder::new(tree), at: range.start, end }
+}
+
+/// Fills `buf` with the object's bytes from `offset`. Cost: O(height) nodes and one
+/// [`SegmentRead::read_run`] per slice.
+///
+/// # Errors
+/// [`Error::Range`] (with no object name) where the bytes are not all there, and those of
+/// the store.
+pub fn read_at<S: NodeRead + SegmentRead + ?Sized>(
+    store: &S,
+    descriptor: &Descriptor,
+    offset: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    let size = descriptor.size();
+    let end = offset.checked_add(buf.len() as u64).filter(|end| *end <= size);
+    let Some(end) = end else {
+        let end = offset.saturating_add(buf.len() as u64);
+        return Err(Error::Range { object: String::new(), start: offset, end, size });
+    };
+    let in_tree = end.min(descriptor.tree.size);
+    let mut rest = buf;
+    let mut at = offset;
+    for located in slices(store, &descriptor.tree, offset..in_tree) {
+        let located = located?;
+        let n = located.end().min(in_tree) - at;
+        let (now, later) = rest.split_at_mut(n as usize);
+        match located.slice.kind {
+            SliceKind::Run => store.read_run(&located.slice, at - located.start, now)?,
+            SliceKind::Zero | SliceKind::Reserved => now.fill(0),
+        }
+        (rest, at) = (later, at + n);
+    }
+    let from = at.saturating_sub(descriptor.tree.size) as usize;
+    let tail = descriptor.tail.get(from..from + rest.len());
+    rest.copy_from_slice(tail.ok_or_else(|| lost(at))?);
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! Where nodes and segments live: the traits a store gives the tree.
+//!
+//! Owns: [`NodeRead`], [`Nodes`], [`SegmentRead`], [`Segments`], the bytes on their way
+//! into a segment ([`Pieces`], [`Source`]) and the adapter [`Pair`]. Reading and writing
+//! are apart, so that a snapshot needs to implement reading only.
+
+use super::{Node, NodeRef, Slice, SliceKind};
+use crate::{Error, PageNo, Result};
+use std::collections::VecDeque;
+
+/// Reads nodes of one consistent state.
+pub trait NodeRead {
+    /// The node `node`, expected at `level`. Cost: at most one page read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where it is damaged, [`Error::Io`]. The tree itself checks level
+    /// and sum against what the parent says.
+    fn read_node(&self, node: NodeRef, level: u8) -> Result<Node>;
+
+    /// Most slices in a leaf, at least 4.
+    fn leaf_fanout(&self) -> usize;
+
+    /// Most children in an inner node, at least 4.
+    fn inner_fanout(&self) -> usize;
+}
+
+/// Changes nodes; reads see the changes.
+pub trait Nodes: NodeRead {
+    /// Writes a node: a new one, or the new content of `old`. May return `old` (changed in
+    /// place) or a new reference; the latter retires `old`. The reference returned replaces
+    /// `old` in its parent in either case.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::TooLarge`], [`Error::Io`].
+    fn write_node(&mut self, old: Option<NodeRef>, node: &Node) -> Result<NodeRef>;
+
+    /// Tells that the new state does not use `node`. It may be read until the edit ends.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where it was free already.
+    fn retire_node(&mut self, node: NodeRef) -> Result<()>;
+}
+
+/// Reads bytes of segments.
+pub trait SegmentRead {
+    /// Bytes of a page. The tree asks nothing of it but that it is above 0 and below 2³².
+    fn page_size(&self) -> usize;
+
+    /// Fills `buf` with the bytes of `slice` from its byte `at`; they lie inside the slice.
+    /// Only called for slices of kind [`SliceKind::Run`]. The slice need not be one of the
+    /// tree: it may start anywhere in a page (`offset`).
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where a checksum is wrong or the pages do not exist, [`Error::Io`].
+    fn read_run(&self, slice: &Slice, at: u64, buf: &mut [u8]) -> Result<()>;
+}
+
+/// Writes and retires segments.
+pub trait Segments: SegmentRead {
+    /// Writes the next `len` bytes of `pieces` to new runs, each page whole and once; the
+    /// last page is filled up with zeros. Pages right at `near` are preferred. As few runs
+    /// as the space allows; all but the last hold whole pages; `offset` is 0 in all. The
+    /// runs returned hold `len` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`], and whatever the pieces' sources return.
+    fn write_runs(
+        &mut self,
+        pieces: &mut Pieces<'_>,
+        len: u64,
+        near: Option<PageNo>,
+    ) -> Result<Vec<Slice>>;
+
+    /// Tells that the new state does not use the pages that `slice` touches, from
+    /// `reference` on, [`Slice::pages`] of them. It may also name pages written within the
+    /// same edit or transaction.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where they were free already.
+    fn retire_run(&mut self, slice: &Slice) -> Result<()>;
+
+    /// Whether a write of `pages` pages near `at` would, as things stand, lie right there. A
+    /// hint: an append then joins the last run and copies nothing (Biliris §2.3 would have
+    /// it borrow from its neighbour otherwise).
+    fn can_extend(&self, at: PageNo, pages: u64) -> bool {
+        let _ = (at, pages);
+        false
+    }
+}
+
+/// What an edit needs: nodes and segments. Implemented by whatever has both.
+pub trait Store: Nodes + Segments {}
+
+impl<S: Nodes + Segments + ?Sized> Store for S {}
+
+/// Bytes that come in order, once.
+pub trait Source {
+    /// Fills `buf` with the next bytes.
+    ///
+    /// # Errors
+    /// The source's own; [`Error::Invalid`] where it ends too early.
+    fn fill(&mut self, buf: &mut [u8]) -> Result<()>;
+}
+
+impl Source for &[u8] {
+    fn fill(&mut self, buf: &mut [u8]) -> Result<()> {
+        let Some((head, rest)) = self.split_at_checked(buf.len()) else {
+            return Err(Error::Invalid("the new bytes ended too early".into()));
+        };
+        buf.copy_from_slice(head);
+        *self = rest;
+        Ok(())
+    }
+}
+
+/// A [`Source`] over anything that can be read.
+#[derive(Debug)]
+pub struct ReadSource<R>(pub R);
+
+impl<R: std::io::Read> Source for ReadSource<R> {
+    fn fill(&mut self, buf: &mut [u8]) -> Result<()> {
+        self.0.read_exact(buf).map_err(|e| Error::io("read the new bytes", e))
+    }
+}
+
+/// Where some bytes on their way into a segment come from.
+pub(super) enum Piece<'a> {
+    /// The caller's memory, or the descriptor's tail.
+    Bytes(&'a [u8]),
+    /// This many bytes of a source.
+    Stream(&'a mut dyn Source, u64),
+    /// Bytes of an existing run, to be copied; or zeros.
+    Copy(Slice),
+}
+
+impl Piece<'_> {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Stream(_, len) => *len,
+            Self::Copy(slice) => slice.len,
+        }
+    }
+}
+
+/// Bytes on their way into segments: some new, some copied from runs that exist.
+pub struct Pieces<'a> {
+    queue: VecDeque<Piece<'a>>,
+    remaining: u64,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn new(queue: VecDeque<Piece<'a>>) -> Self {
+        let remaining = queue.iter().map(Piece::len).sum();
+        Self { queue, remaining }
+    }
+
+    /// `len` bytes of `source`.
+    pub fn from_source(source: &'a mut dyn Source, len: u64) -> Self {
+        Self::new(VecDeque::from([Piece::Stream(source, len)]))
+    }
+
+    /// Bytes not yet taken.
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Fills `buf` with the next bytes; `store` reads those to be copied.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if fewer are left, and those of the sources and of `store`.
+    pub fn fill<R: SegmentRead + ?Sized>(&mut self, store: &R, mut buf: &mut [u8]) -> Result<()> {
+        let page = store.page_size() as u64;
+        while !buf.is_empty() {
+            let Some(piece) = self.queue.front_mut() else {
+                return Err(Error::Invalid("the new bytes ended too early".into()));
+            };
+            let n = piece.len().min(buf.len() as u64);
+            let (now, later) = buf.split_at_mut(n as usize);
+            match piece {
+                Piece::Bytes(bytes) => Source::fill(bytes, now)?,
+                Piece::Stream(source, len) => {
+                    source.fill(now)?;
+                    *len -= n;
+                }
+                Piece::Copy(slice) => {
+                    match slice.kind {
+                        SliceKind::Run => store.read_run(slice, 0, now)?,
+                        SliceKind::Zero | SliceKind::Reserved => now.fill(0),
+                    }
+                    *slice = slice.part(n, slice.len - n, page);
+                }
+            }
+            if piece.len() == 0 {
+                self.queue.pop_front();
+            }
+            self.remaining -= n;
+            buf = later;
+        }
+        Ok(())
+    }
+}
+
+/// One store made of a node store and a segment store.
+#[derive(Debug)]
+pub struct Pair<'a, N: ?Sized, S: ?Sized> {
+    /// The nodes.
+    pub nodes: &'a mut N,
+    /// The segments.
+    pub segments: &'a mut S,
+}
+
+impl<N: NodeRead + ?Sized, S: ?Sized> NodeRead for Pair<'_, N, S> {
+    fn read_node(&self, node: NodeRef, level: u8) -> Result<Node> {
+        self.nodes.read_node(node, level)
+    }
+
+    fn leaf_fanout(&self) -> usize {
+        self.nodes.leaf_fanout()
+    }
+
+    fn inner_fanout(&self) -> usize {
+        self.nodes.inner_fanout()
+    }
+}
+
+impl<N: Nodes + ?Sized, S: ?Sized> Nodes for Pair<'_, N, S> {
+    fn write_node(&mut self, old: Option<NodeRef>, node: &Node) -> Result<NodeRef> {
+        self.nodes.write_node(old, node)
+    }
+
+    fn retire_node(&mut self, node: NodeRef) -> Result<()> {
+        self.nodes.retire_node(node)
+    }
+}
+
+impl<N: ?Sized, S: SegmentRead + ?Sized> SegmentRead for Pair<'_, N, S> {
+    fn page_size(&self) -> usize {
+        self.segments.page_size()
+    }
+
+    fn read_run(&self, slice: &Slice, at: u64, buf: &mut [u8]) -> Result<()> {
+        self.segments.read_run(slice, at, buf)
+    }
+}
+
+impl<N: ?Sized, S: Segments + ?Sized> Segments for Pair<'_, N, S> {
+    fn write_runs(
+        &mut self,
+        pieces: &mut Pieces<'_>,
+        len: u64,
+        near: Option<PageNo>,
+    ) -> Result<Vec<Slice>> {
+        self.segments.write_runs(pieces, len, near)
+    }
+
+    fn retire_run(&mut self, slice: &Slice) -> Result<()> {
+        self.segments.retire_run(slice)
+    }
+
+    fn can_extend(&self, at: PageNo, pages: u64) -> bool {
+        self.segments.can_extend(at, pages)
+    }
+}

@@ -1,0 +1,110 @@
+//! What edits cost: nodes and pages touched, whatever the object's size.
+
+use super::*;
+
+fn large(pages: u64, o: &Options, segment_pages: u64) -> (InPlace, Descriptor) {
+    let mut store = InPlace::new(SHAPE);
+    let mut all = Vec::new();
+    let bytes = vec![7; (segment_pages * 16) as usize];
+    for _ in 0..pages / segment_pages {
+        let mut source = bytes.as_slice();
+        let (runs, _) = stage(&mut store, &mut source, bytes.len() as u64, None, o).unwrap();
+        all.extend(runs);
+    }
+    let tree = build(&mut store, all, o.max_inline).unwrap();
+    (store, Descriptor { tree, ..Descriptor::default() })
+}
+
+#[test]
+fn an_insert_in_the_middle_costs_the_same_in_a_large_object() {
+    for (pages, threshold) in [(800, 1), (800, 4), (16_000, 4), (16_000, 16)] {
+        let o = options(threshold, 40, 16);
+        let (mut store, d) = large(pages, &o, 40);
+        let Top::Root { height, .. } = d.tree.top else { panic!("inline") };
+        let mut rng = SmallRng::seed_from_u64(pages);
+        for _ in 0..50 {
+            let before = store.counts().clone();
+            let mut copy = store.clone();
+            // Away from the segment's ends, where a small rest would be copied whole.
+            let at =
+                rng.random_range(0..pages / 40) * 640 + rng.random_range(20 * 16 - 5..20 * 16 + 5);
+            let new = splice(&mut copy, &d, at..at, Content::Bytes(b"middle"), &o).unwrap();
+            assert_eq!(new.size(), d.size() + 6);
+            let after = copy.counts();
+            let levels = u64::from(height) + 1;
+            let wrote = after.nodes_written - before.nodes_written;
+            assert!(wrote <= 2 * levels + 1, "{wrote} nodes written for {levels} levels");
+            let read = after.nodes_read.get() - before.nodes_read.get();
+            assert!(read <= 4 * levels + 4, "{read} nodes read for {levels} levels");
+            let limit = u64::from(threshold) + 2;
+            let wrote = after.pages_written - before.pages_written;
+            assert!(wrote <= limit, "{wrote} pages written for T {threshold}");
+            let read = after.pages_read.get() - before.pages_read.get();
+            assert!(read <= limit, "{read} pages read for T {threshold}");
+        }
+    }
+}
+
+#[test]
+fn any_small_edit_copies_a_few_times_the_threshold_at_most() {
+    for threshold in [1u64, 4, 8] {
+        let o = options(threshold as u16, 100, 16);
+        let (mut store, mut d) = large(4000, &o, 100);
+        let mut rng = SmallRng::seed_from_u64(threshold);
+        for _ in 0..600 {
+            let before = store.counts().pages_written;
+            let at = rng.random_range(0..=d.size());
+            let end = (at + rng.random_range(0..30)).min(d.size());
+            let bytes = random_bytes(&mut rng, 15);
+            d = splice(&mut store, &d, at..end, Content::Bytes(&bytes), &o).unwrap();
+            let wrote = store.counts().pages_written - before;
+            assert!(wrote <= 4 * threshold + 3, "{wrote} pages for T {threshold}");
+        }
+        let report = check(&store, &d, &check_options(&o, 16, false)).unwrap();
+        assert_eq!(report.problems, []);
+    }
+}
+
+#[test]
+fn appends_of_whole_pages_extend_the_last_run_and_copy_nothing() {
+    let o = options(8, 1000, 16);
+    let mut store = InPlace::new(SHAPE);
+    let mut d = Descriptor::default();
+    for n in 1..=500u64 {
+        let size = d.size();
+        d = splice(&mut store, &d, size..size, Content::Bytes(&[1; 16]), &o).unwrap();
+        assert_eq!(store.counts().pages_written, n);
+        assert_eq!(store.counts().pages_read.get(), 0);
+    }
+    let numbers = stats(&store, &d, 16).unwrap();
+    assert_eq!((numbers.segments, numbers.levels), (1, 0));
+    assert_eq!(numbers.utilization(16), 1.0);
+}
+
+#[test]
+fn small_appends_stay_in_the_tail_until_they_fill_pages() {
+    let o = options(4, 1000, 16);
+    let mut store = InPlace::new(SHAPE);
+    let (mut d, mut model) = (Descriptor::default(), Vec::new());
+    for n in 0..300u16 {
+        let size = d.size();
+        let byte = [n as u8];
+        d = splice(&mut store, &d, size..size, Content::Bytes(&byte), &o).unwrap();
+        model.extend(byte);
+        assert!(d.tail.len() <= 8);
+        assert_eq!(content(&store, &d), model);
+    }
+}
+
+#[test]
+fn deleting_all_reads_no_data_and_a_range_only_its_ends() {
+    let o = options(4, 40, 16);
+    let (mut store, d) = large(8000, &o, 40);
+    let mut copy = store.clone();
+    let d2 = splice(&mut copy, &d, 1000..d.size() - 1000, Content::Zeros(0), &o).unwrap();
+    assert!(copy.counts().pages_read.get() <= 10);
+    assert_eq!(owned(&copy, &d2), (copy.pages(), copy.nodes()));
+    delete_all(&mut store, &d.tree).unwrap();
+    assert_eq!(store.counts().pages_read.get(), 0);
+    assert_eq!((store.pages(), store.nodes()), Default::default());
+}

@@ -1,0 +1,193 @@
+//! The traits [`Disk`] and [`Storage`], and the range arithmetic all backends share.
+//!
+//! Owns no state. Invariant: all backends give the same results and the same error kinds for the
+//! same calls (`tests/backends.rs` compares them).
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The largest length of a disk, in bytes: what a signed 64-bit file offset can express.
+pub(crate) const MAX_LEN: u64 = i64::MAX as u64;
+
+/// A file of bytes that can be read, written and synced at any offset.
+///
+/// A call with an empty buffer does nothing and succeeds at any offset. What a failed read leaves
+/// in its buffer, and which part of its range a failed write has changed, is unspecified.
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "a length that may fail; an empty disk has no meaning of its own"
+)]
+pub trait Disk: Send + Sync + Debug {
+    /// Fills `buf` with the bytes from `offset` (bytes) on.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the range reaches past the end.
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset` (bytes), within or past the end; a gap reads as zeros.
+    /// Not durable before the next [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// `StorageFull`; `InvalidInput` if the range ends past 2^63 - 1; `PermissionDenied` on a
+    /// disk opened read-only.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes all earlier writes durable, and the length needed to find them (`fdatasync`).
+    ///
+    /// # Errors
+    /// After an error the unsynced writes may be lost although they can still be read, and a
+    /// later `sync` may succeed without having written them: only writing them again helps.
+    fn sync(&self) -> io::Result<()>;
+
+    /// The length in bytes.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Makes the disk at least `len` bytes long. The new bytes are zeros and have real blocks,
+    /// so that writing them later needs no space. Never shrinks.
+    ///
+    /// Must not run at the same time as a write past the end.
+    ///
+    /// # Errors
+    /// `StorageFull`, the length then being the old one; `InvalidInput` past 2^63 - 1.
+    fn grow(&self, len: u64) -> io::Result<()>;
+
+    /// Cuts the disk to `len` bytes; does nothing if it is not longer.
+    ///
+    /// # Errors
+    /// Those of the operating system; `PermissionDenied` on a disk opened read-only.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+
+    /// Bytes of blocks really used, which holes make less than the length.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn allocated(&self) -> io::Result<u64>;
+
+    /// Starts writing `len` bytes at `offset` out to the device, and does not wait for it.
+    ///
+    /// # Errors
+    /// Those of the operating system, to be treated like an error of [`sync`](Self::sync).
+    fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+        let _ = (offset, len);
+        Ok(())
+    }
+
+    /// Waits until `len` bytes at `offset` are no longer dirty in the operating system's cache.
+    /// Bounds the memory a bulk writer takes; promises no durability.
+    ///
+    /// # Errors
+    /// Those of the operating system, to be treated like an error of [`sync`](Self::sync).
+    fn flush_wait(&self, offset: u64, len: u64) -> io::Result<()> {
+        let _ = (offset, len);
+        Ok(())
+    }
+
+    /// Says that `len` bytes at `offset` will be read soon. Does not wait.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+        let _ = (offset, len);
+        Ok(())
+    }
+}
+
+/// A volume and the log beside it.
+pub trait Storage: Send + Sync + Debug {
+    /// The volume; every call gives the same disk.
+    fn volume(&self) -> Arc<dyn Disk>;
+
+    /// The existing log, or `None` if there is none.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>>;
+
+    /// Creates an empty log, or empties the existing one. The name is not durable before
+    /// [`sync_dir`](Self::sync_dir), the emptying not before the log's `sync`.
+    ///
+    /// # Errors
+    /// Those of the operating system; `PermissionDenied` if opened read-only.
+    fn create_log(&self) -> io::Result<Arc<dyn Disk>>;
+
+    /// Removes the log's name; no error if there is none. Disks got before still work, on bytes
+    /// that no name leads to. Not durable before [`sync_dir`](Self::sync_dir).
+    ///
+    /// # Errors
+    /// Those of the operating system; `PermissionDenied` if opened read-only.
+    fn remove_log(&self) -> io::Result<()>;
+
+    /// Makes the creation and removal of names durable.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn sync_dir(&self) -> io::Result<()>;
+
+    /// The volume's name, for messages.
+    fn name(&self) -> String;
+
+    /// Monotonic time since the storage was opened; a simulation sets it by hand.
+    fn now(&self) -> Duration;
+}
+
+/// The end of `len` bytes at `offset` for a write.
+pub(crate) fn write_end(offset: u64, len: usize) -> io::Result<u64> {
+    offset.checked_add(len as u64).filter(|&end| end <= MAX_LEN).ok_or_else(|| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{len} bytes at offset {offset} end past the largest length of a file"),
+        )
+    })
+}
+
+/// Refuses a length that no file can have.
+pub(crate) fn check_len(len: u64) -> io::Result<()> {
+    write_end(len, 0).map(|_| ())
+}
+
+/// The end of a read, which must not be past `len`.
+pub(crate) fn read_end(offset: u64, wanted: usize, len: u64) -> io::Result<u64> {
+    offset
+        .checked_add(wanted as u64)
+        .filter(|&end| end <= len)
+        .ok_or_else(|| past_the_end(offset, wanted, len))
+}
+
+/// The error of a read past the end.
+pub(crate) fn past_the_end(offset: u64, wanted: usize, len: u64) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        format!("read of {wanted} bytes at offset {offset} past the end at {len}"),
+    )
+}
+
+/// The error of a change through a read-only open.
+pub(crate) fn read_only() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "the store was opened read-only")
+}
+
+/// The error of a disk without room for `len` bytes.
+pub(crate) fn full(len: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::StorageFull, format!("no space for a length of {len} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_at_the_limits() {
+        assert_eq!(write_end(MAX_LEN, 0).unwrap(), MAX_LEN);
+        assert_eq!(write_end(MAX_LEN, 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(write_end(u64::MAX, 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(check_len(MAX_LEN + 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read_end(3, 4, 7).unwrap(), 7);
+        assert_eq!(read_end(3, 5, 7).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(read_end(u64::MAX, 1, 7).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,386 @@
+//! Files of the operating system: [`FileDisk`] and [`FileStorage`].
+//!
+//! Owns the lock: `flock` on the volume, exclusive for writing and shared for reading, held as
+//! long as the volume's disk lives. The lock covers the log too. `flock` belongs to the open file,
+//! so that a second open in the same process is refused like one in another process.
+//!
+//! The log lies at the volume's real path (symbolic links resolved) with `-log` appended; a hard
+//! link would hide it from an open under the other name, so that a volume must have one name.
+//!
+//! Threads: reads and writes are `pread` and `pwrite` and take no lock; a mutex orders changes of
+//! the length.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+
+use crate::disk::{MAX_LEN, check_len, past_the_end, read_only, write_end};
+use crate::{Disk, Storage};
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// No call changes a file; other readers are let in, writers are not.
+    ReadOnly,
+    /// The only user of the store.
+    ReadWrite,
+}
+
+/// One file.
+#[derive(Debug)]
+pub struct FileDisk {
+    file: File,
+    access: Access,
+    /// Held while the length changes.
+    resize: Mutex<()>,
+    /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
+    failed: AtomicBool,
+}
+
+impl FileDisk {
+    fn new(file: File, access: Access) -> Self {
+        Self { file, access, resize: Mutex::new(()), failed: AtomicBool::new(false) }
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
+    }
+
+    fn check_write_out(&self, result: io::Result<()>) -> io::Result<()> {
+        if result.is_err() {
+            self.failed.store(true, Ordering::SeqCst);
+        }
+        result
+    }
+}
+
+impl Disk for FileDisk {
+    fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
+        let wanted = buf.len();
+        // The kernel calls a range past the largest offset invalid; here it is past the end.
+        if wanted > 0 && write_end(offset, wanted).is_err() {
+            return Err(past_the_end(offset, wanted, self.len()?));
+        }
+        let mut at = offset;
+        while !buf.is_empty() {
+            match self.file.read_at(buf, at) {
+                Ok(0) => return Err(past_the_end(offset, wanted, self.len()?)),
+                Ok(n) => {
+                    buf = &mut buf[n..];
+                    at += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check_writable()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        write_end(offset, bytes.len())?;
+        write_all(&self.file, offset, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let result = self.file.sync_data();
+        if self.failed.swap(false, Ordering::SeqCst) {
+            result?;
+            return Err(io::Error::other("an earlier write-out of this file failed"));
+        }
+        result
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn grow(&self, len: u64) -> io::Result<()> {
+        self.check_writable()?;
+        check_len(len)?;
+        let _resize = self.resize.lock();
+        let old = self.len()?;
+        if len <= old {
+            return Ok(());
+        }
+        let result = match allocate(&self.file, old, len - old) {
+            Err(e) if is_unsupported(&e) => write_zeros(&self.file, old, len),
+            other => other.map_err(full_kind),
+        };
+        if result.is_err() {
+            // Gives back what was allocated; the caller gets the first error.
+            let _ = self.file.set_len(old);
+        }
+        result
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.check_writable()?;
+        let _resize = self.resize.lock();
+        if len < self.len()? { self.file.set_len(len) } else { Ok(()) }
+    }
+
+    fn allocated(&self) -> io::Result<u64> {
+        // `st_blocks` counts units of 512 bytes whatever the block size.
+        Ok(self.file.metadata()?.blocks().saturating_mul(512))
+    }
+
+    fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+        if len == 0 || self.access == Access::ReadOnly {
+            return Ok(());
+        }
+        self.check_write_out(advise(&self.file, offset, len, Advice::WriteOut))
+    }
+
+    /// Waits by `fdatasync`: there is no call without `unsafe` code that waits for a range only.
+    /// An error is also reported by the next `sync`.
+    fn flush_wait(&self, _offset: u64, len: u64) -> io::Result<()> {
+        if len == 0 || self.access == Access::ReadOnly {
+            return Ok(());
+        }
+        self.check_write_out(self.file.sync_data())
+    }
+
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+        if len == 0 { Ok(()) } else { advise(&self.file, offset, len, Advice::WillNeed) }
+    }
+}
+
+fn write_all(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                bytes = &bytes[n..];
+                offset += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(full_kind(e)),
+        }
+    }
+    Ok(())
+}
+
+/// An exhausted quota is a full disk to us.
+fn full_kind(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::QuotaExceeded {
+        io::Error::new(io::ErrorKind::StorageFull, error)
+    } else {
+        error
+    }
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::OPNOTSUPP | Errno::NOSYS))
+}
+
+/// Real blocks by writing zeros, for file systems without `fallocate`.
+fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; 256 * 1024];
+    let mut at = from;
+    while at < to {
+        let n = (to - at).min(zeros.len() as u64);
+        write_all(file, at, &zeros[..n as usize])?;
+        at += n;
+    }
+    Ok(())
+}
+
+/// What is said about a range.
+#[derive(Clone, Copy)]
+enum Advice {
+    /// It will be read soon.
+    WillNeed,
+    /// Start writing it out; Linux does so for `DONTNEED`, and drops what is already clean.
+    WriteOut,
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn allocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    loop {
+        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn allocate(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
+    Err(Errno::OPNOTSUPP.into())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn advise(file: &File, offset: u64, len: u64, advice: Advice) -> io::Result<()> {
+    let advice = match advice {
+        Advice::WillNeed => rustix::fs::Advice::WillNeed,
+        Advice::WriteOut => rustix::fs::Advice::DontNeed,
+    };
+    let len = len.min(MAX_LEN.saturating_sub(offset));
+    let Some(len) = std::num::NonZeroU64::new(len) else { return Ok(()) };
+    match rustix::fs::fadvise(file, offset, Some(len), advice) {
+        // A file system that knows no advice is no error.
+        Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn advise(_file: &File, _offset: u64, _len: u64, _advice: Advice) -> io::Result<()> {
+    Ok(())
+}
+
+/// A volume in a file, and its log in the file beside it.
+#[derive(Debug)]
+pub struct FileStorage {
+    volume: Arc<FileDisk>,
+    access: Access,
+    path: PathBuf,
+    log_path: PathBuf,
+    opened: Instant,
+}
+
+impl FileStorage {
+    /// Creates an empty volume at `path` and locks it. Its name is not durable before
+    /// [`Storage::sync_dir`]. A log left beside it by a store that is gone is not looked at.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `IsADirectory`; `WouldBlock` if another process was faster in locking it.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        refuse_directory(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        Self::locked(file.map_err(|e| named(path, &e))?, path, Access::ReadWrite)
+    }
+
+    /// Opens the volume at `path` and locks it: alone for [`Access::ReadWrite`], together with
+    /// other readers for [`Access::ReadOnly`].
+    ///
+    /// # Errors
+    /// `NotFound`; `IsADirectory`; `InvalidInput` if it is not a regular file; `WouldBlock` if it
+    /// is locked by another open, in this process or another.
+    pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<Self> {
+        let path = path.as_ref();
+        refuse_directory(path)?;
+        let metadata = fs::metadata(path).map_err(|e| named(path, &e))?;
+        if !metadata.is_file() {
+            let message = format!("{}: not a regular file", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let file = OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path);
+        Self::locked(file.map_err(|e| named(path, &e))?, path, access)
+    }
+
+    fn locked(file: File, path: &Path, access: Access) -> io::Result<Self> {
+        let locked = match access {
+            Access::ReadOnly => file.try_lock_shared(),
+            Access::ReadWrite => file.try_lock(),
+        };
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("{}: the store is already open elsewhere", path.display());
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
+            }
+            Err(TryLockError::Error(e)) => return Err(named(path, &e)),
+        }
+        // Two names for one volume must lead to one log.
+        let path = fs::canonicalize(path).map_err(|e| named(path, &e))?;
+        let mut log_path = OsString::from(&path);
+        log_path.push("-log");
+        Ok(Self {
+            volume: Arc::new(FileDisk::new(file, access)),
+            access,
+            path,
+            log_path: log_path.into(),
+            opened: Instant::now(),
+        })
+    }
+
+    /// The volume's real path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The log's path, whether or not there is a log.
+    #[must_use]
+    pub fn log_path(&self) -> &Path {
+        &self.log_path
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
+    }
+}
+
+fn refuse_directory(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        let message = format!("{}: is a directory, not a store", path.display());
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
+    }
+    Ok(())
+}
+
+/// The error with the path in its message.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+impl Storage for FileStorage {
+    fn volume(&self) -> Arc<dyn Disk> {
+        self.volume.clone()
+    }
+
+    fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
+        let write = self.access == Access::ReadWrite;
+        match OpenOptions::new().read(true).write(write).open(&self.log_path) {
+            Ok(file) => Ok(Some(Arc::new(FileDisk::new(file, self.access)))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(named(&self.log_path, &e)),
+        }
+    }
+
+    fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
+        self.check_writable()?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&self.log_path);
+        let file = file.map_err(|e| named(&self.log_path, &e))?;
+        Ok(Arc::new(FileDisk::new(file, self.access)))
+    }
+
+    fn remove_log(&self) -> io::Result<()> {
+        self.check_writable()?;
+        match fs::remove_file(&self.log_path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(named(&self.log_path, &e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        if self.access == Access::ReadOnly {
+            return Ok(());
+        }
+        let dir = self.path.parent().unwrap_or(Path::new("/"));
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| named(dir, &e))
+    }
+
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn now(&self) -> Duration {
+        self.opened.elapsed()
+    }
+}

@@ -1,0 +1,273 @@
+//! A writable layer in memory above a storage that is only read: [`OverlayStorage`].
+//!
+//! Owns the changes, in granules of 4 KiB. Used to open a store read-only that was not closed
+//! cleanly: recovery writes into the overlay, the files stay as they are. Invariants: no call
+//! changes the base; bytes of the base at or past `visible` are never shown (they were cut off).
+//! Threads: a read-write lock per disk; writes hold it while they read the base.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::disk::{check_len, read_end, write_end};
+use crate::granules::Granules;
+use crate::{Disk, Storage};
+
+const GRANULE: usize = 4096;
+
+/// A disk that keeps all changes in memory, above a base (or nothing) that it only reads.
+///
+/// Nobody else may change the base meanwhile. `grow` reserves no memory.
+pub struct OverlayDisk {
+    base: Option<Arc<dyn Disk>>,
+    state: RwLock<State>,
+}
+
+struct State {
+    len: u64,
+    /// How many bytes of the base still show where no granule covers them.
+    visible: u64,
+    granules: Granules,
+}
+
+impl OverlayDisk {
+    /// A layer above `base`.
+    ///
+    /// # Errors
+    /// Those of asking the base for its length.
+    pub fn new(base: Arc<dyn Disk>) -> io::Result<Self> {
+        let len = base.len()?;
+        Ok(Self::with(Some(base), len))
+    }
+
+    /// A disk above nothing.
+    fn empty() -> Self {
+        Self::with(None, 0)
+    }
+
+    fn with(base: Option<Arc<dyn Disk>>, len: u64) -> Self {
+        let granules = Granules::new(GRANULE);
+        Self { base, state: RwLock::new(State { len, visible: len, granules }) }
+    }
+
+    /// Fills `buf` with what the base shows at `offset`.
+    fn read_base(&self, visible: u64, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let shown = visible.saturating_sub(offset).min(buf.len() as u64) as usize;
+        let (from_base, beyond) = buf.split_at_mut(shown);
+        beyond.fill(0);
+        match &self.base {
+            Some(base) if shown > 0 => base.read_at(offset, from_base),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Debug for OverlayDisk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.state.read();
+        f.debug_struct("OverlayDisk")
+            .field("base", &self.base)
+            .field("len", &state.len)
+            .field("changed", &state.granules.stored())
+            .finish()
+    }
+}
+
+impl Disk for OverlayDisk {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        let state = self.state.read();
+        read_end(offset, buf.len(), state.len)?;
+        // Neighbouring granules that are not stored are read from the base in one call.
+        let mut missing = 0..0;
+        for piece in state.granules.pieces(offset, buf.len()) {
+            if let Some(bytes) = state.granules.get(piece.index) {
+                let at = offset + missing.start as u64;
+                self.read_base(state.visible, at, &mut buf[missing])?;
+                missing = piece.outside.end..piece.outside.end;
+                buf[piece.outside].copy_from_slice(&bytes[piece.inside]);
+            } else {
+                missing.end = piece.outside.end;
+            }
+        }
+        self.read_base(state.visible, offset + missing.start as u64, &mut buf[missing])
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let end = write_end(offset, bytes.len())?;
+        let mut state = self.state.write();
+        for piece in state.granules.pieces(offset, bytes.len()) {
+            if state.granules.get(piece.index).is_none() && piece.inside != (0..GRANULE) {
+                // The granule's other bytes come from below; stored only once they are read.
+                let mut below = [0; GRANULE];
+                self.read_base(state.visible, piece.index * GRANULE as u64, &mut below)?;
+                state.granules.get_or_zeros(piece.index).copy_from_slice(&below);
+            }
+            let target = &mut state.granules.get_or_zeros(piece.index)[piece.inside];
+            target.copy_from_slice(&bytes[piece.outside]);
+        }
+        state.len = state.len.max(end);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state.read().len)
+    }
+
+    fn grow(&self, len: u64) -> io::Result<()> {
+        check_len(len)?;
+        let mut state = self.state.write();
+        state.len = state.len.max(len);
+        Ok(())
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut state = self.state.write();
+        if len < state.len {
+            state.len = len;
+            state.visible = state.visible.min(len);
+            state.granules.cut(len);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the changes in memory.
+    fn allocated(&self) -> io::Result<u64> {
+        Ok(self.state.read().granules.stored())
+    }
+
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.base.as_ref().map_or(Ok(()), |base| base.read_hint(offset, len))
+    }
+}
+
+/// A storage that keeps all changes in memory, above one that it only reads.
+#[derive(Debug)]
+pub struct OverlayStorage {
+    base: Arc<dyn Storage>,
+    volume: Arc<OverlayDisk>,
+    log: Mutex<Log>,
+}
+
+/// What is known of the log.
+#[derive(Debug)]
+enum Log {
+    /// Nobody has asked yet: as it is below.
+    Below,
+    /// As it is here.
+    Here(Option<Arc<OverlayDisk>>),
+}
+
+impl OverlayStorage {
+    /// A layer above `base`, which nobody may change meanwhile.
+    ///
+    /// # Errors
+    /// Those of asking the base for the volume's length.
+    pub fn new(base: Arc<dyn Storage>) -> io::Result<Self> {
+        let volume = Arc::new(OverlayDisk::new(base.volume())?);
+        Ok(Self { base, volume, log: Mutex::new(Log::Below) })
+    }
+
+    /// Bytes of changes held in memory, both files together.
+    #[must_use]
+    pub fn changed(&self) -> u64 {
+        let log = match &*self.log.lock() {
+            Log::Here(Some(log)) => log.state.read().granules.stored(),
+            _ => 0,
+        };
+        self.volume.state.read().granules.stored() + log
+    }
+}
+
+impl Storage for OverlayStorage {
+    fn volume(&self) -> Arc<dyn Disk> {
+        self.volume.clone()
+    }
+
+    fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
+        let mut log = self.log.lock();
+        if let Log::Below = *log {
+            let below = self.base.open_log()?;
+            *log = Log::Here(below.map(OverlayDisk::new).transpose()?.map(Arc::new));
+        }
+        match &*log {
+            Log::Here(Some(disk)) => Ok(Some(disk.clone())),
+            _ => Ok(None),
+        }
+    }
+
+    fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
+        if let Some(disk) = self.open_log()? {
+            disk.truncate(0)?;
+            return Ok(disk);
+        }
+        let disk = Arc::new(OverlayDisk::empty());
+        *self.log.lock() = Log::Here(Some(disk.clone()));
+        Ok(disk)
+    }
+
+    fn remove_log(&self) -> io::Result<()> {
+        *self.log.lock() = Log::Here(None);
+        Ok(())
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.base.name()
+    }
+
+    fn now(&self) -> Duration {
+        self.base.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryStorage;
+
+    #[test]
+    fn the_base_is_never_changed() {
+        let before = (vec![1; 10_000], Some(vec![2; 5000]));
+        let base = Arc::new(MemoryStorage::from_bytes(before.0.clone(), before.1.clone()));
+        let overlay = OverlayStorage::new(base.clone()).unwrap();
+        let volume = overlay.volume();
+        volume.write_at(4090, &[7; 10]).unwrap();
+        volume.truncate(4095).unwrap();
+        volume.grow(20_000).unwrap();
+        let log = overlay.open_log().unwrap().unwrap();
+        log.write_at(4999, &[8; 2]).unwrap();
+        assert_eq!(log.len().unwrap(), 5001);
+        assert_eq!(overlay.changed(), 3 * GRANULE as u64 - GRANULE as u64);
+        let mut buf = vec![9; 20_000];
+        volume.read_at(0, &mut buf).unwrap();
+        assert_eq!(buf[4089..4096], [1, 7, 7, 7, 7, 7, 0]);
+        assert!(buf[4095..].iter().all(|&b| b == 0), "bytes cut off must not come back");
+        overlay.remove_log().unwrap();
+        assert!(overlay.open_log().unwrap().is_none());
+        assert_eq!(overlay.create_log().unwrap().len().unwrap(), 0);
+        assert_eq!(base.snapshot(), before);
+    }
+
+    #[test]
+    fn removing_before_looking_hides_the_log_below() {
+        let base = Arc::new(MemoryStorage::from_bytes(Vec::new(), Some(vec![2; 50])));
+        let overlay = OverlayStorage::new(base).unwrap();
+        overlay.remove_log().unwrap();
+        assert!(overlay.open_log().unwrap().is_none());
+    }
+}

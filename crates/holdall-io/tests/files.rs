@@ -1,0 +1,147 @@
+//! What only real files have: names, locks, access, blocks, write-out.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
+use tempfile::tempdir;
+
+fn kind<T: std::fmt::Debug>(result: std::io::Result<T>) -> ErrorKind {
+    result.unwrap_err().kind()
+}
+
+#[test]
+fn creating() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store");
+    let storage = FileStorage::create(&path).unwrap();
+    assert_eq!(storage.volume().len().unwrap(), 0);
+    assert_eq!(storage.name(), fs::canonicalize(&path).unwrap().display().to_string());
+    storage.sync_dir().unwrap();
+    assert_eq!(kind(FileStorage::create(&path)), ErrorKind::AlreadyExists);
+    assert_eq!(kind(FileStorage::create(dir.path())), ErrorKind::IsADirectory);
+    assert_eq!(kind(FileStorage::open(dir.path(), Access::ReadOnly)), ErrorKind::IsADirectory);
+    let error = FileStorage::open(dir.path().join("none"), Access::ReadWrite).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().contains("none"), "{error}");
+    assert_eq!(kind(FileStorage::open("/dev/null", Access::ReadOnly)), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn locks_exclude_in_one_process_too() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store");
+    let open = |access| FileStorage::open(&path, access);
+    let writer = FileStorage::create(&path).unwrap();
+    assert_eq!(kind(open(Access::ReadWrite)), ErrorKind::WouldBlock);
+    assert_eq!(kind(open(Access::ReadOnly)), ErrorKind::WouldBlock);
+    let volume = writer.volume();
+    drop(writer);
+    assert_eq!(kind(open(Access::ReadWrite)), ErrorKind::WouldBlock, "the disk is still in use");
+    drop(volume);
+    let readers = [open(Access::ReadOnly).unwrap(), open(Access::ReadOnly).unwrap()];
+    assert_eq!(kind(open(Access::ReadWrite)), ErrorKind::WouldBlock);
+    drop(readers);
+    open(Access::ReadWrite).unwrap();
+}
+
+/// Another process holding the lock, through the shell's `flock` if there is one.
+#[test]
+fn locks_exclude_other_processes() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store");
+    let storage = FileStorage::create(&path).unwrap();
+    let try_lock = || {
+        let mut command = std::process::Command::new("flock");
+        command.args(["--nonblock", "--conflict-exit-code", "9"]).arg(&path).arg("true");
+        command.status().ok().and_then(|status| status.code())
+    };
+    let held = try_lock();
+    drop(storage);
+    let free = try_lock();
+    assert!(matches!((held, free), (Some(9), Some(0)) | (None, None)), "{held:?} {free:?}");
+}
+
+#[test]
+fn a_read_only_store_refuses_changes() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store");
+    fs::write(&path, b"volume").unwrap();
+    let storage = FileStorage::open(&path, Access::ReadOnly).unwrap();
+    assert!(storage.open_log().unwrap().is_none());
+    fs::write(storage.log_path(), b"log").unwrap();
+    let log = storage.open_log().unwrap().unwrap();
+    for disk in [storage.volume(), log] {
+        assert_eq!(kind(disk.write_at(0, b"x")), ErrorKind::PermissionDenied);
+        assert_eq!(kind(disk.grow(100)), ErrorKind::PermissionDenied);
+        assert_eq!(kind(disk.truncate(0)), ErrorKind::PermissionDenied);
+        disk.sync().unwrap();
+        disk.flush_hint(0, 1).unwrap();
+        disk.flush_wait(0, 1).unwrap();
+    }
+    assert_eq!(kind(storage.create_log()), ErrorKind::PermissionDenied);
+    assert_eq!(kind(storage.remove_log()), ErrorKind::PermissionDenied);
+    storage.sync_dir().unwrap();
+    let overlay = OverlayStorage::new(Arc::new(storage)).unwrap();
+    overlay.volume().write_at(0, b"V").unwrap();
+    overlay.remove_log().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"volume");
+    assert_eq!(fs::read(dir.path().join("store-log")).unwrap(), b"log");
+}
+
+#[test]
+fn the_log_lies_beside_the_real_volume() {
+    let dir = tempdir().unwrap();
+    let (real, alias) = (dir.path().join("store"), dir.path().join("elsewhere"));
+    fs::write(&real, b"").unwrap();
+    fs::create_dir(&alias).unwrap();
+    std::os::unix::fs::symlink(&real, alias.join("link")).unwrap();
+    let storage = FileStorage::open(alias.join("link"), Access::ReadWrite).unwrap();
+    storage.create_log().unwrap().write_at(0, b"log").unwrap();
+    assert_eq!(fs::read(dir.path().join("store-log")).unwrap(), b"log");
+    assert_eq!(storage.create_log().unwrap().len().unwrap(), 0);
+    storage.remove_log().unwrap();
+    storage.remove_log().unwrap();
+    assert!(!dir.path().join("store-log").exists());
+}
+
+#[test]
+fn growing_takes_real_blocks() {
+    let dir = tempdir().unwrap();
+    let disk = FileStorage::create(dir.path().join("store")).unwrap().volume();
+    disk.write_at(0, b"abc").unwrap();
+    disk.grow(1 << 20).unwrap();
+    assert_eq!(disk.len().unwrap(), 1 << 20);
+    assert!(disk.allocated().unwrap() >= 1 << 20);
+    let mut buf = [9; 5];
+    disk.read_at(0, &mut buf).unwrap();
+    assert_eq!(&buf, b"abc\0\0");
+    disk.grow(5).unwrap();
+    assert_eq!(disk.len().unwrap(), 1 << 20);
+    let before = disk.allocated().unwrap();
+    let error = disk.grow(1 << 53).unwrap_err().kind();
+    assert!(matches!(error, ErrorKind::StorageFull | ErrorKind::FileTooLarge), "{error:?}");
+    assert_eq!((disk.len().unwrap(), disk.allocated().unwrap()), (1 << 20, before));
+    disk.truncate(4096).unwrap();
+    assert!(disk.allocated().unwrap() < 1 << 20);
+}
+
+#[test]
+fn hints_at_any_range_do_no_harm() {
+    let dir = tempdir().unwrap();
+    let disk = FileStorage::create(dir.path().join("store")).unwrap().volume();
+    let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+    disk.write_at(0, &bytes).unwrap();
+    for (offset, len) in [(0, 100_000), (5000, 1), (0, 0), (1 << 40, 9), (u64::MAX, u64::MAX)] {
+        disk.flush_hint(offset, len).unwrap();
+        disk.flush_wait(offset, len).unwrap();
+        disk.read_hint(offset, len).unwrap();
+    }
+    disk.sync().unwrap();
+    let mut found = vec![0; bytes.len()];
+    disk.read_at(0, &mut found).unwrap();
+    assert!(found == bytes);
+}

@@ -1,0 +1,242 @@
+//! Where the next record goes, and the books afterwards: HY(n,u) over real pages.
+//!
+//! The decisions are `holdall_core::placement`; here they are carried out: cached pages are
+//! checked, the map is searched and kept, pages are allocated, formatted and freed.
+
+use super::{At, HeapFile, Room};
+use holdall_core::heap_page::{self, HeapPage, max_record};
+use holdall_core::page_map_node::FRESH;
+use holdall_core::placement::{Cached, Offer, Placement, class_of, extent};
+use holdall_core::{Error, PageKind, PageNo, PageRead, PageWrite, Result};
+
+/// The largest extent of heap pages.
+const EXTENT: u32 = 8;
+/// Wrong classes corrected in one search before the file grows instead. None is wrong unless
+/// the file is damaged.
+const WRONG_CLASSES: usize = 4;
+
+impl HeapFile {
+    /// A formatted page of this file with room for `need` bytes.
+    pub(super) fn room_for<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        need: usize,
+        near: Option<PageNo>,
+    ) -> Result<At> {
+        if let Some(at) = near.map(|page| self.near(pages, page, need)).transpose()?.flatten() {
+            return Ok(at);
+        }
+        while let Some(Cached { index, page, .. }) = placement.choose(need) {
+            let at = At { index, page };
+            match self.free(pages, at)? {
+                Some(free) if free >= need => return Ok(at),
+                Some(free) => placement.correct(index, free),
+                None => drop(placement.remove(index)),
+            }
+        }
+        let (used, capacity) = self.utilization(pages.page_size());
+        let max = max_record(pages.page_size());
+        if let Some(class) = placement.search_class(need, max, used, capacity)
+            && let Some(at) = self.search(pages, placement, need, class)?
+        {
+            return Ok(at);
+        }
+        self.fresh(pages, placement)
+    }
+
+    /// The page asked for, if it is one of this file with room.
+    fn near<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        page: PageNo,
+        need: usize,
+    ) -> Result<Option<At>> {
+        let bytes = pages.page(page, PageKind::Heap)?;
+        let at = At { index: HeapPage::new(&bytes, page)?.index(), page };
+        Ok(self.free(pages, at)?.filter(|&free| free >= need).map(|_| at))
+    }
+
+    /// Room in a page; `None` where it is not page `at.index` of this file.
+    fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
+        let bytes = pages.page(at.page, PageKind::Heap)?;
+        let page = HeapPage::new(&bytes, at.page)?;
+        let own = holdall_core::page::owner(&bytes) == self.owner && page.index() == at.index;
+        Ok(own.then(|| page.free_bytes()))
+    }
+
+    /// A page from the map of at least `class`, next-fit.
+    fn search<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        need: usize,
+        class: u8,
+    ) -> Result<Option<At>> {
+        for _ in 0..WRONG_CLASSES {
+            let Some(index) = self.map.find(pages, class, placement.cursor)? else {
+                return Ok(None);
+            };
+            placement.cursor = index;
+            let Some((page, found)) = self.map.get(pages, index)? else { return Ok(None) };
+            let at = At { index, page };
+            if found == FRESH {
+                return self.start(pages, at).map(Some);
+            }
+            match self.free(pages, at)? {
+                Some(free) if free >= need => return Ok(Some(at)),
+                Some(_) => self.map.set_class(pages, index, 0)?,
+                None => return Err(Error::page(page, format!("is not heap page {index}"))),
+            };
+        }
+        Ok(None)
+    }
+
+    /// A fresh page of the file, or the first of a new extent.
+    fn fresh<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+    ) -> Result<At> {
+        let index = match self.map.find(pages, FRESH, placement.cursor)? {
+            Some(index) => index,
+            None => self.extend(pages)?,
+        };
+        let gone = || Error::corrupt("page map", format!("index {index} has no page"));
+        let (page, _) = self.map.get(pages, index)?.ok_or_else(gone)?;
+        self.start(pages, At { index, page })
+    }
+
+    /// Formats a fresh page. Its class is brought up to date when its first record is in.
+    fn start<W: PageWrite + ?Sized>(&mut self, pages: &mut W, at: At) -> Result<At> {
+        heap_page::init(pages.format(at.page, PageKind::Heap, self.owner)?, at.index);
+        self.formatted += 1;
+        Ok(at)
+    }
+
+    /// Allocates the next extent, into the holes of the map first; returns one of its indexes.
+    fn extend<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<u32> {
+        let len = self.map.len();
+        let last = len.checked_sub(1).map(|last| self.map.get(pages, last)).transpose()?;
+        let near = last.flatten().map(|(page, _)| PageNo(page.0 + 1));
+        let run = pages.alloc_run(u64::from(extent(len, EXTENT)), near)?;
+        let mut first = None;
+        for page in run.start.0..run.end() {
+            let index = self.map.find_hole(pages)?.unwrap_or(self.map.len());
+            self.map.set(pages, self.owner, index, PageNo(page), FRESH)?;
+            first = first.or(Some(index));
+        }
+        first.ok_or_else(|| Error::corrupt("page allocation", "gave no pages"))
+    }
+
+    /// Keeps the books after a change of a page: counts, cache, map class.
+    pub(super) fn settle<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        at: At,
+        before: Room,
+        after: Room,
+    ) -> Result<()> {
+        let used = (self.used + before.free as u64).checked_sub(after.free as u64);
+        self.used = used.ok_or_else(|| self.wrong("fewer bytes used than freed"))?;
+        match placement.offer(at.index, at.page, after.free) {
+            Offer::Kept => self.mark(pages, placement, at),
+            Offer::Added(out) => {
+                self.mark(pages, placement, at)?;
+                out.map_or(Ok(()), |out| self.leave(pages, placement, out))
+            }
+            Offer::Refused => {
+                let max = max_record(pages.page_size());
+                let class = class_of(after, max);
+                if class == class_of(before, max) {
+                    return Ok(());
+                }
+                self.record_class(pages, placement, at, class)
+            }
+        }
+    }
+
+    /// Has the map call a cached page full, so that nobody relies on a class that is not kept.
+    fn mark<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        at: At,
+    ) -> Result<()> {
+        if !placement.is_marked(at.index) {
+            self.map.set_class(pages, at.index, 0)?;
+            placement.mark(at.index, true);
+        }
+        Ok(())
+    }
+
+    /// Writes the class of a page that left the cache. A full page costs nothing: the map
+    /// says so already.
+    fn leave<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &Placement,
+        out: Cached,
+    ) -> Result<()> {
+        let max = max_record(pages.page_size());
+        if !out.marked || class_of(Room { free: out.free, empty: false }, max) == 0 {
+            return Ok(());
+        }
+        // The class must be true, so it is taken from the page and not from the cache.
+        let at = self.own(pages, out.page)?;
+        let bytes = pages.page(out.page, PageKind::Heap)?;
+        let class = class_of(HeapPage::new(&bytes, out.page)?.room(), max);
+        drop(bytes);
+        self.record_class(pages, placement, at, class)
+    }
+
+    /// Writes the true class of a page outside the cache. An empty page becomes fresh; it is
+    /// freed instead where the file has an empty one already.
+    fn record_class<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &Placement,
+        at: At,
+        class: u8,
+    ) -> Result<()> {
+        if class != FRESH {
+            return self.map.set_class(pages, at.index, class).map(drop);
+        }
+        // From here the page's content is given up: be sure that it is the page meant.
+        if self.map.get(pages, at.index)?.map(|(page, _)| page) != Some(at.page) {
+            return Err(Error::page(at.page, format!("is not heap page {}", at.index)));
+        }
+        self.formatted =
+            self.formatted.checked_sub(1).ok_or_else(|| self.wrong("no formatted pages"))?;
+        let max = max_record(pages.page_size());
+        let spare = placement.cached().iter().any(|c| c.free == max);
+        if spare || self.map.find(pages, FRESH, placement.cursor)?.is_some() {
+            self.map.clear(pages, at.index)?;
+            return pages.free_page(at.page);
+        }
+        self.map.set_class(pages, at.index, FRESH).map(drop)
+    }
+
+    /// Writes the true class of every cached page, so that nothing looks full that is not:
+    /// before a clean close, and where wanted before a checkpoint. The cache goes on; its
+    /// pages are marked again when they next change. Empty ones leave it.
+    ///
+    /// # Errors
+    /// Page access, after which the transaction must be aborted.
+    pub fn flush<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+    ) -> Result<()> {
+        let max = max_record(pages.page_size());
+        for cached in placement.cached().to_vec() {
+            if cached.free == max {
+                placement.remove(cached.index);
+            }
+            self.leave(pages, placement, cached)?;
+            placement.mark(cached.index, false);
+        }
+        Ok(())
+    }
+}

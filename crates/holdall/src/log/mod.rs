@@ -1,0 +1,342 @@
+//! The redo log: group commit over a circular, preallocated file.
+//!
+//! Owns: the log file between two checkpoints; which LSNs are durable; poison. Knows pages
+//! only as bytes inside records (`holdall_core::log_format`).
+//!
+//! Threads: committers append under one mutex ([`Log::begin`]); whoever waits first becomes
+//! the leader, writes and syncs everything appended so far, and wakes the rest. Appending
+//! goes on while a group is in flight, so writers share syncs.
+//!
+//! Invariants (docs/recovery.md): I1 one group in flight; I2 a block holding acknowledged
+//! bytes is never written again before the tail has passed it; I3 after a failed write or
+//! sync nothing is ever acknowledged again.
+
+mod scan;
+
+pub use scan::{Expect, Scan, harden, scan};
+
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
+use holdall_core::{Error, Lsn, Result};
+use holdall_io::Disk;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
+
+/// What identifies a log and where it begins.
+#[derive(Debug, Clone)]
+pub struct LogStart {
+    /// The store's id, in every block.
+    pub store_id: [u8; 16],
+    /// The recovery epoch, in every block.
+    pub epoch: u32,
+    /// Where the first group goes; a multiple of [`BLOCK`].
+    pub start: Lsn,
+    /// Bytes of the circular file, a multiple of [`BLOCK`].
+    pub capacity: u64,
+    /// Superblock sequence that is durable.
+    pub checkpoint: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    id: LogStart,
+    /// None until the first commit needs the file.
+    disk: Option<Arc<dyn Disk>>,
+    /// Where the group being filled will be written.
+    group: Lsn,
+    payload: Vec<u8>,
+    commits: u64,
+    in_flight: bool,
+    durable: Lsn,
+    tail: Lsn,
+    previous: u32,
+    spare: Vec<u8>,
+}
+
+/// The log of an open store.
+#[derive(Debug)]
+pub struct Log {
+    state: Mutex<State>,
+    landed: Condvar,
+    poison: Mutex<Option<String>>,
+}
+
+/// The right to append one commit; the LSN is fixed, nothing else can be appended meanwhile.
+#[derive(Debug)]
+pub struct Appending<'a> {
+    state: MutexGuard<'a, State>,
+    lsn: Lsn,
+}
+
+impl Appending<'_> {
+    /// The commit's LSN.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// As [`Log::visible_points`], under the lock held.
+    pub fn visible_points(&self) -> [Lsn; 2] {
+        [self.state.durable, self.state.group]
+    }
+
+    /// Appends the commit's records, then its end. It can no longer fail but by poison.
+    pub fn finish(mut self, records: &[u8]) {
+        self.state.payload.extend_from_slice(records);
+        let lsn = self.lsn;
+        format::push_commit(&mut self.state.payload, lsn);
+        self.state.commits += 1;
+    }
+}
+
+/// Bytes of the record that ends a commit.
+const COMMIT_BYTES: usize = 16;
+
+impl Log {
+    /// A log that begins at `start` and has no file yet.
+    pub fn new(start: LogStart) -> Self {
+        let at = start.start;
+        let state = State {
+            id: start,
+            disk: None,
+            group: at,
+            payload: Vec::new(),
+            commits: 0,
+            in_flight: false,
+            durable: at,
+            tail: at,
+            previous: 0,
+            spare: Vec::new(),
+        };
+        Self { state: Mutex::new(state), landed: Condvar::new(), poison: Mutex::new(None) }
+    }
+
+    /// Whether the log has a file.
+    pub fn attached(&self) -> bool {
+        self.state.lock().disk.is_some()
+    }
+
+    /// Gives the log its file, or a larger one: `disk` is `capacity` bytes long and already
+    /// written. Only while the log is empty (nothing to replay).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the log is in use.
+    pub fn attach(&self, disk: Arc<dyn Disk>, capacity: u64) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.group != state.tail || !state.payload.is_empty() || state.in_flight {
+            return Err(Error::Invalid("the log cannot be replaced while in use".into()));
+        }
+        state.disk = Some(disk);
+        state.id.capacity = capacity;
+        Ok(())
+    }
+
+    /// Fixes the LSN of the next commit, whose records take `bytes` bytes. `Ok(None)`: no
+    /// room until a checkpoint moves the tail.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`]; [`Error::TooLarge`] where the log could never hold it.
+    pub fn begin(&self, bytes: usize) -> Result<Option<Appending<'_>>> {
+        self.check_poison()?;
+        let state = self.state.lock();
+        if state.disk.is_none() {
+            return Err(Error::Invalid("the log has no file yet".into()));
+        }
+        let all = state.payload.len() + bytes + COMMIT_BYTES;
+        let need = (format::blocks_for(all) * BLOCK) as u64;
+        let alone = (format::blocks_for(bytes + COMMIT_BYTES) * BLOCK) as u64;
+        if alone > state.id.capacity {
+            let detail = format!("{alone} bytes of changes, the log holds {}", state.id.capacity);
+            return Err(Error::TooLarge(detail));
+        }
+        if state.group.0 - state.tail.0 + need > state.id.capacity {
+            return Ok(None);
+        }
+        // Unique and below the next group's start: a commit takes at least 16 bytes.
+        let lsn = Lsn(state.group.0 + 1 + state.commits);
+        Ok(Some(Appending { state, lsn }))
+    }
+
+    /// Waits until commit `lsn` is durable, writing and syncing the group if nobody does.
+    /// Cost: one write and one sync for everything appended so far.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] where the write or sync failed, now or earlier.
+    pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
+        let mut state = self.state.lock();
+        loop {
+            if state.durable >= lsn {
+                return Ok(());
+            }
+            self.check_poison()?;
+            if state.in_flight {
+                self.landed.wait(&mut state);
+            } else {
+                state = self.lead(state)?;
+            }
+        }
+    }
+
+    /// Makes everything appended so far durable.
+    ///
+    /// # Errors
+    /// As [`Log::wait_durable`].
+    pub fn flush(&self) -> Result<()> {
+        let last = {
+            let state = self.state.lock();
+            if state.commits == 0 { state.group } else { Lsn(state.group.0 + state.commits) }
+        };
+        self.wait_durable(last)
+    }
+
+    fn lead<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
+        let header = BlockHeader {
+            store_id: state.id.store_id,
+            epoch: state.id.epoch,
+            payload: 0,
+            last: false,
+            lsn: state.group,
+            group: state.group,
+            durable: state.durable,
+            checkpoint: state.id.checkpoint,
+            previous: state.previous,
+        };
+        let spare = std::mem::take(&mut state.spare);
+        let payload = std::mem::replace(&mut state.payload, spare);
+        let (start, capacity) = (state.group, state.id.capacity);
+        let Some(disk) = state.disk.clone() else {
+            return Err(Error::Invalid("a commit was appended before the log had a file".into()));
+        };
+        let blocks = format::blocks_for(payload.len());
+        state.group = Lsn(start.0 + (blocks * BLOCK) as u64);
+        state.commits = 0;
+        state.in_flight = true;
+        drop(state);
+
+        let (bytes, sum) = format::build_group(&header, &payload);
+        let done = write_circular(&*disk, capacity, start, &bytes).and_then(|()| disk.sync());
+        if let Err(e) = &done {
+            // Poison before the lock is taken again: nobody may acknowledge past this point.
+            self.set_poison(&format!("log at LSN {start}: {e}"));
+        }
+        let mut state = self.state.lock();
+        state.in_flight = false;
+        if done.is_ok() {
+            state.durable = Lsn(start.0 + bytes.len() as u64);
+            state.previous = sum;
+            let mut payload = payload;
+            payload.clear();
+            if payload.capacity() <= 1 << 20 {
+                state.spare = payload;
+            }
+        }
+        self.landed.notify_all();
+        self.check_poison()?;
+        Ok(state)
+    }
+
+    /// The newest durable state: every commit at or below it survives a crash.
+    pub fn durable(&self) -> Lsn {
+        self.state.lock().durable
+    }
+
+    /// LSNs at which states are or will become visible: the durable one, and the end of the
+    /// group in flight.
+    pub fn visible_points(&self) -> [Lsn; 2] {
+        let state = self.state.lock();
+        [state.durable, state.group]
+    }
+
+    /// (bytes in use, capacity, tail, bytes appended and not yet written).
+    pub fn usage(&self) -> Usage {
+        let s = self.state.lock();
+        Usage {
+            used: s.group.0 - s.tail.0 + s.payload.len() as u64,
+            capacity: s.id.capacity,
+            tail: s.tail,
+            durable: s.durable,
+            unwritten: s.payload.len() as u64,
+        }
+    }
+
+    /// Log space before `tail` may be used again; `checkpoint` is the durable superblock's
+    /// sequence number.
+    pub fn release(&self, tail: Lsn, checkpoint: u64) {
+        let mut state = self.state.lock();
+        debug_assert!(tail >= state.tail && tail <= state.durable, "tail within the log");
+        state.tail = tail;
+        state.id.checkpoint = checkpoint;
+    }
+
+    /// Notes the durable superblock's sequence number.
+    pub fn note_checkpoint(&self, checkpoint: u64) {
+        self.state.lock().id.checkpoint = checkpoint;
+    }
+
+    /// Whether nothing is between tail and head: the log may then be resized.
+    pub fn is_empty(&self) -> bool {
+        let s = self.state.lock();
+        s.group == s.tail && s.payload.is_empty() && !s.in_flight
+    }
+
+    /// Stops all commits from now on.
+    pub fn set_poison(&self, why: &str) {
+        self.poison.lock().get_or_insert_with(|| why.to_owned());
+    }
+
+    /// # Errors
+    /// [`Error::Poisoned`] once anything failed.
+    pub fn check_poison(&self) -> Result<()> {
+        match &*self.poison.lock() {
+            Some(why) => Err(Error::Poisoned(why.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// State of the log for reports.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// Bytes between tail and head, what is not yet written included.
+    pub used: u64,
+    /// Bytes of the file.
+    pub capacity: u64,
+    /// Where replay would begin.
+    pub tail: Lsn,
+    /// Newest durable state.
+    pub durable: Lsn,
+    /// Bytes of commits not yet written.
+    pub unwritten: u64,
+}
+
+/// Writes `bytes` at `lsn` of a circular file of `capacity` bytes.
+pub(crate) fn write_circular(
+    disk: &dyn Disk,
+    capacity: u64,
+    lsn: Lsn,
+    bytes: &[u8],
+) -> std::io::Result<()> {
+    let at = lsn.0 % capacity;
+    let first = bytes.len().min((capacity - at) as usize);
+    disk.write_at(at, &bytes[..first])?;
+    if first < bytes.len() { disk.write_at(0, &bytes[first..]) } else { Ok(()) }
+}
+
+/// Writes zeros over the whole log file, so that later writes change no file metadata, and
+/// syncs it. Cost: `capacity` bytes written, one sync.
+///
+/// # Errors
+/// [`Error::Full`] where the disk has no room, [`Error::Io`].
+pub fn prepare_file(disk: &dyn Disk, capacity: u64) -> Result<()> {
+    let fail = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::StorageFull => Error::Full(format!("the log needs {capacity} bytes")),
+        _ => Error::io("preparing the log file", e),
+    };
+    disk.grow(capacity).map_err(fail)?;
+    let zeros = vec![0; (1 << 20).min(capacity as usize)];
+    let mut at = 0;
+    while at < capacity {
+        let n = zeros.len().min((capacity - at) as usize);
+        disk.write_at(at, &zeros[..n]).map_err(fail)?;
+        at += n as u64;
+    }
+    disk.sync().map_err(fail)
+}

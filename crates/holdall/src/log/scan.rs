@@ -1,0 +1,155 @@
+//! Reading the log back after a crash.
+//!
+//! Owns: finding the durable groups from the replay position on, and telling a torn tail
+//! from damage (rules 3, 4). Reads only.
+
+use super::write_circular;
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
+use holdall_core::{Error, Lsn, Result};
+use holdall_io::Disk;
+
+/// What the log holds from the replay position on.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Payloads of the groups found, in order.
+    pub groups: Vec<Vec<u8>>,
+    /// One past the last valid group.
+    pub end: Lsn,
+    /// The last group's blocks and where they lie: rewritten before anything relies on it.
+    pub last_group: Option<(Lsn, Vec<u8>)>,
+    /// Highest superblock sequence that a block says was durable.
+    pub checkpoint: u64,
+}
+
+/// What to expect of the log.
+#[derive(Debug, Clone, Copy)]
+pub struct Expect {
+    /// The store's id.
+    pub store_id: [u8; 16],
+    /// The epoch the superblock names.
+    pub epoch: u32,
+    /// Where replay begins.
+    pub from: Lsn,
+    /// Bytes of the circular log.
+    pub capacity: u64,
+}
+
+/// Reads all durable groups from `expect.from` on. Cost: one pass over the log, read in
+/// blocks of up to 256 KiB.
+///
+/// # Errors
+/// [`Error::Corrupt`] where a later block proves that a missing or damaged one was durable.
+pub fn scan(disk: &dyn Disk, expect: &Expect) -> Result<Scan> {
+    let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
+    let mut window = Window { disk, expect, length, buffer: Vec::new(), start: u64::MAX };
+    let mut found = Scan { end: expect.from, ..Scan::default() };
+    let limit = expect.from.0 + expect.capacity;
+    let mut previous = None;
+    while let Some((blocks, payload, sum)) = read_group(&mut window, found.end, limit, previous)? {
+        let header = BlockHeader::decode(&blocks[..BLOCK], &expect.store_id, expect.epoch);
+        found.checkpoint = found.checkpoint.max(header.map_or(0, |h| h.checkpoint));
+        previous = Some(sum);
+        let start = found.end;
+        found.end = Lsn(start.0 + blocks.len() as u64);
+        found.groups.push(payload);
+        found.last_group = Some((start, blocks));
+    }
+    look_for_damage(&mut window, found.end, limit)?;
+    Ok(found)
+}
+
+/// Writes the last group again and syncs: its sync may have failed before the crash, and
+/// what is read now may still be lost (rule 7).
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn harden(disk: &dyn Disk, capacity: u64, scan: &Scan) -> Result<()> {
+    let Some((lsn, blocks)) = &scan.last_group else { return Ok(()) };
+    write_circular(disk, capacity, *lsn, blocks)
+        .and_then(|()| disk.sync())
+        .map_err(|e| Error::io("writing the log's last group again", e))
+}
+
+struct Window<'a> {
+    disk: &'a dyn Disk,
+    expect: &'a Expect,
+    length: u64,
+    buffer: Vec<u8>,
+    start: u64,
+}
+
+const AHEAD: u64 = 64 * BLOCK as u64;
+
+impl Window<'_> {
+    /// The block at `lsn` and its header, if it is a valid block of this store and epoch,
+    /// whatever LSN it carries.
+    fn block(&mut self, lsn: Lsn) -> Result<Option<(BlockHeader, &[u8])>> {
+        let at = lsn.0 % self.expect.capacity;
+        if at + BLOCK as u64 > self.length {
+            return Ok(None);
+        }
+        let inside = at >= self.start && at + BLOCK as u64 <= self.start + self.buffer.len() as u64;
+        if !inside {
+            let end = (at + AHEAD).min(self.length).min(self.expect.capacity);
+            self.buffer.resize((end - at) as usize, 0);
+            self.start = at;
+            self.disk
+                .read_at(at, &mut self.buffer)
+                .map_err(|e| Error::io(format!("reading the log at {at}"), e))?;
+        }
+        let from = (at - self.start) as usize;
+        let Some(block) = self.buffer.get(from..from + BLOCK) else { return Ok(None) };
+        let header = BlockHeader::decode(block, &self.expect.store_id, self.expect.epoch);
+        Ok(header.map(|h| (h, block)))
+    }
+}
+
+type Group = (Vec<u8>, Vec<u8>, u32);
+
+fn read_group(
+    window: &mut Window<'_>,
+    start: Lsn,
+    limit: u64,
+    previous: Option<u32>,
+) -> Result<Option<Group>> {
+    let (mut blocks, mut payload, mut sum) = (Vec::new(), Vec::new(), 0);
+    let mut at = start;
+    while at.0 < limit {
+        let Some((header, block)) = window.block(at)? else { return Ok(None) };
+        let chained = previous.is_none_or(|p| p == header.previous);
+        if header.lsn != at || header.group != start || !chained {
+            return Ok(None);
+        }
+        sum = format::group_sum(sum, block);
+        payload.extend_from_slice(format::payload(block, &header));
+        blocks.extend_from_slice(block);
+        if header.last {
+            return Ok(Some((blocks, payload, sum)));
+        }
+        at = Lsn(at.0 + BLOCK as u64);
+    }
+    Ok(None)
+}
+
+/// A block beyond the end that was written when the log was durable past the end proves
+/// that what is missing was acknowledged.
+fn look_for_damage(window: &mut Window<'_>, end: Lsn, limit: u64) -> Result<()> {
+    let mut at = end;
+    while at.0 < limit {
+        if let Some((header, _)) = window.block(at)?
+            && header.lsn == at
+            && header.durable > end
+        {
+            return Err(Error::corrupt(
+                format!("log at LSN {end}"),
+                format!(
+                    "damaged in its middle: the block at LSN {at} was written when all before \
+                     {} was durable",
+                    header.durable
+                ),
+            ));
+        }
+        at = Lsn(at.0 + BLOCK as u64);
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Checkpoints: writing durable page versions home, then moving the replay position.
+//!
+//! Owns: [`CheckpointRun`], a checkpoint cut into steps so that a simulation can put other
+//! work and crashes between any two of them.
+//!
+//! Threads: one checkpoint at a time; it takes no writer's lock and no log space (rule 14).
+//! Order (rule 15): superblock naming the highest LSN about to be at home, home pages, sync,
+//! superblock with the new replay position, and only then reuse of log and space.
+
+use super::Pager;
+use holdall_core::superblock::Superblock;
+use holdall_core::{Lsn, PageNo, PageRef, Result};
+use parking_lot::MutexGuard;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Announce,
+    Write,
+    Sync,
+    Publish,
+    Done,
+}
+
+/// A checkpoint in progress. Dropped unfinished it has done no harm.
+#[derive(Debug)]
+pub struct CheckpointRun<'a> {
+    pager: &'a Pager,
+    stage: Stage,
+    lsn: Lsn,
+    pages: Vec<(PageNo, Lsn, PageRef)>,
+    next: usize,
+    batch: Vec<u8>,
+    _one: MutexGuard<'a, ()>,
+}
+
+/// Neighbouring pages are written in one call up to this many bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
+impl Drop for CheckpointRun<'_> {
+    fn drop(&mut self) {
+        self.pager.horizon.set_checkpoint(None);
+    }
+}
+
+impl Pager {
+    /// Begins a checkpoint at the newest durable commit.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Poisoned`].
+    pub fn begin_checkpoint(&self) -> Result<CheckpointRun<'_>> {
+        let one = self.checkpointing.lock();
+        self.check_poison()?;
+        let mut lsn = self.horizon.visible();
+        loop {
+            self.horizon.set_checkpoint(Some(lsn));
+            let again = self.horizon.visible();
+            if again == lsn {
+                break;
+            }
+            lsn = again;
+        }
+        Ok(CheckpointRun {
+            pager: self,
+            stage: Stage::Announce,
+            lsn,
+            pages: Vec::new(),
+            next: 0,
+            batch: Vec::new(),
+            _one: one,
+        })
+    }
+}
+
+impl CheckpointRun<'_> {
+    /// The commits it makes home: all at or below.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// Does the next step; `fill` sets the superblock's fields that other layers own.
+    /// Returns whether the checkpoint is complete.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Io`], [`holdall_core::Error::Poisoned`]; the store goes on
+    /// from the previous checkpoint unless poisoned.
+    pub fn step(&mut self, fill: &dyn Fn(&mut Superblock)) -> Result<bool> {
+        match self.stage {
+            Stage::Announce => self.announce()?,
+            Stage::Write => self.write_batch()?,
+            Stage::Sync => {
+                self.pager.volume.sync()?;
+                self.stage = Stage::Publish;
+            }
+            Stage::Publish => self.publish(fill)?,
+            Stage::Done => {}
+        }
+        Ok(self.stage == Stage::Done)
+    }
+
+    fn announce(&mut self) -> Result<()> {
+        self.pages = self.pager.pool.dirty_at(self.lsn);
+        let lsn = self.lsn;
+        if !self.pages.is_empty() && self.pager.volume.superblock().home < lsn {
+            let written = self.pager.volume.write_superblock(|sb| sb.home = lsn)?;
+            self.pager.log.note_checkpoint(written.sequence);
+        }
+        self.stage = Stage::Write;
+        Ok(())
+    }
+
+    fn write_batch(&mut self) -> Result<()> {
+        let size = self.pager.page_size();
+        let from = self.next;
+        let Some((first, ..)) = self.pages.get(from) else {
+            self.stage = Stage::Sync;
+            return Ok(());
+        };
+        let first = *first;
+        self.batch.clear();
+        while let Some((no, _, bytes)) = self.pages.get(self.next) {
+            let follows = no.0 == first.0 + (self.next - from) as u64;
+            if !follows || self.batch.len() + size > BATCH_BYTES {
+                break;
+            }
+            self.batch.extend_from_slice(bytes);
+            self.next += 1;
+        }
+        self.pager.volume.write_pages(first, &self.batch)?;
+        let needed = self.pager.needed();
+        for (no, lsn, _) in &self.pages[from..self.next] {
+            self.pager.pool.written_home(*no, *lsn, &needed);
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, fill: &dyn Fn(&mut Superblock)) -> Result<()> {
+        let lsn = self.lsn;
+        let written = self.pager.volume.write_superblock(|sb| {
+            sb.replay = lsn;
+            sb.home = sb.home.max(lsn);
+            fill(sb);
+        })?;
+        self.pager.log.release(lsn, written.sequence);
+        self.stage = Stage::Done;
+        Ok(())
+    }
+}

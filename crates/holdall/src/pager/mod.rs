@@ -1,0 +1,209 @@
+//! The pager: pages of one volume, with versions, transactions, checkpoints and recovery.
+//!
+//! Owns: [`Pager`], which ties pool, log, horizon and volume together; the writer's lock.
+//! Layers above see snapshots ([`Snapshot`]) and page transactions ([`PageTx`]).
+//!
+//! Invariants and the argument for crash safety: docs/recovery.md.
+
+mod checkpoint;
+mod horizon;
+mod pool;
+mod recovery;
+mod tx;
+mod volume;
+
+pub use checkpoint::CheckpointRun;
+pub use horizon::{Horizon, Registration};
+pub use pool::{PoolStats, read_home};
+pub use recovery::{Recovered, recover};
+pub use tx::{CommitWork, PageTx};
+pub use volume::{Slots, Volume, io_error, read_slots};
+
+use crate::log::Log;
+use holdall_core::page::PageKind;
+use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, Result};
+use parking_lot::Mutex;
+use pool::Pool;
+use std::sync::Arc;
+
+/// Limits of a pager.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of clean pages kept in memory.
+    pub pool_bytes: usize,
+    /// Pages that may differ from home before a writer must wait for a checkpoint.
+    pub dirty_pages: usize,
+    /// Bytes of old page versions kept for snapshots.
+    pub old_version_bytes: usize,
+    /// New pages and segment bytes of a commit beyond this go straight home and are synced
+    /// before the commit instead of passing through the log (architecture, idea 3).
+    pub log_data_bytes: usize,
+}
+
+/// Pages of an open store.
+#[derive(Debug)]
+pub struct Pager {
+    pool: Pool,
+    /// The redo log.
+    pub log: Log,
+    /// Open snapshots.
+    pub horizon: Arc<Horizon>,
+    /// The volume file.
+    pub volume: Volume,
+    limits: Limits,
+    writer: Arc<Mutex<()>>,
+    checkpointing: Mutex<()>,
+}
+
+impl Pager {
+    /// A pager over a recovered volume; `log` begins where replay would.
+    pub fn new(volume: Volume, log: Log, limits: Limits) -> Self {
+        let start = log.durable();
+        Self {
+            pool: Pool::new(volume.disk.clone(), volume.page_size(), limits.pool_bytes),
+            log,
+            horizon: Horizon::new(start),
+            volume,
+            limits,
+            writer: Arc::new(Mutex::new(())),
+            checkpointing: Mutex::new(()),
+        }
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.volume.page_size()
+    }
+
+    /// Opens a snapshot of the newest durable commit. Never waits for a transaction.
+    pub fn snapshot(self: &Arc<Self>) -> Snapshot {
+        Snapshot { registration: self.horizon.open(), pager: self.clone() }
+    }
+
+    /// Opens a snapshot of the newest installed commit, which a crash may still lose.
+    pub fn newest_snapshot(self: &Arc<Self>) -> Snapshot {
+        Snapshot { registration: self.horizon.open_newest(), pager: self.clone() }
+    }
+
+    fn get(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
+        self.pool.get(page, kind, lsn, &|| self.needed())
+    }
+
+    fn needed(&self) -> horizon::Needed {
+        self.horizon.needed(|| self.log.visible_points())
+    }
+
+    /// The newest installed version of a page, for the space layer's own pages.
+    ///
+    /// # Errors
+    /// As [`PageRead::page`].
+    pub fn newest(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.get(page, kind, self.horizon.newest())
+    }
+
+    /// Waits until commit `lsn` is durable, and makes it visible to new snapshots.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
+        self.log.wait_durable(lsn)?;
+        self.horizon.set_visible(self.log.durable());
+        Ok(())
+    }
+
+    /// Makes all commits so far durable and visible.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn flush(&self) -> Result<()> {
+        self.log.flush()?;
+        self.horizon.set_visible(self.log.durable());
+        Ok(())
+    }
+
+    /// Pages whose newest version is not at home.
+    pub fn dirty_pages(&self) -> usize {
+        self.pool.dirty_pages()
+    }
+
+    /// Counters of the pool.
+    pub fn pool_stats(&self) -> PoolStats {
+        self.pool.stats()
+    }
+
+    /// Whether a checkpoint should begin: the log or the dirty limit is half used.
+    pub fn wants_checkpoint(&self) -> bool {
+        let log = self.log.usage();
+        log.used * 2 > log.capacity || self.dirty_pages() * 2 > self.limits.dirty_pages
+    }
+
+    /// # Errors
+    /// [`Error::Poisoned`] once a log write, log sync or volume sync failed.
+    pub fn check_poison(&self) -> Result<()> {
+        if let Some(why) = self.volume.poison() {
+            self.log.set_poison(&why);
+        }
+        self.log.check_poison()
+    }
+
+    /// Keeps old versions within their budget, giving up the oldest snapshots if need be.
+    fn bound_old_versions(&self) {
+        let budget = self.limits.old_version_bytes / self.page_size();
+        if self.pool.old_versions() <= budget {
+            return;
+        }
+        self.pool.prune(&self.needed());
+        while self.pool.old_versions() > budget && self.horizon.oldest_snapshot().is_some() {
+            self.horizon.kill_oldest();
+            self.pool.prune(&self.needed());
+        }
+    }
+}
+
+/// A consistent state of all pages, held as long as this value lives.
+#[derive(Debug)]
+pub struct Snapshot {
+    registration: Registration,
+    pager: Arc<Pager>,
+}
+
+impl Snapshot {
+    /// The commits it sees: all at or below.
+    pub fn lsn(&self) -> Lsn {
+        self.registration.lsn
+    }
+
+    /// # Errors
+    /// [`Error::SnapshotTooOld`] where it was given up for memory.
+    pub fn check(&self) -> Result<()> {
+        self.registration.check()
+    }
+
+    /// The pager below.
+    pub fn pager(&self) -> &Arc<Pager> {
+        &self.pager
+    }
+}
+
+impl PageRead for Snapshot {
+    fn page_size(&self) -> usize {
+        self.pager.page_size()
+    }
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        let result = self.pager.get(page, kind, self.registration.lsn);
+        // Looked at after the read: pages may have gone while it ran.
+        self.registration.check()?;
+        result
+    }
+}
+
+/// An error where two things that must be equal are not.
+pub(crate) fn damaged(place: &str, detail: String) -> Error {
+    Error::corrupt(place, detail)
+}

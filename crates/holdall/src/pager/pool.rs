@@ -1,0 +1,383 @@
+//! The buffer pool: page versions in memory within a budget.
+//!
+//! Owns: frames (a page's versions, and which of them is at home), loading, eviction.
+//! Knows nothing of the log or of transactions; LSNs come from outside.
+//!
+//! Threads: shards, each a reader-writer lock; a miss is loaded outside the lock by one
+//! thread while others wait for it. Invariants: only a sole version that equals home is
+//! evicted (rule 19); of older versions only those somebody needs are kept (rule 20).
+
+use super::horizon::Needed;
+use holdall_core::page::{self, PageKind};
+use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
+use holdall_io::Disk;
+use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+
+#[derive(Debug, Clone)]
+struct Version {
+    lsn: Lsn,
+    bytes: PageRef,
+}
+
+#[derive(Debug)]
+struct Frame {
+    /// Oldest first; never empty.
+    versions: Vec<Version>,
+    /// LSN of the version at home.
+    home: Lsn,
+    used: AtomicBool,
+}
+
+impl Frame {
+    fn newest(&self) -> Lsn {
+        self.versions.last().map_or(Lsn(0), |v| v.lsn)
+    }
+
+    fn dirty(&self) -> bool {
+        self.newest() != self.home
+    }
+
+    fn at(&self, lsn: Lsn) -> Option<&Version> {
+        self.versions.iter().rev().find(|v| v.lsn <= lsn)
+    }
+
+    /// Drops versions that nobody needs; the newest always stays. Returns how many.
+    fn prune(&mut self, needed: &Needed) -> usize {
+        let before = self.versions.len();
+        if before > 1 {
+            let next: Vec<Lsn> = self.versions.iter().skip(1).map(|v| v.lsn).collect();
+            let mut i = 0;
+            self.versions.retain(|v| {
+                let until = next.get(i).copied();
+                i += 1;
+                until.is_none_or(|until| needed.keeps(v.lsn, until))
+            });
+        }
+        before - self.versions.len()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Frames {
+    map: HashMap<u64, Frame, PageHash>,
+    /// Clock of page numbers for eviction; may name pages that are gone.
+    clock: Vec<u64>,
+    hand: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    frames: RwLock<Frames>,
+    loading: Mutex<HashSet<u64>>,
+    loaded: Condvar,
+}
+
+/// Hashes page numbers by one multiplication: they are dense and not hostile.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct PageHash;
+
+/// The hasher behind [`PageHash`].
+#[derive(Debug, Default)]
+pub(crate) struct PageHasher(u64);
+
+impl std::hash::Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.write_u64(u64::from(*b) ^ self.0);
+        }
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        let m = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = m ^ (m >> 29);
+    }
+}
+
+impl std::hash::BuildHasher for PageHash {
+    type Hasher = PageHasher;
+
+    fn build_hasher(&self) -> PageHasher {
+        PageHasher(0)
+    }
+}
+
+/// Counters of a pool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PoolStats {
+    /// Pages read from disk.
+    pub misses: u64,
+    /// Pages in memory.
+    pub pages: u64,
+    /// Pages whose newest version is not at home.
+    pub dirty: u64,
+    /// Versions kept beside the newest ones.
+    pub old_versions: u64,
+}
+
+/// The pool of an open store.
+#[derive(Debug)]
+pub struct Pool {
+    disk: Arc<dyn Disk>,
+    page_size: usize,
+    shards: Box<[Shard]>,
+    shard_pages: usize,
+    dirty: AtomicI64,
+    old_versions: AtomicI64,
+    misses: AtomicU64,
+}
+
+impl Pool {
+    /// A pool of about `budget` bytes, at least one page.
+    pub fn new(disk: Arc<dyn Disk>, page_size: usize, budget: usize) -> Self {
+        let pages = (budget / page_size).max(1);
+        let shards = if pages >= 1024 { 64 } else { 1 };
+        Self {
+            disk,
+            page_size,
+            shards: (0..shards).map(|_| Shard::default()).collect(),
+            shard_pages: pages / shards,
+            dirty: AtomicI64::new(0),
+            old_versions: AtomicI64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    fn shard(&self, page: PageNo) -> &Shard {
+        let mixed = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        &self.shards[mixed as usize % self.shards.len()]
+    }
+
+    /// The version of `page` that a reader at `lsn` sees, and its kind checked. `needed` is
+    /// asked only on a miss. Cost: one page read on a miss.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`]; [`Error::SnapshotTooOld`] where no version that
+    /// old is left.
+    pub fn get(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        lsn: Lsn,
+        needed: &dyn Fn() -> Needed,
+    ) -> Result<PageRef> {
+        let bytes = self.find(page, lsn, needed)?;
+        match page::kind(&bytes) {
+            Some(k) if k == kind => Ok(bytes),
+            k => Err(Error::page(page, format!("is a page of kind {k:?}, not {kind:?}"))),
+        }
+    }
+
+    fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
+        let frames = shard.frames.read();
+        let frame = frames.map.get(&page.0)?;
+        if !frame.used.load(Relaxed) {
+            frame.used.store(true, Relaxed);
+        }
+        Some(frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld))
+    }
+
+    fn find(&self, page: PageNo, lsn: Lsn, needed: &dyn Fn() -> Needed) -> Result<PageRef> {
+        let shard = self.shard(page);
+        loop {
+            if let Some(found) = self.cached(shard, page, lsn) {
+                return found;
+            }
+            let mut loading = shard.loading.lock();
+            if loading.insert(page.0) {
+                break;
+            }
+            shard.loaded.wait(&mut loading);
+        }
+        // Someone may have published the page between the look and the claim.
+        let result = match self.cached(shard, page, lsn) {
+            Some(found) => found,
+            None => self.load(shard, page, lsn, needed),
+        };
+        shard.loading.lock().remove(&page.0);
+        shard.loaded.notify_all();
+        result
+    }
+
+    fn load(
+        &self,
+        shard: &Shard,
+        page: PageNo,
+        lsn: Lsn,
+        needed: &dyn Fn() -> Needed,
+    ) -> Result<PageRef> {
+        self.misses.fetch_add(1, Relaxed);
+        let bytes = read_home(&*self.disk, self.page_size, page)?;
+        let own = page::lsn(&bytes);
+        if own > lsn {
+            // A snapshot given up meets this legitimately; its owner tells the two apart.
+            let detail = format!("has LSN {own}, newer than the state {lsn} being read");
+            return Err(Error::page(page, detail));
+        }
+        // Before the shard's lock: it asks the log, whose lock a committer holds over ours.
+        let needed = needed();
+        let mut frames = shard.frames.write();
+        if let Some(frame) = frames.map.get(&page.0) {
+            // A commit installed the page while it was read: its version is the newer one.
+            return frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld);
+        }
+        let version = Version { lsn: own, bytes: bytes.clone() };
+        let frame = Frame { versions: vec![version], home: own, used: AtomicBool::new(false) };
+        frames.map.insert(page.0, frame);
+        frames.clock.push(page.0);
+        self.evict(&mut frames, &needed, page);
+        Ok(bytes)
+    }
+
+    fn evict(
+        &self,
+        frames: &mut RwLockWriteGuard<'_, Frames>,
+        needed: &Needed,
+        keep: PageNo,
+    ) {
+        let mut steps = 2 * frames.clock.len();
+        // A pool full of dirty pages would be swept in vain at every miss: look at a few.
+        steps = steps.min(256);
+        while frames.map.len() > self.shard_pages && steps > 0 {
+            steps -= 1;
+            if frames.hand >= frames.clock.len() {
+                frames.hand = 0;
+            }
+            let hand = frames.hand;
+            let Some(&no) = frames.clock.get(hand) else { return };
+            let Some(frame) = frames.map.get_mut(&no) else {
+                frames.clock.swap_remove(hand);
+                continue;
+            };
+            if frame.versions.len() > 1 {
+                let dropped = frame.prune(needed);
+                self.old_versions.fetch_sub(dropped as i64, Relaxed);
+            }
+            let kept = frame.used.swap(false, Relaxed) || frame.dirty() || no == keep.0;
+            if kept || frame.versions.len() > 1 {
+                frames.hand += 1;
+            } else {
+                frames.map.remove(&no);
+                frames.clock.swap_remove(hand);
+            }
+        }
+    }
+
+    /// Publishes a version. `home`: it is at home already. `needed`: which older versions
+    /// must stay; the version just replaced stays in any case, since readers may be opening
+    /// at it.
+    pub fn install(&self, page: PageNo, lsn: Lsn, bytes: PageRef, home: bool, needed: &Needed) {
+        let shard = self.shard(page);
+        let mut guard = shard.frames.write();
+        let frames = &mut *guard;
+        let frame = frames.map.entry(page.0).or_insert_with(|| {
+            frames.clock.push(page.0);
+            Frame { versions: Vec::new(), home: Lsn(0), used: AtomicBool::new(true) }
+        });
+        let was_dirty = !frame.versions.is_empty() && frame.dirty();
+        let dropped = frame.prune(needed);
+        let old = i64::from(!frame.versions.is_empty());
+        frame.versions.push(Version { lsn, bytes });
+        if home {
+            frame.home = lsn;
+        }
+        let delta = i64::from(!home) - i64::from(was_dirty);
+        self.dirty.fetch_add(delta, Relaxed);
+        self.old_versions.fetch_add(old - dropped as i64, Relaxed);
+        if frames.map.len() > self.shard_pages {
+            self.evict(&mut guard, needed, page);
+        }
+    }
+
+    /// Forgets a page that is free: what it held is needed by nobody (rule 16 has passed).
+    pub fn forget(&self, page: PageNo) {
+        let mut frames = self.shard(page).frames.write();
+        if let Some(frame) = frames.map.remove(&page.0) {
+            self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
+            self.old_versions.fetch_sub(frame.versions.len() as i64 - 1, Relaxed);
+        }
+    }
+
+    /// Pages with a version at or below `lsn` newer than home, sorted, with that version.
+    pub fn dirty_at(&self, lsn: Lsn) -> Vec<(PageNo, Lsn, PageRef)> {
+        let mut out = Vec::new();
+        for shard in &self.shards {
+            let frames = shard.frames.read();
+            for (no, frame) in &frames.map {
+                if let Some(v) = frame.at(lsn).filter(|v| frame.dirty() && v.lsn > frame.home) {
+                    out.push((PageNo(*no), v.lsn, v.bytes.clone()));
+                }
+            }
+        }
+        out.sort_unstable_by_key(|(no, ..)| *no);
+        out
+    }
+
+    /// Notes that version `lsn` of `page` is at home and drops what nobody needs.
+    pub fn written_home(&self, page: PageNo, lsn: Lsn, needed: &Needed) {
+        let mut frames = self.shard(page).frames.write();
+        let Some(frame) = frames.map.get_mut(&page.0) else { return };
+        let was_dirty = frame.dirty();
+        frame.home = frame.home.max(lsn);
+        let now = i64::from(frame.dirty()) - i64::from(was_dirty);
+        self.dirty.fetch_add(now, Relaxed);
+        let dropped = frame.prune(needed);
+        self.old_versions.fetch_sub(dropped as i64, Relaxed);
+    }
+
+    /// Drops old versions everywhere that nobody needs. Cost: one look at every frame.
+    pub fn prune(&self, needed: &Needed) {
+        for shard in &self.shards {
+            let mut frames = shard.frames.write();
+            let dropped: usize = frames.map.values_mut().map(|f| f.prune(needed)).sum();
+            self.old_versions.fetch_sub(dropped as i64, Relaxed);
+        }
+    }
+
+    /// Number of pages whose newest version is not at home.
+    pub fn dirty_pages(&self) -> usize {
+        self.dirty.load(Relaxed).max(0) as usize
+    }
+
+    /// Number of versions kept beside the newest ones.
+    pub fn old_versions(&self) -> usize {
+        self.old_versions.load(Relaxed).max(0) as usize
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> PoolStats {
+        PoolStats {
+            misses: self.misses.load(Relaxed),
+            pages: self.shards.iter().map(|s| s.frames.read().map.len() as u64).sum(),
+            dirty: self.dirty_pages() as u64,
+            old_versions: self.old_versions() as u64,
+        }
+    }
+}
+
+/// Reads and checks a page at home.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Corrupt`].
+pub fn read_home(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
+    let mut bytes: PageRef = std::iter::repeat_n(0, page_size).collect();
+    let buffer = Arc::get_mut(&mut bytes).ok_or_else(|| Error::page(page, "buffer is shared"))?;
+    let at = page.0 * page_size as u64;
+    disk.read_at(at, buffer).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::page(page, "lies beyond the end of the file"),
+        _ => Error::io(format!("reading page {page} at byte {at}"), e),
+    })?;
+    page::check(buffer, page)?;
+    Ok(bytes)
+}

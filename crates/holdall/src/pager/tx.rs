@@ -1,0 +1,303 @@
+//! A transaction over pages: private copies, then one commit.
+//!
+//! Owns: the writer's lock from begin to drop; the copies; what goes home before the commit
+//! and what goes through the log. Knows nothing of which pages are free.
+//!
+//! Everything that can fail comes before the first page is installed; afterwards the only
+//! failure is poison (rule 9).
+
+use super::pool::{PageHash, read_home};
+use super::{Pager, io_error};
+use holdall_core::log_format::{push_page, push_segment};
+use holdall_core::page::{self, PageKind};
+use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
+use parking_lot::{ArcMutexGuard, RawMutex};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+#[derive(Debug)]
+struct TxPage {
+    /// What the page was before; None for a page allocated by this transaction.
+    base: Option<PageRef>,
+    now: PageRef,
+}
+
+/// What the commit asks of the layer above.
+pub trait CommitWork {
+    /// Makes room in the log, by a checkpoint.
+    ///
+    /// # Errors
+    /// Whatever stops the checkpoint; the transaction then fails, nothing is installed.
+    fn make_room(&mut self) -> Result<()>;
+}
+
+/// A page transaction; dropping it undoes everything.
+#[derive(Debug)]
+pub struct PageTx {
+    pager: Arc<Pager>,
+    pages: HashMap<u64, TxPage, PageHash>,
+    /// New pages written home already and no longer in memory.
+    early: HashSet<u64, PageHash>,
+    existing: usize,
+    base: Lsn,
+    needs_sync: bool,
+    segments: Vec<(PageNo, Vec<u8>)>,
+    segment_bytes: usize,
+    _writer: WriterLock,
+}
+
+/// The writer's lock, held.
+struct WriterLock(#[expect(dead_code, reason = "held, never read")] ArcMutexGuard<RawMutex, ()>);
+
+impl std::fmt::Debug for WriterLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WriterLock")
+    }
+}
+
+/// Neighbouring pages are written in one call up to this many bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
+impl PageTx {
+    /// Takes the writer's lock, waiting for the transaction that has it.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn begin(pager: &Arc<Pager>) -> Result<Self> {
+        let writer = WriterLock(pager.writer.lock_arc());
+        pager.check_poison()?;
+        Ok(Self {
+            pager: pager.clone(),
+            pages: HashMap::default(),
+            early: HashSet::default(),
+            existing: 0,
+            base: pager.horizon.newest(),
+            needs_sync: false,
+            segments: Vec::new(),
+            segment_bytes: 0,
+            _writer: writer,
+        })
+    }
+
+    /// The pager below.
+    pub fn pager(&self) -> &Arc<Pager> {
+        &self.pager
+    }
+
+    /// The page as this transaction sees it.
+    ///
+    /// # Errors
+    /// As [`holdall_core::PageRead::page`].
+    pub fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        if let Some(p) = self.pages.get(&no.0) {
+            return match page::kind(&p.now) {
+                Some(k) if k == kind => Ok(p.now.clone()),
+                k => Err(Error::page(no, format!("is a page of kind {k:?}, not {kind:?}"))),
+            };
+        }
+        if self.early.contains(&no.0) {
+            return read_home(&*self.pager.volume.disk, self.pager.page_size(), no);
+        }
+        self.pager.get(no, kind, self.base)
+    }
+
+    /// The transaction's copy of the page.
+    ///
+    /// # Errors
+    /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
+    pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        if !self.pages.contains_key(&no.0) {
+            let old = self.page(no, kind)?;
+            let base = if self.early.remove(&no.0) {
+                None
+            } else {
+                self.count_existing()?;
+                Some(old.clone())
+            };
+            self.pages.insert(no.0, TxPage { base, now: old });
+        }
+        let found = self.pages.get_mut(&no.0).ok_or_else(|| Error::page(no, "vanished"))?;
+        match page::kind(&found.now) {
+            Some(k) if k == kind => Ok(Arc::make_mut(&mut found.now)),
+            k => Err(Error::page(no, format!("is a page of kind {k:?}, not {kind:?}"))),
+        }
+    }
+
+    fn count_existing(&mut self) -> Result<()> {
+        let limit = self.pager.limits.dirty_pages;
+        if self.existing >= limit {
+            return Err(Error::TooLarge(format!("it changes more than {limit} existing pages")));
+        }
+        self.existing += 1;
+        Ok(())
+    }
+
+    /// Makes a page that this transaction allocated an empty one, without reading it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where earlier new pages had to be written out to make room.
+    pub fn format(&mut self, no: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
+        let new = self.pages.len() - self.existing.min(self.pages.len());
+        if new >= (self.pager.limits.dirty_pages / 2).max(1) {
+            self.write_early(false)?;
+        }
+        self.early.remove(&no.0);
+        // A former life of this page may still be in the pool; nobody can need it.
+        self.pager.pool.forget(no);
+        let mut now: PageRef = std::iter::repeat_n(0, self.pager.page_size()).collect();
+        page::format(Arc::make_mut(&mut now), kind, no, owner);
+        self.pages.insert(no.0, TxPage { base: None, now });
+        self.page_mut(no, kind)
+    }
+
+    /// Drops what the transaction knows of a page it allocated itself and frees again.
+    pub fn forget_new(&mut self, no: PageNo) {
+        if self.pages.get(&no.0).is_some_and(|p| p.base.is_none()) {
+            self.pages.remove(&no.0);
+        }
+        self.early.remove(&no.0);
+    }
+
+    /// Whether nothing was changed.
+    pub fn is_unchanged(&self) -> bool {
+        self.pages.is_empty()
+            && self.early.is_empty()
+            && self.segments.is_empty()
+            && !self.needs_sync
+    }
+
+    /// Notes that data lies home, written but not synced, that the commit relies on.
+    pub fn rely_on_unsynced(&mut self) {
+        self.needs_sync = true;
+        self.segments.clear();
+    }
+
+    /// Notes segment pages written home, with their bytes: up to the limit they pass through
+    /// the log too, so that the commit needs one sync only.
+    pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
+        self.segment_bytes += bytes.len();
+        if self.needs_sync || self.segment_bytes > self.pager.limits.log_data_bytes {
+            self.rely_on_unsynced();
+        } else {
+            self.segments.push((start, bytes.to_vec()));
+        }
+    }
+
+    /// Writes new pages home. With `keep` they stay in memory for the pool.
+    fn write_early(&mut self, keep: bool) -> Result<()> {
+        let mut new: Vec<u64> =
+            self.pages.iter().filter(|(_, p)| p.base.is_none()).map(|(no, _)| *no).collect();
+        new.sort_unstable();
+        let mut batch: Vec<u8> = Vec::new();
+        let mut first = 0;
+        for no in &new {
+            let Some(p) = self.pages.get_mut(no) else { continue };
+            page::seal(Arc::make_mut(&mut p.now), self.base);
+            let follows = first + (batch.len() / p.now.len()) as u64 == *no;
+            if !batch.is_empty() && (!follows || batch.len() >= BATCH_BYTES) {
+                self.pager.volume.write_pages(PageNo(first), &batch)?;
+                batch.clear();
+            }
+            if batch.is_empty() {
+                first = *no;
+            }
+            batch.extend_from_slice(&p.now);
+        }
+        if !batch.is_empty() {
+            self.pager.volume.write_pages(PageNo(first), &batch)?;
+            self.needs_sync = true;
+        }
+        if !keep {
+            for no in new {
+                self.pages.remove(&no);
+                self.early.insert(no);
+            }
+        }
+        Ok(())
+    }
+
+    /// Installs all changes under one LSN and hands them to the log; durable only once the
+    /// log says so. Cost: no sync, or one of the volume where new data went home; one pass
+    /// and one checksum per changed page.
+    ///
+    /// # Errors
+    /// Before anything is installed: [`Error::TooLarge`], [`Error::Io`],
+    /// [`Error::Poisoned`].
+    pub fn commit(&mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
+        if self.is_unchanged() {
+            return Ok(self.base);
+        }
+        let went_home = self.settle_new_data()?;
+        let (mut records, order) = self.records(went_home);
+        let appending = loop {
+            match self.pager.log.begin(records.len())? {
+                Some(a) => break a,
+                None => work.make_room()?,
+            }
+        };
+        let lsn = appending.lsn();
+        let needed = self.pager.horizon.needed(|| appending.visible_points());
+        for (no, checksum_at) in order {
+            let Some(p) = self.pages.get_mut(&no) else { continue };
+            let home = checksum_at.is_none();
+            if let Some(at) = checksum_at {
+                let sum = page::seal(Arc::make_mut(&mut p.now), lsn);
+                holdall_core::bytes::put_u32(&mut records, at, sum);
+            }
+            self.pager.pool.install(PageNo(no), lsn, p.now.clone(), home, &needed);
+        }
+        self.pager.horizon.set_newest(lsn);
+        appending.finish(&records);
+        self.pages.clear();
+        self.pager.bound_old_versions();
+        Ok(lsn)
+    }
+
+    /// Writes home and syncs what does not go through the log. Returns whether the new pages
+    /// went home.
+    fn settle_new_data(&mut self) -> Result<bool> {
+        let size = self.pager.page_size();
+        let new = self.pages.values().filter(|p| p.base.is_none()).count();
+        let direct = self.needs_sync || new * size > self.pager.limits.log_data_bytes;
+        if direct {
+            self.write_early(true)?;
+        }
+        if self.needs_sync {
+            self.pager.volume.sync()?;
+        }
+        Ok(direct)
+    }
+
+    /// The commit's records, and for each page its number and where its checksum goes in
+    /// the records (None: it is at home).
+    fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
+        let mut records = Vec::with_capacity(512);
+        for (start, bytes) in &self.segments {
+            push_segment(&mut records, *start, bytes);
+        }
+        let mut order: Vec<u64> = self.pages.keys().copied().collect();
+        order.sort_unstable();
+        let place = |no: u64| {
+            let p = self.pages.get(&no)?;
+            if p.base.is_none() && new_are_home {
+                return Some((no, None));
+            }
+            // Record header 8, page number 8, then the checksum.
+            let at = records.len() + 16;
+            push_page(&mut records, PageNo(no), p.base.as_deref(), &p.now);
+            Some((no, Some(at)))
+        };
+        let order = order.into_iter().filter_map(place).collect();
+        (records, order)
+    }
+
+    /// Writes whole pages of segment data home, unsynced.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`].
+    pub fn write_raw(&self, start: PageNo, bytes: &[u8]) -> Result<()> {
+        let at = start.0 * self.pager.page_size() as u64;
+        let disk = &self.pager.volume.disk;
+        disk.write_at(at, bytes).map_err(|e| io_error(format!("writing segment at {start}"), e))
+    }
+}

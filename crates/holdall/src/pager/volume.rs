@@ -1,0 +1,171 @@
+//! The volume file: one coordinator for all its syncs, and the superblock slots.
+//!
+//! Owns: sharing of volume syncs between threads (rule 6), poison after a failed one, the
+//! current superblock and its two slots.
+//!
+//! Threads: a caller of [`Volume::sync`] is covered only by a sync that starts after the
+//! call, so all its own writes have returned by then.
+
+use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
+use holdall_core::{Error, PageNo, Result};
+use holdall_io::Disk;
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+
+#[derive(Debug, Default)]
+struct Syncs {
+    running: bool,
+    started: u64,
+    done: u64,
+    failed: Option<String>,
+}
+
+/// The volume of an open store.
+#[derive(Debug)]
+pub struct Volume {
+    /// The file.
+    pub disk: Arc<dyn Disk>,
+    page_size: usize,
+    syncs: Mutex<Syncs>,
+    finished: Condvar,
+    superblock: Mutex<Superblock>,
+}
+
+impl Volume {
+    /// The volume whose valid superblock is `superblock`.
+    pub fn new(disk: Arc<dyn Disk>, superblock: Superblock) -> Self {
+        Self {
+            disk,
+            page_size: superblock.page_size as usize,
+            syncs: Mutex::new(Syncs::default()),
+            finished: Condvar::new(),
+            superblock: Mutex::new(superblock),
+        }
+    }
+
+    /// Bytes of a page.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// Makes every write that has returned durable. Cost: at most one sync of its own; calls
+    /// that wait together share one.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] after any failed sync: what it covered can no longer be trusted.
+    pub fn sync(&self) -> Result<()> {
+        let mut s = self.syncs.lock();
+        let mine = s.started + 1;
+        loop {
+            if let Some(why) = &s.failed {
+                return Err(Error::Poisoned(why.clone()));
+            }
+            if s.done >= mine {
+                return Ok(());
+            }
+            if s.running {
+                self.finished.wait(&mut s);
+                continue;
+            }
+            s.running = true;
+            s.started += 1;
+            drop(s);
+            let result = self.disk.sync();
+            s = self.syncs.lock();
+            s.running = false;
+            match result {
+                Ok(()) => s.done = s.started,
+                Err(e) => s.failed = Some(format!("sync of the volume: {e}")),
+            }
+            self.finished.notify_all();
+        }
+    }
+
+    /// Why the volume stopped accepting syncs, if it did.
+    pub fn poison(&self) -> Option<String> {
+        self.syncs.lock().failed.clone()
+    }
+
+    /// Writes `bytes`, whole pages, at `page`.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`].
+    pub fn write_pages(&self, page: PageNo, bytes: &[u8]) -> Result<()> {
+        let at = page.0 * self.page_size as u64;
+        self.disk.write_at(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
+    }
+
+    /// The superblock as last written.
+    pub fn superblock(&self) -> Superblock {
+        self.superblock.lock().clone()
+    }
+
+    /// Changes the superblock, writes it to the other slot and syncs. Nothing has changed
+    /// unless it returns `Ok`; a failed sync poisons the volume. Cost: one write, one sync.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Poisoned`].
+    pub fn write_superblock(&self, change: impl FnOnce(&mut Superblock)) -> Result<Superblock> {
+        let mut current = self.superblock.lock();
+        let mut next = current.clone();
+        change(&mut next);
+        next.sequence = current.sequence + 1;
+        let slot = SLOT_AT[Superblock::slot_of(next.sequence)];
+        self.disk
+            .write_at(slot, &next.encode())
+            .map_err(|e| io_error(format!("writing the superblock at byte {slot}"), e))?;
+        self.sync()?;
+        *current = next.clone();
+        Ok(next)
+    }
+}
+
+/// Turns a system error into ours; a full disk is its own kind.
+pub fn io_error(action: impl Into<String>, e: std::io::Error) -> Error {
+    if e.kind() == std::io::ErrorKind::StorageFull {
+        return Error::Full(format!("{}: the disk is full", action.into()));
+    }
+    Error::io(action, e)
+}
+
+/// Both slots as read, and which one counts.
+#[derive(Debug)]
+pub struct Slots {
+    /// The valid superblock with the higher sequence number.
+    pub best: Superblock,
+    /// Whether the other slot is not the one written just before: torn or damaged.
+    pub other_invalid: bool,
+    /// Whether a feature asks that this build does not write.
+    pub read_only: bool,
+}
+
+/// Reads the superblocks of a store.
+///
+/// # Errors
+/// [`Error::NotAStore`] where neither slot looks like a Holdall store,
+/// [`Error::Corrupt`] where both are damaged, [`Error::Unsupported`], [`Error::Io`].
+pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
+    let length = disk.len().map_err(|e| Error::io(format!("reading the length of {name}"), e))?;
+    let not_a_store = |detail: &str| Error::NotAStore { path: name.into(), detail: detail.into() };
+    let mut valid: Vec<(Superblock, bool)> = Vec::new();
+    let mut magic = false;
+    for at in SLOT_AT {
+        if at + SLOT_BYTES as u64 > length {
+            continue;
+        }
+        let mut bytes = vec![0; SLOT_BYTES];
+        disk.read_at(at, &mut bytes)
+            .map_err(|e| Error::io(format!("reading the superblock of {name} at {at}"), e))?;
+        magic |= bytes.starts_with(&holdall_core::superblock::MAGIC);
+        if let Some(sb) = Superblock::decode(&bytes)? {
+            valid.push((sb, Superblock::read_only_features(&bytes)));
+        }
+    }
+    let other_invalid = valid.len() < 2;
+    match valid.into_iter().max_by_key(|(sb, _)| sb.sequence) {
+        Some((best, read_only)) => Ok(Slots { best, other_invalid, read_only }),
+        None if length == 0 => Err(not_a_store("the file is empty")),
+        None if !magic => Err(not_a_store("it does not begin as one")),
+        None => Err(Error::corrupt(format!("{name}: superblock"), "both copies are damaged")),
+    }
+}

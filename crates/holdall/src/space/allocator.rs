@@ -1,0 +1,464 @@
+//! Which pages are free, and who may have them.
+//!
+//! Owns: the allocator's truth (rule 10): committed bitmap, reservations in memory, pages
+//! waiting to be freed. Nobody else reads bitmaps to allocate. Growth of the volume.
+//!
+//! Threads: one mutex; callers stage large data without the writer's lock. Lock order:
+//! allocator, then pool. Invariant: pages freed by a commit come back only once a checkpoint
+//! that began after it is durable and no snapshot sees them (rule 16).
+
+use super::RunSet;
+use crate::pager::{Pager, io_error};
+use holdall_core::buddy::{BuddyTree, SuperDirectory, order_for};
+use holdall_core::page::PageKind;
+use holdall_core::space_dir::{SpaceDir, SpaceLayout};
+use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// Where in the volume a request would like to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Near {
+    /// Anywhere; low addresses are preferred.
+    Anywhere,
+    /// Close to this page.
+    Page(PageNo),
+    /// From exactly this page on, so that a run goes on; else anywhere.
+    At(PageNo),
+}
+
+#[derive(Debug)]
+struct Freed {
+    lsn: Lsn,
+    runs: Vec<PageRun>,
+}
+
+#[derive(Debug)]
+struct State {
+    volume_pages: u64,
+    /// Spaces whose directory page exists in the newest installed state.
+    spaces: u32,
+    trees: BTreeMap<u32, BuddyTree>,
+    directory: SuperDirectory,
+    reserved: RunSet,
+    waiting: RunSet,
+    waiting_segments: RunSet,
+    queue: VecDeque<Freed>,
+    checkpointed: Lsn,
+}
+
+/// The allocator of an open store.
+#[derive(Debug)]
+pub struct Allocator {
+    pager: Arc<Pager>,
+    layout: SpaceLayout,
+    growth_bytes: u64,
+    max_pages: u64,
+    state: Mutex<State>,
+}
+
+/// Trees kept in memory; a tree of 32,768 pages takes 8 KiB.
+const MOST_TREES: usize = 4096;
+
+/// What a space not yet looked at is believed to have free (Biliris §3.1): a block of any size.
+const MOST_ORDER: u8 = 15;
+
+/// Figures for reports.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SpaceStats {
+    /// Pages of the volume.
+    pub volume_pages: u64,
+    /// Pages freed but not yet reusable.
+    pub waiting_pages: u64,
+    /// Pages reserved by transactions and staged data.
+    pub reserved_pages: u64,
+    /// Spaces with a directory.
+    pub spaces: u32,
+}
+
+impl Allocator {
+    /// The allocator of a volume of `volume_pages` pages with `spaces` directories.
+    /// `growth_bytes` is the least step by which the volume grows, `max_bytes` its limit.
+    pub fn new(
+        pager: Arc<Pager>,
+        layout: SpaceLayout,
+        (volume_pages, spaces): (u64, u32),
+        growth_bytes: u64,
+        max_bytes: u64,
+    ) -> Self {
+        let known = volume_pages.div_ceil(u64::from(layout.space_pages())).max(1) as u32;
+        let state = State {
+            volume_pages,
+            spaces,
+            trees: BTreeMap::new(),
+            directory: SuperDirectory::new(known, MOST_ORDER),
+            reserved: RunSet::default(),
+            waiting: RunSet::default(),
+            waiting_segments: RunSet::default(),
+            queue: VecDeque::new(),
+            checkpointed: Lsn(0),
+        };
+        let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
+        Self { pager, layout, growth_bytes, max_pages, state: Mutex::new(state) }
+    }
+
+    /// The volume's geometry.
+    pub fn layout(&self) -> &SpaceLayout {
+        &self.layout
+    }
+
+    /// Reserves one run of at most `want` pages. A shorter run is taken where it has at
+    /// least `least` pages; else the volume grows. Cost: in a steady state the directory
+    /// pages are in memory (Biliris §3.1: at most one access).
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`], [`Error::Corrupt`].
+    pub fn reserve(&self, want: u64, least: u64, near: Near) -> Result<PageRun> {
+        let want = want.clamp(1, u64::from(self.layout.space_pages()));
+        let least = least.clamp(1, want);
+        let mut s = self.state.lock();
+        if let Some(run) = self.find(&mut s, want, least, near)? {
+            return Ok(run);
+        }
+        if self.release_ready(&mut s)?
+            && let Some(run) = self.find(&mut s, want, least, near)?
+        {
+            return Ok(run);
+        }
+        match self.grow(&mut s, want) {
+            Ok(()) => {}
+            // Too little room for all of it; what is there in pieces still serves.
+            Err(Error::Full(why)) => {
+                return self.find(&mut s, want, 1, near)?.ok_or(Error::Full(why));
+            }
+            Err(e) => return Err(e),
+        }
+        self.find(&mut s, want, least, near)?
+            .or(self.find(&mut s, want, 1, near)?)
+            .ok_or_else(|| Error::Full("no page left after growing the volume".into()))
+    }
+
+    fn find(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u64,
+        least: u64,
+        near: Near,
+    ) -> Result<Option<PageRun>> {
+        if let Near::At(page) | Near::Page(page) = near
+            && let Some(run) = self.find_near(s, page, want, least, near)?
+        {
+            return Ok(Some(run));
+        }
+        if let Some(run) = self.find_block(s, want as u32)? {
+            return Ok(Some(run));
+        }
+        if least == want { Ok(None) } else { self.find_piece(s, want as u32, least as u32) }
+    }
+
+    fn find_near(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        page: PageNo,
+        want: u64,
+        least: u64,
+        near: Near,
+    ) -> Result<Option<PageRun>> {
+        let n = u64::from(self.layout.space_pages());
+        if page.0 >= s.volume_pages {
+            return Ok(None);
+        }
+        let (space, index) = ((page.0 / n) as u32, (page.0 % n) as u32);
+        let tree = self.tree(s, space)?;
+        let got = tree.alloc_at(index, want as u32);
+        let enough = if matches!(near, Near::At(_)) { 1 } else { least };
+        if u64::from(got) >= enough && got > 0 {
+            return Ok(Some(self.taken(s, space, index, got)));
+        }
+        if got > 0 {
+            tree.free(index, got)?;
+        }
+        if matches!(near, Near::Page(_))
+            && let Some(run) = tree.alloc(want as u32)
+        {
+            return Ok(Some(self.taken(s, space, run.start, run.len)));
+        }
+        Ok(None)
+    }
+
+    /// A run of exactly `want` pages in the lowest space that has one.
+    fn find_block(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+        let mut from = 0;
+        while let Some(space) = s.directory.next_from(from, order_for(want)) {
+            let tree = self.tree(s, space)?;
+            if let Some(run) = tree.alloc(want) {
+                return Ok(Some(self.taken(s, space, run.start, run.len)));
+            }
+            let largest = tree.largest();
+            s.directory.set(space, largest);
+            from = space + 1;
+        }
+        Ok(None)
+    }
+
+    /// The longest run there is of at most `want` and at least `least` pages.
+    fn find_piece(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u32,
+        least: u32,
+    ) -> Result<Option<PageRun>> {
+        for order in (0..=order_for(want)).rev().take_while(|o| (2u64 << o) > u64::from(least)) {
+            let mut from = 0;
+            while let Some(space) = s.directory.next_from(from, order) {
+                let tree = self.tree(s, space)?;
+                match tree.alloc_up_to(want) {
+                    Some(run) if run.len >= least => {
+                        return Ok(Some(self.taken(s, space, run.start, run.len)));
+                    }
+                    Some(run) => tree.free(run.start, run.len)?,
+                    None => {}
+                }
+                let largest = tree.largest();
+                s.directory.set(space, largest);
+                from = space + 1;
+            }
+        }
+        Ok(None)
+    }
+
+    fn taken(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        space: u32,
+        index: u32,
+        len: u32,
+    ) -> PageRun {
+        let start = u64::from(space) * u64::from(self.layout.space_pages()) + u64::from(index);
+        let run = PageRun::new(PageNo(start), u64::from(len));
+        s.reserved.insert(run);
+        if let Some(largest) = s.trees.get(&space).map(BuddyTree::largest) {
+            s.directory.set(space, largest);
+        }
+        run
+    }
+
+    /// The tree of a space, built from the newest installed bitmap where it is not in memory.
+    fn tree<'a>(
+        &self,
+        s: &'a mut MutexGuard<'_, State>,
+        space: u32,
+    ) -> Result<&'a mut BuddyTree> {
+        if s.trees.len() >= MOST_TREES && !s.trees.contains_key(&space) {
+            s.trees.pop_first();
+        }
+        if !s.trees.contains_key(&space) {
+            let tree = self.build_tree(s, space)?;
+            s.directory.set(space, tree.largest());
+            s.trees.insert(space, tree);
+        }
+        s.trees.get_mut(&space).ok_or_else(|| Error::corrupt("allocator", "a tree vanished"))
+    }
+
+    fn build_tree(&self, s: &State, space: u32) -> Result<BuddyTree> {
+        let n = self.layout.space_pages();
+        let base = u64::from(space) * u64::from(n);
+        let limit = s.volume_pages.saturating_sub(base).min(u64::from(n)) as u32;
+        let address = self.layout.dir_page(space);
+        let page = if space < s.spaces {
+            self.pager.newest(address, PageKind::SpaceDir)?
+        } else {
+            super::apply::fresh_directory(&self.layout, space)?.into()
+        };
+        let dir = SpaceDir::open(self.layout, space, &*page)?;
+        let mut tree = BuddyTree::from_free_words(n, limit, |w| dir.free_word(w))?;
+        let end = base + u64::from(n);
+        for run in s.reserved.overlapping(base, end).chain(s.waiting.overlapping(base, end)) {
+            let mut at = (run.start.0 - base) as u32;
+            let to = (run.end() - base) as u32;
+            while at < to {
+                at += tree.alloc_at(at, to - at).max(1);
+            }
+        }
+        Ok(tree)
+    }
+
+    /// Grows the volume so that `want` more pages fit in one run.
+    fn grow(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<()> {
+        let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
+        let step = (self.growth_bytes / size).max(1);
+        // A share of the store as well, so that a large import does not grow page by page.
+        let step = step.max((s.volume_pages / 64).min((64 << 20) / size));
+        let left = n - s.volume_pages % n;
+        // A new space's own pages come first; a run never crosses from space to space.
+        let own = 1 + u64::from(self.layout.stretches());
+        let need = if left % n >= want { want } else { left % n + own + want };
+        for pages in [need.max(step), need] {
+            let to = (s.volume_pages + pages).min(self.max_pages);
+            if to < s.volume_pages + need {
+                let limit = self.max_pages * size;
+                return Err(Error::Full(format!("the store may have {limit} bytes at most")));
+            }
+            match self.pager.volume.disk.grow(to * size) {
+                Ok(()) => return self.set_volume_pages(s, to),
+                Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {}
+                Err(e) => return Err(io_error("growing the volume", e)),
+            }
+        }
+        Err(Error::Full(format!("the disk has no room for {} more bytes", need * size)))
+    }
+
+    fn set_volume_pages(&self, s: &mut MutexGuard<'_, State>, to: u64) -> Result<()> {
+        let n = u64::from(self.layout.space_pages());
+        let (first, last) = (s.volume_pages / n, (to - 1) / n);
+        s.volume_pages = to;
+        s.directory.resize(last as u32 + 1, MOST_ORDER);
+        for space in first..=last {
+            let space = space as u32;
+            if let Some(tree) = s.trees.get_mut(&space) {
+                tree.set_limit((to - u64::from(space) * n).min(n) as u32)?;
+            }
+            s.directory.raise(space, MOST_ORDER);
+        }
+        Ok(())
+    }
+
+    /// Gives back pages reserved and not committed.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where they were not reserved.
+    pub fn unreserve(&self, run: PageRun) -> Result<()> {
+        let mut s = self.state.lock();
+        s.reserved.remove(run);
+        self.give_back(&mut s, run)
+    }
+
+    fn give_back(&self, s: &mut MutexGuard<'_, State>, run: PageRun) -> Result<()> {
+        let n = u64::from(self.layout.space_pages());
+        let (space, index) = ((run.start.0 / n) as u32, (run.start.0 % n) as u32);
+        if let Some(tree) = s.trees.get_mut(&space) {
+            tree.free(index, run.len as u32)?;
+            let largest = tree.largest();
+            s.directory.set(space, largest);
+        } else {
+            s.directory.raise(space, MOST_ORDER);
+        }
+        Ok(())
+    }
+
+    /// Before a commit is installed: its freed runs are neither in the bitmap nor free.
+    pub fn hold_freed(&self, runs: &[(PageRun, bool)]) {
+        let mut s = self.state.lock();
+        for (run, segment) in runs {
+            s.waiting.insert(*run);
+            if *segment {
+                s.waiting_segments.insert(*run);
+            }
+        }
+    }
+
+    /// The commit failed before it was installed: the runs are in the bitmap as before.
+    pub fn unhold_freed(&self, runs: &[(PageRun, bool)]) {
+        let mut s = self.state.lock();
+        for (run, _) in runs {
+            s.waiting.remove(*run);
+            s.waiting_segments.remove(*run);
+        }
+    }
+
+    /// After a commit was installed: its reservations are in the bitmap now, its freed runs
+    /// wait for a checkpoint.
+    pub fn committed(
+        &self,
+        lsn: Lsn,
+        allocated: &[PageRun],
+        freed: &[(PageRun, bool)],
+        spaces: u32,
+    ) {
+        let mut s = self.state.lock();
+        for run in allocated {
+            s.reserved.remove(*run);
+        }
+        if !freed.is_empty() {
+            let runs = freed.iter().map(|(r, _)| *r).collect();
+            s.queue.push_back(Freed { lsn, runs });
+        }
+        s.spaces = s.spaces.max(spaces);
+    }
+
+    /// A checkpoint that began at `lsn` is durable.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the allocator contradicts itself.
+    pub fn checkpointed(&self, lsn: Lsn) -> Result<()> {
+        let mut s = self.state.lock();
+        s.checkpointed = s.checkpointed.max(lsn);
+        self.release_ready(&mut s).map(|_| ())
+    }
+
+    /// Makes waiting pages free where nobody needs them. Returns whether any became free.
+    fn release_ready(&self, s: &mut MutexGuard<'_, State>) -> Result<bool> {
+        let limit = s.checkpointed.min(self.pager.horizon.oldest());
+        let mut any = false;
+        while s.queue.front().is_some_and(|f| f.lsn <= limit) {
+            let Some(freed) = s.queue.pop_front() else { break };
+            for run in freed.runs {
+                s.waiting.remove(run);
+                s.waiting_segments.remove(run);
+                self.give_back(s, run)?;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Whether segment pages freed lately lie in `run`: their checksums are still needed.
+    pub fn has_waiting_segments(&self, run: PageRun) -> bool {
+        let s = self.state.lock();
+        s.waiting_segments.overlapping(run.start.0, run.end()).next().is_some()
+    }
+
+    /// Pages of the volume; the superblock names them.
+    pub fn volume_pages(&self) -> u64 {
+        self.state.lock().volume_pages
+    }
+
+    /// Cuts the volume after its last page in use, when nothing is reserved or waiting. Only
+    /// after the superblock names the new length. Returns the pages to keep.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
+    pub fn pages_in_use(&self) -> Result<u64> {
+        let mut s = self.state.lock();
+        let n = u64::from(self.layout.space_pages());
+        let mut end = s.volume_pages;
+        while end > 0 {
+            let space = ((end - 1) / n) as u32;
+            let base = u64::from(space) * n;
+            if space >= s.spaces {
+                end = base;
+                continue;
+            }
+            let tree = self.tree(&mut s, space)?;
+            let limit = base + u64::from(tree.limit());
+            let last = tree.free_runs().last().filter(|r| base + u64::from(r.end()) == limit);
+            end = last.map_or(limit, |run| base + u64::from(run.start));
+            if end > base {
+                break;
+            }
+        }
+        Ok(end)
+    }
+
+    /// Figures for reports.
+    pub fn stats(&self) -> SpaceStats {
+        let s = self.state.lock();
+        SpaceStats {
+            volume_pages: s.volume_pages,
+            waiting_pages: s.waiting.pages(),
+            reserved_pages: s.reserved.pages(),
+            spaces: s.spaces,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Writing a transaction's allocations and frees into the space directories, in one batch.
+//!
+//! Owns: the contents of SpaceDir and SpaceInfo pages. Runs inside a transaction, just
+//! before its commit.
+//!
+//! Rule 22: the info page of a stretch that holds no segment page, now or waiting, is made
+//! anew and never read, so that what an uncommitted transaction left there cannot matter.
+
+use super::SpaceTx;
+use holdall_core::page::{self, PageKind};
+use holdall_core::space_dir::{SpaceDir, SpaceLayout};
+use holdall_core::space_info::SpaceInfo;
+use holdall_core::{Error, Lsn, PageNo, PageRead, PageRun, PageWrite, Result, root_page};
+use std::collections::BTreeMap;
+
+/// The directory page of a space that nothing is allocated in yet.
+///
+/// # Errors
+/// [`Error::Invalid`] where the geometry is impossible.
+pub fn fresh_directory(layout: &SpaceLayout, space: u32) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; layout.page_size()];
+    page::format(&mut bytes, PageKind::SpaceDir, layout.dir_page(space), u64::from(space));
+    SpaceDir::init(*layout, space, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// A piece of a new segment inside one stretch.
+struct Piece {
+    /// First page of the segment.
+    segment: u64,
+    run: PageRun,
+}
+
+/// Enters everything the transaction allocated and freed. Returns the number of spaces with
+/// a directory afterwards. Cost: one directory page per space touched, one info page per
+/// stretch of new segments.
+pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
+    let layout = *tx.alloc.layout();
+    let lsn = tx.pages.pager().horizon.newest();
+    enter_segments(tx, &layout)?;
+    let segments = tx.segments.values().map(|s| s.run);
+    let allocated: Vec<PageRun> = tx.mine.iter().chain(segments).collect();
+    for run in allocated {
+        mark(tx, &layout, run, true, lsn)?;
+    }
+    for (run, segment) in tx.freed.clone() {
+        mark(tx, &layout, run, false, lsn)?;
+        if segment {
+            for (stretch, part) in pieces(&layout, run)? {
+                count_segment_pages(tx, &layout, &stretch, -(part.len as i64))?;
+            }
+        }
+    }
+    let root = tx.page(tx.root, PageKind::Root)?;
+    Ok(root_page::spaces(&root))
+}
+
+fn directory<'a>(
+    tx: &'a mut SpaceTx,
+    layout: &SpaceLayout,
+    space: u32,
+) -> Result<SpaceDir<&'a mut [u8]>> {
+    ensure_space(tx, layout, space)?;
+    let bytes = tx.page_mut(layout.dir_page(space), PageKind::SpaceDir)?;
+    SpaceDir::open(*layout, space, bytes)
+}
+
+/// Makes the directories of all spaces up to this one.
+fn ensure_space(tx: &mut SpaceTx, layout: &SpaceLayout, space: u32) -> Result<()> {
+    let root = tx.root;
+    let have = root_page::spaces(&*tx.page(root, PageKind::Root)?);
+    for s in have..=space {
+        let fresh = fresh_directory(layout, s)?;
+        let at = layout.dir_page(s);
+        let bytes = tx.format(at, PageKind::SpaceDir, u64::from(s))?;
+        bytes[page::HEADER..].copy_from_slice(&fresh[page::HEADER..]);
+        root_page::set_spaces(tx.page_mut(root, PageKind::Root)?, s + 1);
+    }
+    Ok(())
+}
+
+fn mark(
+    tx: &mut SpaceTx,
+    layout: &SpaceLayout,
+    run: PageRun,
+    allocated: bool,
+    lsn: Lsn,
+) -> Result<()> {
+    let n = u64::from(layout.space_pages());
+    let mut at = run.start.0;
+    while at < run.end() {
+        let space = u32::try_from(at / n).map_err(|_| impossible(run))?;
+        let len = (run.end() - at).min(n - at % n);
+        let mut dir = directory(tx, layout, space)?;
+        dir.set_range((at % n) as u32, len as u32, allocated)?;
+        dir.note_change((at % n) as u32, len as u32, lsn)?;
+        at += len;
+    }
+    Ok(())
+}
+
+fn impossible(run: PageRun) -> Error {
+    Error::page(run.start, "lies in no space")
+}
+
+/// A stretch: its space, its number there, its first page and the page behind its last.
+pub(super) struct Stretch {
+    pub(super) space: u32,
+    pub(super) number: u32,
+    pub(super) first: u64,
+    pub(super) end: u64,
+}
+
+/// The stretch that a page lies in.
+pub(super) fn stretch_of(layout: &SpaceLayout, page: PageNo) -> Result<Stretch> {
+    let (space, index) = layout.split(page)?;
+    let (number, _) = layout.stretch_of(index);
+    let run = layout.stretch_run(number).ok_or_else(|| Error::page(page, "lies in no stretch"))?;
+    let run = layout.run_at(space, run);
+    Ok(Stretch { space, number, first: run.start.0, end: run.end() })
+}
+
+/// The run cut at the borders of stretches.
+fn pieces(layout: &SpaceLayout, run: PageRun) -> Result<Vec<(Stretch, PageRun)>> {
+    let mut out = Vec::new();
+    let mut at = run.start.0;
+    while at < run.end() {
+        let stretch = stretch_of(layout, PageNo(at))?;
+        let to = stretch.end.min(run.end()).max(at + 1);
+        out.push((stretch, PageRun::new(PageNo(at), to - at)));
+        at = to;
+    }
+    Ok(out)
+}
+
+fn enter_segments(tx: &mut SpaceTx, layout: &SpaceLayout) -> Result<()> {
+    let mut stretches: BTreeMap<u64, (Stretch, Vec<Piece>)> = BTreeMap::new();
+    for new in tx.segments.values() {
+        for (stretch, run) in pieces(layout, new.run)? {
+            let entry = stretches.entry(stretch.first).or_insert_with(|| (stretch, Vec::new()));
+            entry.1.push(Piece { segment: new.run.start.0, run });
+        }
+    }
+    for (stretch, pieces) in stretches.into_values() {
+        let info = info_page(tx, layout, &stretch)?;
+        enter_pieces(tx, layout, info, &stretch, &pieces)?;
+        let pages: u64 = pieces.iter().map(|p| p.run.len).sum();
+        count_segment_pages(tx, layout, &stretch, pages as i64)?;
+    }
+    Ok(())
+}
+
+/// The info page of a stretch, made anew where it holds nothing that matters.
+fn info_page(tx: &mut SpaceTx, layout: &SpaceLayout, stretch: &Stretch) -> Result<PageNo> {
+    let dir = directory(tx, layout, stretch.space)?;
+    let mut info = dir.info_page(stretch.number)?;
+    let live = dir.segment_pages(stretch.number)?;
+    let range = PageRun::new(PageNo(stretch.first), stretch.end - stretch.first);
+    let missing = info.is_none();
+    if missing {
+        info = tx.alloc_run(1, Some(layout.dir_page(stretch.space)))?.start;
+        directory(tx, layout, stretch.space)?.set_info_page(stretch.number, info)?;
+    }
+    if missing || (live == 0 && !tx.alloc.has_waiting_segments(range)) {
+        let bytes = tx.format(info, PageKind::SpaceInfo, stretch.first)?;
+        SpaceInfo::init(*layout, stretch.space, stretch.number, bytes)?;
+    }
+    Ok(info)
+}
+
+fn enter_pieces(
+    tx: &mut SpaceTx,
+    layout: &SpaceLayout,
+    info: PageNo,
+    stretch: &Stretch,
+    pieces: &[Piece],
+) -> Result<()> {
+    let units = layout.page_size() / super::UNIT;
+    let bytes = tx.pages.page_mut(info, PageKind::SpaceInfo)?;
+    let mut info = SpaceInfo::open(*layout, stretch.space, stretch.number, bytes)?;
+    for piece in pieces {
+        let missing = || Error::page(piece.run.start, "checksums are missing");
+        let new = tx.segments.get(&piece.segment).ok_or_else(missing)?;
+        let skip = (piece.run.start.0 - new.run.start.0) as usize;
+        let sums = new.checksums.get(skip * units..(skip + piece.run.len as usize) * units);
+        let owner = if skip == 0 { new.owner } else { 0 };
+        let index = (piece.run.start.0 - stretch.first) as u32;
+        info.set_run(index, piece.run.len as u32, owner, sums.ok_or_else(missing)?)?;
+    }
+    Ok(())
+}
+
+fn count_segment_pages(
+    tx: &mut SpaceTx,
+    layout: &SpaceLayout,
+    stretch: &Stretch,
+    delta: i64,
+) -> Result<()> {
+    let mut dir = directory(tx, layout, stretch.space)?;
+    dir.add_segment_pages(stretch.number, delta).map(|_| ())
+}

@@ -1,0 +1,19 @@
+//! Space: buddy spaces, their directories, checksums of segment data, transactions that
+//! allocate.
+//!
+//! Owns: pages of kind SpaceDir and SpaceInfo; which pages are free. Layers above allocate
+//! through [`SpaceTx`] and stage large data through [`Stager`].
+
+mod allocator;
+mod apply;
+mod run_set;
+mod segment_io;
+mod stage;
+mod tx;
+
+pub use allocator::{Allocator, Near, SpaceStats};
+pub use apply::fresh_directory;
+pub use run_set::RunSet;
+pub use segment_io::{UNIT, check_segment, read_segment};
+pub use stage::{Staged, Stager};
+pub use tx::SpaceTx;

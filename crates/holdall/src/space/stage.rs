@@ -1,0 +1,283 @@
+//! Staging large data: written to free runs before any transaction knows of it.
+//!
+//! Owns: reservations until a transaction takes them; the data's checksums. Needs no writer's
+//! lock (rule 10). Dropped unused, everything is given back and no trace remains.
+//!
+//! Each page is written whole and once (architecture, idea 6). Written ranges are pushed to
+//! the device as they come and what is dirty in the cache is bounded (rule 8).
+
+use super::{Allocator, Near, UNIT};
+use crate::pager::{Pager, io_error};
+use holdall_core::checksum::crc;
+use holdall_core::{PageNo, PageRun, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// First run of a stream of unknown length, in bytes; each further one doubles.
+const FIRST_BYTES: u64 = 64 << 10;
+/// Runs of a stream of unknown length grow to this size.
+const MOST_BYTES: u64 = 32 << 20;
+/// Checksums and writes go in pieces of this size, to stay in the cache.
+const PIECE: usize = 256 << 10;
+/// Write-out is started for every so many bytes.
+const PUSH_BYTES: u64 = 4 << 20;
+/// Ranges being written out before the oldest is waited for.
+const PUSHES: usize = 8;
+
+/// Data at its place in free runs, not yet part of any object.
+#[derive(Debug)]
+pub struct Staged {
+    alloc: Arc<Allocator>,
+    /// Where the data lies, in order; all pages but the last are full.
+    pub runs: Vec<PageRun>,
+    /// Checksum of each unit, in the order of the runs.
+    pub checksums: Vec<u32>,
+    /// Bytes in the runs.
+    pub len: u64,
+    /// Bytes after those, which did not fill a page.
+    pub tail: Vec<u8>,
+    /// The runs' bytes where they are few enough for the log; else they need a sync.
+    pub bytes: Option<Vec<u8>>,
+}
+
+impl Staged {
+    /// Hands the runs over to a transaction, which gives them back if it fails.
+    pub fn take_runs(&mut self) -> Vec<PageRun> {
+        std::mem::take(&mut self.runs)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        give_back(&self.alloc, &self.runs);
+    }
+}
+
+fn give_back(alloc: &Allocator, runs: &[PageRun]) {
+    for run in runs {
+        // It can only fail where the allocator contradicts itself; the pages then stay
+        // reserved until the store is closed, which loses nothing.
+        let _ = alloc.unreserve(*run);
+    }
+}
+
+/// Takes bytes and writes them to runs as they come.
+#[derive(Debug)]
+pub struct Stager {
+    alloc: Arc<Allocator>,
+    pager: Arc<Pager>,
+    runs: Vec<PageRun>,
+    checksums: Vec<u32>,
+    buffer: Vec<u8>,
+    expected: Option<u64>,
+    near: Option<PageNo>,
+    /// Next page to write, and pages left in the last run.
+    next: PageNo,
+    left: u64,
+    written: u64,
+    kept: Option<Vec<u8>>,
+    unpushed: (u64, u64),
+    pushed: VecDeque<(u64, u64)>,
+}
+
+impl Stager {
+    /// Stages data of `expected` bytes if that is known, close to `near`.
+    pub fn new(alloc: &Arc<Allocator>, pager: &Arc<Pager>, expected: Option<u64>) -> Self {
+        Self {
+            alloc: alloc.clone(),
+            pager: pager.clone(),
+            runs: Vec::new(),
+            checksums: Vec::new(),
+            buffer: Vec::new(),
+            expected,
+            near: None,
+            next: PageNo(0),
+            left: 0,
+            written: 0,
+            kept: Some(Vec::new()),
+            unpushed: (0, 0),
+            pushed: VecDeque::new(),
+        }
+    }
+
+    /// Asks that the first run begin at `page`, so that it continues an earlier one.
+    pub fn near(mut self, page: Option<PageNo>) -> Self {
+        self.near = page;
+        self
+    }
+
+    /// Bytes taken so far.
+    pub fn len(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Whether nothing was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes more bytes. Whole pages of large buffers are written without a copy.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`].
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let size = self.pager.page_size();
+        if !self.buffer.is_empty() {
+            let n = bytes.len().min(PIECE - self.buffer.len());
+            self.buffer.extend_from_slice(&bytes[..n]);
+            bytes = &bytes[n..];
+            if self.buffer.len() < PIECE {
+                return Ok(());
+            }
+            let full = std::mem::take(&mut self.buffer);
+            self.write_pages(&full)?;
+            self.buffer = full;
+            self.buffer.clear();
+        }
+        let whole = bytes.len() / PIECE * PIECE;
+        debug_assert!(PIECE % size == 0, "pieces are whole pages");
+        self.write_pages(&bytes[..whole])?;
+        self.buffer.extend_from_slice(&bytes[whole..]);
+        Ok(())
+    }
+
+    /// Ends the data. What does not fill a page stays as tail if it has at most `most_tail`
+    /// bytes; else it goes into a last page, padded with zeros.
+    ///
+    /// # Errors
+    /// As [`Stager::write`].
+    pub fn finish(mut self, most_tail: usize) -> Result<Staged> {
+        let size = self.pager.page_size();
+        let mut rest = std::mem::take(&mut self.buffer);
+        let whole = rest.len() / size * size;
+        let mut tail = rest.split_off(whole);
+        let mut len = self.written + whole as u64;
+        if tail.len() > most_tail {
+            len += tail.len() as u64;
+            rest.append(&mut tail);
+            rest.resize(rest.len().next_multiple_of(size), 0);
+        }
+        self.write_pages(&rest)?;
+        self.trim()?;
+        if self.kept.is_none() {
+            self.push(0)?;
+        }
+        Ok(Staged {
+            alloc: self.alloc.clone(),
+            runs: std::mem::take(&mut self.runs),
+            checksums: std::mem::take(&mut self.checksums),
+            len,
+            tail,
+            bytes: self.kept.take(),
+        })
+    }
+
+    /// Gives back what the last run has too much.
+    fn trim(&mut self) -> Result<()> {
+        let left = std::mem::take(&mut self.left);
+        let Some(last) = self.runs.last_mut().filter(|_| left > 0) else { return Ok(()) };
+        let keep = last.len - left;
+        self.alloc.unreserve(PageRun::new(PageNo(last.start.0 + keep), left))?;
+        last.len = keep;
+        if keep == 0 {
+            self.runs.pop();
+        }
+        Ok(())
+    }
+
+    fn write_pages(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let size = self.pager.page_size();
+        while !bytes.is_empty() {
+            if self.left == 0 {
+                self.more_room(bytes.len())?;
+            }
+            let most = (self.left as usize).saturating_mul(size).min(PIECE);
+            let (piece, rest) = bytes.split_at(bytes.len().min(most));
+            self.write_piece(piece)?;
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    fn write_piece(&mut self, piece: &[u8]) -> Result<()> {
+        let size = self.pager.page_size() as u64;
+        self.checksums.extend(piece.chunks(UNIT).map(crc));
+        let at = self.next.0 * size;
+        let disk = &self.pager.volume.disk;
+        disk.write_at(at, piece)
+            .map_err(|e| io_error(format!("writing segment data at page {}", self.next), e))?;
+        let pages = piece.len() as u64 / size;
+        self.next = PageNo(self.next.0 + pages);
+        self.left -= pages;
+        self.written += piece.len() as u64;
+        let limit = self.pager.limits().log_data_bytes;
+        match &mut self.kept {
+            Some(kept) if kept.len() + piece.len() <= limit => kept.extend_from_slice(piece),
+            kept => *kept = None,
+        }
+        self.note_written(at, piece.len() as u64)
+    }
+
+    fn note_written(&mut self, at: u64, len: u64) -> Result<()> {
+        let (start, so_far) = self.unpushed;
+        if start + so_far == at {
+            self.unpushed.1 += len;
+        } else {
+            self.push(0)?;
+            self.unpushed = (at, len);
+        }
+        self.push(PUSH_BYTES)
+    }
+
+    /// Starts write-out once `least` bytes have gathered, and bounds what is under way.
+    fn push(&mut self, least: u64) -> Result<()> {
+        let (at, len) = self.unpushed;
+        if len == 0 || len < least || self.kept.is_some() {
+            return Ok(());
+        }
+        self.unpushed = (at + len, 0);
+        let disk = &self.pager.volume.disk;
+        let poison = |e: std::io::Error| {
+            // What could not be written out may be marked clean: as after a failed sync.
+            self.pager.log.set_poison(&format!("write-out of the volume: {e}"));
+            io_error("writing out segment data", e)
+        };
+        disk.flush_hint(at, len).map_err(poison)?;
+        self.pushed.push_back((at, len));
+        if self.pushed.len() > PUSHES
+            && let Some((at, len)) = self.pushed.pop_front()
+        {
+            disk.flush_wait(at, len).map_err(poison)?;
+        }
+        Ok(())
+    }
+
+    /// Reserves the next run: of the known size, or growing from run to run.
+    fn more_room(&mut self, at_hand: usize) -> Result<()> {
+        let size = self.pager.page_size() as u64;
+        let want = match self.expected.map(|e| e.saturating_sub(self.written)) {
+            Some(left) if left >= at_hand as u64 => left,
+            _ => (FIRST_BYTES.max(self.written)).min(MOST_BYTES).max(at_hand as u64),
+        };
+        let pages = want.div_ceil(size);
+        let near = match (self.runs.last(), self.near) {
+            (Some(last), _) => Near::At(PageNo(last.end())),
+            (None, Some(page)) => Near::At(page),
+            (None, None) => Near::Anywhere,
+        };
+        let run = self.alloc.reserve(pages, pages.div_ceil(8), near)?;
+        self.next = run.start;
+        self.left = run.len;
+        match self.runs.last_mut() {
+            Some(last) if last.end() == run.start.0 => last.len += run.len,
+            _ => self.runs.push(run),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stager {
+    fn drop(&mut self) {
+        give_back(&self.alloc, &self.runs);
+    }
+}

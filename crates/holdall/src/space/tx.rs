@@ -1,0 +1,240 @@
+//! A transaction that allocates: pages and segments in, one commit out.
+//!
+//! Owns: what the transaction has reserved and freed, until the commit writes it into the
+//! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
+
+use super::{Allocator, Near, Staged, apply, segment_io};
+use crate::pager::{CommitWork, PageTx, Pager};
+use crate::space::RunSet;
+use holdall_core::page::PageKind;
+use holdall_core::{Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A segment run that the transaction adds.
+#[derive(Debug)]
+pub(super) struct NewSegment {
+    pub(super) run: PageRun,
+    pub(super) checksums: Vec<u32>,
+    pub(super) owner: u64,
+}
+
+/// A write transaction over pages and segments. Dropped without commit, it leaves nothing.
+#[derive(Debug)]
+pub struct SpaceTx {
+    pub(super) pages: PageTx,
+    pub(super) alloc: Arc<Allocator>,
+    pub(super) root: PageNo,
+    /// Pages reserved one by one or in extents.
+    pub(super) mine: RunSet,
+    /// By first page.
+    pub(super) segments: BTreeMap<u64, NewSegment>,
+    pub(super) freed: Vec<(PageRun, bool)>,
+    /// Segments both added and freed here: given back at the end.
+    released: Vec<PageRun>,
+    finished: bool,
+}
+
+impl SpaceTx {
+    /// Begins, taking the writer's lock. `root` is the root page.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Poisoned`].
+    pub fn begin(pager: &Arc<Pager>, alloc: &Arc<Allocator>, root: PageNo) -> Result<Self> {
+        Ok(Self {
+            pages: PageTx::begin(pager)?,
+            alloc: alloc.clone(),
+            root,
+            mine: RunSet::default(),
+            segments: BTreeMap::new(),
+            freed: Vec::new(),
+            released: Vec::new(),
+            finished: false,
+        })
+    }
+
+    /// The allocator.
+    pub fn alloc(&self) -> &Arc<Allocator> {
+        &self.alloc
+    }
+
+    /// The pager.
+    pub fn pager(&self) -> &Arc<Pager> {
+        self.pages.pager()
+    }
+
+    /// The root page.
+    pub fn root(&self) -> PageNo {
+        self.root
+    }
+
+    /// Takes over staged data; its runs are allocated when the transaction commits. `owner`
+    /// is a hint kept with the first page of each run.
+    ///
+    /// # Errors
+    /// None today; the data is given back with the transaction.
+    pub fn adopt(&mut self, mut staged: Staged, owner: u64) -> Result<Vec<PageRun>> {
+        let runs = staged.take_runs();
+        let units = self.page_size() / super::UNIT;
+        let mut sums = staged.checksums.as_slice();
+        let mut bytes = staged.bytes.as_deref();
+        for run in &runs {
+            let (mine, rest) = sums.split_at((run.len as usize * units).min(sums.len()));
+            sums = rest;
+            let checksums = mine.to_vec();
+            self.segments.insert(run.start.0, NewSegment { run: *run, checksums, owner });
+            match &mut bytes {
+                Some(b) => {
+                    let (part, rest) = b.split_at((run.len as usize * self.page_size()).min(b.len()));
+                    self.pages.log_segment(run.start, part);
+                    *b = rest;
+                }
+                None => self.pages.rely_on_unsynced(),
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Frees segment pages, old ones or ones that this transaction added.
+    ///
+    /// # Errors
+    /// None now; a page that is free already makes the commit fail.
+    pub fn free_segment(&mut self, run: PageRun) -> Result<()> {
+        let mut old = vec![run];
+        let units = self.page_size() / super::UNIT;
+        let touched: Vec<u64> = self
+            .segments
+            .values()
+            .filter(|s| s.run.start.0 < run.end() && run.start.0 < s.run.end())
+            .map(|s| s.run.start.0)
+            .collect();
+        for start in touched {
+            let Some(seg) = self.segments.remove(&start) else { continue };
+            let (from, to) = (start.max(run.start.0), seg.run.end().min(run.end()));
+            // Logged bytes of pages given back could land on their next owner's data.
+            self.pages.rely_on_unsynced();
+            self.released.push(PageRun::new(PageNo(from), to - from));
+            for (a, b) in [(seg.run.start.0, from), (to, seg.run.end())] {
+                if a < b {
+                    let at = (a - seg.run.start.0) as usize * units;
+                    let n = (b - a) as usize * units;
+                    let part = NewSegment {
+                        run: PageRun::new(PageNo(a), b - a),
+                        checksums: seg.checksums[at..at + n].to_vec(),
+                        owner: seg.owner,
+                    };
+                    self.segments.insert(a, part);
+                }
+            }
+            old = old.into_iter().flat_map(|r| cut(r, from, to)).collect();
+        }
+        self.freed.extend(old.into_iter().map(|r| (r, true)));
+        Ok(())
+    }
+
+    /// The checksum of a unit that this transaction wrote itself, if it did.
+    fn own_checksum(&self, unit: u64) -> Option<u32> {
+        let units = (self.page_size() / super::UNIT) as u64;
+        let page = unit / units;
+        let (_, seg) = self.segments.range(..=page).next_back()?;
+        let at = unit.checked_sub(seg.run.start.0 * units)?;
+        seg.checksums.get(usize::try_from(at).ok()?).copied()
+    }
+
+    /// Reads segment data, this transaction's own included; see
+    /// [`read_segment`](super::read_segment).
+    ///
+    /// # Errors
+    /// As [`read_segment`](super::read_segment).
+    pub fn read_segment(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let disk = self.pager().volume.disk.clone();
+        let own = |unit| self.own_checksum(unit);
+        let source = segment_io::Source { pages: self, layout: self.alloc.layout(), own: &own };
+        segment_io::read(&source, &*disk, start, offset, buf)
+    }
+
+    /// Commits. Returns the LSN; durable once the log has synced it.
+    ///
+    /// # Errors
+    /// Before anything is installed, whatever fails; everything is given back.
+    pub fn commit(mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
+        if self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty() {
+            // Nothing reserved can be in use: no page names it.
+            return self.pages.commit(work);
+        }
+        let spaces = apply::write_directories(&mut self)?;
+        self.alloc.hold_freed(&self.freed);
+        match self.pages.commit(work) {
+            Ok(lsn) => {
+                let segments = self.segments.values().map(|s| s.run);
+                let allocated: Vec<PageRun> = self.mine.iter().chain(segments).collect();
+                self.alloc.committed(lsn, &allocated, &self.freed, spaces);
+                self.finished = true;
+                Ok(lsn)
+            }
+            Err(e) => {
+                self.alloc.unhold_freed(&self.freed);
+                Err(e)
+            }
+        }
+    }
+}
+
+/// What is left of `run` without pages `from..to`.
+fn cut(run: PageRun, from: u64, to: u64) -> Vec<PageRun> {
+    let parts = [(run.start.0, from.min(run.end())), (to.max(run.start.0), run.end())];
+    parts.into_iter().filter(|(a, b)| a < b).map(|(a, b)| PageRun::new(PageNo(a), b - a)).collect()
+}
+
+impl Drop for SpaceTx {
+    fn drop(&mut self) {
+        let mut back = std::mem::take(&mut self.released);
+        if !self.finished {
+            back.extend(self.mine.iter());
+            back.extend(self.segments.values().map(|s| s.run));
+        }
+        for run in back {
+            // As in staging: a contradiction only keeps pages reserved until the close.
+            let _ = self.alloc.unreserve(run);
+        }
+    }
+}
+
+impl PageRead for SpaceTx {
+    fn page_size(&self) -> usize {
+        self.pages.pager().page_size()
+    }
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.pages.page(page, kind)
+    }
+}
+
+impl PageWrite for SpaceTx {
+    fn page_mut(&mut self, page: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        self.pages.page_mut(page, kind)
+    }
+
+    fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {
+        let run = self.alloc.reserve(want, 1, near.map_or(Near::Anywhere, Near::Page))?;
+        self.mine.insert(run);
+        Ok(run)
+    }
+
+    fn format(&mut self, page: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
+        self.pages.format(page, kind, owner)
+    }
+
+    fn free_page(&mut self, page: PageNo) -> Result<()> {
+        let run = PageRun::new(page, 1);
+        if self.mine.contains(page) {
+            self.mine.remove(run);
+            self.pages.forget_new(page);
+            // Not before the end: the page may have been written home early.
+            self.released.push(run);
+        } else {
+            self.freed.push((run, false));
+        }
+        Ok(())
+    }
+}
