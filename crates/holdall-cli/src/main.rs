@@ -1,2 +1,82 @@
-//! The command `holdall`.
-fn main() {}
+//! The command `holdall`: reads the command line, runs one subcommand, turns its outcome
+//! into an exit code.
+//!
+//! Owns: the list of subcommands. Each lives in its own file with its arguments and its
+//! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
+
+mod create;
+mod export;
+mod failure;
+mod files;
+mod get;
+mod import;
+mod inspect;
+mod ls;
+mod mv;
+mod name;
+mod open;
+mod output;
+mod progress;
+mod put;
+mod rm;
+mod stat;
+mod time;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Keep objects of every size in one file, with transactions.
+#[derive(Parser)]
+#[command(name = "holdall", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Create(create::Args),
+    Put(put::Args),
+    Get(get::Args),
+    Rm(rm::Args),
+    Mv(mv::Args),
+    Ls(ls::Args),
+    Stat(stat::Args),
+    Import(import::Args),
+    Export(export::Args),
+    Verify(verify::Args),
+    Inspect(inspect::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nowhere to report a failed write of the usage text to.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
+        }
+    };
+    let outcome = match &cli.command {
+        Command::Create(args) => create::run(args),
+        Command::Put(args) => put::run(args),
+        Command::Get(args) => get::run(args),
+        Command::Rm(args) => rm::run(args),
+        Command::Mv(args) => mv::run(args),
+        Command::Ls(args) => ls::run(args),
+        Command::Stat(args) => stat::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Inspect(args) => inspect::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.report();
+            ExitCode::from(failure.code())
+        }
+    }
+}

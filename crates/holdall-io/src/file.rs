@@ -384,3 +384,43 @@ impl Storage for FileStorage {
         self.opened.elapsed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk() -> FileDisk {
+        FileDisk::new(tempfile::tempfile().unwrap(), Access::ReadWrite)
+    }
+
+    #[test]
+    fn without_fallocate_zeros_are_written() {
+        let disk = disk();
+        disk.write_at(0, b"abc").unwrap();
+        write_zeros(&disk.file, 3, 600_001).unwrap();
+        assert_eq!(disk.len().unwrap(), 600_001);
+        let mut all = vec![9; 600_001];
+        disk.read_at(0, &mut all).unwrap();
+        assert!(all.starts_with(b"abc") && all[3..].iter().all(|&b| b == 0));
+        disk.sync().unwrap();
+        assert!(disk.allocated().unwrap() >= 600_001);
+    }
+
+    #[test]
+    fn an_error_of_a_write_out_is_told_by_the_next_sync() {
+        let disk = disk();
+        disk.check_write_out(Err(io::ErrorKind::Other.into())).unwrap_err();
+        disk.check_write_out(Ok(())).unwrap();
+        assert!(disk.sync().is_err());
+        disk.sync().unwrap();
+    }
+
+    #[test]
+    fn kinds_of_errors() {
+        let quota = full_kind(io::ErrorKind::QuotaExceeded.into());
+        assert_eq!(quota.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(io::Error::from(Errno::NOSPC).kind(), io::ErrorKind::StorageFull);
+        assert!(is_unsupported(&Errno::OPNOTSUPP.into()));
+        assert!(!is_unsupported(&Errno::NOSPC.into()));
+    }
+}

@@ -236,6 +236,17 @@ fn requests_are_served_to_the_page_and_small_ones_keep_large_blocks_whole() {
     assert!(BuddyTree::from_free_words(64, 65, |_| 0).is_err());
 }
 
+#[test]
+fn of_equal_runs_the_lowest_is_taken_and_of_sufficient_ones_the_shortest() {
+    // Free: 3..6, 11..14, 19..24: blocks of at most 4 pages.
+    let free = 0b111 << 3 | 0b111 << 11 | 0b1_1111 << 19;
+    let mut tree = BuddyTree::from_free_words(64, 64, |_| free).unwrap();
+    assert_eq!(tree.alloc(5), Some(Run { start: 19, len: 5 }));
+    assert_eq!(tree.alloc(3), Some(Run { start: 3, len: 3 }));
+    assert_eq!(tree.alloc_up_to(4), Some(Run { start: 11, len: 3 }));
+    assert_eq!(tree.free_pages(), 0);
+}
+
 /// Words and nodes that `work` looks at.
 fn visits<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = VISITS.get();

@@ -230,7 +230,7 @@ impl BuddyTree {
             let taken = !self.words[(at / word::PAGES) as usize] >> bit;
             let n = taken.trailing_zeros().min(word::PAGES - bit);
             at += n;
-            if n == 0 || at % word::PAGES != 0 {
+            if n < word::PAGES - bit {
                 break;
             }
         }

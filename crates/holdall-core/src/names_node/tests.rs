@@ -86,6 +86,23 @@ fn a_common_prefix_is_stored_once() {
 }
 
 #[test]
+fn strangers_at_the_ends_do_not_spoil_the_prefix() {
+    let keys: Vec<_> = (0..20).map(|n| format!("archive/2026/{n:02}")).collect();
+    let all = ["aa"].into_iter().chain(keys.iter().map(String::as_str)).chain(["zz"]);
+    let cells: Vec<_> =
+        all.map(|key| Cell { key: key.as_bytes().into(), payload: &[1; 12] }).collect();
+    let plan = Plan::best(0, &cells, &[]);
+    assert_eq!(plan.prefix, b"archive/2026/");
+    let plain: usize = cells.iter().map(|cell| cell.cost(0, &[])).sum();
+    assert_eq!(plan.size, plain - 19 * 13);
+    let mut page = leaf(4096);
+    NodeMut::new(NO, &mut page).build(0, PageNo::NONE, &cells, &plan.prefix).unwrap();
+    let node = Node::open(NO, &page).unwrap();
+    node.validate().unwrap();
+    assert_eq!(node.live(), plan.size);
+}
+
+#[test]
 fn an_insertion_changes_few_bytes() {
     let mut page = leaf(4096);
     for n in 0..40 {

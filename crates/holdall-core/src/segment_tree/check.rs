@@ -336,8 +336,9 @@ impl Checker<'_> {
         if let Some(last) = self.last.replace(slice).filter(|l| l.is_run() && slice.is_run()) {
             let pages = [last.pages(page), slice.pages(page)];
             let fit = last.len.saturating_add(slice.len).div_ceil(page);
-            let small = pages.iter().any(|p| *p < u64::from(self.threshold));
-            if small && fit <= self.options.max_segment_pages {
+            // As in edits: no segment can have more pages than the largest.
+            let least = u64::from(self.threshold).min(self.options.max_segment_pages);
+            if pages.iter().any(|p| *p < least) && fit <= self.options.max_segment_pages {
                 problems.push(Problem::Threshold { at: start, pages });
             }
         }

@@ -132,6 +132,11 @@ impl<'t> Finder<'t> {
     }
 }
 
+/// No such slice comes out of a decoder, but a caller may make one.
+pub(super) fn reserved() -> Error {
+    Error::Unsupported { detail: "the object has a slice of a reserved kind".into() }
+}
+
 fn lost(at: u64) -> Error {
     Error::corrupt("segment tree", format!("byte {at} is in no slice"))
 }
@@ -247,7 +252,8 @@ pub fn read_at<S: NodeRead + SegmentRead + ?Sized>(
         let (now, later) = rest.split_at_mut(n as usize);
         match located.slice.kind {
             SliceKind::Run => store.read_run(&located.slice, at - located.start, now)?,
-            SliceKind::Zero | SliceKind::Reserved => now.fill(0),
+            SliceKind::Zero => now.fill(0),
+            SliceKind::Reserved => return Err(reserved()),
         }
         (rest, at) = (later, at + n);
     }

@@ -26,6 +26,7 @@ mod build;
 mod check;
 mod descriptor;
 mod find;
+mod limits;
 mod node;
 mod replace;
 mod splice;

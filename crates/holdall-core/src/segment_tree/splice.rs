@@ -2,17 +2,18 @@
 //!
 //! Owns: [`splice`]. Insert, delete, replace, append and truncate are cases of it. It cuts
 //! the segments at the range's ends, lets the window (window.rs) keep the threshold, writes
-//! what is new or copied, and hands the tree's structure to replace.rs. Everything is read
-//! and written before anything is retired.
+//! what is new or copied, and hands the tree's structure to replace.rs. All data is
+//! read and written before a page is retired.
 //!
 //! How a cut treats pages (T4): the part on the left keeps the page the cut falls into, its
 //! bytes behind the cut are dead; the rest of that page is copied into what is written; the
 //! part on the right starts at the next page.
 
 use super::find::{Finder, Located};
+use super::limits::Limits;
 use super::replace::replace;
 use super::store::Piece;
-use super::window::{Item, Limits, Origin, Window};
+use super::window::{Item, Origin, Window};
 use super::{Descriptor, MAX_OBJECT, NodeRead, Pieces, Segments, Slice, Source, Store};
 use crate::{Error, PageNo, Result};
 use std::ops::Range;

@@ -186,7 +186,8 @@ impl<'a> Pieces<'a> {
                 Piece::Copy(slice) => {
                     match slice.kind {
                         SliceKind::Run => store.read_run(slice, 0, now)?,
-                        SliceKind::Zero | SliceKind::Reserved => now.fill(0),
+                        SliceKind::Zero => now.fill(0),
+                        SliceKind::Reserved => return Err(super::find::reserved()),
                     }
                     *slice = slice.part(n, slice.len - n, page);
                 }

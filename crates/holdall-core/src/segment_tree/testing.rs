@@ -143,14 +143,10 @@ impl Memory {
             let now = len.min(self.shape.max_run.saturating_mul(page_size));
             let pages = now.div_ceil(page_size);
             let first = self.place(pages, near.take());
-            let mut left = now;
-            for page in first..first + pages {
-                let mut bytes = vec![0; self.shape.page_size];
-                let n = left.min(page_size);
-                pieces.fill(&Reading(self), &mut bytes[..n as usize])?;
-                self.pages.insert(page, bytes);
-                left -= n;
-            }
+            let mut bytes = vec![0; (pages * page_size) as usize];
+            pieces.fill(&Reading(self), &mut bytes[..now as usize])?;
+            let filled = bytes.chunks_exact(self.shape.page_size).map(<[u8]>::to_vec);
+            self.pages.extend((first..).zip(filled));
             self.next_page = self.next_page.max(first + pages);
             self.counts.pages_written += pages;
             self.counts.runs_written += 1;

@@ -142,7 +142,10 @@ fn run_in_place(seed: u64, edits: usize) {
     let threshold = [0, 1, 2, 4, 9][rng.random_range(0..5)];
     let o = options(threshold, [1, 5, 12, 40, 1000][rng.random_range(0..5)], page);
     let mut store = InPlace::new(shape);
-    let (mut d, mut model) = (Descriptor::default(), Vec::new());
+    // T is the store's, or the object's own.
+    let own = if rng.random() { 0 } else { rng.random_range(1..6) };
+    let empty = Descriptor { flags: 0x81, threshold: own, ..Descriptor::default() };
+    let (mut d, mut model) = (empty.clone(), Vec::new());
     let most = 400 * page as u64;
     for step in 0..edits {
         let edit = random_edit(&mut rng, &store, &d, page, most);
@@ -151,7 +154,10 @@ fn run_in_place(seed: u64, edits: usize) {
         let range = edit.range.start as usize..edit.range.end as usize;
         model.splice(range, edit.bytes.iter().copied());
         assert!(content(&store, &d) == model, "{at}");
-        let report = check(&store, &d, &check_options(&o, page, fragmented)).unwrap();
+        assert_eq!((d.flags, d.threshold), (0x81, own));
+        let unchecked = Descriptor { threshold: 0, ..d.clone() };
+        let checked = if fragmented { &unchecked } else { &d };
+        let report = check(&store, checked, &check_options(&o, page, fragmented)).unwrap();
         assert_eq!(report.problems, [], "{at} {shape:?} {o:?}");
         assert_eq!(owned(&store, &d), (store.pages(), store.nodes()), "{at}");
         let mut bytes = Vec::new();
@@ -164,14 +170,14 @@ fn run_in_place(seed: u64, edits: usize) {
         if rng.random_range(0..100) == 0 {
             delete_all(&mut store, &d.tree).unwrap();
             assert_eq!((store.pages(), store.nodes()), Default::default(), "{at}");
-            (d, model) = (Descriptor::default(), Vec::new());
+            (d, model) = (empty.clone(), Vec::new());
         }
     }
 }
 
 #[test]
 fn edits_in_place_agree_with_a_vector() {
-    (0..150).for_each(|seed| run_in_place(seed, 120));
+    (0..300).for_each(|seed| run_in_place(seed, 120));
 }
 
 #[test]

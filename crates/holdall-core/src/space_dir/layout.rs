@@ -128,8 +128,8 @@ impl SpaceLayout {
         std::iter::once(dir).chain(first.into_iter().take(others))
     }
 
-    /// Whether space 0 holds more than fixed pages, and any later space at least its
-    /// directory, in a volume of `volume_pages` pages: what a volume needs to be used.
+    /// Whether a volume of `volume_pages` pages holds all fixed pages of space 0, the least
+    /// it needs. (Any later space it touches has its directory first.)
     pub fn is_whole(&self, volume_pages: u64) -> bool {
         volume_pages > u64::from(self.superblock_pages()[1]).max(u64::from(FIRST_DIR_PAGE))
     }
@@ -169,6 +169,13 @@ impl SpaceLayout {
     /// A run of space `space` as pages of the volume.
     pub const fn run_at(&self, space: u32, run: Run) -> PageRun {
         PageRun { start: self.page_at(space, run.start), len: run.len as u64 }
+    }
+
+    /// Order of the largest block a space can ever have free: as a fixed page is among its
+    /// first, half a space. What an unvisited space is believed to have.
+    pub const fn largest_order(&self) -> u8 {
+        // At most 14, so the narrowing is exact.
+        (self.space_pages / 2).ilog2() as u8
     }
 
     /// Spaces that a volume of `volume_pages` pages touches; the last may be cut short.

@@ -26,6 +26,10 @@ fn a_new_directory_has_only_the_fixed_pages() {
                 dir.check().unwrap();
                 let tree = dir.tree(pages).unwrap();
                 assert_eq!(tree.free_pages(), pages - fixed.len() as u32);
+                assert!(tree.largest() <= Some(layout.largest_order()));
+                if pages.is_power_of_two() {
+                    assert_eq!(tree.largest(), Some(layout.largest_order()));
+                }
                 assert_eq!(dir.tree(0).unwrap().free_pages(), 0);
                 assert!(dir.tree(pages + 1).is_err());
                 assert!(bytes[layout.dir_bytes()..].iter().all(|&b| b == 0));
@@ -186,4 +190,45 @@ fn an_error_names_the_page_freed_twice() {
     let error = dir.set_range(200, 200, false).unwrap_err().to_string();
     assert!(error.contains("page 1300") && error.contains("freed twice"), "{error}");
     assert_eq!(dir.count_allocated(), 1 + 499);
+}
+
+#[test]
+fn a_fixed_page_inside_a_range_is_not_freed() {
+    let layout = SpaceLayout::new(4096, 1000).unwrap();
+    let mut bytes = formatted(layout, 0);
+    let mut dir = SpaceDir::open(layout, 0, &mut bytes[..]).unwrap();
+    dir.set_range(1, 2, true).unwrap();
+    dir.set_range(4, 12, true).unwrap();
+    for (start, len) in [(1, 3), (2, 8), (4, 13)] {
+        assert!(dir.set_range(start, len, false).is_err(), "{len} from {start}");
+    }
+    assert_eq!(dir.count_allocated(), 17);
+    dir.set_range(4, 12, false).unwrap();
+}
+
+#[test]
+fn a_change_is_noted_for_its_own_granules_only() {
+    let layout = SpaceLayout::new(4096, 1024).unwrap();
+    let mut bytes = formatted(layout, 1);
+    let mut dir = SpaceDir::open(layout, 1, &mut bytes[..]).unwrap();
+    dir.note_change(256, 512, Lsn(9)).unwrap();
+    dir.note_change(767, 1, Lsn(5)).unwrap();
+    dir.note_change(768, 0, Lsn(7)).unwrap();
+    let noted: Vec<_> = (0..4).map(|g| dir.last_change(g).unwrap().0).collect();
+    assert_eq!(noted, [0, 9, 9, 0]);
+}
+
+#[test]
+fn counts_that_contradict_the_bitmap_are_found() {
+    let layout = SpaceLayout::new(4096, 1000).unwrap();
+    let mut bytes = formatted(layout, 1);
+    let mut dir = SpaceDir::open(layout, 1, &mut bytes[..]).unwrap();
+    dir.set_range(337, 10, true).unwrap();
+    dir.add_segment_pages(1, 10).unwrap();
+    assert!(dir.check().is_err(), "no info page");
+    dir.set_info_page(1, PageNo(77)).unwrap();
+    dir.check().unwrap();
+    assert!(dir.set_info_page(1, PageNo::NONE).is_err());
+    dir.add_segment_pages(1, 1).unwrap();
+    assert!(dir.check().is_err(), "11 live of 10 in use");
 }

@@ -281,6 +281,9 @@ fn a_crash_in_a_call_about_names_or_lengths() {
         }
         seen
     };
+    // Also where the call would have failed anyway.
+    let storage = planned(FaultPlan { crash_at: Some(1), ..FaultPlan::default() });
+    assert!(is_crash(&storage.volume().grow(u64::MAX).unwrap_err()));
     let has_log = |s: &FaultyStorage| s.snapshot().1.is_some();
     assert_eq!(outcomes(|s| s.create_log().is_err(), has_log), [true; 2]);
     let long = |s: &FaultyStorage| s.snapshot().0.len() == 900;

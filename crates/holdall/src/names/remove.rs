@@ -141,8 +141,9 @@ fn joined<'a>(up: &Node<'a>, at: usize, l: &Node<'a>, r: &Node<'a>) -> Result<Ve
 fn merge<W: PageWrite + ?Sized>(pages: &mut W, up: &Node<'_>, at: usize) -> Result<bool> {
     let pair = Pair::load(pages, up, at)?;
     let (left, right) = pair.nodes()?;
-    // A new common prefix seldom saves more than an eighth: do not count cells for that.
-    if left.live() + right.live() > left.capacity() / 8 * 9 {
+    // Merging saves one of two equal prefixes; only where that may do, cells are counted.
+    let saved = left.prefix().len().min(right.prefix().len());
+    if left.live() + right.live() > left.capacity() + saved {
         return Ok(false);
     }
     let cells = joined(up, at, &left, &right)?;
@@ -184,6 +185,9 @@ fn append<W: PageWrite + ?Sized>(
 fn even_out<W: PageWrite + ?Sized>(pages: &mut W, up: &Node<'_>, at: usize) -> Result<bool> {
     let pair = Pair::load(pages, up, at)?;
     let (left, right) = pair.nodes()?;
+    if left.live().abs_diff(right.live()) < left.capacity() / 8 {
+        return Ok(false);
+    }
     let cells = joined(up, at, &left, &right)?;
     let (old, leaf) = (left.count(), left.is_leaf());
     let Some(cut) = balance(&left, &right, &cells) else { return Ok(false) };

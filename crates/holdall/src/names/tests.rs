@@ -1,6 +1,7 @@
 //! Names trees against `BTreeMap` over pages in memory: adversarial keys, damage, full
 //! stores. After every batch the tree is checked and every live page must be its own.
 
+mod balance;
 mod damage;
 mod listing;
 mod model;

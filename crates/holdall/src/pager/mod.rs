@@ -21,7 +21,7 @@ pub use volume::{Slots, Volume, io_error, read_slots};
 
 use crate::log::Log;
 use holdall_core::page::PageKind;
-use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, Result};
+use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use parking_lot::Mutex;
 use pool::Pool;
 use std::sync::Arc;
@@ -203,7 +203,3 @@ impl PageRead for Snapshot {
     }
 }
 
-/// An error where two things that must be equal are not.
-pub(crate) fn damaged(place: &str, detail: String) -> Error {
-    Error::corrupt(place, detail)
-}

@@ -149,11 +149,6 @@ impl Pool {
         }
     }
 
-    /// Bytes of a page.
-    pub fn page_size(&self) -> usize {
-        self.page_size
-    }
-
     fn shard(&self, page: PageNo) -> &Shard {
         let mixed = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         &self.shards[mixed as usize % self.shards.len()]

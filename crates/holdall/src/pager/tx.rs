@@ -59,13 +59,15 @@ impl std::fmt::Debug for WriterLock {
 const BATCH_BYTES: usize = 1 << 20;
 
 impl PageTx {
-    /// Takes the writer's lock, waiting for the transaction that has it.
+    /// Takes the writer's lock, waiting for the transaction that has it. `prepare` runs with
+    /// the lock held, before anything is read.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
-    pub fn begin(pager: &Arc<Pager>) -> Result<Self> {
+    /// [`Error::Poisoned`], and those of `prepare`.
+    pub fn begin(pager: &Arc<Pager>, prepare: &dyn Fn() -> Result<()>) -> Result<Self> {
         let writer = WriterLock(pager.writer.lock_arc());
         pager.check_poison()?;
+        prepare()?;
         Ok(Self {
             pager: pager.clone(),
             pages: HashMap::default(),

@@ -15,7 +15,7 @@ use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where in the volume a request would like to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,18 @@ pub struct Allocator {
     layout: SpaceLayout,
     growth_bytes: u64,
     max_pages: u64,
+    reclaim: Reclaim,
     state: Mutex<State>,
+}
+
+/// Brings waiting pages back, by a checkpoint.
+#[derive(Default)]
+struct Reclaim(OnceLock<Box<dyn Fn() -> Result<()> + Send + Sync>>);
+
+impl std::fmt::Debug for Reclaim {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reclaim")
+    }
 }
 
 /// Trees kept in memory; a tree of 32,768 pages takes 8 KiB.
@@ -100,7 +111,13 @@ impl Allocator {
             checkpointed: Lsn(0),
         };
         let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
-        Self { pager, layout, growth_bytes, max_pages, state: Mutex::new(state) }
+        Self { pager, layout, growth_bytes, max_pages, reclaim: Reclaim::default(), state: Mutex::new(state) }
+    }
+
+    /// Sets what is called when space is short although pages wait to be freed.
+    pub fn set_reclaim(&self, reclaim: Box<dyn Fn() -> Result<()> + Send + Sync>) {
+        // Set once, at opening; a second call would change nothing.
+        let _ = self.reclaim.0.set(reclaim);
     }
 
     /// The volume's geometry.
@@ -126,17 +143,26 @@ impl Allocator {
         {
             return Ok(run);
         }
-        match self.grow(&mut s, want) {
-            Ok(()) => {}
-            // Too little room for all of it; what is there in pieces still serves.
-            Err(Error::Full(why)) => {
-                return self.find(&mut s, want, 1, near)?.ok_or(Error::Full(why));
+        let full = match self.grow(&mut s, want) {
+            Ok(()) => {
+                let found = self.find(&mut s, want, least, near)?;
+                let found = if found.is_some() { found } else { self.find(&mut s, want, 1, near)? };
+                return found.ok_or_else(|| Error::Full("no page left after growing".into()));
             }
+            Err(Error::Full(why)) => why,
             Err(e) => return Err(e),
+        };
+        // Too little room for all of it; what is there in pieces still serves.
+        if let Some(run) = self.find(&mut s, want, 1, near)? {
+            return Ok(run);
         }
-        self.find(&mut s, want, least, near)?
-            .or(self.find(&mut s, want, 1, near)?)
-            .ok_or_else(|| Error::Full("no page left after growing the volume".into()))
+        let reclaim = self.reclaim.0.get().filter(|_| s.waiting.pages() > 0);
+        let Some(reclaim) = reclaim else { return Err(Error::Full(full)) };
+        drop(s);
+        reclaim()?;
+        let mut s = self.state.lock();
+        self.release_ready(&mut s)?;
+        self.find(&mut s, want, 1, near)?.ok_or(Error::Full(full))
     }
 
     fn find(
@@ -411,6 +437,12 @@ impl Allocator {
             }
         }
         Ok(any)
+    }
+
+    /// Whether a checkpoint now could make waiting pages free that the last one could not.
+    pub fn has_new_waiting(&self) -> bool {
+        let s = self.state.lock();
+        s.queue.back().is_some_and(|f| f.lsn > s.checkpointed)
     }
 
     /// Whether segment pages freed lately lie in `run`: their checksums are still needed.

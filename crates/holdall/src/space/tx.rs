@@ -36,13 +36,19 @@ pub struct SpaceTx {
 }
 
 impl SpaceTx {
-    /// Begins, taking the writer's lock. `root` is the root page.
+    /// Begins, taking the writer's lock. `root` is the root page; `prepare` runs with the
+    /// lock held, before anything is read.
     ///
     /// # Errors
     /// [`holdall_core::Error::Poisoned`].
-    pub fn begin(pager: &Arc<Pager>, alloc: &Arc<Allocator>, root: PageNo) -> Result<Self> {
+    pub fn begin(
+        pager: &Arc<Pager>,
+        alloc: &Arc<Allocator>,
+        root: PageNo,
+        prepare: &dyn Fn() -> Result<()>,
+    ) -> Result<Self> {
         Ok(Self {
-            pages: PageTx::begin(pager)?,
+            pages: PageTx::begin(pager, prepare)?,
             alloc: alloc.clone(),
             root,
             mine: RunSet::default(),
@@ -153,15 +159,21 @@ impl SpaceTx {
         segment_io::read(&source, &*disk, start, offset, buf)
     }
 
-    /// Commits. Returns the LSN; durable once the log has synced it.
+    /// Whether nothing was changed, allocated or freed.
+    pub fn is_unchanged(&self) -> bool {
+        self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty()
+    }
+
+    /// Commits. Returns the LSN; durable once the log has synced it. `installed` runs after
+    /// the point of no return, with the writer's lock still held.
     ///
     /// # Errors
     /// Before anything is installed, whatever fails; everything is given back.
-    pub fn commit(mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
-        if self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty() {
-            // Nothing reserved can be in use: no page names it.
-            return self.pages.commit(work);
-        }
+    pub fn commit_then(
+        mut self,
+        work: &mut dyn CommitWork,
+        installed: impl FnOnce(),
+    ) -> Result<Lsn> {
         let spaces = apply::write_directories(&mut self)?;
         self.alloc.hold_freed(&self.freed);
         match self.pages.commit(work) {
@@ -170,6 +182,7 @@ impl SpaceTx {
                 let allocated: Vec<PageRun> = self.mine.iter().chain(segments).collect();
                 self.alloc.committed(lsn, &allocated, &self.freed, spaces);
                 self.finished = true;
+                installed();
                 Ok(lsn)
             }
             Err(e) => {

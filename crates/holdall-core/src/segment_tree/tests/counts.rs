@@ -17,17 +17,16 @@ fn large(pages: u64, o: &Options, segment_pages: u64) -> (InPlace, Descriptor) {
 
 #[test]
 fn an_insert_in_the_middle_costs_the_same_in_a_large_object() {
-    for (pages, threshold) in [(800, 1), (800, 4), (16_000, 4), (16_000, 16)] {
-        let o = options(threshold, 40, 16);
-        let (mut store, d) = large(pages, &o, 40);
+    for (pages, threshold) in [(1000, 1), (1000, 4), (20_000, 4), (20_000, 16)] {
+        let o = options(threshold, 100, 16);
+        let (store, d) = large(pages, &o, 100);
         let Top::Root { height, .. } = d.tree.top else { panic!("inline") };
         let mut rng = SmallRng::seed_from_u64(pages);
         for _ in 0..50 {
             let before = store.counts().clone();
             let mut copy = store.clone();
             // Away from the segment's ends, where a small rest would be copied whole.
-            let at =
-                rng.random_range(0..pages / 40) * 640 + rng.random_range(20 * 16 - 5..20 * 16 + 5);
+            let at = rng.random_range(0..pages / 100) * 1600 + rng.random_range(40 * 16..60 * 16);
             let new = splice(&mut copy, &d, at..at, Content::Bytes(b"middle"), &o).unwrap();
             assert_eq!(new.size(), d.size() + 6);
             let after = copy.counts();
@@ -107,4 +106,37 @@ fn deleting_all_reads_no_data_and_a_range_only_its_ends() {
     delete_all(&mut store, &d.tree).unwrap();
     assert_eq!(store.counts().pages_read.get(), 0);
     assert_eq!((store.pages(), store.nodes()), Default::default());
+}
+
+#[test]
+fn a_cut_leaves_no_page_for_a_few_bytes_at_the_end() {
+    let o = options(4, 40, 16);
+    let mut store = InPlace::new(SHAPE);
+    let bytes: Vec<u8> = (0..160).collect();
+    let whole = Content::Bytes(&bytes);
+    let d = splice(&mut store, &Descriptor::default(), 0..0, whole, &o).unwrap();
+    for (to, pages, tail) in [(155, 10, 0), (150, 9, 6), (145, 9, 1), (144, 9, 0), (5, 0, 5)] {
+        let mut copy = store.clone();
+        let cut = splice(&mut copy, &d, to..160, Content::Bytes(&[]), &o).unwrap();
+        assert_eq!(content(&copy, &cut), bytes[..to as usize]);
+        assert_eq!((copy.pages().len(), cut.tail.len()), (pages, tail), "cut to {to}");
+        assert_eq!(copy.counts().pages_written, 10, "nothing is copied but into the tail");
+    }
+}
+
+#[test]
+fn zeros_take_no_pages_and_leave_no_crumbs() {
+    let o = options(4, 40, 16);
+    let mut store = InPlace::new(SHAPE);
+    let empty = Descriptor::default();
+    let mut d = splice(&mut store, &empty, 0..0, Content::Zeros(1 << 40), &o).unwrap();
+    assert_eq!(store.pages().len(), 0);
+    // Writes 40 bytes apart leave less than T pages of zeros between: one run of all.
+    for n in 0..20 {
+        let at = (1 << 30) + 40 * n;
+        d = splice(&mut store, &d, at..at + 8, Content::Bytes(&[1; 8]), &o).unwrap();
+    }
+    let numbers = stats(&store, &d, 16).unwrap();
+    assert_eq!((d.size(), numbers.zeros), (1 << 40, (1 << 40) - 19 * 40 - 8));
+    assert!(numbers.segments <= 3 && numbers.pages <= 55, "{numbers:?}");
 }

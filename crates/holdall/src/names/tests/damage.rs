@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::names::ListOptions;
+use holdall_core::names_node::{NodeMut, child_bytes};
 use holdall_core::pages::PageWrite;
 use holdall_core::{Error, PageKind};
 use rand::SeedableRng;
@@ -89,10 +90,9 @@ fn a_tree_of_shared_children_does_not_walk_forever() {
     for level in 0..40 {
         let no = pages.new_page(PageKind::Names, 1, None).unwrap();
         let page = pages.page_mut(no, PageKind::Names).unwrap();
-        let mut node = holdall_core::names_node::NodeMut::new(no, page);
+        let mut node = NodeMut::new(no, page);
         node.build(level, below.unwrap_or(PageNo::NONE), &[], &[]).unwrap();
-        let payload =
-            below.map_or(vec![1; 12], |b| holdall_core::names_node::child_bytes(b).to_vec());
+        let payload = below.map_or(vec![1; 12], |b| child_bytes(b).to_vec());
         assert!(node.insert(0, b"m"[..].into(), &payload).unwrap());
         below = Some(no);
     }
@@ -101,4 +101,24 @@ fn a_tree_of_shared_children_does_not_walk_forever() {
     assert!(names.check(&pages, &mut |_| ()).unwrap_err().is_corrupt());
     assert!(names.iter(&pages, Bound::Unbounded).any(|item| item.is_err()));
     assert!(names.clear(&mut pages).unwrap_err().is_corrupt());
+}
+
+#[test]
+fn leaves_in_the_wrong_order_end_the_walk() {
+    let mut pages = MemPages::new(4096);
+    let mut leaf = |key: &[u8]| {
+        let mut names = Names::default();
+        names.insert(&mut pages, 1, key, b"v").unwrap();
+        names.root
+    };
+    let (left, right) = (leaf(b"z"), leaf(b"a"));
+    let root = pages.new_page(PageKind::Names, 1, None).unwrap();
+    let page = pages.page_mut(root, PageKind::Names).unwrap();
+    let mut node = NodeMut::new(root, page);
+    node.build(1, left, &[], &[]).unwrap();
+    assert!(node.insert(0, b"m"[..].into(), &child_bytes(right)).unwrap());
+    let names = Names { root };
+    assert!(names.check(&pages, &mut |_| ()).unwrap_err().is_corrupt());
+    let walk: Vec<_> = names.iter(&pages, Bound::Unbounded).collect();
+    assert!(matches!(&walk[..], [Ok(_), Err(Error::Corrupt { .. })]), "{walk:?}");
 }

@@ -1,0 +1,28 @@
+//! `holdall create`: makes an empty store.
+
+use std::path::PathBuf;
+
+use holdall::{Options, Store};
+
+use crate::failure::Outcome;
+use crate::open;
+
+/// Make an empty store; a file that is there already is left alone
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    /// Bytes of a page, a power of two; fixed for the store's life
+    #[arg(long, value_name = "N")]
+    page_size: Option<usize>,
+}
+
+/// Creates the store and closes it.
+pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, false)?;
+    let mut options = Options::default();
+    if let Some(bytes) = args.page_size {
+        options.page_size = bytes;
+    }
+    Ok(Store::create(&args.store, &options)?.close()?)
+}

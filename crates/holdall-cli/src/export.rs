@@ -1,0 +1,294 @@
+//! `holdall export`: writes objects as files below a directory.
+//!
+//! Owns: the way from a name to a path. Invariant: nothing is ever written outside the
+//! directory. A name becomes a path only if each of its parts is a plain file name; below
+//! the directory no link is followed, and files are written under a temporary name and
+//! renamed, which replaces a link instead of following it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use holdall::{Error, Oid, Reader, Store};
+use serde_json::json;
+
+use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
+use crate::files::{self, CopyError, IN_MEMORY, Replacement};
+use crate::progress::{Meter, Totals, rate};
+use crate::{name, open, output};
+
+/// Write objects as files below a directory, with their times and permissions
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    /// The directory, made if it is missing
+    dir: PathBuf,
+    /// Only names that begin with this; it is left out of the paths
+    #[arg(long, value_name = "P", default_value = "", hide_default_value = true)]
+    prefix: OsString,
+    /// The collection, "default" if not given
+    #[arg(long, value_name = "C")]
+    collection: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Exports what can be exported; names the rest and ends with an error then.
+pub fn run(args: &Args) -> Outcome {
+    let store = open::read_only(&args.store)?;
+    let reader = open::reader(&store, args.collection.as_deref())?;
+    fs::create_dir_all(&args.dir).map_err(|e| Failure::file("make directory", &args.dir, &e))?;
+    let root = args.dir.canonicalize().map_err(|e| Failure::file("open", &args.dir, &e))?;
+    let totals = Totals::default();
+    let prefix = name::bytes(&args.prefix);
+    if prefix.is_empty() {
+        set_totals(&store, args.collection.as_deref(), &totals);
+    }
+    let mut export = Exporter {
+        reader: &reader,
+        parent: root.clone(),
+        root,
+        meter: Meter::start("files", &totals),
+        tally: Tally::default(),
+    };
+    let outcome = export.run(prefix);
+    let time = export.meter.finish();
+    let tally = export.tally;
+    summary(args, &tally, time)?;
+    outcome?;
+    match tally {
+        Tally { damaged: 1.., .. } => Err(Failure::Reported(DAMAGED)),
+        Tally { failed: 1.., .. } => Err(Failure::Reported(ERROR)),
+        _ => Ok(()),
+    }
+}
+
+/// Totals are for the display only: without them the time left is not shown.
+fn set_totals(store: &Store, collection: Option<&str>, totals: &Totals) {
+    let wanted = collection.unwrap_or("default");
+    let Ok(stat) = store.stat() else { return };
+    if let Some(found) = stat.collections.iter().find(|c| c.name == wanted) {
+        totals.set(found.objects, found.logical_bytes);
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    files: u64,
+    bytes: u64,
+    failed: u64,
+    /// Those of `failed` that the store could not read.
+    damaged: u64,
+}
+
+struct Exporter<'a> {
+    reader: &'a Reader,
+    root: PathBuf,
+    /// The directory of the last file, known to be one and reached without a link.
+    parent: PathBuf,
+    meter: Meter<'a>,
+    tally: Tally,
+}
+
+/// Why one object was not exported.
+enum Problem {
+    /// The others can go on.
+    This(String),
+    /// Its bytes are damaged; the others can go on.
+    Damaged(String),
+    /// No other would fare better.
+    All(Failure),
+}
+
+impl Problem {
+    fn system(error: &io::Error, path: &Path) -> Self {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                Self::All(Failure::file("write", path, error))
+            }
+            _ => Self::This(format!("write {}: {error}", path.display())),
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        if error.is_corrupt() { Self::Damaged(reason(&error)) } else { Self::All(error.into()) }
+    }
+}
+
+impl Exporter<'_> {
+    fn run(&mut self, prefix: &[u8]) -> Outcome {
+        for item in self.reader.names(prefix) {
+            let (name, oid) = item?;
+            let rest = name.get(prefix.len()..).unwrap_or_default();
+            let why = match self.export(rest, oid) {
+                Ok(()) => {
+                    self.tally.files += 1;
+                    self.meter.at(self.tally.files, self.tally.bytes);
+                    continue;
+                }
+                Err(Problem::All(failure)) => return Err(failure),
+                Err(Problem::This(why)) => why,
+                Err(Problem::Damaged(why)) => {
+                    self.tally.damaged += 1;
+                    why
+                }
+            };
+            self.tally.failed += 1;
+            self.meter.complain(&format!("not exported: {}: {why}", name::escape(&name)));
+        }
+        Ok(())
+    }
+
+    fn export(&mut self, name: &[u8], oid: Oid) -> Result<(), Problem> {
+        let below = relative(name).map_err(|why| Problem::This(why.into()))?;
+        let path = self.root.join(&below);
+        self.enter(below.parent().unwrap_or(Path::new("")))?;
+        if fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir()) {
+            return Err(Problem::This("there is a directory of that name".into()));
+        }
+        let data = self.reader.metadata(oid)?;
+        let failed = |e: &io::Error| Problem::system(e, &path);
+        // Read before a file is made: a damaged object leaves nothing behind.
+        let whole =
+            if data.size <= IN_MEMORY { Some(self.reader.get(oid)?) } else { None };
+        let mut file = Replacement::begin(&path).map_err(|e| failed(&e))?;
+        match whole {
+            Some(bytes) => {
+                file.file().and_then(|f| f.write_all(&bytes)).map_err(|e| failed(&e))?;
+                self.tally.bytes += bytes.len() as u64;
+            }
+            None => self.stream(oid, file.file().map_err(|e| failed(&e))?, &path)?,
+        }
+        let attributes = &data.attributes;
+        file.file().and_then(|f| files::restore(f, attributes)).map_err(|e| failed(&e))?;
+        file.finish().map_err(|e| failed(&e))
+    }
+
+    fn stream(&mut self, oid: Oid, to: &mut fs::File, path: &Path) -> Result<(), Problem> {
+        let mut object = self.reader.open(oid)?;
+        let (count, before) = (self.tally.files, self.tally.bytes);
+        let mut moved = before;
+        let meter = &mut self.meter;
+        let mut show = |bytes| {
+            moved += bytes;
+            meter.at(count, moved);
+        };
+        let size =
+            files::copy(&mut object, to, u64::MAX, &mut show).map_err(|error| match error {
+                CopyError::Read(error) => files::store_error(error).into(),
+                CopyError::Write(error) => Problem::system(&error, path),
+            })?;
+        self.tally.bytes = before + size;
+        Ok(())
+    }
+
+    /// Makes the directories down to `below` the root; each must be a directory, not a link.
+    fn enter(&mut self, below: &Path) -> Result<(), Problem> {
+        let wanted = self.root.join(below);
+        if wanted == self.parent {
+            return Ok(());
+        }
+        let mut path = self.root.clone();
+        for part in below.components() {
+            path.push(part);
+            match fs::create_dir(&path) {
+                Ok(()) => continue,
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Problem::system(&e, &path)),
+            }
+            let kind = fs::symlink_metadata(&path).map_err(|e| Problem::system(&e, &path))?;
+            if !kind.is_dir() {
+                let what = if kind.is_symlink() { "a link" } else { "a file" };
+                let why = format!("{} is {what} where a directory is needed", path.display());
+                return Err(Problem::This(why));
+            }
+        }
+        self.parent = wanted;
+        Ok(())
+    }
+}
+
+/// The path of a name below the directory, or why it has none.
+fn relative(name: &[u8]) -> Result<PathBuf, &'static str> {
+    if name.is_empty() {
+        return Err("nothing of its name is left for a path");
+    }
+    if name.starts_with(b"/") {
+        return Err("its name is an absolute path");
+    }
+    if name.contains(&0) {
+        return Err("its name holds a NUL byte");
+    }
+    let mut path = PathBuf::new();
+    for part in name.split(|&byte| byte == b'/') {
+        match part {
+            b"" => return Err("its name has an empty part"),
+            b"." | b".." => return Err("its name has a part . or .."),
+            _ => {}
+        }
+        let part = os_string(part).ok_or("its name is not UTF-8, which this system needs")?;
+        // Whatever else the system takes for more than a plain name (drives, backslashes).
+        let mut parts = Path::new(&part).components();
+        match (parts.next(), parts.next()) {
+            (Some(Component::Normal(only)), None) if only == part => path.push(&part),
+            _ => return Err("its name has a part that is no plain file name here"),
+        }
+    }
+    Ok(path)
+}
+
+#[cfg(unix)]
+fn os_string(part: &[u8]) -> Option<OsString> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(OsStr::from_bytes(part).to_owned())
+}
+
+#[cfg(not(unix))]
+fn os_string(part: &[u8]) -> Option<OsString> {
+    std::str::from_utf8(part).ok().map(|text| OsStr::new(text).to_owned())
+}
+
+fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
+    let seconds = time.as_secs_f64();
+    let speed = rate(t.bytes, time);
+    if args.json {
+        return output::json(&json!({
+            "files": t.files, "bytes": t.bytes, "failed": t.failed, "damaged": t.damaged,
+            "seconds": seconds, "mb_per_s": speed,
+        }));
+    }
+    output::say(format_args!(
+        "exported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} failed",
+        t.files, t.bytes, t.failed
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_relative_names_become_paths() {
+        assert_eq!(relative(b"a/b c/..d").unwrap(), Path::new("a/b c/..d"));
+        assert_eq!(relative(b"-x").unwrap(), Path::new("-x"));
+        let bad: [&[u8]; 12] = [
+            b"", b"/", b"/etc/passwd", b"..", b"../a", b"a/../b", b"a/..", b"a//b", b"a/", b".",
+            b"a/./b", b"a\0b",
+        ];
+        for name in bad {
+            assert!(relative(name).is_err(), "{}", name::escape(name));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_keep_their_bytes() {
+        assert_eq!(name::bytes(relative(b"a\xff/b").unwrap().as_os_str()), b"a\xff/b");
+    }
+}

@@ -1,0 +1,215 @@
+//! What a subcommand fails with: one line for people and an exit code for programs.
+//!
+//! Owns: [`Failure`], the exit codes, and the hint for each kind of error.
+//! Invariant: a message is one line, whatever names or paths it holds.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use holdall::Error;
+
+use crate::name::escape;
+
+/// Anything without a code of its own.
+pub const ERROR: u8 = 1;
+/// The command line cannot be understood.
+pub const USAGE: u8 = 2;
+/// No such object, collection or store.
+pub const NOT_FOUND: u8 = 3;
+/// Bytes of the store are not what was written.
+pub const DAMAGED: u8 = 4;
+/// Another process has the store open.
+pub const LOCKED: u8 = 5;
+/// The disk is full, or the store's size limit is reached.
+pub const NO_SPACE: u8 = 6;
+
+/// Outcome of a subcommand.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+/// Why a subcommand did not succeed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The store refused.
+    Store(Error),
+    /// Found here: what happened, what to do about it, exit code.
+    Told(String, String, u8),
+    /// Nobody reads standard output any more: end without a word.
+    Pipe,
+    /// All was said already; only the exit code is left.
+    Reported(u8),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Failure {
+    /// An error of exit code 1.
+    pub fn told(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Told(what.into(), hint.into(), ERROR)
+    }
+
+    /// A system error while doing `action` to `path`.
+    pub fn file(action: &str, path: &Path, error: &io::Error) -> Self {
+        let what = format!("{action} {}: {error}", path.display());
+        Self::Told(what, io_hint(error.kind()).into(), io_code(error.kind()))
+    }
+
+    /// A system error on standard output; a closed pipe is no error.
+    pub fn stdout(error: &io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::Pipe,
+            kind => Self::Told(
+                format!("write standard output: {error}"),
+                io_hint(kind).into(),
+                io_code(kind),
+            ),
+        }
+    }
+
+    /// The process's exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Pipe => 0,
+            Self::Told(_, _, code) | Self::Reported(code) => *code,
+            Self::Store(error) => store_code(error),
+        }
+    }
+
+    /// Writes the one line on standard error, where there is something to say.
+    pub fn report(&self) {
+        let line = match self {
+            Self::Pipe | Self::Reported(_) => return,
+            Self::Told(what, hint, _) => format!("{what}: {hint}"),
+            Self::Store(error) => {
+                let (what, hint) = store_message(error);
+                format!("{what}: {hint}")
+            }
+        };
+        complain(&line);
+    }
+}
+
+/// Writes `holdall: line` on standard error, control characters escaped.
+pub fn complain(line: &str) {
+    // With standard error gone there is nowhere left to report to.
+    let _ = writeln!(io::stderr(), "holdall: {}", one_line(line));
+}
+
+/// `line` with its control characters escaped; backslashes stay, they were escaped before.
+fn one_line(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c.is_control() {
+            out.push_str(&escape(c.encode_utf8(&mut [0; 4]).as_bytes()));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// A store error as a short reason for one file among many.
+pub fn reason(error: &Error) -> String {
+    store_message(error).0
+}
+
+fn store_code(error: &Error) -> u8 {
+    match error {
+        Error::Io { source, .. } => io_code(source.kind()),
+        Error::NotFound(_) | Error::Dangling(_) => NOT_FOUND,
+        Error::Corrupt { .. } => DAMAGED,
+        Error::Locked { .. } => LOCKED,
+        Error::Full(_) => NO_SPACE,
+        _ => ERROR,
+    }
+}
+
+/// What happened and what to do about it.
+fn store_message(error: &Error) -> (String, String) {
+    let (what, hint) = match error {
+        Error::Io { action, source } => (format!("{action}: {source}"), io_hint(source.kind())),
+        Error::Corrupt { place, detail } => (
+            format!("damaged: {place}: {detail}"),
+            "run `holdall verify STORE` and restore from a copy",
+        ),
+        Error::NotAStore { path, detail } => (
+            format!("{path} is not a Holdall store: {detail}"),
+            "give the path of a store, or make one with `holdall create`",
+        ),
+        Error::Unsupported { detail } => (detail.clone(), "use a newer Holdall"),
+        Error::NotFound(what) => {
+            (format!("not found: {what}"), "see what is there with `holdall ls STORE`")
+        }
+        Error::Dangling(oid) => (
+            format!("not found: {oid} was deleted"),
+            "see what is there with `holdall ls --long STORE`",
+        ),
+        Error::Exists(what) => {
+            (format!("already exists: {what}"), "choose another name or remove it first")
+        }
+        Error::Range { object, start, end, size } => (
+            format!("range {start}:{end} is outside the object {object} of {size} bytes"),
+            "ask for a range inside it",
+        ),
+        Error::Invalid(what) => (what.clone(), "nothing was changed; correct it and try again"),
+        Error::TooLarge(what) => {
+            (format!("transaction too large: {what}"), "name fewer objects at a time")
+        }
+        Error::Full(what) => {
+            (format!("no space: {what}"), "delete objects or free room on the disk")
+        }
+        Error::Locked { path } => {
+            (format!("{path} is in use by another process"), "wait for it or end it, then try again")
+        }
+        Error::Poisoned(what) => (
+            format!("the store stopped accepting changes after a failed write or sync ({what})"),
+            "check the disk, then run the command again",
+        ),
+        other => (other.to_string(), "run the command again"),
+    };
+    (what, hint.to_owned())
+}
+
+fn io_code(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => NO_SPACE,
+        _ => ERROR,
+    }
+}
+
+fn io_hint(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => "check the path",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "check the permissions of the file and its directory"
+        }
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free room on the disk",
+        ErrorKind::FileTooLarge => "the file system allows no larger file; use another",
+        ErrorKind::IsADirectory => "give a file",
+        ErrorKind::AlreadyExists => "choose another path or remove what is there",
+        _ => "check the disk and try again",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line() {
+        assert_eq!(one_line("a\nb\\x\u{7f}"), "a\\nb\\x\\x7f");
+    }
+
+    #[test]
+    fn codes_follow_the_kind_of_error() {
+        let full = Error::io("write s", ErrorKind::StorageFull.into());
+        assert_eq!(Failure::from(full).code(), NO_SPACE);
+        assert_eq!(Failure::from(Error::corrupt("x", "y")).code(), DAMAGED);
+        assert_eq!(Failure::from(Error::NotFound("x".into())).code(), NOT_FOUND);
+        assert_eq!(Failure::from(Error::Invalid("x".into())).code(), ERROR);
+        assert_eq!(Failure::stdout(&ErrorKind::BrokenPipe.into()).code(), 0);
+    }
+}

@@ -1,0 +1,142 @@
+//! `holdall get`: writes one object, or a range of it, to standard output or a file.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use holdall::{Error, Object};
+
+use crate::failure::{Failure, Outcome};
+use crate::files::{self, CopyError, Replacement};
+use crate::{name, open};
+
+/// Write an object's bytes to standard output or to a file
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    /// Name or OID of the object
+    name: OsString,
+    /// From byte A up to, not including, byte B; without A from the start, without B to the end
+    #[arg(long, value_name = "A:B", value_parser = parse_range)]
+    range: Option<Span>,
+    /// Write to this file, which is replaced whole or not at all; "-" is standard output
+    #[arg(short, long = "output", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The collection, "default" if not given
+    #[arg(long, value_name = "C")]
+    collection: Option<String>,
+}
+
+/// A byte range as given: either end may be left open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    start: Option<u64>,
+    end: Option<u64>,
+}
+
+fn parse_range(text: &str) -> Result<Span, String> {
+    let side = |text: &str| match text {
+        "" => Ok(None),
+        digits if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            digits.parse().map(Some).map_err(|_| format!("{digits} is too large"))
+        }
+        other => Err(format!("{other:?} is not a number of bytes")),
+    };
+    let (start, end) = text.split_once(':').ok_or("write A:B, for example 0:100 or 100:")?;
+    let span = Span { start: side(start)?, end: side(end)? };
+    match (span.start, span.end) {
+        (Some(start), Some(end)) if start > end => Err(format!("{start} lies after {end}")),
+        _ => Ok(span),
+    }
+}
+
+/// Copies the bytes; a range must lie inside the object.
+pub fn run(args: &Args) -> Outcome {
+    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    if let Some(path) = path {
+        refuse_directory(path)?;
+    }
+    let store = open::read_only(&args.store)?;
+    let object = open::reader(&store, args.collection.as_deref())?.open(name::key(&args.name))?;
+    let range = inside(args, object.size())?;
+    match path {
+        None => {
+            let mut out = io::stdout().lock();
+            copy(object, range, &mut out, |e| Failure::stdout(e))?;
+            out.flush().map_err(|e| Failure::stdout(&e))
+        }
+        Some(path) => to_file(object, range, path),
+    }
+}
+
+fn inside(args: &Args, size: u64) -> Outcome<Range<u64>> {
+    let span = args.range.unwrap_or(Span { start: None, end: None });
+    let range = span.start.unwrap_or(0)..span.end.unwrap_or(size);
+    if range.start > range.end || range.end > size {
+        let object = name::escape(name::bytes(&args.name));
+        return Err(Error::Range { object, start: range.start, end: range.end, size }.into());
+    }
+    Ok(range)
+}
+
+fn copy(
+    mut object: Object,
+    range: Range<u64>,
+    to: &mut impl Write,
+    failed: impl Fn(&io::Error) -> Failure,
+) -> Outcome {
+    object.seek(SeekFrom::Start(range.start)).map_err(files::store_error)?;
+    let length = range.end - range.start;
+    match files::copy(&mut object.by_ref(), to, length, &mut |_| ()) {
+        Ok(_) => Ok(()),
+        Err(CopyError::Read(e)) => Err(files::store_error(e).into()),
+        Err(CopyError::Write(e)) => Err(failed(&e)),
+    }
+}
+
+fn refuse_directory(path: &Path) -> Outcome {
+    if path.is_dir() {
+        let what = format!("{} is a directory", path.display());
+        return Err(Failure::told(what, "give a file to write to"));
+    }
+    Ok(())
+}
+
+/// Replaces a file, keeping its permissions; a device or pipe is written to as it is.
+fn to_file(object: Object, range: Range<u64>, path: &Path) -> Outcome {
+    let failed = |e: &io::Error| Failure::file("write", path, e);
+    let before = fs::metadata(path).ok();
+    if before.as_ref().is_some_and(|data| !data.is_file()) {
+        let mut file = fs::OpenOptions::new().write(true).open(path).map_err(|e| failed(&e))?;
+        return copy(object, range, &mut file, failed);
+    }
+    // A link keeps pointing to its file; the file is what is replaced.
+    let target = if before.is_some() { path.canonicalize() } else { Ok(path.into()) };
+    let mut file = target.and_then(|path| Replacement::begin(&path)).map_err(|e| failed(&e))?;
+    copy(object, range, file.file().map_err(|e| failed(&e))?, failed)?;
+    if let Some(data) = before {
+        let file = file.file().map_err(|e| failed(&e))?;
+        file.set_permissions(data.permissions()).map_err(|e| failed(&e))?;
+    }
+    file.finish().map_err(|e| failed(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_open_ends_and_no_sign() {
+        let span = |start, end| Ok(Span { start, end });
+        assert_eq!(parse_range("1:5"), span(Some(1), Some(5)));
+        assert_eq!(parse_range(":5"), span(None, Some(5)));
+        assert_eq!(parse_range("1:"), span(Some(1), None));
+        assert_eq!(parse_range(":"), span(None, None));
+        for bad in ["", "5", "-1:5", "+1:5", "5:1", "1:2:3", "a:b", "1:99999999999999999999"] {
+            assert!(parse_range(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `holdall inspect`: shows what lies in a store, for those who look for a fault.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use holdall::{PageNo, inspect};
+
+use crate::failure::Outcome;
+use crate::output::Out;
+use crate::{name, open};
+
+/// Show the inside of a store: a page, a space, the log, an object, the tree of names
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// A page: its header and what its kind says about the rest
+    Page {
+        /// Page number
+        number: u64,
+    },
+    /// A buddy space: which runs are used and free
+    Space {
+        /// Space number, from 0
+        number: u32,
+    },
+    /// The log beside the store: its blocks and records
+    Log,
+    /// An object: where it lies and how
+    Object {
+        /// Name or OID
+        name: OsString,
+        /// The collection, "default" if not given
+        #[arg(long, value_name = "C")]
+        collection: Option<String>,
+    },
+    /// The names of a collection, with OIDs
+    Names {
+        /// Only names that begin with this
+        #[arg(default_value = "", hide_default_value = true)]
+        prefix: OsString,
+        /// The collection, "default" if not given
+        #[arg(long, value_name = "C")]
+        collection: Option<String>,
+    },
+}
+
+/// Prints the engine's own description.
+pub fn run(args: &Args) -> Outcome {
+    let text = match &args.what {
+        What::Log => {
+            open::check(&args.store, true)?;
+            inspect::log(&args.store)?
+        }
+        What::Page { number } => inspect::page(&open::read_only(&args.store)?, PageNo(*number))?,
+        What::Space { number } => inspect::space(&open::read_only(&args.store)?, *number)?,
+        What::Object { name, collection } => {
+            let store = open::read_only(&args.store)?;
+            inspect::object(&store, collection.as_deref().unwrap_or("default"), name::key(name))?
+        }
+        What::Names { prefix, collection } => {
+            let store = open::read_only(&args.store)?;
+            let collection = collection.as_deref().unwrap_or("default");
+            inspect::names(&store, collection, name::bytes(prefix))?
+        }
+    };
+    let mut out = Out::new();
+    out.text(&text)?;
+    if !text.ends_with('\n') {
+        out.text("\n")?;
+    }
+    out.finish()
+}

@@ -1,0 +1,35 @@
+//! `holdall mv`: renames an object; its OID stays.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Outcome};
+use crate::{name, open};
+
+/// Rename an object; an object that has the new name already is left alone
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    /// Name or OID of the object
+    from: OsString,
+    /// The new name
+    to: OsString,
+    /// The collection, "default" if not given
+    #[arg(long, value_name = "C")]
+    collection: Option<String>,
+}
+
+/// Renames in one transaction.
+pub fn run(args: &Args) -> Outcome {
+    if let Some(oid) = name::as_oid(&args.to) {
+        return Err(Failure::told(format!("{oid} is an OID"), "give a new name"));
+    }
+    let store = open::existing(&args.store)?;
+    let collection = args.collection.as_deref();
+    let reader = open::reader(&store, collection)?;
+    let from = name::resolve(&args.from, |oid| Ok(reader.metadata(oid)?.name))?;
+    drop(reader);
+    store.write(|tx| open::target(tx, collection)?.rename(&from, name::bytes(&args.to)))?;
+    Ok(store.close()?)
+}

@@ -1,0 +1,122 @@
+//! Names of objects on the command line, for people and in JSON.
+//!
+//! Owns: the way between arguments, name bytes and their printed forms.
+//! Invariant: `escape` is one to one, so two names never print alike.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+
+use holdall::{Key, Oid};
+use serde_json::{Map, Value};
+
+use crate::failure::{Failure, Outcome};
+
+/// Longest name of an object, in bytes.
+pub const MAX_NAME: usize = 1024;
+
+/// Refuses a name that no store takes, before anything is read or made for it.
+pub fn check(name: &[u8]) -> Outcome {
+    if name.len() <= MAX_NAME {
+        return Ok(());
+    }
+    let what = format!("the name of {} bytes is too long", name.len());
+    Err(Failure::told(what, format!("use at most {MAX_NAME} bytes")))
+}
+
+/// The name bytes of an argument or path component: on Unix exactly its bytes.
+pub fn bytes(text: &OsStr) -> &[u8] {
+    text.as_encoded_bytes()
+}
+
+/// The OID an argument spells, where it does.
+pub fn as_oid(arg: &OsStr) -> Option<Oid> {
+    arg.to_str()?.parse().ok()
+}
+
+/// What an argument refers to: an OID where it spells one, a name otherwise.
+pub fn key(arg: &OsStr) -> Key<'_> {
+    as_oid(arg).map_or(Key::Name(bytes(arg)), Key::Oid)
+}
+
+/// The name behind an argument; `name_of` tells the name of an object given by OID.
+pub fn resolve(
+    arg: &OsStr,
+    name_of: impl FnOnce(Oid) -> holdall::Result<Option<Vec<u8>>>,
+) -> Outcome<Vec<u8>> {
+    let Some(oid) = as_oid(arg) else { return Ok(bytes(arg).to_vec()) };
+    name_of(oid)?
+        .ok_or_else(|| Failure::told(format!("{oid} has no name"), "give an object that has one"))
+}
+
+/// The name as text for people: UTF-8 as it is, control characters, backslashes and bytes
+/// that are not UTF-8 escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
+pub fn escape(name: &[u8]) -> String {
+    let mut out = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                c if c.is_control() => push_hex(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                c => out.push(c),
+            }
+        }
+        push_hex(&mut out, chunk.invalid());
+    }
+    out
+}
+
+fn push_hex(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _ = write!(out, "\\x{byte:02x}");
+    }
+}
+
+/// Lower-case hexadecimal digits of `bytes`.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+/// Adds `field` to a JSON object: text, lossy where the bytes are not UTF-8, and then the
+/// exact bytes as `field_hex`.
+pub fn to_json(object: &mut Map<String, Value>, field: &str, name: &[u8]) {
+    object.insert(field.into(), Value::String(String::from_utf8_lossy(name).into_owned()));
+    if std::str::from_utf8(name).is_err() {
+        object.insert(format!("{field}_hex"), Value::String(hex(name)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_a_terminal_would_act_on() {
+        assert_eq!(escape("grüße zu Hause".as_bytes()), "grüße zu Hause");
+        assert_eq!(escape(b"a\nb\x1b[0m\\ \xff"), "a\\nb\\x1b[0m\\\\ \\xff");
+        assert_ne!(escape(b"\\n"), escape(b"\n"));
+        assert_eq!(escape("\u{85}".as_bytes()), "\\xc2\\x85");
+    }
+
+    #[test]
+    fn an_oid_is_told_from_a_name() {
+        assert!(as_oid(OsStr::new("oid:0.1.2.3")).is_some());
+        assert!(as_oid(OsStr::new("oid:zebra")).is_none());
+    }
+
+    #[test]
+    fn json_keeps_exact_bytes() {
+        let mut object = Map::new();
+        to_json(&mut object, "name", b"a\xff");
+        assert_eq!(object["name_hex"], "61ff");
+        assert_eq!(object["name"], "a\u{fffd}");
+    }
+}

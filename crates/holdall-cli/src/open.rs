@@ -1,0 +1,65 @@
+//! Opening the store a command works on.
+//!
+//! Owns: the checks that need no store, and the choice between reading and writing.
+//! Commands that only look open read-only: nothing of the store's files is changed.
+
+use std::path::Path;
+
+use holdall::{Options, Reader, Result, Store, WriteTx};
+
+use crate::failure::{Failure, NOT_FOUND, Outcome};
+
+/// Opens a store for reading.
+pub fn read_only(path: &Path) -> Outcome<Store> {
+    check(path, true)?;
+    Ok(Store::open_read_only(path, &Options::default())?)
+}
+
+/// Opens a store that is there, for changes.
+pub fn existing(path: &Path) -> Outcome<Store> {
+    check(path, true)?;
+    Ok(Store::open(path, &Options::default())?)
+}
+
+/// Opens a store for changes, or makes it.
+pub fn or_create(path: &Path) -> Outcome<Store> {
+    check(path, false)?;
+    Ok(Store::open_or_create(path, &Options::default())?)
+}
+
+/// Says what is wrong with a path before the engine sees it.
+pub fn check(path: &Path, must_exist: bool) -> Outcome {
+    match path.metadata() {
+        Ok(data) if data.is_dir() => Err(Failure::told(
+            format!("{} is a directory", path.display()),
+            "give the path of a store file",
+        )),
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            if must_exist {
+                let what = format!("not found: there is no store {}", path.display());
+                let hint = "check the path, or make one with `holdall create`";
+                return Err(Failure::Told(what, hint.into(), NOT_FOUND));
+            }
+            Ok(())
+        }
+        Err(e) => Err(Failure::file("open", path, &e)),
+    }
+}
+
+/// A snapshot of a collection, of the default one where none is named.
+pub fn reader(store: &Store, collection: Option<&str>) -> Result<Reader> {
+    let reader = store.read()?;
+    match collection {
+        Some(name) => reader.collection(name),
+        None => Ok(reader),
+    }
+}
+
+/// Directs a transaction to a collection, which is made if missing.
+pub fn target<'t>(tx: &'t mut WriteTx, collection: Option<&str>) -> Result<&'t mut WriteTx> {
+    match collection {
+        Some(name) => tx.collection(name),
+        None => Ok(tx),
+    }
+}

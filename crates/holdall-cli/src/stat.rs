@@ -1,0 +1,168 @@
+//! `holdall stat`: figures about a store or one object.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use holdall::{Layout, Metadata, StoreStat};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Outcome;
+use crate::output::{self, Out};
+use crate::{files, name, open, time};
+
+/// Show figures about a store, or about one object
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    /// Name or OID of an object; the store itself if not given
+    name: Option<OsString>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// The collection of the object, "default" if not given
+    #[arg(long, value_name = "C", requires = "name")]
+    collection: Option<String>,
+}
+
+/// Prints the figures.
+pub fn run(args: &Args) -> Outcome {
+    let store = open::read_only(&args.store)?;
+    match &args.name {
+        None => {
+            let stat = store.stat()?;
+            if args.json { output::json(&store_json(&stat)) } else { store_text(&stat) }
+        }
+        Some(arg) => {
+            let data =
+                open::reader(&store, args.collection.as_deref())?.metadata(name::key(arg))?;
+            if args.json { object_json(arg, &data) } else { object_text(arg, &data) }
+        }
+    }
+}
+
+fn store_json(stat: &StoreStat) -> Value {
+    let collections: Vec<_> = stat
+        .collections
+        .iter()
+        .map(|c| json!({ "name": c.name, "objects": c.objects, "logical_bytes": c.logical_bytes }))
+        .collect();
+    json!({
+        "objects": stat.objects,
+        "logical_bytes": stat.logical_bytes,
+        "file_bytes": stat.file_bytes,
+        "utilization": stat.utilization,
+        "heap_utilization": stat.heap_utilization,
+        "free_bytes": stat.free_bytes,
+        "waiting_bytes": stat.waiting_bytes,
+        "page_size": stat.page_size,
+        "space_pages": stat.space_pages,
+        "spaces": stat.spaces,
+        "format_version": stat.format_version,
+        "collections": collections,
+        "checkpoint": { "lsn": stat.checkpoint_lsn.0, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
+        "log": {
+            "durable_lsn": stat.durable_lsn.0,
+            "used_bytes": stat.log_used,
+            "capacity_bytes": stat.log_capacity,
+            "file_bytes": stat.log_file_bytes,
+        },
+    })
+}
+
+fn store_text(stat: &StoreStat) -> Outcome {
+    let mut out = Out::new();
+    let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
+    row("objects", stat.objects.to_string())?;
+    row("logical bytes", stat.logical_bytes.to_string())?;
+    row("file bytes", stat.file_bytes.to_string())?;
+    row("utilization", percent(stat.utilization))?;
+    row("heap utilization", percent(stat.heap_utilization))?;
+    row("free bytes", stat.free_bytes.to_string())?;
+    row("waiting bytes", stat.waiting_bytes.to_string())?;
+    row("page size", stat.page_size.to_string())?;
+    row("spaces", format!("{} of {} pages", stat.spaces, stat.space_pages))?;
+    row("format version", stat.format_version.to_string())?;
+    row(
+        "checkpoint",
+        format!(
+            "lsn {}, epoch {}, {} dirty pages",
+            stat.checkpoint_lsn, stat.epoch, stat.dirty_pages
+        ),
+    )?;
+    row(
+        "log",
+        format!(
+            "lsn {}, {} of {} bytes used, file of {} bytes",
+            stat.durable_lsn, stat.log_used, stat.log_capacity, stat.log_file_bytes
+        ),
+    )?;
+    for c in &stat.collections {
+        let name = name::escape(c.name.as_bytes());
+        row("collection", format!("{name}: {} objects, {} bytes", c.objects, c.logical_bytes))?;
+    }
+    out.finish()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The name to show: the object's own, or the one it was asked for by.
+fn shown<'a>(arg: &'a OsStr, data: &'a Metadata) -> Option<&'a [u8]> {
+    let asked = name::as_oid(arg).is_none().then(|| name::bytes(arg));
+    data.name.as_deref().or(asked)
+}
+
+fn object_json(arg: &OsStr, data: &Metadata) -> Outcome {
+    let mut object = Map::new();
+    match shown(arg, data) {
+        Some(name) => name::to_json(&mut object, "name", name),
+        None => drop(object.insert("name".into(), Value::Null)),
+    }
+    describe(&mut object, data);
+    output::json(&Value::Object(object))
+}
+
+/// Adds what is known about an object, its name aside, to a JSON object.
+pub fn describe(object: &mut Map<String, Value>, data: &Metadata) {
+    object.insert("oid".into(), data.oid.to_string().into());
+    object.insert("size".into(), data.size.into());
+    let mut attributes = Map::new();
+    for (key, value) in &data.attributes {
+        name::to_json(&mut attributes, key, value);
+    }
+    object.insert("attributes".into(), Value::Object(attributes));
+    let layout = match &data.layout {
+        Layout::Small => json!({ "kind": "small" }),
+        Layout::Large { segments, nodes, levels, pages, threshold, tail } => json!({
+            "kind": "large", "segments": segments, "nodes": nodes, "levels": levels,
+            "pages": pages, "threshold": threshold, "tail": tail,
+        }),
+    };
+    object.insert("layout".into(), layout);
+}
+
+fn object_text(arg: &OsStr, data: &Metadata) -> Outcome {
+    let mut out = Out::new();
+    let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
+    row("name", shown(arg, data).map_or_else(|| "-".to_owned(), name::escape))?;
+    row("oid", data.oid.to_string())?;
+    row("size", data.size.to_string())?;
+    let layout = match &data.layout {
+        Layout::Small => "small: in a heap record".to_owned(),
+        Layout::Large { segments, nodes, levels, pages, threshold, tail } => format!(
+            "large: {segments} segments of {pages} pages, {nodes} nodes on {levels} levels, \
+             threshold {threshold}, tail of {tail} bytes"
+        ),
+    };
+    row("layout", layout)?;
+    for (key, value) in &data.attributes {
+        let mut text = name::escape(value);
+        if let Some(nanos) = time::parse(value).filter(|_| key == files::MTIME) {
+            text = format!("{text} ({})", time::date(nanos));
+        }
+        row(&name::escape(key.as_bytes()), text)?;
+    }
+    out.finish()
+}

@@ -1,0 +1,68 @@
+//! `holdall verify`: checks every page, object and byte of a store.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::failure::{DAMAGED, Failure, Outcome, complain};
+use crate::name::escape;
+use crate::output::{self, Out};
+use crate::progress::{Meter, Totals};
+use crate::open;
+
+/// Check every page, object and byte; exit code 4 if something is wrong
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's file
+    store: PathBuf,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads the whole store; changes nothing.
+pub fn run(args: &Args) -> Outcome {
+    let store = open::read_only(&args.store)?;
+    let totals = Totals::default();
+    let mut meter = Meter::start("steps", &totals);
+    let report = store.verify(&mut |progress| {
+        totals.set(progress.total, progress.total);
+        meter.at(progress.done, progress.done);
+    })?;
+    meter.finish();
+    if args.json {
+        let problems: Vec<_> = report
+            .problems
+            .iter()
+            .map(|p| json!({ "place": p.place, "detail": p.detail }))
+            .collect();
+        output::json(&json!({
+            "sound": report.problems.is_empty(),
+            "pages": report.pages,
+            "objects": report.objects,
+            "bytes_checked": report.bytes_checked,
+            "problems": problems,
+        }))?;
+    } else {
+        let mut out = Out::new();
+        for problem in &report.problems {
+            let line = format!("{}: {}", problem.place, problem.detail);
+            out.line(format_args!("{}", escape(line.as_bytes())))?;
+        }
+        let found = match report.problems.len() {
+            0 => "sound".to_owned(),
+            1 => "1 problem".to_owned(),
+            n => format!("{n} problems"),
+        };
+        out.line(format_args!(
+            "{found}: {} pages, {} objects, {} bytes checked",
+            report.pages, report.objects, report.bytes_checked
+        ))?;
+        out.finish()?;
+    }
+    if report.problems.is_empty() {
+        return Ok(());
+    }
+    complain(&format!("{} is damaged: restore it from a copy", args.store.display()));
+    Err(Failure::Reported(DAMAGED))
+}

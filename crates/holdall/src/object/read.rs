@@ -1,0 +1,177 @@
+//! Reading objects of one state.
+
+use super::{Attributes, Body, Record};
+use crate::handle::HandleTable;
+use crate::heap::{HeapFile, RecordRef};
+use crate::segment_tree::{DataRead, DEFAULT_THRESHOLD, TreeRead};
+use holdall_core::segment_tree::{self, Descriptor};
+use holdall_core::{Error, Oid, Result};
+
+/// How an object is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layout {
+    /// Inside its heap record.
+    Small,
+    /// In segments.
+    Large {
+        /// Runs of neighbouring pages.
+        segments: u64,
+        /// Nodes of the positional tree; 0 where the record itself lists the segments.
+        nodes: u64,
+        /// Height of the tree.
+        levels: u8,
+        /// Pages of segments.
+        pages: u64,
+        /// Segment threshold T in pages.
+        threshold: u16,
+        /// Bytes at the end kept in the record.
+        tail: u64,
+    },
+}
+
+/// What is known of an object without reading its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    /// Its id.
+    pub oid: Oid,
+    /// Its name, if it has one.
+    pub name: Option<Vec<u8>>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// How it is stored.
+    pub layout: Layout,
+}
+
+/// The record of an object, checked to be its own. Cost: a handle page and a heap page.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
+pub fn read_record<D: DataRead + ?Sized>(
+    pages: &D,
+    handles: &HandleTable,
+    oid: Oid,
+) -> Result<RecordRef> {
+    let loc = handles.lookup(pages, oid)?;
+    let record = HeapFile::get(pages, loc)?;
+    let own = Record::parse(&record)?.oid;
+    if own != oid {
+        return Err(Error::page(loc.page, format!("slot {} holds {own}, not {oid}", loc.slot)));
+    }
+    Ok(record)
+}
+
+/// An object's bytes, found but not read.
+#[derive(Debug, Clone)]
+pub enum Whole {
+    /// In the record.
+    Small(RecordRef, std::ops::Range<usize>),
+    /// In segments.
+    Large(Box<Descriptor>),
+}
+
+/// Finds an object's bytes.
+///
+/// # Errors
+/// As [`read_record`].
+pub fn open<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) -> Result<Whole> {
+    let record = read_record(pages, handles, oid)?;
+    let body = Record::parse(&record)?.body;
+    Ok(match body {
+        Body::Small(bytes) => {
+            let range = record.len() - bytes.len()..record.len();
+            Whole::Small(record, range)
+        }
+        Body::Large(bytes) => Whole::Large(Box::new(Descriptor::decode(bytes)?)),
+    })
+}
+
+impl Whole {
+    /// The object's size in bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Small(_, range) => range.len() as u64,
+            Self::Large(descriptor) => descriptor.size(),
+        }
+    }
+
+    /// Fills `buf` with the bytes from `offset`, all of which exist. Cost: O(tree height)
+    /// pages, and the bytes; nothing else of the object is read.
+    ///
+    /// # Errors
+    /// [`Error::Range`], [`Error::Corrupt`] naming object and range, [`Error::Io`].
+    pub fn read_at<D: DataRead + ?Sized>(
+        &self,
+        pages: &D,
+        oid: Oid,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<()> {
+        let (end, size) = (offset.saturating_add(buf.len() as u64), self.size());
+        if end > size {
+            return Err(Error::Range { object: oid.to_string(), start: offset, end, size });
+        }
+        match self {
+            Self::Small(record, range) => {
+                let from = range.start + offset as usize;
+                let bytes = record.get(from..from + buf.len());
+                buf.copy_from_slice(bytes.ok_or_else(|| damaged(oid, "record is too short"))?);
+                Ok(())
+            }
+            Self::Large(d) => segment_tree::read_at(&TreeRead(pages), d, offset, buf)
+                .map_err(|e| name_range(e, oid, offset, end)),
+        }
+    }
+}
+
+fn damaged(oid: Oid, detail: &str) -> Error {
+    Error::corrupt(oid.to_string(), detail)
+}
+
+/// Adds object and range to what is said of a page.
+fn name_range(e: Error, oid: Oid, start: u64, end: u64) -> Error {
+    match e {
+        Error::Corrupt { place, detail } => {
+            Error::corrupt(format!("object {oid}, bytes {start}..{end}"), format!("{place}: {detail}"))
+        }
+        other => other,
+    }
+}
+
+/// What is known of an object. Cost: its record; all nodes of its tree where it has one.
+///
+/// # Errors
+/// As [`read_record`].
+pub fn metadata<D: DataRead + ?Sized>(
+    pages: &D,
+    handles: &HandleTable,
+    oid: Oid,
+) -> Result<Metadata> {
+    let record = read_record(pages, handles, oid)?;
+    let record = Record::parse(&record)?;
+    let (size, layout) = match record.body {
+        Body::Small(bytes) => (bytes.len() as u64, Layout::Small),
+        Body::Large(bytes) => {
+            let d = Descriptor::decode(bytes)?;
+            let s = segment_tree::stats(&TreeRead(pages), &d, pages.page_size())?;
+            let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
+            let layout = Layout::Large {
+                segments: s.segments,
+                nodes: s.nodes,
+                levels: s.levels,
+                pages: s.pages,
+                threshold,
+                tail: s.tail,
+            };
+            (d.size(), layout)
+        }
+    };
+    Ok(Metadata {
+        oid,
+        name: record.name.map(<[u8]>::to_vec),
+        size,
+        attributes: record.attributes()?,
+        layout,
+    })
+}

@@ -1,0 +1,211 @@
+//! A heap record: the object's OID, its name, its attributes, its bytes or its descriptor.
+//!
+//! Owns: the record's bytes (docs/format.md "Heap record"). Pure.
+
+use super::{Attributes, MAX_ATTRIBUTES};
+use holdall_core::bytes::{Reader, push_varint};
+use holdall_core::segment_tree::Descriptor;
+use holdall_core::{Error, Oid, Result};
+
+const SMALL: u8 = 1;
+const LARGE: u8 = 2;
+const KIND: u8 = 0x0f;
+const NAMED: u8 = 0x10;
+const ATTRIBUTES: u8 = 0x20;
+const KNOWN: u8 = KIND | NAMED | ATTRIBUTES;
+/// Bytes of OID (without the site) and kind.
+const FIXED: usize = 11;
+
+/// The body of a record.
+#[derive(Debug, Clone)]
+pub enum Body<'a> {
+    /// All of the object's bytes.
+    Small(&'a [u8]),
+    /// Where the object's bytes are; still encoded.
+    Large(&'a [u8]),
+}
+
+/// A record taken apart; slices point into it.
+#[derive(Debug, Clone)]
+pub struct Record<'a> {
+    /// The object.
+    pub oid: Oid,
+    /// Its name, if it has one.
+    pub name: Option<&'a [u8]>,
+    attributes: &'a [u8],
+    /// Its bytes.
+    pub body: Body<'a>,
+}
+
+impl<'a> Record<'a> {
+    /// Takes a record apart. Constant cost.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unsupported`] for a kind of a newer build.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let mut r = Reader::new(bytes);
+        let bad = || Error::corrupt("heap record", "is cut short");
+        let page = r.u32().ok_or_else(bad)?;
+        let slot = r.u16().ok_or_else(bad)?;
+        let unique = r.u32().ok_or_else(bad)?;
+        let oid = Oid { site: 0, page, slot, unique };
+        let kind = r.u8().ok_or_else(bad)?;
+        let mut part = |flag: u8| -> Result<Option<&'a [u8]>> {
+            if kind & flag == 0 {
+                return Ok(None);
+            }
+            let len = r.varint().and_then(|n| usize::try_from(n).ok());
+            len.and_then(|n| r.take(n)).map(Some).ok_or_else(bad)
+        };
+        let (name, attributes) = (part(NAMED)?, part(ATTRIBUTES)?.unwrap_or(&[]));
+        let body = match kind & KIND {
+            SMALL => Body::Small(r.rest()),
+            LARGE => Body::Large(r.rest()),
+            other => {
+                return Err(Error::Unsupported { detail: format!("{oid} is of kind {other}") });
+            }
+        };
+        if kind & !KNOWN != 0 {
+            return Err(Error::Unsupported { detail: format!("{oid} has flags {kind:#x}") });
+        }
+        Ok(Self { oid, name, attributes, body })
+    }
+
+    /// The attributes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn attributes(&self) -> Result<Attributes> {
+        let mut r = Reader::new(self.attributes);
+        let mut out = Attributes::new();
+        while !r.rest().is_empty() {
+            let pair = (|| {
+                let n = usize::try_from(r.varint()?).ok()?;
+                let key = String::from_utf8(r.take(n)?.to_vec()).ok()?;
+                let n = usize::try_from(r.varint()?).ok()?;
+                Some((key, r.take(n)?.to_vec()))
+            })();
+            let (key, value) =
+                pair.ok_or_else(|| Error::corrupt(self.oid.to_string(), "broken attributes"))?;
+            out.insert(key, value);
+        }
+        Ok(out)
+    }
+
+    /// The attributes as stored, to be copied into a new record.
+    pub fn raw_attributes(&self) -> &'a [u8] {
+        self.attributes
+    }
+
+    /// The object's size in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn size(&self) -> Result<u64> {
+        match self.body {
+            Body::Small(bytes) => Ok(bytes.len() as u64),
+            Body::Large(bytes) => Ok(Descriptor::decode(bytes)?.size()),
+        }
+    }
+}
+
+/// The parts of a record but its body.
+#[derive(Debug, Clone, Default)]
+pub struct Head {
+    /// The name, if any.
+    pub name: Option<Vec<u8>>,
+    /// The attributes, encoded.
+    pub attributes: Vec<u8>,
+}
+
+impl Head {
+    /// Bytes of a record with this head and a body of `body` bytes.
+    pub fn record_len(&self, body: usize) -> usize {
+        let part = |len: usize| holdall_core::bytes::varint_len(len as u64) + len;
+        let name = self.name.as_ref().map_or(0, |n| part(n.len()));
+        let attributes = if self.attributes.is_empty() { 0 } else { part(self.attributes.len()) };
+        FIXED + name + attributes + body
+    }
+
+    fn start(&self, oid: Oid, kind: u8, body: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.record_len(body));
+        out.extend_from_slice(&oid.to_bytes()[2..]);
+        let named = if self.name.is_some() { NAMED } else { 0 };
+        let attributes = if self.attributes.is_empty() { 0 } else { ATTRIBUTES };
+        out.push(kind | named | attributes);
+        for part in self.name.iter().chain((attributes != 0).then_some(&self.attributes)) {
+            push_varint(&mut out, part.len() as u64);
+            out.extend_from_slice(part);
+        }
+        out
+    }
+
+    /// A record that holds the object's bytes.
+    pub fn small(&self, oid: Oid, bytes: &[u8]) -> Vec<u8> {
+        let mut out = self.start(oid, SMALL, bytes.len());
+        out.extend_from_slice(bytes);
+        out
+    }
+
+    /// A record that says where the object's bytes are.
+    pub fn large(&self, oid: Oid, descriptor: &Descriptor) -> Vec<u8> {
+        let mut out = self.start(oid, LARGE, 64);
+        descriptor.encode(&mut out);
+        out
+    }
+}
+
+/// Attributes as stored: key length, key, value length, value; repeated.
+///
+/// # Errors
+/// [`Error::Invalid`] where they take more than `page_size / 8` or [`MAX_ATTRIBUTES`] bytes.
+pub fn encode_attributes(attributes: &Attributes, page_size: usize) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for (key, value) in attributes {
+        push_varint(&mut out, key.len() as u64);
+        out.extend_from_slice(key.as_bytes());
+        push_varint(&mut out, value.len() as u64);
+        out.extend_from_slice(value);
+    }
+    let most = MAX_ATTRIBUTES.min(page_size / 8);
+    if out.len() > most {
+        let text = format!("attributes of {} bytes; at most {most} fit an object", out.len());
+        return Err(Error::Invalid(text));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn records_round_trip(
+            name in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)),
+            attributes in proptest::collection::btree_map("[a-z]{1,5}",
+                proptest::collection::vec(any::<u8>(), 0..20), 0..4),
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
+            let encoded = encode_attributes(&attributes, 4096).unwrap();
+            let head = Head { name: name.clone(), attributes: encoded };
+            let record = head.small(oid, &bytes);
+            prop_assert_eq!(record.len(), head.record_len(bytes.len()));
+            let back = Record::parse(&record).unwrap();
+            prop_assert_eq!(back.oid, oid);
+            prop_assert_eq!(back.name, name.as_deref());
+            prop_assert_eq!(back.attributes().unwrap(), attributes);
+            let Body::Small(b) = back.body else { panic!("small") };
+            prop_assert_eq!(b, &bytes[..]);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(r) = Record::parse(&bytes) {
+                let _ = (r.attributes(), r.size());
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Creating, replacing and deleting objects inside a transaction.
+
+use super::{Body, Head, Record, read_record};
+use crate::handle::{HandleCursor, HandleTable};
+use crate::heap::HeapFile;
+use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
+use crate::space::{SpaceTx, Staged};
+use holdall_core::handle_page::Location;
+use holdall_core::heap_page::max_record;
+use holdall_core::placement::Placement;
+use holdall_core::segment_tree::{self, Descriptor, Slice};
+use holdall_core::{Oid, PageRead, Result};
+
+/// Bytes on their way into an object.
+#[derive(Debug)]
+pub enum Data<'a> {
+    /// In memory, few enough for a record.
+    Small(&'a [u8]),
+    /// Staged in runs.
+    Staged(Staged),
+}
+
+/// What a transaction needs to change one collection's objects.
+#[derive(Debug)]
+pub struct ObjectWrite<'a> {
+    /// The transaction.
+    pub tx: &'a mut SpaceTx,
+    /// The store's handles.
+    pub handles: &'a mut HandleTable,
+    /// Where the last handle went.
+    pub cursor: &'a mut HandleCursor,
+    /// The collection's heap file.
+    pub heap: &'a mut HeapFile,
+    /// Its placement state.
+    pub placement: &'a mut Placement,
+    /// Segment threshold for new objects; 0 for the default.
+    pub threshold: u16,
+}
+
+/// Bytes that a descriptor with inline slices, but no tail, may take in a record.
+const DESCRIPTOR_MOST: usize = 32 + MAX_INLINE * 24;
+
+/// Most bytes of an inline tail for an object with this head: half a page, or what a record
+/// has room for.
+pub fn max_tail(head: &Head, page_size: usize) -> usize {
+    let room = max_record(page_size).saturating_sub(head.record_len(DESCRIPTOR_MOST));
+    room.min(page_size / 2)
+}
+
+/// A record's place as the owner hint of its pages and runs.
+fn owner_of(oid: Oid) -> u64 {
+    u64::from(oid.page) << 16 | u64::from(oid.slot)
+}
+
+impl ObjectWrite<'_> {
+    /// Creates an object. `near`: an object it should lie close to.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Full`] and those of the pages below.
+    pub fn create(
+        &mut self,
+        unique: u32,
+        head: &Head,
+        data: Data<'_>,
+        near: Option<Oid>,
+    ) -> Result<Oid> {
+        // The record names its OID and the handle the record's place: the handle comes first,
+        // with a place that is put right below.
+        let near_loc = near.and_then(|n| self.handles.lookup(&*self.tx, n).ok());
+        let nowhere = Location { page: self.tx.root(), slot: 0 };
+        let oid = self.handles.insert(self.tx, self.cursor, unique, nowhere, near)?;
+        let record = self.build(oid, head, data)?;
+        let at = near_loc.map(|l| l.page);
+        let loc = self.heap.insert(self.tx, self.placement, &record, at)?;
+        self.handles.update(self.tx, oid, loc)?;
+        Ok(oid)
+    }
+
+    fn build(&mut self, oid: Oid, head: &Head, data: Data<'_>) -> Result<Vec<u8>> {
+        match data {
+            Data::Small(bytes) => Ok(head.small(oid, bytes)),
+            Data::Staged(mut staged) => {
+                let tail = std::mem::take(&mut staged.tail);
+                let len = staged.len;
+                let runs = self.tx.adopt(staged, owner_of(oid))?;
+                let slices = slices_of(&runs, len, self.tx.page_size() as u64);
+                let tree = self.plant(oid, slices)?;
+                let threshold = self.threshold;
+                Ok(head.large(oid, &Descriptor { flags: 0, threshold, tree, tail }))
+            }
+        }
+    }
+
+    fn plant(&mut self, oid: Oid, slices: Vec<Slice>) -> Result<segment_tree::Tree> {
+        let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+        segment_tree::build(&mut store, slices, MAX_INLINE)
+    }
+
+    /// Replaces an object's bytes and head; its OID stays. Returns its former size.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::create`], [`holdall_core::Error::Dangling`].
+    pub fn replace(&mut self, oid: Oid, head: &Head, data: Data<'_>) -> Result<u64> {
+        let loc = self.handles.lookup(&*self.tx, oid)?;
+        let old = self.drop_body(oid)?;
+        let record = self.build(oid, head, data)?;
+        self.put_record(oid, loc, &record)?;
+        Ok(old)
+    }
+
+    /// Changes an object's head only.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::replace`].
+    pub fn set_head(&mut self, oid: Oid, head: &Head) -> Result<()> {
+        let loc = self.handles.lookup(&*self.tx, oid)?;
+        let bytes = read_record(&*self.tx, self.handles, oid)?;
+        let record = match Record::parse(&bytes)?.body {
+            Body::Small(b) if head.record_len(b.len()) <= max_record(self.tx.page_size()) => {
+                head.small(oid, b)
+            }
+            // A longer name or attribute leaves no room for the bytes: they move out.
+            Body::Small(b) => self.promote(oid, head, b)?,
+            Body::Large(b) => {
+                let d = self.fit_tail(oid, head, Descriptor::decode(b)?)?;
+                head.large(oid, &d)
+            }
+        };
+        self.put_record(oid, loc, &record)
+    }
+
+    fn promote(&mut self, oid: Oid, head: &Head, bytes: &[u8]) -> Result<Vec<u8>> {
+        let alloc = self.tx.alloc().clone();
+        let len = Some(bytes.len() as u64);
+        let mut stager = crate::space::Stager::new(&alloc, self.tx.pager(), len);
+        stager.write(bytes)?;
+        let staged = stager.finish(max_tail(head, self.tx.page_size()))?;
+        self.build(oid, head, Data::Staged(staged))
+    }
+
+    /// Moves the inline tail into a segment where the new head leaves it no room.
+    fn fit_tail(&mut self, oid: Oid, head: &Head, mut d: Descriptor) -> Result<Descriptor> {
+        if d.tail.len() <= max_tail(head, self.tx.page_size()) {
+            return Ok(d);
+        }
+        let tail = std::mem::take(&mut d.tail);
+        let size = d.size();
+        let options =
+            crate::segment_tree::tree_options(self.tx.alloc().layout(), 0, d.threshold);
+        let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+        let content = segment_tree::Content::Bytes(&tail);
+        segment_tree::splice(&mut store, &d, size..size, content, &options)
+    }
+
+    fn put_record(&mut self, oid: Oid, loc: Location, record: &[u8]) -> Result<()> {
+        let new = self.heap.replace(self.tx, self.placement, loc, record)?;
+        if new == loc { Ok(()) } else { self.handles.update(self.tx, oid, new) }
+    }
+
+    /// Frees nodes and segments of an object; its data is not read. Returns its size.
+    fn drop_body(&mut self, oid: Oid) -> Result<u64> {
+        let bytes = read_record(&*self.tx, self.handles, oid)?;
+        match Record::parse(&bytes)?.body {
+            Body::Small(b) => Ok(b.len() as u64),
+            Body::Large(b) => {
+                let d = Descriptor::decode(b)?;
+                let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+                segment_tree::delete_all(&mut store, &d.tree)?;
+                Ok(d.size())
+            }
+        }
+    }
+
+    /// Deletes an object. Returns its size. Cost: its record and nodes; no data is read.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::NotFound`], [`holdall_core::Error::Dangling`].
+    pub fn delete(&mut self, oid: Oid) -> Result<u64> {
+        let size = self.drop_body(oid)?;
+        let loc = self.handles.remove(self.tx, oid)?;
+        self.heap.delete(self.tx, self.placement, loc)?;
+        Ok(size)
+    }
+}

@@ -1,0 +1,354 @@
+//! An open store: opening, checkpoints, closing.
+//!
+//! Owns: [`Inner`], shared by the store's handles, its readers and its threads; the `unique`
+//! counter; the transient placement state of each collection.
+
+use super::Options;
+use crate::handle::HandleCursor;
+use crate::log::{self, Log, LogStart};
+use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
+use crate::space::Allocator;
+use holdall_core::page::PageKind;
+use holdall_core::placement::Placement;
+use holdall_core::space_dir::SpaceLayout;
+use holdall_core::superblock::Superblock;
+use holdall_core::{Error, PageNo, Result, root_page};
+use holdall_io::Storage;
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+/// Transient state that survives transactions but not aborted ones.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cursors {
+    pub(super) handles: HandleCursor,
+    pub(super) placements: BTreeMap<u32, Placement>,
+}
+
+/// Requests to the store's own threads.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    pub(super) checkpoint: bool,
+    pub(super) flush: bool,
+    pub(super) stop: bool,
+}
+
+/// What all handles of an open store share.
+#[derive(Debug)]
+pub struct Inner {
+    pub(super) storage: Arc<dyn Storage>,
+    pub(super) pager: Arc<Pager>,
+    pub(super) alloc: Arc<Allocator>,
+    pub(super) layout: SpaceLayout,
+    pub(super) root: PageNo,
+    pub(super) options: Options,
+    pub(super) read_only: bool,
+    pub(super) recovered: Recovered,
+    pub(super) cursors: Mutex<Cursors>,
+    pub(super) wishes: Arc<(Mutex<Wishes>, Condvar)>,
+    closed: AtomicBool,
+    log_short: AtomicBool,
+    next_unique: AtomicU64,
+    unique_ceiling: AtomicU64,
+    process: u32,
+}
+
+/// `unique` numbers taken out of the superblock at a time, at first and at most.
+const FIRST_UNIQUES: u64 = 1 << 12;
+const MOST_UNIQUES: u64 = 1 << 20;
+/// A log that proves short grows by this factor.
+const LOG_GROWTH: u64 = 4;
+
+impl Inner {
+    /// Opens a store: superblocks, recovery where needed, then nothing is read before it is
+    /// used. Cost after a clean close: two reads, constant.
+    pub(super) fn open(
+        storage: Arc<dyn Storage>,
+        options: &Options,
+        read_only: bool,
+    ) -> Result<Arc<Self>> {
+        let disk = storage.volume();
+        let slots = pager::read_slots(&*disk, &storage.name())?;
+        if slots.read_only && !read_only {
+            let detail = "the store may only be read by this build".into();
+            return Err(Error::Unsupported { detail });
+        }
+        let volume = Volume::new(disk.clone(), slots.best.clone());
+        refuse_short(&*storage, &slots.best)?;
+        let recovered = pager::recover(&*storage, &volume, &slots)?;
+        let sb = volume.superblock();
+        let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
+        let log = Log::new(LogStart {
+            store_id: sb.store_id,
+            epoch: sb.epoch,
+            start: sb.replay,
+            capacity: sb.log_bytes,
+            checkpoint: sb.sequence,
+        });
+        let pager = Arc::new(Pager::new(volume, log, options.limits()));
+        let root = pager.newest(sb.root, PageKind::Root)?;
+        let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
+        let pages = length / layout.page_size() as u64;
+        let spaces = root_page::spaces(&root);
+        let (step, most) = (options.growth_bytes, options.max_bytes);
+        let alloc =
+            Arc::new(Allocator::new(pager.clone(), layout, (pages, spaces), step, most));
+        let options = Options { page_size: layout.page_size(), ..options.clone() };
+        let inner = Arc::new(Self {
+            storage,
+            pager,
+            alloc,
+            layout,
+            root: sb.root,
+            options,
+            read_only,
+            recovered,
+            cursors: Mutex::default(),
+            wishes: Arc::default(),
+            closed: AtomicBool::new(false),
+            log_short: AtomicBool::new(false),
+            next_unique: AtomicU64::new(sb.unique_ceiling),
+            unique_ceiling: AtomicU64::new(sb.unique_ceiling),
+            process: std::process::id(),
+        });
+        let weak = Arc::downgrade(&inner);
+        inner.alloc.set_reclaim(Box::new(move || match weak.upgrade() {
+            Some(inner) => inner.checkpoint(),
+            None => Ok(()),
+        }));
+        Ok(inner)
+    }
+
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::Invalid`] where the store was closed or belongs to the
+    /// process that forked this one.
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if self.closed.load(SeqCst) {
+            return Err(Error::Invalid("the store is closed; open it again".into()));
+        }
+        if std::process::id() != self.process {
+            let text = "the store was opened by another process; open it after the fork";
+            return Err(Error::Invalid(text.into()));
+        }
+        Ok(())
+    }
+
+    /// Called with the writer's lock held, before anything is changed: gives the log a file,
+    /// lets it grow, waits for a checkpoint where too much is dirty.
+    pub(super) fn prepare_write(&self) -> Result<()> {
+        self.check_writable()?;
+        if !self.pager.log.attached() {
+            self.start_log()?;
+        }
+        if self.log_short.swap(false, SeqCst) {
+            self.grow_log()?;
+        }
+        if self.pager.dirty_pages() >= self.options.dirty_pages {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    fn start_log(&self) -> Result<()> {
+        let fail = |e| pager::io_error("creating the log file", e);
+        let sb = self.pager.volume.superblock();
+        if sb.log_required
+            && let Some(disk) = self.storage.open_log().map_err(fail)?
+            && disk.len().map_err(fail)? >= sb.log_bytes
+        {
+            // Recovery has raised the epoch and moved the LSN: what it holds is of no account.
+            return self.pager.log.attach(disk, sb.log_bytes);
+        }
+        let disk = self.storage.create_log().map_err(fail)?;
+        let mut capacity = self.options.first_log_bytes();
+        // On a full disk a small log still lets objects be deleted.
+        while let Err(e) = log::prepare_file(&*disk, capacity) {
+            let less = capacity / 4 / 4096 * 4096;
+            if !matches!(e, Error::Full(_)) || less < 65536 {
+                return Err(e);
+            }
+            capacity = less;
+            disk.truncate(0).map_err(fail)?;
+        }
+        self.storage.sync_dir().map_err(fail)?;
+        let written = self.pager.volume.write_superblock(|sb| {
+            sb.log_required = true;
+            sb.log_bytes = capacity;
+        })?;
+        self.pager.log.attach(disk, capacity)?;
+        self.pager.log.note_checkpoint(written.sequence);
+        Ok(())
+    }
+
+    /// Makes the log larger; no commit can happen meanwhile, since the writer's lock is held.
+    fn grow_log(&self) -> Result<()> {
+        let old = self.pager.log.usage().capacity;
+        let new = (old * LOG_GROWTH).min(self.options.most_log_bytes());
+        if new <= old {
+            return Ok(());
+        }
+        self.checkpoint()?;
+        let fail = |e| pager::io_error("growing the log file", e);
+        let Some(disk) = self.storage.open_log().map_err(fail)? else { return Ok(()) };
+        if !self.pager.log.is_empty() {
+            return Ok(());
+        }
+        match log::prepare_file(&*disk, new) {
+            Ok(()) => {}
+            // The smaller log goes on serving.
+            Err(Error::Full(_)) => return Ok(()),
+            Err(e) => return Err(e),
+        }
+        self.pager.volume.write_superblock(|sb| sb.log_bytes = new)?;
+        self.pager.log.attach(disk, new)
+    }
+
+    /// A number no object of this store ever had. Now and then one superblock write.
+    pub(super) fn take_unique(&self) -> Result<u32> {
+        let n = self.next_unique.fetch_add(1, SeqCst);
+        let ceiling = self.unique_ceiling.load(SeqCst);
+        if n >= ceiling {
+            // A share of those given out, so that neither loads nor crashes waste many.
+            let more = (n / 8).clamp(FIRST_UNIQUES, MOST_UNIQUES);
+            self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            self.unique_ceiling.store(n + more, SeqCst);
+        }
+        // The low 32 bits: an OID would have to be kept through four billion creations to
+        // meet a slot's new owner with the same number.
+        Ok(n as u32)
+    }
+
+    /// After a deferred commit: sees to it that it becomes durable in time.
+    pub(super) fn after_deferred(&self) -> Result<()> {
+        let much = self.pager.log.usage().unwritten > (1 << 20);
+        if !self.options.background || much {
+            // Nobody else would do it; what has gathered is written in one go.
+            if much {
+                self.pager.flush()?;
+            }
+        } else {
+            let (wishes, wake) = &*self.wishes;
+            wishes.lock().flush = true;
+            wake.notify_all();
+        }
+        self.after_commit()
+    }
+
+    /// Remembers why a background thread failed, so that the next commit says so.
+    pub(super) fn note_background_error(&self, e: &Error) {
+        if matches!(e, Error::Poisoned(_) | Error::Io { .. }) {
+            self.pager.log.set_poison(&e.to_string());
+        }
+    }
+
+    /// Whether closing has anything to do.
+    pub(super) fn needs_close(&self) -> bool {
+        !self.read_only
+            && !self.closed.load(SeqCst)
+            && self.pager.log.attached()
+            && std::process::id() == self.process
+    }
+
+    pub(super) fn fill_superblock(&self, sb: &mut Superblock) {
+        let stats = self.alloc.stats();
+        sb.volume_pages = stats.volume_pages;
+        sb.spaces = stats.spaces;
+    }
+
+    /// Makes all commits durable and brings them home.
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_with(&mut || {})
+    }
+
+    pub(super) fn checkpoint_with(&self, between: &mut dyn FnMut()) -> Result<()> {
+        if !self.pager.log.attached() {
+            return Ok(());
+        }
+        self.pager.flush()?;
+        let mut run = self.pager.begin_checkpoint()?;
+        loop {
+            between();
+            if run.step(&|sb| self.fill_superblock(sb))? {
+                break;
+            }
+        }
+        let lsn = run.lsn();
+        drop(run);
+        self.alloc.checkpointed(lsn)
+    }
+
+    /// After a commit: asks for a checkpoint, or runs it, where one is due.
+    pub(super) fn after_commit(&self) -> Result<()> {
+        if !self.options.auto_checkpoint || !self.wants_checkpoint() {
+            return Ok(());
+        }
+        let log = self.pager.log.usage();
+        if log.used * 2 > log.capacity {
+            self.log_short.store(true, SeqCst);
+        }
+        if self.options.background {
+            let (wishes, wake) = &*self.wishes;
+            wishes.lock().checkpoint = true;
+            wake.notify_all();
+            Ok(())
+        } else {
+            self.checkpoint()
+        }
+    }
+
+    fn wants_checkpoint(&self) -> bool {
+        let space = self.alloc.stats();
+        // Space waiting to be freed is kept a small share of the store.
+        let waiting = space.waiting_pages * 32 > space.volume_pages
+            && space.waiting_pages * self.layout.page_size() as u64 > (4 << 20);
+        waiting && self.alloc.has_new_waiting() || self.pager.wants_checkpoint()
+    }
+
+    /// Closes: all durable and home, the log gone, the file cut to what is in use. Afterwards
+    /// the store can be read but not written. Cost: a checkpoint, two superblocks.
+    pub(super) fn close(&self) -> Result<()> {
+        if self.read_only || self.closed.swap(true, SeqCst) || !self.pager.log.attached() {
+            return Ok(());
+        }
+        if std::process::id() != self.process {
+            return Ok(());
+        }
+        self.checkpoint()?;
+        let fail = |e| pager::io_error("closing the store", e);
+        let keep = self.alloc.pages_in_use()?;
+        let unique = self.next_unique.load(SeqCst);
+        for _ in 0..2 {
+            // Both copies alike: either alone then opens the store.
+            self.pager.volume.write_superblock(|sb| {
+                sb.log_required = false;
+                sb.volume_pages = keep;
+                sb.unique_ceiling = unique.max(1);
+            })?;
+        }
+        self.storage.remove_log().map_err(fail)?;
+        self.storage.sync_dir().map_err(fail)?;
+        let bytes = keep * self.layout.page_size() as u64;
+        self.pager.volume.disk.truncate(bytes).map_err(fail)
+    }
+}
+
+impl CommitWork for &Inner {
+    fn make_room(&mut self) -> Result<()> {
+        self.log_short.store(true, SeqCst);
+        self.checkpoint()
+    }
+}
+
+fn refuse_short(storage: &dyn Storage, sb: &Superblock) -> Result<()> {
+    let have = storage.volume().len().map_err(|e| Error::io("reading the volume's length", e))?;
+    let want = sb.volume_pages * u64::from(sb.page_size);
+    if have < want {
+        let detail = format!("the file has {have} bytes, {want} were written: it was cut short");
+        return Err(Error::corrupt(storage.name(), detail));
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! The store: opening, snapshots, transactions.
+//!
+//! Owns: [`Store`], the handle that users share between threads.
+
+mod format;
+mod inner;
+mod options;
+mod read;
+mod stat;
+mod threads;
+mod view;
+mod write;
+mod writer;
+
+pub use inner::Inner;
+pub use options::Options;
+pub use read::{NameIter, Object, Reader};
+pub use stat::{CollectionStat, StoreStat};
+pub use view::{DEFAULT_COLLECTION, Key};
+pub use write::WriteTx;
+pub use writer::{ObjectWriter, Target, WriterOptions};
+
+
+use holdall_core::{Error, Result};
+use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open store. Clones share it; it closes when the last clone and reader are gone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+    _close: Arc<CloseOnDrop>,
+}
+
+/// Closes the store with its last handle, whether or not readers are left.
+#[derive(Debug)]
+struct CloseOnDrop(Arc<Inner>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        // A store that cannot be closed cleanly is recovered at the next opening.
+        let _ = close(&self.0);
+        let (wishes, wake) = &*self.0.wishes;
+        wishes.lock().stop = true;
+        wake.notify_all();
+    }
+}
+
+fn close(inner: &Arc<Inner>) -> Result<()> {
+    if inner.needs_close() {
+        let mut tx = WriteTx::new(inner)?;
+        tx.flush_placements()?;
+        tx.commit()?;
+    }
+    inner.close()
+}
+
+impl Store {
+    /// Creates a store in a new file.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] where the file is there, [`Error::Invalid`] for impossible options,
+    /// [`Error::Full`], [`Error::Io`].
+    pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        options.check()?;
+        let path = path.as_ref();
+        let storage = FileStorage::create(path).map_err(|e| open_error(path, e))?;
+        match Self::create_on(Arc::new(storage), options) {
+            Ok(store) => Ok(store),
+            Err(e) => {
+                // What was made of it is no store; the name must not stay taken.
+                let _ = std::fs::remove_file(path);
+                Err(e)
+            }
+        }
+    }
+
+    /// Opens a store. Only one handle in one process can have it open for writing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Locked`],
+    /// [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let path = path.as_ref();
+        let storage =
+            FileStorage::open(path, Access::ReadWrite).map_err(|e| open_error(path, e))?;
+        Self::open_on(Arc::new(storage), options)
+    }
+
+    /// Opens a store, or creates it where the file is missing.
+    ///
+    /// # Errors
+    /// As [`Store::open`] and [`Store::create`].
+    pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        match Self::open(&path, options) {
+            Err(Error::NotFound(_)) => Self::create(path, options),
+            other => other,
+        }
+    }
+
+    /// Opens a store for reading, beside other readers. After a crash the log is replayed in
+    /// memory; nothing is written.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_read_only(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
+        let path = path.as_ref();
+        let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;
+        Self::open_read_only_on(Arc::new(storage), options)
+    }
+
+    /// Creates a store on any storage.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
+        format::make(&*storage, options)?;
+        Self::open_on(storage, options)
+    }
+
+    /// Opens a store on any storage.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
+        options.check()?;
+        let inner = Inner::open(storage, options, false)?;
+        if options.background {
+            threads::start(&inner);
+        }
+        Ok(Self::of(inner))
+    }
+
+    /// Opens a store on any storage for reading only.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_read_only_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
+        let overlay = OverlayStorage::new(storage)
+            .map_err(|e| Error::io("opening the store for reading", e))?;
+        Ok(Self::of(Inner::open(Arc::new(overlay), options, true)?))
+    }
+
+    fn of(inner: Arc<Inner>) -> Self {
+        Self { _close: Arc::new(CloseOnDrop(inner.clone())), inner }
+    }
+
+    /// A snapshot of the newest durable commit. It never waits for a transaction.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn read(&self) -> Result<Reader> {
+        Reader::new(&self.inner, self.inner.pager.snapshot())
+    }
+
+    /// A snapshot of the newest commit of this process, deferred ones included, which a crash
+    /// may still lose.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn read_newest(&self) -> Result<Reader> {
+        Reader::new(&self.inner, self.inner.pager.newest_snapshot())
+    }
+
+    /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens
+    /// where `f` returns an error. Cost: one sync, shared with commits that come together;
+    /// two where much new data came in.
+    ///
+    /// # Errors
+    /// What `f` returns; [`Error::Poisoned`] where it cannot be made durable.
+    pub fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
+        let mut tx = WriteTx::new(&self.inner)?;
+        let value = f(&mut tx)?;
+        if let Some(lsn) = tx.commit()? {
+            self.inner.pager.wait_durable(lsn)?;
+            self.inner.after_commit()?;
+        }
+        Ok(value)
+    }
+
+    /// As [`Store::write`], but durable only within [`Options::defer`]: a crash before that
+    /// undoes it whole, and all later ones. [`Store::read`] sees it once it is durable,
+    /// [`Store::read_newest`] at once.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn write_deferred<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
+        let mut tx = WriteTx::new(&self.inner)?;
+        let value = f(&mut tx)?;
+        if tx.commit()?.is_some() {
+            self.inner.after_deferred()?;
+        }
+        Ok(value)
+    }
+
+    /// Makes all commits durable.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn flush(&self) -> Result<()> {
+        self.inner.pager.flush()
+    }
+
+    /// Makes all commits durable and brings them to their place in the file.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::Io`].
+    pub fn checkpoint(&self) -> Result<()> {
+        if self.inner.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.inner.checkpoint()
+    }
+
+    /// As [`Store::checkpoint`], calling `between` before each of its steps, so that a test
+    /// can put other work and crashes there. `between` may read and write but must not need a
+    /// checkpoint itself.
+    ///
+    /// # Errors
+    /// As [`Store::checkpoint`].
+    pub fn checkpoint_with(&self, between: &mut dyn FnMut()) -> Result<()> {
+        if self.inner.read_only {
+            return Err(Error::ReadOnly);
+        }
+        self.inner.checkpoint_with(between)
+    }
+
+    /// Closes the store: everything at its place, the log file gone, the file cut to what is
+    /// in use. Other handles can then no longer write.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers.
+    pub fn close(self) -> Result<()> {
+        close(&self.inner)
+    }
+
+    /// Figures of the store. Cost: one pass over the space directories.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn stat(&self) -> Result<StoreStat> {
+        stat::stat(self)
+    }
+}
+
+/// Says what a user can do about a file that cannot be opened.
+fn open_error(path: &Path, e: std::io::Error) -> Error {
+    use std::io::ErrorKind;
+    let shown = path.display().to_string();
+    match e.kind() {
+        ErrorKind::NotFound => Error::NotFound(format!("store {shown}")),
+        ErrorKind::AlreadyExists => Error::Exists(format!("file {shown}")),
+        ErrorKind::WouldBlock => Error::Locked { path: shown },
+        ErrorKind::IsADirectory => {
+            Error::NotAStore { path: shown, detail: "it is a directory".into() }
+        }
+        ErrorKind::StorageFull => Error::Full(format!("creating {shown}")),
+        _ => Error::io(format!("opening {shown}"), e),
+    }
+}

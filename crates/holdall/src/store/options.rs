@@ -1,0 +1,107 @@
+//! What a user can set when creating or opening a store.
+
+use crate::pager::Limits;
+use holdall_core::log_format::BLOCK;
+use holdall_core::{Error, Result, page};
+use std::time::Duration;
+
+/// Options of a store. Those under "creation" are fixed in the file; the others hold for
+/// one open.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Creation: bytes of a page, a power of two from 4,096 to 65,536.
+    pub page_size: usize,
+    /// Creation: pages of a buddy space, 64 to 32,768; None for the largest that fits.
+    pub space_pages: Option<u32>,
+    /// Bytes of pages kept in memory.
+    pub pool_bytes: usize,
+    /// Pages that may wait in memory for a checkpoint; also what one transaction may change
+    /// of existing pages.
+    pub dirty_pages: usize,
+    /// Bytes of old page versions kept for snapshots before the oldest one is given up.
+    pub old_version_bytes: usize,
+    /// Largest size of the log file in bytes. It begins smaller and grows when short.
+    pub log_bytes: u64,
+    /// New data of a commit up to this passes through the log (one sync); more is written
+    /// once, to its place, and synced first.
+    pub log_data_bytes: usize,
+    /// Least step in bytes by which the file grows.
+    pub growth_bytes: u64,
+    /// Largest size of the file in bytes.
+    pub max_bytes: u64,
+    /// Whether threads of the store's own run checkpoints and flush deferred commits. Without
+    /// them a committing thread does it, which makes runs repeatable.
+    pub background: bool,
+    /// Whether checkpoints start by themselves.
+    pub auto_checkpoint: bool,
+    /// How long a deferred commit may stay undurable.
+    pub defer: Duration,
+    /// Creation: the 16 bytes that tell this store from others; None draws them.
+    pub store_id: Option<[u8; 16]>,
+}
+
+impl Default for Options {
+    /// The defaults; those chosen by measurement are in docs/design.md.
+    fn default() -> Self {
+        Self {
+            page_size: 8192,
+            space_pages: None,
+            pool_bytes: 96 << 20,
+            dirty_pages: 4096,
+            old_version_bytes: 32 << 20,
+            log_bytes: 32 << 20,
+            log_data_bytes: 64 << 10,
+            growth_bytes: 256 << 10,
+            max_bytes: u64::MAX,
+            background: true,
+            auto_checkpoint: true,
+            defer: Duration::from_millis(200),
+            store_id: None,
+        }
+    }
+}
+
+/// Size of a log when it is made.
+const FIRST_LOG_BYTES: u64 = 1 << 20;
+
+impl Options {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the option.
+    pub fn check(&self) -> Result<()> {
+        let bad = |text: String| Err(Error::Invalid(text));
+        if !page::valid_page_size(self.page_size) {
+            return bad(format!(
+                "page size {} is not a power of two from 4096 to 65536",
+                self.page_size
+            ));
+        }
+        if self.log_bytes < 16 * BLOCK as u64 {
+            return bad(format!("log_bytes must be at least {}", 16 * BLOCK));
+        }
+        if self.dirty_pages < 16 {
+            return bad("dirty_pages must be at least 16".into());
+        }
+        Ok(())
+    }
+
+    /// The log's size when it is made.
+    pub(super) fn first_log_bytes(&self) -> u64 {
+        self.log_bytes.min(FIRST_LOG_BYTES) / BLOCK as u64 * BLOCK as u64
+    }
+
+    /// The log's largest size.
+    pub(super) fn most_log_bytes(&self) -> u64 {
+        self.log_bytes / BLOCK as u64 * BLOCK as u64
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            pool_bytes: self.pool_bytes,
+            dirty_pages: self.dirty_pages,
+            old_version_bytes: self.old_version_bytes,
+            log_data_bytes: self.log_data_bytes,
+        }
+    }
+}

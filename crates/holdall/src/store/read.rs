@@ -1,0 +1,322 @@
+//! Reading: snapshots and objects.
+//!
+//! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
+//! state until dropped and never wait for a transaction.
+
+use super::inner::Inner;
+use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
+use crate::names::{ListOptions, Listing};
+use crate::object::{self, Metadata, Whole};
+use crate::pager::Snapshot;
+use crate::segment_tree::{DataRead, read_from};
+use holdall_core::page::PageKind;
+use holdall_core::space_dir::SpaceLayout;
+use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
+use std::io::{self, SeekFrom};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A snapshot with what is needed to read data.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(super) snapshot: Snapshot,
+    pub(super) inner: Arc<Inner>,
+    pub(super) root: Root,
+}
+
+impl PageRead for State {
+    fn page_size(&self) -> usize {
+        self.snapshot.page_size()
+    }
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.snapshot.page(page, kind)
+    }
+}
+
+impl DataRead for State {
+    fn layout(&self) -> &SpaceLayout {
+        &self.inner.layout
+    }
+
+    fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let disk = &self.inner.pager.volume.disk;
+        let result = read_from(self, &self.inner.layout, &**disk, (start, offset), buf);
+        // Looked at after the read: the pages may have been reused while it ran.
+        self.snapshot.check()?;
+        result
+    }
+}
+
+/// One consistent state of the store, seen through one collection.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pub(crate) state: Arc<State>,
+    collection: Option<Collection>,
+}
+
+impl Reader {
+    pub(super) fn new(inner: &Arc<Inner>, snapshot: Snapshot) -> Result<Self> {
+        let root = Root::load(&snapshot, inner.root)?;
+        let state = Arc::new(State { snapshot, inner: inner.clone(), root });
+        let collection = match root.find(&*state, DEFAULT_COLLECTION)? {
+            Some(page) => Some(Collection::load(&*state, page)?),
+            None => None,
+        };
+        Ok(Self { state, collection })
+    }
+
+    /// The commits it sees: all at or below.
+    pub fn lsn(&self) -> Lsn {
+        self.state.snapshot.lsn()
+    }
+
+    /// The same state, seen through collection `name`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none of this name.
+    pub fn collection(&self, name: &str) -> Result<Self> {
+        match self.state.root.find(&*self.state, name)? {
+            Some(page) => {
+                let collection = Some(Collection::load(&*self.state, page)?);
+                Ok(Self { state: self.state.clone(), collection })
+            }
+            // It exists as soon as something is put there.
+            None if name == DEFAULT_COLLECTION => {
+                Ok(Self { state: self.state.clone(), collection: None })
+            }
+            None => Err(Error::NotFound(format!("collection {name:?}"))),
+        }
+    }
+
+    /// Names of all collections, in order.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn collections(&self) -> Result<Vec<String>> {
+        let cursor = self.state.root.catalog.iter(&*self.state, std::ops::Bound::Unbounded);
+        cursor.map(|e| e.map(|(k, _)| String::from_utf8_lossy(&k).into_owned())).collect()
+    }
+
+    /// The object of this name. Cost: one page per level of the names tree.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
+        let Some(c) = &self.collection else { return Ok(None) };
+        c.names.get(&*self.state, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+    }
+
+    pub(crate) fn resolve(&self, key: Key<'_>) -> Result<Oid> {
+        match key {
+            Key::Oid(oid) => Ok(oid),
+            Key::Name(name) => {
+                self.lookup(name)?.ok_or_else(|| Error::NotFound(format!("object {}", key.show())))
+            }
+        }
+    }
+
+    /// All bytes of an object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
+        let oid = self.resolve(key.into())?;
+        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        read_range(&*self.state, &whole, oid, 0..whole.size())
+    }
+
+    /// The bytes `range` of an object; nothing else of it is read.
+    ///
+    /// # Errors
+    /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
+    pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
+        let oid = self.resolve(key.into())?;
+        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        read_range(&*self.state, &whole, oid, range)
+    }
+
+    /// Opens an object for reading.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
+        let oid = self.resolve(key.into())?;
+        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        Ok(Object { state: self.state.clone(), oid, whole, position: 0 })
+    }
+
+    /// What is known of an object without reading its bytes.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
+        let oid = self.resolve(key.into())?;
+        object::metadata(&*self.state, &self.state.root.handles, oid)
+    }
+
+    /// Lists names by prefix, start and delimiter, in order.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
+        match &self.collection {
+            Some(c) => c.names.list(&*self.state, options),
+            None => Ok(Listing { entries: Vec::new(), next: None }),
+        }
+    }
+
+    /// All names that begin with `prefix`, in order, with their objects.
+    pub fn names(&self, prefix: impl AsRef<[u8]>) -> NameIter {
+        NameIter {
+            reader: self.clone(),
+            prefix: prefix.as_ref().to_vec(),
+            after: None,
+            ready: Vec::new().into_iter(),
+            done: false,
+        }
+    }
+
+    /// Every object of the store, whatever its collection, named or not.
+    pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
+        self.state.root.handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
+    }
+}
+
+/// Refuses a range outside the object, then reads it.
+pub(super) fn read_range<D: DataRead + ?Sized>(
+    pages: &D,
+    whole: &Whole,
+    oid: Oid,
+    range: Range<u64>,
+) -> Result<Vec<u8>> {
+    let (start, end, size) = (range.start, range.end, whole.size());
+    if start > end || end > size {
+        return Err(Error::Range { object: oid.to_string(), start, end, size });
+    }
+    let len = usize::try_from(end - start)
+        .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(len)
+        .map_err(|_| Error::Invalid(format!("no memory for {len} bytes; open it and read parts")))?;
+    bytes.resize(len, 0);
+    whole.read_at(pages, oid, start, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Names in order; see [`Reader::names`].
+#[derive(Debug)]
+pub struct NameIter {
+    reader: Reader,
+    prefix: Vec<u8>,
+    after: Option<Vec<u8>>,
+    ready: std::vec::IntoIter<(Vec<u8>, Oid)>,
+    done: bool,
+}
+
+impl NameIter {
+    fn refill(&mut self) -> Result<()> {
+        let options = ListOptions {
+            prefix: &self.prefix,
+            start_after: self.after.as_deref(),
+            delimiter: None,
+            limit: 1000,
+        };
+        let listing = self.reader.list(&options)?;
+        self.done = listing.next.is_none();
+        self.after = listing.next;
+        let mut ready = Vec::with_capacity(listing.entries.len());
+        for entry in listing.entries {
+            if let crate::names::Entry::Key(key, value) = entry {
+                ready.push((key, oid_of(&value)?));
+            }
+        }
+        self.ready = ready.into_iter();
+        Ok(())
+    }
+}
+
+impl Iterator for NameIter {
+    type Item = Result<(Vec<u8>, Oid)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(entry) = self.ready.next() {
+                return Some(Ok(entry));
+            }
+            if self.done {
+                return None;
+            }
+            if let Err(e) = self.refill() {
+                self.done = true;
+                return Some(Err(e));
+            }
+        }
+    }
+}
+
+/// An object open for reading, as it was in its snapshot.
+#[derive(Debug, Clone)]
+pub struct Object {
+    state: Arc<State>,
+    oid: Oid,
+    whole: Whole,
+    position: u64,
+}
+
+impl Object {
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.whole.size()
+    }
+
+    /// Its id.
+    pub fn oid(&self) -> Oid {
+        self.oid
+    }
+
+    /// Reads up to `buf.len()` bytes from `offset`; fewer only at the object's end.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`], [`Error::SnapshotTooOld`].
+    pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        let left = self.size().saturating_sub(offset);
+        let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.whole.read_at(&*self.state, self.oid, offset, &mut buf[..n])?;
+        Ok(n)
+    }
+}
+
+/// Wraps an error so that it can go through `std::io`.
+pub(super) fn to_io(e: Error) -> io::Error {
+    let kind = match &e {
+        Error::Io { source, .. } => source.kind(),
+        Error::Full(_) => io::ErrorKind::StorageFull,
+        Error::Corrupt { .. } => io::ErrorKind::InvalidData,
+        Error::NotFound(_) | Error::Dangling(_) => io::ErrorKind::NotFound,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, e)
+}
+
+impl io::Read for Object {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.read_at(self.position, buf).map_err(to_io)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+impl io::Seek for Object {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(n) => Some(n),
+            SeekFrom::End(n) => self.size().checked_add_signed(n),
+            SeekFrom::Current(n) => self.position.checked_add_signed(n),
+        };
+        let bad = || io::Error::new(io::ErrorKind::InvalidInput, "seek before the first byte");
+        self.position = target.ok_or_else(bad)?;
+        Ok(self.position)
+    }
+}

@@ -1,0 +1,136 @@
+//! Figures of a store.
+
+use super::Store;
+use super::view::{Collection, page_of};
+use holdall_core::page::PageKind;
+use holdall_core::space_dir::SpaceDir;
+use holdall_core::{Error, PageRead, Result, superblock};
+
+/// Figures of one collection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CollectionStat {
+    /// Its name.
+    pub name: String,
+    /// Objects in it.
+    pub objects: u64,
+    /// Sum of their sizes in bytes.
+    pub logical_bytes: u64,
+    /// Used share of its heap pages.
+    pub heap_utilization: f64,
+}
+
+/// Figures of a store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoreStat {
+    /// Objects.
+    pub objects: u64,
+    /// Sum of their sizes in bytes.
+    pub logical_bytes: u64,
+    /// Bytes of blocks the volume file really takes.
+    pub file_bytes: u64,
+    /// Bytes of blocks the log file really takes.
+    pub log_file_bytes: u64,
+    /// `logical_bytes` ÷ `file_bytes`.
+    pub utilization: f64,
+    /// Used share of all heap pages.
+    pub heap_utilization: f64,
+    /// Bytes of pages that are free.
+    pub free_bytes: u64,
+    /// Bytes freed that wait for a checkpoint or a snapshot.
+    pub waiting_bytes: u64,
+    /// Bytes of a page.
+    pub page_size: usize,
+    /// Pages of a buddy space.
+    pub space_pages: u32,
+    /// Buddy spaces.
+    pub spaces: u32,
+    /// Each collection.
+    pub collections: Vec<CollectionStat>,
+    /// Everything up to here is home: replay would begin here.
+    pub checkpoint_lsn: u64,
+    /// Everything up to here survives a crash.
+    pub durable_lsn: u64,
+    /// Bytes of log in use.
+    pub log_used: u64,
+    /// Bytes of the log.
+    pub log_capacity: u64,
+    /// Pages newer in memory than at home.
+    pub dirty_pages: u64,
+    /// Old page versions kept for snapshots.
+    pub old_versions: u64,
+    /// Recoveries so far, plus one.
+    pub epoch: u32,
+    /// Version of the file format.
+    pub format_version: u32,
+    /// Commits replayed when the store was opened; 0 after a clean close.
+    pub replayed_commits: u64,
+}
+
+pub(super) fn stat(store: &Store) -> Result<StoreStat> {
+    let inner = &store.inner;
+    let reader = store.read_newest()?;
+    let state = &*reader.state;
+    let mut collections = Vec::new();
+    let (mut used, mut capacity) = (0, 0);
+    for entry in state.root.catalog.iter(state, std::ops::Bound::Unbounded) {
+        let (name, value) = entry?;
+        let c = Collection::load(state, page_of(&value)?)?;
+        let (u, all) = c.heap.utilization(state.page_size());
+        (used, capacity) = (used + u, capacity + all);
+        collections.push(CollectionStat {
+            name: String::from_utf8_lossy(&name).into_owned(),
+            objects: c.objects,
+            logical_bytes: c.logical_bytes,
+            heap_utilization: share(u, all),
+        });
+    }
+    let space = inner.alloc.stats();
+    let size = state.page_size() as u64;
+    let allocated = allocated_pages(store, space.spaces)?;
+    let free = space.volume_pages.saturating_sub(allocated + space.waiting_pages);
+    let disk = &inner.pager.volume.disk;
+    let file_bytes = disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e))?;
+    let log_file = inner.storage.open_log().ok().flatten();
+    let log = inner.pager.log.usage();
+    let sb = inner.pager.volume.superblock();
+    let pool = inner.pager.pool_stats();
+    let logical_bytes = collections.iter().map(|c| c.logical_bytes).sum();
+    Ok(StoreStat {
+        objects: collections.iter().map(|c| c.objects).sum(),
+        logical_bytes,
+        file_bytes,
+        log_file_bytes: log_file.and_then(|d| d.allocated().ok()).unwrap_or(0),
+        utilization: logical_bytes as f64 / file_bytes.max(1) as f64,
+        heap_utilization: share(used, capacity),
+        free_bytes: free * size,
+        waiting_bytes: space.waiting_pages * size,
+        page_size: state.page_size(),
+        space_pages: inner.layout.space_pages(),
+        spaces: space.spaces,
+        collections,
+        checkpoint_lsn: sb.replay.0,
+        durable_lsn: log.durable.0,
+        log_used: log.used,
+        log_capacity: log.capacity,
+        dirty_pages: pool.dirty,
+        old_versions: pool.old_versions,
+        epoch: sb.epoch,
+        format_version: superblock::VERSION,
+        replayed_commits: inner.recovered.commits,
+    })
+}
+
+fn share(used: u64, all: u64) -> f64 {
+    if all == 0 { 1.0 } else { used as f64 / all as f64 }
+}
+
+fn allocated_pages(store: &Store, spaces: u32) -> Result<u64> {
+    let inner = &store.inner;
+    let mut pages = 0;
+    for space in 0..spaces {
+        let bytes = inner.pager.newest(inner.layout.dir_page(space), PageKind::SpaceDir)?;
+        let dir = SpaceDir::open(inner.layout, space, &*bytes)?;
+        pages += u64::from(dir.count_allocated());
+    }
+    Ok(pages)
+}

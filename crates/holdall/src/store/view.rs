@@ -1,0 +1,153 @@
+//! What one state of the store holds: root, handles, collections.
+//!
+//! Owns: nothing; decodes the root page and collection pages for reads and transactions.
+
+use crate::handle::HandleTable;
+use crate::heap::HeapFile;
+use crate::names::{Names, Value};
+use crate::page_map::PageMap;
+use holdall_core::page::{self, PageKind};
+use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_page};
+
+/// The collection that calls go to unless they name one.
+pub const DEFAULT_COLLECTION: &str = "default";
+
+/// A collection, decoded from its page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Collection {
+    pub(super) number: u32,
+    pub(super) page: PageNo,
+    pub(super) names: Names,
+    pub(super) heap: HeapFile,
+    pub(super) objects: u64,
+    pub(super) logical_bytes: u64,
+    pub(super) threshold: u16,
+}
+
+impl Collection {
+    pub(super) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
+        let bytes = pages.page(no, PageKind::Collection)?;
+        let owner = page::owner(&bytes);
+        let number = u32::try_from(owner)
+            .map_err(|_| Error::page(no, format!("impossible collection number {owner}")))?;
+        Ok(Self {
+            number,
+            page: no,
+            names: Names { root: collection_page::names(&bytes) },
+            heap: HeapFile::decode(&collection_page::heap(&bytes), owner)?,
+            objects: collection_page::objects(&bytes),
+            logical_bytes: collection_page::logical_bytes(&bytes),
+            threshold: collection_page::threshold(&bytes),
+        })
+    }
+
+    /// Writes the collection back into its page.
+    pub(super) fn store(&self, bytes: &mut [u8]) {
+        collection_page::set_names(bytes, self.names.root);
+        collection_page::set_heap(bytes, self.heap.encode());
+        collection_page::set_objects(bytes, self.objects);
+        collection_page::set_logical_bytes(bytes, self.logical_bytes);
+        collection_page::set_threshold(bytes, self.threshold);
+    }
+}
+
+/// The root page, decoded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Root {
+    pub(super) catalog: Names,
+    pub(super) handles: HandleTable,
+    pub(super) next_collection: u32,
+}
+
+impl Root {
+    pub(super) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
+        let bytes = pages.page(no, PageKind::Root)?;
+        Ok(Self {
+            catalog: Names { root: root_page::catalog(&bytes) },
+            handles: HandleTable { map: PageMap::decode(&root_page::handles(&bytes))? },
+            next_collection: root_page::next_collection(&bytes),
+        })
+    }
+
+    /// The page of a collection.
+    pub(super) fn find<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        name: &str,
+    ) -> Result<Option<PageNo>> {
+        match self.catalog.get(pages, name.as_bytes())? {
+            Some(value) => page_of(&value).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The page a catalog entry names.
+pub(super) fn page_of(value: &Value) -> Result<PageNo> {
+    let bytes: [u8; 8] = (**value)
+        .try_into()
+        .map_err(|_| Error::corrupt("catalog", "an entry is not a page number"))?;
+    Ok(PageNo(u64::from_le_bytes(bytes)))
+}
+
+/// The object a names entry names.
+pub(super) fn oid_of(value: &Value) -> Result<Oid> {
+    let bytes: [u8; Oid::BYTES] =
+        (**value).try_into().map_err(|_| Error::corrupt("names", "an entry is not an OID"))?;
+    Ok(Oid::from_bytes(bytes))
+}
+
+/// What objects are called by: a name in a collection, or an OID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key<'a> {
+    /// A name, any bytes up to 1 KiB.
+    Name(&'a [u8]),
+    /// An object id.
+    Oid(Oid),
+}
+
+impl Key<'_> {
+    /// The key in messages.
+    pub(super) fn show(&self) -> String {
+        match self {
+            Self::Name(name) => format!("{:?}", String::from_utf8_lossy(name)),
+            Self::Oid(oid) => oid.to_string(),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Key<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Name(name.as_bytes())
+    }
+}
+
+impl<'a> From<&'a [u8]> for Key<'a> {
+    fn from(name: &'a [u8]) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<'a> From<&'a String> for Key<'a> {
+    fn from(name: &'a String) -> Self {
+        Self::Name(name.as_bytes())
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Key<'a> {
+    fn from(name: &'a Vec<u8>) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u8; N]> for Key<'a> {
+    fn from(name: &'a [u8; N]) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl From<Oid> for Key<'_> {
+    fn from(oid: Oid) -> Self {
+        Self::Oid(oid)
+    }
+}

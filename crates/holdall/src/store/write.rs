@@ -1,0 +1,479 @@
+//! Write transactions.
+//!
+//! Owns: [`WriteTx`]. The writer's lock is taken at the first touch of an existing page and
+//! held to the commit; streaming large data needs none (rule 10).
+
+use super::inner::{Cursors, Inner};
+use super::read::read_range;
+use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
+use super::writer::{ObjectWriter, Target, WriterOptions};
+use crate::names::MAX_KEY;
+use crate::object::{self, Attributes, Data, Head, Metadata, ObjectWrite, Record};
+use crate::space::{SpaceTx, Stager};
+use holdall_core::heap_page::max_record;
+use holdall_core::page::PageKind;
+use holdall_core::placement::{Placement, Policy};
+use holdall_core::{Error, Lsn, Oid, PageRead, PageWrite, Result, root_page};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The part of a transaction that exists once it holds the writer's lock.
+#[derive(Debug)]
+struct Begun {
+    tx: SpaceTx,
+    root: Root,
+    collections: BTreeMap<String, Collection>,
+    cursors: Cursors,
+}
+
+/// A write transaction: all of it happens or nothing.
+///
+/// Reads through it see its own changes. After an error of any call but a lookup's the
+/// transaction can only be given up.
+#[derive(Debug)]
+pub struct WriteTx {
+    inner: Arc<Inner>,
+    begun: Option<Box<Begun>>,
+    collection: String,
+    failed: bool,
+}
+
+impl WriteTx {
+    pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
+        inner.check_writable()?;
+        Ok(Self {
+            inner: inner.clone(),
+            begun: None,
+            collection: DEFAULT_COLLECTION.into(),
+            failed: false,
+        })
+    }
+
+    fn begin(&mut self) -> Result<&mut Begun> {
+        if self.failed {
+            return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
+        }
+        if self.begun.is_none() {
+            let inner = &self.inner;
+            let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root, &|| inner.prepare_write())?;
+            let root = Root::load(&tx, inner.root)?;
+            let cursors = inner.cursors.lock().clone();
+            let collections = BTreeMap::new();
+            self.begun = Some(Box::new(Begun { tx, root, collections, cursors }));
+        }
+        self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
+    }
+
+    /// From here on this transaction's calls go to collection `name`, which is made if it is
+    /// missing.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an empty name or one over 255 bytes.
+    pub fn collection(&mut self, name: &str) -> Result<&mut Self> {
+        if name.is_empty() || name.len() > 255 {
+            return Err(Error::Invalid("a collection's name has 1 to 255 bytes".into()));
+        }
+        self.collection = name.into();
+        Ok(self)
+    }
+
+    /// The current collection as this transaction sees it.
+    fn current(&mut self) -> Result<Option<Collection>> {
+        let name = self.collection.clone();
+        let begun = self.begin()?;
+        if let Some(c) = begun.collections.get(&name) {
+            return Ok(Some(*c));
+        }
+        let Some(page) = begun.root.find(&begun.tx, &name)? else { return Ok(None) };
+        let collection = Collection::load(&begun.tx, page)?;
+        begun.collections.insert(name, collection);
+        Ok(Some(collection))
+    }
+
+    fn current_or_new(&mut self) -> Result<Collection> {
+        if let Some(c) = self.current()? {
+            return Ok(c);
+        }
+        let name = self.collection.clone();
+        let begun = self.begin()?;
+        let number = begun.root.next_collection;
+        begun.root.next_collection += 1;
+        let page = begun.tx.new_page(PageKind::Collection, u64::from(number), None)?;
+        let collection = Collection::load(&begun.tx, page)?;
+        begun.root.catalog.insert(&mut begun.tx, 0, name.as_bytes(), &page.0.to_le_bytes())?;
+        begun.collections.insert(name, collection);
+        Ok(collection)
+    }
+
+    /// Runs `f` with what it needs to change objects of the current collection, then keeps
+    /// the collection's new state.
+    fn with_objects<T>(
+        &mut self,
+        f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
+    ) -> Result<T> {
+        let mut collection = self.current_or_new()?;
+        let name = self.collection.clone();
+        let begun = self.begin()?;
+        let placement = begun
+            .cursors
+            .placements
+            .entry(collection.number)
+            .or_insert_with(|| Placement::new(Policy::default()));
+        let mut heap = collection.heap;
+        let mut objects = ObjectWrite {
+            tx: &mut begun.tx,
+            handles: &mut begun.root.handles,
+            cursor: &mut begun.cursors.handles,
+            heap: &mut heap,
+            placement,
+            threshold: collection.threshold,
+        };
+        let result = f(&mut objects, &mut collection);
+        match result {
+            Ok(value) => {
+                collection.heap = heap;
+                begun.collections.insert(name, collection);
+                Ok(value)
+            }
+            Err(e) => {
+                // Pages may be half changed: nothing of this transaction may be committed.
+                self.failed = true;
+                Err(e)
+            }
+        }
+    }
+
+    /// The object of this name in the current collection.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn lookup(&mut self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
+        let Some(c) = self.current()? else { return Ok(None) };
+        let begun = self.begin()?;
+        c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+    }
+
+    fn resolve(&mut self, key: Key<'_>) -> Result<Oid> {
+        match key {
+            Key::Oid(oid) => Ok(oid),
+            Key::Name(name) => {
+                self.lookup(name)?.ok_or_else(|| Error::NotFound(format!("object {}", key.show())))
+            }
+        }
+    }
+
+    /// All bytes of an object.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn get<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
+        let oid = self.resolve(key.into())?;
+        let begun = self.begin()?;
+        let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
+        read_range(&begun.tx, &whole, oid, 0..whole.size())
+    }
+
+    /// The bytes `range` of an object.
+    ///
+    /// # Errors
+    /// As [`WriteTx::get`]; [`Error::Range`].
+    pub fn get_range<'k>(
+        &mut self,
+        key: impl Into<Key<'k>>,
+        range: Range<u64>,
+    ) -> Result<Vec<u8>> {
+        let oid = self.resolve(key.into())?;
+        let begun = self.begin()?;
+        let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
+        read_range(&begun.tx, &whole, oid, range)
+    }
+
+    /// What is known of an object.
+    ///
+    /// # Errors
+    /// As [`WriteTx::get`].
+    pub fn metadata<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Metadata> {
+        let oid = self.resolve(key.into())?;
+        let begun = self.begin()?;
+        object::metadata(&begun.tx, &begun.root.handles, oid)
+    }
+
+    /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
+    /// are dropped.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name over 1 KiB, [`Error::Full`], [`Error::Io`].
+    pub fn put(&mut self, name: impl AsRef<[u8]>, bytes: &[u8]) -> Result<Oid> {
+        self.put_with(name, bytes, &Attributes::new())
+    }
+
+    /// As [`WriteTx::put`], with attributes.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`]; [`Error::Invalid`] where the attributes are too long.
+    pub fn put_with(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        bytes: &[u8],
+        attributes: &Attributes,
+    ) -> Result<Oid> {
+        let name = name.as_ref();
+        check_name(name)?;
+        let head = self.head(Some(name), attributes)?;
+        let mut staged = None;
+        if head.record_len(bytes.len()) > max_record(self.inner.layout.page_size()) {
+            let mut stager = self.stager(Some(bytes.len() as u64));
+            stager.write(bytes)?;
+            let most = object::max_tail(&head, self.inner.layout.page_size());
+            staged = Some(stager.finish(most)?);
+        }
+        let data = staged.map_or(Data::Small(bytes), Data::Staged);
+        self.install(&head, data, bytes.len() as u64, None)
+    }
+
+    /// Creates an object without a name.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`].
+    pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
+        self.create_with(bytes, &Attributes::new(), None)
+    }
+
+    /// Creates an object without a name close to another one.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`].
+    pub fn create_near(&mut self, bytes: &[u8], near: Oid) -> Result<Oid> {
+        self.create_with(bytes, &Attributes::new(), Some(near))
+    }
+
+    /// Creates an object without a name, with attributes, close to another one if wished.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put_with`].
+    pub fn create_with(
+        &mut self,
+        bytes: &[u8],
+        attributes: &Attributes,
+        near: Option<Oid>,
+    ) -> Result<Oid> {
+        let options = WriterOptions {
+            expected_size: Some(bytes.len() as u64),
+            attributes: attributes.clone(),
+            near,
+        };
+        let mut writer = self.writer(Target::New, options)?;
+        writer.push(bytes)?;
+        writer.finish()
+    }
+
+    /// Opens a writer for an object of any length. Data goes to its place as it comes; the
+    /// object appears with [`ObjectWriter::finish`], or never.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
+    pub fn writer(&mut self, target: Target, options: WriterOptions) -> Result<ObjectWriter<'_>> {
+        let name = match &target {
+            Target::Name(name) => Some(name.as_slice()),
+            Target::New => None,
+        };
+        name.map_or(Ok(()), check_name)?;
+        let head = self.head(name, &options.attributes)?;
+        let stager = self.stager(options.expected_size);
+        Ok(ObjectWriter::new(self, head, stager, options.near))
+    }
+
+    fn stager(&self, expected: Option<u64>) -> Stager {
+        Stager::new(&self.inner.alloc, &self.inner.pager, expected)
+    }
+
+    pub(super) fn page_size(&self) -> usize {
+        self.inner.layout.page_size()
+    }
+
+    fn head(&self, name: Option<&[u8]>, attributes: &Attributes) -> Result<Head> {
+        let attributes = object::encode_attributes(attributes, self.page_size())?;
+        Ok(Head { name: name.map(<[u8]>::to_vec), attributes })
+    }
+
+    /// Makes data an object: a new one, or the new bytes of the one that has the name.
+    pub(super) fn install(
+        &mut self,
+        head: &Head,
+        data: Data<'_>,
+        size: u64,
+        near: Option<Oid>,
+    ) -> Result<Oid> {
+        let old = match &head.name {
+            Some(name) => self.lookup(name)?,
+            None => None,
+        };
+        if let Some(oid) = old {
+            return self.with_objects(|objects, c| {
+                let before = objects.replace(oid, head, data)?;
+                c.logical_bytes = c.logical_bytes.saturating_sub(before) + size;
+                Ok(oid)
+            });
+        }
+        self.begin()?;
+        let unique = self.inner.take_unique()?;
+        self.with_objects(|objects, c| {
+            let oid = objects.create(unique, head, data, near)?;
+            if let Some(name) = &head.name {
+                let owner = u64::from(c.number);
+                c.names.insert(objects.tx, owner, name, &oid.to_bytes())?;
+            }
+            c.objects += 1;
+            c.logical_bytes += size;
+            Ok(oid)
+        })
+    }
+
+    /// Deletes an object and its name. Its data is not read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Dangling`].
+    pub fn delete<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<()> {
+        let oid = self.resolve(key.into())?;
+        self.go_to_collection_of(oid)?;
+        self.with_objects(|objects, c| {
+            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
+            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
+            drop(record);
+            let size = objects.delete(oid)?;
+            if let Some(name) = name {
+                c.names.remove(objects.tx, &name)?;
+            }
+            c.objects = c.objects.saturating_sub(1);
+            c.logical_bytes = c.logical_bytes.saturating_sub(size);
+            Ok(())
+        })
+    }
+
+    /// An OID may name an object of another collection than the current one: calls by OID go
+    /// where the object is.
+    fn go_to_collection_of(&mut self, oid: Oid) -> Result<()> {
+        let current = self.current()?.map(|c| c.number);
+        let begun = self.begin()?;
+        let loc = begun.root.handles.lookup(&begun.tx, oid)?;
+        let page = begun.tx.page(loc.page, PageKind::Heap)?;
+        let owner = holdall_core::page::owner(&page);
+        if current.map(u64::from) == Some(owner) {
+            return Ok(());
+        }
+        let catalog = begun.root.catalog;
+        for entry in catalog.iter(&begun.tx, std::ops::Bound::Unbounded) {
+            let (name, value) = entry?;
+            let page = super::view::page_of(&value)?;
+            let bytes = begun.tx.page(page, PageKind::Collection)?;
+            if holdall_core::page::owner(&bytes) == owner {
+                self.collection = String::from_utf8_lossy(&name).into_owned();
+                return Ok(());
+            }
+        }
+        Err(Error::corrupt(oid.to_string(), format!("belongs to no collection ({owner})")))
+    }
+
+    /// Gives an object another name; OID and bytes stay.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Exists`] where `to` is there already.
+    pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        check_name(to)?;
+        let oid = self.resolve(Key::Name(from))?;
+        if from == to {
+            return Ok(());
+        }
+        if self.lookup(to)?.is_some() {
+            return Err(Error::Exists(format!("object {}", Key::Name(to).show())));
+        }
+        self.with_objects(|objects, c| {
+            let head = head_of(objects, oid, Some(to.to_vec()))?;
+            objects.set_head(oid, &head)?;
+            c.names.remove(objects.tx, from)?;
+            let owner = u64::from(c.number);
+            c.names.insert(objects.tx, owner, to, &oid.to_bytes()).map(|_| ())
+        })
+    }
+
+    /// Replaces an object's attributes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Invalid`] where they are too long.
+    pub fn set_attributes<'k>(
+        &mut self,
+        key: impl Into<Key<'k>>,
+        attributes: &Attributes,
+    ) -> Result<()> {
+        let encoded = object::encode_attributes(attributes, self.page_size())?;
+        let oid = self.resolve(key.into())?;
+        self.go_to_collection_of(oid)?;
+        self.with_objects(|objects, _| {
+            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
+            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
+            drop(record);
+            objects.set_head(oid, &Head { name, attributes: encoded })
+        })
+    }
+
+    /// Writes true free-space classes for pages that placement keeps to itself.
+    pub(super) fn flush_placements(&mut self) -> Result<()> {
+        let names: Vec<String> = {
+            let begun = self.begin()?;
+            let catalog = begun.root.catalog;
+            let all = catalog.iter(&begun.tx, std::ops::Bound::Unbounded);
+            let name = |e: Result<(Vec<u8>, _)>| e.map(|(k, _)| String::from_utf8_lossy(&k).into());
+            all.map(name).collect::<Result<_>>()?
+        };
+        for name in names {
+            self.collection(&name)?;
+            let Some(c) = self.current()? else { continue };
+            let known = self.begin()?.cursors.placements.contains_key(&c.number);
+            if known {
+                self.with_objects(|o, _| o.heap.flush(o.tx, o.placement))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits; `None` where the transaction never touched a page.
+    pub(super) fn commit(mut self) -> Result<Option<Lsn>> {
+        if self.failed {
+            return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
+        }
+        let Some(begun) = self.begun.take() else { return Ok(None) };
+        let Begun { mut tx, root, collections, cursors } = *begun;
+        if tx.is_unchanged() {
+            return Ok(None);
+        }
+        for c in collections.values() {
+            c.store(tx.page_mut(c.page, PageKind::Collection)?);
+        }
+        let bytes = tx.page_mut(self.inner.root, PageKind::Root)?;
+        root_page::set_catalog(bytes, root.catalog.root);
+        root_page::set_handles(bytes, root.handles.map.encode());
+        root_page::set_next_collection(bytes, root.next_collection);
+        let inner = self.inner.clone();
+        let lsn = tx.commit_then(&mut &*inner, || *inner.cursors.lock() = cursors)?;
+        Ok(Some(lsn))
+    }
+}
+
+fn head_of(objects: &ObjectWrite<'_>, oid: Oid, name: Option<Vec<u8>>) -> Result<Head> {
+    let record = object::read_record(&*objects.tx, objects.handles, oid)?;
+    let attributes = Record::parse(&record)?.raw_attributes().to_vec();
+    Ok(Head { name, attributes })
+}
+
+fn check_name(name: &[u8]) -> Result<()> {
+    if name.len() > MAX_KEY {
+        let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
+        return Err(Error::Invalid(text));
+    }
+    if name.is_empty() {
+        return Err(Error::Invalid("a name must not be empty".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Streaming an object in.
+
+use super::WriteTx;
+use super::read::to_io;
+use crate::object::{self, Attributes, Data, Head};
+use crate::space::Stager;
+use holdall_core::heap_page::max_record;
+use holdall_core::{Oid, Result};
+use std::io;
+
+/// Which object a writer makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// The object of this name, created or replaced.
+    Name(Vec<u8>),
+    /// A new object without a name.
+    New,
+}
+
+/// What is known of the object beforehand.
+#[derive(Debug, Clone, Default)]
+pub struct WriterOptions {
+    /// Its size in bytes; it then lies in one segment where there is room. A hint only.
+    pub expected_size: Option<u64>,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// An object it should lie close to.
+    pub near: Option<Oid>,
+}
+
+/// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.
+#[derive(Debug)]
+pub struct ObjectWriter<'a> {
+    tx: &'a mut WriteTx,
+    head: Head,
+    stager: Stager,
+    /// The first bytes, until they are too many for a record.
+    small: Option<Vec<u8>>,
+    near: Option<Oid>,
+}
+
+impl<'a> ObjectWriter<'a> {
+    pub(super) fn new(
+        tx: &'a mut WriteTx,
+        head: Head,
+        stager: Stager,
+        near: Option<Oid>,
+    ) -> Self {
+        Self { tx, head, stager, small: Some(Vec::new()), near }
+    }
+
+    /// Takes more bytes.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`].
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(small) = &mut self.small {
+            let len = self.head.record_len(small.len() + bytes.len());
+            if len <= max_record(self.tx.page_size()) {
+                small.extend_from_slice(bytes);
+                return Ok(());
+            }
+            let first = self.small.take().unwrap_or_default();
+            self.stager.write(&first)?;
+        }
+        self.stager.write(bytes)
+    }
+
+    /// Bytes taken so far.
+    pub fn len(&self) -> u64 {
+        self.small.as_ref().map_or(self.stager.len(), |s| s.len() as u64)
+    }
+
+    /// Whether nothing was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes the bytes an object of the transaction.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`].
+    pub fn finish(self) -> Result<Oid> {
+        let size = self.len();
+        let Self { tx, head, stager, small, near } = self;
+        match small {
+            Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near),
+            None => {
+                let most = object::max_tail(&head, tx.page_size());
+                let staged = stager.finish(most)?;
+                tx.install(&head, Data::Staged(staged), size, near)
+            }
+        }
+    }
+}
+
+impl io::Write for ObjectWriter<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.push(buf).map_err(to_io)?;
+        Ok(buf.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
