@@ -103,12 +103,12 @@ impl Source {
 
     /// Puts the object; gives its OID and size.
     fn store(&mut self, tx: &mut WriteTx, name: &[u8]) -> Result<(Oid, u64)> {
-        let attributes = self.attributes.clone();
         let head = self.head.len() as u64;
         if head < IN_MEMORY {
-            return Ok((tx.put_with(name, &self.head, attributes)?, head));
+            return Ok((tx.put_with(name, &self.head, &self.attributes)?, head));
         }
         let expected_size = self.size.filter(|size| *size >= head);
+        let attributes = self.attributes.clone();
         let options = WriterOptions { expected_size, attributes, ..WriterOptions::default() };
         let mut writer = tx.writer(Target::Name(name.to_vec()), options)?;
         let mut from = io::Cursor::new(&self.head).chain(&mut self.from);

@@ -60,9 +60,9 @@ fn store_json(stat: &StoreStat) -> Value {
         "spaces": stat.spaces,
         "format_version": stat.format_version,
         "collections": collections,
-        "checkpoint": { "lsn": stat.checkpoint_lsn.0, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
+        "checkpoint": { "lsn": stat.checkpoint_lsn, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
         "log": {
-            "durable_lsn": stat.durable_lsn.0,
+            "durable_lsn": stat.durable_lsn,
             "used_bytes": stat.log_used,
             "capacity_bytes": stat.log_capacity,
             "file_bytes": stat.log_file_bytes,

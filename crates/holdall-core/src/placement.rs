@@ -71,11 +71,13 @@ pub enum Offer {
 /// The transient state of HY(n,u) for one collection.
 ///
 /// It describes the pages as its transaction left them: keep a clone from the start of a
-/// transaction and put it back if that is aborted.
+/// transaction and put it back if that is aborted. One that does not belong to the file's
+/// present state is found by its stamp and forgets its pages ([`Placement::sync`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     policy: Policy,
     cache: Vec<Cached>,
+    stamp: u32,
     /// Where the next search of the map starts (next-fit).
     pub cursor: u32,
 }
@@ -84,13 +86,27 @@ impl Placement {
     /// An empty cache.
     pub fn new(policy: Policy) -> Self {
         let policy = Policy { cache_pages: policy.cache_pages.max(1), ..policy };
-        Self { policy, cache: Vec::new(), cursor: 0 }
+        Self { policy, cache: Vec::new(), stamp: 0, cursor: 0 }
     }
 
     /// Forgets everything. Pages marked as full in the map stay so until they are next
     /// changed: for a collection whose pages are gone, or where no earlier state was kept.
     pub fn reset(&mut self) {
         *self = Self::new(self.policy);
+    }
+
+    /// To be called before each use with the file's count of changes: where it is not the one
+    /// last given to [`Placement::follow`], the cache describes another state, and is emptied.
+    pub fn sync(&mut self, changes: u32) {
+        if self.stamp != changes {
+            self.cache.clear();
+            self.stamp = changes;
+        }
+    }
+
+    /// Goes along with a change of the file.
+    pub fn follow(&mut self, changes: u32) {
+        self.stamp = changes;
     }
 
     /// The pages in the cache.

@@ -128,7 +128,7 @@ fn subjects(dir: &std::path::Path, before: &[u8], log: &[u8]) -> Vec<Subject> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_backends_agree(

@@ -192,10 +192,9 @@ impl Importer<'_> {
         file: &Incoming,
         before: u64,
     ) -> Result<std::result::Result<u64, String>> {
-        let attributes = file.attributes.clone();
         let path = match &file.content {
             Content::Bytes(bytes) => {
-                tx.put_with(&file.name, bytes, attributes)?;
+                tx.put_with(&file.name, bytes, &file.attributes)?;
                 return Ok(Ok(bytes.len() as u64));
             }
             Content::Path(path) => path,
@@ -205,6 +204,7 @@ impl Importer<'_> {
             Err(error) => return Ok(Err(error.to_string())),
         };
         let expected_size = (file.size > 0).then_some(file.size);
+        let attributes = file.attributes.clone();
         let options = WriterOptions { expected_size, attributes, ..WriterOptions::default() };
         let mut writer = tx.writer(Target::Name(file.name.clone()), options)?;
         let limit = expected_size.unwrap_or(u64::MAX);

@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let outcome = import(args, &root, &store, &totals, &mut importer);
     let Importer { meter, tally, .. } = importer;
-    // A store that failed is closed without asking it for more.
+    // After a failure the store closes as it is dropped, without asking it for more.
     let outcome = outcome.and_then(|()| Ok(store.close()?));
     summary(args, &tally, meter.finish())?;
     outcome?;

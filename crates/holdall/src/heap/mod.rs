@@ -12,7 +12,8 @@
 //!
 //! Threads: reading needs a snapshot only; changing, the collection's write transaction.
 //! After an error other than `Invalid` a transaction must be aborted, and its caller puts
-//! back the [`HeapFile`] and the [`Placement`] from before.
+//! back the [`HeapFile`] and the [`Placement`] from before (a placement that is not put back is
+//! found out and emptied; its pages then look full until they are next changed).
 
 mod room;
 mod scan;
@@ -41,6 +42,8 @@ pub struct HeapFile {
     used: u64,
     /// Pages that are not fresh.
     formatted: u32,
+    /// Changes so far, going round: tells a placement of another state from its own.
+    changes: u32,
 }
 
 /// A record in its page: keeps the page's version alive, copies nothing.
@@ -71,16 +74,17 @@ impl HeapFile {
 
     /// An empty file of collection `owner`, which its pages will name.
     pub fn new(owner: u64) -> Self {
-        Self { owner, map: PageMap::default(), records: 0, used: 0, formatted: 0 }
+        Self { owner, map: PageMap::default(), records: 0, used: 0, formatted: 0, changes: 0 }
     }
 
-    /// The file as stored: map, records, used, formatted, four zero bytes.
+    /// The file as stored: map, records, used, formatted, changes.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut b = [0; Self::BYTES];
         b[..PageMap::BYTES].copy_from_slice(&self.map.encode());
         put_u64(&mut b, 16, self.records);
         put_u64(&mut b, 24, self.used);
         put_u32(&mut b, 32, self.formatted);
+        put_u32(&mut b, 36, self.changes);
         b
     }
 
@@ -97,8 +101,9 @@ impl HeapFile {
             records: u64_at(b, 16),
             used: u64_at(b, 24),
             formatted: u32_at(b, 32),
+            changes: u32_at(b, 36),
         };
-        if file.formatted > file.map.len() || u32_at(b, 36) != 0 {
+        if file.formatted > file.map.len() {
             return Err(file.wrong("cannot be"));
         }
         Ok(file)
@@ -153,6 +158,7 @@ impl HeapFile {
         near: Option<PageNo>,
     ) -> Result<Location> {
         check_length(record, pages.page_size())?;
+        placement.sync(self.changes);
         let at = self.room_for(pages, placement, record.len(), near)?;
         let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
         let before = page.view().room();
@@ -177,6 +183,7 @@ impl HeapFile {
         record: &[u8],
     ) -> Result<Location> {
         check_length(record, pages.page_size())?;
+        placement.sync(self.changes);
         let at = self.own(pages, loc.page)?;
         let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
         let before = page.view().room();
@@ -202,6 +209,7 @@ impl HeapFile {
         placement: &mut Placement,
         loc: Location,
     ) -> Result<()> {
+        placement.sync(self.changes);
         let at = self.own(pages, loc.page)?;
         let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
         let before = page.view().room();

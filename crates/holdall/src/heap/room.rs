@@ -140,6 +140,8 @@ impl HeapFile {
     ) -> Result<()> {
         let used = (self.used + before.free as u64).checked_sub(after.free as u64);
         self.used = used.ok_or_else(|| self.wrong("fewer bytes used than freed"))?;
+        self.changes = self.changes.wrapping_add(1);
+        placement.follow(self.changes);
         match placement.offer(at.index, at.page, after.free) {
             Offer::Kept => self.mark(pages, placement, at),
             Offer::Added(out) => {
@@ -230,6 +232,9 @@ impl HeapFile {
         placement: &mut Placement,
     ) -> Result<()> {
         let max = max_record(pages.page_size());
+        placement.sync(self.changes);
+        self.changes = self.changes.wrapping_add(1);
+        placement.follow(self.changes);
         for cached in placement.cached().to_vec() {
             if cached.free == max {
                 placement.remove(cached.index);

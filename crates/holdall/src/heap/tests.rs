@@ -168,6 +168,48 @@ fn an_aborted_transaction_leaves_no_trace() {
     assert!(w.utilization() > 0.9, "{}", w.utilization());
 }
 
+/// A placement that was not put back, or belongs to another moment, does no harm.
+#[test]
+fn a_placement_of_another_state_is_found_out() {
+    let mut w = World::new(4096, Policy { cache_pages: 4, utilization: 87 }, 9);
+    let mut old = w.placement.clone();
+    for round in 0..400 {
+        for _ in 0..w.rng.random_range(1..20) {
+            match w.rng.random_range(0..5) {
+                0..=2 => drop(w.insert(300..900, None)),
+                _ => w.delete(),
+            }
+        }
+        if round % 3 == 0 {
+            std::mem::swap(&mut w.placement, &mut old);
+        } else if round % 7 == 0 {
+            let kept = (w.pages.clone(), w.file, w.model.clone(), w.locs.clone());
+            w.insert(300..900, None);
+            w.delete();
+            (w.pages, w.file, w.model, w.locs) = kept;
+        }
+        w.verify();
+    }
+}
+
+/// What the cache says of a page is checked against the page.
+#[test]
+fn a_wrong_hint_is_corrected() {
+    let mut w = World::new(4096, Policy::default(), 10);
+    for _ in 0..200 {
+        w.insert(100..300, None);
+    }
+    let cached = w.placement.cached().to_vec();
+    for hint in &cached {
+        w.placement.correct(hint.index, 4048);
+    }
+    w.insert(3000..3001, None);
+    let largest = cached.iter().max_by_key(|c| c.free).unwrap().free;
+    w.placement.correct(cached[0].index, largest + 1);
+    w.insert(largest + 1..largest + 2, None);
+    w.verify();
+}
+
 #[test]
 fn uniform_creation_fills_pages() {
     for size in [4096, 8192, 16384] {

@@ -238,6 +238,14 @@ impl Log {
         self.state.lock().durable
     }
 
+    /// A number that the next commit's LSN cannot exceed, whatever is flushed before it. For
+    /// the holder of the writer's lock.
+    pub fn next_commit_bound(&self) -> Lsn {
+        let s = self.state.lock();
+        let blocks = format::blocks_for(s.payload.len()) * BLOCK;
+        Lsn(s.group.0 + blocks as u64 + s.commits + 1)
+    }
+
     /// LSNs at which states are or will become visible: the durable one, and the end of the
     /// group in flight.
     pub fn visible_points(&self) -> [Lsn; 2] {

@@ -36,7 +36,8 @@ struct Piece {
 /// stretch of new segments.
 pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
     let layout = *tx.alloc.layout();
-    let lsn = tx.pages.pager().horizon.newest();
+    // Upper bound: a backup by last change may copy too much, never too little.
+    let lsn = tx.pages.pager().log.next_commit_bound();
     enter_segments(tx, &layout)?;
     let segments = tx.segments.values().map(|s| s.run);
     let allocated: Vec<PageRun> = tx.mine.iter().chain(segments).collect();

@@ -35,15 +35,18 @@ pub struct Store {
 
 /// Closes the store with its last handle, whether or not readers are left.
 #[derive(Debug)]
-struct CloseOnDrop(Arc<Inner>);
+struct CloseOnDrop {
+    inner: Arc<Inner>,
+    threads: Option<threads::Threads>,
+}
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         // A store that cannot be closed cleanly is recovered at the next opening.
-        let _ = close(&self.0);
-        let (wishes, wake) = &*self.0.wishes;
-        wishes.lock().stop = true;
-        wake.notify_all();
+        let _ = close(&self.inner);
+        if let Some(threads) = &mut self.threads {
+            threads.stop();
+        }
     }
 }
 
@@ -126,10 +129,8 @@ impl Store {
     pub fn open_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
         options.check()?;
         let inner = Inner::open(storage, options, false)?;
-        if options.background {
-            threads::start(&inner);
-        }
-        Ok(Self::of(inner))
+        let threads = options.background.then(|| threads::Threads::start(&inner));
+        Ok(Self::of(inner, threads))
     }
 
     /// Opens a store on any storage for reading only.
@@ -139,11 +140,11 @@ impl Store {
     pub fn open_read_only_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
         let overlay = OverlayStorage::new(storage)
             .map_err(|e| Error::io("opening the store for reading", e))?;
-        Ok(Self::of(Inner::open(Arc::new(overlay), options, true)?))
+        Ok(Self::of(Inner::open(Arc::new(overlay), options, true)?, None))
     }
 
-    fn of(inner: Arc<Inner>) -> Self {
-        Self { _close: Arc::new(CloseOnDrop(inner.clone())), inner }
+    fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
+        Self { _close: Arc::new(CloseOnDrop { inner: inner.clone(), threads }), inner }
     }
 
     /// A snapshot of the newest durable commit. It never waits for a transaction.

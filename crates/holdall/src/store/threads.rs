@@ -1,29 +1,51 @@
 //! The store's own threads: checkpoints and flushing of deferred commits.
 //!
-//! They hold the store weakly: it closes with its last handle, and they end with it.
+//! They hold the store weakly while they wait. [`Threads::stop`] ends and joins them, so
+//! that nothing of the store, its file lock included, is held when its last handle is gone.
 
 use super::inner::{Inner, Wishes};
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
-
-/// Starts the thread that serves checkpoints and deferred flushes.
-pub(super) fn start(inner: &Arc<Inner>) {
-    let (weak, wishes) = (Arc::downgrade(inner), inner.wishes.clone());
-    let defer = inner.options.defer;
-    let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-        // Without the thread the store works: commits then meet full limits and help
-        // themselves, and deferred commits wait for the next durable one.
-        let _ = std::thread::Builder::new().name(name.into()).spawn(work);
-    };
-    let (w, a) = (weak.clone(), wishes.clone());
-    spawn("holdall-checkpoint", Box::new(move || checkpoints(&w, &a)));
-    spawn("holdall-flush", Box::new(move || flushes(&weak, &wishes, defer)));
-}
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 type Shared = Arc<(Mutex<Wishes>, Condvar)>;
 
-fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
+/// The threads of an open store.
+#[derive(Debug)]
+pub(super) struct Threads {
+    shared: Shared,
+    handles: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    /// Starts them. Without them, where the system gives none, the store works: commits meet
+    /// full limits and help themselves, deferred commits wait for the next durable one.
+    pub(super) fn start(inner: &Arc<Inner>) -> Self {
+        let shared = inner.wishes.clone();
+        let defer = inner.options.defer;
+        let spawn = |name: &str, work: fn(&Weak<Inner>, &Shared, Duration)| {
+            let (weak, shared) = (Arc::downgrade(inner), shared.clone());
+            let builder = std::thread::Builder::new().name(name.into());
+            builder.spawn(move || work(&weak, &shared, defer)).ok()
+        };
+        let handles = [spawn("holdall-checkpoint", checkpoints), spawn("holdall-flush", flushes)];
+        Self { shared, handles: handles.into_iter().flatten().collect() }
+    }
+
+    /// Ends the threads and waits for them.
+    pub(super) fn stop(&mut self) {
+        let (wishes, wake) = &*self.shared;
+        wishes.lock().stop = true;
+        wake.notify_all();
+        for handle in self.handles.drain(..) {
+            // A thread that panicked has nothing more to say.
+            let _ = handle.join();
+        }
+    }
+}
+
+fn checkpoints(inner: &Weak<Inner>, shared: &Shared, _defer: Duration) {
     let (wishes, wake) = &**shared;
     loop {
         let mut w = wishes.lock();
@@ -50,13 +72,14 @@ fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {
         while !w.flush && !w.stop {
             wake.wait(&mut w);
         }
+        // Commits gather for as long as they may wait.
+        let until = Instant::now() + defer;
+        while !w.stop && !wake.wait_until(&mut w, until).timed_out() {}
         if w.stop {
             return;
         }
+        w.flush = false;
         drop(w);
-        // Commits gather for as long as they may wait.
-        std::thread::sleep(defer);
-        wishes.lock().flush = false;
         let Some(inner) = inner.upgrade() else { return };
         if let Err(e) = inner.pager.flush() {
             inner.note_background_error(&e);

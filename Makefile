@@ -1,0 +1,41 @@
+# What people and CI call. `make help` lists it.
+CARGO ?= cargo
+
+.PHONY: help test lint demo bench sim mutants fuzz clean
+
+help:
+	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
+	@echo "make test     all tests, lints and documentation checks (what CI runs)"
+	@echo "make bench    the figures of docs/benchmarks.md"
+	@echo "make sim      one hour of simulation; SEEDS=A..B or MINUTES=M to choose"
+	@echo "make mutants  break each rule of crash safety and see it caught"
+	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
+
+test: lint
+	$(CARGO) test --workspace --release
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --release -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --release
+
+demo:
+	$(CARGO) build --release -p holdall-cli
+	./demo.sh
+
+bench:
+	$(CARGO) build --release -p holdall-cli -p holdall-bench
+	./target/release/holdall-bench all
+
+MINUTES ?= 60
+sim:
+	$(CARGO) run --release -p holdall-sim -- --minutes $(MINUTES)
+
+mutants:
+	testdata/mutations/run.sh
+
+fuzz:
+	cd fuzz && for t in $$(cargo fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=60 || exit 1; done
+
+clean:
+	$(CARGO) clean
