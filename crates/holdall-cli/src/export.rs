@@ -155,8 +155,7 @@ impl Exporter<'_> {
         let data = self.reader.metadata(oid)?;
         let failed = |e: &io::Error| Problem::system(e, &path);
         // Read before a file is made: a damaged object leaves nothing behind.
-        let whole =
-            if data.size <= IN_MEMORY { Some(self.reader.get(oid)?) } else { None };
+        let whole = if data.size <= IN_MEMORY { Some(self.reader.get(oid)?) } else { None };
         let mut file = Replacement::begin(&path).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {
@@ -278,8 +277,18 @@ mod tests {
         assert_eq!(relative(b"a/b c/..d").unwrap(), Path::new("a/b c/..d"));
         assert_eq!(relative(b"-x").unwrap(), Path::new("-x"));
         let bad: [&[u8]; 12] = [
-            b"", b"/", b"/etc/passwd", b"..", b"../a", b"a/../b", b"a/..", b"a//b", b"a/", b".",
-            b"a/./b", b"a\0b",
+            b"",
+            b"/",
+            b"/etc/passwd",
+            b"..",
+            b"../a",
+            b"a/../b",
+            b"a/..",
+            b"a//b",
+            b"a/",
+            b".",
+            b"a/./b",
+            b"a\0b",
         ];
         for name in bad {
             assert!(relative(name).is_err(), "{}", name::escape(name));

@@ -42,9 +42,8 @@ pub fn run(args: &Args) -> Outcome {
     source.read_head()?;
     let store = open::or_create(&args.store)?;
     let collection = args.collection.as_deref();
-    let name = name::resolve(&args.name, |oid| {
-        Ok(open::reader(&store, collection)?.metadata(oid)?.name)
-    })?;
+    let name =
+        name::resolve(&args.name, |oid| Ok(open::reader(&store, collection)?.metadata(oid)?.name))?;
     let (oid, size) = store.write(|tx| source.store(open::target(tx, collection)?, &name))?;
     store.close()?;
     if args.json {
@@ -112,10 +111,11 @@ impl Source {
         let options = WriterOptions { expected_size, attributes, ..WriterOptions::default() };
         let mut writer = tx.writer(Target::Name(name.to_vec()), options)?;
         let mut from = io::Cursor::new(&self.head).chain(&mut self.from);
-        let size = files::copy(&mut from, &mut writer, u64::MAX, &mut |_| ()).map_err(|e| match e {
-            CopyError::Read(e) => Error::io(format!("read {}", self.label.display()), e),
-            CopyError::Write(e) => files::store_error(e),
-        })?;
+        let size =
+            files::copy(&mut from, &mut writer, u64::MAX, &mut |_| ()).map_err(|e| match e {
+                CopyError::Read(e) => Error::io(format!("read {}", self.label.display()), e),
+                CopyError::Write(e) => files::store_error(e),
+            })?;
         Ok((writer.finish()?, size))
     }
 }

@@ -41,7 +41,9 @@ pub fn run(args: &Args) -> Outcome {
             name::to_json(&mut object, "name", name::bytes(arg));
             Value::Object(object)
         });
-        output::json(&json!({ "deleted": args.names.len(), "objects": names.collect::<Vec<_>>() }))?;
+        output::json(
+            &json!({ "deleted": args.names.len(), "objects": names.collect::<Vec<_>>() }),
+        )?;
     }
     Ok(())
 }

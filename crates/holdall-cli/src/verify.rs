@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::failure::{DAMAGED, Failure, Outcome, complain};
 use crate::name::escape;
+use crate::open;
 use crate::output::{self, Out};
 use crate::progress::{Meter, Totals};
-use crate::open;
 
 /// Check every page, object and byte; exit code 4 if something is wrong
 #[derive(clap::Args)]

@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::disk::{MAX_LEN, check_len, past_the_end, read_only, write_end};
+use crate::write_out::{WriteOut, write_out};
 use crate::{Disk, Storage};
 
 /// How a store is opened.
@@ -140,20 +141,19 @@ impl Disk for FileDisk {
         if len == 0 || self.access == Access::ReadOnly {
             return Ok(());
         }
-        self.check_write_out(advise(&self.file, offset, len, Advice::WriteOut))
+        self.check_write_out(write_out(&self.file, offset, len, WriteOut::Start))
     }
 
-    /// Waits by `fdatasync`: there is no call without `unsafe` code that waits for a range only.
     /// An error is also reported by the next `sync`.
-    fn flush_wait(&self, _offset: u64, len: u64) -> io::Result<()> {
+    fn flush_wait(&self, offset: u64, len: u64) -> io::Result<()> {
         if len == 0 || self.access == Access::ReadOnly {
             return Ok(());
         }
-        self.check_write_out(self.file.sync_data())
+        self.check_write_out(write_out(&self.file, offset, len, WriteOut::Wait))
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        if len == 0 { Ok(()) } else { advise(&self.file, offset, len, Advice::WillNeed) }
+        if len == 0 { Ok(()) } else { will_need(&self.file, offset, len) }
     }
 }
 
@@ -196,16 +196,6 @@ fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     }
     Ok(())
 }
-
-/// What is said about a range.
-#[derive(Clone, Copy)]
-enum Advice {
-    /// It will be read soon.
-    WillNeed,
-    /// Start writing it out; Linux does so for `DONTNEED`, and drops what is already clean.
-    WriteOut,
-}
-
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn allocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     loop {
@@ -222,14 +212,10 @@ fn allocate(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn advise(file: &File, offset: u64, len: u64, advice: Advice) -> io::Result<()> {
-    let advice = match advice {
-        Advice::WillNeed => rustix::fs::Advice::WillNeed,
-        Advice::WriteOut => rustix::fs::Advice::DontNeed,
-    };
+fn will_need(file: &File, offset: u64, len: u64) -> io::Result<()> {
     let len = len.min(MAX_LEN.saturating_sub(offset));
     let Some(len) = std::num::NonZeroU64::new(len) else { return Ok(()) };
-    match rustix::fs::fadvise(file, offset, Some(len), advice) {
+    match rustix::fs::fadvise(file, offset, Some(len), rustix::fs::Advice::WillNeed) {
         // A file system that knows no advice is no error.
         Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE) => Ok(()),
         Err(e) => Err(e.into()),
@@ -237,7 +223,7 @@ fn advise(file: &File, offset: u64, len: u64, advice: Advice) -> io::Result<()> 
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn advise(_file: &File, _offset: u64, _len: u64, _advice: Advice) -> io::Result<()> {
+fn will_need(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Ok(())
 }
 

@@ -21,6 +21,7 @@ mod granules;
 mod memory;
 mod overlay;
 mod sparse;
+mod write_out;
 
 pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
 pub use disk::{Disk, Storage};

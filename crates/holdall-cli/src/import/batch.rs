@@ -47,13 +47,13 @@ pub struct Tally {
 }
 
 /// Takes events and stores files.
-pub struct Importer<'a> {
+pub struct Importer<'s, 't> {
     /// The store.
-    pub store: &'a Store,
+    pub store: &'s Store,
     /// Collection, `None` for the default one.
-    pub collection: Option<&'a str>,
+    pub collection: Option<&'s str>,
     /// Progress and complaints.
-    pub meter: Meter<'a>,
+    pub meter: Meter<'t>,
     /// Counts.
     pub tally: Tally,
     /// Say how many files each batch acknowledged.
@@ -89,7 +89,7 @@ impl Batch {
     }
 }
 
-impl Importer<'_> {
+impl Importer<'_, '_> {
     /// Stores all that the feed gives; on return every file counted is durable.
     pub fn run(&mut self, feed: &Feed<'_>) -> Outcome {
         let mut batch = Batch::new();
@@ -166,8 +166,10 @@ impl Importer<'_> {
                     self.failed(files.get(*at).map_or(&[], |file| &file.name), why);
                 }
                 let is_read = |at: &usize| unread.iter().all(|(failed, _)| failed != at);
-                let replaced =
-                    (0..files.len()).filter(is_read).filter_map(|at| files.get(at)).filter(|f| f.replaces);
+                let replaced = (0..files.len())
+                    .filter(is_read)
+                    .filter_map(|at| files.get(at))
+                    .filter(|f| f.replaces);
                 self.tally.replaced += replaced.count() as u64;
                 self.acknowledge(count, bytes, &last.name)
             }

@@ -88,7 +88,7 @@ fn import(
     root: &Path,
     store: &Store,
     totals: &Totals,
-    importer: &mut Importer<'_>,
+    importer: &mut Importer<'_, '_>,
 ) -> Outcome {
     let prefix = name::bytes(&args.prefix);
     let collection = args.collection.as_deref();

@@ -232,12 +232,14 @@ fn steady_creation_and_deletion_keep_utilization() {
             w.insert(lens.clone(), None);
         }
         let mut least = 1.0f64;
-        for round in 0..40_000 {
-            w.delete();
-            w.insert(lens.clone(), None);
-            if round % 1000 == 0 {
-                least = least.min(w.utilization());
+        for round in 0..80 {
+            // One by one the deleted record's page is still cached; in batches it is not.
+            let batch = if round % 2 == 0 { 1 } else { 500 };
+            for _ in 0..1000 / batch {
+                (0..batch).for_each(|_| w.delete());
+                (0..batch).for_each(|_| drop(w.insert(lens.clone(), None)));
             }
+            least = least.min(w.utilization());
         }
         w.verify();
         let floor = f64::from(utilization) / 100.0 - 0.02;
@@ -322,7 +324,7 @@ fn an_insert_is_cheap_whatever_the_size_of_the_file() {
         w.insert(300..600, None);
         most = most.max(w.pages.reads.get());
     }
-    assert!(most <= 60, "{most} reads for one insert");
+    assert!(most <= 30, "{most} reads for one insert");
 }
 
 #[test]
@@ -358,5 +360,5 @@ fn a_file_is_dropped_in_portions() {
         rounds += 1;
     }
     assert!(rounds > 5 && w.pages.live().is_empty(), "{rounds}");
-    assert_eq!(w.file, HeapFile::new(42));
+    assert_eq!(HeapFile { changes: 0, ..w.file }, HeapFile::new(42));
 }

@@ -68,6 +68,9 @@ impl<R: PageRead + ?Sized> Check<'_, R> {
         node.validate()?;
         if level.is_none() {
             self.stats.height = u32::from(node.level()) + 1;
+            if !node.is_leaf() && node.count() == 0 {
+                return Err(Error::page(no, "root of a names tree with a single child"));
+            }
         }
         self.stats.pages += 1;
         self.stats.bytes_used += node.live() as u64;

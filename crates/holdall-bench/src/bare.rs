@@ -1,0 +1,80 @@
+//! The bare limits: what the same bytes cost without a store.
+
+use anyhow::Result;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes of a call of large writes and reads.
+pub const CALL: usize = 1 << 20;
+
+/// Durable overwrites of 4 KiB, round and round in a file that was allocated and written.
+#[derive(Debug)]
+pub struct SmallSync {
+    file: File,
+    at: u64,
+    block: Vec<u8>,
+}
+
+/// Size of that file.
+const ROUND: u64 = 8 << 20;
+
+impl SmallSync {
+    /// Makes the file.
+    pub fn new(path: &Path) -> Result<Self> {
+        let file = create(path)?;
+        let zeros = vec![0; CALL];
+        for i in 0..ROUND / CALL as u64 {
+            file.write_all_at(&zeros, i * CALL as u64)?;
+        }
+        file.sync_all()?;
+        Ok(Self { file, at: 0, block: crate::data::bytes(4096, 1) })
+    }
+
+    /// One write, one sync.
+    pub fn put(&mut self) -> Result<()> {
+        self.file.write_all_at(&self.block, self.at)?;
+        self.file.sync_data()?;
+        self.at = (self.at + 4096) % ROUND;
+        Ok(())
+    }
+}
+
+/// A new empty file.
+pub fn create(path: &Path) -> Result<File> {
+    Ok(OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?)
+}
+
+/// Writes `bytes` to a new file in calls of 1 MiB and syncs once.
+pub fn write_once(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = create(path)?;
+    for (i, piece) in bytes.chunks(CALL).enumerate() {
+        file.write_all_at(piece, (i * CALL) as u64)?;
+    }
+    Ok(file.sync_data()?)
+}
+
+/// Appends `count` times `bytes`, each with a sync.
+pub fn append(path: &Path, bytes: &[u8], count: u64) -> Result<()> {
+    let file = create(path)?;
+    for i in 0..count {
+        file.write_all_at(bytes, i * bytes.len() as u64)?;
+        file.sync_data()?;
+    }
+    Ok(())
+}
+
+/// Reads all of a file in calls of 1 MiB through `buf`, which may be as long as the file:
+/// each call then fills its part.
+pub fn read_all(path: &Path, buf: &mut [u8]) -> Result<u64> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut at = 0;
+    while at < len {
+        let n = CALL.min((len - at) as usize).min(buf.len());
+        let from = at as usize % (buf.len() - n + 1).max(1);
+        let n = file.read_at(&mut buf[from..from + n], at)?;
+        at += n as u64;
+    }
+    Ok(len)
+}
