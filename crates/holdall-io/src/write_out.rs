@@ -68,12 +68,9 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 100_000]).unwrap();
         for how in [WriteOut::Start, WriteOut::Wait] {
-            for (offset, len) in [(0, 0), (0, 100_000), (4096, 1), (1 << 40, 5), (1 << 62, 1 << 61)]
-            {
+            for (offset, len) in [(0, 0), (0, 100_000), (4096, 1), (1 << 40, 5), (u64::MAX, 9)] {
                 write_out(&file, offset, len, how).unwrap();
             }
-            let far = write_out(&file, u64::MAX, 1, how).unwrap_err();
-            assert_eq!(far.kind(), io::ErrorKind::InvalidInput);
         }
         assert_eq!(file.metadata().unwrap().len(), 100_000);
     }

@@ -82,6 +82,16 @@ impl PageMap {
         Ok(map)
     }
 
+    /// The root node; [`PageNo::NONE`] while the map is empty.
+    pub fn root(&self) -> PageNo {
+        self.root
+    }
+
+    /// Levels of nodes; 0 while the map is empty.
+    pub fn height(&self) -> u8 {
+        self.height
+    }
+
     /// Indexes given out so far; every index below has a page or is a hole.
     pub fn len(&self) -> u32 {
         self.len

@@ -126,6 +126,12 @@ impl Pager {
         Ok(())
     }
 
+    /// LSNs of the newest version of a page and of the one at home, for verification; `None`
+    /// where the page is not in memory, so that home has its newest version.
+    pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
+        self.pool.home_state(page)
+    }
+
     /// Pages whose newest version is not at home.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()

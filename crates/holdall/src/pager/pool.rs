@@ -340,6 +340,13 @@ impl Pool {
         }
     }
 
+    /// LSNs of the newest version of a page and of the one at home; `None` where the page is
+    /// not in memory, so that home has its newest version.
+    pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
+        let frames = self.shard(page).frames.read();
+        frames.map.get(&page.0).map(|frame| (frame.newest(), frame.home))
+    }
+
     /// Number of pages whose newest version is not at home.
     pub fn dirty_pages(&self) -> usize {
         self.dirty.load(Relaxed).max(0) as usize

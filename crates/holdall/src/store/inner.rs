@@ -37,11 +37,11 @@ pub(super) struct Wishes {
 /// What all handles of an open store share.
 #[derive(Debug)]
 pub struct Inner {
-    pub(super) storage: Arc<dyn Storage>,
-    pub(super) pager: Arc<Pager>,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) pager: Arc<Pager>,
     pub(super) alloc: Arc<Allocator>,
-    pub(super) layout: SpaceLayout,
-    pub(super) root: PageNo,
+    pub(crate) layout: SpaceLayout,
+    pub(crate) root: PageNo,
     pub(super) options: Options,
     pub(super) read_only: bool,
     pub(super) recovered: Recovered,

@@ -14,8 +14,10 @@ mod writer;
 
 pub use inner::Inner;
 pub use options::Options;
+pub(crate) use read::State;
 pub use read::{NameIter, Object, Reader};
 pub use stat::{CollectionStat, StoreStat};
+pub(crate) use view::{Collection, Root, oid_of, page_of};
 pub use view::{DEFAULT_COLLECTION, Key};
 pub use write::WriteTx;
 pub use writer::{ObjectWriter, Target, WriterOptions};

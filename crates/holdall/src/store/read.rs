@@ -19,9 +19,9 @@ use std::sync::Arc;
 /// A snapshot with what is needed to read data.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(super) snapshot: Snapshot,
-    pub(super) inner: Arc<Inner>,
-    pub(super) root: Root,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) root: Root,
 }
 
 impl PageRead for State {

@@ -14,18 +14,18 @@ pub const DEFAULT_COLLECTION: &str = "default";
 
 /// A collection, decoded from its page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Collection {
-    pub(super) number: u32,
-    pub(super) page: PageNo,
-    pub(super) names: Names,
-    pub(super) heap: HeapFile,
-    pub(super) objects: u64,
-    pub(super) logical_bytes: u64,
-    pub(super) threshold: u16,
+pub(crate) struct Collection {
+    pub(crate) number: u32,
+    pub(crate) page: PageNo,
+    pub(crate) names: Names,
+    pub(crate) heap: HeapFile,
+    pub(crate) objects: u64,
+    pub(crate) logical_bytes: u64,
+    pub(crate) threshold: u16,
 }
 
 impl Collection {
-    pub(super) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
+    pub(crate) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
         let bytes = pages.page(no, PageKind::Collection)?;
         let owner = page::owner(&bytes);
         let number = u32::try_from(owner)
@@ -42,7 +42,7 @@ impl Collection {
     }
 
     /// Writes the collection back into its page.
-    pub(super) fn store(&self, bytes: &mut [u8]) {
+    pub(crate) fn store(&self, bytes: &mut [u8]) {
         collection_page::set_names(bytes, self.names.root);
         collection_page::set_heap(bytes, self.heap.encode());
         collection_page::set_objects(bytes, self.objects);
@@ -53,14 +53,14 @@ impl Collection {
 
 /// The root page, decoded.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Root {
-    pub(super) catalog: Names,
-    pub(super) handles: HandleTable,
-    pub(super) next_collection: u32,
+pub(crate) struct Root {
+    pub(crate) catalog: Names,
+    pub(crate) handles: HandleTable,
+    pub(crate) next_collection: u32,
 }
 
 impl Root {
-    pub(super) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
+    pub(crate) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
         let bytes = pages.page(no, PageKind::Root)?;
         Ok(Self {
             catalog: Names { root: root_page::catalog(&bytes) },
@@ -70,7 +70,7 @@ impl Root {
     }
 
     /// The page of a collection.
-    pub(super) fn find<R: PageRead + ?Sized>(
+    pub(crate) fn find<R: PageRead + ?Sized>(
         &self,
         pages: &R,
         name: &str,
@@ -83,7 +83,7 @@ impl Root {
 }
 
 /// The page a catalog entry names.
-pub(super) fn page_of(value: &Value) -> Result<PageNo> {
+pub(crate) fn page_of(value: &Value) -> Result<PageNo> {
     let bytes: [u8; 8] = (**value)
         .try_into()
         .map_err(|_| Error::corrupt("catalog", "an entry is not a page number"))?;
@@ -91,7 +91,7 @@ pub(super) fn page_of(value: &Value) -> Result<PageNo> {
 }
 
 /// The object a names entry names.
-pub(super) fn oid_of(value: &Value) -> Result<Oid> {
+pub(crate) fn oid_of(value: &Value) -> Result<Oid> {
     let bytes: [u8; Oid::BYTES] =
         (**value).try_into().map_err(|_| Error::corrupt("names", "an entry is not an OID"))?;
     Ok(Oid::from_bytes(bytes))
@@ -108,7 +108,7 @@ pub enum Key<'a> {
 
 impl Key<'_> {
     /// The key in messages.
-    pub(super) fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         match self {
             Self::Name(name) => format!("{:?}", String::from_utf8_lossy(name)),
             Self::Oid(oid) => oid.to_string(),
