@@ -1,0 +1,137 @@
+//! What a script consists of: operations as plain data.
+//!
+//! Owns: [`Op`] and its parts. Objects are named by small numbers that mean something in any
+//! state, so that a script stays playable when operations are taken out of it.
+
+use holdall_io::CrashKind;
+
+/// One operation of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// A write transaction.
+    Write {
+        /// What it does.
+        ops: Vec<TxOp>,
+        /// How it ends.
+        end: End,
+    },
+    /// Makes deferred commits durable.
+    Flush,
+    /// A whole checkpoint.
+    Checkpoint,
+    /// A checkpoint with one of these between each two steps.
+    CheckpointWith(Vec<Op>),
+    /// Opens a snapshot and keeps it.
+    OpenReader {
+        /// Of the newest commit, else of the newest durable one.
+        newest: bool,
+    },
+    /// Checks a kept snapshot in full.
+    CheckReader(u8),
+    /// Drops a kept snapshot.
+    DropReader(u8),
+    /// Compares the store with the model.
+    Check,
+    /// Crashes copies of the storage in several ways and opens them.
+    Probe(u64),
+    /// Closes and opens again, with other options where a seed is given.
+    Close(Option<u64>),
+    /// A crash now, then recovery.
+    Crash(Crash),
+    /// Something will go wrong at a later call.
+    Arm(Fault, Crash),
+    /// Nothing more goes wrong.
+    Heal,
+}
+
+/// A crash and the recovery after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crash {
+    /// What happens to data that was not synced.
+    pub kind: CrashKind,
+    /// Decides what survives.
+    pub seed: u64,
+    /// Whether the crashed store is opened read-only first.
+    pub read_only: bool,
+    /// What befalls the recoveries that follow.
+    pub again: Vec<Again>,
+}
+
+/// What befalls a recovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Again {
+    /// A crash at this change.
+    Crash(u64, CrashKind, u64),
+    /// This read fails.
+    Read(u64),
+    /// This write fails.
+    Write(u64),
+    /// This sync fails, then the machine crashes so.
+    Sync(u64, CrashKind, u64),
+}
+
+/// What goes wrong later. Numbers count calls of the kind from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A crash at the call that makes this change.
+    Crash(u64),
+    /// A failed read.
+    Read(u64),
+    /// A failed write.
+    Write(u64),
+    /// A failed sync.
+    Sync(u64),
+    /// A failed growth, cut, creation or removal.
+    Other(u64),
+    /// A disk with so many more bytes.
+    Full(u64),
+}
+
+/// How a transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Durable.
+    Commit,
+    /// Durable later.
+    Deferred,
+    /// Given up.
+    Abort,
+}
+
+/// What a streaming writer is told of the size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hint {
+    /// Nothing.
+    None,
+    /// The truth.
+    Right,
+    /// Half of it.
+    Less,
+    /// Three times it.
+    More,
+}
+
+/// One call inside a transaction. `coll` and `name` are numbers of collections and names,
+/// `pick` chooses an object among those alive, or all there ever were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are explained above, sizes are in bytes")]
+pub enum TxOp {
+    /// Creates or replaces.
+    Put { coll: u8, name: u8, size: u32, seed: u64, attributes: u8 },
+    /// Streams an object in, or drops the writer before it is finished.
+    Stream { coll: u8, name: Option<u8>, size: u32, seed: u64, chunk: u32, hint: Hint, finish: bool },
+    /// Creates an unnamed object.
+    Create { coll: u8, size: u32, seed: u64, near: Option<u16> },
+    /// Deletes by name.
+    DeleteName { coll: u8, name: u8 },
+    /// Deletes by OID.
+    DeleteOid { pick: u16 },
+    /// Renames.
+    Rename { coll: u8, from: u8, to: u8 },
+    /// Sets attributes by OID.
+    SetAttributes { pick: u16, attributes: u8 },
+    /// Reads by name.
+    Get { coll: u8, name: u8 },
+    /// Reads by OID.
+    GetOid { pick: u16 },
+}

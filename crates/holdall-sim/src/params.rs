@@ -1,0 +1,126 @@
+//! Options of a simulated store.
+//!
+//! Owns: [`Params`], drawn by seed from ranges that reach down to the least the store takes.
+
+use holdall::Options;
+use rand::Rng;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+
+/// The options that a script fixes. Fields are as in [`Options`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Params {
+    /// Bytes of a page.
+    pub page_size: usize,
+    /// Pages of a buddy space.
+    pub space_pages: Option<u32>,
+    /// What holds for one opening only.
+    pub tuning: Tuning,
+    /// Largest size of the file in bytes.
+    pub max_bytes: u64,
+}
+
+/// The options that may differ from opening to opening.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tuning {
+    /// Bytes of pages in memory.
+    pub pool_bytes: usize,
+    /// Pages that may wait for a checkpoint.
+    pub dirty_pages: usize,
+    /// Bytes of old page versions for snapshots.
+    pub old_version_bytes: usize,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// New data of a commit that passes through the log.
+    pub log_data_bytes: usize,
+    /// Least step of growth.
+    pub growth_bytes: u64,
+    /// Whether checkpoints start by themselves.
+    pub auto_checkpoint: bool,
+}
+
+/// Old versions are never given up with this budget.
+const UNBOUNDED: usize = 1 << 40;
+
+impl Tuning {
+    /// Draws the options of one opening.
+    pub fn draw(rng: &mut SmallRng, page_size: usize) -> Self {
+        let pages = *[1, 2, 7, 40, 1000, 20_000].choose(rng).unwrap_or(&40);
+        let log = *[64 << 10, 68 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20]
+            .choose(rng)
+            .unwrap_or(&(64 << 10));
+        let direct = *[0, page_size, 4 * page_size, 64 << 10, 1 << 20].choose(rng).unwrap_or(&0);
+        let growth = *[1, 16 << 10, 256 << 10].choose(rng).unwrap_or(&1);
+        let old = *[0, 8 * page_size, UNBOUNDED, UNBOUNDED].choose(rng).unwrap_or(&UNBOUNDED);
+        Self {
+            pool_bytes: pages * page_size,
+            dirty_pages: *[16, 24, 64, 1000, 4096].choose(rng).unwrap_or(&64),
+            old_version_bytes: old,
+            log_bytes: log,
+            log_data_bytes: direct,
+            growth_bytes: growth,
+            auto_checkpoint: rng.random_bool(0.7),
+        }
+    }
+
+    /// Whether a snapshot may be given up for memory.
+    pub fn bounds_old_versions(&self) -> bool {
+        self.old_version_bytes < UNBOUNDED
+    }
+}
+
+impl Params {
+    /// Draws options.
+    pub fn draw(rng: &mut SmallRng) -> Self {
+        let page_size = *[4096, 4096, 8192, 16384].choose(rng).unwrap_or(&4096);
+        let spaces = [Some(64), Some(128), Some(512), Some(2048), None];
+        let max_bytes = match rng.random_range(0..6) {
+            0 => rng.random_range(40..400) * page_size as u64,
+            _ => u64::MAX,
+        };
+        Self {
+            page_size,
+            space_pages: *spaces.choose(rng).unwrap_or(&None),
+            tuning: Tuning::draw(rng, page_size),
+            max_bytes,
+        }
+    }
+
+    /// The least of everything, for the exhaustive test: few calls, every path near.
+    pub fn tiny() -> Self {
+        Self {
+            page_size: 4096,
+            space_pages: Some(64),
+            tuning: Tuning {
+                pool_bytes: 4096,
+                dirty_pages: 64,
+                old_version_bytes: UNBOUNDED,
+                log_bytes: 64 << 10,
+                log_data_bytes: 8192,
+                growth_bytes: 1,
+                auto_checkpoint: true,
+            },
+            max_bytes: u64::MAX,
+        }
+    }
+
+    /// The store's options.
+    pub fn options(&self) -> Options {
+        let t = &self.tuning;
+        Options {
+            page_size: self.page_size,
+            space_pages: self.space_pages,
+            pool_bytes: t.pool_bytes,
+            dirty_pages: t.dirty_pages,
+            old_version_bytes: t.old_version_bytes,
+            log_bytes: t.log_bytes,
+            log_data_bytes: t.log_data_bytes,
+            growth_bytes: t.growth_bytes,
+            max_bytes: self.max_bytes,
+            background: false,
+            auto_checkpoint: t.auto_checkpoint,
+            store_id: Some(*b"holdallsimulator"),
+            ..Options::default()
+        }
+    }
+}
