@@ -64,17 +64,14 @@ pub fn append(path: &Path, bytes: &[u8], count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Reads all of a file in calls of 1 MiB through `buf`, which may be as long as the file:
-/// each call then fills its part.
-pub fn read_all(path: &Path, buf: &mut [u8]) -> Result<u64> {
+/// Reads all of a file, each call filling `buf`. Returns the bytes read.
+pub fn read_through(path: &Path, buf: &mut [u8]) -> Result<u64> {
     let file = File::open(path)?;
-    let len = file.metadata()?.len();
     let mut at = 0;
-    while at < len {
-        let n = CALL.min((len - at) as usize).min(buf.len());
-        let from = at as usize % (buf.len() - n + 1).max(1);
-        let n = file.read_at(&mut buf[from..from + n], at)?;
-        at += n as u64;
+    loop {
+        match file.read_at(buf, at)? {
+            0 => return Ok(at),
+            n => at += n as u64,
+        }
     }
-    Ok(len)
 }

@@ -31,3 +31,9 @@ pub fn web_len(rng: &mut SmallRng) -> usize {
 pub fn name(i: u64) -> String {
     format!("object-{i:010}")
 }
+
+/// A length from `least` to `most`, its logarithm evenly.
+pub fn log_len(rng: &mut SmallRng, least: usize, most: usize) -> usize {
+    let (from, to) = ((least as f64).ln(), (most as f64).ln());
+    (rng.random_range(from..to).exp() as usize).clamp(least, most)
+}

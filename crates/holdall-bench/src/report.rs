@@ -25,7 +25,8 @@ impl Stats {
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
         let at = |i: usize| sorted.get(i).copied().unwrap_or(0.0);
-        let median = if n % 2 == 1 { at(n / 2) } else { (at(n / 2) + at((n / 2).max(1) - 1)) / 2.0 };
+        let median =
+            if n % 2 == 1 { at(n / 2) } else { (at(n / 2) + at((n / 2).max(1) - 1)) / 2.0 };
         Self { median, min: at(0), max: at(n.saturating_sub(1)), count: n }
     }
 
@@ -73,7 +74,12 @@ pub struct Row {
 impl Row {
     /// A figure of ours against its counterpart measured beside it. Ratios are taken between
     /// neighbours in time, so that noise of the machine that lasts cancels out.
-    pub fn against(what: impl Into<String>, unit: &'static str, ours: &[f64], bare: &[f64]) -> Self {
+    pub fn against(
+        what: impl Into<String>,
+        unit: &'static str,
+        ours: &[f64],
+        bare: &[f64],
+    ) -> Self {
         let ratios: Vec<f64> = ours.iter().zip(bare).map(|(o, b)| o / b).collect();
         Self {
             what: what.into(),
@@ -113,7 +119,11 @@ impl Row {
         let cell = |s: &Option<Stats>| s.as_ref().map_or(String::new(), show);
         let (bare, ratio) = (cell(&self.bare), cell(&self.ratio));
         let Self { what, unit, .. } = self;
-        format!("| {what} | {unit} | {} | {bare} | {ratio} | {} |", show(&self.ours), self.verdict())
+        format!(
+            "| {what} | {unit} | {} | {bare} | {ratio} | {} |",
+            show(&self.ours),
+            self.verdict()
+        )
     }
 
     fn json(&self) -> Value {
@@ -188,7 +198,9 @@ impl Section {
     /// As a Markdown table.
     pub fn markdown(&self) -> String {
         let mut out = format!("## {}\n\n", self.title);
-        out.push_str("| what | unit | Holdall | against | ratio | goal |\n|---|---|---|---|---|---|\n");
+        out.push_str(
+            "| what | unit | Holdall | against | ratio | goal |\n|---|---|---|---|---|---|\n",
+        );
         for row in &self.rows {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "{}", row.markdown());

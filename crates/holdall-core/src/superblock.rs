@@ -180,6 +180,14 @@ impl Superblock {
         {
             return bad("impossible log geometry");
         }
+        // Far above what a life can reach, so that counting on cannot overflow.
+        let most = 1 << 62;
+        if self.replay.0 > most || self.home.0 > most || self.sequence > most {
+            return bad("impossible LSN or sequence number");
+        }
+        if self.epoch > u32::MAX - 2 || self.unique_ceiling > most {
+            return bad("impossible epoch or unique number");
+        }
         if self.volume_pages > PageNo::MAX.0 || self.root.0 >= self.volume_pages {
             return bad("impossible volume length or root");
         }

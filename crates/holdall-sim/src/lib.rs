@@ -12,13 +12,10 @@
 mod check;
 mod crash;
 mod draw;
-pub mod exhaustive;
 mod model;
-pub mod mutants;
 mod op;
 mod params;
 mod script;
-pub mod shrink;
 mod transact;
 mod world;
 

@@ -72,12 +72,6 @@ impl State {
         self.objects.insert(oid, Arc::new(object));
     }
 
-    /// The collection in which a named object is.
-    pub(crate) fn collection_of(&self, oid: Oid) -> Option<String> {
-        let holds = |names: &BTreeMap<Vec<u8>, Oid>| names.values().any(|o| *o == oid);
-        self.names.iter().find(|(_, names)| holds(names)).map(|(c, _)| c.clone())
-    }
-
     /// Removes an object and its name.
     pub(crate) fn delete(&mut self, oid: Oid) {
         self.objects.remove(&oid);

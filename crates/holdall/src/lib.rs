@@ -3,6 +3,7 @@
 pub mod handle;
 pub mod heap;
 pub mod log;
+pub mod maintain;
 pub mod names;
 pub mod object;
 pub mod page_map;
@@ -12,6 +13,7 @@ pub mod space;
 pub mod store;
 
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result};
+pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, inspect};
 pub use names::{Entry, ListOptions, Listing};
 pub use object::{Attributes, Layout, Metadata};
 pub use store::{

@@ -246,6 +246,12 @@ impl Log {
         Lsn(s.group.0 + blocks as u64 + s.commits + 1)
     }
 
+    /// Runs `f` with the newest durable LSN, which cannot move meanwhile: a state becomes
+    /// visible before a newer one is durable for anyone who computes what is needed.
+    pub fn with_durable(&self, f: impl FnOnce(Lsn)) {
+        f(self.state.lock().durable);
+    }
+
     /// LSNs at which states are or will become visible: the durable one, and the end of the
     /// group in flight.
     pub fn visible_points(&self) -> [Lsn; 2] {
@@ -271,12 +277,13 @@ impl Log {
         let mut state = self.state.lock();
         debug_assert!(tail >= state.tail && tail <= state.durable, "tail within the log");
         state.tail = tail;
-        state.id.checkpoint = checkpoint;
+        state.id.checkpoint = state.id.checkpoint.max(checkpoint);
     }
 
     /// Notes the durable superblock's sequence number.
     pub fn note_checkpoint(&self, checkpoint: u64) {
-        self.state.lock().id.checkpoint = checkpoint;
+        let mut state = self.state.lock();
+        state.id.checkpoint = state.id.checkpoint.max(checkpoint);
     }
 
     /// Whether nothing is between tail and head: the log may then be resized.

@@ -3,10 +3,12 @@
 //! Owns: the record's layout, promotion between small and large, reading any range. Knows
 //! collections only by their heap file; names and commits are the store's.
 
+mod edit;
 mod read;
 mod record;
 mod write;
 
+pub use edit::Resized;
 pub use read::{Layout, Metadata, Whole, metadata, open, read_record};
 pub use record::{Body, Head, Record, encode_attributes};
 pub use write::{Data, ObjectWrite, max_tail};

@@ -48,7 +48,7 @@ pub fn max_tail(head: &Head, page_size: usize) -> usize {
 }
 
 /// A record's place as the owner hint of its pages and runs.
-fn owner_of(oid: Oid) -> u64 {
+pub(super) fn owner_of(oid: Oid) -> u64 {
     u64::from(oid.page) << 16 | u64::from(oid.slot)
 }
 
@@ -152,7 +152,7 @@ impl ObjectWrite<'_> {
         segment_tree::splice(&mut store, &d, size..size, content, &options)
     }
 
-    fn put_record(&mut self, oid: Oid, loc: Location, record: &[u8]) -> Result<()> {
+    pub(super) fn put_record(&mut self, oid: Oid, loc: Location, record: &[u8]) -> Result<()> {
         let new = self.heap.replace(self.tx, self.placement, loc, record)?;
         if new == loc { Ok(()) } else { self.handles.update(self.tx, oid, new) }
     }

@@ -141,6 +141,8 @@ impl Horizon {
             {
                 continue;
             }
+            // A kill of the former owner may have come after it was gone.
+            slot.killed.store(false, SeqCst);
             loop {
                 let again = source.load(SeqCst);
                 if again == lsn {
@@ -211,8 +213,10 @@ impl Horizon {
     }
 
     fn points(&self) -> Vec<Lsn> {
+        // Visible first: who registers after the look at the slots then reads at least this.
+        let visible = self.visible();
         let mut points = self.snapshots();
-        points.push(self.visible());
+        points.push(visible);
         let checkpoint = self.checkpoint.load(SeqCst);
         if checkpoint != FREE {
             points.push(Lsn(checkpoint));

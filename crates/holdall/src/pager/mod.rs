@@ -112,7 +112,7 @@ impl Pager {
     /// [`Error::Poisoned`].
     pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
         self.log.wait_durable(lsn)?;
-        self.horizon.set_visible(self.log.durable());
+        self.log.with_durable(|durable| self.horizon.set_visible(durable));
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Pager {
     /// [`Error::Poisoned`].
     pub fn flush(&self) -> Result<()> {
         self.log.flush()?;
-        self.horizon.set_visible(self.log.durable());
+        self.log.with_durable(|durable| self.horizon.set_visible(durable));
         Ok(())
     }
 
@@ -140,6 +140,11 @@ impl Pager {
     /// Counters of the pool.
     pub fn pool_stats(&self) -> PoolStats {
         self.pool.stats()
+    }
+
+    /// Keeps all transactions out for as long as the value lives; waits for a running one.
+    pub fn lock_writer(&self) -> impl Drop + use<> {
+        self.writer.lock_arc()
     }
 
     /// Whether a checkpoint should begin: the log or the dirty limit is half used.
@@ -164,7 +169,11 @@ impl Pager {
             return;
         }
         self.pool.prune(&self.needed());
-        while self.pool.old_versions() > budget && self.horizon.oldest_snapshot().is_some() {
+        // A snapshot of the newest durable state holds nothing that others do not.
+        let visible = self.horizon.visible();
+        while self.pool.old_versions() > budget
+            && self.horizon.oldest_snapshot().is_some_and(|oldest| oldest < visible)
+        {
             self.horizon.kill_oldest();
             self.pool.prune(&self.needed());
         }

@@ -213,7 +213,14 @@ impl Pool {
         needed: &dyn Fn() -> Needed,
     ) -> Result<PageRef> {
         self.misses.fetch_add(1, Relaxed);
-        let bytes = read_home(&*self.disk, self.page_size, page)?;
+        let read = read_home(&*self.disk, self.page_size, page);
+        if !read.as_ref().is_ok_and(|bytes| page::lsn(bytes) <= lsn)
+            && let Some(found) = self.cached(shard, page, lsn)
+        {
+            // A commit and a checkpoint overtook the read: the version is in memory now.
+            return found;
+        }
+        let bytes = read?;
         let own = page::lsn(&bytes);
         if own > lsn {
             // A snapshot given up meets this legitimately; its owner tells the two apart.
@@ -272,13 +279,24 @@ impl Pool {
     /// Publishes a version. `home`: it is at home already. `needed`: which older versions
     /// must stay; the version just replaced stays in any case, since readers may be opening
     /// at it.
-    pub fn install(&self, page: PageNo, lsn: Lsn, bytes: PageRef, home: bool, needed: &Needed) {
+    /// `base` is that version: where its frame was evicted since it was read, it is at home
+    /// and comes back, because the frame now hides home from those readers.
+    pub fn install(
+        &self,
+        page: PageNo,
+        (lsn, bytes): (Lsn, PageRef),
+        base: Option<&PageRef>,
+        home: bool,
+        needed: &Needed,
+    ) {
         let shard = self.shard(page);
         let mut guard = shard.frames.write();
         let frames = &mut *guard;
         let frame = frames.map.entry(page.0).or_insert_with(|| {
             frames.clock.push(page.0);
-            Frame { versions: Vec::new(), home: Lsn(0), used: AtomicBool::new(true) }
+            let base = base.map(|b| Version { lsn: page::lsn(b), bytes: b.clone() });
+            let home = base.as_ref().map_or(Lsn(0), |b| b.lsn);
+            Frame { versions: base.into_iter().collect(), home, used: AtomicBool::new(true) }
         });
         let was_dirty = !frame.versions.is_empty() && frame.dirty();
         let dropped = frame.prune(needed);

@@ -75,6 +75,8 @@ pub fn recover(storage: &dyn Storage, volume: &Volume, slots: &Slots) -> Result<
         s.replay = Lsn(scan.end.0 + lap);
         s.home = s.home.max(scan.end);
     })?;
+    // Both copies alike: blocks of the new epoch cannot show that an older one is too old.
+    volume.write_superblock(|_| {})?;
     Ok(Recovered {
         commits: replay.commits,
         pages: replay.pages.len() as u64,
@@ -176,7 +178,7 @@ fn write_home(volume: &Volume, replay: &Replay) -> Result<()> {
     let size = volume.page_size() as u64;
     let pages = replay.pages.keys().map(|no| no.0 + 1);
     let segments = replay.segments.iter().map(|(no, b)| no.0 + b.len() as u64 / size);
-    let end = pages.chain(segments).max().unwrap_or(0) * size;
+    let end = pages.chain(segments).max().unwrap_or(0).saturating_mul(size);
     let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length < end {
         volume.disk.grow(end).map_err(|e| io_error("growing the volume", e))?;

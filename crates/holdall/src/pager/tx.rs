@@ -29,6 +29,13 @@ pub trait CommitWork {
     /// # Errors
     /// Whatever stops the checkpoint; the transaction then fails, nothing is installed.
     fn make_room(&mut self) -> Result<()>;
+
+    /// Makes the log larger, for a commit that it could not even hold alone. Returns whether
+    /// it grew.
+    ///
+    /// # Errors
+    /// As [`CommitWork::make_room`].
+    fn enlarge_log(&mut self) -> Result<bool>;
 }
 
 /// A page transaction; dropping it undoes everything.
@@ -232,9 +239,15 @@ impl PageTx {
         let went_home = self.settle_new_data()?;
         let (mut records, order) = self.records(went_home);
         let appending = loop {
-            match self.pager.log.begin(records.len())? {
-                Some(a) => break a,
-                None => work.make_room()?,
+            match self.pager.log.begin(records.len()) {
+                Ok(Some(a)) => break a,
+                Ok(None) => work.make_room()?,
+                Err(e @ Error::TooLarge(_)) => {
+                    if !work.enlarge_log()? {
+                        return Err(e);
+                    }
+                }
+                Err(e) => return Err(e),
             }
         };
         let lsn = appending.lsn();
@@ -246,7 +259,8 @@ impl PageTx {
                 let sum = page::seal(Arc::make_mut(&mut p.now), lsn);
                 holdall_core::bytes::put_u32(&mut records, at, sum);
             }
-            self.pager.pool.install(PageNo(no), lsn, p.now.clone(), home, &needed);
+            let version = (lsn, p.now.clone());
+            self.pager.pool.install(PageNo(no), version, p.base.as_ref(), home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
         appending.finish(&records);

@@ -184,6 +184,10 @@ impl Segments for TreeWrite<'_> {
         Ok(slices_of(&runs, len, size))
     }
 
+    fn can_extend(&self, at: PageNo, pages: u64) -> bool {
+        self.tx.alloc().is_free_at(at, pages)
+    }
+
     fn retire_run(&mut self, slice: &Slice) -> Result<()> {
         let size = PageRead::page_size(self.tx) as u64;
         self.tx.free_segment(PageRun::new(run_start(slice)?, slice.pages(size)))

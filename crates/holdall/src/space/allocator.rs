@@ -342,12 +342,20 @@ impl Allocator {
         s.directory.resize(last as u32 + 1, MOST_ORDER);
         for space in first..=last {
             let space = space as u32;
-            if let Some(tree) = s.trees.get_mut(&space) {
-                tree.set_limit((to - u64::from(space) * n).min(n) as u32)?;
-            }
+            // Made again from the bitmap when asked for: where a crash undid growth, pages past
+            // the old end may be allocated.
+            s.trees.remove(&space);
             s.directory.raise(space, MOST_ORDER);
         }
         Ok(())
+    }
+
+    /// Whether `pages` pages from `at` on are free now. A hint: another may take them.
+    pub fn is_free_at(&self, at: PageNo, pages: u64) -> bool {
+        let mut s = self.state.lock();
+        let Ok((space, index)) = self.layout.split(at) else { return false };
+        let (Ok(len), true) = (u32::try_from(pages), at.0 < s.volume_pages) else { return false };
+        self.tree(&mut s, space).is_ok_and(|tree| tree.is_free(index, len))
     }
 
     /// Gives back pages reserved and not committed.

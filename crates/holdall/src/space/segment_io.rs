@@ -98,7 +98,10 @@ pub(super) fn read<R: PageRead + ?Sized>(
     buf: &mut [u8],
 ) -> Result<()> {
     let mut sums = Checksums { source, layout: source.layout, current: None };
-    let at = start.0 * source.layout.page_size() as u64 + offset;
+    let size = source.layout.page_size() as u64;
+    let at = start.0.checked_mul(size).and_then(|at| at.checked_add(offset));
+    let at = at.filter(|at| *at < 1 << 62);
+    let at = at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))?;
     let unit = UNIT as u64;
     if buf.len() <= ONE_STEP {
         return read_through_copy(&mut sums, disk, at, buf);

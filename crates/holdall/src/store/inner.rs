@@ -7,7 +7,7 @@ use super::Options;
 use crate::handle::HandleCursor;
 use crate::log::{self, Log, LogStart};
 use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
-use crate::space::Allocator;
+use crate::space::{Allocator, SpaceStats};
 use holdall_core::page::PageKind;
 use holdall_core::placement::Placement;
 use holdall_core::space_dir::SpaceLayout;
@@ -130,6 +130,12 @@ impl Inner {
         if self.closed.load(SeqCst) {
             return Err(Error::Invalid("the store is closed; open it again".into()));
         }
+        self.check_process()
+    }
+
+    /// # Errors
+    /// [`Error::Invalid`] in a process forked from the one that opened the store.
+    pub(super) fn check_process(&self) -> Result<()> {
         if std::process::id() != self.process {
             let text = "the store was opened by another process; open it after the fork";
             return Err(Error::Invalid(text.into()));
@@ -175,10 +181,12 @@ impl Inner {
             disk.truncate(0).map_err(fail)?;
         }
         self.storage.sync_dir().map_err(fail)?;
-        let written = self.pager.volume.write_superblock(|sb| {
+        self.pager.volume.write_superblock(|sb| {
             sb.log_required = true;
             sb.log_bytes = capacity;
         })?;
+        // Both copies alike: the older one would look for the log elsewhere, or not at all.
+        let written = self.pager.volume.write_superblock(|_| {})?;
         self.pager.log.attach(disk, capacity)?;
         self.pager.log.note_checkpoint(written.sequence);
         Ok(())
@@ -203,7 +211,14 @@ impl Inner {
             Err(Error::Full(_)) => return Ok(()),
             Err(e) => return Err(e),
         }
-        self.pager.volume.write_superblock(|sb| sb.log_bytes = new)?;
+        for _ in 0..2 {
+            // Both copies alike, as after recovery. Half done, the next crash might look for
+            // commits at other places than they were written to.
+            if let Err(e) = self.pager.volume.write_superblock(|sb| sb.log_bytes = new) {
+                self.pager.log.set_poison(&e.to_string());
+                return Err(e);
+            }
+        }
         self.pager.log.attach(disk, new)
     }
 
@@ -214,7 +229,9 @@ impl Inner {
         if n >= ceiling {
             // A share of those given out, so that neither loads nor crashes waste many.
             let more = (n / 8).clamp(FIRST_UNIQUES, MOST_UNIQUES);
-            self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            let written =
+                self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            self.pager.log.note_checkpoint(written.sequence);
             self.unique_ceiling.store(n + more, SeqCst);
         }
         // The low 32 bits: an OID would have to be kept through four billion creations to
@@ -240,8 +257,11 @@ impl Inner {
 
     /// Remembers why a background thread failed, so that the next commit says so.
     pub(super) fn note_background_error(&self, e: &Error) {
-        if matches!(e, Error::Poisoned(_) | Error::Io { .. }) {
-            self.pager.log.set_poison(&e.to_string());
+        match e {
+            // A failed sync of the volume is passed on to the log as it is.
+            Error::Poisoned(_) => drop(self.pager.check_poison()),
+            Error::Io { .. } => self.pager.log.set_poison(&e.to_string()),
+            _ => {}
         }
     }
 
@@ -253,10 +273,12 @@ impl Inner {
             && std::process::id() == self.process
     }
 
-    pub(super) fn fill_superblock(&self, sb: &mut Superblock) {
-        let stats = self.alloc.stats();
-        sb.volume_pages = stats.volume_pages;
-        sb.spaces = stats.spaces;
+    fn fill_superblock(&self, space: &SpaceStats, sb: &mut Superblock) {
+        // A checkpoint that overlaps the close must not name a length that the close cuts.
+        if !self.closed.load(SeqCst) {
+            sb.volume_pages = space.volume_pages;
+            sb.spaces = space.spaces;
+        }
     }
 
     /// Makes all commits durable and brings them home.
@@ -268,11 +290,14 @@ impl Inner {
         if !self.pager.log.attached() {
             return Ok(());
         }
+        self.check_process()?;
         self.pager.flush()?;
         let mut run = self.pager.begin_checkpoint()?;
+        // Before the sync of the pages: a length named later might not be durable yet.
+        let space = self.alloc.stats();
         loop {
             between();
-            if run.step(&|sb| self.fill_superblock(sb))? {
+            if run.step(&|sb| self.fill_superblock(&space, sb))? {
                 break;
             }
         }
@@ -294,10 +319,11 @@ impl Inner {
             let (wishes, wake) = &*self.wishes;
             wishes.lock().checkpoint = true;
             wake.notify_all();
-            Ok(())
-        } else {
-            self.checkpoint()
+        } else if let Err(e) = self.checkpoint() {
+            // The commit has happened: the next one meets the cause, as with a thread.
+            self.note_background_error(&e);
         }
+        Ok(())
     }
 
     fn wants_checkpoint(&self) -> bool {
@@ -311,7 +337,11 @@ impl Inner {
     /// Closes: all durable and home, the log gone, the file cut to what is in use. Afterwards
     /// the store can be read but not written. Cost: a checkpoint, two superblocks.
     pub(super) fn close(&self) -> Result<()> {
-        if self.read_only || self.closed.swap(true, SeqCst) || !self.pager.log.attached() {
+        if self.read_only || self.closed.swap(true, SeqCst) {
+            return Ok(());
+        }
+        // Without a commit since a recovery the log is not attached but still there.
+        if !self.pager.log.attached() && !self.pager.volume.superblock().log_required {
             return Ok(());
         }
         if std::process::id() != self.process {
@@ -320,12 +350,14 @@ impl Inner {
         self.checkpoint()?;
         let fail = |e| pager::io_error("closing the store", e);
         let keep = self.alloc.pages_in_use()?;
+        let spaces = self.alloc.stats().spaces;
         let unique = self.next_unique.load(SeqCst);
         for _ in 0..2 {
             // Both copies alike: either alone then opens the store.
             self.pager.volume.write_superblock(|sb| {
                 sb.log_required = false;
                 sb.volume_pages = keep;
+                sb.spaces = spaces;
                 sb.unique_ceiling = unique.max(1);
             })?;
         }
@@ -340,6 +372,12 @@ impl CommitWork for &Inner {
     fn make_room(&mut self) -> Result<()> {
         self.log_short.store(true, SeqCst);
         self.checkpoint()
+    }
+
+    fn enlarge_log(&mut self) -> Result<bool> {
+        let before = self.pager.log.usage().capacity;
+        self.grow_log()?;
+        Ok(self.pager.log.usage().capacity > before)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Store`], the handle that users share between threads.
 
+mod edit;
 mod format;
 mod inner;
 mod options;
@@ -14,10 +15,9 @@ mod writer;
 
 pub use inner::Inner;
 pub use options::Options;
-pub(crate) use read::State;
 pub use read::{NameIter, Object, Reader};
 pub use stat::{CollectionStat, StoreStat};
-pub(crate) use view::{Collection, Root, oid_of, page_of};
+pub(crate) use view::{Collection, oid_of, page_of};
 pub use view::{DEFAULT_COLLECTION, Key};
 pub use write::WriteTx;
 pub use writer::{ObjectWriter, Target, WriterOptions};
@@ -202,6 +202,7 @@ impl Store {
     /// # Errors
     /// [`Error::Poisoned`].
     pub fn flush(&self) -> Result<()> {
+        self.inner.check_process()?;
         self.inner.pager.flush()
     }
 

@@ -14,14 +14,29 @@ use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
 use std::io::{self, SeekFrom};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A snapshot with what is needed to read data.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) inner: Arc<Inner>,
-    pub(crate) root: Root,
+    pub(super) snapshot: Snapshot,
+    pub(super) inner: Arc<Inner>,
+    pub(super) root: Root,
+    /// The default collection, looked up when first needed: reads by OID do without.
+    default: OnceLock<Option<Collection>>,
+}
+
+impl State {
+    fn default_collection(&self) -> Result<Option<Collection>> {
+        if let Some(known) = self.default.get() {
+            return Ok(*known);
+        }
+        let found = match self.root.find(self, DEFAULT_COLLECTION)? {
+            Some(page) => Some(Collection::load(self, page)?),
+            None => None,
+        };
+        Ok(*self.default.get_or_init(|| found))
+    }
 }
 
 impl PageRead for State {
@@ -52,18 +67,23 @@ impl DataRead for State {
 #[derive(Debug, Clone)]
 pub struct Reader {
     pub(crate) state: Arc<State>,
+    /// None: the default one.
     collection: Option<Collection>,
 }
 
 impl Reader {
     pub(super) fn new(inner: &Arc<Inner>, snapshot: Snapshot) -> Result<Self> {
         let root = Root::load(&snapshot, inner.root)?;
-        let state = Arc::new(State { snapshot, inner: inner.clone(), root });
-        let collection = match root.find(&*state, DEFAULT_COLLECTION)? {
-            Some(page) => Some(Collection::load(&*state, page)?),
-            None => None,
-        };
-        Ok(Self { state, collection })
+        let (inner, default) = (inner.clone(), OnceLock::new());
+        let state = Arc::new(State { snapshot, inner, root, default });
+        Ok(Self { state, collection: None })
+    }
+
+    fn current(&self) -> Result<Option<Collection>> {
+        match self.collection {
+            Some(c) => Ok(Some(c)),
+            None => self.state.default_collection(),
+        }
     }
 
     /// The commits it sees: all at or below.
@@ -76,14 +96,14 @@ impl Reader {
     /// # Errors
     /// [`Error::NotFound`] where there is none of this name.
     pub fn collection(&self, name: &str) -> Result<Self> {
+        if name == DEFAULT_COLLECTION {
+            // It exists as soon as something is put there.
+            return Ok(Self { state: self.state.clone(), collection: None });
+        }
         match self.state.root.find(&*self.state, name)? {
             Some(page) => {
                 let collection = Some(Collection::load(&*self.state, page)?);
                 Ok(Self { state: self.state.clone(), collection })
-            }
-            // It exists as soon as something is put there.
-            None if name == DEFAULT_COLLECTION => {
-                Ok(Self { state: self.state.clone(), collection: None })
             }
             None => Err(Error::NotFound(format!("collection {name:?}"))),
         }
@@ -103,7 +123,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
-        let Some(c) = &self.collection else { return Ok(None) };
+        let Some(c) = self.current()? else { return Ok(None) };
         c.names.get(&*self.state, name.as_ref())?.map(|v| oid_of(&v)).transpose()
     }
 
@@ -160,7 +180,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
-        match &self.collection {
+        match self.current()? {
             Some(c) => c.names.list(&*self.state, options),
             None => Ok(Listing { entries: Vec::new(), next: None }),
         }

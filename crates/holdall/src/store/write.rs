@@ -108,11 +108,17 @@ impl WriteTx {
 
     /// Runs `f` with what it needs to change objects of the current collection, then keeps
     /// the collection's new state.
-    fn with_objects<T>(
+    pub(super) fn with_objects<T>(
         &mut self,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
-        let mut collection = self.current_or_new()?;
+        let mut collection = match self.current_or_new() {
+            Ok(collection) => collection,
+            Err(e) => {
+                self.failed = true;
+                return Err(e);
+            }
+        };
         let name = self.collection.clone();
         let begun = self.begin()?;
         let placement = begun
@@ -154,7 +160,7 @@ impl WriteTx {
         c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
     }
 
-    fn resolve(&mut self, key: Key<'_>) -> Result<Oid> {
+    pub(super) fn resolve(&mut self, key: Key<'_>) -> Result<Oid> {
         match key {
             Key::Oid(oid) => Ok(oid),
             Key::Name(name) => {
@@ -187,6 +193,12 @@ impl WriteTx {
         let begun = self.begin()?;
         let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
         read_range(&begun.tx, &whole, oid, range)
+    }
+
+    /// An object's size in bytes.
+    pub(super) fn object_size(&mut self, oid: Oid) -> Result<u64> {
+        let begun = self.begin()?;
+        Ok(object::open(&begun.tx, &begun.root.handles, oid)?.size())
     }
 
     /// What is known of an object.
@@ -353,7 +365,7 @@ impl WriteTx {
 
     /// An OID may name an object of another collection than the current one: calls by OID go
     /// where the object is.
-    fn go_to_collection_of(&mut self, oid: Oid) -> Result<()> {
+    pub(super) fn go_to_collection_of(&mut self, oid: Oid) -> Result<()> {
         let current = self.current()?.map(|c| c.number);
         let begun = self.begin()?;
         let loc = begun.root.handles.lookup(&begun.tx, oid)?;

@@ -1,0 +1,135 @@
+//! Instructions of single operations, and plain workloads to look at with a profiler.
+//!
+//! Instructions are counted by valgrind's callgrind, which does not depend on the machine's
+//! load: the same workload runs with n and with 2n operations, and the difference counts.
+
+use crate::report::{Row, Section};
+use crate::run::Run;
+use crate::{data, put_large};
+use anyhow::{Context as _, Result, ensure};
+use clap::ValueEnum;
+use holdall::{Options, Store};
+use rand::Rng;
+use std::path::Path;
+use std::process::Command;
+
+/// A plain workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Work {
+    /// Durable creates of 200 bytes, unnamed.
+    Create,
+    /// Durable puts of 200 bytes under new names.
+    Put,
+    /// 200-byte puts under new names, 1,000 per commit.
+    Batch,
+    /// Gets of 200 bytes by OID.
+    GetOid,
+    /// Gets of 200 bytes by name.
+    GetName,
+    /// Durable puts of 1 MiB, a commit each.
+    Mib,
+    /// Durable puts of 1 GiB, a commit each.
+    Gib,
+    /// Reads of one object of 1 GiB through 1 MiB.
+    Read,
+}
+
+/// Does workload `work` with `count` operations on a new store in `dir`.
+pub fn work(dir: &Path, work: Work, count: u64) -> Result<()> {
+    let path = dir.join(format!("holdall-work-{}", std::process::id()));
+    let options = Options { pool_bytes: 256 << 20, ..Options::default() };
+    let store = Store::create(&path, &options)?;
+    let result = operations(&store, work, count);
+    store.close()?;
+    std::fs::remove_file(path)?;
+    result
+}
+
+fn operations(store: &Store, work: Work, count: u64) -> Result<()> {
+    let small = data::bytes(200, 23);
+    match work {
+        Work::Create => {
+            for _ in 0..count {
+                store.write(|tx| tx.create(&small))?;
+            }
+        }
+        Work::Put => put_large::put_each(store, &small, count)?,
+        Work::Batch => load(store, &small, count).map(|_| ())?,
+        Work::GetOid => {
+            let oids = load(store, &small, 50_000)?;
+            let reader = store.read()?;
+            let mut rng = data::rng(24);
+            for _ in 0..count {
+                reader.get(oids[rng.random_range(0..oids.len())])?;
+            }
+        }
+        Work::GetName => {
+            load(store, &small, 50_000)?;
+            let reader = store.read()?;
+            let mut rng = data::rng(24);
+            for _ in 0..count {
+                reader.get(&data::name(rng.random_range(0..50_000)))?;
+            }
+        }
+        Work::Mib => put_large::put_each(store, &data::bytes(1 << 20, 25), count)?,
+        Work::Gib => {
+            let bytes = data::bytes(1 << 30, 26);
+            for _ in 0..count {
+                store.write(|tx| tx.put("large", &bytes))?;
+            }
+        }
+        Work::Read => {
+            store.write(|tx| tx.put("large", &data::bytes(1 << 30, 26)))?;
+            let mut buf = vec![0; 1 << 20];
+            for _ in 0..count {
+                put_large::read_through(store, "large", &mut buf)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn load(store: &Store, bytes: &[u8], count: u64) -> Result<Vec<holdall::Oid>> {
+    let mut oids = Vec::new();
+    for first in (0..count).step_by(1000) {
+        store.write(|tx| {
+            for i in first..count.min(first + 1000) {
+                oids.push(tx.put(data::name(i), bytes)?);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(oids)
+}
+
+/// Counts the instructions of single operations.
+pub fn instructions(run: &mut Run) -> Result<()> {
+    let mut section = Section::new("Instructions of one operation, all threads, user mode");
+    let works = [
+        ("durable create of 200 bytes", "create", 3000),
+        ("durable put of 200 bytes", "put", 3000),
+        ("put of 200 bytes, 1,000 per commit", "batch", 20_000),
+        ("get of 200 bytes by OID", "get-oid", 20_000),
+        ("get of 200 bytes by name", "get-name", 20_000),
+    ];
+    for (what, name, count) in works {
+        run.say(&format!("instructions of a {what}"));
+        let (one, two) = (count_of(run, name, count)?, count_of(run, name, 2 * count)?);
+        section.push(Row::alone(what, "", &[(two - one) / count as f64]));
+    }
+    section.remark("Counted by callgrind; checkpoints that fall among the operations included.");
+    run.finish(section);
+    Ok(())
+}
+
+fn count_of(run: &Run, name: &str, count: u64) -> Result<f64> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.arg(std::env::current_exe()?).arg("work").arg(name);
+    command.arg("--count").arg(count.to_string()).arg("--dir").arg(run.dir());
+    let out = command.output().context("starting valgrind")?;
+    let text = String::from_utf8_lossy(&out.stderr);
+    ensure!(out.status.success(), "valgrind failed: {text}");
+    let counted = text.lines().find_map(|l| l.split("Collected :").nth(1));
+    Ok(counted.context("valgrind said no number")?.trim().parse()?)
+}

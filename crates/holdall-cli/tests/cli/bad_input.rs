@@ -1,0 +1,243 @@
+//! What users get wrong, and what the world does to them: code, one line, no panic.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+
+use holdall_core::checksum::crc;
+use holdall_core::superblock::{SLOT_AT, SLOT_BYTES};
+
+use crate::support::{Home, Run, bytes};
+
+fn with_object() -> Home {
+    let home = Home::new();
+    home.file("in", bytes(1, 200_000));
+    home.ok(&["put", "s", "a", "in"]);
+    home
+}
+
+/// Every command that opens a store, on `store`.
+fn on_each(store: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["get", store, "a"],
+        vec!["put", store, "a", "in"],
+        vec!["rm", store, "a"],
+        vec!["mv", store, "a", "b"],
+        vec!["ls", store],
+        vec!["stat", store],
+        vec!["stat", store, "a"],
+        vec!["verify", store],
+        vec!["export", store, "out"],
+        vec!["import", store, "tree"],
+        vec!["inspect", store, "names"],
+    ]
+}
+
+#[test]
+fn a_missing_store_or_object() {
+    let home = with_object();
+    for args in on_each("none") {
+        if ["put", "import"].contains(&args[0]) {
+            continue;
+        }
+        home.fails(&args, 3, "not found: there is no store none");
+    }
+    assert!(!home.path("none").exists());
+    home.fails(&["get", "s", "b"], 3, "b");
+    home.fails(&["get", "s", "oid:0.0.7.9"], 3, "not found");
+    home.fails(&["stat", "s", "b"], 3, "b");
+    home.fails(&["inspect", "s", "object", "b"], 3, "b");
+}
+
+#[test]
+fn a_file_that_is_no_store() {
+    let home = Home::new();
+    home.file("in", "x");
+    home.file("tree/in", "x");
+    home.file("text", "just text\n".repeat(10_000));
+    home.file("short", "x");
+    home.file("empty", "");
+    for store in ["text", "short", "empty"] {
+        let before = fs::read(home.path(store)).unwrap();
+        for args in on_each(store) {
+            home.fails(&args, 1, "is not a Holdall store");
+        }
+        assert!(fs::read(home.path(store)).unwrap() == before, "{store} was changed");
+    }
+    home.fails(&["create", "text"], 1, "already exists");
+}
+
+#[test]
+fn a_newer_format() {
+    let home = with_object();
+    let file = File::options().read(true).write(true).open(home.path("s")).unwrap();
+    for at in SLOT_AT {
+        let mut slot = vec![0; SLOT_BYTES];
+        file.read_exact_at(&mut slot, at).unwrap();
+        slot[12..16].copy_from_slice(&99u32.to_le_bytes());
+        let sum = crc(&slot[12..]);
+        slot[8..12].copy_from_slice(&sum.to_le_bytes());
+        file.write_all_at(&slot, at).unwrap();
+    }
+    home.file("tree/in", "x");
+    for args in on_each("s") {
+        home.fails(&args, 1, "version 99");
+    }
+    home.fails(&["ls", "s"], 1, "use a newer Holdall");
+}
+
+#[test]
+fn a_truncated_store() {
+    let home = with_object();
+    home.file("tree/in", "x");
+    let len = fs::metadata(home.path("s")).unwrap().len();
+    for part in [1, 2, 3] {
+        File::options()
+            .write(true)
+            .open(home.path("s"))
+            .unwrap()
+            .set_len(len * (4 - part) / 4)
+            .unwrap();
+        for args in on_each("s") {
+            home.fails(&args, 4, "damaged");
+        }
+    }
+}
+
+#[test]
+fn flipped_bytes_are_found() {
+    let home = with_object();
+    let content = bytes(1, 200_000);
+    let store = fs::read(home.path("s")).unwrap();
+    let at = store.windows(64).position(|window| window == &content[100_000..100_064]).unwrap();
+    let mut bad = store;
+    bad[at] ^= 1;
+    fs::write(home.path("s"), bad).unwrap();
+    home.fails(&["get", "s", "a", "-o", "out"], 4, "damaged");
+    assert!(!home.path("out").exists(), "no wrong bytes are left");
+    let run = home.run(&["verify", "s", "--json"]);
+    run.failed(4, "is damaged");
+    let report: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
+    assert_eq!(
+        (&report["sound"], report["problems"].as_array().unwrap().is_empty()),
+        (&false.into(), false)
+    );
+    let run = home.run(&["export", "s", "dir"]);
+    assert_eq!(run.code, 4);
+    assert!(run.err.contains("not exported: a: damaged"), "{}", run.err);
+    assert_eq!(fs::read_dir(home.path("dir")).unwrap().count(), 0);
+}
+
+#[test]
+fn names_too_long() {
+    let home = with_object();
+    let (fits, long) = ("n".repeat(1024), "n".repeat(1025));
+    home.ok(&["put", "s", &fits, "in"]);
+    home.fails(&["put", "s", &long, "in"], 1, "too long");
+    home.fails(&["put", "new", &long, "in"], 1, "too long");
+    assert!(!home.path("new").exists());
+    home.fails(&["mv", "s", "a", &long], 1, "too long");
+    home.fails(&["get", "s", &long], 3, "not found");
+}
+
+#[test]
+fn a_directory_where_a_file_is_meant() {
+    let home = with_object();
+    fs::create_dir(home.path("dir")).unwrap();
+    home.fails(&["put", "s", "b", "dir"], 1, "dir is a directory");
+    home.fails(&["put", "new", "b", "dir"], 1, "dir is a directory");
+    assert!(!home.path("new").exists());
+    home.fails(&["get", "s", "a", "-o", "dir"], 1, "dir is a directory");
+    home.fails(&["import", "s", "in"], 1, "in is not a directory");
+    home.fails(&["import", "s", "none"], 1, "none");
+    home.fails(&["export", "s", "in"], 1, "in");
+    home.file("tree/in", "x");
+    for args in on_each("dir") {
+        home.fails(&args, 1, "dir is a directory");
+    }
+    home.fails(&["create", "dir"], 1, "dir is a directory");
+    home.fails(&["put", "s", "b", "none"], 1, "none");
+    home.fails(&["get", "s", "a", "-o", "none/out"], 1, "none/out");
+    home.fails(&["create", "none/s"], 3, "none/s");
+}
+
+#[test]
+fn creation_refuses_what_is_there_and_what_cannot_be() {
+    let home = with_object();
+    home.fails(&["create", "s"], 1, "already exists");
+    home.fails(&["create", "t", "--page-size", "5000"], 1, "page size 5000");
+    assert!(!home.path("t").exists());
+    assert_eq!(home.run(&["create", "t", "--page-size", "x"]).code, 2);
+    assert_eq!(home.ok(&["create", "t"]), b"");
+    assert_eq!(home.json(&["stat", "t", "--json"])["objects"], 0);
+}
+
+#[test]
+fn usage() {
+    let home = Home::new();
+    for args in [[].as_slice(), &["unknown"], &["get", "s"], &["rm", "s"], &["ls", "s", "--no"]] {
+        let run = home.run(args);
+        assert_eq!(run.code, 2, "{args:?}");
+    }
+    assert_eq!(home.run(&["--help"]).code, 0);
+    assert_eq!(home.run(&["--version"]).code, 0);
+}
+
+#[test]
+fn a_store_in_use() {
+    let home = with_object();
+    home.file("tree/in", "x");
+    let store = holdall::Store::open(home.path("s"), &holdall::Options::default()).unwrap();
+    for args in on_each("s") {
+        home.fails(&args, 5, "in use");
+    }
+    store.close().unwrap();
+    home.ok(&["get", "s", "a"]);
+}
+
+/// Runs the command as a user who may not do everything, where the test itself may.
+#[test]
+fn no_permission() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    let home = with_object();
+    let mode = |path: &str, mode| {
+        fs::set_permissions(home.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    home.file("tree/secret", "x");
+    home.file("tree/seen", "x");
+    mode("tree/secret", 0o000);
+    let is_root = fs::metadata(home.path("s")).unwrap().uid() == 0;
+    // The binary may lie where another user cannot reach it.
+    let binary = home.path("holdall");
+    fs::copy(crate::support::HOLDALL, &binary).unwrap();
+    mode("holdall", 0o755);
+    mode("", 0o755);
+    fs::create_dir(home.path("open")).unwrap();
+    mode("open", 0o777);
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(&binary);
+        command.args(args).current_dir(home.path(""));
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        Run::of(command.output().unwrap())
+    };
+    let partly = run(&["import", "open/new", "tree"]);
+    assert_eq!(partly.code, 1);
+    assert!(partly.err.contains("not imported: secret: "), "{}", partly.err);
+    assert!(partly.text().contains("imported 1 files") && partly.text().contains("1 failed"));
+    run(&["put", "open/new", "b", "tree/secret"]).failed(1, "tree/secret");
+
+    mode("s", 0o000);
+    for args in on_each("s") {
+        run(&args).failed(1, "permission");
+    }
+    mode("s", 0o444);
+    assert_eq!(run(&["get", "s", "a"]).out.len(), 200_000, "reading needs no right to write");
+    run(&["rm", "s", "a"]).failed(1, "permission");
+    mode("", 0o555);
+    run(&["create", "other"]).failed(1, "permission");
+    run(&["get", "s", "a", "-o", "out"]).failed(1, "permission");
+    run(&["export", "s", "exported"]).failed(1, "permission");
+    mode("", 0o755);
+}

@@ -1,0 +1,94 @@
+//! A disk without room: the command says so with its own code, and the store stays sound.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::{Home, Run, bytes, sound};
+
+/// A file system of a few MB, unmounted at the end.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`, with a message, where this user may not mount.
+    fn mount(home: &Home, below: &str, megabytes: u32) -> Option<Self> {
+        let path = home.path(below);
+        fs::create_dir(&path).unwrap();
+        let size = format!("size={megabytes}m");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "holdall-test"])
+            .arg(&path)
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            eprintln!("SKIPPED: mounting a tmpfs is not permitted here");
+        }
+        mounted.then_some(Self(path))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn output_to_a_full_device() {
+    let home = Home::new();
+    home.file("in", bytes(1, 100_000));
+    home.ok(&["put", "s", "a", "in"]);
+    for args in [["get", "s", "a"].as_slice(), &["ls", "s"], &["ls", "s", "--json"], &["stat", "s"]]
+    {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = home.command(args).stdout(full).output().unwrap();
+        Run::of(output).failed(6, "standard output");
+    }
+    home.fails(&["get", "s", "a", "-o", "/dev/full"], 6, "/dev/full");
+}
+
+#[test]
+fn a_store_on_a_full_disk() {
+    let home = Home::new();
+    let Some(_disk) = SmallDisk::mount(&home, "disk", 16) else { return };
+    home.file("small", bytes(1, 1_000_000));
+    home.file("large", bytes(2, 32 << 20));
+    home.ok(&["put", "disk/s", "kept", "small"]);
+    home.fails(&["put", "disk/s", "large", "large"], 6, "no space");
+    sound(&home, "disk/s");
+    assert_eq!(home.ok(&["ls", "disk/s"]), b"kept\n");
+    // The store stays usable.
+    home.ok(&["put", "disk/s", "again", "small"]);
+    home.ok(&["rm", "disk/s", "kept"]);
+    assert!(home.ok(&["get", "disk/s", "again"]) == bytes(1, 1_000_000));
+    home.fails(&["get", "disk/s", "again", "-o", "disk/s/x"], 1, "disk/s/x");
+    sound(&home, "disk/s");
+}
+
+#[test]
+fn an_import_that_fills_the_disk() {
+    let home = Home::new();
+    let Some(_disk) = SmallDisk::mount(&home, "disk", 48) else { return };
+    for at in 0..60u64 {
+        home.file(&format!("tree/f{at:02}"), bytes(at, 1_000_000));
+    }
+    let run = home.run(&["import", "disk/s", "tree"]);
+    run.failed(6, "no space");
+    assert!(run.text().starts_with("imported "), "{}", run.text());
+    sound(&home, "disk/s");
+    let listed = String::from_utf8(home.ok(&["ls", "disk/s"])).unwrap();
+    assert!(run.text().contains(&format!("imported {} files", listed.lines().count())));
+}
+
+#[test]
+fn files_written_to_a_full_disk() {
+    let home = Home::new();
+    let Some(_disk) = SmallDisk::mount(&home, "disk", 2) else { return };
+    home.file("in", bytes(2, 8 << 20));
+    home.ok(&["put", "s", "large", "in"]);
+    home.fails(&["get", "s", "large", "-o", "disk/out"], 6, "disk/out");
+    let run = home.run(&["export", "s", "disk/dir"]);
+    run.failed(6, "No space");
+    assert_eq!(fs::read_dir(home.path("disk/dir")).unwrap().count(), 0, "no part is left");
+    assert!(!home.path("disk/out").exists());
+}

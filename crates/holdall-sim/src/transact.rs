@@ -1,0 +1,185 @@
+//! One transaction, played to the store and to the model at once.
+//!
+//! Owns: the expected answer of every call inside a transaction, and the rule that no OID is
+//! ever given out twice, be it by a transaction that was given up or lost (rule 12).
+
+use crate::check::Bad;
+use crate::model::{self, Object, State};
+use crate::op::{Hint, TxOp};
+use holdall::{Attributes, Error, Oid, Target, WriteTx, WriterOptions};
+use std::collections::BTreeSet;
+
+/// What a transaction sees and has done so far.
+pub(crate) struct Playing<'a> {
+    pub(crate) state: &'a mut State,
+    /// Every OID ever given out.
+    pub(crate) ever: &'a mut BTreeSet<Oid>,
+    pub(crate) uniques: &'a mut BTreeSet<u32>,
+}
+
+fn wrong<T>(text: String) -> Result<T, Bad> {
+    Err(Bad::Wrong(text))
+}
+
+/// Whether the error is an answer and not a failure.
+fn is_answer(e: &Error) -> bool {
+    matches!(e, Error::NotFound(_) | Error::Dangling(_) | Error::Exists(_))
+}
+
+/// Compares a call's result with what the model says: fine, or an answer that it cannot be.
+fn expect(what: &TxOp, result: Result<(), Error>, fine: bool) -> Result<bool, Bad> {
+    match result {
+        Ok(()) if fine => Ok(true),
+        Ok(()) => wrong(format!("{what:?} succeeded and should not have")),
+        Err(e) if is_answer(&e) && !fine => Ok(false),
+        Err(e) if is_answer(&e) => wrong(format!("{what:?} gave: {e}")),
+        Err(e) => Err(e.into()),
+    }
+}
+
+impl Playing<'_> {
+    /// An object: even numbers choose among those alive, odd ones among all there ever were.
+    fn pick(&self, pick: u16) -> Option<Oid> {
+        let n = usize::from(pick / 2);
+        let alive = self.state.objects.len();
+        if pick.is_multiple_of(2) && alive > 0 {
+            return self.state.objects.keys().nth(n % alive).copied();
+        }
+        self.ever.iter().nth(n % self.ever.len().max(1)).copied()
+    }
+
+    fn given_out(&mut self, oid: Oid) -> Result<(), Bad> {
+        if !self.ever.insert(oid) || !self.uniques.insert(oid.unique) {
+            return wrong(format!("{oid} was given out before"));
+        }
+        Ok(())
+    }
+
+    /// Notes an object that the store says it has put under `name`.
+    fn put(&mut self, coll: u8, oid: Oid, object: Object) -> Result<(), Bad> {
+        let collection = model::collection(coll);
+        let old = object.name.as_ref().and_then(|n| self.state.lookup(&collection, n));
+        match old {
+            Some(old) if old != oid => return wrong(format!("replacing {old} made it {oid}")),
+            Some(_) => {}
+            None => self.given_out(oid)?,
+        }
+        self.state.put(&collection, oid, object);
+        Ok(())
+    }
+
+    /// Plays one call.
+    pub(crate) fn apply(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
+        match *op {
+            TxOp::Put { coll, name, size, seed, attributes } => {
+                let (name, bytes) = (model::name(name), model::bytes(seed, size));
+                let attributes = model::attributes(attributes);
+                let tx = tx.collection(&model::collection(coll))?;
+                let oid = tx.put_with(&name, &bytes, &attributes)?;
+                self.put(coll, oid, Object { name: Some(name), attributes, bytes })
+            }
+            TxOp::Stream { .. } => self.stream(tx, op),
+            TxOp::Create { coll, size, seed, near } => {
+                let bytes = model::bytes(seed, size);
+                let near = near.and_then(|p| self.pick(p & !1));
+                let tx = tx.collection(&model::collection(coll))?;
+                let oid = match near.filter(|n| self.state.objects.contains_key(n)) {
+                    Some(near) => tx.create_near(&bytes, near)?,
+                    None => tx.create(&bytes)?,
+                };
+                self.put(coll, oid, Object { name: None, attributes: Attributes::new(), bytes })
+            }
+            TxOp::Get { coll, name } => {
+                let (collection, name) = (model::collection(coll), model::name(name));
+                let oid = self.state.lookup(&collection, &name);
+                self.get(op, tx.collection(&collection)?.get(&name), oid)
+            }
+            TxOp::GetOid { pick } => {
+                let Some(oid) = self.pick(pick) else { return Ok(()) };
+                self.get(op, tx.get(oid), Some(oid))
+            }
+            _ => self.change(tx, op),
+        }
+    }
+
+    fn change(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
+        match *op {
+            TxOp::DeleteName { coll, name } => {
+                let (collection, name) = (model::collection(coll), model::name(name));
+                let oid = self.state.lookup(&collection, &name);
+                let result = tx.collection(&collection)?.delete(&name);
+                if expect(op, result, oid.is_some())? {
+                    oid.into_iter().for_each(|oid| self.state.delete(oid));
+                }
+            }
+            TxOp::DeleteOid { pick } => {
+                let Some(oid) = self.pick(pick) else { return Ok(()) };
+                if expect(op, tx.delete(oid), self.state.objects.contains_key(&oid))? {
+                    self.state.delete(oid);
+                }
+            }
+            TxOp::SetAttributes { pick, attributes } => {
+                let Some(oid) = self.pick(pick) else { return Ok(()) };
+                let attributes = model::attributes(attributes);
+                let result = tx.set_attributes(oid, &attributes);
+                if expect(op, result, self.state.objects.contains_key(&oid))? {
+                    self.state.change(oid, |o| o.attributes = attributes);
+                }
+            }
+            TxOp::Rename { coll, from, to } => {
+                let collection = model::collection(coll);
+                let (from, to) = (model::name(from), model::name(to));
+                let there = self.state.lookup(&collection, &from).is_some();
+                let free = self.state.lookup(&collection, &to).is_none();
+                let result = tx.collection(&collection)?.rename(&from, &to);
+                if expect(op, result, there && (free || from == to))? && from != to {
+                    self.state.rename(&collection, &from, &to);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn get(
+        &self,
+        op: &TxOp,
+        found: Result<Vec<u8>, Error>,
+        oid: Option<Oid>,
+    ) -> Result<(), Bad> {
+        let wanted = oid.and_then(|oid| self.state.objects.get(&oid));
+        let bytes = found.as_ref().map(Vec::len).unwrap_or_default();
+        match (found, wanted) {
+            (Ok(found), Some(wanted)) if *found == *wanted.bytes => Ok(()),
+            (Err(e), None) if is_answer(&e) => Ok(()),
+            (Err(e), _) if !is_answer(&e) => Err(e.into()),
+            (Err(e), _) => wrong(format!("{op:?} in the transaction gave: {e}")),
+            (Ok(_), _) => wrong(format!("{op:?} in the transaction read {bytes} wrong bytes")),
+        }
+    }
+
+    fn stream(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
+        let TxOp::Stream { coll, name, size, seed, chunk, hint, finish } = *op else {
+            return Ok(());
+        };
+        let (name, bytes) = (name.map(model::name), model::bytes(seed, size));
+        let target = name.clone().map_or(Target::New, Target::Name);
+        let expected_size = match hint {
+            Hint::None => None,
+            Hint::Right => Some(u64::from(size)),
+            Hint::Less => Some(u64::from(size) / 2),
+            Hint::More => Some(u64::from(size) * 3),
+        };
+        let options = WriterOptions { expected_size, ..WriterOptions::default() };
+        let tx = tx.collection(&model::collection(coll))?;
+        let mut writer = tx.writer(target, options)?;
+        for part in bytes.chunks(chunk.max(1) as usize) {
+            writer.push(part)?;
+        }
+        if !finish {
+            return Ok(());
+        }
+        let oid = writer.finish()?;
+        self.put(coll, oid, Object { name, attributes: Attributes::new(), bytes })
+    }
+}

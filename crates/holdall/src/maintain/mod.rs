@@ -1,0 +1,9 @@
+//! Looking after a store: checking all of it, and showing what lies in it.
+//!
+//! Owns: nothing on disk; reads one snapshot of a store and changes nothing. [`inspect`]
+//! also reads the log of a store that is not open.
+
+pub mod inspect;
+mod verify;
+
+pub use verify::{Problem, Progress, VerifyOptions, VerifyReport};

@@ -1,0 +1,131 @@
+//! Walking a collection's heap file and every record in it.
+//!
+//! Owns: no state. As `HeapFile::check`, but it reports and does not stop.
+
+use super::catalog::{Loaded, Tally};
+use super::cross::{Fingerprint, show};
+use super::report::Kind;
+use super::walk::Walk;
+use crate::object::{Body, Record};
+use crate::store::Collection;
+use holdall_core::handle_page::Location;
+use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::page_map_node::FRESH;
+use holdall_core::placement::class_of;
+use holdall_core::segment_tree::Descriptor;
+use holdall_core::{PageKind, PageNo, PageRef, Result};
+
+/// Sums over the pages of a heap file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sums {
+    records: u64,
+    used: u64,
+    capacity: u64,
+}
+
+impl Walk<'_> {
+    /// Walks a heap file: its map, its pages, its records and their objects. Adds to `placed`
+    /// where every record lies.
+    ///
+    /// # Errors
+    /// Anything but damage.
+    pub(super) fn heap(
+        &mut self,
+        c: &Collection,
+        loaded: &Loaded,
+        placed: &mut Fingerprint,
+    ) -> Result<Tally> {
+        let (mut tally, mut sums) = (Tally::default(), Sums::default());
+        let owner = u64::from(c.number);
+        let what = format!("heap file of collection {:?}", loaded.name);
+        let before = std::mem::replace(&mut self.complete, true);
+        self.map(c.heap.map(), owner, &what, &mut |walk, index, no, class| {
+            let what = || format!("heap page {index} of collection {:?}", loaded.name);
+            if class == FRESH {
+                if walk.reach(no, &what) {
+                    walk.blank += 1;
+                }
+                return Ok(());
+            }
+            let Some(bytes) = walk.own_page(no, PageKind::Heap, owner, &what)? else {
+                return Ok(());
+            };
+            let page = walk.heap_page(&bytes, (index, no, class), &what)?;
+            let Some(page) = page else { return Ok(()) };
+            let max = max_record(bytes.len());
+            sums.records += page.live() as u64;
+            sums.used += (max - page.free_bytes()) as u64;
+            sums.capacity += max as u64;
+            for found in page.iter() {
+                let (slot, range) = found?;
+                let loc = Location { page: no, slot };
+                if let Some(record) = bytes.get(range) {
+                    walk.record(&loaded.name, loc, record, placed, &mut tally)?;
+                }
+            }
+            Ok(())
+        })?;
+        let (used, capacity) = c.heap.utilization(self.layout.page_size());
+        let noted = Sums { records: c.heap.records(), used, capacity };
+        if self.complete && sums != noted {
+            let detail = format!("notes {noted:?}, it has {sums:?}");
+            self.found.add(Kind::Waste, what, detail);
+        }
+        self.complete &= before;
+        Ok(tally)
+    }
+
+    fn heap_page<'p>(
+        &mut self,
+        bytes: &'p PageRef,
+        (index, no, class): (u32, PageNo, u8),
+        what: &dyn Fn() -> String,
+    ) -> Result<Option<HeapPage<'p>>> {
+        let page = HeapPage::new(bytes, no).and_then(|page| page.check().map(|()| page));
+        let Some(page) = self.take(Kind::Page, what, page)? else { return Ok(None) };
+        if page.index() != index {
+            self.bad_page(no, &what(), format!("is heap page {} of its file", page.index()));
+        }
+        let own = class_of(page.room(), max_record(bytes.len()));
+        if class != 0 && class != own {
+            self.bad_page(no, &what(), format!("is of class {own}, its map says {class}"));
+        }
+        Ok(Some(page))
+    }
+
+    fn record(
+        &mut self,
+        collection: &str,
+        loc: Location,
+        bytes: &[u8],
+        placed: &mut Fingerprint,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let place = || format!("record in page {} slot {}", loc.page, loc.slot);
+        let parsed = Record::parse(bytes);
+        let Some(record) = self.take(Kind::Object, &place, parsed)? else { return Ok(()) };
+        placed.add((record.oid, loc));
+        if let Some(name) = record.name {
+            tally.named.add((name, record.oid));
+        }
+        let what = || show(record.oid, record.name, collection);
+        self.take(Kind::Object, &what, record.attributes().map(drop))?;
+        let size = match record.body {
+            Body::Small(bytes) => Some(bytes.len() as u64),
+            Body::Large(bytes) => {
+                let decoded = Descriptor::decode(bytes);
+                match self.take(Kind::Object, &what, decoded)? {
+                    Some(d) => {
+                        self.large(record.oid, &d, &what)?;
+                        Some(d.size())
+                    }
+                    None => None,
+                }
+            }
+        };
+        tally.objects += 1;
+        tally.bytes = tally.bytes.saturating_add(size.unwrap_or(0));
+        self.objects += 1;
+        Ok(())
+    }
+}

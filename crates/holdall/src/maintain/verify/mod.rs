@@ -1,0 +1,83 @@
+//! The full check of a store: every page, record, name, tree and byte of one snapshot.
+//!
+//! Owns: [`Store::verify`] and the order of the walk. Takes no lock: pages are those of one
+//! snapshot, whose bitmaps must name exactly what is reachable in it. What is damaged is
+//! reported and left out, and the walk goes on elsewhere. Memory: two bits per page of the
+//! volume, four bytes per stretch, the segments of one object at a time; problems of one
+//! kind are listed up to a limit and then counted.
+//!
+//! Who refers to whom is compared by fingerprints ([`cross`]), so that a sound store is read
+//! in the order it lies in; only where they differ is each entry looked up.
+
+mod bits;
+mod catalog;
+mod cross;
+mod heap;
+mod map;
+mod names;
+mod objects;
+mod pages;
+mod report;
+mod space;
+mod superblock;
+mod walk;
+
+pub use report::{Problem, Progress, VerifyReport};
+
+use crate::store::Store;
+use holdall_core::Result;
+use pages::Pages;
+use walk::Walk;
+
+/// What [`Store::verify_with`] looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// Whether the bytes of large objects are read and held against their checksums; without
+    /// it only the structure is checked, which reads a small share of a store of large objects.
+    pub data: bool,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        Self { data: true }
+    }
+}
+
+impl Store {
+    /// Checks the newest durable state of the whole store; other transactions go on
+    /// meanwhile. `progress` is called now and then. Pages that are in memory are read from
+    /// the file too, unless they wait for a checkpoint. Cost: reads every page in use once
+    /// or twice; memory of two bits per page.
+    ///
+    /// # Errors
+    /// Damage is not an error but in the report.
+    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) where writers changed
+    /// more pages meanwhile than [`Options::old_version_bytes`](crate::Options) keeps.
+    pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<VerifyReport> {
+        self.verify_with(&VerifyOptions::default(), progress)
+    }
+
+    /// As [`Store::verify`], of what `options` names.
+    ///
+    /// # Errors
+    /// As [`Store::verify`].
+    pub fn verify_with(
+        &self,
+        options: &VerifyOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<VerifyReport> {
+        let snapshot = self.inner.pager.snapshot();
+        let pages = Pages::new(&self.inner, &snapshot)?;
+        let mut walk = Walk::new(&pages, *options, progress)?;
+        walk.superblocks()?;
+        let root = walk.root(self.inner.root)?;
+        walk.spaces(root.as_ref().map(|r| r.spaces))?;
+        if let Some(root) = root {
+            let handles = walk.handles(&root.handles)?;
+            let records = walk.collections(&root)?;
+            walk.compare_handles(&root, handles, &records)?;
+        }
+        walk.compare_spaces()?;
+        Ok(walk.finish())
+    }
+}

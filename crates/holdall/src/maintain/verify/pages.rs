@@ -1,0 +1,158 @@
+//! Pages of the snapshot, each also held against what lies in the file.
+//!
+//! Owns: [`Pages`]. The pool keeps pages in memory, so damage in the file below them would
+//! stay unseen: the first read of each page goes to the file. Where the page is in memory
+//! and newer than the file, the file may hold anything; where it is not in memory, the file
+//! has the newest version, and the pool is not filled by the walk.
+
+use super::bits::PageBits;
+use crate::pager::{Pager, Snapshot, read_home};
+use crate::segment_tree::{DataRead, read_from};
+use crate::store::Inner;
+use holdall_core::page::{self, PageKind};
+use holdall_core::space_dir::SpaceLayout;
+use holdall_core::{Error, PageNo, PageRead, PageRef, Result};
+use holdall_io::Disk;
+use std::cell::{Cell, RefCell};
+
+/// The snapshot being verified.
+#[derive(Debug)]
+pub(super) struct Pages<'a> {
+    snapshot: &'a Snapshot,
+    pub(super) pager: &'a Pager,
+    layout: SpaceLayout,
+    /// Pages of the file.
+    pub(super) volume_pages: u64,
+    seen: RefCell<PageBits>,
+    /// Damage in the file below a page that memory still has right.
+    hidden: RefCell<Vec<(PageNo, Error)>>,
+    bytes: Cell<u64>,
+}
+
+/// Attempts at a page that a checkpoint writes at the same time.
+const ATTEMPTS: usize = 8;
+
+impl<'a> Pages<'a> {
+    /// Pages of `snapshot`.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Invalid`] where memory is short.
+    pub(super) fn new(inner: &'a Inner, snapshot: &'a Snapshot) -> Result<Self> {
+        let pager = &*inner.pager;
+        let length = pager.volume.disk.len();
+        let length = length.map_err(|e| Error::io("reading the volume's length", e))?;
+        let volume_pages = length / inner.layout.page_size() as u64;
+        Ok(Self {
+            snapshot,
+            pager,
+            layout: inner.layout,
+            volume_pages,
+            seen: RefCell::new(PageBits::new(volume_pages)?),
+            hidden: RefCell::default(),
+            bytes: Cell::new(0),
+        })
+    }
+
+    /// The volume file.
+    pub(super) fn disk(&self) -> &dyn Disk {
+        &*self.pager.volume.disk
+    }
+
+    /// Bytes held against a checksum so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
+    /// Counts bytes of data checked elsewhere.
+    pub(super) fn count(&self, bytes: u64) {
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    /// Damage in the file found since the last call, under pages right in memory.
+    pub(super) fn take_hidden(&self) -> Vec<(PageNo, Error)> {
+        std::mem::take(&mut *self.hidden.borrow_mut())
+    }
+
+    /// Reads a page for the first time: from the file, and from memory where it is there.
+    fn first(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.count(self.layout.page_size() as u64);
+        for _ in 0..ATTEMPTS {
+            let before = self.pager.home_state(no);
+            let home = read_home(self.disk(), self.layout.page_size(), no);
+            let still = self.pager.home_state(no) == before;
+            match (before, home) {
+                // The file has the newest version; one newer than the snapshot came meanwhile.
+                (None, Ok(bytes)) if page::lsn(&bytes) <= self.snapshot.lsn() => {
+                    return of_kind(bytes, no, kind);
+                }
+                (None, Err(e)) if still => return Err(e),
+                (None, _) => {}
+                (Some((newest, home)), _) if newest != home => return self.cached(no, kind),
+                (Some(_), result) => {
+                    let cached = self.cached(no, kind)?;
+                    let same = |bytes: PageRef| {
+                        // A version the snapshot does not see is right by its checksum.
+                        let newer = before.is_some_and(|(n, _)| n > self.snapshot.lsn());
+                        if newer || bytes == cached {
+                            return Ok(());
+                        }
+                        Err(Error::page(no, "the file holds another version than was written"))
+                    };
+                    match result.and_then(same) {
+                        Ok(()) => return Ok(cached),
+                        Err(e) if still => {
+                            self.hidden.borrow_mut().push((no, e));
+                            return Ok(cached);
+                        }
+                        Err(_) => {}
+                    }
+                }
+            }
+        }
+        // It changes all the time: memory has it right.
+        self.cached(no, kind)
+    }
+
+    fn cached(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.snapshot.page(no, kind)
+    }
+}
+
+fn of_kind(bytes: PageRef, no: PageNo, kind: PageKind) -> Result<PageRef> {
+    match page::kind(&bytes) {
+        Some(k) if k == kind => Ok(bytes),
+        k => Err(Error::page(no, format!("is a page of kind {k:?}, not {kind:?}"))),
+    }
+}
+
+impl PageRead for Pages<'_> {
+    fn page_size(&self) -> usize {
+        self.layout.page_size()
+    }
+
+    fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        if no.0 >= self.volume_pages {
+            return Err(Error::page(no, "lies beyond the end of the file"));
+        }
+        let result = if self.seen.borrow_mut().add(no.0) {
+            self.first(no, kind)
+        } else {
+            self.cached(no, kind)
+        };
+        // Looked at after the read: pages may have gone while it ran.
+        self.snapshot.check()?;
+        result
+    }
+}
+
+impl DataRead for Pages<'_> {
+    fn layout(&self) -> &SpaceLayout {
+        &self.layout
+    }
+
+    fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let result = read_from(self, &self.layout, self.disk(), (start, offset), buf);
+        self.snapshot.check()?;
+        result
+    }
+}

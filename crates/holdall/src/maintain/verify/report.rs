@@ -1,0 +1,171 @@
+//! What verification says: problems, notes, counts, and how far it is.
+//!
+//! Owns: [`VerifyReport`]; [`Found`], which keeps it bounded: of each kind of problem a
+//! number is listed, the rest counted in one more.
+
+/// How far a long task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Bytes of pages looked at.
+    pub done: u64,
+    /// Bytes of pages there are.
+    pub total: u64,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is damaged: an object and its bytes, a page, a part of the file.
+    pub place: String,
+    /// What was found against what was expected, and what to do.
+    pub detail: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.detail)
+    }
+}
+
+/// The result of a full check.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VerifyReport {
+    /// Pages in use, those of segments included.
+    pub pages: u64,
+    /// Pages among them that are allocated for later and hold nothing yet: what lies there
+    /// is never read, so it was not checked.
+    pub blank_pages: u64,
+    /// Objects found.
+    pub objects: u64,
+    /// Bytes held against a checksum.
+    pub bytes_checked: u64,
+    /// What is wrong; empty for a sound store. Of one kind the first 1,000 are listed and one
+    /// more says how many there are.
+    pub problems: Vec<Problem>,
+    /// What could be laid out better but is right, listed as the problems are.
+    pub notes: Vec<Problem>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Kinds of problems; each has its own limit and its own advice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A page or a structure of pages.
+    Page,
+    /// One object.
+    Object,
+    /// Names, handles and records that contradict each other.
+    Reference,
+    /// Pages used but free.
+    Space,
+    /// Pages or counts that only waste room or misreport figures.
+    Waste,
+    /// A copy of the superblock.
+    Superblock,
+    /// Not a problem.
+    Note,
+}
+
+const KINDS: usize = 7;
+/// Problems of one kind that are listed.
+const MOST: u64 = 1000;
+
+impl Kind {
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Page => "export what can still be read and restore the rest from a copy",
+            Self::Object => "restore this object from a copy",
+            Self::Reference => "export the objects into a new store",
+            Self::Space => "do not write to this store; export the objects into a new one",
+            Self::Waste => "no object is affected; export into a new store to be rid of it",
+            Self::Superblock => "the other copy serves; the next change to the store renews this one",
+            Self::Note => "no damage",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Page => "pages",
+            Self::Object => "objects",
+            Self::Reference => "references",
+            Self::Space => "space",
+            Self::Waste => "waste",
+            Self::Superblock => "superblock",
+            Self::Note => "notes",
+        }
+    }
+}
+
+const ALL: [Kind; KINDS] = [
+    Kind::Page,
+    Kind::Object,
+    Kind::Reference,
+    Kind::Space,
+    Kind::Waste,
+    Kind::Superblock,
+    Kind::Note,
+];
+
+/// Collects what is found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    problems: Vec<Problem>,
+    notes: Vec<Problem>,
+    counts: [u64; KINDS],
+}
+
+impl Found {
+    /// Adds something wrong.
+    pub(super) fn add(&mut self, kind: Kind, place: impl Into<String>, detail: impl AsRef<str>) {
+        let count = &mut self.counts[kind as usize];
+        *count += 1;
+        if *count <= MOST {
+            let detail = format!("{}; {}", detail.as_ref(), kind.advice());
+            let list = if kind == Kind::Note { &mut self.notes } else { &mut self.problems };
+            list.push(Problem { place: place.into(), detail });
+        }
+    }
+
+    /// Whether more of this kind would only be counted.
+    pub(super) fn is_full(&self, kind: Kind) -> bool {
+        self.counts[kind as usize] >= MOST
+    }
+
+    /// Problems and notes, with one more for each kind that was cut.
+    pub(super) fn finish(mut self) -> (Vec<Problem>, Vec<Problem>) {
+        for kind in ALL {
+            let count = self.counts[kind as usize];
+            if count > MOST {
+                let detail = format!("{} more like the {MOST} listed", count - MOST);
+                let list = if kind == Kind::Note { &mut self.notes } else { &mut self.problems };
+                list.push(Problem { place: kind.title().into(), detail });
+            }
+        }
+        (self.problems, self.notes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_problems_of_a_kind_are_counted_not_listed() {
+        let mut found = Found::default();
+        for i in 0..2500 {
+            found.add(Kind::Object, format!("object {i}"), "gone");
+        }
+        found.add(Kind::Page, "page 7", "torn");
+        found.add(Kind::Note, "here", "fine");
+        let (problems, notes) = found.finish();
+        assert_eq!((problems.len(), notes.len()), (1002, 1));
+        assert!(problems.iter().any(|p| p.detail.starts_with("1500 more")), "{problems:?}");
+        assert!(problems.iter().any(|p| p.place == "page 7"));
+    }
+}
