@@ -4,7 +4,8 @@
 use crate::bare::SmallSync;
 use crate::report::{Row, Section};
 use crate::run::{Run, Side, interleave, rate, seconds};
-use crate::{bare, data, million, system};
+use crate::system::Written;
+use crate::{bare, data, million};
 use anyhow::Result;
 use holdall::{Options, Store};
 use rand::Rng;
@@ -25,7 +26,7 @@ pub fn page_size(run: &mut Run) -> Result<()> {
         ("replace web objects, 100 per commit", "objects/s", &web_replace),
         ("hot random get of web objects", "per s", &web_get),
         ("web objects, file ÷ logical", "", &web_size),
-        ("web replacement, written ÷ logical", "", &web_written),
+        ("web replacement, written in calls ÷ logical", "", &web_written),
     ];
     for (what, unit, work) in workloads {
         run.say(&format!("page sizes: {what}"));
@@ -125,12 +126,12 @@ fn web_replace(run: &Run, options: &Options) -> Result<f64> {
 
 fn web_written(run: &Run, options: &Options) -> Result<f64> {
     let store = web_load(run, options)?;
-    let before = system::written_bytes()?;
+    let before = Written::now(run.dir())?;
     let (_, logical) = replace(run, &store, run.pick(300, 50))?;
     store.checkpoint()?;
-    let written = system::written_bytes()? - before;
+    let (calls, _) = Written::now(run.dir())?.shares_since(before, logical);
     store.close()?;
-    Ok(written as f64 / logical)
+    Ok(calls)
 }
 
 fn web_get(run: &Run, options: &Options) -> Result<f64> {

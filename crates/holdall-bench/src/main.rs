@@ -34,7 +34,7 @@ struct Cli {
     /// Smaller and shorter; the figures are rougher
     #[arg(long, global = true)]
     quick: bool,
-    /// Rounds of each comparison; 5, or 3 with --quick
+    /// Rounds of each comparison; 9, or 5 with --quick; fewer of the longest
     #[arg(long, global = true)]
     rounds: Option<usize>,
     /// Print JSON instead of Markdown

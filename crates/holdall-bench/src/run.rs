@@ -35,7 +35,7 @@ impl Run {
     pub fn new(dir: &Path, quick: bool, rounds: Option<usize>) -> Result<Self> {
         let own = dir.join(format!("holdall-bench-{}", std::process::id()));
         std::fs::create_dir_all(&own).with_context(|| format!("making {}", own.display()))?;
-        let rounds = rounds.unwrap_or(if quick { 3 } else { 5 }).max(1);
+        let rounds = rounds.unwrap_or(if quick { 5 } else { 9 }).max(1);
         Ok(Self { scratch: Scratch(own), quick, rounds, sections: Vec::new() })
     }
 
@@ -56,7 +56,7 @@ impl Run {
 
     /// How long a side of a comparison has in each round.
     pub fn slice(&self) -> Duration {
-        Duration::from_millis(self.pick(1000, 300))
+        Duration::from_millis(self.pick(500, 200))
     }
 
     /// A new store, in place of one of that name.

@@ -2,15 +2,43 @@
 
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-/// Bytes this process has caused to be written to the device so far: pages it made dirty and
-/// direct writes, all threads. What the file system adds (its journal) is not in it, nor what
-/// others do on a shared machine.
-pub fn written_bytes() -> Result<u64> {
-    field(&fs::read_to_string("/proc/self/io")?, "write_bytes:")
+/// Bytes written so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Written {
+    /// Handed over by this process in write calls: exact.
+    pub calls: u64,
+    /// Received by the block device, from whomever: on a shared machine an upper bound.
+    pub device: u64,
+}
+
+impl Written {
+    /// Counts so far; what is written to `dir`'s file system is brought to the device first.
+    /// (`write_bytes` of /proc/self/io is not used: seen to count pages twice that the device
+    /// received once.)
+    pub fn now(dir: &Path) -> Result<Self> {
+        sync_all(dir)?;
+        let calls = field(&fs::read_to_string("/proc/self/io")?, "wchar:")?;
+        let dev = fs::metadata(dir)?.dev();
+        let (major, minor) = (rustix::fs::major(dev), rustix::fs::minor(dev));
+        let stat = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat"));
+        // Without a block device below there is nothing to count.
+        let sectors = match stat {
+            Ok(stat) => stat.split_whitespace().nth(6).map_or(Ok(0), str::parse)?,
+            Err(_) => 0_u64,
+        };
+        Ok(Self { calls, device: sectors * 512 })
+    }
+
+    /// Bytes since `before` per byte of `logical`: in calls, and at the device.
+    pub fn shares_since(self, before: Self, logical: f64) -> (f64, f64) {
+        let (calls, device) = (self.calls - before.calls, self.device - before.device);
+        (calls as f64 / logical, device as f64 / logical)
+    }
 }
 
 /// The most memory that process `pid` ever had resident, in bytes.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use holdall::Problem;
 use serde_json::json;
 
 use crate::failure::{DAMAGED, Failure, Outcome, complain};
@@ -31,23 +32,25 @@ pub fn run(args: &Args) -> Outcome {
     })?;
     meter.finish();
     if args.json {
-        let problems: Vec<_> = report
-            .problems
-            .iter()
-            .map(|p| json!({ "place": p.place, "detail": p.detail }))
-            .collect();
+        let list = |found: &[Problem]| -> Vec<_> {
+            found.iter().map(|p| json!({ "place": p.place, "detail": p.detail })).collect()
+        };
         output::json(&json!({
             "sound": report.problems.is_empty(),
             "pages": report.pages,
+            "blank_pages": report.blank_pages,
             "objects": report.objects,
             "bytes_checked": report.bytes_checked,
-            "problems": problems,
+            "problems": list(&report.problems),
+            "notes": list(&report.notes),
         }))?;
     } else {
         let mut out = Out::new();
-        for problem in &report.problems {
-            let line = format!("{}: {}", problem.place, problem.detail);
-            out.line(format_args!("{}", escape(line.as_bytes())))?;
+        for (kind, found) in [("note", &report.notes), ("problem", &report.problems)] {
+            for Problem { place, detail } in found {
+                let line = format!("{kind}: {place}: {detail}");
+                out.line(format_args!("{}", escape(line.as_bytes())))?;
+            }
         }
         let found = match report.problems.len() {
             0 => "sound".to_owned(),

@@ -121,7 +121,7 @@ pub fn push_varint(out: &mut Vec<u8>, mut n: u64) {
 
 /// Bytes [`push_varint`] takes for `n`.
 pub fn varint_len(n: u64) -> usize {
-    ((64 - (n | 1).leading_zeros() as usize) + 6) / 7
+    (64 - (n | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl BlockHeader {
             previous: u32_at(b, 64),
         };
         let sane = header.payload as usize <= PAYLOAD
-            && header.lsn.0 % BLOCK as u64 == 0
+            && header.lsn.0.is_multiple_of(BLOCK as u64)
             && header.group <= header.lsn;
         sane.then_some(header)
     }

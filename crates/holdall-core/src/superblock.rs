@@ -173,8 +173,8 @@ impl Superblock {
         if !(64..=32768).contains(&self.space_pages) {
             return bad("impossible space size");
         }
-        if self.log_bytes % crate::log_format::BLOCK as u64 != 0
-            || self.replay.0 % crate::log_format::BLOCK as u64 != 0
+        if !self.log_bytes.is_multiple_of(crate::log_format::BLOCK as u64)
+            || !self.replay.0.is_multiple_of(crate::log_format::BLOCK as u64)
             || self.log_bytes < 2 * crate::log_format::BLOCK as u64
             || self.log_bytes > 1 << 40
         {

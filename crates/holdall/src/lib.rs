@@ -1,4 +1,35 @@
 //! Holdall: an embedded, transactional object store in one file.
+//!
+//! Objects of every size lie under ids and names in one file; any byte range can be read,
+//! replaced, inserted or deleted at a cost that does not depend on the object's size.
+//!
+//! ```
+//! use holdall::{Options, Store};
+//!
+//! # fn main() -> holdall::Result<()> {
+//! # let dir = std::env::temp_dir().join(format!("holdall-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&dir).unwrap();
+//! # let path = dir.join("photos.holdall");
+//! let store = Store::open_or_create(&path, &Options::default())?;
+//! store.write(|tx| {
+//!     tx.put("notes.txt", b"hello")?;
+//!     tx.insert("notes.txt", 0, b"oh, ")?;
+//!     tx.put("old.raw", &[0; 1_000_000])
+//! })?;
+//! let snapshot = store.read()?;
+//! store.write(|tx| tx.delete("old.raw"))?;
+//! assert_eq!(snapshot.get_range("notes.txt", 0..9)?, b"oh, hello");
+//! assert_eq!(snapshot.get("old.raw")?.len(), 1_000_000, "a snapshot stays what it was");
+//! drop(snapshot);
+//! store.close()?;
+//! # std::fs::remove_dir_all(&dir).unwrap();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The layers, from the bottom: [`log`], [`pager`], [`space`], [`page_map`], [`handle`],
+//! [`heap`], [`segment_tree`], [`names`], [`object`], [`store`], [`maintain`]; each knows
+//! those before it. docs/design.md of the repository says why they are as they are.
 
 pub mod handle;
 pub mod heap;

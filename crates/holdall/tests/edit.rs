@@ -1,5 +1,7 @@
 //! Edits of any range against bytes in memory, through small and large and back.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use holdall::{Error, Options, Store};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};

@@ -7,6 +7,7 @@ use super::volume::{Slots, Volume, io_error};
 use crate::log::{self, Expect, Scan};
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::{BLOCK, Record, next_record};
+use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, Result, page};
 use holdall_io::Storage;
@@ -174,11 +175,30 @@ fn raw_page(volume: &Volume, no: PageNo) -> Result<Vec<u8>> {
     }
 }
 
+/// One past the last page that the replayed directories hold as allocated. Extents are
+/// allocated before their pages are written, and their growth need not have been synced.
+fn allocated_end(volume: &Volume, replay: &Replay) -> Result<u64> {
+    let sb = volume.superblock();
+    let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
+    let mut end = 0;
+    for (no, image) in &replay.pages {
+        if page::kind(&image.bytes) != Some(page::PageKind::SpaceDir) {
+            continue;
+        }
+        let (space, _) = layout.split(*no)?;
+        let dir = SpaceDir::open(layout, space, &image.bytes[..])?;
+        let last = (0..layout.space_pages()).rev().find(|i| dir.is_allocated(*i));
+        end = end.max(last.map_or(0, |i| layout.page_at(space, i).0 + 1));
+    }
+    Ok(end)
+}
+
 fn write_home(volume: &Volume, replay: &Replay) -> Result<()> {
     let size = volume.page_size() as u64;
     let pages = replay.pages.keys().map(|no| no.0 + 1);
     let segments = replay.segments.iter().map(|(no, b)| no.0 + b.len() as u64 / size);
-    let end = pages.chain(segments).max().unwrap_or(0).saturating_mul(size);
+    let allocated = allocated_end(volume, replay)?;
+    let end = pages.chain(segments).max().unwrap_or(0).max(allocated).saturating_mul(size);
     let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length < end {
         volume.disk.grow(end).map_err(|e| io_error("growing the volume", e))?;

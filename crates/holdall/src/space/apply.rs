@@ -69,7 +69,7 @@ fn directory<'a>(
 /// Makes the directories of all spaces up to this one.
 fn ensure_space(tx: &mut SpaceTx, layout: &SpaceLayout, space: u32) -> Result<()> {
     let root = tx.root;
-    let have = root_page::spaces(&*tx.page(root, PageKind::Root)?);
+    let have = root_page::spaces(&tx.page(root, PageKind::Root)?);
     for s in have..=space {
         let fresh = fresh_directory(layout, s)?;
         let at = layout.dir_page(s);

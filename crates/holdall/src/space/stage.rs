@@ -135,7 +135,7 @@ impl Stager {
             self.buffer.clear();
         }
         let whole = bytes.len() / PIECE * PIECE;
-        debug_assert!(PIECE % size == 0, "pieces are whole pages");
+        debug_assert!(PIECE.is_multiple_of(size), "pieces are whole pages");
         self.write_pages(&bytes[..whole])?;
         self.buffer.extend_from_slice(&bytes[whole..]);
         Ok(())

@@ -337,14 +337,16 @@ impl Inner {
     /// Closes: all durable and home, the log gone, the file cut to what is in use. Afterwards
     /// the store can be read but not written. Cost: a checkpoint, two superblocks.
     pub(super) fn close(&self) -> Result<()> {
-        if self.read_only || self.closed.swap(true, SeqCst) {
+        if self.read_only || std::process::id() != self.process {
+            return Ok(());
+        }
+        // Nobody commits between the checkpoint and the end of the log.
+        let _writer = self.pager.lock_writer();
+        if self.closed.swap(true, SeqCst) {
             return Ok(());
         }
         // Without a commit since a recovery the log is not attached but still there.
         if !self.pager.log.attached() && !self.pager.volume.superblock().log_required {
-            return Ok(());
-        }
-        if std::process::id() != self.process {
             return Ok(());
         }
         self.checkpoint()?;

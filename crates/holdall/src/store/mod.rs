@@ -249,7 +249,7 @@ impl Store {
 }
 
 /// Says what a user can do about a file that cannot be opened.
-fn open_error(path: &Path, e: std::io::Error) -> Error {
+pub(crate) fn open_error(path: &Path, e: std::io::Error) -> Error {
     use std::io::ErrorKind;
     let shown = path.display().to_string();
     match e.kind() {
