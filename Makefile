@@ -12,12 +12,12 @@ help:
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
 test: lint
-	$(CARGO) test --workspace --release
+	$(CARGO) test --workspace
 
 lint:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --release -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --release
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 demo:
 	$(CARGO) build --release -p holdall-cli

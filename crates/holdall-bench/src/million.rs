@@ -82,8 +82,8 @@ fn loads(run: &Run, section: &mut Section, count: u64) -> Result<()> {
         let stat = store.stat()?;
         ensure!(stat.objects == count, "{} objects, not {count}", stat.objects);
         let logical = stat.logical_bytes as f64;
-        let all =
-            [stat.file_bytes as f64 / logical, stat.heap_utilization, written as f64 / logical];
+        let (calls, device) = after.shares_since(before, logical);
+        let all = [stat.file_bytes as f64 / logical, stat.heap_utilization, calls, device];
         let mut details = details.borrow_mut();
         for (i, figure) in all.into_iter().enumerate() {
             details[i * 2 + usize::from(named)].push(figure);

@@ -79,8 +79,7 @@ fn stream(store: &Store, bytes: &[u8]) -> Result<()> {
 
 fn one_object(run: &Run, section: &mut Section, bytes: &[u8]) -> Result<()> {
     run.say("one large object");
-    let (none, put_share, stream_share) =
-        (RefCell::default(), RefCell::default(), RefCell::default());
+    let (none, put_share, stream_share) = <(Shares, Shares, Shares)>::default();
     let path = run.path("bare");
     let figures = interleave(
         run.rounds.min(4),

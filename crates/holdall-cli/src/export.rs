@@ -52,18 +52,18 @@ pub fn run(args: &Args) -> Outcome {
         reader: &reader,
         parent: root.clone(),
         root,
-        meter: Meter::start("files", &totals),
+        meter: Meter::start(Some("files"), &totals),
         tally: Tally::default(),
     };
     let outcome = export.run(prefix);
     let time = export.meter.finish();
     let tally = export.tally;
-    summary(args, &tally, time)?;
+    let said = summary(args, &tally, time);
     outcome?;
     match tally {
         Tally { damaged: 1.., .. } => Err(Failure::Reported(DAMAGED)),
         Tally { failed: 1.., .. } => Err(Failure::Reported(ERROR)),
-        _ => Ok(()),
+        _ => said,
     }
 }
 

@@ -13,8 +13,8 @@ use crate::failure::complain;
 
 /// Time between two lines where there is no terminal.
 const EVERY: Duration = Duration::from_secs(5);
-const COUNTING: &str = "{spinner} {msg}, {decimal_bytes}, {decimal_bytes_per_sec}";
-const KNOWN: &str = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {msg}, \
+const COUNTING: &str = "{spinner} {msg}{decimal_bytes}, {decimal_bytes_per_sec}";
+const KNOWN: &str = "{bar:30} {msg}{decimal_bytes} of {decimal_total_bytes}, \
                      {decimal_bytes_per_sec}, {eta} left";
 
 /// What there is to do, once it has been counted.
@@ -42,8 +42,8 @@ impl Totals {
 /// Shows progress in items and bytes.
 pub struct Meter<'t> {
     totals: &'t Totals,
-    /// What the items are called: "files", "objects", "pages".
-    items: &'static str,
+    /// What is counted beside bytes: "files", or nothing.
+    items: Option<&'static str>,
     bar: Option<ProgressBar>,
     has_length: bool,
     started: Instant,
@@ -52,7 +52,7 @@ pub struct Meter<'t> {
 
 impl<'t> Meter<'t> {
     /// Starts the clock. Nothing is drawn if standard error is not a terminal.
-    pub fn start(items: &'static str, totals: &'t Totals) -> Self {
+    pub fn start(items: Option<&'static str>, totals: &'t Totals) -> Self {
         let bar = io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             set_style(&bar, COUNTING);
@@ -77,7 +77,7 @@ impl<'t> Meter<'t> {
                 set_style(bar, KNOWN);
             }
             bar.set_position(bytes);
-            bar.set_message(format!("{count} {}", self.items));
+            bar.set_message(self.counted(count));
         } else if self.said.elapsed() >= EVERY {
             self.said = Instant::now();
             complain(&self.line(count, bytes));
@@ -86,17 +86,23 @@ impl<'t> Meter<'t> {
 
     fn line(&self, count: u64, bytes: u64) -> String {
         let elapsed = self.elapsed();
-        let items = self.items;
         let speed = rate(bytes, elapsed);
-        let head = format!("{count} {items}, {} MB, {speed:.1} MB/s", bytes / 1_000_000);
+        let done = self.counted(count);
+        let head = format!("{done}{} MB, {speed:.1} MB/s", bytes / 1_000_000);
         match self.totals.get() {
             Some((total, total_bytes)) if bytes > 0 => {
                 let left = total_bytes.saturating_sub(bytes) as f64 / bytes as f64;
                 let seconds = left * elapsed.as_secs_f64();
-                format!("{head}, of {total} {items}, about {seconds:.0} s left")
+                let (of, total_mb) = (self.counted(total), total_bytes / 1_000_000);
+                format!("{head}, of {of}{total_mb} MB, about {seconds:.0} s left")
             }
             _ => head,
         }
+    }
+
+    /// `5 files, `, or nothing where only bytes are counted.
+    fn counted(&self, count: u64) -> String {
+        self.items.map_or_else(String::new, |items| format!("{count} {items}, "))
     }
 
     /// Writes a line on standard error without disturbing the bar.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdall::Problem;
+use holdall::{Problem, VerifyReport};
 use serde_json::json;
 
 use crate::failure::{DAMAGED, Failure, Outcome, complain};
@@ -25,47 +25,51 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let store = open::read_only(&args.store)?;
     let totals = Totals::default();
-    let mut meter = Meter::start("steps", &totals);
+    let mut meter = Meter::start(None, &totals);
     let report = store.verify(&mut |progress| {
-        totals.set(progress.total, progress.total);
-        meter.at(progress.done, progress.done);
+        totals.set(0, progress.total);
+        meter.at(0, progress.done);
     })?;
     meter.finish();
-    if args.json {
-        let list = |found: &[Problem]| -> Vec<_> {
-            found.iter().map(|p| json!({ "place": p.place, "detail": p.detail })).collect()
-        };
-        output::json(&json!({
-            "sound": report.problems.is_empty(),
-            "pages": report.pages,
-            "blank_pages": report.blank_pages,
-            "objects": report.objects,
-            "bytes_checked": report.bytes_checked,
-            "problems": list(&report.problems),
-            "notes": list(&report.notes),
-        }))?;
-    } else {
-        let mut out = Out::new();
-        for (kind, found) in [("note", &report.notes), ("problem", &report.problems)] {
-            for Problem { place, detail } in found {
-                let line = format!("{kind}: {place}: {detail}");
-                out.line(format_args!("{}", escape(line.as_bytes())))?;
-            }
-        }
-        let found = match report.problems.len() {
-            0 => "sound".to_owned(),
-            1 => "1 problem".to_owned(),
-            n => format!("{n} problems"),
-        };
-        out.line(format_args!(
-            "{found}: {} pages, {} objects, {} bytes checked",
-            report.pages, report.objects, report.bytes_checked
-        ))?;
-        out.finish()?;
-    }
+    let said = if args.json { json(&report) } else { text(&report) };
     if report.problems.is_empty() {
-        return Ok(());
+        return said;
     }
     complain(&format!("{} is damaged: restore it from a copy", args.store.display()));
     Err(Failure::Reported(DAMAGED))
+}
+
+fn json(report: &VerifyReport) -> Outcome {
+    let list = |found: &[Problem]| -> Vec<_> {
+        found.iter().map(|p| json!({ "place": p.place, "detail": p.detail })).collect()
+    };
+    output::json(&json!({
+        "sound": report.problems.is_empty(),
+        "pages": report.pages,
+        "blank_pages": report.blank_pages,
+        "objects": report.objects,
+        "bytes_checked": report.bytes_checked,
+        "problems": list(&report.problems),
+        "notes": list(&report.notes),
+    }))
+}
+
+fn text(report: &VerifyReport) -> Outcome {
+    let mut out = Out::new();
+    for (kind, found) in [("note", &report.notes), ("problem", &report.problems)] {
+        for Problem { place, detail } in found {
+            let line = format!("{kind}: {place}: {detail}");
+            out.line(format_args!("{}", escape(line.as_bytes())))?;
+        }
+    }
+    let found = match report.problems.len() {
+        0 => "sound".to_owned(),
+        1 => "1 problem".to_owned(),
+        n => format!("{n} problems"),
+    };
+    out.line(format_args!(
+        "{found}: {} pages, {} objects, {} bytes checked",
+        report.pages, report.objects, report.bytes_checked
+    ))?;
+    out.finish()
 }

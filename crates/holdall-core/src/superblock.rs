@@ -21,6 +21,9 @@ pub const KNOWN_READ_ONLY: u64 = 0;
 /// Checksum kind 1: CRC-32C.
 pub const CHECKSUM_CRC32C: u8 = 1;
 
+/// LSNs beyond this are impossible: the log would have to have grown for centuries.
+const MAX_LSN: u64 = 1 << 62;
+
 const CRC: usize = 8;
 const BODY: usize = 12;
 const AT_VERSION: usize = 12;
@@ -177,6 +180,7 @@ impl Superblock {
             || !self.replay.0.is_multiple_of(crate::log_format::BLOCK as u64)
             || self.log_bytes < 2 * crate::log_format::BLOCK as u64
             || self.log_bytes > 1 << 40
+            || self.replay.0.max(self.home.0) > MAX_LSN
         {
             return bad("impossible log geometry");
         }

@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) storage: Arc<FaultyStorage>,
     pub(crate) store: Option<Store>,
     pub(crate) states: Vec<Arc<State>>,
+    /// How many states came before those.
+    dropped: u64,
     pub(crate) pending: Option<Arc<State>>,
     kept: Vec<Kept>,
     ever: BTreeSet<Oid>,
@@ -52,6 +54,7 @@ impl World {
             storage: Arc::new(FaultyStorage::new(script.seed)),
             store: None,
             states: vec![Arc::default()],
+            dropped: 0,
             pending: None,
             kept: Vec::new(),
             ever: BTreeSet::new(),
@@ -266,8 +269,14 @@ impl World {
     }
 
     fn all_durable(&mut self) {
-        let last = self.states.len() - 1;
-        self.states.drain(..last);
+        self.durable_up_to(self.dropped + self.states.len() as u64 - 1);
+    }
+
+    /// The state of this number, counted from the beginning of this life, is durable.
+    fn durable_up_to(&mut self, number: u64) {
+        let older = number.saturating_sub(self.dropped) as usize;
+        self.states.drain(..older);
+        self.dropped += older as u64;
     }
 
     fn made_durable(&mut self, what: &str, result: Result<(), Error>) -> Outcome {
@@ -294,7 +303,9 @@ impl World {
             }
         };
         let dirty = self.params.tuning.dirty_pages as u64;
-        Ok((stat.log_used + (192 << 10)) * 2 < stat.log_capacity
+        let whole = stat.log_capacity >= self.params.tuning.log_bytes;
+        Ok(whole
+            && (stat.log_used + (192 << 10)) * 2 < stat.log_capacity
             && (stat.dirty_pages + 40) * 2 < dirty
             && stat.waiting_bytes < 2 << 20)
     }
@@ -311,7 +322,7 @@ impl World {
         let mut failure = None;
         let mut next = between.iter().cycle();
         let mut steps = 0;
-        let durable = self.states.len();
+        let newest = self.dropped + self.states.len() as u64 - 1;
         self.inside = true;
         let result = store.checkpoint_with(&mut || {
             steps += 1;
@@ -330,9 +341,7 @@ impl World {
             Ok(()) => {
                 // What was there when it began is durable; deferred commits since are not.
                 self.note(format!("checkpoint in {steps} steps"));
-                if self.states.len() >= durable {
-                    self.states.drain(..durable - 1);
-                }
+                self.durable_up_to(newest);
                 Ok(())
             }
             Err(e) => self.explain("checkpoint with work between", e),

@@ -116,8 +116,14 @@ fn names_attributes_collections_and_ranges() {
     assert_eq!(reader.get("c").unwrap(), b"hello");
     // By OID an object is found and deleted whatever collection is current.
     let other = reader.collection("photos").unwrap().lookup("c").unwrap().unwrap();
-    store.write(|tx| tx.delete(other)).unwrap();
+    store
+        .write(|tx| {
+            tx.delete(other)?;
+            tx.put("z", b"after a call by OID the current collection is what it was")
+        })
+        .unwrap();
     let reader = store.read().unwrap();
+    assert!(reader.lookup("z").unwrap().is_some());
     assert!(reader.collection("photos").unwrap().lookup("c").unwrap().is_none());
     assert!(matches!(store.write(|tx| tx.put(vec![b'n'; 1025], b"")), Err(Error::Invalid(_))));
 }

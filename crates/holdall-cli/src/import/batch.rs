@@ -235,9 +235,12 @@ impl Importer<'_, '_> {
         }
         if self.report_acks {
             let mut out = std::io::stdout().lock();
-            writeln!(out, "ack {}", escape(last))
-                .and_then(|()| out.flush())
-                .map_err(|e| Failure::stdout(&e))?;
+            let said = writeln!(out, "ack {}", escape(last)).and_then(|()| out.flush());
+            match said.map_err(|e| Failure::stdout(&e)) {
+                // Nobody listens any more; the files are to be stored all the same.
+                Err(Failure::Pipe) => self.report_acks = false,
+                other => other?,
+            }
         }
         Ok(())
     }

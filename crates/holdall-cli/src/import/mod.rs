@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> Outcome {
     let mut importer = Importer {
         store: &store,
         collection: args.collection.as_deref(),
-        meter: Meter::start("files", &totals),
+        meter: Meter::start(Some("files"), &totals),
         tally: Tally::default(),
         verbose: args.verbose,
         report_acks: args.report_acks,
@@ -69,9 +69,9 @@ pub fn run(args: &Args) -> Outcome {
     let Importer { meter, tally, .. } = importer;
     // After a failure the store closes as it is dropped, without asking it for more.
     let outcome = outcome.and_then(|()| Ok(store.close()?));
-    summary(args, &tally, meter.finish())?;
+    let said = summary(args, &tally, meter.finish());
     outcome?;
-    if tally.failed > 0 { Err(Failure::Reported(ERROR)) } else { Ok(()) }
+    if tally.failed > 0 { Err(Failure::Reported(ERROR)) } else { said }
 }
 
 fn directory(dir: &Path) -> Outcome<PathBuf> {

@@ -87,10 +87,7 @@ impl CheckpointRun<'_> {
         match self.stage {
             Stage::Announce => self.announce()?,
             Stage::Write => self.write_batch()?,
-            Stage::Sync => {
-                self.pager.volume.sync()?;
-                self.stage = Stage::Publish;
-            }
+            Stage::Sync => self.sync()?,
             Stage::Publish => self.publish(fill)?,
             Stage::Done => {}
         }
@@ -125,11 +122,18 @@ impl CheckpointRun<'_> {
             self.batch.extend_from_slice(bytes);
             self.next += 1;
         }
-        self.pager.volume.write_pages(first, &self.batch)?;
+        self.pager.volume.write_pages(first, &self.batch)
+    }
+
+    /// Only now may the pages leave the pool: after a failed sync what is at home is not known
+    /// (rule 7), and readers go on from memory.
+    fn sync(&mut self) -> Result<()> {
+        self.pager.volume.sync()?;
         let needed = self.pager.needed();
-        for (no, lsn, _) in &self.pages[from..self.next] {
+        for (no, lsn, _) in &self.pages {
             self.pager.pool.written_home(*no, *lsn, &needed);
         }
+        self.stage = Stage::Publish;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use crate::log::Log;
 use holdall_core::page::PageKind;
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use parking_lot::Mutex;
-use pool::Pool;
+use pool::{Pool, Reading};
 use std::sync::Arc;
 
 /// Limits of a pager.
@@ -91,7 +91,7 @@ impl Pager {
     }
 
     fn get(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
-        self.pool.get(page, kind, lsn, &|| self.needed())
+        self.pool.get(page, kind, lsn, &Tip(self))
     }
 
     fn needed(&self) -> horizon::Needed {
@@ -180,6 +180,29 @@ impl Pager {
     }
 }
 
+/// Reads the newest state, which nobody can take away.
+struct Tip<'a>(&'a Pager);
+
+impl Reading for Tip<'_> {
+    fn needed(&self) -> horizon::Needed {
+        self.0.needed()
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+}
+
+impl Reading for Snapshot {
+    fn needed(&self) -> horizon::Needed {
+        self.pager.needed()
+    }
+
+    fn is_live(&self) -> bool {
+        self.registration.check().is_ok()
+    }
+}
+
 /// A consistent state of all pages, held as long as this value lives.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -211,7 +234,7 @@ impl PageRead for Snapshot {
     }
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        let result = self.pager.get(page, kind, self.registration.lsn);
+        let result = self.pager.pool.get(page, kind, self.registration.lsn, self);
         // Looked at after the read: pages may have gone while it ran.
         self.registration.check()?;
         result

@@ -108,6 +108,16 @@ impl std::hash::BuildHasher for PageHash {
     }
 }
 
+/// Who reads: what the pool asks when a page was not in memory.
+pub(super) trait Reading {
+    /// Which old versions must stay.
+    fn needed(&self) -> Needed;
+
+    /// Whether the reader's state is still held: a page of a state given up may have been
+    /// reused while it was read, and must not be published.
+    fn is_live(&self) -> bool;
+}
+
 /// Counters of a pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PoolStats {
@@ -154,8 +164,8 @@ impl Pool {
         &self.shards[mixed as usize % self.shards.len()]
     }
 
-    /// The version of `page` that a reader at `lsn` sees, and its kind checked. `needed` is
-    /// asked only on a miss. Cost: one page read on a miss.
+    /// The version of `page` that a reader at `lsn` sees, and its kind checked. `reading`
+    /// is asked only on a miss. Cost: one page read on a miss.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`]; [`Error::SnapshotTooOld`] where no version that
@@ -165,9 +175,9 @@ impl Pool {
         page: PageNo,
         kind: PageKind,
         lsn: Lsn,
-        needed: &dyn Fn() -> Needed,
+        reading: &dyn Reading,
     ) -> Result<PageRef> {
-        let bytes = self.find(page, lsn, needed)?;
+        let bytes = self.find(page, lsn, reading)?;
         match page::kind(&bytes) {
             Some(k) if k == kind => Ok(bytes),
             k => Err(Error::page(page, format!("is a page of kind {k:?}, not {kind:?}"))),
@@ -183,7 +193,7 @@ impl Pool {
         Some(frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld))
     }
 
-    fn find(&self, page: PageNo, lsn: Lsn, needed: &dyn Fn() -> Needed) -> Result<PageRef> {
+    fn find(&self, page: PageNo, lsn: Lsn, reading: &dyn Reading) -> Result<PageRef> {
         let shard = self.shard(page);
         loop {
             if let Some(found) = self.cached(shard, page, lsn) {
@@ -198,7 +208,7 @@ impl Pool {
         // Someone may have published the page between the look and the claim.
         let result = match self.cached(shard, page, lsn) {
             Some(found) => found,
-            None => self.load(shard, page, lsn, needed),
+            None => self.load(shard, page, lsn, reading),
         };
         shard.loading.lock().remove(&page.0);
         shard.loaded.notify_all();
@@ -210,7 +220,7 @@ impl Pool {
         shard: &Shard,
         page: PageNo,
         lsn: Lsn,
-        needed: &dyn Fn() -> Needed,
+        reading: &dyn Reading,
     ) -> Result<PageRef> {
         self.misses.fetch_add(1, Relaxed);
         let read = read_home(&*self.disk, self.page_size, page);
@@ -228,11 +238,14 @@ impl Pool {
             return Err(Error::page(page, detail));
         }
         // Before the shard's lock: it asks the log, whose lock a committer holds over ours.
-        let needed = needed();
+        let needed = reading.needed();
         let mut frames = shard.frames.write();
         if let Some(frame) = frames.map.get(&page.0) {
             // A commit installed the page while it was read: its version is the newer one.
             return frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld);
+        }
+        if !reading.is_live() {
+            return Err(Error::SnapshotTooOld);
         }
         let version = Version { lsn: own, bytes: bytes.clone() };
         let frame = Frame { versions: vec![version], home: own, used: AtomicBool::new(false) };
@@ -320,6 +333,11 @@ impl Pool {
             self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
             self.old_versions.fetch_sub(frame.versions.len() as i64 - 1, Relaxed);
         }
+        if frames.clock.len() > 2 * frames.map.len() + 64 {
+            // Names of forgotten pages gather only here; eviction clears its own.
+            frames.clock = frames.map.keys().copied().collect();
+            frames.hand = 0;
+        }
     }
 
     /// Pages with a version at or below `lsn` newer than home, sorted, with that version.
@@ -391,6 +409,9 @@ impl Pool {
 /// # Errors
 /// [`Error::Io`], [`Error::Corrupt`].
 pub fn read_home(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
+    if page > PageNo::MAX {
+        return Err(Error::page(page, "impossible page number"));
+    }
     let mut bytes: PageRef = std::iter::repeat_n(0, page_size).collect();
     let buffer = Arc::get_mut(&mut bytes).ok_or_else(|| Error::page(page, "buffer is shared"))?;
     let at = page.0 * page_size as u64;

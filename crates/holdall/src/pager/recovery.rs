@@ -3,7 +3,7 @@
 //! Owns: what happens between reading the superblock and the first snapshot. Runs alone.
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
 
-use super::volume::{Slots, Volume, io_error};
+use super::volume::{Volume, io_error};
 use crate::log::{self, Expect, Scan};
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::{BLOCK, Record, next_record};
@@ -44,7 +44,7 @@ struct Replay {
 ///
 /// # Errors
 /// [`Error::Corrupt`] where log or volume contradict what was acknowledged, [`Error::Io`].
-pub fn recover(storage: &dyn Storage, volume: &Volume, slots: &Slots) -> Result<Recovered> {
+pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     let sb = volume.superblock();
     let opened = storage.open_log().map_err(|e| Error::io("opening the log", e))?;
     let Some(disk) = opened else {
@@ -61,7 +61,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume, slots: &Slots) -> Result<
         capacity: sb.log_bytes,
     };
     let scan = log::scan(&*disk, &expect)?;
-    refuse_contradictions(&sb, slots, &scan)?;
+    refuse_contradictions(&sb, &scan)?;
     let replay = read_records(volume, &scan)?;
     if !scan.groups.is_empty() {
         // First the log, then what is derived from it: a second crash must find as much.
@@ -85,14 +85,14 @@ pub fn recover(storage: &dyn Storage, volume: &Volume, slots: &Slots) -> Result<
     })
 }
 
-fn refuse_contradictions(sb: &Superblock, slots: &Slots, scan: &Scan) -> Result<()> {
+fn refuse_contradictions(sb: &Superblock, scan: &Scan) -> Result<()> {
     if scan.end < sb.home {
         return Err(Error::corrupt(
             format!("log at LSN {}", scan.end),
             format!("ends there, but pages up to LSN {} are at home", sb.home),
         ));
     }
-    if slots.other_invalid && scan.checkpoint > sb.sequence {
+    if scan.checkpoint > sb.sequence {
         return Err(Error::corrupt(
             "superblock",
             format!(

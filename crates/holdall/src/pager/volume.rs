@@ -133,8 +133,6 @@ pub fn io_error(action: impl Into<String>, e: std::io::Error) -> Error {
 pub struct Slots {
     /// The valid superblock with the higher sequence number.
     pub best: Superblock,
-    /// Whether the other slot is not the one written just before: torn or damaged.
-    pub other_invalid: bool,
     /// Whether a feature asks that this build does not write.
     pub read_only: bool,
 }
@@ -161,9 +159,8 @@ pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
             valid.push((sb, Superblock::read_only_features(&bytes)));
         }
     }
-    let other_invalid = valid.len() < 2;
     match valid.into_iter().max_by_key(|(sb, _)| sb.sequence) {
-        Some((best, read_only)) => Ok(Slots { best, other_invalid, read_only }),
+        Some((best, read_only)) => Ok(Slots { best, read_only }),
         None if length == 0 => Err(not_a_store("the file is empty")),
         None if !magic => Err(not_a_store("it does not begin as one")),
         None => Err(Error::corrupt(format!("{name}: superblock"), "both copies are damaged")),

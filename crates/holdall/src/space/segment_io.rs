@@ -144,7 +144,9 @@ pub fn check_segment<R: PageRead + ?Sized>(
     let source = Source { pages, layout, own: &|_| None };
     let mut sums = Checksums { source: &source, layout, current: None };
     let size = layout.page_size() as u64;
-    let (mut at, end) = (start.0 * size, (start.0 + count) * size);
+    let last = start.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0 + 1);
+    let last = last.ok_or_else(|| Error::page(start, format!("run of {count} pages")))?;
+    let (mut at, end) = (start.0 * size, last * size);
     let mut piece = vec![0; PIECE.min((end - at) as usize)];
     while at < end {
         let n = piece.len().min((end - at) as usize);

@@ -125,8 +125,7 @@ impl WriteTx {
         if start > end || end > size {
             return Err(Error::Range { object: key.show(), start, end, size });
         }
-        self.go_to_collection_of(oid)?;
-        self.with_objects(|objects, c| {
+        self.with_object(oid, |objects, c| {
             let Resized { before, after } = objects.splice(oid, range, content)?;
             c.logical_bytes = c.logical_bytes.saturating_sub(before) + after;
             Ok(after)

@@ -76,7 +76,7 @@ impl Inner {
         }
         let volume = Volume::new(disk.clone(), slots.best.clone());
         refuse_short(&*storage, &slots.best)?;
-        let recovered = pager::recover(&*storage, &volume, &slots)?;
+        let recovered = pager::recover(&*storage, &volume)?;
         let sb = volume.superblock();
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
@@ -345,12 +345,17 @@ impl Inner {
         if self.closed.swap(true, SeqCst) {
             return Ok(());
         }
+        let fail = |e| pager::io_error("closing the store", e);
         // Without a commit since a recovery the log is not attached but still there.
         if !self.pager.log.attached() && !self.pager.volume.superblock().log_required {
+            // A crash may have left a log that nothing needs.
+            if self.storage.open_log().map_err(fail)?.is_some() {
+                self.storage.remove_log().map_err(fail)?;
+                self.storage.sync_dir().map_err(fail)?;
+            }
             return Ok(());
         }
         self.checkpoint()?;
-        let fail = |e| pager::io_error("closing the store", e);
         let keep = self.alloc.pages_in_use()?;
         let spaces = self.alloc.stats().spaces;
         let unique = self.next_unique.load(SeqCst);

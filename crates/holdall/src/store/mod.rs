@@ -44,6 +44,11 @@ struct CloseOnDrop {
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
+        if self.inner.check_process().is_err() {
+            // In a fork the threads do not exist and locks may be held for ever.
+            std::mem::forget(self.threads.take());
+            return;
+        }
         // A store that cannot be closed cleanly is recovered at the next opening.
         let _ = close(&self.inner);
         if let Some(threads) = &mut self.threads {

@@ -98,7 +98,9 @@ impl WriteTx {
         let name = self.collection.clone();
         let begun = self.begin()?;
         let number = begun.root.next_collection;
-        begun.root.next_collection += 1;
+        begun.root.next_collection = number.checked_add(1).ok_or_else(|| {
+            Error::Invalid("no number is left for another collection".into())
+        })?;
         let page = begun.tx.new_page(PageKind::Collection, u64::from(number), None)?;
         let collection = Collection::load(&begun.tx, page)?;
         begun.root.catalog.insert(&mut begun.tx, 0, name.as_bytes(), &page.0.to_le_bytes())?;
@@ -348,8 +350,7 @@ impl WriteTx {
     /// [`Error::NotFound`], [`Error::Dangling`].
     pub fn delete<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<()> {
         let oid = self.resolve(key.into())?;
-        self.go_to_collection_of(oid)?;
-        self.with_objects(|objects, c| {
+        self.with_object(oid, |objects, c| {
             let record = object::read_record(&*objects.tx, objects.handles, oid)?;
             let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
             drop(record);
@@ -363,16 +364,16 @@ impl WriteTx {
         })
     }
 
-    /// An OID may name an object of another collection than the current one: calls by OID go
-    /// where the object is.
-    pub(super) fn go_to_collection_of(&mut self, oid: Oid) -> Result<()> {
+    /// The name of the collection that an object belongs to, which an OID does not tell.
+    fn collection_of(&mut self, oid: Oid) -> Result<String> {
         let current = self.current()?.map(|c| c.number);
+        let name = self.collection.clone();
         let begun = self.begin()?;
         let loc = begun.root.handles.lookup(&begun.tx, oid)?;
         let page = begun.tx.page(loc.page, PageKind::Heap)?;
         let owner = holdall_core::page::owner(&page);
         if current.map(u64::from) == Some(owner) {
-            return Ok(());
+            return Ok(name);
         }
         let catalog = begun.root.catalog;
         for entry in catalog.iter(&begun.tx, std::ops::Bound::Unbounded) {
@@ -380,11 +381,24 @@ impl WriteTx {
             let page = super::view::page_of(&value)?;
             let bytes = begun.tx.page(page, PageKind::Collection)?;
             if holdall_core::page::owner(&bytes) == owner {
-                self.collection = String::from_utf8_lossy(&name).into_owned();
-                return Ok(());
+                return Ok(String::from_utf8_lossy(&name).into_owned());
             }
         }
         Err(Error::corrupt(oid.to_string(), format!("belongs to no collection ({owner})")))
+    }
+
+    /// As [`WriteTx::with_objects`], for the collection that `oid` belongs to; the current
+    /// one stays.
+    pub(super) fn with_object<T>(
+        &mut self,
+        oid: Oid,
+        f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
+    ) -> Result<T> {
+        let of = self.collection_of(oid)?;
+        let current = std::mem::replace(&mut self.collection, of);
+        let result = self.with_objects(f);
+        self.collection = current;
+        result
     }
 
     /// Gives an object another name; OID and bytes stay.
@@ -421,8 +435,7 @@ impl WriteTx {
     ) -> Result<()> {
         let encoded = object::encode_attributes(attributes, self.page_size())?;
         let oid = self.resolve(key.into())?;
-        self.go_to_collection_of(oid)?;
-        self.with_objects(|objects, _| {
+        self.with_object(oid, |objects, _| {
             let record = object::read_record(&*objects.tx, objects.handles, oid)?;
             let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
             drop(record);

@@ -73,7 +73,7 @@ fn no_header(text: &mut Text, store: &Store, no: PageNo, at: u64, (b, e): (&[u8]
         Ok(known) => text.line(1, format_args!("{known}")),
         Err(e) => text.line(1, format_args!("its space: {e}")),
     }
-    text.hex(1, b, 256);
+    text.hex(1, b, 64);
 }
 
 /// What directory and info page say of a page.

@@ -11,7 +11,7 @@ const WIDTH: u32 = 64;
 
 pub(super) fn dump(store: &Store, space: u32) -> Result<String> {
     let (inner, snapshot) = (&store.inner, store.inner.pager.snapshot());
-    let spaces = root_page::spaces(&*snapshot.page(inner.root, PageKind::Root)?);
+    let spaces = root_page::spaces(&snapshot.page(inner.root, PageKind::Root)?);
     if space >= spaces {
         return Err(Error::NotFound(format!("space {space}; the store has {spaces}, from 0")));
     }
