@@ -58,15 +58,24 @@ impl BlockHeader {
 
     /// Reads and checks a block: `None` where it is not a valid block of store and epoch.
     pub fn decode(b: &[u8], store_id: &[u8; 16], epoch: u32) -> Option<Self> {
-        if b.len() != BLOCK || u32_at(b, 4) != MAGIC || b[8..24] != store_id[..] {
+        // Most blocks of a scan are not of this lap: told before the checksum is computed.
+        if b.len() != BLOCK || b[8..24] != store_id[..] || u32_at(b, 24) != epoch {
             return None;
         }
-        if u32_at(b, 24) != epoch || crate::checksum::crc(&b[4..]) != u32_at(b, 0) {
+        Self::decode_any(b)
+    }
+
+    /// Reads and checks a block of any store and epoch.
+    pub fn decode_any(b: &[u8]) -> Option<Self> {
+        if b.len() != BLOCK || u32_at(b, 4) != MAGIC || crate::checksum::crc(&b[4..]) != u32_at(b, 0)
+        {
             return None;
         }
+        let mut store_id = [0; 16];
+        store_id.copy_from_slice(&b[8..24]);
         let header = Self {
-            store_id: *store_id,
-            epoch,
+            store_id,
+            epoch: u32_at(b, 24),
             payload: u16_at(b, 28),
             last: u16_at(b, 30) & FLAG_LAST != 0,
             lsn: Lsn(u64_at(b, 32)),
@@ -79,6 +88,15 @@ impl BlockHeader {
             && header.lsn.0.is_multiple_of(BLOCK as u64)
             && header.group <= header.lsn;
         sane.then_some(header)
+    }
+}
+
+/// Whether a log may have left these bytes: zeros where nothing was written, else the mark
+/// of a block, however torn it is behind its first bytes.
+pub fn may_be_block(b: &[u8]) -> bool {
+    match b.get(..HEADER) {
+        Some(head) => u32_at(head, 4) == MAGIC || head.iter().all(|b| *b == 0),
+        None => false,
     }
 }
 

@@ -144,7 +144,8 @@ impl Disk for OverlayDisk {
 
     /// Bytes of the changes in memory.
     fn allocated(&self) -> io::Result<u64> {
-        Ok(self.state.read().granules.stored())
+        // What a user asks is how much the file takes; what lies above is in memory.
+        self.base.as_ref().map_or(Ok(0), |base| base.allocated())
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {

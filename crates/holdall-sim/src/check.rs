@@ -116,3 +116,13 @@ pub(crate) fn check_figures(store: &Store, state: &State) -> Result<(), Bad> {
     }
     Ok(())
 }
+
+/// Runs the store's own full check.
+pub(crate) fn check_sound(store: &Store) -> Result<(), Bad> {
+    let report = store.verify(&mut |_| {})?;
+    if report.is_sound() {
+        return Ok(());
+    }
+    let listed: Vec<String> = report.problems.iter().take(5).map(ToString::to_string).collect();
+    Err(Bad::Wrong(format!("{} problems: {}", report.problems.len(), listed.join("; "))))
+}

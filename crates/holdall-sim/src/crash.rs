@@ -152,6 +152,7 @@ impl World {
         let store = Store::open_on(copy.clone(), &options).map_err(|e| format!("opening: {e}"))?;
         let found = out(store.read(), "reading")?;
         let state = self.one_of(&found, "the recovered state")?;
+        check::check_sound(&store).map_err(|bad| format!("verifying: {bad}"))?;
         if rng.random_bool(0.3) {
             store.close().map_err(|e| format!("closing: {e}"))?;
             let store = Store::open_on(copy, &options).map_err(|e| format!("reopening: {e}"))?;

@@ -3,7 +3,7 @@
 //! Owns: the mix of operations, sizes, faults. Everything comes from one generator.
 
 use crate::crash::draw_kind;
-use crate::op::{Again, Crash, End, Fault, Hint, Op, TxOp};
+use crate::op::{Again, Crash, EditKind, End, Fault, Hint, Op, TxOp};
 use crate::params::Params;
 use crate::script::Script;
 use rand::rngs::SmallRng;
@@ -158,11 +158,11 @@ impl Draw {
         let (size, seed) = (self.size(), self.rng.random());
         let pick = self.rng.random();
         match self.rng.random_range(0..100) {
-            0..40 => {
+            0..32 => {
                 let attributes = if self.percent(80) { 0 } else { self.rng.random_range(0..40) };
                 TxOp::Put { coll, name, size, seed, attributes }
             }
-            40..50 => TxOp::Stream {
+            32..40 => TxOp::Stream {
                 coll,
                 name: self.rng.random_bool(0.7).then_some(name),
                 size,
@@ -173,11 +173,29 @@ impl Draw {
                     .unwrap_or(&Hint::None),
                 finish: self.rng.random_bool(0.85),
             },
-            50..60 => {
+            40..50 => {
                 let near = self.rng.random_bool(0.5).then_some(pick);
                 TxOp::Create { coll, size, seed, near }
             }
-            60..74 => TxOp::DeleteName { coll, name },
+            50..64 => TxOp::Edit {
+                pick: if self.percent(95) { pick & !1 } else { pick },
+                kind: *[
+                    EditKind::Splice,
+                    EditKind::Splice,
+                    EditKind::Append,
+                    EditKind::Truncate,
+                    EditKind::WriteAt,
+                ]
+                .choose(&mut self.rng)
+                .unwrap_or(&EditKind::Splice),
+                at: *[0, 32_768, self.rng.random_range(0..33_000), self.rng.random_range(0..36_000)]
+                    .choose(&mut self.rng)
+                    .unwrap_or(&0),
+                len: self.size(),
+                size,
+                seed,
+            },
+            64..74 => TxOp::DeleteName { coll, name },
             74..82 => TxOp::DeleteOid { pick },
             82..88 => TxOp::Rename { coll, from: name, to: self.rng.random_range(0..self.names) },
             88..92 => TxOp::SetAttributes { pick, attributes: self.rng.random_range(0..40) },
@@ -189,7 +207,11 @@ impl Draw {
 
 /// Inside a checkpoint a transaction must stay far from every limit.
 fn shorten(op: &mut TxOp) {
-    if let TxOp::Put { size, .. } | TxOp::Stream { size, .. } | TxOp::Create { size, .. } = op {
+    if let TxOp::Put { size, .. }
+    | TxOp::Stream { size, .. }
+    | TxOp::Create { size, .. }
+    | TxOp::Edit { size, .. } = op
+    {
         *size %= 40_000;
     }
 }

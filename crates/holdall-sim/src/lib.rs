@@ -12,15 +12,18 @@
 mod check;
 mod crash;
 mod draw;
+pub mod exhaustive;
 mod model;
+pub mod mutants;
 mod op;
 mod params;
 mod script;
+pub mod shrink;
 mod transact;
 mod world;
 
 pub use check::dump;
 pub use model::{Object, State};
-pub use op::{Again, Crash, End, Fault, Hint, Op, TxOp};
+pub use op::{Again, Crash, EditKind, End, Fault, Hint, Op, TxOp};
 pub use params::Params;
 pub use script::{Failure, Report, Script, run};

@@ -130,8 +130,23 @@ pub enum TxOp {
     Rename { coll: u8, from: u8, to: u8 },
     /// Sets attributes by OID.
     SetAttributes { pick: u16, attributes: u8 },
+    /// Changes a part of an object; `at` is a place as a share of 32,768 of its size.
+    Edit { pick: u16, kind: EditKind, at: u16, len: u32, size: u32, seed: u64 },
     /// Reads by name.
     Get { coll: u8, name: u8 },
     /// Reads by OID.
     GetOid { pick: u16 },
+}
+
+/// How a part of an object changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditKind {
+    /// `len` bytes become `size` others.
+    Splice,
+    /// `size` bytes more at the end.
+    Append,
+    /// The end is cut off, or zeros are added.
+    Truncate,
+    /// `size` bytes are written as into a file.
+    WriteAt,
 }

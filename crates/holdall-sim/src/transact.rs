@@ -5,9 +5,12 @@
 
 use crate::check::Bad;
 use crate::model::{self, Object, State};
-use crate::op::{Hint, TxOp};
+use crate::op::{EditKind, Hint, TxOp};
 use holdall::{Attributes, Error, Oid, Target, WriteTx, WriterOptions};
 use std::collections::BTreeSet;
+
+/// Objects grow little beyond this, in bytes.
+const MOST_BYTES: usize = 1 << 20;
 
 /// What a transaction sees and has done so far.
 pub(crate) struct Playing<'a> {
@@ -79,6 +82,7 @@ impl Playing<'_> {
                 self.put(coll, oid, Object { name: Some(name), attributes, bytes })
             }
             TxOp::Stream { .. } => self.stream(tx, op),
+            TxOp::Edit { .. } => self.edit(tx, op),
             TxOp::Create { coll, size, seed, near } => {
                 let bytes = model::bytes(seed, size);
                 let near = near.and_then(|p| self.pick(p & !1));
@@ -137,6 +141,48 @@ impl Playing<'_> {
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    fn edit(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
+        let TxOp::Edit { pick, kind, at, len, size, seed } = *op else { return Ok(()) };
+        let Some(oid) = self.pick(pick) else { return Ok(()) };
+        let old = self.state.objects.get(&oid).map(|o| o.bytes.clone());
+        let there = old.is_some();
+        let old = old.unwrap_or_default();
+        let size = if old.len() > MOST_BYTES { size % 1000 } else { size };
+        let (new, end) = (model::bytes(seed, size), old.len());
+        let place = (end as u64 * u64::from(at) / 32_768) as usize;
+        let start = place.min(end);
+        let stop = (start + len as usize).min(end);
+        let mut bytes = old.to_vec();
+        let result = match kind {
+            EditKind::Splice => {
+                bytes.splice(start..stop, new.iter().copied());
+                tx.splice(oid, start as u64..stop as u64, &new)
+            }
+            EditKind::Append => {
+                bytes.extend_from_slice(&new);
+                tx.append(oid, &new)
+            }
+            EditKind::Truncate => {
+                bytes.resize(place.min(2 * MOST_BYTES), 0);
+                tx.truncate(oid, bytes.len() as u64)
+            }
+            EditKind::WriteAt => {
+                let place = place.min(2 * MOST_BYTES);
+                bytes.resize(end.max(place + new.len()), 0);
+                bytes[place..place + new.len()].copy_from_slice(&new);
+                tx.write_at(oid, place as u64, &new)
+            }
+        };
+        let told = result.as_ref().ok().copied();
+        if expect(op, result.map(|_| ()), there)? {
+            if told != Some(bytes.len() as u64) {
+                return wrong(format!("{op:?} told size {told:?}, not {}", bytes.len()));
+            }
+            self.state.change(oid, |o| o.bytes = bytes.into());
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub struct Expect {
     pub from: Lsn,
     /// Bytes of the circular log.
     pub capacity: u64,
+    /// Whether the store needs its log; else a file that is not its log is passed over.
+    pub required: bool,
 }
 
 /// Reads all durable groups from `expect.from` on. Cost: one pass over the log, read in
@@ -84,6 +86,38 @@ impl Window<'_> {
     /// The block at `lsn` and its header, if it is a valid block of this store and epoch,
     /// whatever LSN it carries.
     fn block(&mut self, lsn: Lsn) -> Result<Option<(BlockHeader, &[u8])>> {
+        let expect = self.expect;
+        let Some(block) = self.bytes(lsn)? else { return Ok(None) };
+        let header = BlockHeader::decode(block, &expect.store_id, expect.epoch);
+        Ok(header.map(|h| (h, block)))
+    }
+
+    /// Whether the place of `lsn` holds what no log writes there: neither zeros nor a block,
+    /// whole or torn.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a whole block of another store or of a later epoch.
+    fn is_strange(&mut self, lsn: Lsn) -> Result<bool> {
+        let expect = self.expect;
+        let Some(block) = self.bytes(lsn)? else { return Ok(false) };
+        match BlockHeader::decode_any(block) {
+            Some(h) if h.store_id != expect.store_id => {
+                Err(Error::corrupt("log", "belongs to another store; put the right one in its place"))
+            }
+            Some(h) if h.epoch > expect.epoch => {
+                let detail = format!(
+                    "is of epoch {}, the store of {}: the store is an older copy than the log",
+                    h.epoch, expect.epoch
+                );
+                Err(Error::corrupt("log", detail))
+            }
+            Some(_) => Ok(false),
+            None => Ok(!format::may_be_block(block)),
+        }
+    }
+
+    /// The bytes of the block at `lsn`; `None` beyond the end of the file.
+    fn bytes(&mut self, lsn: Lsn) -> Result<Option<&[u8]>> {
         let at = lsn.0 % self.expect.capacity;
         if at + BLOCK as u64 > self.length {
             return Ok(None);
@@ -98,9 +132,7 @@ impl Window<'_> {
                 .map_err(|e| Error::io(format!("reading the log at {at}"), e))?;
         }
         let from = (at - self.start) as usize;
-        let Some(block) = self.buffer.get(from..from + BLOCK) else { return Ok(None) };
-        let header = BlockHeader::decode(block, &self.expect.store_id, self.expect.epoch);
-        Ok(header.map(|h| (h, block)))
+        Ok(self.buffer.get(from..from + BLOCK))
     }
 }
 
@@ -132,9 +164,10 @@ fn read_group(
 }
 
 /// A block beyond the end that was written when the log was durable past the end proves
-/// that what is missing was acknowledged.
+/// that what is missing was acknowledged. A block of another store, or of an epoch this
+/// store has not reached, proves that log and volume do not belong together.
 fn look_for_damage(window: &mut Window<'_>, end: Lsn, limit: u64) -> Result<()> {
-    let mut at = end;
+    let (mut at, mut blocks, mut strange) = (end, 0u64, 0u64);
     while at.0 < limit {
         if let Some((header, _)) = window.block(at)?
             && header.lsn == at
@@ -149,7 +182,16 @@ fn look_for_damage(window: &mut Window<'_>, end: Lsn, limit: u64) -> Result<()> 
                 ),
             ));
         }
+        if window.expect.required {
+            blocks += 1;
+            strange += u64::from(window.is_strange(at)?);
+        }
         at = Lsn(at.0 + BLOCK as u64);
+    }
+    // A few may be what a device left of a torn write.
+    if end == window.expect.from && strange * 2 > blocks {
+        let detail = format!("{strange} of its {blocks} blocks are none: it is no log");
+        return Err(Error::corrupt("log", detail));
     }
     Ok(())
 }

@@ -59,6 +59,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
         epoch: sb.epoch,
         from: sb.replay,
         capacity: sb.log_bytes,
+        required: sb.log_required,
     };
     let scan = log::scan(&*disk, &expect)?;
     refuse_contradictions(&sb, &scan)?;

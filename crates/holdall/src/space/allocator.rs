@@ -9,7 +9,7 @@
 
 use super::RunSet;
 use crate::pager::{Pager, io_error};
-use holdall_core::buddy::{BuddyTree, SuperDirectory, order_for};
+use holdall_core::buddy::{BuddyTree, SuperDirectory, least_order_for, order_for};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
@@ -46,6 +46,8 @@ struct State {
     waiting_segments: RunSet,
     queue: VecDeque<Freed>,
     checkpointed: Lsn,
+    /// Behind the run given out last.
+    cursor: PageNo,
 }
 
 /// The allocator of an open store.
@@ -71,6 +73,9 @@ impl std::fmt::Debug for Reclaim {
 
 /// Trees kept in memory; a tree of 32,768 pages takes 8 KiB.
 const MOST_TREES: usize = 4096;
+
+/// Spaces looked into where a run may but need not be: the search stays bounded.
+const MOST_VISITS: usize = 8;
 
 /// What a space not yet looked at is believed to have free (Biliris §3.1): a block of any size.
 const MOST_ORDER: u8 = 15;
@@ -109,6 +114,7 @@ impl Allocator {
             waiting_segments: RunSet::default(),
             queue: VecDeque::new(),
             checkpointed: Lsn(0),
+            cursor: PageNo(0),
         };
         let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
         Self { pager, layout, growth_bytes, max_pages, reclaim: Reclaim::default(), state: Mutex::new(state) }
@@ -172,51 +178,94 @@ impl Allocator {
         least: u64,
         near: Near,
     ) -> Result<Option<PageRun>> {
-        if let Near::At(page) | Near::Page(page) = near
-            && let Some(run) = self.find_near(s, page, want, least, near)?
+        if let Near::At(page) = near
+            && let Some(run) = self.take_at(s, page, want, least)?
+        {
+            return Ok(Some(run));
+        }
+        // Right behind the last one: what is written together lies together, and no holes are
+        // left between, as blocks of powers of two would (design.md, "Space").
+        let cursor = s.cursor;
+        let close = match near {
+            Near::Page(page) => self.space_of(page) == self.space_of(cursor),
+            Near::At(_) | Near::Anywhere => true,
+        };
+        if close && let Some(run) = self.take_at(s, cursor, want, want)? {
+            s.cursor = PageNo(run.end());
+            return Ok(Some(run));
+        }
+        if let Near::Page(page) = near
+            && let Some(run) = self.take_in(s, self.space_of(page), want as u32)?
         {
             return Ok(Some(run));
         }
         if let Some(run) = self.find_block(s, want as u32)? {
+            s.cursor = PageNo(run.end());
             return Ok(Some(run));
         }
         if least == want { Ok(None) } else { self.find_piece(s, want as u32, least as u32) }
     }
 
-    fn find_near(
+    fn space_of(&self, page: PageNo) -> u32 {
+        (page.0 / u64::from(self.layout.space_pages())) as u32
+    }
+
+    /// The pages from `page` on, up to `want` of them, if at least `least` are free.
+    fn take_at(
         &self,
         s: &mut MutexGuard<'_, State>,
         page: PageNo,
         want: u64,
         least: u64,
-        near: Near,
     ) -> Result<Option<PageRun>> {
-        let n = u64::from(self.layout.space_pages());
         if page.0 >= s.volume_pages {
             return Ok(None);
         }
-        let (space, index) = ((page.0 / n) as u32, (page.0 % n) as u32);
+        let (space, index) = self.layout.split(page)?;
         let tree = self.tree(s, space)?;
         let got = tree.alloc_at(index, want as u32);
-        let enough = if matches!(near, Near::At(_)) { 1 } else { least };
-        if u64::from(got) >= enough && got > 0 {
+        if got > 0 && u64::from(got) >= least {
             return Ok(Some(self.taken(s, space, index, got)));
         }
         if got > 0 {
             tree.free(index, got)?;
         }
-        if matches!(near, Near::Page(_))
-            && let Some(run) = tree.alloc(want as u32)
-        {
-            return Ok(Some(self.taken(s, space, run.start, run.len)));
-        }
         Ok(None)
     }
 
-    /// A run of exactly `want` pages in the lowest space that has one.
+    /// A run of exactly `want` pages of one space.
+    fn take_in(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        space: u32,
+        want: u32,
+    ) -> Result<Option<PageRun>> {
+        if u64::from(space) * u64::from(self.layout.space_pages()) >= s.volume_pages {
+            return Ok(None);
+        }
+        let run = self.tree(s, space)?.alloc(want);
+        Ok(run.map(|run| self.taken(s, space, run.start, run.len)))
+    }
+
+    /// A run of exactly `want` pages: in the lowest space with a block that holds it, else in
+    /// one of a few where neighbouring smaller blocks may.
     fn find_block(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+        match self.find_exact(s, want, order_for(want), usize::MAX)? {
+            None => self.find_exact(s, want, least_order_for(want), MOST_VISITS),
+            found => Ok(found),
+        }
+    }
+
+    fn find_exact(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u32,
+        order: u8,
+        visits: usize,
+    ) -> Result<Option<PageRun>> {
         let mut from = 0;
-        while let Some(space) = s.directory.next_from(from, order_for(want)) {
+        for _ in 0..visits {
+            let Some(space) = s.directory.next_from(from, order) else { break };
             let tree = self.tree(s, space)?;
             if let Some(run) = tree.alloc(want) {
                 return Ok(Some(self.taken(s, space, run.start, run.len)));
@@ -365,6 +414,10 @@ impl Allocator {
     pub fn unreserve(&self, run: PageRun) -> Result<()> {
         let mut s = self.state.lock();
         s.reserved.remove(run);
+        if s.cursor.0 == run.end() {
+            // The end of a run that proved too long: the next one begins here.
+            s.cursor = run.start;
+        }
         self.give_back(&mut s, run)
     }
 

@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// First run of a stream of unknown length, in bytes; each further one doubles.
 const FIRST_BYTES: u64 = 64 << 10;
+/// A request of up to so many pages gets one run, if need be by growing the volume: the
+/// smaller holes serve smaller requests. Beyond, pieces of an eighth are taken.
+const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
 const MOST_BYTES: u64 = 32 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
@@ -71,6 +74,8 @@ pub struct Stager {
     buffer: Vec<u8>,
     expected: Option<u64>,
     near: Option<PageNo>,
+    /// What is at hand is all there will be.
+    ending: bool,
     /// Next page to write, and pages left in the last run.
     next: PageNo,
     left: u64,
@@ -91,6 +96,7 @@ impl Stager {
             buffer: Vec::new(),
             expected,
             near: None,
+            ending: false,
             next: PageNo(0),
             left: 0,
             written: 0,
@@ -148,6 +154,7 @@ impl Stager {
     /// As [`Stager::write`].
     pub fn finish(mut self, most_tail: usize) -> Result<Staged> {
         let size = self.pager.page_size();
+        self.ending = true;
         let mut rest = std::mem::take(&mut self.buffer);
         let whole = rest.len() / size * size;
         let mut tail = rest.split_off(whole);
@@ -256,8 +263,9 @@ impl Stager {
     fn more_room(&mut self, at_hand: usize) -> Result<()> {
         let size = self.pager.page_size() as u64;
         let want = match self.expected.map(|e| e.saturating_sub(self.written)) {
-            Some(left) if left >= at_hand as u64 => left,
-            _ => (FIRST_BYTES.max(self.written)).min(MOST_BYTES).max(at_hand as u64),
+            _ if self.ending => at_hand as u64,
+            Some(left) => left.max(at_hand as u64),
+            None => (FIRST_BYTES.max(self.written)).min(MOST_BYTES).max(at_hand as u64),
         };
         let pages = want.div_ceil(size);
         let near = match (self.runs.last(), self.near) {
@@ -265,7 +273,8 @@ impl Stager {
             (None, Some(page)) => Near::At(page),
             (None, None) => Near::Anywhere,
         };
-        let run = self.alloc.reserve(pages, pages.div_ceil(8), near)?;
+        let least = if pages <= WHOLE_PAGES { pages } else { WHOLE_PAGES.max(pages.div_ceil(8)) };
+        let run = self.alloc.reserve(pages, least, near)?;
         self.next = run.start;
         self.left = run.len;
         match self.runs.last_mut() {

@@ -346,13 +346,10 @@ impl Inner {
             return Ok(());
         }
         let fail = |e| pager::io_error("closing the store", e);
-        // Without a commit since a recovery the log is not attached but still there.
-        if !self.pager.log.attached() && !self.pager.volume.superblock().log_required {
-            // A crash may have left a log that nothing needs.
-            if self.storage.open_log().map_err(fail)?.is_some() {
-                self.storage.remove_log().map_err(fail)?;
-                self.storage.sync_dir().map_err(fail)?;
-            }
+        // Without a commit since a recovery the log is not attached but still there; and a
+        // crash may have left one that nothing needs.
+        let required = self.pager.log.attached() || self.pager.volume.superblock().log_required;
+        if !required && self.storage.open_log().map_err(fail)?.is_none() {
             return Ok(());
         }
         self.checkpoint()?;

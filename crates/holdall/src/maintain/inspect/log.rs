@@ -3,7 +3,7 @@
 
 use super::text::{Hex, Text, runs};
 use crate::pager::read_slots;
-use holdall_core::bytes::{Reader, u32_at};
+use holdall_core::bytes::Reader;
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader, Record, next_record};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
@@ -65,9 +65,7 @@ impl File<'_> {
         if block.iter().all(|b| *b == 0) {
             return Ok(Err("never written".into()));
         }
-        let mut id = [0; 16];
-        id.copy_from_slice(&block[8..24]);
-        let Some(header) = BlockHeader::decode(&block, &id, u32_at(&block, 24)) else {
+        let Some(header) = BlockHeader::decode_any(&block) else {
             return Ok(Err("torn or damaged: its checksum is wrong".into()));
         };
         Ok(if header.store_id != self.sb.store_id {
