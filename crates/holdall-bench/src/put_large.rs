@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use holdall::{Options, Store, Target, WriterOptions};
 use std::cell::RefCell;
 use std::io::Read;
+use std::path::Path;
 
 /// Bytes of an object that gets a commit of its own.
 const MIB: usize = 1 << 20;
@@ -81,39 +82,37 @@ fn one_object(run: &Run, section: &mut Section, bytes: &[u8]) -> Result<()> {
     run.say("one large object");
     let (none, put_share, stream_share) = <(Shares, Shares, Shares)>::default();
     let path = run.path("bare");
+    let plain = |write: fn(&Path, &[u8]) -> Result<()>| {
+        run.remove("bare")?;
+        prepare(run, bytes.len())?;
+        let figure = speed(run, bytes.len(), &none, || write(&path, bytes));
+        run.remove("bare")?;
+        figure
+    };
+    let stored = |shares: &Shares, write: &dyn Fn(&Store) -> Result<()>| {
+        let store = run.store("large", &Options::default())?;
+        prepare(run, bytes.len())?;
+        let figure = speed(run, bytes.len(), shares, || write(&store));
+        store.close()?;
+        run.remove("large")?;
+        figure
+    };
+    let put = |store: &Store| Ok(store.write(|tx| tx.put("large", bytes).map(|_| ()))?);
     let figures = interleave(
         run.rounds.min(4),
         &mut [
-            &mut || {
-                run.remove("bare")?;
-                prepare(run, bytes.len())?;
-                let figure = speed(run, bytes.len(), &none, || bare::write_once(&path, bytes));
-                run.remove("bare")?;
-                figure
-            },
-            &mut || {
-                let store = run.store("large", &Options::default())?;
-                prepare(run, bytes.len())?;
-                let write = || Ok(store.write(|tx| tx.put("large", bytes).map(|_| ()))?);
-                let figure = speed(run, bytes.len(), &put_share, write);
-                store.close()?;
-                run.remove("large")?;
-                figure
-            },
-            &mut || {
-                let store = run.store("large", &Options::default())?;
-                prepare(run, bytes.len())?;
-                let figure = speed(run, bytes.len(), &stream_share, || stream(&store, bytes));
-                store.close()?;
-                run.remove("large")?;
-                figure
-            },
+            &mut || plain(bare::write_once),
+            &mut || stored(&put_share, &put),
+            &mut || plain(bare::write_paced),
+            &mut || stored(&stream_share, &|store| stream(store, bytes)),
         ],
     )?;
-    let [bare, put, streamed] = &figures[..] else { anyhow::bail!("three sides") };
+    let [bare, put, paced, streamed] = &figures[..] else { anyhow::bail!("four sides") };
     let size = format!("one object of {} MiB", bytes.len() >> 20);
     let goal = Goal::AtLeast(0.85);
     section.push(Row::against(format!("{size}, put"), "MB/s", put, bare).goal(goal));
+    let what = format!("{size}, put, against writing out every 4 MiB");
+    section.push(Row::against(what, "MB/s", put, paced).goal(goal));
     section.push(Row::against(format!("{size}, through a writer"), "MB/s", streamed, bare));
     put_share.rows(&format!("{size}, put"), section);
     stream_share.rows(&format!("{size}, through a writer"), section);

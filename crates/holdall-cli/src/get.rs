@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Outcome {
     match path {
         None => {
             let mut out = io::stdout().lock();
-            copy(object, range, &mut out, |e| Failure::stdout(e))?;
+            copy(object, range, &mut out, Failure::stdout)?;
             out.flush().map_err(|e| Failure::stdout(&e))
         }
         Some(path) => to_file(object, range, path),

@@ -56,11 +56,12 @@ fn json(report: &VerifyReport) -> Outcome {
 
 fn text(report: &VerifyReport) -> Outcome {
     let mut out = Out::new();
-    for (kind, found) in [("note", &report.notes), ("problem", &report.problems)] {
-        for Problem { place, detail } in found {
-            let line = format!("{kind}: {place}: {detail}");
-            out.line(format_args!("{}", escape(line.as_bytes())))?;
-        }
+    for Problem { place, detail } in &report.problems {
+        let line = format!("problem: {place}: {detail}");
+        out.line(format_args!("{}", escape(line.as_bytes())))?;
+    }
+    if !report.notes.is_empty() {
+        out.line(format_args!("some of it could lie better, no damage: see --json for the notes"))?;
     }
     let found = match report.problems.len() {
         0 => "sound".to_owned(),

@@ -85,7 +85,9 @@ pub enum Error {
     #[error("the store is open read-only")]
     ReadOnly,
     /// Old page versions went over their budget; this snapshot was the oldest.
-    #[error("snapshot too old: it kept more old pages alive than the budget allows; open a new one")]
+    #[error(
+        "snapshot too old: it kept more old pages alive than the budget allows; open a new one"
+    )]
     SnapshotTooOld,
     /// A caller's own error that ends a transaction.
     #[error(transparent)]

@@ -67,7 +67,9 @@ impl BlockHeader {
 
     /// Reads and checks a block of any store and epoch.
     pub fn decode_any(b: &[u8]) -> Option<Self> {
-        if b.len() != BLOCK || u32_at(b, 4) != MAGIC || crate::checksum::crc(&b[4..]) != u32_at(b, 0)
+        if b.len() != BLOCK
+            || u32_at(b, 4) != MAGIC
+            || crate::checksum::crc(&b[4..]) != u32_at(b, 0)
         {
             return None;
         }

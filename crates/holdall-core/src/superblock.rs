@@ -21,8 +21,8 @@ pub const KNOWN_READ_ONLY: u64 = 0;
 /// Checksum kind 1: CRC-32C.
 pub const CHECKSUM_CRC32C: u8 = 1;
 
-/// LSNs beyond this are impossible: the log would have to have grown for centuries.
-const MAX_LSN: u64 = 1 << 62;
+/// LSNs and counters beyond this are impossible: they only grow, and would need centuries.
+const MAX_COUNT: u64 = 1 << 62;
 
 const CRC: usize = 8;
 const BODY: usize = 12;
@@ -156,7 +156,8 @@ impl Superblock {
     fn refuse_unknown(b: &[u8]) -> Result<()> {
         let version = u32_at(b, AT_VERSION);
         if version > VERSION {
-            let detail = format!("the store has format version {version}, this build knows {VERSION}");
+            let detail =
+                format!("the store has format version {version}, this build knows {VERSION}");
             return Err(Error::Unsupported { detail });
         }
         let incompatible = u64_at(b, INCOMPATIBLE) & !KNOWN_INCOMPATIBLE;
@@ -180,9 +181,12 @@ impl Superblock {
             || !self.replay.0.is_multiple_of(crate::log_format::BLOCK as u64)
             || self.log_bytes < 2 * crate::log_format::BLOCK as u64
             || self.log_bytes > 1 << 40
-            || self.replay.0.max(self.home.0) > MAX_LSN
+            || self.replay.0.max(self.home.0) > MAX_COUNT
         {
             return bad("impossible log geometry");
+        }
+        if self.sequence.max(self.unique_ceiling) > MAX_COUNT || self.epoch == u32::MAX {
+            return bad("impossible counters");
         }
         // Far above what a life can reach, so that counting on cannot overflow.
         let most = 1 << 62;

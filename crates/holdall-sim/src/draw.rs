@@ -69,6 +69,7 @@ impl Draw {
             87..90 => Op::DropReader(self.rng.random()),
             90..93 => Op::Check,
             93..96 if outside => Op::Close(self.rng.random_bool(0.5).then(|| self.rng.random())),
+            96..98 => Op::Damage(self.rng.random()),
             _ => Op::Probe(self.rng.random()),
         }
     }

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use holdall_sim::{Script, exhaustive, mutants, run, shrink};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Deterministic simulation of Holdall.
@@ -39,7 +40,17 @@ struct Arguments {
     quick: bool,
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match work() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("Error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn work() -> Result<()> {
     let arguments = Arguments::parse();
     // A panic of the store is a finding like others and reported as such.
     std::panic::set_hook(Box::new(|_| {}));

@@ -34,6 +34,8 @@ pub enum Op {
     Check,
     /// Crashes copies of the storage in several ways and opens them.
     Probe(u64),
+    /// Damages copies of the storage: what they then show is right or an error.
+    Damage(u64),
     /// Closes and opens again, with other options where a seed is given.
     Close(Option<u64>),
     /// A crash now, then recovery.

@@ -31,6 +31,9 @@ pub(crate) struct World {
     pub(crate) storage: Arc<FaultyStorage>,
     pub(crate) store: Option<Store>,
     pub(crate) states: Vec<Arc<State>>,
+    /// States from the last durable one before `states[0]` up to that: where damage to the
+    /// log's last group may lead.
+    pub(crate) prior: Vec<Arc<State>>,
     /// How many states came before those.
     dropped: u64,
     pub(crate) pending: Option<Arc<State>>,
@@ -54,6 +57,7 @@ impl World {
             storage: Arc::new(FaultyStorage::new(script.seed)),
             store: None,
             states: vec![Arc::default()],
+            prior: vec![Arc::default()],
             dropped: 0,
             pending: None,
             kept: Vec::new(),
@@ -131,6 +135,7 @@ impl World {
             }
             Op::Check => self.check()?,
             Op::Probe(seed) => self.probe(*seed)?,
+            Op::Damage(seed) => self.damage(*seed)?,
             Op::Close(tuning) => self.close(*tuning)?,
             Op::Crash(crash) => self.crash(crash)?,
             Op::Arm(fault, crash) => self.arm(*fault, crash),
@@ -246,10 +251,12 @@ impl World {
             Ok(()) => {
                 self.note(format!("{end:?} of {} calls, {} objects", ops.len(), next.objects.len()));
                 self.report.commits += 1;
-                self.states.push(next);
-                // Without a change nothing was committed, and nothing became durable.
-                if end == End::Commit && changed {
-                    self.all_durable();
+                // Without a change nothing need have been committed, or become durable.
+                if changed {
+                    self.states.push(next);
+                    if end == End::Commit {
+                        self.all_durable();
+                    }
                 }
                 Ok(())
             }
@@ -275,7 +282,9 @@ impl World {
     /// The state of this number, counted from the beginning of this life, is durable.
     fn durable_up_to(&mut self, number: u64) {
         let older = number.saturating_sub(self.dropped) as usize;
-        self.states.drain(..older);
+        if older > 0 {
+            self.prior = self.states.drain(..older).collect();
+        }
         self.dropped += older as u64;
     }
 
@@ -431,7 +440,7 @@ impl World {
             Err(e) => return self.explain("a snapshot", e),
         };
         match check::read_out(&reader) {
-            Ok(found) => self.one_of(&found, "the durable state").map(|_| ())?,
+            Ok(found) => self.check_durable(&found)?,
             Err(bad) => self.explain_bad("the durable state", bad)?,
         }
         let newest = self.newest().clone();
@@ -448,6 +457,22 @@ impl World {
                 Ok(())
             }
             Err(bad) => self.explain_bad("figures and dangling OIDs", bad),
+        }
+    }
+
+    /// What a snapshot shows must survive a power cut now.
+    fn check_durable(&mut self, found: &State) -> Outcome {
+        self.one_of(found, "the durable state")?;
+        if self.states.len() == 1 {
+            return Ok(());
+        }
+        let survivor = self.after_power_cut()?;
+        let place = |state: &State| self.states.iter().rposition(|s| **s == *state);
+        match (place(found), place(&survivor)) {
+            (Some(shown), Some(kept)) if kept < shown => {
+                Err("a snapshot shows commits that a power cut loses".into())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -48,6 +48,6 @@ pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, inspect};
 pub use names::{Entry, ListOptions, Listing};
 pub use object::{Attributes, Layout, Metadata};
 pub use store::{
-    CollectionStat, DEFAULT_COLLECTION, Key, NameIter, Object, ObjectWriter, Options, Reader, Store,
-    StoreStat, Target, WriteTx, WriterOptions,
+    CollectionStat, DEFAULT_COLLECTION, Key, NameIter, Object, ObjectWriter, Options, Reader,
+    Store, StoreStat, Target, WriteTx, WriterOptions,
 };

@@ -83,8 +83,8 @@ fn random_edits_give_what_memory_gives() {
             let stat = store.stat().unwrap();
             assert_eq!(stat.logical_bytes, model.len() as u64, "seed {seed} step {step}");
         }
-//V         let report = store.verify(&mut |_| {}).unwrap();
-//V         assert!(report.problems.is_empty(), "seed {seed}: {:?}", report.problems);
+        let report = store.verify(&mut |_| {}).unwrap();
+        assert!(report.problems.is_empty(), "seed {seed}: {:?}", report.problems);
     }
 }
 

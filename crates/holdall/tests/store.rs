@@ -23,7 +23,8 @@ fn objects_of_every_size_come_back_after_closing_and_after_a_kill() {
     let mut rng = SmallRng::seed_from_u64(1);
     let mut model = BTreeMap::new();
     let store = Store::create_on(storage.clone(), &quiet()).unwrap();
-    for (i, len) in [0, 1, 100, 3900, 4000, 4096, 5000, 70_000, 1 << 20, 9_000_001].iter().enumerate()
+    for (i, len) in
+        [0, 1, 100, 3900, 4000, 4096, 5000, 70_000, 1 << 20, 9_000_001].iter().enumerate()
     {
         let data = bytes(&mut rng, *len);
         let name = format!("object {i}");

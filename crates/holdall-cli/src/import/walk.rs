@@ -78,7 +78,7 @@ impl Walk {
             return Some(Found::Skipped(name, "special file"));
         }
         let path = entry.into_path();
-        (!self.own.contains(&path)).then(|| Found::File(name, path))
+        (!self.own.contains(&path)).then_some(Found::File(name, path))
     }
 
     fn failed(&self, error: &walkdir::Error) -> Found {

@@ -1,4 +1,5 @@
 //! Tests of the command `holdall` that run the real binary on temporary directories.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bad_input;
 mod docs;

@@ -165,7 +165,7 @@ impl HeapFile {
         let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
         let slot = page.insert(record)?.ok_or_else(full)?;
         let after = page.view().room();
-        self.records += 1;
+        self.records = self.records.saturating_add(1);
         self.settle(pages, placement, at, before, after)?;
         Ok(Location { page: at.page, slot })
     }

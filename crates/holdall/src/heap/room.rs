@@ -110,7 +110,8 @@ impl HeapFile {
     /// Formats a fresh page. Its class is brought up to date when its first record is in.
     fn start<W: PageWrite + ?Sized>(&mut self, pages: &mut W, at: At) -> Result<At> {
         heap_page::init(pages.format(at.page, PageKind::Heap, self.owner)?, at.index);
-        self.formatted += 1;
+        self.formatted =
+            self.formatted.checked_add(1).ok_or_else(|| self.wrong("too many formatted pages"))?;
         Ok(at)
     }
 
@@ -138,7 +139,8 @@ impl HeapFile {
         before: Room,
         after: Room,
     ) -> Result<()> {
-        let used = (self.used + before.free as u64).checked_sub(after.free as u64);
+        let used = self.used.checked_add(before.free as u64);
+        let used = used.and_then(|used| used.checked_sub(after.free as u64));
         self.used = used.ok_or_else(|| self.wrong("fewer bytes used than freed"))?;
         self.changes = self.changes.wrapping_add(1);
         placement.follow(self.changes);

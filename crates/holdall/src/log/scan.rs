@@ -101,9 +101,10 @@ impl Window<'_> {
         let expect = self.expect;
         let Some(block) = self.bytes(lsn)? else { return Ok(false) };
         match BlockHeader::decode_any(block) {
-            Some(h) if h.store_id != expect.store_id => {
-                Err(Error::corrupt("log", "belongs to another store; put the right one in its place"))
-            }
+            Some(h) if h.store_id != expect.store_id => Err(Error::corrupt(
+                "log",
+                "belongs to another store; put the right one in its place",
+            )),
             Some(h) if h.epoch > expect.epoch => {
                 let detail = format!(
                     "is of epoch {}, the store of {}: the store is an older copy than the log",

@@ -3,7 +3,7 @@
 use super::{Attributes, Body, Record};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, RecordRef};
-use crate::segment_tree::{DataRead, DEFAULT_THRESHOLD, TreeRead};
+use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead};
 use holdall_core::segment_tree::{self, Descriptor};
 use holdall_core::{Error, Oid, Result};
 
@@ -132,9 +132,10 @@ fn damaged(oid: Oid, detail: &str) -> Error {
 /// Adds object and range to what is said of a page.
 fn name_range(e: Error, oid: Oid, start: u64, end: u64) -> Error {
     match e {
-        Error::Corrupt { place, detail } => {
-            Error::corrupt(format!("object {oid}, bytes {start}..{end}"), format!("{place}: {detail}"))
-        }
+        Error::Corrupt { place, detail } => Error::corrupt(
+            format!("object {oid}, bytes {start}..{end}"),
+            format!("{place}: {detail}"),
+        ),
         other => other,
     }
 }

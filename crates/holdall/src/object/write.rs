@@ -145,8 +145,7 @@ impl ObjectWrite<'_> {
         }
         let tail = std::mem::take(&mut d.tail);
         let size = d.size();
-        let options =
-            crate::segment_tree::tree_options(self.tx.alloc().layout(), 0, d.threshold);
+        let options = crate::segment_tree::tree_options(self.tx.alloc().layout(), 0, d.threshold);
         let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
         let content = segment_tree::Content::Bytes(&tail);
         segment_tree::splice(&mut store, &d, size..size, content, &options)

@@ -240,4 +240,3 @@ impl PageRead for Snapshot {
         result
     }
 }
-

@@ -255,12 +255,7 @@ impl Pool {
         Ok(bytes)
     }
 
-    fn evict(
-        &self,
-        frames: &mut RwLockWriteGuard<'_, Frames>,
-        needed: &Needed,
-        keep: PageNo,
-    ) {
+    fn evict(&self, frames: &mut RwLockWriteGuard<'_, Frames>, needed: &Needed, keep: PageNo) {
         let mut steps = 2 * frames.clock.len();
         // A pool full of dirty pages would be swept in vain at every miss: look at a few.
         steps = steps.min(256);

@@ -117,7 +117,14 @@ impl Allocator {
             cursor: PageNo(0),
         };
         let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
-        Self { pager, layout, growth_bytes, max_pages, reclaim: Reclaim::default(), state: Mutex::new(state) }
+        Self {
+            pager,
+            layout,
+            growth_bytes,
+            max_pages,
+            reclaim: Reclaim::default(),
+            state: Mutex::new(state),
+        }
     }
 
     /// Sets what is called when space is short although pages wait to be freed.
@@ -303,13 +310,7 @@ impl Allocator {
         Ok(None)
     }
 
-    fn taken(
-        &self,
-        s: &mut MutexGuard<'_, State>,
-        space: u32,
-        index: u32,
-        len: u32,
-    ) -> PageRun {
+    fn taken(&self, s: &mut MutexGuard<'_, State>, space: u32, index: u32, len: u32) -> PageRun {
         let start = u64::from(space) * u64::from(self.layout.space_pages()) + u64::from(index);
         let run = PageRun::new(PageNo(start), u64::from(len));
         s.reserved.insert(run);
@@ -320,11 +321,7 @@ impl Allocator {
     }
 
     /// The tree of a space, built from the newest installed bitmap where it is not in memory.
-    fn tree<'a>(
-        &self,
-        s: &'a mut MutexGuard<'_, State>,
-        space: u32,
-    ) -> Result<&'a mut BuddyTree> {
+    fn tree<'a>(&self, s: &'a mut MutexGuard<'_, State>, space: u32) -> Result<&'a mut BuddyTree> {
         if s.trees.len() >= MOST_TREES && !s.trees.contains_key(&space) {
             s.trees.pop_first();
         }

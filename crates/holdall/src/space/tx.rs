@@ -91,7 +91,8 @@ impl SpaceTx {
             self.segments.insert(run.start.0, NewSegment { run: *run, checksums, owner });
             match &mut bytes {
                 Some(b) => {
-                    let (part, rest) = b.split_at((run.len as usize * self.page_size()).min(b.len()));
+                    let (part, rest) =
+                        b.split_at((run.len as usize * self.page_size()).min(b.len()));
                     self.pages.log_segment(run.start, part);
                     *b = rest;
                 }

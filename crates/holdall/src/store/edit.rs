@@ -51,11 +51,7 @@ impl WriteTx {
     ///
     /// # Errors
     /// As [`WriteTx::splice`].
-    pub fn delete_range<'k>(
-        &mut self,
-        key: impl Into<Key<'k>>,
-        range: Range<u64>,
-    ) -> Result<u64> {
+    pub fn delete_range<'k>(&mut self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<u64> {
         self.splice(key, range, &[])
     }
 

@@ -92,8 +92,7 @@ impl Inner {
         let pages = length / layout.page_size() as u64;
         let spaces = root_page::spaces(&root);
         let (step, most) = (options.growth_bytes, options.max_bytes);
-        let alloc =
-            Arc::new(Allocator::new(pager.clone(), layout, (pages, spaces), step, most));
+        let alloc = Arc::new(Allocator::new(pager.clone(), layout, (pages, spaces), step, most));
         let options = Options { page_size: layout.page_size(), ..options.clone() };
         let inner = Arc::new(Self {
             storage,
@@ -229,8 +228,7 @@ impl Inner {
         if n >= ceiling {
             // A share of those given out, so that neither loads nor crashes waste many.
             let more = (n / 8).clamp(FIRST_UNIQUES, MOST_UNIQUES);
-            let written =
-                self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            let written = self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
             self.pager.log.note_checkpoint(written.sequence);
             self.unique_ceiling.store(n + more, SeqCst);
         }

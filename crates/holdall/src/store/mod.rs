@@ -22,7 +22,6 @@ pub use view::{DEFAULT_COLLECTION, Key};
 pub use write::WriteTx;
 pub use writer::{ObjectWriter, Target, WriterOptions};
 
-
 use holdall_core::{Error, Result};
 use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
 use std::path::Path;

@@ -217,9 +217,9 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
     let len = usize::try_from(end - start)
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| Error::Invalid(format!("no memory for {len} bytes; open it and read parts")))?;
+    bytes.try_reserve_exact(len).map_err(|_| {
+        Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
+    })?;
     bytes.resize(len, 0);
     whole.read_at(pages, oid, start, &mut bytes)?;
     Ok(bytes)

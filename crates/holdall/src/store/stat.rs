@@ -94,9 +94,9 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
     let log = inner.pager.log.usage();
     let sb = inner.pager.volume.superblock();
     let pool = inner.pager.pool_stats();
-    let logical_bytes = collections.iter().map(|c| c.logical_bytes).sum();
+    let logical_bytes = collections.iter().map(|c| c.logical_bytes).fold(0, u64::saturating_add);
     Ok(StoreStat {
-        objects: collections.iter().map(|c| c.objects).sum(),
+        objects: collections.iter().map(|c| c.objects).fold(0, u64::saturating_add),
         logical_bytes,
         file_bytes,
         log_file_bytes: log_file.and_then(|d| d.allocated().ok()).unwrap_or(0),

@@ -56,7 +56,8 @@ impl WriteTx {
         }
         if self.begun.is_none() {
             let inner = &self.inner;
-            let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root, &|| inner.prepare_write())?;
+            let tx =
+                SpaceTx::begin(&inner.pager, &inner.alloc, inner.root, &|| inner.prepare_write())?;
             let root = Root::load(&tx, inner.root)?;
             let cursors = inner.cursors.lock().clone();
             let collections = BTreeMap::new();
@@ -98,9 +99,9 @@ impl WriteTx {
         let name = self.collection.clone();
         let begun = self.begin()?;
         let number = begun.root.next_collection;
-        begun.root.next_collection = number.checked_add(1).ok_or_else(|| {
-            Error::Invalid("no number is left for another collection".into())
-        })?;
+        begun.root.next_collection = number
+            .checked_add(1)
+            .ok_or_else(|| Error::Invalid("no number is left for another collection".into()))?;
         let page = begun.tx.new_page(PageKind::Collection, u64::from(number), None)?;
         let collection = Collection::load(&begun.tx, page)?;
         begun.root.catalog.insert(&mut begun.tx, 0, name.as_bytes(), &page.0.to_le_bytes())?;
@@ -186,11 +187,7 @@ impl WriteTx {
     ///
     /// # Errors
     /// As [`WriteTx::get`]; [`Error::Range`].
-    pub fn get_range<'k>(
-        &mut self,
-        key: impl Into<Key<'k>>,
-        range: Range<u64>,
-    ) -> Result<Vec<u8>> {
+    pub fn get_range<'k>(&mut self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
         let oid = self.resolve(key.into())?;
         let begun = self.begin()?;
         let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
@@ -326,7 +323,7 @@ impl WriteTx {
         if let Some(oid) = old {
             return self.with_objects(|objects, c| {
                 let before = objects.replace(oid, head, data)?;
-                c.logical_bytes = c.logical_bytes.saturating_sub(before) + size;
+                c.logical_bytes = c.logical_bytes.saturating_sub(before).saturating_add(size);
                 Ok(oid)
             });
         }
@@ -338,8 +335,8 @@ impl WriteTx {
                 let owner = u64::from(c.number);
                 c.names.insert(objects.tx, owner, name, &oid.to_bytes())?;
             }
-            c.objects += 1;
-            c.logical_bytes += size;
+            c.objects = c.objects.saturating_add(1);
+            c.logical_bytes = c.logical_bytes.saturating_add(size);
             Ok(oid)
         })
     }

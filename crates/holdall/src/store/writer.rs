@@ -40,12 +40,7 @@ pub struct ObjectWriter<'a> {
 }
 
 impl<'a> ObjectWriter<'a> {
-    pub(super) fn new(
-        tx: &'a mut WriteTx,
-        head: Head,
-        stager: Stager,
-        near: Option<Oid>,
-    ) -> Self {
+    pub(super) fn new(tx: &'a mut WriteTx, head: Head, stager: Stager, near: Option<Oid>) -> Self {
         Self { tx, head, stager, small: Some(Vec::new()), near }
     }
 

@@ -20,7 +20,8 @@ pub(super) fn dump(store: &Store, collection: &str, key: Key<'_>) -> Result<Stri
     let bytes = read_record(pages, &handles, oid)?;
     let record = Record::parse(&bytes)?;
     let mut text = Text::default();
-    let place = format_args!("record of {} bytes in page {} slot {}", bytes.len(), loc.page, loc.slot);
+    let place =
+        format_args!("record of {} bytes in page {} slot {}", bytes.len(), loc.page, loc.slot);
     text.line(0, format_args!("{oid}: {place}"));
     match record.name {
         Some(name) => text.line(0, format_args!("name {}", Name(name))),
@@ -101,6 +102,7 @@ fn slice_line(text: &mut Text, depth: usize, start: u64, slice: &Slice, page_siz
         0 => String::new(),
         n => format!(" from byte {n} of the first"),
     };
-    let flags = if slice.flags == 0 { String::new() } else { format!(", flags {:#x}", slice.flags) };
+    let flags =
+        if slice.flags == 0 { String::new() } else { format!(", flags {:#x}", slice.flags) };
     text.line(depth, format_args!("{start}..{end} in {pages} pages from {from}{skip}{flags}"));
 }

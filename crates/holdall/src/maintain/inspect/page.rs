@@ -61,7 +61,9 @@ fn header(text: &mut Text, no: PageNo, at: u64, kind: PageKind, b: &[u8]) {
     let (lsn, owner, sum) = (page::lsn(b), page::owner(b), page::stored_checksum(b));
     text.line(
         0,
-        format_args!("page {no} at byte {at}: {kind:?}, LSN {lsn}, owner {owner}, checksum {sum:08x}"),
+        format_args!(
+            "page {no} at byte {at}: {kind:?}, LSN {lsn}, owner {owner}, checksum {sum:08x}"
+        ),
     );
 }
 
@@ -125,8 +127,8 @@ fn info(text: &mut Text, layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Result<(
     let first = PageNo(holdall_core::bytes::u64_at(b, HEADER));
     let (space, index) = layout.split(first)?;
     let (stretch, _) = layout.stretch_of(index);
-    let info = SpaceInfo::open(*layout, space, stretch, b)
-        .map_err(|e| Error::page(no, e.to_string()))?;
+    let info =
+        SpaceInfo::open(*layout, space, stretch, b).map_err(|e| Error::page(no, e.to_string()))?;
     text.line(1, format_args!("stretch {stretch} of space {space}: {} pages", info.pages()));
     for i in 0..info.pages() {
         let sums: Vec<u32> = info.crcs(i, 1)?.collect();
@@ -169,6 +171,9 @@ fn collection(text: &mut Text, b: &[u8]) -> Result<()> {
 fn map(text: &mut Text, no: PageNo, b: &[u8]) -> Result<()> {
     let (level, base) = (b.get(HEADER).copied().unwrap_or(0), u32_at(b, HEADER + 4));
     let node = MapNode::new(b, no, level, base)?;
+    if level >= page_map_node::MAX_HEIGHT {
+        return Err(Error::page(no, format!("impossible level {level} of a map node")));
+    }
     text.line(1, format_args!("level {level}, from index {base} on"));
     let span = page_map_node::span(b.len(), level);
     for slot in 0..page_map_node::fanout(b.len()) {

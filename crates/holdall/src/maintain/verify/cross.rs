@@ -131,12 +131,7 @@ impl Walk<'_> {
     }
 
     /// Objects that a name leads to but whose record cannot be read: told with their names.
-    fn lost_by_name(
-        &mut self,
-        root: &RootView,
-        c: &Loaded,
-        told: &mut HashSet<Oid>,
-    ) -> Result<()> {
+    fn lost_by_name(&mut self, root: &RootView, c: &Loaded, told: &mut HashSet<Oid>) -> Result<()> {
         let pages = self.pages;
         each_name(pages, &c.names, &mut |name, oid| {
             if self.found.is_full(Kind::Object) {

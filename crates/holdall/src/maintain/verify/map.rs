@@ -7,8 +7,8 @@ use super::pages::Pages;
 use super::report::Kind;
 use super::walk::Walk;
 use crate::page_map::PageMap;
-use holdall_core::page_map_node::{self as node, Entry, Node, Tag};
 use holdall_core::page_map_node::FRESH;
+use holdall_core::page_map_node::{self as node, Entry, Node, Tag};
 use holdall_core::{PageKind, PageNo, PageRead, Result};
 
 /// What is done with a page that a map names: its index, the page, its class.

@@ -31,7 +31,12 @@ impl Walk<'_> {
     ///
     /// # Errors
     /// Anything but damage.
-    pub(super) fn large(&mut self, oid: Oid, d: &Descriptor, what: &dyn Fn() -> String) -> Result<()> {
+    pub(super) fn large(
+        &mut self,
+        oid: Oid,
+        d: &Descriptor,
+        what: &dyn Fn() -> String,
+    ) -> Result<()> {
         let pages = self.pages;
         let owner = u64::from(oid.page) << 16 | u64::from(oid.slot);
         let mut object = Object { owner, at: 0, gap: None, what };

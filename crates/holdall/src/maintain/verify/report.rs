@@ -84,7 +84,9 @@ impl Kind {
             Self::Reference => "export the objects into a new store",
             Self::Space => "do not write to this store; export the objects into a new one",
             Self::Waste => "no object is affected; export into a new store to be rid of it",
-            Self::Superblock => "the other copy serves; the next change to the store renews this one",
+            Self::Superblock => {
+                "the other copy serves; the next change to the store renews this one"
+            }
             Self::Note => "no damage",
         }
     }

@@ -82,7 +82,8 @@ impl Walk<'_> {
     /// Enters a run of segment pages; returns whether all of it may be read.
     pub(super) fn reach_segment(&mut self, run: PageRun, what: &dyn Fn() -> String) -> bool {
         let Ok((space, inside)) = self.layout.split_run(run) else {
-            let detail = format!("names {} pages from {}, which lie in no space", run.len, run.start);
+            let detail =
+                format!("names {} pages from {}, which lie in no space", run.len, run.start);
             self.found.add(Kind::Object, what(), detail);
             self.complete = false;
             return false;

@@ -133,8 +133,7 @@ impl<'a> Walk<'a> {
     pub(super) fn reach(&mut self, page: PageNo, what: &dyn Fn() -> String) -> bool {
         self.tick(1);
         if page.is_none() || page.0 >= self.pages.volume_pages {
-            let detail =
-                format!("names page {page}, but the file has {}", self.pages.volume_pages);
+            let detail = format!("names page {page}, but the file has {}", self.pages.volume_pages);
             self.found.add(Kind::Page, what(), detail);
         } else if !self.reached.add(page.0) {
             let detail = format!("{} uses it, and so does something else", what());
@@ -228,10 +227,9 @@ impl<'a> Walk<'a> {
 pub(super) fn damage(e: Error) -> Result<(Option<String>, String)> {
     match e {
         Error::Corrupt { place, detail } => Ok((Some(place), detail)),
-        Error::Unsupported { .. }
-        | Error::Io { .. }
-        | Error::Dangling(_)
-        | Error::NotFound(_) => Ok((None, e.to_string())),
+        Error::Unsupported { .. } | Error::Io { .. } | Error::Dangling(_) | Error::NotFound(_) => {
+            Ok((None, e.to_string()))
+        }
         other => Err(other),
     }
 }

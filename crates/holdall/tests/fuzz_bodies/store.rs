@@ -1,0 +1,114 @@
+//! A whole store of which some bytes changed, with right checksums: opened, verified, dumped,
+//! read, and written to.
+
+use super::Input;
+use holdall::{Options, PageNo, Store, inspect};
+use holdall_core::page;
+use holdall_io::MemoryStorage;
+use std::sync::Arc;
+
+const PAGE: usize = 4096;
+static BASE: &[u8] = include_bytes!("../../../../testdata/stores/v1.holdall");
+
+/// The base with edits.
+fn damaged(input: &mut Input<'_>) -> Vec<u8> {
+    let mut volume = BASE.to_vec();
+    let pages = volume.len() / PAGE;
+    // Pages that have a header, by what lies there.
+    let headed: Vec<usize> = (1..pages)
+        .filter(|no| page::check(&volume[no * PAGE..][..PAGE], PageNo(*no as u64)).is_ok())
+        .collect();
+    for _ in 0..1 + input.u8() % 4 {
+        let how = input.u8();
+        let no = headed[usize::from(input.u8()) % headed.len()];
+        let bytes = &mut volume[no * PAGE..][..PAGE];
+        if how % 8 == 7 {
+            input.edit(bytes, 0, 2);
+        } else {
+            // What no checksum finds.
+            input.edit(bytes, if how % 8 == 6 { 4 } else { page::HEADER }, 4);
+            let lsn = page::lsn(bytes);
+            page::seal(bytes, lsn);
+        }
+    }
+    volume
+}
+
+fn options() -> Options {
+    Options { background: false, pool_bytes: 1 << 20, ..Options::default() }
+}
+
+/// Opens a changed store for reading: verify, dumps, all objects.
+pub fn open_store(data: &[u8]) {
+    let mut input = Input(data);
+    let storage = Arc::new(MemoryStorage::from_bytes(damaged(&mut input), None));
+    let Ok(store) = Store::open_read_only_on(storage, &options()) else { return };
+    let report = store.verify(&mut |_| {}).unwrap();
+    let sound = report.is_sound();
+    for no in 0..report.pages.min(100) {
+        let _ = inspect::page(&store, PageNo(no));
+    }
+    let _ = (inspect::space(&store, 0), inspect::names(&store, "default", b""));
+    let Ok(reader) = store.read() else {
+        assert!(!sound, "cannot be read, found sound");
+        return;
+    };
+    let mut objects = 0;
+    for oid in reader.oids() {
+        let Ok(oid) = oid else {
+            assert!(!sound);
+            break;
+        };
+        objects += 1;
+        let _ = reader.metadata(oid);
+        // An object may claim any size; nobody would read it into memory.
+        let read = reader.open(oid).and_then(|object| {
+            let mut buf = vec![0; object.size().min(1 << 20) as usize];
+            object.read_at(0, &mut buf).map(drop)?;
+            object.read_at(object.size() / 2, &mut buf[..]).map(drop)
+        });
+        assert!(read.is_ok() || !sound, "{oid}: {read:?} in a store found sound");
+    }
+    assert!(objects == report.objects || !sound, "{objects} objects, {report:?}");
+    let names = reader.collections().unwrap_or_default();
+    for name in names {
+        let Ok(reader) = reader.collection(&name) else { continue };
+        for entry in reader.names("").take(10_000) {
+            match entry {
+                Ok((name, _)) => drop(inspect::object(&store, "default", &name)),
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+/// Opens a changed store for writing and changes it: errors, no panic.
+pub fn write_store(data: &[u8]) {
+    let mut input = Input(data);
+    let storage = Arc::new(MemoryStorage::from_bytes(damaged(&mut input), None));
+    let max_bytes = 4 << 20;
+    let Ok(store) = Store::open_on(storage.clone(), &Options { max_bytes, ..options() }) else {
+        return;
+    };
+    for _ in 0..8 {
+        let name = ["small", "tree", "folder/large", "new", "empty"][usize::from(input.u8() % 5)];
+        let len = usize::from(input.u16());
+        let collection = ["default", "photos", "more"][usize::from(input.u8() % 3)];
+        let how = input.u8();
+        let _ = store.write(|tx| {
+            let tx = tx.collection(collection)?;
+            match how % 4 {
+                0 | 1 => tx.put(name, &vec![how; len]).map(drop),
+                2 => tx.delete(name),
+                _ => tx.rename(name, "renamed"),
+            }
+        });
+        if how & 16 != 0 {
+            let _ = store.checkpoint();
+        }
+    }
+    let _ = store.verify(&mut |_| {});
+    drop(store);
+    let Ok(store) = Store::open_on(storage, &options()) else { return };
+    let _ = store.verify(&mut |_| {});
+}

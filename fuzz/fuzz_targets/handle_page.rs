@@ -1,0 +1,7 @@
+//! The body `handle_page` of crates/holdall/tests/fuzz_bodies.
+#![no_main]
+
+#[path = "../../crates/holdall/tests/fuzz_bodies/mod.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::handle_page(data));

@@ -1,0 +1,7 @@
+//! The body `space_info` of crates/holdall/tests/fuzz_bodies.
+#![no_main]
+
+#[path = "../../crates/holdall/tests/fuzz_bodies/mod.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::space_info(data));
