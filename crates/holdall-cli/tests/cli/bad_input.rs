@@ -1,7 +1,10 @@
 //! What users get wrong, and what the world does to them: code, one line, no panic.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use holdall_core::checksum::crc;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES};
@@ -186,12 +189,21 @@ fn usage() {
 fn a_store_in_use() {
     let home = with_object();
     home.file("tree/in", "x");
-    let store = holdall::Store::open(home.path("s"), &holdall::Options::default()).unwrap();
+    // A put opens the store once it has more input than it holds in memory, and keeps it.
+    let mut writer = home.command(&["put", "s", "long"]);
+    let mut child = writer.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&bytes(2, 5 << 20)).unwrap();
+    let since = Instant::now();
+    while home.run(&["get", "s", "a"]).code != 5 {
+        assert!(since.elapsed() < Duration::from_secs(60), "the store is not locked");
+    }
     for args in on_each("s") {
         home.fails(&args, 5, "in use");
     }
-    store.close().unwrap();
-    home.ok(&["get", "s", "a"]);
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert!(home.ok(&["get", "s", "long"]) == bytes(2, 5 << 20));
 }
 
 /// Runs the command as a user who may not do everything, where the test itself may.
@@ -209,13 +221,16 @@ fn no_permission() {
     let is_root = fs::metadata(home.path("s")).unwrap().uid() == 0;
     // The binary may lie where another user cannot reach it.
     let binary = home.path("holdall");
-    fs::copy(crate::support::HOLDALL, &binary).unwrap();
+    // Copied by another process: a child of another test could inherit our open copy, and a
+    // file open for writing cannot be run.
+    let copied = Command::new("cp").arg(crate::support::HOLDALL).arg(&binary).status();
+    assert!(copied.unwrap().success());
     mode("holdall", 0o755);
     mode("", 0o755);
     fs::create_dir(home.path("open")).unwrap();
     mode("open", 0o777);
     let run = |args: &[&str]| {
-        let mut command = std::process::Command::new(&binary);
+        let mut command = Command::new(&binary);
         command.args(args).current_dir(home.path(""));
         if is_root {
             command.uid(65534).gid(65534);

@@ -7,7 +7,7 @@ use super::{Allocator, Near, Staged, apply, segment_io};
 use crate::pager::{CommitWork, PageTx, Pager};
 use crate::space::RunSet;
 use holdall_core::page::PageKind;
-use holdall_core::{Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -160,6 +160,19 @@ impl SpaceTx {
         segment_io::read(&source, &*disk, start, offset, buf)
     }
 
+    /// Refuses to write a page where none can be: its number may come from a damaged page.
+    fn check_place(&self, page: PageNo, kind: PageKind) -> Result<()> {
+        if page.0 >= self.alloc.volume_pages() {
+            return Err(Error::page(page, "lies beyond the end of the file"));
+        }
+        let layout = self.alloc.layout();
+        let (space, index) = layout.split(page)?;
+        if kind != PageKind::SpaceDir && layout.fixed_pages(space).any(|i| i == index) {
+            return Err(Error::page(page, format!("is at a fixed place, cannot be {kind:?}")));
+        }
+        Ok(())
+    }
+
     /// Whether nothing was changed, allocated or freed.
     pub fn is_unchanged(&self) -> bool {
         self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty()
@@ -236,6 +249,7 @@ impl PageWrite for SpaceTx {
     }
 
     fn format(&mut self, page: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
+        self.check_place(page, kind)?;
         self.pages.format(page, kind, owner)
     }
 

@@ -1,0 +1,53 @@
+//! The simulation itself: it notices what is wrong, and makes failing scripts small.
+
+use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
+use holdall_sim::shrink::shrink;
+use holdall_sim::{Crash, End, Op, Params, Script, TxOp, dump, run};
+use std::sync::Arc;
+
+fn put(name: u8, size: u32) -> Op {
+    let op = TxOp::Put { coll: 0, name, size, seed: 1, attributes: 0 };
+    Op::Write { ops: vec![op], end: End::Commit }
+}
+
+#[test]
+fn syncs_that_do_nothing_lose_commits_and_it_shows() {
+    // What the simulation relies on: without syncs, a power cut loses acknowledged data.
+    let storage = Arc::new(FaultyStorage::new(1));
+    let options = Params::tiny().options();
+    let store = holdall::Store::create_on(storage.clone(), &options).unwrap();
+    store.write(|tx| tx.put("a", b"1")).unwrap();
+    storage.set_plan(FaultPlan { ignore_log_sync: true, ..FaultPlan::default() });
+    store.write(|tx| tx.put("b", b"2")).unwrap();
+    let cut = storage.crash(CrashKind::PowerCut(LossPolicy::LoseAll), 1).unwrap();
+    let after = holdall::Store::open_on(Arc::new(cut), &options).unwrap();
+    let found = dump(&after.read().unwrap()).unwrap();
+    let wanted = dump(&store.read().unwrap()).unwrap();
+    assert!(found.difference(&wanted).unwrap().contains("is missing"));
+    assert_eq!(wanted.difference(&wanted), None);
+}
+
+#[test]
+fn a_failing_script_shrinks_to_what_matters() {
+    // A page size that no store takes makes any script fail; nothing else is needed.
+    let params = Params { page_size: 1000, ..Params::tiny() };
+    let script = Script { seed: 1, params, ops: (0..40).map(|n| put(n, 3000)).collect() };
+    let (small, failure) = shrink(&script, 500).unwrap();
+    assert!(failure.what.contains("page size"), "{failure}");
+    assert!(small.ops.is_empty(), "{:?}", small.ops);
+    let fine = Script { params: Params::tiny(), ..script };
+    assert!(shrink(&fine, 500).is_none());
+}
+
+#[test]
+fn a_script_by_hand_crashes_and_goes_on() {
+    let crash = Crash {
+        kind: CrashKind::PowerCut(LossPolicy::Random),
+        seed: 7,
+        read_only: true,
+        again: Vec::new(),
+    };
+    let ops = vec![put(0, 10), Op::Crash(crash), put(1, 50_000), Op::Probe(3), Op::Damage(4)];
+    let report = run(&Script { seed: 3, params: Params::tiny(), ops }).unwrap();
+    assert_eq!((report.commits, report.crashes), (2, 6));
+}

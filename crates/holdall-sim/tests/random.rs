@@ -1,0 +1,49 @@
+//! Random simulations: a bounded number of seeds, the seeds that found bugs, and that a seed
+//! gives the same run each time.
+
+use holdall_sim::{Report, Script, run};
+
+fn play(seed: u64) -> Report {
+    match run(&Script::draw(seed)) {
+        Ok(report) => report,
+        Err(failure) => panic!("holdall-sim --seed {seed}: {failure}"),
+    }
+}
+
+#[test]
+fn bounded_random() {
+    let mut sum = Report::default();
+    for seed in 10_000..10_200 {
+        let report = play(seed);
+        sum.commits += report.commits;
+        sum.crashes += report.crashes;
+        sum.checks += report.checks;
+        sum.errors += report.errors;
+    }
+    // A generator that no longer does anything must not pass.
+    assert!(sum.commits > 5000, "{} commits", sum.commits);
+    assert!(sum.crashes > 2000, "{} crashes", sum.crashes);
+    assert!(sum.checks > 5000, "{} states compared", sum.checks);
+    assert!(sum.errors > 200, "{} errors", sum.errors);
+}
+
+#[test]
+fn seeds_that_found_bugs() {
+    for line in include_str!("seeds.txt").lines().filter(|l| !l.starts_with('#')) {
+        let seed = line.split_whitespace().next().unwrap();
+        play(seed.parse().unwrap());
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_run_each_time() {
+    for seed in 0..20 {
+        let (a, b) = (play(seed), play(seed));
+        assert!(a.trace == b.trace, "seed {seed}: the trace differs");
+        assert!(a.volume == b.volume, "seed {seed}: the volume differs");
+        // Another thread has other thread-local state.
+        let c = std::thread::spawn(move || play(seed)).join().unwrap();
+        assert!(a == c, "seed {seed}: the run in another thread differs");
+    }
+    assert!(play(0).trace != play(1).trace);
+}
