@@ -244,7 +244,8 @@ pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u
 
 /// Differences closer than this are logged as one range: a range costs 4 bytes.
 const JOIN: usize = 8;
-const STEP: usize = 32;
+/// Equal stretches are skipped in steps of these sizes: long ones by one comparison each.
+const STEPS: [usize; 2] = [512, 32];
 static ZEROS: [u8; page::MAX_PAGE_SIZE] = [0; page::MAX_PAGE_SIZE];
 
 fn push_ranges(out: &mut Vec<u8>, old: Option<&[u8]>, new: &[u8], from: usize, to: usize) {
@@ -271,8 +272,10 @@ fn push_ranges(out: &mut Vec<u8>, old: Option<&[u8]>, new: &[u8], from: usize, t
 }
 
 fn first_difference(old: &[u8], new: &[u8], mut at: usize, to: usize) -> Option<usize> {
-    while at + STEP <= to && old[at..at + STEP] == new[at..at + STEP] {
-        at += STEP;
+    for step in STEPS {
+        while at + step <= to && old[at..at + step] == new[at..at + step] {
+            at += step;
+        }
     }
     (at..to).find(|&i| old[i] != new[i])
 }

@@ -6,6 +6,7 @@ use crate::crash::draw_kind;
 use crate::op::{Again, Crash, EditKind, End, Fault, Hint, Op, TxOp};
 use crate::params::Params;
 use crate::script::Script;
+use holdall_io::{CrashKind, LossPolicy};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -43,7 +44,14 @@ impl Script {
             large: *[2, 15, 40].choose(&mut rng).unwrap_or(&15),
             rng,
         };
-        let ops = (0..count).map(|_| draw.op(true)).collect();
+        let mut ops = Vec::new();
+        while ops.len() < count {
+            if draw.trouble > 0 && draw.percent(2) {
+                draw.storm(&mut ops);
+            } else {
+                ops.push(draw.op(true));
+            }
+        }
         Self { seed, params, ops }
     }
 }
@@ -71,6 +79,29 @@ impl Draw {
             93..96 if outside => Op::Close(self.rng.random_bool(0.5).then(|| self.rng.random())),
             96..98 => Op::Damage(self.rng.random()),
             _ => Op::Probe(self.rng.random()),
+        }
+    }
+
+    /// Crash upon crash, each in the first commit after the recovery: what is left of one torn
+    /// group lies where the next one goes.
+    fn storm(&mut self, ops: &mut Vec<Op>) {
+        for _ in 0..self.rng.random_range(2..8) {
+            let crash = Crash {
+                kind: CrashKind::PowerCut(LossPolicy::Random),
+                seed: self.rng.random(),
+                read_only: false,
+                again: Vec::new(),
+            };
+            ops.push(Op::Arm(Fault::Crash(self.rng.random_range(1..6)), crash));
+            let put = |d: &mut Self| TxOp::Put {
+                coll: 0,
+                name: d.rng.random_range(0..d.names),
+                size: d.rng.random_range(1..d.page),
+                seed: d.rng.random(),
+                attributes: 0,
+            };
+            let calls = (0..self.rng.random_range(1..5)).map(|_| put(self)).collect();
+            ops.push(Op::Write { ops: calls, end: End::Commit });
         }
     }
 

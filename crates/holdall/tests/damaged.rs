@@ -3,7 +3,7 @@
 //! testdata/stores/v1.holdall is a closed store of format version 1 that every later version
 //! must read. testdata/damaged/*.txt say how to damage a copy of it and what must be said.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod damage;
 
@@ -166,7 +166,9 @@ fn make_v1() -> Vec<u8> {
     };
     let store = Store::create_on(storage.clone(), &options).unwrap();
     for i in 0..32 {
-        store.write(|tx| tx.collection("gaps")?.put(format!("gap {i}"), &content(i, 4096))).unwrap();
+        store
+            .write(|tx| tx.collection("gaps")?.put(format!("gap {i}"), &content(i, 4096)))
+            .unwrap();
     }
     for i in (0..32).step_by(2) {
         let name = format!("gap {i}");
@@ -321,7 +323,13 @@ fn the_damaged_stores_are_told_as_their_recipes_say() {
 /// Reads everything there is; what cannot be read is damage, never a panic.
 fn read_all(store: &Store) {
     let Ok(reader) = store.read() else { return };
-    let damage = |e: Error| assert!(e.is_corrupt() || matches!(e, Error::Dangling(_) | Error::NotFound(_) | Error::Unsupported { .. }), "{e:?}");
+    let damage = |e: Error| {
+        assert!(
+            e.is_corrupt()
+                || matches!(e, Error::Dangling(_) | Error::NotFound(_) | Error::Unsupported { .. }),
+            "{e:?}"
+        )
+    };
     for oid in reader.oids() {
         match oid.and_then(|oid| reader.get(oid)) {
             Ok(_) => {}

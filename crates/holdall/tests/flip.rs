@@ -29,7 +29,11 @@ fn try_flip(volume: &Arc<Vec<u8>>, model: &Model, at: u64, mask: u8) -> Outcome 
     let store = match Store::open_read_only_on(Arc::new(flipped), &options) {
         Ok(store) => store,
         Err(e) => {
-            assert!(matches!(e, Error::Corrupt { .. } | Error::Unsupported { .. }), "{e:?}: {}", context());
+            assert!(
+                matches!(e, Error::Corrupt { .. } | Error::Unsupported { .. }),
+                "{e:?}: {}",
+                context()
+            );
             return Outcome { detected: true, read_errors: 1 };
         }
     };
@@ -50,7 +54,11 @@ fn number(variable: &str) -> Option<usize> {
 fn flip_all(page_size: usize) {
     let (volume, model) = sample(page_size);
     let volume = Arc::new(volume);
-    let store = Store::open_read_only_on(Arc::new(Flipped { volume: volume.clone(), at: 0, mask: 0 }), &quiet()).unwrap();
+    let store = Store::open_read_only_on(
+        Arc::new(Flipped { volume: volume.clone(), at: 0, mask: 0 }),
+        &quiet(),
+    )
+    .unwrap();
     let report = store.verify(&mut |_| {}).unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
     assert_eq!(model.check(&store, &|| "unchanged".into()), 0);

@@ -90,7 +90,17 @@ fn dumps_of_a_fixed_store_are_as_expected() {
         let _ = write!(pages, "{}", inspect::page(&store, PageNo(no)).unwrap());
     }
     golden("pages.txt", &pages);
-    for kind in ["SpaceDir", "SpaceInfo", "Root", "Collection", "PageMap", "Handle", "Heap", "Names", "SegmentNode"] {
+    for kind in [
+        "SpaceDir",
+        "SpaceInfo",
+        "Root",
+        "Collection",
+        "PageMap",
+        "Handle",
+        "Heap",
+        "Names",
+        "SegmentNode",
+    ] {
         assert!(pages.contains(&format!(": {kind}, LSN")), "no page of kind {kind}");
     }
 }
@@ -99,11 +109,14 @@ fn dumps_of_a_fixed_store_are_as_expected() {
 fn a_damaged_log_is_shown_as_far_as_it_goes() {
     let (storage, store) = sample();
     for i in 0..3 {
-        store.write(|tx| tx.put(format!("n{i}"), &bytes(&mut SmallRng::seed_from_u64(i), 600))).unwrap();
+        store
+            .write(|tx| tx.put(format!("n{i}"), &bytes(&mut SmallRng::seed_from_u64(i), 600)))
+            .unwrap();
     }
     let (volume, log) = storage.snapshot();
     let mut log = log.unwrap();
-    let whole = inspect::log_of(&MemoryStorage::from_bytes(volume.clone(), Some(log.clone()))).unwrap();
+    let whole =
+        inspect::log_of(&MemoryStorage::from_bytes(volume.clone(), Some(log.clone()))).unwrap();
     let groups = whole.matches("group at LSN").count();
     assert_eq!(groups, 3, "{whole}");
     // The middle group's block.

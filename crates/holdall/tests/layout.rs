@@ -197,7 +197,13 @@ fn roots(out: &mut String) {
         out,
         "root page",
         &mut root,
-        &[(32, "spaces"), (36, "next collection"), (40, "catalog"), (48, "handle map"), (64, "unused")],
+        &[
+            (32, "spaces"),
+            (36, "next collection"),
+            (40, "catalog"),
+            (48, "handle map"),
+            (64, "unused"),
+        ],
     );
     let mut c = formatted(PageKind::Collection);
     collection_page::set_names(&mut c, PageNo(0x0101));

@@ -1,7 +1,5 @@
 //! The store as a user meets it: put, get, ranges, delete, rename, reopen.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use holdall::{Attributes, Error, Key, Options, Store, Target, WriterOptions};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};

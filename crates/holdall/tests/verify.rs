@@ -22,7 +22,9 @@ fn sound(store: &Store, context: &str) -> VerifyReport {
 
 #[test]
 fn a_store_stays_sound_through_random_work() {
-    for (seed, page_size, space_pages) in [(1, 4096, 64), (2, 4096, 200), (3, 16384, 64), (4, 8192, 1000)] {
+    for (seed, page_size, space_pages) in
+        [(1, 4096, 64), (2, 4096, 200), (3, 16384, 64), (4, 8192, 1000)]
+    {
         let storage = Arc::new(MemoryStorage::new());
         let options = Options { page_size, space_pages: Some(space_pages), ..quiet() };
         let mut store = Store::create_on(storage.clone(), &options).unwrap();
@@ -111,7 +113,10 @@ fn a_damaged_heap_page_is_told_with_the_names_of_its_objects() {
     for no in pages {
         says(&report, &[&format!("page {no} (heap page"), "checksum is"]);
     }
-    says(&report, &["object \"small 7\" (oid:", "collection \"default\"", "cannot be read", "restore"]);
+    says(
+        &report,
+        &["object \"small 7\" (oid:", "collection \"default\"", "cannot be read", "restore"],
+    );
     says(&report, &["object \"tree\" (oid:"]);
     // The one without a name is known by its OID only.
     says(&report, &["object oid:"]);
@@ -143,7 +148,10 @@ fn damaged_data_is_told_as_bytes_of_the_object() {
     let report = report_of(volume);
     assert_eq!(report.problems.len(), 2, "{:#?}", report.problems);
     says(&report, &["object \"large\" (oid:", "bytes 4096..12288 are damaged"]);
-    says(&report, &["object \"large\" (oid:", "bytes 16384..20480 are damaged", "restore this object"]);
+    says(
+        &report,
+        &["object \"large\" (oid:", "bytes 16384..20480 are damaged", "restore this object"],
+    );
 }
 
 #[test]
@@ -167,7 +175,10 @@ fn damaged_nodes_of_a_tree_name_the_bytes_lost() {
     let no = pages_of(&volume, PAGE, PageKind::SegmentNode)[0];
     volume[no as usize * PAGE + 100] ^= 1;
     let report = report_of(volume);
-    says(&report, &["object \"tree\" (oid:", "bytes 0..40960 cannot be found", &format!("page {no}:")]);
+    says(
+        &report,
+        &["object \"tree\" (oid:", "bytes 0..40960 cannot be found", &format!("page {no}:")],
+    );
 }
 
 #[test]
@@ -226,7 +237,8 @@ fn contradictions_between_pages_are_told() {
     let (volume, _) = sample(PAGE);
     let heap = pages_of(&volume, PAGE, PageKind::Heap)[0];
     let report = forged(PageKind::PageMap, 1, |b| {
-        let last = (page::HEADER + 8..PAGE).step_by(8).rfind(|at| bytes::u48_at(b, *at) != 0).unwrap();
+        let last =
+            (page::HEADER + 8..PAGE).step_by(8).rfind(|at| bytes::u48_at(b, *at) != 0).unwrap();
         bytes::put_u48(b, last, heap);
     });
     assert!(!report.is_sound());
@@ -266,10 +278,18 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
     // A page that waits for a checkpoint may differ; the checkpoint puts it right.
     let no = PageNo(pages[0]);
     let mut small = 0;
-    while store.verify(&mut |_| {}).unwrap().problems.iter().any(|p| p.place.contains(&format!("page {no} "))) {
+    while store
+        .verify(&mut |_| {})
+        .unwrap()
+        .problems
+        .iter()
+        .any(|p| p.place.contains(&format!("page {no} ")))
+    {
         assert!(small < 200, "the page is never written");
         let name = format!("small {small}");
-        store.write(|tx| if tx.lookup(&name)?.is_some() { tx.delete(name.as_str()) } else { Ok(()) }).unwrap();
+        store
+            .write(|tx| if tx.lookup(&name)?.is_some() { tx.delete(name.as_str()) } else { Ok(()) })
+            .unwrap();
         small += 1;
     }
     store.checkpoint().unwrap();
@@ -278,7 +298,9 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
 
 #[test]
 fn verification_runs_beside_writers() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &Options { background: true, ..quiet() }).unwrap();
+    let store =
+        Store::create_on(Arc::new(MemoryStorage::new()), &Options { background: true, ..quiet() })
+            .unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

@@ -20,6 +20,7 @@ use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What identifies a log and where it begins.
 #[derive(Debug, Clone)]
@@ -58,6 +59,7 @@ pub struct Log {
     state: Mutex<State>,
     landed: Condvar,
     poison: Mutex<Option<String>>,
+    groups: AtomicU64,
 }
 
 /// The right to append one commit; the LSN is fixed, nothing else can be appended meanwhile.
@@ -106,7 +108,7 @@ impl Log {
             previous: 0,
             spare: Vec::new(),
         };
-        Self { state: Mutex::new(state), landed: Condvar::new(), poison: Mutex::new(None) }
+        Self { state: Mutex::new(state), landed: Condvar::new(), poison: Mutex::new(None), groups: AtomicU64::new(0) }
     }
 
     /// Whether the log has a file.
@@ -220,6 +222,7 @@ impl Log {
         let mut state = self.state.lock();
         state.in_flight = false;
         if done.is_ok() {
+            self.groups.fetch_add(1, Relaxed);
             state.durable = Lsn(start.0 + bytes.len() as u64);
             state.previous = sum;
             let mut payload = payload;
@@ -236,6 +239,11 @@ impl Log {
     /// The newest durable state: every commit at or below it survives a crash.
     pub fn durable(&self) -> Lsn {
         self.state.lock().durable
+    }
+
+    /// Groups synced since the store was opened: whoever writes much looks here for others.
+    pub fn groups(&self) -> u64 {
+        self.groups.load(Relaxed)
     }
 
     /// A number that the next commit's LSN cannot exceed, whatever is flushed before it. For

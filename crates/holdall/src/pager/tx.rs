@@ -233,6 +233,8 @@ impl PageTx {
     /// Before anything is installed: [`Error::TooLarge`], [`Error::Io`],
     /// [`Error::Poisoned`].
     pub fn commit(&mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
+        // A page asked for and left as it was is no change: neither logged nor dirty.
+        self.pages.retain(|_, p| p.base.as_deref().is_none_or(|base| *base != *p.now));
         if self.is_unchanged() {
             return Ok(self.base);
         }

@@ -112,22 +112,11 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let whole = rest.len() / UNIT * UNIT;
     let (middle, last) = rest.split_at_mut(whole);
     let mut place = at + head as u64;
-    disk_hint(disk, place, middle.len());
     for piece in middle.chunks_mut(PIECE) {
         read_checked(&mut sums, disk, place, piece)?;
         place += piece.len() as u64;
     }
     read_through_copy(&mut sums, disk, place, last)
-}
-
-/// Beyond this the kernel is told of the range, so that reading ahead is not left to guess.
-const HINT_FROM: usize = 1 << 20;
-
-fn disk_hint(disk: &dyn Disk, at: u64, len: usize) {
-    if len >= HINT_FROM {
-        // Only a hint: the read itself reports what goes wrong.
-        let _ = disk.read_hint(at, len as u64);
-    }
 }
 
 /// Checks the units of `pages` pages from `start` on without keeping the bytes.

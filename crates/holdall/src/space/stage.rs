@@ -22,10 +22,21 @@ const WHOLE_PAGES: u64 = 32;
 const MOST_BYTES: u64 = 32 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
 const PIECE: usize = 256 << 10;
-/// Write-out is started for every so many bytes.
-const PUSH_BYTES: u64 = 4 << 20;
-/// Ranges being written out before the oldest is waited for.
-const PUSHES: usize = 8;
+/// Write-out in flight: started for every so many bytes, and so many ranges before the
+/// oldest is waited for.
+#[derive(Clone, Copy)]
+struct Depth {
+    bytes: u64,
+    ranges: usize,
+}
+
+/// Nobody else syncs: deep, to keep the device busy.
+const ALONE: Depth = Depth { bytes: 4 << 20, ranges: 8 };
+/// Others commit meanwhile: their syncs wait behind what is queued here (benchmarks.md).
+const SHARED: Depth = Depth { bytes: 1 << 20, ranges: 1 };
+
+/// Whatever has gathered, without waiting.
+const NOW: Depth = Depth { bytes: 0, ranges: 8 };
 
 /// Data at its place in free runs, not yet part of any object.
 #[derive(Debug)]
@@ -81,6 +92,8 @@ pub struct Stager {
     left: u64,
     written: u64,
     kept: Option<Vec<u8>>,
+    /// Groups the log had synced when last looked at.
+    synced: u64,
     unpushed: (u64, u64),
     pushed: VecDeque<(u64, u64)>,
 }
@@ -101,6 +114,7 @@ impl Stager {
             left: 0,
             written: 0,
             kept: Some(Vec::new()),
+            synced: pager.log.groups(),
             unpushed: (0, 0),
             pushed: VecDeque::new(),
         }
@@ -167,7 +181,7 @@ impl Stager {
         self.write_pages(&rest)?;
         self.trim()?;
         if self.kept.is_none() {
-            self.push(0)?;
+            self.push(NOW)?;
         }
         Ok(Staged {
             alloc: self.alloc.clone(),
@@ -230,16 +244,22 @@ impl Stager {
         if start + so_far == at {
             self.unpushed.1 += len;
         } else {
-            self.push(0)?;
+            self.push(NOW)?;
             self.unpushed = (at, len);
         }
-        self.push(PUSH_BYTES)
+        let synced = self.pager.log.groups();
+        let depth = if synced == self.synced { ALONE } else { SHARED };
+        if self.unpushed.1 >= ALONE.bytes {
+            // Looked at anew with each stretch: commits may come and go.
+            self.synced = synced;
+        }
+        self.push(depth)
     }
 
-    /// Starts write-out once `least` bytes have gathered, and bounds what is under way.
-    fn push(&mut self, least: u64) -> Result<()> {
+    /// Starts write-out once enough has gathered, and bounds what is under way.
+    fn push(&mut self, depth: Depth) -> Result<()> {
         let (at, len) = self.unpushed;
-        if len == 0 || len < least || self.kept.is_some() {
+        if len == 0 || len < depth.bytes || self.kept.is_some() {
             return Ok(());
         }
         self.unpushed = (at + len, 0);
@@ -251,9 +271,8 @@ impl Stager {
         };
         disk.flush_hint(at, len).map_err(poison)?;
         self.pushed.push_back((at, len));
-        if self.pushed.len() > PUSHES
-            && let Some((at, len)) = self.pushed.pop_front()
-        {
+        while self.pushed.len() > depth.ranges {
+            let Some((at, len)) = self.pushed.pop_front() else { break };
             disk.flush_wait(at, len).map_err(poison)?;
         }
         Ok(())

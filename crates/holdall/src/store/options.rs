@@ -50,7 +50,7 @@ impl Default for Options {
             dirty_pages: 4096,
             old_version_bytes: 32 << 20,
             log_bytes: 32 << 20,
-            log_data_bytes: 64 << 10,
+            log_data_bytes: 128 << 10,
             growth_bytes: 256 << 10,
             max_bytes: u64::MAX,
             background: true,

@@ -203,6 +203,9 @@ impl Reader {
     }
 }
 
+/// Bytes of an object read at a time.
+const PIECE: usize = 1 << 20;
+
 /// Refuses a range outside the object, then reads it.
 pub(super) fn read_range<D: DataRead + ?Sized>(
     pages: &D,
@@ -220,8 +223,12 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
     bytes.try_reserve_exact(len).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
-    bytes.resize(len, 0);
-    whole.read_at(pages, oid, start, &mut bytes)?;
+    // Piece by piece, so that memory is still in the cache when the data comes.
+    while bytes.len() < len {
+        let at = bytes.len();
+        bytes.resize(len.min(at + PIECE), 0);
+        whole.read_at(pages, oid, start + at as u64, &mut bytes[at..])?;
+    }
     Ok(bytes)
 }
 

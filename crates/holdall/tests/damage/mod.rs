@@ -1,7 +1,7 @@
 //! What tests of damage share: small stores with a bit of everything, and a disk of which
 //! single bytes differ.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![expect(dead_code, reason = "each test uses its part")]
 
 use holdall::{Attributes, Error, Key, Oid, Options, Result, Store};
 use holdall_core::page::PageKind;
@@ -44,7 +44,7 @@ pub fn random_step(store: &Store, rng: &mut SmallRng) {
                 0..4 => drop(tx.put(&name, &bytes(rng, len))?),
                 4 => drop(tx.create(&bytes(rng, len))?),
                 5 if there => tx.delete(&name)?,
-                6 if there => match tx.rename(&name, &format!("{name} again")) {
+                6 if there => match tx.rename(&name, format!("{name} again")) {
                     Ok(()) | Err(Error::Exists(_)) => {}
                     Err(e) => return Err(e),
                 },
@@ -118,12 +118,8 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     let mut rng = SmallRng::seed_from_u64(page_size as u64);
     let mut model = Model::default();
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options {
-        page_size,
-        space_pages: Some(64),
-        growth_bytes: page_size as u64,
-        ..quiet()
-    };
+    let options =
+        Options { page_size, space_pages: Some(64), growth_bytes: page_size as u64, ..quiet() };
     let store = Store::create_on(storage.clone(), &options).unwrap();
     let mut put = |collection: &str, name: &str, bytes: Vec<u8>| {
         let attributes = match bytes.len() % 3 {
@@ -155,11 +151,13 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     let max_bytes = storage.snapshot().0.len() as u64;
     let store = Store::open_on(storage.clone(), &Options { max_bytes, ..options }).unwrap();
     let tree = bytes(&mut rng, 10 * page_size + 100);
-    let (oid, lone) = store.write(|tx| {
-        tx.put("tree", &tree)?;
-        let lone = bytes(&mut SmallRng::seed_from_u64(9), page_size * 3 / 2);
-        Ok((tx.create(&lone)?, lone))
-    }).unwrap();
+    let (oid, lone) = store
+        .write(|tx| {
+            tx.put("tree", &tree)?;
+            let lone = bytes(&mut SmallRng::seed_from_u64(9), page_size * 3 / 2);
+            Ok((tx.create(&lone)?, lone))
+        })
+        .unwrap();
     model.named.get_mut("default").unwrap().insert(b"tree".to_vec(), tree);
     model.unnamed.push((oid, lone));
     store.write(|tx| tx.delete("small 3")).unwrap();

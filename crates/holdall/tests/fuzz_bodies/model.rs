@@ -103,7 +103,7 @@ fn transaction(store: &Store, model: &mut Model, input: &mut Input<'_>, step: u3
                 }
             }
         }
-        if input.u8() % 8 == 0 { Err(Error::Invalid("given up".into())) } else { Ok(()) }
+        if input.u8().is_multiple_of(8) { Err(Error::Invalid("given up".into())) } else { Ok(()) }
     });
     match result {
         Ok(()) => *model = next,

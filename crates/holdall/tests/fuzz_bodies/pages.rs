@@ -205,7 +205,9 @@ pub fn names_node(data: &[u8]) {
     let level = input.u8() % 2;
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for i in 0..input.u8() % 60 {
-        keys.push(format!("common prefix {i:03}{}", "x".repeat(usize::from(input.u8() % 9))).into());
+        keys.push(
+            format!("common prefix {i:03}{}", "x".repeat(usize::from(input.u8() % 9))).into(),
+        );
     }
     let payload: &[u8] = if level == 0 { &[7; 12] } else { &[5, 0, 0, 0, 0, 0] };
     let cells: Vec<Cell<'_>> =
