@@ -108,7 +108,12 @@ impl Log {
             previous: 0,
             spare: Vec::new(),
         };
-        Self { state: Mutex::new(state), landed: Condvar::new(), poison: Mutex::new(None), groups: AtomicU64::new(0) }
+        Self {
+            state: Mutex::new(state),
+            landed: Condvar::new(),
+            poison: Mutex::new(None),
+            groups: AtomicU64::new(0),
+        }
     }
 
     /// Whether the log has a file.

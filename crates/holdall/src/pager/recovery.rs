@@ -56,7 +56,8 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     };
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
     if sb.log_required && length < sb.log_bytes {
-        let detail = format!("has {length} bytes, {} were prepared: it was cut short", sb.log_bytes);
+        let detail =
+            format!("has {length} bytes, {} were prepared: it was cut short", sb.log_bytes);
         return Err(Error::corrupt(format!("{}-log", storage.name()), detail));
     }
     let expect = Expect {
