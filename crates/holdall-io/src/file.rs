@@ -235,6 +235,19 @@ pub struct FileStorage {
     path: PathBuf,
     log_path: PathBuf,
     opened: Instant,
+    process: u32,
+}
+
+impl Drop for FileStorage {
+    /// Gives the lock back at once: a child forked by another thread holds a copy of the
+    /// descriptor until it execs, and would keep the lock for as long. In such a child the
+    /// lock is the parent's and stays.
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            // Where it fails, closing the descriptor gives the lock back.
+            let _ = self.volume.file.unlock();
+        }
+    }
 }
 
 impl FileStorage {
@@ -291,6 +304,7 @@ impl FileStorage {
             path,
             log_path: log_path.into(),
             opened: Instant::now(),
+            process: std::process::id(),
         })
     }
 
