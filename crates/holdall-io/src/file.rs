@@ -44,11 +44,25 @@ pub struct FileDisk {
     resize: Mutex<()>,
     /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
     failed: AtomicBool,
+    process: u32,
+}
+
+impl Drop for FileDisk {
+    /// Gives the lock back at once: a child forked by another thread holds a copy of the
+    /// descriptor until it execs, and would keep the lock for as long. In such a child the
+    /// lock is the parent's and stays.
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            // Where it fails, closing the descriptor gives the lock back.
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 impl FileDisk {
     fn new(file: File, access: Access) -> Self {
-        Self { file, access, resize: Mutex::new(()), failed: AtomicBool::new(false) }
+        let (resize, failed) = (Mutex::new(()), AtomicBool::new(false));
+        Self { file, access, resize, failed, process: std::process::id() }
     }
 
     fn check_writable(&self) -> io::Result<()> {
@@ -235,19 +249,6 @@ pub struct FileStorage {
     path: PathBuf,
     log_path: PathBuf,
     opened: Instant,
-    process: u32,
-}
-
-impl Drop for FileStorage {
-    /// Gives the lock back at once: a child forked by another thread holds a copy of the
-    /// descriptor until it execs, and would keep the lock for as long. In such a child the
-    /// lock is the parent's and stays.
-    fn drop(&mut self) {
-        if std::process::id() == self.process {
-            // Where it fails, closing the descriptor gives the lock back.
-            let _ = self.volume.file.unlock();
-        }
-    }
 }
 
 impl FileStorage {
@@ -304,7 +305,6 @@ impl FileStorage {
             path,
             log_path: log_path.into(),
             opened: Instant::now(),
-            process: std::process::id(),
         })
     }
 
