@@ -32,12 +32,12 @@ pub struct Args {
 
 /// A byte range as given: either end may be left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    start: Option<u64>,
-    end: Option<u64>,
+pub(crate) struct Span {
+    pub(crate) start: Option<u64>,
+    pub(crate) end: Option<u64>,
 }
 
-fn parse_range(text: &str) -> Result<Span, String> {
+pub(crate) fn parse_range(text: &str) -> Result<Span, String> {
     let side = |text: &str| match text {
         "" => Ok(None),
         digits if digits.bytes().all(|b| b.is_ascii_digit()) => {

@@ -4,7 +4,9 @@
 //! Owns: the list of subcommands. Each lives in its own file with its arguments and its
 //! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
 
+mod cp;
 mod create;
+mod edit;
 mod export;
 mod failure;
 mod files;
@@ -42,6 +44,12 @@ enum Command {
     Get(get::Args),
     Rm(rm::Args),
     Mv(mv::Args),
+    Cp(cp::Args),
+    Insert(edit::Insert),
+    DeleteRange(edit::DeleteRange),
+    Replace(edit::Replace),
+    Append(edit::Append),
+    Truncate(edit::Truncate),
     Ls(ls::Args),
     Stat(stat::Args),
     Import(import::Args),
@@ -65,6 +73,12 @@ fn main() -> ExitCode {
         Command::Get(args) => get::run(args),
         Command::Rm(args) => rm::run(args),
         Command::Mv(args) => mv::run(args),
+        Command::Cp(args) => cp::run(args),
+        Command::Insert(args) => edit::insert(args),
+        Command::DeleteRange(args) => edit::delete_range(args),
+        Command::Replace(args) => edit::replace(args),
+        Command::Append(args) => edit::append(args),
+        Command::Truncate(args) => edit::truncate(args),
         Command::Ls(args) => ls::run(args),
         Command::Stat(args) => stat::run(args),
         Command::Import(args) => import::run(args),

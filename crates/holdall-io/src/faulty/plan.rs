@@ -81,7 +81,8 @@ pub enum LossPolicy {
     LoseAll,
     /// All are kept.
     KeepAll,
-    /// Each is kept, lost, or (writes) torn: any subset of its sectors of 512 bytes is new.
+    /// Each is kept, lost, or (writes) torn: any subset of its sectors of 512 bytes is new, or
+    /// of its units of eight sectors.
     Random,
     /// Bit `i` says whether change `i` is kept; changes from 64 on are lost. Changes are numbered
     /// from 0: the log's name, then the volume, then the log that has the name after the crash,
@@ -104,6 +105,10 @@ pub(super) struct Chooser {
     next: u32,
     /// Of 8 changes, how many are kept.
     keep: u64,
+    /// Sectors that a torn write keeps or loses together: devices write in larger units too.
+    grain: u32,
+    /// Sectors left of the present unit, and whether they are new.
+    unit: (u32, bool),
 }
 
 impl Chooser {
@@ -111,7 +116,8 @@ impl Chooser {
         let mut rng = Rng::new(seed);
         // Few, half or most are kept: even odds alone would hardly ever lose just one of many.
         let keep = [1, 4, 7][rng.below(3) as usize];
-        Self { policy, rng, next: 0, keep }
+        let grain = [1, 8][rng.below(2) as usize];
+        Self { policy, rng, next: 0, keep, grain, unit: (0, false) }
     }
 
     pub(super) fn fate(&mut self) -> Fate {
@@ -123,6 +129,7 @@ impl Chooser {
             LossPolicy::Chosen(mask) => index < 64 && mask >> index & 1 == 1,
             LossPolicy::Random => {
                 if self.rng.below(8) >= self.keep && self.rng.coin() {
+                    self.unit.0 = 0;
                     return Fate::Torn;
                 }
                 self.rng.below(8) < self.keep
@@ -133,7 +140,11 @@ impl Chooser {
 
     /// Whether the next sector of a torn write is new.
     pub(super) fn sector(&mut self) -> bool {
-        self.rng.coin()
+        if self.unit.0 == 0 {
+            self.unit = (self.grain, self.rng.coin());
+        }
+        self.unit.0 -= 1;
+        self.unit.1
     }
 }
 

@@ -56,7 +56,7 @@ fn writes_are_torn_at_sectors() {
     let storage = ones();
     storage.volume().write_at(512, &[2; 1024]).unwrap();
     let mut seen = [0; 4];
-    for seed in 0..400 {
+    for seed in 0..800 {
         let found = volume(&storage.crash(RANDOM, seed).unwrap());
         let sector = |n: usize| {
             let sector = &found[n * 512..][..512];
