@@ -38,7 +38,8 @@ impl std::fmt::Display for Bad {
 pub fn dump(reader: &Reader) -> Result<State, Error> {
     let mut state = State::default();
     for collection in reader.collections()? {
-        let names = reader.collection(&collection)?.names("").collect::<Result<BTreeMap<_, _>, _>>()?;
+        let names =
+            reader.collection(&collection)?.names("").collect::<Result<BTreeMap<_, _>, _>>()?;
         state.names.insert(collection, names);
     }
     for oid in reader.oids() {

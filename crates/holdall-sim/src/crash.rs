@@ -175,7 +175,9 @@ impl World {
             self.report.checks += 1;
             let store = match Store::open_read_only_on(Arc::new(copy), &self.params.options()) {
                 Ok(store) => store,
-                Err(Error::Corrupt { .. } | Error::NotAStore { .. } | Error::Unsupported { .. }) => {
+                Err(
+                    Error::Corrupt { .. } | Error::NotAStore { .. } | Error::Unsupported { .. },
+                ) => {
                     continue;
                 }
                 Err(e) => return Err(format!("{file:?} with byte {at} damaged: {e}")),

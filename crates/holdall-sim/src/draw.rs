@@ -69,9 +69,9 @@ impl Draw {
             0..62 => self.write(outside),
             62..66 => Op::Flush,
             66..70 if outside => Op::Checkpoint,
-            70..74 if outside => {
-                Op::CheckpointWith((0..self.rng.random_range(1..6)).map(|_| self.op(false)).collect())
-            }
+            70..74 if outside => Op::CheckpointWith(
+                (0..self.rng.random_range(1..6)).map(|_| self.op(false)).collect(),
+            ),
             66..80 => Op::OpenReader { newest: self.rng.random() },
             80..87 => Op::CheckReader(self.rng.random()),
             87..90 => Op::DropReader(self.rng.random()),
@@ -220,9 +220,14 @@ impl Draw {
                 ]
                 .choose(&mut self.rng)
                 .unwrap_or(&EditKind::Splice),
-                at: *[0, 32_768, self.rng.random_range(0..33_000), self.rng.random_range(0..36_000)]
-                    .choose(&mut self.rng)
-                    .unwrap_or(&0),
+                at: *[
+                    0,
+                    32_768,
+                    self.rng.random_range(0..33_000),
+                    self.rng.random_range(0..36_000),
+                ]
+                .choose(&mut self.rng)
+                .unwrap_or(&0),
                 len: self.size(),
                 size,
                 seed,

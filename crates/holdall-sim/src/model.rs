@@ -134,8 +134,13 @@ impl State {
 }
 
 fn show(oid: Oid, object: &Object) -> String {
-    let name = object.name.as_ref().map(|n| String::from_utf8_lossy(&n[..n.len().min(12)]).into_owned());
-    format!("{oid} {name:?} of {} bytes, {} attributes", object.bytes.len(), object.attributes.len())
+    let name =
+        object.name.as_ref().map(|n| String::from_utf8_lossy(&n[..n.len().min(12)]).into_owned());
+    format!(
+        "{oid} {name:?} of {} bytes, {} attributes",
+        object.bytes.len(),
+        object.attributes.len()
+    )
 }
 
 fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {

@@ -18,7 +18,8 @@ const SEEDS: &str = "0..400";
 /// # Errors
 /// A patch that does not apply or does not build; what fails around it.
 pub fn run_all(folder: &Path, only: &str, say: &mut dyn FnMut(&str)) -> Result<usize> {
-    let folder = folder.canonicalize().with_context(|| format!("no folder {}", folder.display()))?;
+    let folder =
+        folder.canonicalize().with_context(|| format!("no folder {}", folder.display()))?;
     let root = folder.ancestors().find(|p| p.join("Cargo.lock").exists());
     let root = root.context("the patches do not lie in the workspace")?;
     let mut patches: Vec<PathBuf> = std::fs::read_dir(&folder)?

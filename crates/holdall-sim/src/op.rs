@@ -121,7 +121,15 @@ pub enum TxOp {
     /// Creates or replaces.
     Put { coll: u8, name: u8, size: u32, seed: u64, attributes: u8 },
     /// Streams an object in, or drops the writer before it is finished.
-    Stream { coll: u8, name: Option<u8>, size: u32, seed: u64, chunk: u32, hint: Hint, finish: bool },
+    Stream {
+        coll: u8,
+        name: Option<u8>,
+        size: u32,
+        seed: u64,
+        chunk: u32,
+        hint: Hint,
+        finish: bool,
+    },
     /// Creates an unnamed object.
     Create { coll: u8, size: u32, seed: u64, near: Option<u16> },
     /// Deletes by name.

@@ -187,12 +187,7 @@ impl Playing<'_> {
         Ok(())
     }
 
-    fn get(
-        &self,
-        op: &TxOp,
-        found: Result<Vec<u8>, Error>,
-        oid: Option<Oid>,
-    ) -> Result<(), Bad> {
+    fn get(&self, op: &TxOp, found: Result<Vec<u8>, Error>, oid: Option<Oid>) -> Result<(), Bad> {
         let wanted = oid.and_then(|oid| self.state.objects.get(&oid));
         let bytes = found.as_ref().map(Vec::len).unwrap_or_default();
         match (found, wanted) {

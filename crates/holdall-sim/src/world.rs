@@ -249,7 +249,11 @@ impl World {
         let next = Arc::new(next);
         match result {
             Ok(()) => {
-                self.note(format!("{end:?} of {} calls, {} objects", ops.len(), next.objects.len()));
+                self.note(format!(
+                    "{end:?} of {} calls, {} objects",
+                    ops.len(),
+                    next.objects.len()
+                ));
                 self.report.commits += 1;
                 // Without a change nothing need have been committed, or become durable.
                 if changed {
@@ -391,9 +395,7 @@ impl World {
                 None => Ok(()),
                 Some(text) => Err(format!("snapshot {n}: {text}")),
             },
-            Err(Bad::Engine(Error::SnapshotTooOld))
-                if self.params.tuning.bounds_old_versions() =>
-            {
+            Err(Bad::Engine(Error::SnapshotTooOld)) if self.params.tuning.bounds_old_versions() => {
                 self.kept.remove(n);
                 self.note("a snapshot was given up".into());
                 Ok(())

@@ -22,7 +22,8 @@ fn play(params: &Params, ops: Vec<Op>) {
 
 #[test]
 fn a_close_after_a_recovery_without_a_commit_removes_the_log() {
-    let cuts = [LossPolicy::LoseAll, LossPolicy::KeepAll, LossPolicy::Random].map(CrashKind::PowerCut);
+    let cuts =
+        [LossPolicy::LoseAll, LossPolicy::KeepAll, LossPolicy::Random].map(CrashKind::PowerCut);
     for n in 1..40 {
         for (seed, kind) in cuts.into_iter().chain([CrashKind::ProcessKilled]).enumerate() {
             // Also where the log was just being made: a log that no superblock asks for.
