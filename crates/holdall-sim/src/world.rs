@@ -340,10 +340,12 @@ impl World {
         let result = store.checkpoint_with(&mut || {
             steps += 1;
             // A checkpoint of many pages has many steps; some of them suffice.
-            if failure.is_none() && steps < 40 && !self.storage.crashed() && !self.poisoned {
-                if let Some(op) = next.next() {
-                    failure = self.play(op).err();
-                }
+            let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;
+            if goes_on
+                && steps < 40
+                && let Some(op) = next.next()
+            {
+                failure = self.play(op).err();
             }
         });
         self.inside = false;

@@ -1,6 +1,8 @@
 //! Scripts by hand for bugs that the simulation found, so that they do not depend on what a
 //! seed draws.
 
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
 use holdall_io::{CrashKind, LossPolicy};
 use holdall_sim::{Crash, End, Fault, Op, Params, Script, TxOp, run};
 

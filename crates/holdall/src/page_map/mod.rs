@@ -1,6 +1,6 @@
 //! The page map of a file: logical page index to page, and free-space inventory in one.
 //!
-//! Owns: the radix tree over [`page_map_node`]. Its root changes when it grows, so the
+//! Owns: the radix tree over `holdall_core::page_map_node`. Its root changes when it grows, so the
 //! caller keeps a [`PageMap`] in its own page and stores it after each change. Invariants:
 //! every index below `len` is a page or a hole, every one from `len` on is empty; an inner
 //! entry sums up its subtree exactly. Logical indexes let pages move without their users

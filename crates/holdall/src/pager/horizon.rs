@@ -202,7 +202,7 @@ impl Horizon {
     }
 
     /// What page versions are needed for. `visible_points` gives the log's durable LSN and
-    /// the end of the group in flight. The order of reading matters: see [`Needed`].
+    /// the end of the group in flight. The order of reading matters: see `Needed`.
     pub fn needed(&self, visible_points: impl FnOnce() -> [Lsn; 2]) -> Needed {
         let upto = self.newest();
         let mut points = visible_points().to_vec();

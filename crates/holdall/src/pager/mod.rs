@@ -109,7 +109,7 @@ impl Pager {
     /// Waits until commit `lsn` is durable, and makes it visible to new snapshots.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`holdall_core::Error::Poisoned`].
     pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
         self.log.wait_durable(lsn)?;
         self.log.with_durable(|durable| self.horizon.set_visible(durable));
@@ -119,7 +119,7 @@ impl Pager {
     /// Makes all commits so far durable and visible.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`holdall_core::Error::Poisoned`].
     pub fn flush(&self) -> Result<()> {
         self.log.flush()?;
         self.log.with_durable(|durable| self.horizon.set_visible(durable));
@@ -154,7 +154,7 @@ impl Pager {
     }
 
     /// # Errors
-    /// [`Error::Poisoned`] once a log write, log sync or volume sync failed.
+    /// [`holdall_core::Error::Poisoned`] once a log write, log sync or volume sync failed.
     pub fn check_poison(&self) -> Result<()> {
         if let Some(why) = self.volume.poison() {
             self.log.set_poison(&why);
@@ -217,7 +217,7 @@ impl Snapshot {
     }
 
     /// # Errors
-    /// [`Error::SnapshotTooOld`] where it was given up for memory.
+    /// [`holdall_core::Error::SnapshotTooOld`] where it was given up for memory.
     pub fn check(&self) -> Result<()> {
         self.registration.check()
     }
