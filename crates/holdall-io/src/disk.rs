@@ -34,6 +34,16 @@ pub trait Disk: Send + Sync + Debug {
     /// disk opened read-only.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// As [`write_at`](Self::write_at), for much data that will not be read back at once: it may
+    /// bypass the operating system's cache, which keeps others' syncs from waiting behind it.
+    /// Best with offset and length multiples of 4 KiB.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, bytes)
+    }
+
     /// Makes all earlier writes durable, and the length needed to find them (`fdatasync`).
     ///
     /// # Errors

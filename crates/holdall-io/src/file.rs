@@ -45,6 +45,18 @@ pub struct FileDisk {
     /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
     failed: AtomicBool,
     process: u32,
+    /// The same file, opened to bypass the cache, where the system can.
+    direct: Option<File>,
+    direct_fails: AtomicBool,
+}
+
+/// Alignment of offset, length and memory for writes past the cache.
+const ALIGN: usize = 4096;
+/// Bytes copied to aligned memory and written at a time.
+const BOUNCE_BYTES: usize = 1 << 20;
+
+thread_local! {
+    static BOUNCE: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 impl Drop for FileDisk {
@@ -62,7 +74,36 @@ impl Drop for FileDisk {
 impl FileDisk {
     fn new(file: File, access: Access) -> Self {
         let (resize, failed) = (Mutex::new(()), AtomicBool::new(false));
-        Self { file, access, resize, failed, process: std::process::id() }
+        let (direct, direct_fails) = (None, AtomicBool::new(false));
+        Self { file, access, resize, failed, process: std::process::id(), direct, direct_fails }
+    }
+
+    /// Writes past the cache. `Ok(false)`: this file cannot, nothing was written.
+    fn write_direct(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        let Some(file) = self.direct.as_ref() else { return Ok(false) };
+        let ragged = !offset.is_multiple_of(ALIGN as u64) || !bytes.len().is_multiple_of(ALIGN);
+        if ragged || self.direct_fails.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        BOUNCE.with_borrow_mut(|buffer| {
+            buffer.resize(BOUNCE_BYTES + ALIGN, 0);
+            let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
+            for (i, piece) in bytes.chunks(BOUNCE_BYTES).enumerate() {
+                let aligned = &mut buffer[skip..skip + piece.len()];
+                aligned.copy_from_slice(piece);
+                let at = offset + (i * BOUNCE_BYTES) as u64;
+                match write_all(file, at, aligned) {
+                    Ok(()) => {}
+                    Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                        // The file system wants another alignment, or none of this.
+                        self.direct_fails.store(true, Ordering::Relaxed);
+                        return Ok(false);
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+            Ok(true)
+        })
     }
 
     fn check_writable(&self) -> io::Result<()> {
@@ -149,6 +190,13 @@ impl Disk for FileDisk {
     fn allocated(&self) -> io::Result<u64> {
         // `st_blocks` counts units of 512 bytes whatever the block size.
         Ok(self.file.metadata()?.blocks().saturating_mul(512))
+    }
+
+    fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.access == Access::ReadWrite && self.write_direct(offset, bytes)? {
+            return Ok(());
+        }
+        self.write_at(offset, bytes)
     }
 
     fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
@@ -299,8 +347,12 @@ impl FileStorage {
         let path = fs::canonicalize(path).map_err(|e| named(path, &e))?;
         let mut log_path = OsString::from(&path);
         log_path.push("-log");
+        let mut volume = FileDisk::new(file, access);
+        if access == Access::ReadWrite {
+            volume.direct = open_direct(&path);
+        }
         Ok(Self {
-            volume: Arc::new(FileDisk::new(file, access)),
+            volume: Arc::new(volume),
             access,
             path,
             log_path: log_path.into(),
@@ -323,6 +375,18 @@ impl FileStorage {
     fn check_writable(&self) -> io::Result<()> {
         if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
     }
+}
+
+/// The file once more, for writes past the cache; `None` where that is not to be had.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn open_direct(path: &Path) -> Option<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path).ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn open_direct(_path: &Path) -> Option<File> {
+    None
 }
 
 fn refuse_directory(path: &Path) -> io::Result<()> {

@@ -145,3 +145,26 @@ fn hints_at_any_range_do_no_harm() {
     disk.read_at(0, &mut found).unwrap();
     assert!(found == bytes);
 }
+
+#[test]
+fn bulk_writes_are_read_back_whatever_their_alignment() {
+    let dir = tempdir().unwrap();
+    let disk = FileStorage::create(dir.path().join("store")).unwrap().volume();
+    disk.grow(8 << 20).unwrap();
+    let mut expected = vec![0u8; 8 << 20];
+    for (i, (at, len)) in
+        [(0, 4096), (8192, 3 << 20), (1, 5000), (4 << 20, 4096 * 300), (4096, 4096), (7 << 20, 77)]
+            .into_iter()
+            .enumerate()
+    {
+        let bytes: Vec<u8> = (0..len).map(|n| (n * (i + 3) / 7) as u8).collect();
+        disk.write_bulk(at as u64, &bytes).unwrap();
+        expected[at..at + len].copy_from_slice(&bytes);
+        // A buffered write beside it must not be lost, nor hide it.
+        disk.write_at((at + len) as u64, b"beside").unwrap();
+        expected[at + len..at + len + 6].copy_from_slice(b"beside");
+        let mut found = vec![0; expected.len()];
+        disk.read_at(0, &mut found).unwrap();
+        assert!(found == expected, "write {i}");
+    }
+}

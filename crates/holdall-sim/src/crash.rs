@@ -9,17 +9,16 @@ use crate::model::State;
 use crate::op::{Again, Crash, Op};
 use crate::world::{Outcome, World};
 use holdall::{Error, Reader, Store};
-use holdall_io::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, LossPolicy};
+use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use rand::rngs::SmallRng;
-use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use std::sync::Arc;
 
-fn text(e: std::io::Error) -> String {
+pub(crate) fn text(e: std::io::Error) -> String {
     format!("the simulation itself: {e}")
 }
 
-fn out(reader: Result<Reader, Error>, what: &str) -> Outcome<State> {
+pub(crate) fn out(reader: Result<Reader, Error>, what: &str) -> Outcome<State> {
     match reader.map_err(Bad::from).and_then(|r| check::read_out(&r)) {
         Ok(found) => Ok(found),
         Err(bad) => Err(format!("{what}: {bad}")),
@@ -148,51 +147,6 @@ impl World {
         let found = out(store.read(), "reading after a power cut")?;
         self.one_of(&found, "the state after a power cut")?;
         Ok(found)
-    }
-
-    /// Inverts bits in copies of the storage. Each copy opens to a state that may be, or says
-    /// that it is damaged. Damage to the log's last group cannot be told from a torn tail
-    /// (rule 4): the state before it may be shown.
-    pub(crate) fn damage(&mut self, seed: u64) -> Outcome {
-        if self.storage.crashed() {
-            return Ok(());
-        }
-        let mut rng = SmallRng::seed_from_u64(seed);
-        for _ in 0..6 {
-            let copy = self.storage.crash(CrashKind::ProcessKilled, 0).map_err(text)?;
-            let (volume, log) = copy.snapshot();
-            let in_log = rng.random_bool(0.5);
-            let (file, bytes) = match log.filter(|_| in_log) {
-                Some(log) => (FaultyFile::Log, log),
-                None => (FaultyFile::Volume, volume),
-            };
-            // Zeros are mostly space that nothing uses.
-            let used: Vec<usize> =
-                (0..bytes.len()).step_by(512).filter(|i| bytes[*i..][..512] != [0; 512]).collect();
-            let Some(sector) = used.choose(&mut rng) else { continue };
-            let at = *sector as u64 + rng.random_range(0..512);
-            copy.flip_byte(file, at, 1 << rng.random_range(0..8)).map_err(text)?;
-            self.report.checks += 1;
-            let store = match Store::open_read_only_on(Arc::new(copy), &self.params.options()) {
-                Ok(store) => store,
-                Err(
-                    Error::Corrupt { .. } | Error::NotAStore { .. } | Error::Unsupported { .. },
-                ) => {
-                    continue;
-                }
-                Err(e) => return Err(format!("{file:?} with byte {at} damaged: {e}")),
-            };
-            let found = match store.read().map_err(Bad::from).and_then(|r| check::read_out(&r)) {
-                Ok(found) => found,
-                Err(Bad::Engine(Error::Corrupt { .. })) => continue,
-                Err(bad) => return Err(format!("{file:?} with byte {at} damaged: {bad}")),
-            };
-            if !self.prior.iter().any(|prior| **prior == found) {
-                self.one_of(&found, &format!("{file:?} with byte {at} damaged: the state"))?;
-            }
-        }
-        self.note("damaged".into());
-        Ok(())
     }
 
     fn probe_one(&mut self, copy: FaultyStorage, rng: &mut SmallRng) -> Outcome {

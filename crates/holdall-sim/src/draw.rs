@@ -65,6 +65,9 @@ impl Draw {
         if outside && self.percent(self.trouble) {
             return self.trouble();
         }
+        if !outside && self.percent(10) {
+            return Op::Damage(self.rng.random());
+        }
         match self.rng.random_range(0..100) {
             0..62 => self.write(outside),
             62..66 => Op::Flush,

@@ -10,13 +10,16 @@
 //! script gives the same calls and the same bytes.
 
 mod check;
+mod commit;
 mod crash;
+mod damage;
 mod draw;
 pub mod exhaustive;
 mod model;
 pub mod mutants;
 mod op;
 mod params;
+mod reading;
 mod script;
 pub mod shrink;
 mod transact;

@@ -39,6 +39,9 @@ pub struct Tuning {
     pub auto_checkpoint: bool,
 }
 
+/// The id of every simulated store.
+pub(crate) const STORE_ID: [u8; 16] = *b"holdallsimulator";
+
 /// Old versions are never given up with this budget.
 const UNBOUNDED: usize = 1 << 40;
 
@@ -119,7 +122,7 @@ impl Params {
             max_bytes: self.max_bytes,
             background: false,
             auto_checkpoint: t.auto_checkpoint,
-            store_id: Some(*b"holdallsimulator"),
+            store_id: Some(STORE_ID),
             ..Options::default()
         }
     }

@@ -21,9 +21,9 @@ use std::sync::Arc;
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// A kept snapshot.
-struct Kept {
-    reader: Reader,
-    state: Arc<State>,
+pub(crate) struct Kept {
+    pub(crate) reader: Reader,
+    pub(crate) state: Arc<State>,
 }
 
 pub(crate) struct World {
@@ -35,17 +35,17 @@ pub(crate) struct World {
     /// log's last group may lead.
     pub(crate) prior: Vec<Arc<State>>,
     /// How many states came before those.
-    dropped: u64,
+    pub(crate) dropped: u64,
     pub(crate) pending: Option<Arc<State>>,
-    kept: Vec<Kept>,
-    ever: BTreeSet<Oid>,
-    uniques: BTreeSet<u32>,
-    armed: Option<(Fault, Crash)>,
+    pub(crate) kept: Vec<Kept>,
+    pub(crate) ever: BTreeSet<Oid>,
+    pub(crate) uniques: BTreeSet<u32>,
+    pub(crate) armed: Option<(Fault, Crash)>,
     /// A fault of this life that is over but may have poisoned the store.
-    past: Option<(Fault, Crash)>,
-    poisoned: bool,
+    pub(crate) past: Option<(Fault, Crash)>,
+    pub(crate) poisoned: bool,
     /// Inside a checkpoint: nothing may need another one.
-    inside: bool,
+    pub(crate) inside: bool,
     pub(crate) report: Report,
     pub(crate) at: usize,
 }
@@ -210,292 +210,10 @@ impl World {
         }
     }
 
-    fn explain_bad(&mut self, what: &str, bad: Bad) -> Outcome {
+    pub(crate) fn explain_bad(&mut self, what: &str, bad: Bad) -> Outcome {
         match bad {
             Bad::Engine(e) => self.explain(what, e),
             Bad::Wrong(text) => Err(format!("{what}: {text}")),
-        }
-    }
-
-    fn write(&mut self, ops: &[TxOp], end: End) -> Outcome {
-        if self.inside && !self.has_room_inside()? {
-            return Ok(());
-        }
-        let store = self.store()?.clone();
-        let mut next = State::clone(self.newest());
-        let (mut bad, mut finished) = (None, false);
-        let (ever, uniques) = (&mut self.ever, &mut self.uniques);
-        let body = |tx: &mut holdall::WriteTx| {
-            let mut playing = Playing { state: &mut next, ever, uniques };
-            for op in ops {
-                match playing.apply(tx, op) {
-                    Ok(()) => {}
-                    Err(Bad::Engine(e)) => return Err(e),
-                    Err(Bad::Wrong(text)) => {
-                        bad = Some(text);
-                        return Err(Error::Invalid("wrong answer".into()));
-                    }
-                }
-            }
-            finished = true;
-            if end == End::Abort { Err(Error::Other("given up".into())) } else { Ok(()) }
-        };
-        let result =
-            if end == End::Deferred { store.write_deferred(body) } else { store.write(body) };
-        if let Some(text) = bad {
-            return Err(text);
-        }
-        let changed = next != **self.newest();
-        let next = Arc::new(next);
-        match result {
-            Ok(()) => {
-                self.note(format!(
-                    "{end:?} of {} calls, {} objects",
-                    ops.len(),
-                    next.objects.len()
-                ));
-                self.report.commits += 1;
-                // Without a change nothing need have been committed, or become durable.
-                if changed {
-                    self.states.push(next);
-                    if end == End::Commit {
-                        self.all_durable();
-                    }
-                }
-                Ok(())
-            }
-            Err(Error::Other(_)) if end == End::Abort => {
-                self.note(format!("gave up {} calls", ops.len()));
-                Ok(())
-            }
-            Err(e) => {
-                let unsure = matches!(e, Error::Poisoned(_)) || self.storage.crashed();
-                if finished && end != End::Abort && unsure {
-                    self.pending = Some(next);
-                }
-                self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
-                if unsure { Ok(()) } else { self.check_newest() }
-            }
-        }
-    }
-
-    fn all_durable(&mut self) {
-        self.durable_up_to(self.dropped + self.states.len() as u64 - 1);
-    }
-
-    /// The state of this number, counted from the beginning of this life, is durable.
-    fn durable_up_to(&mut self, number: u64) {
-        let older = number.saturating_sub(self.dropped) as usize;
-        if older > 0 {
-            self.prior = self.states.drain(..older).collect();
-        }
-        self.dropped += older as u64;
-    }
-
-    fn made_durable(&mut self, what: &str, result: Result<(), Error>) -> Outcome {
-        match result {
-            Ok(()) => {
-                self.note(what.into());
-                self.all_durable();
-                Ok(())
-            }
-            Err(e) => self.explain(what, e),
-        }
-    }
-
-    /// Whether a small transaction can run now without needing a checkpoint.
-    fn has_room_inside(&mut self) -> Outcome<bool> {
-        if self.storage.crashed() || self.poisoned {
-            return Ok(false);
-        }
-        let stat = match self.store()?.stat() {
-            Ok(stat) => stat,
-            Err(e) => {
-                self.explain("figures", e)?;
-                return Ok(false);
-            }
-        };
-        let dirty = self.params.tuning.dirty_pages as u64;
-        let whole = stat.log_capacity >= self.params.tuning.log_bytes;
-        Ok(whole
-            && (stat.log_used + (192 << 10)) * 2 < stat.log_capacity
-            && (stat.dirty_pages + 40) * 2 < dirty
-            && stat.waiting_bytes < 2 << 20)
-    }
-
-    fn checkpoint_with(&mut self, between: &[Op]) -> Outcome {
-        let log = self.params.tuning.log_bytes;
-        let roomy = (1 << 19..=1 << 20).contains(&log)
-            && self.params.max_bytes == u64::MAX
-            && !matches!(self.armed, Some((Fault::Full(_), _)));
-        if !roomy || self.inside {
-            return Ok(());
-        }
-        let store = self.store()?.clone();
-        let mut failure = None;
-        let mut next = between.iter().cycle();
-        let mut steps = 0;
-        let newest = self.dropped + self.states.len() as u64 - 1;
-        self.inside = true;
-        let result = store.checkpoint_with(&mut || {
-            steps += 1;
-            // A checkpoint of many pages has many steps; some of them suffice.
-            let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;
-            if goes_on
-                && steps < 40
-                && let Some(op) = next.next()
-            {
-                failure = self.play(op).err();
-            }
-        });
-        self.inside = false;
-        if let Some(failure) = failure {
-            return Err(format!("inside a checkpoint, step {steps}: {failure}"));
-        }
-        match result {
-            Ok(()) => {
-                // What was there when it began is durable; deferred commits since are not.
-                self.note(format!("checkpoint in {steps} steps"));
-                self.durable_up_to(newest);
-                Ok(())
-            }
-            Err(e) => self.explain("checkpoint with work between", e),
-        }
-    }
-
-    fn open_reader(&mut self, newest: bool) -> Outcome {
-        let store = self.store()?;
-        let result = if newest { store.read_newest() } else { store.read() };
-        let reader = match result {
-            Ok(reader) => reader,
-            Err(e) => return self.explain("opening a snapshot", e),
-        };
-        if newest {
-            let state = self.newest().clone();
-            self.kept.push(Kept { reader, state });
-            return Ok(());
-        }
-        match check::read_out(&reader) {
-            Ok(found) => {
-                let state = self.one_of(&found, "a new snapshot")?;
-                self.kept.push(Kept { reader, state });
-                Ok(())
-            }
-            Err(bad) => self.explain_bad("a new snapshot", bad),
-        }
-    }
-
-    fn check_reader(&mut self, n: u8) -> Outcome {
-        if self.kept.is_empty() {
-            return Ok(());
-        }
-        let n = usize::from(n) % self.kept.len();
-        let Some(kept) = self.kept.get(n) else { return Ok(()) };
-        self.report.checks += 1;
-        match check::read_out(&kept.reader) {
-            Ok(found) => match found.difference(&kept.state) {
-                None => Ok(()),
-                Some(text) => Err(format!("snapshot {n}: {text}")),
-            },
-            Err(Bad::Engine(Error::SnapshotTooOld)) if self.params.tuning.bounds_old_versions() => {
-                self.kept.remove(n);
-                self.note("a snapshot was given up".into());
-                Ok(())
-            }
-            Err(bad) => self.explain_bad("a kept snapshot", bad),
-        }
-    }
-
-    /// The state that `found` is, if a durable snapshot may show it.
-    pub(crate) fn one_of(&self, found: &State, what: &str) -> Outcome<Arc<State>> {
-        let candidates = self.states.iter().chain(&self.pending);
-        if let Some(state) = candidates.clone().rev().find(|s| ***s == *found) {
-            return Ok(state.clone());
-        }
-        let mut text = format!("{what} is none of {} possible states", candidates.clone().count());
-        for (i, state) in candidates.enumerate().take(4) {
-            text += &format!("\n  {i}: {}", found.difference(state).unwrap_or_default());
-        }
-        Err(text)
-    }
-
-    fn check_newest(&mut self) -> Outcome {
-        let reader = match self.store()?.read_newest() {
-            Ok(reader) => reader,
-            Err(e) => return self.explain("a snapshot of the newest commit", e),
-        };
-        self.report.checks += 1;
-        match check::read_out(&reader) {
-            Ok(found) => match found.difference(self.newest()) {
-                None => Ok(()),
-                Some(text) => Err(format!("the newest state: {text}")),
-            },
-            Err(bad) => self.explain_bad("the newest state", bad),
-        }
-    }
-
-    fn check(&mut self) -> Outcome {
-        if self.storage.crashed() {
-            return Ok(());
-        }
-        self.check_newest()?;
-        let reader = match self.store()?.read() {
-            Ok(reader) => reader,
-            Err(e) => return self.explain("a snapshot", e),
-        };
-        match check::read_out(&reader) {
-            Ok(found) => self.check_durable(&found)?,
-            Err(bad) => self.explain_bad("the durable state", bad)?,
-        }
-        let newest = self.newest().clone();
-        let store = self.store()?;
-        // A failed write may leave a torn superblock, and a failed read looks like damage.
-        let quiet = self.armed.is_none() && self.past.is_none();
-        let sound = if quiet { check::check_sound(store) } else { Ok(()) };
-        let figures = sound
-            .and_then(|()| check::check_figures(store, &newest))
-            .and_then(|()| check::check_gone(&store.read_newest()?, &newest, self.ever.iter()));
-        match figures {
-            Ok(()) => {
-                self.note("checked".into());
-                Ok(())
-            }
-            Err(bad) => self.explain_bad("figures and dangling OIDs", bad),
-        }
-    }
-
-    /// What a snapshot shows must survive a power cut now.
-    fn check_durable(&mut self, found: &State) -> Outcome {
-        self.one_of(found, "the durable state")?;
-        if self.states.len() == 1 {
-            return Ok(());
-        }
-        let survivor = self.after_power_cut()?;
-        let place = |state: &State| self.states.iter().rposition(|s| **s == *state);
-        match (place(found), place(&survivor)) {
-            (Some(shown), Some(kept)) if kept < shown => {
-                Err("a snapshot shows commits that a power cut loses".into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// A poisoned store takes no commit and still reads.
-    fn check_poisoned(&mut self) -> Outcome {
-        let store = self.store()?.clone();
-        match store.write(|tx| tx.put("poisoned", b"x")) {
-            Err(Error::Poisoned(_)) => {}
-            Err(e) => self.explain("a write after poison", e)?,
-            Ok(_) => return Err("a poisoned store took a commit".into()),
-        }
-        self.storage.heal();
-        let reader = match store.read() {
-            Ok(reader) => reader,
-            Err(e) => return Err(format!("a poisoned store cannot be read: {e}")),
-        };
-        match check::read_out(&reader) {
-            Ok(found) => self.one_of(&found, "the state of a poisoned store").map(|_| ()),
-            Err(bad) => Err(format!("reading a poisoned store: {bad}")),
         }
     }
 

@@ -21,7 +21,10 @@ const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
 const MOST_BYTES: u64 = 32 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 1 << 20;
+/// Objects up to this size are synced soon after their first byte.
+const SOON_BYTES: u64 = 16 << 20;
+
 /// Write-out in flight: started for every so many bytes, and so many ranges before the
 /// oldest is waited for.
 #[derive(Clone, Copy)]
@@ -94,6 +97,8 @@ pub struct Stager {
     kept: Option<Vec<u8>>,
     /// Groups the log had synced when last looked at.
     synced: u64,
+    /// Others commit meanwhile.
+    shared: bool,
     unpushed: (u64, u64),
     pushed: VecDeque<(u64, u64)>,
 }
@@ -115,6 +120,7 @@ impl Stager {
             written: 0,
             kept: Some(Vec::new()),
             synced: pager.log.groups(),
+            shared: false,
             unpushed: (0, 0),
             pushed: VecDeque::new(),
         }
@@ -225,16 +231,24 @@ impl Stager {
         self.checksums.extend(piece.chunks(UNIT).map(crc));
         let at = self.next.0 * size;
         let disk = &self.pager.volume.disk;
-        disk.write_at(at, piece)
-            .map_err(|e| io_error(format!("writing segment data at page {}", self.next), e))?;
+        let limit = self.pager.limits().log_data_bytes;
+        let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= limit);
+        // Past the cache where others' syncs would wait behind ours, and where our own follows
+        // at once; a long write alone is faster through the cache, many ranges deep.
+        let soon = self.expected.is_some_and(|e| e <= SOON_BYTES);
+        let written = if !kept && (soon || self.shared) {
+            disk.write_bulk(at, piece)
+        } else {
+            disk.write_at(at, piece)
+        };
+        written.map_err(|e| io_error(format!("writing segment data at page {}", self.next), e))?;
         let pages = piece.len() as u64 / size;
         self.next = PageNo(self.next.0 + pages);
         self.left -= pages;
         self.written += piece.len() as u64;
-        let limit = self.pager.limits().log_data_bytes;
         match &mut self.kept {
-            Some(kept) if kept.len() + piece.len() <= limit => kept.extend_from_slice(piece),
-            kept => *kept = None,
+            Some(bytes) if kept => bytes.extend_from_slice(piece),
+            bytes => *bytes = None,
         }
         self.note_written(at, piece.len() as u64)
     }
@@ -248,7 +262,8 @@ impl Stager {
             self.unpushed = (at, len);
         }
         let synced = self.pager.log.groups();
-        let depth = if synced == self.synced { ALONE } else { SHARED };
+        self.shared = synced != self.synced;
+        let depth = if self.shared { SHARED } else { ALONE };
         if self.unpushed.1 >= ALONE.bytes {
             // Looked at anew with each stretch: commits may come and go.
             self.synced = synced;

@@ -1,0 +1,163 @@
+//! Transactions, and what makes commits durable, played to store and model.
+//!
+//! Owns: the rules of acknowledgement: a commit that returned is durable, or durable in order
+//! where it was deferred; one that failed for anything but poison has changed nothing.
+
+use crate::check::Bad;
+use crate::model::State;
+use crate::op::{End, Fault, Op, TxOp};
+use crate::transact::Playing;
+use crate::world::{Outcome, World};
+use holdall::Error;
+use std::sync::Arc;
+
+/// Steps of a checkpoint between which something is done; one of many pages has more.
+const MOST_STEPS: usize = 40;
+
+impl World {
+    pub(crate) fn write(&mut self, ops: &[TxOp], end: End) -> Outcome {
+        if self.inside && !self.has_room_inside()? {
+            return Ok(());
+        }
+        let store = self.store()?.clone();
+        let mut next = State::clone(self.newest());
+        let (mut bad, mut finished) = (None, false);
+        let (ever, uniques) = (&mut self.ever, &mut self.uniques);
+        let body = |tx: &mut holdall::WriteTx| {
+            let mut playing = Playing { state: &mut next, ever, uniques };
+            for op in ops {
+                match playing.apply(tx, op) {
+                    Ok(()) => {}
+                    Err(Bad::Engine(e)) => return Err(e),
+                    Err(Bad::Wrong(text)) => {
+                        bad = Some(text);
+                        return Err(Error::Invalid("wrong answer".into()));
+                    }
+                }
+            }
+            finished = true;
+            if end == End::Abort { Err(Error::Other("given up".into())) } else { Ok(()) }
+        };
+        let result =
+            if end == End::Deferred { store.write_deferred(body) } else { store.write(body) };
+        if let Some(text) = bad {
+            return Err(text);
+        }
+        let changed = next != **self.newest();
+        let next = Arc::new(next);
+        match result {
+            Ok(()) => {
+                self.note(format!(
+                    "{end:?} of {} calls, {} objects",
+                    ops.len(),
+                    next.objects.len()
+                ));
+                self.report.commits += 1;
+                // Without a change nothing need have been committed, or become durable.
+                if changed {
+                    self.states.push(next);
+                    if end == End::Commit {
+                        self.all_durable();
+                    }
+                }
+                Ok(())
+            }
+            Err(Error::Other(_)) if end == End::Abort => {
+                self.note(format!("gave up {} calls", ops.len()));
+                Ok(())
+            }
+            Err(e) => {
+                let unsure = matches!(e, Error::Poisoned(_)) || self.storage.crashed();
+                if finished && end != End::Abort && unsure {
+                    self.pending = Some(next);
+                }
+                self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
+                if unsure { Ok(()) } else { self.check_newest() }
+            }
+        }
+    }
+
+    pub(crate) fn all_durable(&mut self) {
+        self.durable_up_to(self.dropped + self.states.len() as u64 - 1);
+    }
+
+    /// The state of this number, counted from the beginning of this life, is durable.
+    pub(crate) fn durable_up_to(&mut self, number: u64) {
+        let older = number.saturating_sub(self.dropped) as usize;
+        if older > 0 {
+            self.prior = self.states.drain(..older).collect();
+        }
+        self.dropped += older as u64;
+    }
+
+    pub(crate) fn made_durable(&mut self, what: &str, result: Result<(), Error>) -> Outcome {
+        match result {
+            Ok(()) => {
+                self.note(what.into());
+                self.all_durable();
+                Ok(())
+            }
+            Err(e) => self.explain(what, e),
+        }
+    }
+
+    /// Whether a small transaction can run now without needing a checkpoint.
+    pub(crate) fn has_room_inside(&mut self) -> Outcome<bool> {
+        if self.storage.crashed() || self.poisoned {
+            return Ok(false);
+        }
+        let stat = match self.store()?.stat() {
+            Ok(stat) => stat,
+            Err(e) => {
+                self.explain("figures", e)?;
+                return Ok(false);
+            }
+        };
+        let dirty = self.params.tuning.dirty_pages as u64;
+        let whole = stat.log_capacity >= self.params.tuning.log_bytes;
+        Ok(whole
+            && (stat.log_used + (192 << 10)) * 2 < stat.log_capacity
+            && (stat.dirty_pages + 40) * 2 < dirty
+            && stat.waiting_bytes < 2 << 20)
+    }
+
+    pub(crate) fn checkpoint_with(&mut self, between: &[Op]) -> Outcome {
+        let log = self.params.tuning.log_bytes;
+        let roomy = (1 << 19..=1 << 20).contains(&log)
+            && self.params.max_bytes == u64::MAX
+            && !matches!(self.armed, Some((Fault::Full(_), _)));
+        if !roomy || self.inside {
+            return Ok(());
+        }
+        let store = self.store()?.clone();
+        let mut failure = None;
+        let mut next = between.iter().cycle();
+        let mut steps = 0;
+        let newest = self.dropped + self.states.len() as u64 - 1;
+        self.inside = true;
+        let result = store.checkpoint_with(&mut || {
+            steps += 1;
+            // A checkpoint of many pages has many steps; some of them suffice.
+            let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;
+            if goes_on
+                && steps < MOST_STEPS
+                && let Some(op) = next.next()
+            {
+                failure = self.play(op).err();
+            }
+        });
+        self.inside = false;
+        if let Some(failure) = failure {
+            return Err(format!("inside a checkpoint, step {steps}: {failure}"));
+        }
+        match result {
+            Ok(()) => {
+                // What was there when it began is durable; deferred commits since are not.
+                self.note(format!("checkpoint in {steps} steps"));
+                self.durable_up_to(newest);
+                Ok(())
+            }
+            Err(e) => self.explain("checkpoint with work between", e),
+        }
+    }
+}
