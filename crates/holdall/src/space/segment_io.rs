@@ -16,7 +16,7 @@ pub const UNIT: usize = 4096;
 /// Ranges up to this length are read in one step through a copy.
 const ONE_STEP: usize = 16 * UNIT;
 /// Longer ranges are read and checked in pieces of this size, to stay in the cache.
-const PIECE: usize = 64 * UNIT;
+const PIECE: usize = 256 * UNIT;
 
 /// Where checksums come from.
 pub(super) struct Source<'a, R: PageRead + ?Sized> {
