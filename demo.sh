@@ -25,15 +25,15 @@ ls -l "$work" | awk '/demo.holdall/ {print "  " $5, $9}'
 
 say "2. Verify what a kill left (nothing is written), then import again: it goes on"
 "$holdall" verify "$store"
-"$holdall" import "$store" "$dir"
+# The links it names as skipped are many; their number is in the summary.
+"$holdall" import "$store" "$dir" 2>&1 | { grep -v '^holdall: skipped: ' || true; }
 
 say "3. List, look, read a range"
 "$holdall" ls "$store" --long | head -5 || true
 # Read to its end, so that no pipe breaks; the largest by size.
 name=$("$holdall" ls "$store" --json | python3 -c '
 import json, sys
-best = max((json.loads(line) for line in sys.stdin), key=lambda o: o.get("size", 0))
-print(best["name"])')
+print(max(json.load(sys.stdin), key=lambda o: o["size"])["name"])')
 "$holdall" stat "$store" "$name"
 "$holdall" get "$store" "$name" --range 100:164 | od -c | head -4
 
