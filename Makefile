@@ -7,7 +7,7 @@ help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
 	@echo "make test     all tests, lints and documentation checks (what CI runs)"
 	@echo "make bench    the figures of docs/benchmarks.md"
-	@echo "make sim      one hour of simulation; SEEDS=A..B or MINUTES=M to choose"
+	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
@@ -29,10 +29,10 @@ bench:
 
 MINUTES ?= 60
 sim:
-	$(CARGO) run --release -p holdall-sim -- --minutes $(MINUTES)
+	$(CARGO) run --release --config profile.release.debug-assertions=true -p holdall-sim -- --minutes $(MINUTES)
 
 mutants:
-	testdata/mutations/run.sh
+	$(CARGO) run --release --config profile.release.debug-assertions=true -p holdall-sim -- --mutants testdata/mutations
 
 fuzz:
 	cd fuzz && for t in $$(cargo fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=60 || exit 1; done
