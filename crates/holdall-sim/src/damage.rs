@@ -8,6 +8,7 @@ use crate::params::STORE_ID;
 use crate::world::{Outcome, World};
 use holdall::{Error, Store};
 use holdall_core::log_format::{BLOCK, BlockHeader};
+use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_io::{CrashKind, FaultyFile, FaultyStorage};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
@@ -33,15 +34,23 @@ impl World {
             let Some((file, at)) = choose(&copy, stat.epoch, &mut rng) else { continue };
             copy.flip_byte(file, at, 1 << rng.random_range(0..8)).map_err(text)?;
             self.report.checks += 1;
-            self.shows_no_wrong_state(copy)
+            let write = rng.random_bool(0.3);
+            self.shows_no_wrong_state(copy, write)
                 .map_err(|e| format!("{file:?} with byte {at} damaged: {e}"))?;
         }
         self.note("damaged".into());
         Ok(())
     }
 
-    fn shows_no_wrong_state(&self, copy: FaultyStorage) -> Outcome {
-        let store = match Store::open_read_only_on(Arc::new(copy), &self.params.options()) {
+    fn shows_no_wrong_state(&self, copy: FaultyStorage, write: bool) -> Outcome {
+        let options = self.params.options();
+        let copy = Arc::new(copy);
+        let opened = if write {
+            Store::open_on(copy, &options)
+        } else {
+            Store::open_read_only_on(copy, &options)
+        };
+        let store = match opened {
             Ok(store) => store,
             Err(Error::Corrupt { .. } | Error::NotAStore { .. } | Error::Unsupported { .. }) => {
                 return Ok(());
@@ -49,10 +58,18 @@ impl World {
             Err(e) => return Err(e.to_string()),
         };
         match store.read().map_err(Bad::from).and_then(|r| check::read_out(&r)) {
-            Ok(found) if self.prior.iter().any(|prior| **prior == found) => Ok(()),
-            Ok(found) => self.one_of(&found, "the state").map(|_| ()),
-            Err(Bad::Engine(Error::Corrupt { .. })) => Ok(()),
-            Err(bad) => Err(bad.to_string()),
+            Ok(found) if self.prior.iter().any(|prior| **prior == found) => {}
+            Ok(found) => self.one_of(&found, "the state").map(|_| ())?,
+            Err(Bad::Engine(Error::Corrupt { .. })) => {}
+            Err(bad) => return Err(bad.to_string()),
+        }
+        match store.write(|tx| tx.create(b"new")) {
+            // A superblock of the past must not bring back numbers of the past (rule 12), but
+            // for those that a lost transaction took under the damaged one.
+            Ok(oid) if self.known.contains(&oid.unique) => Err(format!("{oid} is given out again")),
+            Ok(_) => Ok(()),
+            Err(Error::Corrupt { .. } | Error::ReadOnly | Error::Full(_)) => Ok(()),
+            Err(e) => Err(format!("writing: {e}")),
         }
     }
 }
@@ -60,6 +77,15 @@ impl World {
 /// A byte that matters: in the volume, in the log, or in the log's newest block.
 fn choose(copy: &FaultyStorage, epoch: u32, rng: &mut SmallRng) -> Option<(FaultyFile, u64)> {
     let (volume, log) = copy.snapshot();
+    if rng.random_bool(0.15) {
+        // Without the newest superblock the other one must do, or be refused (rule 15).
+        let slot = |at: &u64| {
+            let bytes = volume.get(*at as usize..*at as usize + SLOT_BYTES)?;
+            Some((Superblock::decode(bytes).ok()??.sequence, *at))
+        };
+        let (_, at) = SLOT_AT.iter().filter_map(slot).max()?;
+        return Some((FaultyFile::Volume, at + rng.random_range(0..200)));
+    }
     let (in_log, in_newest) = (rng.random_bool(0.5), rng.random_bool(0.5));
     let (file, bytes) = match log.filter(|_| in_log) {
         Some(log) => (FaultyFile::Log, log),

@@ -31,7 +31,13 @@ impl Script {
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let params = Params::draw(&mut rng);
+        let mut params = Params::draw(&mut rng);
+        let lap = rng.random_bool(0.05);
+        if lap {
+            let t = &mut params.tuning;
+            (t.auto_checkpoint, t.log_bytes, t.log_data_bytes) = (false, 1 << 20, 1 << 20);
+            (t.dirty_pages, params.max_bytes) = (4096, u64::MAX);
+        }
         let count = *[12, 40, 120, 250].choose(&mut rng).unwrap_or(&40);
         let mut draw = Draw {
             page: params.page_size as u32,
@@ -45,6 +51,9 @@ impl Script {
             rng,
         };
         let mut ops = Vec::new();
+        if lap {
+            draw.lap(&mut ops);
+        }
         while ops.len() < count {
             if draw.trouble > 0 && draw.percent(2) {
                 draw.storm(&mut ops);
@@ -82,6 +91,31 @@ impl Draw {
             93..96 if outside => Op::Close(self.rng.random_bool(0.5).then(|| self.rng.random())),
             96..98 => Op::Damage(self.rng.random()),
             _ => Op::Probe(self.rng.random()),
+        }
+    }
+
+    /// A log nearly full, then a checkpoint during which it goes on: space given back too early
+    /// is written over.
+    fn lap(&mut self, ops: &mut Vec<Op>) {
+        let put = |d: &mut Self, size| TxOp::Put {
+            coll: 0,
+            name: d.rng.random_range(0..60),
+            size,
+            seed: d.rng.random(),
+            attributes: 0,
+        };
+        for _ in 0..self.rng.random_range(2..4) {
+            for _ in 0..7 {
+                let calls = 100_000 / (2 * self.page);
+                let calls = (0..calls).map(|_| put(self, self.page + 1000)).collect();
+                ops.push(Op::Write { ops: calls, end: End::Commit });
+            }
+            let write = |d: &mut Self| Op::Write {
+                ops: vec![put(d, 39_000), put(d, 39_000)],
+                end: End::Commit,
+            };
+            let probe = Op::Probe(self.rng.random());
+            ops.push(Op::CheckpointWith(vec![write(self), write(self), probe, write(self)]));
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Owns: a copy of the workspace in a temporary folder, built there once per patch. A patch is
 //! a unified diff against the workspace's folder `crates`; its first line, `# Rule N: ...`,
-//! names the rule.
+//! names the rule. A second line, `# Unseen: ...`, says why nobody can notice it from outside.
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
@@ -49,15 +49,31 @@ fn all_in(
     for patch in patches {
         let text = std::fs::read_to_string(patch)?;
         let rule = text.lines().next().unwrap_or_default().trim_start_matches("# ").to_owned();
+        let unseen = text.lines().nth(1).and_then(|line| line.strip_prefix("# Unseen: "));
         let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        apply(place, patch, false)?;
-        let found = simulate(place).with_context(|| format!("with {name}"))?;
-        apply(place, patch, true)?;
-        survivors += usize::from(found.is_none());
-        let found = found.unwrap_or_else(|| "NOT NOTICED".into());
-        say(&format!("{name:<34} | {rule:<70} | {found}"));
+        let found = match (mutant(place, patch), unseen) {
+            (Ok(Some(found)), _) => found,
+            (Ok(None), Some(why)) => format!("not noticed, as expected: {why}"),
+            (Ok(None), None) => {
+                survivors += 1;
+                "NOT NOTICED".into()
+            }
+            (Err(e), _) => {
+                survivors += 1;
+                format!("{e:#}")
+            }
+        };
+        say(&format!("{name:<16} | {rule:<76} | {found}"));
     }
     Ok(survivors)
+}
+
+/// What the simulation finds with this patch.
+fn mutant(place: &Path, patch: &Path) -> Result<Option<String>> {
+    apply(place, patch, false)?;
+    let found = simulate(place);
+    apply(place, patch, true)?;
+    found
 }
 
 /// Copies what a build needs.

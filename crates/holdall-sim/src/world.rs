@@ -4,12 +4,11 @@
 //! Invariants: `states[0]` is the newest state known to be durable, the others are deferred
 //! commits in order; `pending` is a commit that failed while it became durable.
 
-use crate::check::{self, Bad};
+use crate::check::Bad;
 use crate::model::State;
-use crate::op::{Crash, End, Fault, Op, TxOp};
+use crate::op::{Crash, Fault, Op};
 use crate::params::{Params, Tuning};
 use crate::script::{Report, Script};
-use crate::transact::Playing;
 use holdall::{Error, Oid, Reader, Store};
 use holdall_io::{CrashKind, FaultPlan, FaultyStorage};
 use rand::SeedableRng;
@@ -40,6 +39,8 @@ pub(crate) struct World {
     pub(crate) kept: Vec<Kept>,
     pub(crate) ever: BTreeSet<Oid>,
     pub(crate) uniques: BTreeSet<u32>,
+    /// Those of objects that a durable state held.
+    pub(crate) known: BTreeSet<u32>,
     pub(crate) armed: Option<(Fault, Crash)>,
     /// A fault of this life that is over but may have poisoned the store.
     pub(crate) past: Option<(Fault, Crash)>,
@@ -63,6 +64,7 @@ impl World {
             kept: Vec::new(),
             ever: BTreeSet::new(),
             uniques: BTreeSet::new(),
+            known: BTreeSet::new(),
             armed: None,
             past: None,
             poisoned: false,

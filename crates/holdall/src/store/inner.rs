@@ -228,7 +228,10 @@ impl Inner {
         if n >= ceiling {
             // A share of those given out, so that neither loads nor crashes waste many.
             let more = (n / 8).clamp(FIRST_UNIQUES, MOST_UNIQUES);
-            let written = self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            // Both copies: an older one, should this one be damaged, must not bring back numbers
+            // given out since (rule 12).
+            let written = self.pager.volume.write_superblock(|_| {})?;
             self.pager.log.note_checkpoint(written.sequence);
             self.unique_ceiling.store(n + more, SeqCst);
         }
