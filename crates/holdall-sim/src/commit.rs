@@ -88,7 +88,6 @@ impl World {
             self.prior = self.states.drain(..older).collect();
         }
         self.dropped += older as u64;
-        self.known.extend(self.states[0].objects.keys().map(|oid| oid.unique));
     }
 
     pub(crate) fn made_durable(&mut self, what: &str, result: Result<(), Error>) -> Outcome {

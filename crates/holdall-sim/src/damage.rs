@@ -64,9 +64,10 @@ impl World {
             Err(bad) => return Err(bad.to_string()),
         }
         match store.write(|tx| tx.create(b"new")) {
-            // A superblock of the past must not bring back numbers of the past (rule 12), but
-            // for those that a lost transaction took under the damaged one.
-            Ok(oid) if self.known.contains(&oid.unique) => Err(format!("{oid} is given out again")),
+            // A superblock of the past must not bring back numbers of the past (rule 12).
+            Ok(oid) if self.uniques.contains(&oid.unique) => {
+                Err(format!("{oid} is given out again"))
+            }
             Ok(_) => Ok(()),
             Err(Error::Corrupt { .. } | Error::ReadOnly | Error::Full(_)) => Ok(()),
             Err(e) => Err(format!("writing: {e}")),

@@ -39,8 +39,6 @@ pub(crate) struct World {
     pub(crate) kept: Vec<Kept>,
     pub(crate) ever: BTreeSet<Oid>,
     pub(crate) uniques: BTreeSet<u32>,
-    /// Those of objects that a durable state held.
-    pub(crate) known: BTreeSet<u32>,
     pub(crate) armed: Option<(Fault, Crash)>,
     /// A fault of this life that is over but may have poisoned the store.
     pub(crate) past: Option<(Fault, Crash)>,
@@ -64,7 +62,6 @@ impl World {
             kept: Vec::new(),
             ever: BTreeSet::new(),
             uniques: BTreeSet::new(),
-            known: BTreeSet::new(),
             armed: None,
             past: None,
             poisoned: false,
