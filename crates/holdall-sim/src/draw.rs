@@ -54,6 +54,8 @@ impl Script {
         if lap {
             draw.lap(&mut ops);
         }
+        let storms = if draw.percent(6) { 8 } else { 0 };
+        (0..storms).for_each(|_| draw.storm(&mut ops));
         while ops.len() < count {
             if draw.trouble > 0 && draw.percent(2) {
                 draw.storm(&mut ops);
@@ -129,11 +131,11 @@ impl Draw {
                 read_only: false,
                 again: Vec::new(),
             };
-            ops.push(Op::Arm(Fault::Crash(self.rng.random_range(1..6)), crash));
+            ops.push(Op::Arm(Fault::Crash(self.rng.random_range(1..9)), crash));
             let put = |d: &mut Self| TxOp::Put {
                 coll: 0,
-                name: d.rng.random_range(0..d.names),
-                size: d.rng.random_range(1..d.page),
+                name: d.rng.random_range(0..3),
+                size: d.rng.random_range(1..d.page - 400),
                 seed: d.rng.random(),
                 attributes: 0,
             };

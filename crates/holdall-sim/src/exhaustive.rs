@@ -3,7 +3,7 @@
 //! Owns: the alphabet; the walk over sequences, crash points, ways to lose data, and crash
 //! points of the recovery. Parameters are the least there are, so that each path is near.
 //!
-//! Cost: sequences of length k are `7^k`; each has some tens of crash points, each of them
+//! Cost: sequences of length k are `8^k`; each has some tens of crash points, each of them
 //! some ways to lose data, and each recovery about ten crash points of its own.
 
 use crate::op::{Again, Crash, End, Fault, Op, TxOp};
@@ -49,6 +49,13 @@ pub fn alphabet() -> Vec<Op> {
         // In a segment written to its place and synced first.
         put(0, 30_000, End::Commit),
         put(1, 200, End::Deferred),
+        // A segment that passed through the log and was given back at once.
+        Op::Write {
+            ops: [6000, 6100]
+                .map(|size| TxOp::Put { coll: 0, name: 1, size, seed: 7, attributes: 0 })
+                .to_vec(),
+            end: End::Commit,
+        },
         Op::Write { ops: vec![TxOp::DeleteName { coll: 0, name: 0 }], end: End::Commit },
         Op::Checkpoint,
         Op::Close(None),
