@@ -1,0 +1,3 @@
+//! Measurements of Holdall, and the workloads it shares with other stores.
+
+pub mod peer;

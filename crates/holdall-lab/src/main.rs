@@ -1,0 +1,3 @@
+//! `holdall-lab`: runs the experiments and writes the report.
+
+fn main() {}

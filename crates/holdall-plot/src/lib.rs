@@ -1,0 +1,80 @@
+//! Figures as data, and their drawings.
+//!
+//! Owns: the description of a figure (panels, axes, series, tables) that the lab and the
+//! benchmarks fill, its numbers as CSV, and its drawing as SVG and PNG.
+
+use serde::{Deserialize, Serialize};
+
+/// How an axis is scaled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scale {
+    /// Even steps.
+    Linear,
+    /// Powers of ten.
+    Log10,
+    /// Powers of two.
+    Log2,
+    /// Even steps over the points' own values, each with its label.
+    Ordinal,
+}
+
+/// An axis: what it shows, in which unit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub label: String,
+    /// How it is scaled.
+    pub scale: Scale,
+    /// First and last value; taken from the points where there is none.
+    pub range: Option<(f64, f64)>,
+    /// Values that get a labelled tick, for [`Scale::Ordinal`]; else drawn by the scale.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// One line of a panel.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Series {
+    /// What the legend says.
+    pub name: String,
+    /// Points in order of x.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// How a panel's series are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// Lines with marks at the points.
+    Lines,
+    /// Bars side by side at each x.
+    Bars,
+}
+
+/// One drawing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Panel {
+    /// Part of the file name: lower case, digits, dashes.
+    pub id: String,
+    /// Above the drawing.
+    pub title: String,
+    /// How series are drawn.
+    pub kind: Kind,
+    /// The axis to the right.
+    pub x: Axis,
+    /// The axis upwards.
+    pub y: Axis,
+    /// What is drawn.
+    pub series: Vec<Series>,
+}
+
+/// Numbers without a drawing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Table {
+    /// Part of the file name: lower case, digits, dashes.
+    pub id: String,
+    /// Above the table.
+    pub title: String,
+    /// Names of the columns.
+    pub head: Vec<String>,
+    /// Cells, row by row; as many in each as the head has.
+    pub rows: Vec<Vec<String>>,
+}
