@@ -135,9 +135,9 @@ pub fn describe(object: &mut Map<String, Value>, data: &Metadata) {
     object.insert("attributes".into(), Value::Object(attributes));
     let layout = match &data.layout {
         Layout::Small => json!({ "kind": "small" }),
-        Layout::Large { segments, nodes, levels, pages, threshold, tail } => json!({
+        Layout::Large { segments, nodes, levels, pages, shared_pages, threshold, tail } => json!({
             "kind": "large", "segments": segments, "nodes": nodes, "levels": levels,
-            "pages": pages, "threshold": threshold, "tail": tail,
+            "pages": pages, "shared_pages": shared_pages, "threshold": threshold, "tail": tail,
         }),
     };
     object.insert("layout".into(), layout);
@@ -151,9 +151,9 @@ fn object_text(arg: &OsStr, data: &Metadata) -> Outcome {
     row("size", data.size.to_string())?;
     let layout = match &data.layout {
         Layout::Small => "small: in a heap record".to_owned(),
-        Layout::Large { segments, nodes, levels, pages, threshold, tail } => format!(
-            "large: {segments} segments of {pages} pages, {nodes} nodes on {levels} levels, \
-             threshold {threshold}, tail of {tail} bytes"
+        Layout::Large { segments, nodes, levels, pages, shared_pages, threshold, tail } => format!(
+            "large: {segments} segments of {pages} pages ({shared_pages} shared), {nodes} nodes on \
+             {levels} levels, threshold {threshold}, tail of {tail} bytes"
         ),
     };
     row("layout", layout)?;

@@ -11,6 +11,7 @@ const SPACES: usize = HEADER;
 const NEXT_COLLECTION: usize = HEADER + 4;
 const CATALOG: usize = HEADER + 8;
 const HANDLES: usize = HEADER + 16;
+const SHARING: usize = HEADER + 32;
 /// Bytes kept for the handle table's map.
 pub const HANDLES_BYTES: usize = 16;
 
@@ -54,4 +55,14 @@ pub fn handles(page: &[u8]) -> [u8; HANDLES_BYTES] {
 /// Sets the handle table's map.
 pub fn set_handles(page: &mut [u8], map: [u8; HANDLES_BYTES]) {
     page[HANDLES..HANDLES + HANDLES_BYTES].copy_from_slice(&map);
+}
+
+/// Root of the tree of shared segment pages; none while there are none.
+pub fn sharing(page: &[u8]) -> PageNo {
+    PageNo(u64_at(page, SHARING))
+}
+
+/// Sets the root of the tree of shared segment pages.
+pub fn set_sharing(page: &mut [u8], root: PageNo) {
+    put_u64(page, SHARING, root.0);
 }

@@ -28,7 +28,7 @@
 //! ```
 //!
 //! The layers, from the bottom: [`log`], [`pager`], [`space`], [`page_map`], [`handle`],
-//! [`heap`], [`segment_tree`], [`names`], [`object`], [`store`], [`maintain`]; each knows
+//! [`heap`], [`names`], [`sharing`], [`segment_tree`], [`object`], [`store`], [`maintain`]; each knows
 //! those before it. docs/design.md of the repository says why they are as they are.
 
 pub mod handle;
@@ -40,6 +40,7 @@ pub mod object;
 pub mod page_map;
 pub mod pager;
 pub mod segment_tree;
+pub mod sharing;
 pub mod space;
 pub mod store;
 

@@ -38,10 +38,12 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
     /// This many bytes of a source, read once, in order.
     Stream(&'a mut dyn Source, u64),
-    /// Runs written before, and the bytes behind them. They become the object's; among
+    /// Runs written before, and the bytes around them. They become the object's; among
     /// themselves they stay as they are, but small ones at either end may be copied and
     /// retired to keep the threshold.
     Staged {
+        /// Bytes before them.
+        head: &'a [u8],
         /// The runs.
         slices: Vec<Slice>,
         /// Bytes behind them.
@@ -57,9 +59,9 @@ impl Content<'_> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::Stream(_, len) | Self::Zeros(len) => Some(*len),
-            Self::Staged { slices, tail } => {
+            Self::Staged { head, slices, tail } => {
                 let lens = slices.iter().map(|s| s.len);
-                super::node::sum(lens.chain([tail.len() as u64]))
+                super::node::sum(lens.chain([head.len() as u64, tail.len() as u64]))
             }
         }
     }
@@ -221,7 +223,8 @@ fn push_content<'a, 'c: 'a>(window: &mut Window<'a>, content: Content<'c>) -> Re
             window.push_new(Piece::Copy(Slice::zeros(len)));
         }
         Content::Zeros(len) => window.push(Item::Kept(Slice::zeros(len), Origin::Cut)),
-        Content::Staged { slices, tail } => {
+        Content::Staged { head, slices, tail } => {
+            window.push_new(Piece::Bytes(head));
             for slice in slices {
                 slice.validate(&|| "staged slice".into())?;
                 window.sound(&slice)?;

@@ -79,7 +79,7 @@ fn apply<S: Store>(store: &mut S, d: &Descriptor, edit: &Edit, o: &Options) -> R
         0 => splice(store, d, range.clone(), Content::Zeros(len), o),
         1 => {
             let (slices, tail) = stage(store, &mut bytes.as_slice(), len, None, o)?;
-            let content = Content::Staged { slices, tail: &tail };
+            let content = Content::Staged { head: &[], slices, tail: &tail };
             splice(store, d, range.clone(), content, o)
         }
         2 => {

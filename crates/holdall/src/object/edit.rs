@@ -4,11 +4,10 @@
 //! the positional tree's (Biliris §2.3, EOS): untouched parts are not copied, pages are
 //! written once.
 
-use super::write::owner_of;
-use super::{Body, Head, ObjectWrite, Record, max_tail, read_record};
-use crate::segment_tree::{TreeRead, TreeWrite, tree_options};
+use super::{Body, Head, ObjectWrite, Record, Shares, max_tail, read_record};
+use crate::segment_tree::{TreeRead, tree_options};
 use holdall_core::heap_page::max_record;
-use holdall_core::segment_tree::{self, Content, Descriptor, Options, Tree};
+use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Options, Tree};
 use holdall_core::{Error, Oid, PageRead, Result};
 use std::ops::Range;
 
@@ -32,6 +31,29 @@ impl ObjectWrite<'_> {
     /// [`Error::Range`] where the range is not inside the object; [`Error::Full`];
     /// [`Error::Invalid`] where the object would become too large.
     pub fn splice(&mut self, oid: Oid, range: Range<u64>, content: Content<'_>) -> Result<Resized> {
+        self.splice_with(oid, range, content, 0)
+    }
+
+    /// Inserts shared runs, and the bytes around them, before byte `at`. Cost: as
+    /// [`ObjectWrite::splice`]; the runs' bytes are not copied, but for runs of fewer than T
+    /// pages at either end.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::splice`].
+    pub fn splice_shares(&mut self, oid: Oid, at: u64, shares: Shares) -> Result<Resized> {
+        let Shares { head, slices, tail, flags, .. } = shares;
+        let content = Content::Staged { head: &head, slices, tail: &tail };
+        self.splice_with(oid, at..at, content, flags)
+    }
+
+    /// `flags` are added to those of the descriptor.
+    fn splice_with(
+        &mut self,
+        oid: Oid,
+        range: Range<u64>,
+        content: Content<'_>,
+        flags: u8,
+    ) -> Result<Resized> {
         let loc = self.handles.lookup(&*self.tx, oid)?;
         let bytes = read_record(&*self.tx, self.handles, oid)?;
         let record = Record::parse(&bytes)?;
@@ -58,7 +80,7 @@ impl ObjectWrite<'_> {
             (Body::Small(old), content) => {
                 // As a large object that so far has only a tail.
                 let d = Descriptor {
-                    flags: 0,
+                    flags,
                     threshold: self.threshold,
                     tree: Tree::empty(),
                     tail: old.to_vec(),
@@ -66,7 +88,8 @@ impl ObjectWrite<'_> {
                 self.edit(oid, &head, &d, range, content)?
             }
             (Body::Large(d), content) => {
-                let d = Descriptor::decode(d)?;
+                let mut d = Descriptor::decode(d)?;
+                d.flags |= flags;
                 self.edit(oid, &head, &d, range, content)?
             }
         };
@@ -94,16 +117,19 @@ impl ObjectWrite<'_> {
         content: Content<'_>,
     ) -> Result<Vec<u8>> {
         let options = self.edit_options(head, d);
-        let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
-        let d = segment_tree::splice(&mut store, d, range, content, &options)
+        let mut store = self.tree(oid, d.flags);
+        let mut d = segment_tree::splice(&mut store, d, range, content, &options)
             .map_err(|e| name_object(e, oid))?;
+        if d.tree.size == 0 {
+            d.flags &= !MAY_HOLD_SHARED_RUNS;
+        }
         let small = usize::try_from(d.size()).is_ok_and(|n| self.demotes(head, n));
         if !small {
             return Ok(head.large(oid, &d));
         }
         let mut bytes = vec![0; d.size() as usize];
         segment_tree::read_at(&TreeRead(&*self.tx), &d, 0, &mut bytes)?;
-        let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+        let mut store = self.tree(oid, d.flags);
         segment_tree::delete_all(&mut store, &d.tree)?;
         Ok(head.small(oid, &bytes))
     }

@@ -3,11 +3,13 @@
 //! Owns: the record's layout, promotion between small and large, reading any range. Knows
 //! collections only by their heap file; names and commits are the store's.
 
+mod copy;
 mod edit;
 mod read;
 mod record;
 mod write;
 
+pub use copy::Shares;
 pub use edit::Resized;
 pub use read::{Layout, Metadata, Whole, metadata, open, read_record};
 pub use record::{Body, Head, Record, encode_attributes};

@@ -4,8 +4,9 @@ use super::{Attributes, Body, Record};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead};
-use holdall_core::segment_tree::{self, Descriptor};
-use holdall_core::{Error, Oid, Result};
+use crate::sharing::Sharing;
+use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS};
+use holdall_core::{Error, Oid, PageNo, PageRun, Result};
 
 /// How an object is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Layout {
         levels: u8,
         /// Pages of segments.
         pages: u64,
+        /// Pages among them that other objects, or other parts of this one, hold too.
+        shared_pages: u64,
         /// Segment threshold T in pages.
         threshold: u16,
         /// Bytes at the end kept in the record.
@@ -140,6 +143,26 @@ fn name_range(e: Error, oid: Oid, start: u64, end: u64) -> Error {
     }
 }
 
+/// Pages of an object's segments that are shared.
+fn shared_pages<D: DataRead + ?Sized>(pages: &D, sharing: &Sharing, d: &Descriptor) -> Result<u64> {
+    if d.flags & MAY_HOLD_SHARED_RUNS == 0 || sharing.is_empty() {
+        return Ok(0);
+    }
+    let mut shared = 0;
+    for located in segment_tree::slices(&TreeRead(pages), &d.tree, 0..d.tree.size) {
+        let slice = located?.slice;
+        if slice.is_run() {
+            let len = slice.pages(pages.page_size() as u64);
+            let run = PageRun::new(PageNo(slice.reference), len);
+            for range in sharing.overlapping(pages, run)? {
+                let from = range.run.start.0.max(run.start.0);
+                shared += range.run.end().min(run.end()) - from;
+            }
+        }
+    }
+    Ok(shared)
+}
+
 /// What is known of an object. Cost: its record; all nodes of its tree where it has one.
 ///
 /// # Errors
@@ -147,6 +170,7 @@ fn name_range(e: Error, oid: Oid, start: u64, end: u64) -> Error {
 pub fn metadata<D: DataRead + ?Sized>(
     pages: &D,
     handles: &HandleTable,
+    sharing: &Sharing,
     oid: Oid,
 ) -> Result<Metadata> {
     let record = read_record(pages, handles, oid)?;
@@ -162,6 +186,7 @@ pub fn metadata<D: DataRead + ?Sized>(
                 nodes: s.nodes,
                 levels: s.levels,
                 pages: s.pages,
+                shared_pages: shared_pages(pages, sharing, &d)?,
                 threshold,
                 tail: s.tail,
             };

@@ -1,6 +1,6 @@
 //! Creating, replacing and deleting objects inside a transaction.
 
-use super::{Body, Head, Record, read_record};
+use super::{Body, Head, Record, Shares, read_record};
 use crate::handle::{HandleCursor, HandleTable};
 use crate::heap::HeapFile;
 use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
@@ -8,7 +8,7 @@ use crate::space::{SpaceTx, Staged};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
 use holdall_core::placement::Placement;
-use holdall_core::segment_tree::{self, Descriptor, Slice};
+use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::{Oid, PageRead, Result};
 
 /// Bytes on their way into an object.
@@ -18,6 +18,8 @@ pub enum Data<'a> {
     Small(&'a [u8]),
     /// Staged in runs.
     Staged(Staged),
+    /// The whole of another large object, whose runs are shared.
+    Shared(Shares),
 }
 
 /// What a transaction needs to change one collection's objects.
@@ -48,7 +50,7 @@ pub fn max_tail(head: &Head, page_size: usize) -> usize {
 }
 
 /// A record's place as the owner hint of its pages and runs.
-pub(super) fn owner_of(oid: Oid) -> u64 {
+fn owner_of(oid: Oid) -> u64 {
     u64::from(oid.page) << 16 | u64::from(oid.slot)
 }
 
@@ -88,11 +90,22 @@ impl ObjectWrite<'_> {
                 let threshold = self.threshold;
                 Ok(head.large(oid, &Descriptor { flags: 0, threshold, tree, tail }))
             }
+            Data::Shared(Shares { slices, tail, flags, threshold, .. }) => {
+                let tree = self.plant(oid, slices)?;
+                let d = self.fit_tail(oid, head, Descriptor { flags, threshold, tree, tail })?;
+                Ok(head.large(oid, &d))
+            }
         }
     }
 
+    /// The store of an object's tree; `flags` are those of its descriptor.
+    pub(super) fn tree(&mut self, oid: Oid, flags: u8) -> TreeWrite<'_> {
+        let shared = flags & MAY_HOLD_SHARED_RUNS != 0;
+        TreeWrite { tx: self.tx, owner: owner_of(oid), shared }
+    }
+
     fn plant(&mut self, oid: Oid, slices: Vec<Slice>) -> Result<segment_tree::Tree> {
-        let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+        let mut store = self.tree(oid, 0);
         segment_tree::build(&mut store, slices, MAX_INLINE)
     }
 
@@ -146,7 +159,7 @@ impl ObjectWrite<'_> {
         let tail = std::mem::take(&mut d.tail);
         let size = d.size();
         let options = crate::segment_tree::tree_options(self.tx.alloc().layout(), 0, d.threshold);
-        let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+        let mut store = self.tree(oid, d.flags);
         let content = segment_tree::Content::Bytes(&tail);
         segment_tree::splice(&mut store, &d, size..size, content, &options)
     }
@@ -163,7 +176,7 @@ impl ObjectWrite<'_> {
             Body::Small(b) => Ok(b.len() as u64),
             Body::Large(b) => {
                 let d = Descriptor::decode(b)?;
-                let mut store = TreeWrite { tx: self.tx, owner: owner_of(oid) };
+                let mut store = self.tree(oid, d.flags);
                 segment_tree::delete_all(&mut store, &d.tree)?;
                 Ok(d.size())
             }

@@ -4,6 +4,7 @@
 //! `holdall_core::segment_tree`. A node is changed in place (its page is logged); segments
 //! are staged to free runs.
 
+use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager, read_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
@@ -116,6 +117,9 @@ pub struct TreeWrite<'a> {
     pub tx: &'a mut SpaceTx,
     /// Whose pages they are: the object's handle as a number.
     pub owner: u64,
+    /// Whether runs may belong to other slices too (the descriptor's flag): only then is
+    /// the tree of shared pages asked when one is retired.
+    pub shared: bool,
 }
 
 impl NodeRead for TreeWrite<'_> {
@@ -190,7 +194,15 @@ impl Segments for TreeWrite<'_> {
 
     fn retire_run(&mut self, slice: &Slice) -> Result<()> {
         let size = PageRead::page_size(self.tx) as u64;
-        self.tx.free_segment(PageRun::new(run_start(slice)?, slice.pages(size)))
+        let run = PageRun::new(run_start(slice)?, slice.pages(size));
+        if !self.shared {
+            return self.tx.free_segment(run);
+        }
+        let root = self.tx.root();
+        let mut sharing = Sharing::load(self.tx, root)?;
+        let unused = sharing.release(self.tx, run)?;
+        sharing.store(self.tx, root)?;
+        unused.into_iter().try_for_each(|run| self.tx.free_segment(run))
     }
 }
 

@@ -116,15 +116,21 @@ impl WriteTx {
         let oid: Oid = self.resolve(key)?;
         let size = self.object_size(oid)?;
         let (range, content) = what(size)?;
-        let (start, end) = (range.start, range.end);
         // Before the transaction is touched: a bad range must not spoil it.
-        if start > end || end > size {
-            return Err(Error::Range { object: key.show(), start, end, size });
-        }
+        check_range(key, &range, size)?;
         self.with_object(oid, |objects, c| {
             let Resized { before, after } = objects.splice(oid, range, content)?;
             c.logical_bytes = c.logical_bytes.saturating_sub(before) + after;
             Ok(after)
         })
     }
+}
+
+/// Refuses a range outside an object of `size` bytes.
+pub(super) fn check_range(key: Key<'_>, range: &Range<u64>, size: u64) -> Result<()> {
+    let (start, end) = (range.start, range.end);
+    if start > end || end > size {
+        return Err(Error::Range { object: key.show(), start, end, size });
+    }
+    Ok(())
 }

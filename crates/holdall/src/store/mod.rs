@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Store`], the handle that users share between threads.
 
+mod copy;
 mod edit;
 mod format;
 mod inner;

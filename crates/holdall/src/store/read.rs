@@ -9,6 +9,7 @@ use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
+use crate::sharing::Sharing;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
@@ -172,7 +173,8 @@ impl Reader {
     /// As [`Reader::get`].
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let oid = self.resolve(key.into())?;
-        object::metadata(&*self.state, &self.state.root.handles, oid)
+        let sharing = Sharing::load(&*self.state, self.state.inner.root)?;
+        object::metadata(&*self.state, &self.state.root.handles, &sharing, oid)
     }
 
     /// Lists names by prefix, start and delimiter, in order.

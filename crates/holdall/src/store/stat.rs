@@ -2,9 +2,10 @@
 
 use super::Store;
 use super::view::{Collection, page_of};
+use crate::sharing::{Shared, Sharing};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
-use holdall_core::{Error, PageRead, Result, superblock};
+use holdall_core::{Error, PageNo, PageRead, Result, superblock};
 
 /// Figures of one collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +35,10 @@ pub struct StoreStat {
     pub utilization: f64,
     /// Used share of all heap pages.
     pub heap_utilization: f64,
+    /// Bytes of pages in use.
+    pub used_bytes: u64,
+    /// Bytes that copies would take if they shared no segments.
+    pub shared_bytes: u64,
     /// Bytes of pages that are free.
     pub free_bytes: u64,
     /// Bytes freed that wait for a checkpoint or a snapshot.
@@ -102,6 +107,8 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
         log_file_bytes: log_file.and_then(|d| d.allocated().ok()).unwrap_or(0),
         utilization: logical_bytes as f64 / file_bytes.max(1) as f64,
         heap_utilization: share(used, capacity),
+        used_bytes: allocated * size,
+        shared_bytes: saved_pages(state, inner.root)? * size,
         free_bytes: free * size,
         waiting_bytes: space.waiting_pages * size,
         page_size: state.page_size(),
@@ -122,6 +129,18 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
 
 fn share(used: u64, all: u64) -> f64 {
     if all == 0 { 1.0 } else { used as f64 / all as f64 }
+}
+
+/// Pages that sharing saves: those of all references but the first.
+fn saved_pages<R: PageRead>(pages: &R, root: PageNo) -> Result<u64> {
+    let sharing = Sharing::load(pages, root)?;
+    let mut saved = 0_u64;
+    for entry in sharing.tree.iter(pages, std::ops::Bound::Unbounded) {
+        let (key, value) = entry?;
+        let Shared { run, references } = Shared::decode(&key, &value)?;
+        saved = saved.saturating_add(run.len.saturating_mul(references - 1));
+    }
+    Ok(saved)
 }
 
 fn allocated_pages(store: &Store, spaces: u32) -> Result<u64> {

@@ -9,6 +9,7 @@ use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::MAX_KEY;
 use crate::object::{self, Attributes, Data, Head, Metadata, ObjectWrite, Record};
+use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
@@ -109,6 +110,12 @@ impl WriteTx {
         Ok(collection)
     }
 
+    /// After an error nothing of the transaction can be kept: references were taken.
+    pub(super) fn fail_with<T>(&mut self, result: Result<T>) -> Result<T> {
+        self.failed |= result.is_err();
+        result
+    }
+
     /// Runs `f` with what it needs to change objects of the current collection, then keeps
     /// the collection's new state.
     pub(super) fn with_objects<T>(
@@ -206,8 +213,10 @@ impl WriteTx {
     /// As [`WriteTx::get`].
     pub fn metadata<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let oid = self.resolve(key.into())?;
+        let root = self.inner.root;
         let begun = self.begin()?;
-        object::metadata(&begun.tx, &begun.root.handles, oid)
+        let sharing = Sharing::load(&begun.tx, root)?;
+        object::metadata(&begun.tx, &begun.root.handles, &sharing, oid)
     }
 
     /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
@@ -285,12 +294,7 @@ impl WriteTx {
     /// # Errors
     /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
     pub fn writer(&mut self, target: Target, options: WriterOptions) -> Result<ObjectWriter<'_>> {
-        let name = match &target {
-            Target::Name(name) => Some(name.as_slice()),
-            Target::New => None,
-        };
-        name.map_or(Ok(()), check_name)?;
-        let head = self.head(name, &options.attributes)?;
+        let head = self.head_for(&target, &options.attributes)?;
         let stager = self.stager(options.expected_size);
         Ok(ObjectWriter::new(self, head, stager, options.near))
     }
@@ -301,6 +305,16 @@ impl WriteTx {
 
     pub(super) fn page_size(&self) -> usize {
         self.inner.layout.page_size()
+    }
+
+    /// The head of a new object, or of new bytes for an old one.
+    pub(super) fn head_for(&self, target: &Target, attributes: &Attributes) -> Result<Head> {
+        let name = match target {
+            Target::Name(name) => Some(name.as_slice()),
+            Target::New => None,
+        };
+        name.map_or(Ok(()), check_name)?;
+        self.head(name, attributes)
     }
 
     fn head(&self, name: Option<&[u8]>, attributes: &Attributes) -> Result<Head> {

@@ -8,6 +8,7 @@ mod log;
 mod names;
 mod object;
 mod page;
+mod sharing;
 mod space;
 mod superblock;
 mod text;
@@ -50,6 +51,14 @@ pub fn object<'k>(store: &Store, collection: &str, key: impl Into<Key<'k>>) -> R
 /// reading its page.
 pub fn names(store: &Store, collection: &str, prefix: &[u8]) -> Result<String> {
     names::dump(store, collection, prefix)
+}
+
+/// The segment pages that copies share, and how many references each range has.
+///
+/// # Errors
+/// Those of reading the root page.
+pub fn sharing(store: &Store) -> Result<String> {
+    sharing::dump(store)
 }
 
 /// Both superblocks of an open store.

@@ -18,6 +18,7 @@ mod names;
 mod objects;
 mod pages;
 mod report;
+mod sharing;
 mod space;
 mod superblock;
 mod walk;
@@ -73,9 +74,11 @@ impl Store {
         let root = walk.root(self.inner.root)?;
         walk.spaces(root.as_ref().map(|r| r.spaces))?;
         if let Some(root) = root {
+            walk.sharing(&root.sharing)?;
             let handles = walk.handles(&root.handles)?;
             let records = walk.collections(&root)?;
             walk.compare_handles(&root, handles, &records)?;
+            walk.compare_references();
         }
         walk.compare_spaces()?;
         Ok(walk.finish())

@@ -8,7 +8,9 @@ use super::walk::{Walk, damage};
 use crate::segment_tree::{DEFAULT_THRESHOLD, MAX_INLINE, TreeRead};
 use crate::space::check_segment;
 use holdall_core::page::{self, PageKind};
-use holdall_core::segment_tree::{self, CheckOptions, Descriptor, Problem, Slice, Visit};
+use holdall_core::segment_tree::{
+    self, CheckOptions, Descriptor, MAY_HOLD_SHARED_RUNS, Problem, Slice, Visit,
+};
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::space_info::SpaceInfo;
 use holdall_core::{Oid, PageNo, PageRead, PageRun, Result};
@@ -19,6 +21,8 @@ const BATCH: u64 = 1024;
 /// The object being walked.
 struct Object<'o> {
     owner: u64,
+    /// Whether its descriptor says that runs may be shared.
+    shared: bool,
     /// Bytes up to here have been accounted for.
     at: u64,
     /// A node was lost from `at` on; why.
@@ -39,7 +43,8 @@ impl Walk<'_> {
     ) -> Result<()> {
         let pages = self.pages;
         let owner = u64::from(oid.page) << 16 | u64::from(oid.slot);
-        let mut object = Object { owner, at: 0, gap: None, what };
+        let shared = d.flags & MAY_HOLD_SHARED_RUNS != 0;
+        let mut object = Object { owner, shared, at: 0, gap: None, what };
         segment_tree::walk(&TreeRead(pages), &d.tree, &mut |visit| match visit {
             Visit::Node { node, .. } => self.node(PageNo(node.0), &object),
             Visit::Unreadable { node, error, .. } => {
@@ -109,13 +114,33 @@ impl Walk<'_> {
         let size = self.layout.page_size() as u64;
         let what = || format!("{}, bytes {start}..{}", (object.what)(), start + slice.len);
         let run = PageRun::new(PageNo(slice.reference), slice.pages(size));
-        if !self.reach_segment(run, &what) {
-            return Ok(());
+        for (part, shared) in self.shared.split(run) {
+            // Pages reached before were read with the other slice.
+            let new = if shared { self.refer(part, object.shared, &what) } else { vec![part] };
+            for part in new {
+                if !self.reach_segment(part, &what) {
+                    continue;
+                }
+                if !object.shared && part.start == run.start {
+                    self.owner_hint(run.start, object)?;
+                }
+                if self.options.data {
+                    self.check_run(object, start, slice, part)?;
+                }
+            }
         }
-        self.owner_hint(run.start, object)?;
-        if !self.options.data {
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Reads the pages `run` of a slice and tells what is damaged.
+    fn check_run(
+        &mut self,
+        object: &Object<'_>,
+        start: u64,
+        slice: &Slice,
+        run: PageRun,
+    ) -> Result<()> {
+        let size = self.layout.page_size() as u64;
         let mut bad = Bad { runs: Runs::default(), first: None, why: String::new() };
         let mut at = run.start.0;
         while at < run.end() {

@@ -1,17 +1,19 @@
 //! The state of a walk over a store, and what every part of it uses.
 //!
 //! Owns: [`Walk`]: which pages were reached, what was found, how far it is. Invariant: each
-//! page is reached once; a second reference to it is a problem and is not followed, so the
-//! walk ends whatever the pages hold.
+//! page is reached once, but for segment pages noted as shared; a second reference to any
+//! other is a problem and is not followed, so the walk ends whatever the pages hold.
 
 use super::bits::PageBits;
 use super::pages::Pages;
 use super::report::{Found, Kind};
+use super::sharing::References;
 use super::{Progress, VerifyOptions, VerifyReport};
 use crate::handle::HandleTable;
 use crate::names::Names;
 use crate::page_map::PageMap;
 use crate::segment_tree::DataRead;
+use crate::sharing::Sharing;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRef, Result, root_page};
@@ -23,6 +25,7 @@ pub(super) struct RootView {
     pub(super) next_collection: u32,
     pub(super) catalog: Names,
     pub(super) handles: HandleTable,
+    pub(super) sharing: Sharing,
 }
 
 /// A walk over one snapshot.
@@ -32,6 +35,7 @@ pub(super) struct Walk<'a> {
     pub(super) options: VerifyOptions,
     pub(super) found: Found,
     pub(super) reached: PageBits,
+    pub(super) shared: References,
     /// Segment pages reached, by stretch of the volume.
     pub(super) segment_pages: Vec<u32>,
     /// Spaces with a directory, and which of the directories cannot be read.
@@ -69,6 +73,7 @@ impl<'a> Walk<'a> {
             options,
             found: Found::default(),
             reached: PageBits::new(pages.volume_pages)?,
+            shared: References::default(),
             segment_pages: Vec::new(),
             spaces: 0,
             lost_spaces: Vec::new(),
@@ -200,6 +205,7 @@ impl<'a> Walk<'a> {
             next_collection: root_page::next_collection(&bytes),
             catalog: Names { root: root_page::catalog(&bytes) },
             handles: HandleTable { map },
+            sharing: Sharing { tree: Names { root: root_page::sharing(&bytes) } },
         }))
     }
 

@@ -1,0 +1,127 @@
+//! Shared segment pages: what the tree says of them against the slices found.
+//!
+//! Owns: [`References`]: the ranges of the tree, and where references begin and end. Memory:
+//! 32 bytes per range and per reference to one.
+
+use super::bits::Runs;
+use super::report::Kind;
+use super::walk::Walk;
+use crate::sharing::{OWNER, Shared, Sharing};
+use holdall_core::{PageNo, PageRun, Result};
+use std::collections::BTreeMap;
+
+/// Ranges of shared pages, and the references to them found so far.
+#[derive(Debug, Default)]
+pub(super) struct References {
+    /// In order, apart from each other.
+    ranges: Vec<Shared>,
+    /// Change of the number of references at a page, against the page before.
+    steps: BTreeMap<u64, i64>,
+}
+
+impl References {
+    /// The run cut into parts that are shared and parts that are not.
+    pub(super) fn split(&self, run: PageRun) -> Vec<(PageRun, bool)> {
+        let mut parts = Vec::new();
+        let mut push = |from: u64, to: u64, shared| {
+            if from < to {
+                parts.push((PageRun::new(PageNo(from), to - from), shared));
+            }
+        };
+        // A run may come from a damaged page.
+        let end = run.start.0.saturating_add(run.len);
+        let mut at = run.start.0;
+        let first = self.ranges.partition_point(|r| r.run.end() <= at);
+        for range in self.ranges[first..].iter().take_while(|r| r.run.start.0 < end) {
+            let from = range.run.start.0.max(at);
+            push(at, from, false);
+            at = range.run.end().min(end);
+            push(from, at, true);
+        }
+        push(at, end, false);
+        parts
+    }
+
+    fn add(&mut self, run: PageRun) {
+        *self.steps.entry(run.start.0).or_default() += 1;
+        *self.steps.entry(run.end()).or_default() -= 1;
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Walks the tree of shared pages; comes before the objects.
+    ///
+    /// # Errors
+    /// Anything but damage.
+    pub(super) fn sharing(&mut self, sharing: &Sharing) -> Result<()> {
+        let what = "the tree of shared pages";
+        self.names(&sharing.tree, OWNER, what, &mut |walk: &mut Walk<'a>, key, value| {
+            let entry = Shared::decode(key, value);
+            let Some(entry) = walk.take(Kind::Page, &|| what.to_owned(), entry)? else {
+                return Ok(());
+            };
+            let before = walk.shared.ranges.last().map_or(0, |r| r.run.end());
+            if entry.run.start.0 < before {
+                let detail = format!("pages from {} are in two ranges", entry.run.start);
+                walk.found.add(Kind::Page, what, detail);
+                walk.complete = false;
+                return Ok(());
+            }
+            walk.shared.ranges.push(entry);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Enters a slice's reference to shared pages. Returns those among them that no slice
+    /// reached before.
+    pub(super) fn refer(
+        &mut self,
+        run: PageRun,
+        noted: bool,
+        what: &dyn Fn() -> String,
+    ) -> Vec<PageRun> {
+        self.shared.add(run);
+        if !noted {
+            let detail = format!("holds shared pages from {} and is not marked so", run.start);
+            self.found.add(Kind::Object, what(), detail);
+        }
+        let mut new: Vec<PageRun> = Vec::new();
+        for page in (run.start.0..run.end()).filter(|page| !self.reached.has(*page)) {
+            match new.last_mut() {
+                Some(last) if last.end() == page => last.len += 1,
+                _ => new.push(PageRun::new(PageNo(page), 1)),
+            }
+        }
+        new
+    }
+
+    /// Holds the references found against those the tree counts.
+    pub(super) fn compare_references(&mut self) {
+        if !self.complete {
+            // Slices may be among what could not be read.
+            return;
+        }
+        let References { ranges, steps } = std::mem::take(&mut self.shared);
+        let mut wrong = Runs::default();
+        // References end with the range they are to; so the sum is 0 between ranges.
+        let (mut steps, mut found) = (steps.into_iter().peekable(), 0);
+        for range in ranges {
+            let mut at = range.run.start.0;
+            while at < range.run.end() {
+                while let Some((_, step)) = steps.next_if(|(page, _)| *page <= at) {
+                    found += step;
+                }
+                let next = steps.peek().map_or(u64::MAX, |(page, _)| *page).min(range.run.end());
+                if found != range.references as i64 {
+                    (at..next).for_each(|page| wrong.push(page));
+                }
+                at = next;
+            }
+        }
+        if wrong.pages() > 0 {
+            let detail = format!("counts other references than there are: pages {wrong}");
+            self.found.add(Kind::Space, "the tree of shared pages", detail);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Copies of objects and of parts of them, in a transaction.
+
+use super::WriteTx;
+use super::view::Key;
+use super::writer::{Target, WriterOptions};
+use crate::object::{Attributes, Data, Resized, Shares};
+use holdall_core::{Oid, Result};
+use std::ops::Range;
+
+impl WriteTx {
+    /// Copies an object, attributes and all, into `to`: a new object, or in place of the one
+    /// that has the name. The two share their segments, and an edit of one never shows in
+    /// the other; space is freed with the last reference. Returns the copy's OID.
+    ///
+    /// Cost: in proportion to the number of segments, not of bytes; small objects are copied.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](holdall_core::Error::NotFound),
+    /// [`Error::Dangling`](holdall_core::Error::Dangling),
+    /// [`Error::TooLarge`](holdall_core::Error::TooLarge) for an object of so many segments
+    /// that noting their references would change more pages than
+    /// [`Options::dirty_pages`](crate::Options).
+    ///
+    /// ```
+    /// # use holdall::{Options, Store, Target};
+    /// # fn main() -> holdall::Result<()> {
+    /// # let dir = std::env::temp_dir().join(format!("holdall-copy-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&dir).unwrap();
+    /// # let store = Store::open_or_create(dir.join("s.holdall"), &Options::default())?;
+    /// store.write(|tx| {
+    ///     tx.put("draft", &[7; 1_000_000])?;
+    ///     tx.copy("draft", Target::Name(b"final".to_vec()))?;
+    ///     tx.insert("final", 0, b"signed: ")
+    /// })?;
+    /// let reader = store.read()?;
+    /// assert_eq!(reader.metadata("draft")?.size, 1_000_000);
+    /// assert_eq!(reader.metadata("final")?.size, 1_000_008);
+    /// # store.close()?;
+    /// # std::fs::remove_dir_all(&dir).unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy<'k>(&mut self, from: impl Into<Key<'k>>, to: Target) -> Result<Oid> {
+        let from = self.resolve(from.into())?;
+        let options = WriterOptions {
+            attributes: self.metadata(from)?.attributes,
+            ..WriterOptions::default()
+        };
+        let size = self.object_size(from)?;
+        let head = self.head_for(&to, &options.attributes)?;
+        let shares = self.with_object(from, |objects, _| objects.share(from, 0..size))?;
+        if shares.slices.is_empty() {
+            let mut writer = self.writer(to, options)?;
+            writer.push(&shares.head)?;
+            writer.push(&shares.tail)?;
+            return writer.finish();
+        }
+        let result = self.install(&head, Data::Shared(shares), size, None);
+        self.fail_with(result)
+    }
+
+    /// Inserts the bytes `range` of object `from` into object `to` before byte `at`; the two
+    /// may be one. Segments are shared as by [`WriteTx::copy`]; what is copied is less than T
+    /// pages at either end. Returns the new size of `to`.
+    ///
+    /// # Errors
+    /// As [`WriteTx::copy`]; [`Error::Range`](holdall_core::Error::Range) where the range or
+    /// `at` is not inside its object.
+    pub fn copy_range<'f, 't>(
+        &mut self,
+        from: impl Into<Key<'f>>,
+        range: Range<u64>,
+        to: impl Into<Key<'t>>,
+        at: u64,
+    ) -> Result<u64> {
+        let (from, to) = (from.into(), to.into());
+        let (source, target) = (self.resolve(from)?, self.resolve(to)?);
+        let (size, into) = (self.object_size(source)?, self.object_size(target)?);
+        // Before the transaction is touched: a bad range must not spoil it.
+        super::edit::check_range(from, &range, size)?;
+        super::edit::check_range(to, &(at..at), into)?;
+        let shares = self.with_object(source, |objects, _| objects.share(source, range))?;
+        self.put_shares(target, at, shares)
+    }
+
+    /// Makes `to` the objects `parts` one behind the other, without attributes; `to` may be
+    /// one of them. Segments are shared as by [`WriteTx::copy`]. Returns its OID.
+    ///
+    /// # Errors
+    /// As [`WriteTx::copy`].
+    pub fn concat(&mut self, parts: &[Key<'_>], to: Target) -> Result<Oid> {
+        // Whatever may be wrong with the call is found before the transaction is touched.
+        self.head_for(&to, &Attributes::new())?;
+        let mut oids = Vec::with_capacity(parts.len());
+        for part in parts {
+            let oid = self.resolve(*part)?;
+            oids.push((oid, self.object_size(oid)?));
+        }
+        let result = self.join(&oids, to);
+        self.fail_with(result)
+    }
+
+    fn join(&mut self, parts: &[(Oid, u64)], to: Target) -> Result<Oid> {
+        // All references are taken before the target, which may be a part, is emptied.
+        let mut all = Vec::with_capacity(parts.len());
+        for (oid, size) in parts {
+            all.push(self.with_object(*oid, |objects, _| objects.share(*oid, 0..*size))?);
+        }
+        let oid = self.writer(to, WriterOptions::default())?.finish()?;
+        let mut end = 0;
+        for shares in all {
+            end = self.put_shares(oid, end, shares)?;
+        }
+        Ok(oid)
+    }
+
+    fn put_shares(&mut self, oid: Oid, at: u64, shares: Shares) -> Result<u64> {
+        let result = self.with_object(oid, |objects, c| {
+            let Resized { before, after } = objects.splice_shares(oid, at, shares)?;
+            c.logical_bytes = c.logical_bytes.saturating_sub(before).saturating_add(after);
+            Ok(after)
+        });
+        self.fail_with(result)
+    }
+}
