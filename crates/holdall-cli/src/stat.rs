@@ -135,9 +135,20 @@ pub fn describe(object: &mut Map<String, Value>, data: &Metadata) {
     object.insert("attributes".into(), Value::Object(attributes));
     let layout = match &data.layout {
         Layout::Small => json!({ "kind": "small" }),
-        Layout::Large { segments, nodes, levels, pages, shared_pages, threshold, tail } => json!({
+        Layout::Large {
+            segments,
+            nodes,
+            levels,
+            pages,
+            shared_pages,
+            threshold,
+            tail,
+            space,
+            append_mostly,
+        } => json!({
             "kind": "large", "segments": segments, "nodes": nodes, "levels": levels,
             "pages": pages, "shared_pages": shared_pages, "threshold": threshold, "tail": tail,
+            "append_mostly": append_mostly, "utilization": data.size as f64 / (*space).max(1) as f64,
         }),
     };
     object.insert("layout".into(), layout);
@@ -151,12 +162,20 @@ fn object_text(arg: &OsStr, data: &Metadata) -> Outcome {
     row("size", data.size.to_string())?;
     let layout = match &data.layout {
         Layout::Small => "small: in a heap record".to_owned(),
-        Layout::Large { segments, nodes, levels, pages, shared_pages, threshold, tail } => format!(
-            "large: {segments} segments of {pages} pages ({shared_pages} shared), {nodes} nodes on \
-             {levels} levels, threshold {threshold}, tail of {tail} bytes"
-        ),
+        Layout::Large { segments, nodes, levels, pages, shared_pages, threshold, tail, .. } => {
+            format!(
+                "large: {segments} segments of {pages} pages ({shared_pages} shared), {nodes} nodes \
+                 on {levels} levels, threshold {threshold}, tail of {tail} bytes"
+            )
+        }
     };
     row("layout", layout)?;
+    if let Layout::Large { space, append_mostly, .. } = data.layout {
+        row("utilization", format!("{:.1} %", 100.0 * data.size as f64 / space.max(1) as f64))?;
+        if append_mostly {
+            row("hint", "append mostly".to_owned())?;
+        }
+    }
     for (key, value) in &data.attributes {
         let mut text = name::escape(value);
         if let Some(nanos) = time::parse(value).filter(|_| key == files::MTIME) {

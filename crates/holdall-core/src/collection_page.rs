@@ -14,6 +14,7 @@ pub const HEAP_BYTES: usize = 40;
 const OBJECTS: usize = HEADER + 48;
 const LOGICAL: usize = HEADER + 56;
 const THRESHOLD: usize = HEADER + 64;
+const FLAGS: usize = HEADER + 66;
 
 /// Root of the names tree.
 pub fn names(page: &[u8]) -> PageNo {
@@ -60,6 +61,16 @@ pub fn set_logical_bytes(page: &mut [u8], n: u64) {
 /// Segment threshold T in pages for objects that set none; 0 means the built-in default.
 pub fn threshold(page: &[u8]) -> u16 {
     u16_at(page, THRESHOLD)
+}
+
+/// Descriptor flags for new large objects: the hints that are bits.
+pub fn flags(page: &[u8]) -> u8 {
+    page[FLAGS]
+}
+
+/// Sets the descriptor flags for new large objects.
+pub fn set_flags(page: &mut [u8], flags: u8) {
+    page[FLAGS] = flags;
 }
 
 /// Sets the segment threshold.

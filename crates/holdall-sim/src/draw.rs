@@ -275,8 +275,18 @@ impl Draw {
             74..82 => TxOp::DeleteOid { pick },
             82..88 => TxOp::Rename { coll, from: name, to: self.rng.random_range(0..self.names) },
             88..92 => TxOp::SetAttributes { pick, attributes: self.rng.random_range(0..40) },
-            92..96 => TxOp::Get { coll, name },
-            _ => TxOp::GetOid { pick },
+            92..94 => TxOp::Get { coll, name },
+            94..96 => TxOp::GetOid { pick },
+            96..98 => {
+                let name = self.rng.random_bool(0.7).then_some(name);
+                TxOp::Copy { pick: pick & !1, coll, name }
+            }
+            _ => {
+                let mut place = || self.rng.random_range(0..33_500);
+                let (at, end, to) = (place(), place(), place());
+                let into = if self.percent(30) { pick } else { self.rng.random() } & !1;
+                TxOp::CopyRange { from: pick & !1, at, end, into, to }
+            }
         }
     }
 }

@@ -142,6 +142,11 @@ pub enum TxOp {
     SetAttributes { pick: u16, attributes: u8 },
     /// Changes a part of an object; `at` is a place as a share of 32,768 of its size.
     Edit { pick: u16, kind: EditKind, at: u16, len: u32, size: u32, seed: u64 },
+    /// Copies an object to a name, or to a new object.
+    Copy { pick: u16, coll: u8, name: Option<u8> },
+    /// Copies a part of an object into another, or the same; `at`, `end` and `to` are places
+    /// as shares of 32,768 of their objects' sizes.
+    CopyRange { from: u16, at: u16, end: u16, into: u16, to: u16 },
     /// Reads by name.
     Get { coll: u8, name: u8 },
     /// Reads by OID.

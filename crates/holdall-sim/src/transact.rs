@@ -83,6 +83,8 @@ impl Playing<'_> {
             }
             TxOp::Stream { .. } => self.stream(tx, op),
             TxOp::Edit { .. } => self.edit(tx, op),
+            TxOp::Copy { .. } => self.copy(tx, op),
+            TxOp::CopyRange { .. } => self.copy_range(tx, op),
             TxOp::Create { coll, size, seed, near } => {
                 let bytes = model::bytes(seed, size);
                 let near = near.and_then(|p| self.pick(p & !1));
@@ -183,6 +185,47 @@ impl Playing<'_> {
                 return wrong(format!("{op:?} told size {told:?}, not {}", bytes.len()));
             }
             self.state.change(oid, |o| o.bytes = bytes.into());
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
+        let TxOp::Copy { pick, coll, name } = *op else { return Ok(()) };
+        let Some(from) = self.pick(pick) else { return Ok(()) };
+        let object = self.state.objects.get(&from).map(|o| Object::clone(o));
+        let name = name.map(model::name);
+        let target = name.clone().map_or(Target::New, Target::Name);
+        let result = tx.collection(&model::collection(coll))?.copy(from, target);
+        let oid = result.as_ref().ok().copied();
+        if expect(op, result.map(|_| ()), object.is_some())?
+            && let Some((oid, object)) = oid.zip(object)
+        {
+            self.put(coll, oid, Object { name, ..object })?;
+        }
+        Ok(())
+    }
+
+    fn copy_range(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
+        let TxOp::CopyRange { from, at, end, into, to } = *op else { return Ok(()) };
+        let (Some(source), Some(target)) = (self.pick(from), self.pick(into)) else {
+            return Ok(());
+        };
+        let bytes = |oid| self.state.objects.get(&oid).map(|o| o.bytes.clone());
+        let (old, new) = (bytes(source), bytes(target));
+        let there = old.is_some() && new.is_some();
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let place = |len: usize, at: u16| (len as u64 * u64::from(at) / 32_768) as usize;
+        let (a, b) = (place(old.len(), at).min(old.len()), place(old.len(), end).min(old.len()));
+        let (start, stop) = (a.min(b), a.max(b));
+        if new.len() + stop - start > 2 * MOST_BYTES {
+            return Ok(());
+        }
+        let at = place(new.len(), to).min(new.len());
+        let mut bytes = new.to_vec();
+        bytes.splice(at..at, old[start..stop].iter().copied());
+        let result = tx.copy_range(source, start as u64..stop as u64, target, at as u64);
+        if expect(op, result.map(|_| ()), there)? {
+            self.state.change(target, |o| o.bytes = bytes.into());
         }
         Ok(())
     }

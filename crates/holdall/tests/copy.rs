@@ -178,6 +178,19 @@ fn copies_across_collections_keep_attributes() {
     sound(&store, 0);
 }
 
+/// Found by simulation, seeds 100413 and 101286.
+#[test]
+fn copying_nothing_leaves_a_full_record_as_it_is() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let store = Store::create_on(storage, &options()).unwrap();
+    let full = vec![5; PAGE - 80];
+    store.write(|tx| tx.put("full", &full).and_then(|_| tx.put("empty", b""))).unwrap();
+    store.write(|tx| tx.copy_range("empty", 0..0, "full", 7)).unwrap();
+    store.write(|tx| tx.copy_range("full", 9..9, "full", 7)).unwrap();
+    assert_eq!(store.read().unwrap().get("full").unwrap(), full);
+    sound(&store, 0);
+}
+
 #[test]
 fn bad_ranges_are_refused_and_leave_the_transaction_usable() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());

@@ -10,6 +10,8 @@ use crate::{Error, Result};
 
 /// Bit of [`Descriptor::flags`]: some run may belong to other objects too.
 pub const MAY_HOLD_SHARED_RUNS: u8 = 1;
+/// Bit of [`Descriptor::flags`]: the object mostly grows at its end (a hint).
+pub const APPEND_MOSTLY: u8 = 2;
 
 const VERSION: u8 = 1;
 const INLINE: u8 = 0;
@@ -23,7 +25,7 @@ const MIN_SLICE: usize = 3;
 /// All that is kept about a large object's bytes: the tree's top and the last few bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Descriptor {
-    /// [`MAY_HOLD_SHARED_RUNS`]; other bits are kept as they are.
+    /// [`MAY_HOLD_SHARED_RUNS`], [`APPEND_MOSTLY`]; other bits are kept as they are.
     pub flags: u8,
     /// Segment size threshold T in pages (Biliris §2.3); 0 for the store's default.
     pub threshold: u16,

@@ -4,7 +4,7 @@
 //! never written, as no segment page is; whoever edits a copy writes new pages and gives the
 //! old references back.
 
-use super::{Body, Head, ObjectWrite, Record, read_record};
+use super::{Body, Head, Kept, ObjectWrite, Record, read_record};
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
 use crate::sharing::Sharing;
 use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
@@ -23,8 +23,8 @@ pub struct Shares {
     pub tail: Vec<u8>,
     /// The descriptor's flags that whoever takes them must have.
     pub flags: u8,
-    /// The object's threshold T in pages; 0 for the default.
-    pub threshold: u16,
+    /// The object's hints.
+    pub hints: Kept,
 }
 
 impl Shares {
@@ -83,7 +83,7 @@ impl ObjectWrite<'_> {
     ) -> Result<Shares> {
         let page = self.tx.page_size() as u64;
         let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
-        let mut shares = Shares { threshold: d.threshold, ..Shares::default() };
+        let mut shares = Shares { hints: Kept::of(&d), ..Shares::default() };
         if range.end - range.start < u64::from(threshold) * page {
             shares.head = self.copied(&d, range)?;
             return Ok(shares);

@@ -4,7 +4,7 @@
 //! the positional tree's (Biliris §2.3, EOS): untouched parts are not copied, pages are
 //! written once.
 
-use super::{Body, Head, ObjectWrite, Record, Shares, max_tail, read_record};
+use super::{Body, Head, Kept, ObjectWrite, Record, Shares, max_tail, read_record};
 use crate::segment_tree::{TreeRead, tree_options};
 use holdall_core::heap_page::max_record;
 use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Options, Tree};
@@ -41,7 +41,11 @@ impl ObjectWrite<'_> {
     /// # Errors
     /// As [`ObjectWrite::splice`].
     pub fn splice_shares(&mut self, oid: Oid, at: u64, shares: Shares) -> Result<Resized> {
-        let Shares { head, slices, tail, flags, .. } = shares;
+        let Shares { mut head, slices, tail, flags, .. } = shares;
+        if slices.is_empty() {
+            head.extend_from_slice(&tail);
+            return self.splice(oid, at..at, Content::Bytes(&head));
+        }
         let content = Content::Staged { head: &head, slices, tail: &tail };
         self.splice_with(oid, at..at, content, flags)
     }
@@ -80,8 +84,8 @@ impl ObjectWrite<'_> {
             (Body::Small(old), content) => {
                 // As a large object that so far has only a tail.
                 let d = Descriptor {
-                    flags,
-                    threshold: self.threshold,
+                    flags: flags | self.hints.flags,
+                    threshold: self.hints.threshold,
                     tree: Tree::empty(),
                     tail: old.to_vec(),
                 };
@@ -103,7 +107,7 @@ impl ObjectWrite<'_> {
     }
 
     fn edit_options(&self, head: &Head, d: &Descriptor) -> Options {
-        let most = max_tail(head, self.tx.page_size());
+        let most = max_tail(head, self.tx.page_size(), d.flags);
         tree_options(self.tx.alloc().layout(), most, d.threshold)
     }
 
@@ -123,7 +127,9 @@ impl ObjectWrite<'_> {
         if d.tree.size == 0 {
             d.flags &= !MAY_HOLD_SHARED_RUNS;
         }
-        let small = usize::try_from(d.size()).is_ok_and(|n| self.demotes(head, n));
+        // Hints of its own lie in the descriptor.
+        let small = Kept::of(&d) == self.hints
+            && usize::try_from(d.size()).is_ok_and(|n| self.demotes(head, n));
         if !small {
             return Ok(head.large(oid, &d));
         }

@@ -5,12 +5,14 @@
 
 mod copy;
 mod edit;
+mod hints;
 mod read;
 mod record;
 mod write;
 
 pub use copy::Shares;
 pub use edit::Resized;
+pub use hints::{Hints, Kept};
 pub use read::{Layout, Metadata, Whole, metadata, open, read_record};
 pub use record::{Body, Head, Record, encode_attributes};
 pub use write::{Data, ObjectWrite, max_tail};

@@ -5,7 +5,7 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead};
 use crate::sharing::Sharing;
-use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS};
+use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result};
 
 /// How an object is stored.
@@ -29,6 +29,10 @@ pub enum Layout {
         threshold: u16,
         /// Bytes at the end kept in the record.
         tail: u64,
+        /// Bytes of the pages and the tail: the object's size ÷ this is its utilization.
+        space: u64,
+        /// Whether it is hinted to grow at its end mostly.
+        append_mostly: bool,
     },
 }
 
@@ -189,6 +193,8 @@ pub fn metadata<D: DataRead + ?Sized>(
                 shared_pages: shared_pages(pages, sharing, &d)?,
                 threshold,
                 tail: s.tail,
+                space: s.pages * pages.page_size() as u64 + s.tail,
+                append_mostly: d.flags & APPEND_MOSTLY != 0,
             };
             (d.size(), layout)
         }

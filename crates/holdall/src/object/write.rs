@@ -1,6 +1,6 @@
 //! Creating, replacing and deleting objects inside a transaction.
 
-use super::{Body, Head, Record, Shares, read_record};
+use super::{Body, Head, Kept, Record, Shares, read_record};
 use crate::handle::{HandleCursor, HandleTable};
 use crate::heap::HeapFile;
 use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
@@ -8,7 +8,7 @@ use crate::space::{SpaceTx, Staged};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
 use holdall_core::placement::Placement;
-use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
+use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::{Oid, PageRead, Result};
 
 /// Bytes on their way into an object.
@@ -35,18 +35,19 @@ pub struct ObjectWrite<'a> {
     pub heap: &'a mut HeapFile,
     /// Its placement state.
     pub placement: &'a mut Placement,
-    /// Segment threshold for new objects; 0 for the default.
-    pub threshold: u16,
+    /// The collection's hints, for objects without their own.
+    pub hints: Kept,
 }
 
 /// Bytes that a descriptor with inline slices, but no tail, may take in a record.
 const DESCRIPTOR_MOST: usize = 32 + MAX_INLINE * 24;
 
-/// Most bytes of an inline tail for an object with this head: half a page, or what a record
+/// Most bytes of an inline tail for an object with this head: half a page, or up to a whole
+/// one where `flags`, the descriptor's, say that it mostly grows; never more than a record
 /// has room for.
-pub fn max_tail(head: &Head, page_size: usize) -> usize {
+pub fn max_tail(head: &Head, page_size: usize, flags: u8) -> usize {
     let room = max_record(page_size).saturating_sub(head.record_len(DESCRIPTOR_MOST));
-    room.min(page_size / 2)
+    room.min(if flags & APPEND_MOSTLY == 0 { page_size / 2 } else { page_size - 1 })
 }
 
 /// A record's place as the owner hint of its pages and runs.
@@ -65,34 +66,51 @@ impl ObjectWrite<'_> {
         head: &Head,
         data: Data<'_>,
         near: Option<Oid>,
+        hints: Option<Kept>,
     ) -> Result<Oid> {
         // The record names its OID and the handle the record's place: the handle comes first,
         // with a place that is put right below.
         let near_loc = near.and_then(|n| self.handles.lookup(&*self.tx, n).ok());
         let nowhere = Location { page: self.tx.root(), slot: 0 };
         let oid = self.handles.insert(self.tx, self.cursor, unique, nowhere, near)?;
-        let record = self.build(oid, head, data)?;
+        let record = self.build(oid, head, data, hints)?;
         let at = near_loc.map(|l| l.page);
         let loc = self.heap.insert(self.tx, self.placement, &record, at)?;
         self.handles.update(self.tx, oid, loc)?;
         Ok(oid)
     }
 
-    fn build(&mut self, oid: Oid, head: &Head, data: Data<'_>) -> Result<Vec<u8>> {
+    /// The record of an object; `hints` are its own, if it has any.
+    fn build(
+        &mut self,
+        oid: Oid,
+        head: &Head,
+        data: Data<'_>,
+        hints: Option<Kept>,
+    ) -> Result<Vec<u8>> {
+        let own = hints.filter(|h| *h != self.hints);
+        let Kept { threshold, flags } = own.unwrap_or(self.hints);
         match data {
-            Data::Small(bytes) => Ok(head.small(oid, bytes)),
+            Data::Small(bytes) if own.is_none() => Ok(head.small(oid, bytes)),
+            // Hints of its own need a descriptor to lie in.
+            Data::Small(bytes) if bytes.len() <= max_tail(head, self.tx.page_size(), flags) => {
+                let (tree, tail) = (segment_tree::Tree::empty(), bytes.to_vec());
+                Ok(head.large(oid, &Descriptor { flags, threshold, tree, tail }))
+            }
+            Data::Small(bytes) => self.promote(oid, head, bytes, hints),
             Data::Staged(mut staged) => {
                 let tail = std::mem::take(&mut staged.tail);
                 let len = staged.len;
                 let runs = self.tx.adopt(staged, owner_of(oid))?;
                 let slices = slices_of(&runs, len, self.tx.page_size() as u64);
                 let tree = self.plant(oid, slices)?;
-                let threshold = self.threshold;
-                Ok(head.large(oid, &Descriptor { flags: 0, threshold, tree, tail }))
+                Ok(head.large(oid, &Descriptor { flags, threshold, tree, tail }))
             }
-            Data::Shared(Shares { slices, tail, flags, threshold, .. }) => {
+            Data::Shared(Shares { slices, tail, flags, hints, .. }) => {
                 let tree = self.plant(oid, slices)?;
-                let d = self.fit_tail(oid, head, Descriptor { flags, threshold, tree, tail })?;
+                let mut d = Descriptor { flags, threshold: 0, tree, tail };
+                hints.apply(&mut d);
+                let d = self.fit_tail(oid, head, d)?;
                 Ok(head.large(oid, &d))
             }
         }
@@ -109,14 +127,21 @@ impl ObjectWrite<'_> {
         segment_tree::build(&mut store, slices, MAX_INLINE)
     }
 
-    /// Replaces an object's bytes and head; its OID stays. Returns its former size.
+    /// Replaces an object's bytes and head; its OID stays, and so do its hints unless
+    /// others are given. Returns its former size.
     ///
     /// # Errors
     /// As [`ObjectWrite::create`], [`holdall_core::Error::Dangling`].
-    pub fn replace(&mut self, oid: Oid, head: &Head, data: Data<'_>) -> Result<u64> {
+    pub fn replace(
+        &mut self,
+        oid: Oid,
+        head: &Head,
+        data: Data<'_>,
+        hints: Option<Kept>,
+    ) -> Result<u64> {
         let loc = self.handles.lookup(&*self.tx, oid)?;
-        let old = self.drop_body(oid)?;
-        let record = self.build(oid, head, data)?;
+        let (old, kept) = self.drop_body(oid)?;
+        let record = self.build(oid, head, data, hints.or(kept))?;
         self.put_record(oid, loc, &record)?;
         Ok(old)
     }
@@ -133,7 +158,7 @@ impl ObjectWrite<'_> {
                 head.small(oid, b)
             }
             // A longer name or attribute leaves no room for the bytes: they move out.
-            Body::Small(b) => self.promote(oid, head, b)?,
+            Body::Small(b) => self.promote(oid, head, b, None)?,
             Body::Large(b) => {
                 let d = self.fit_tail(oid, head, Descriptor::decode(b)?)?;
                 head.large(oid, &d)
@@ -142,18 +167,49 @@ impl ObjectWrite<'_> {
         self.put_record(oid, loc, &record)
     }
 
-    fn promote(&mut self, oid: Oid, head: &Head, bytes: &[u8]) -> Result<Vec<u8>> {
+    /// Changes an object's hints. Its segments stay as they are; edits follow the new ones.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::replace`].
+    pub fn set_hints(&mut self, oid: Oid, hints: Kept) -> Result<()> {
+        let loc = self.handles.lookup(&*self.tx, oid)?;
+        let bytes = read_record(&*self.tx, self.handles, oid)?;
+        let record = Record::parse(&bytes)?;
+        let head = Head {
+            name: record.name.map(<[u8]>::to_vec),
+            attributes: record.raw_attributes().to_vec(),
+        };
+        let record = match record.body {
+            Body::Small(b) => self.build(oid, &head, Data::Small(b), Some(hints))?,
+            Body::Large(b) => {
+                let mut d = Descriptor::decode(b)?;
+                hints.apply(&mut d);
+                let d = self.fit_tail(oid, &head, d)?;
+                head.large(oid, &d)
+            }
+        };
+        self.put_record(oid, loc, &record)
+    }
+
+    fn promote(
+        &mut self,
+        oid: Oid,
+        head: &Head,
+        bytes: &[u8],
+        hints: Option<Kept>,
+    ) -> Result<Vec<u8>> {
         let alloc = self.tx.alloc().clone();
         let len = Some(bytes.len() as u64);
         let mut stager = crate::space::Stager::new(&alloc, self.tx.pager(), len);
         stager.write(bytes)?;
-        let staged = stager.finish(max_tail(head, self.tx.page_size()))?;
-        self.build(oid, head, Data::Staged(staged))
+        let flags = hints.unwrap_or(self.hints).flags;
+        let staged = stager.finish(max_tail(head, self.tx.page_size(), flags))?;
+        self.build(oid, head, Data::Staged(staged), hints)
     }
 
     /// Moves the inline tail into a segment where the new head leaves it no room.
     fn fit_tail(&mut self, oid: Oid, head: &Head, mut d: Descriptor) -> Result<Descriptor> {
-        if d.tail.len() <= max_tail(head, self.tx.page_size()) {
+        if d.tail.len() <= max_tail(head, self.tx.page_size(), d.flags) {
             return Ok(d);
         }
         let tail = std::mem::take(&mut d.tail);
@@ -169,16 +225,17 @@ impl ObjectWrite<'_> {
         if new == loc { Ok(()) } else { self.handles.update(self.tx, oid, new) }
     }
 
-    /// Frees nodes and segments of an object; its data is not read. Returns its size.
-    fn drop_body(&mut self, oid: Oid) -> Result<u64> {
+    /// Frees nodes and segments of an object; its data is not read. Returns its size and its
+    /// hints.
+    fn drop_body(&mut self, oid: Oid) -> Result<(u64, Option<Kept>)> {
         let bytes = read_record(&*self.tx, self.handles, oid)?;
         match Record::parse(&bytes)?.body {
-            Body::Small(b) => Ok(b.len() as u64),
+            Body::Small(b) => Ok((b.len() as u64, None)),
             Body::Large(b) => {
                 let d = Descriptor::decode(b)?;
                 let mut store = self.tree(oid, d.flags);
                 segment_tree::delete_all(&mut store, &d.tree)?;
-                Ok(d.size())
+                Ok((d.size(), Some(Kept::of(&d))))
             }
         }
     }
@@ -188,7 +245,7 @@ impl ObjectWrite<'_> {
     /// # Errors
     /// [`holdall_core::Error::NotFound`], [`holdall_core::Error::Dangling`].
     pub fn delete(&mut self, oid: Oid) -> Result<u64> {
-        let size = self.drop_body(oid)?;
+        let (size, _) = self.drop_body(oid)?;
         let loc = self.handles.remove(self.tx, oid)?;
         self.heap.delete(self.tx, self.placement, loc)?;
         Ok(size)

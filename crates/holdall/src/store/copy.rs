@@ -55,7 +55,7 @@ impl WriteTx {
             writer.push(&shares.tail)?;
             return writer.finish();
         }
-        let result = self.install(&head, Data::Shared(shares), size, None);
+        let result = self.install(&head, Data::Shared(shares), size, None, None);
         self.fail_with(result)
     }
 

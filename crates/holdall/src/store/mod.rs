@@ -5,8 +5,11 @@
 mod copy;
 mod edit;
 mod format;
+mod hints;
 mod inner;
+mod object_mut;
 mod options;
+mod pending;
 mod read;
 mod stat;
 mod threads;
@@ -15,6 +18,7 @@ mod write;
 mod writer;
 
 pub use inner::Inner;
+pub use object_mut::ObjectMut;
 pub use options::Options;
 pub use read::{NameIter, Object, Reader};
 pub use stat::{CollectionStat, StoreStat};

@@ -5,6 +5,7 @@
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;
 use crate::names::{Names, Value};
+use crate::object::Kept;
 use crate::page_map::PageMap;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_page};
@@ -21,7 +22,7 @@ pub(crate) struct Collection {
     pub(crate) heap: HeapFile,
     pub(crate) objects: u64,
     pub(crate) logical_bytes: u64,
-    pub(crate) threshold: u16,
+    pub(crate) hints: Kept,
 }
 
 impl Collection {
@@ -37,7 +38,10 @@ impl Collection {
             heap: HeapFile::decode(&collection_page::heap(&bytes), owner)?,
             objects: collection_page::objects(&bytes),
             logical_bytes: collection_page::logical_bytes(&bytes),
-            threshold: collection_page::threshold(&bytes),
+            hints: Kept {
+                threshold: collection_page::threshold(&bytes),
+                flags: collection_page::flags(&bytes),
+            },
         })
     }
 
@@ -47,7 +51,8 @@ impl Collection {
         collection_page::set_heap(bytes, self.heap.encode());
         collection_page::set_objects(bytes, self.objects);
         collection_page::set_logical_bytes(bytes, self.logical_bytes);
-        collection_page::set_threshold(bytes, self.threshold);
+        collection_page::set_threshold(bytes, self.hints.threshold);
+        collection_page::set_flags(bytes, self.hints.flags);
     }
 }
 

@@ -8,7 +8,7 @@ use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::MAX_KEY;
-use crate::object::{self, Attributes, Data, Head, Metadata, ObjectWrite, Record};
+use crate::object::{self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Record, Whole};
 use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
@@ -143,7 +143,7 @@ impl WriteTx {
             cursor: &mut begun.cursors.handles,
             heap: &mut heap,
             placement,
-            threshold: collection.threshold,
+            hints: collection.hints,
         };
         let result = f(&mut objects, &mut collection);
         match result {
@@ -207,6 +207,28 @@ impl WriteTx {
         Ok(object::open(&begun.tx, &begun.root.handles, oid)?.size())
     }
 
+    /// Finds an object's bytes as this transaction sees them until its next change.
+    pub(super) fn open_whole(&mut self, oid: Oid) -> Result<Whole> {
+        let begun = self.begin()?;
+        object::open(&begun.tx, &begun.root.handles, oid)
+    }
+
+    /// Reads bytes of an object that [`WriteTx::open_whole`] found.
+    pub(super) fn read_whole(
+        &mut self,
+        whole: &Whole,
+        oid: Oid,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<()> {
+        whole.read_at(&self.begin()?.tx, oid, offset, buf)
+    }
+
+    /// From here on the transaction can only be given up.
+    pub(super) fn fail(&mut self) {
+        self.failed = true;
+    }
+
     /// What is known of an object.
     ///
     /// # Errors
@@ -245,11 +267,11 @@ impl WriteTx {
         if head.record_len(bytes.len()) > max_record(self.inner.layout.page_size()) {
             let mut stager = self.stager(Some(bytes.len() as u64));
             stager.write(bytes)?;
-            let most = object::max_tail(&head, self.inner.layout.page_size());
+            let most = object::max_tail(&head, self.inner.layout.page_size(), 0);
             staged = Some(stager.finish(most)?);
         }
         let data = staged.map_or(Data::Small(bytes), Data::Staged);
-        self.install(&head, data, bytes.len() as u64, None)
+        self.install(&head, data, bytes.len() as u64, None, None)
     }
 
     /// Creates an object without a name.
@@ -282,6 +304,7 @@ impl WriteTx {
             expected_size: Some(bytes.len() as u64),
             attributes: attributes.clone(),
             near,
+            ..WriterOptions::default()
         };
         let mut writer = self.writer(Target::New, options)?;
         writer.push(bytes)?;
@@ -296,7 +319,8 @@ impl WriteTx {
     pub fn writer(&mut self, target: Target, options: WriterOptions) -> Result<ObjectWriter<'_>> {
         let head = self.head_for(&target, &options.attributes)?;
         let stager = self.stager(options.expected_size);
-        Ok(ObjectWriter::new(self, head, stager, options.near))
+        let hints = options.hints.map(|hints| hints.kept(self.page_size()));
+        Ok(ObjectWriter::new(self, head, stager, options.near, hints))
     }
 
     fn stager(&self, expected: Option<u64>) -> Stager {
@@ -329,6 +353,7 @@ impl WriteTx {
         data: Data<'_>,
         size: u64,
         near: Option<Oid>,
+        hints: Option<Kept>,
     ) -> Result<Oid> {
         let old = match &head.name {
             Some(name) => self.lookup(name)?,
@@ -336,7 +361,7 @@ impl WriteTx {
         };
         if let Some(oid) = old {
             return self.with_objects(|objects, c| {
-                let before = objects.replace(oid, head, data)?;
+                let before = objects.replace(oid, head, data, hints)?;
                 c.logical_bytes = c.logical_bytes.saturating_sub(before).saturating_add(size);
                 Ok(oid)
             });
@@ -344,7 +369,7 @@ impl WriteTx {
         self.begin()?;
         let unique = self.inner.take_unique()?;
         self.with_objects(|objects, c| {
-            let oid = objects.create(unique, head, data, near)?;
+            let oid = objects.create(unique, head, data, near, hints)?;
             if let Some(name) = &head.name {
                 let owner = u64::from(c.number);
                 c.names.insert(objects.tx, owner, name, &oid.to_bytes())?;

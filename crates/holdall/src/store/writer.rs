@@ -2,7 +2,7 @@
 
 use super::WriteTx;
 use super::read::to_io;
-use crate::object::{self, Attributes, Data, Head};
+use crate::object::{self, Attributes, Data, Head, Hints, Kept};
 use crate::space::Stager;
 use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
@@ -26,6 +26,8 @@ pub struct WriterOptions {
     pub attributes: Attributes,
     /// An object it should lie close to.
     pub near: Option<Oid>,
+    /// How it will be used; the collection's hints where there are none.
+    pub hints: Option<Hints>,
 }
 
 /// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.
@@ -37,11 +39,18 @@ pub struct ObjectWriter<'a> {
     /// The first bytes, until they are too many for a record.
     small: Option<Vec<u8>>,
     near: Option<Oid>,
+    hints: Option<Kept>,
 }
 
 impl<'a> ObjectWriter<'a> {
-    pub(super) fn new(tx: &'a mut WriteTx, head: Head, stager: Stager, near: Option<Oid>) -> Self {
-        Self { tx, head, stager, small: Some(Vec::new()), near }
+    pub(super) fn new(
+        tx: &'a mut WriteTx,
+        head: Head,
+        stager: Stager,
+        near: Option<Oid>,
+        hints: Option<Kept>,
+    ) -> Self {
+        Self { tx, head, stager, small: Some(Vec::new()), near, hints }
     }
 
     /// Takes more bytes.
@@ -77,13 +86,13 @@ impl<'a> ObjectWriter<'a> {
     /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`].
     pub fn finish(self) -> Result<Oid> {
         let size = self.len();
-        let Self { tx, head, stager, small, near } = self;
+        let Self { tx, head, stager, small, near, hints } = self;
         match small {
-            Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near),
+            Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
             None => {
-                let most = object::max_tail(&head, tx.page_size());
+                let most = object::max_tail(&head, tx.page_size(), hints.map_or(0, |h| h.flags));
                 let staged = stager.finish(most)?;
-                tx.install(&head, Data::Staged(staged), size, near)
+                tx.install(&head, Data::Staged(staged), size, near, hints)
             }
         }
     }
