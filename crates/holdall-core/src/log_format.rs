@@ -7,7 +7,7 @@
 //! Invariants: a group starts on a fresh block; every block names the group before it by
 //! checksum, and how far the log was known durable when it was written (rules 1, 4).
 
-use crate::bytes::{Reader, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::bytes::{Reader, push_varint, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 use crate::{Error, Lsn, PageNo, Result, page};
 
 /// Bytes of a log block.
@@ -170,6 +170,16 @@ pub enum Record<'a> {
         /// The bytes, whole pages.
         bytes: &'a [u8],
     },
+    /// Whole pages of segment data, which are also at home, unsynced, put together of new
+    /// bytes and of bytes that lie elsewhere in the volume.
+    Composed {
+        /// First page.
+        page: PageNo,
+        /// Checksum of all the bytes.
+        checksum: u32,
+        /// What they are put together of.
+        parts: Parts<'a>,
+    },
     /// The records since the last such record are one commit.
     Commit {
         /// Its LSN.
@@ -216,10 +226,89 @@ impl<'a> Ranges<'a> {
     }
 }
 
+/// Bytes of a [`Record::Composed`], in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// New bytes.
+    Bytes(&'a [u8]),
+    /// Bytes that lie in the volume from this byte on: pages that were alive at the last
+    /// checkpoint, or were written by a commit before this one.
+    Copy {
+        /// Their first byte's address.
+        from: u64,
+        /// How many.
+        len: u64,
+    },
+    /// So many zeros.
+    Zeros(u64),
+}
+
+impl Part<'_> {
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Copy { len, .. } | Self::Zeros(len) => *len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The parts of a composed record, encoded: kind, length (varint), then the bytes of new
+/// ones and the address (varint) of copies; repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts<'a>(&'a [u8]);
+
+/// Most bytes a composed record may stand for.
+pub const MAX_COMPOSED: u64 = 64 << 20;
+const PART_BYTES: u8 = 0;
+const PART_COPY: u8 = 1;
+const PART_ZEROS: u8 = 2;
+
+impl<'a> Parts<'a> {
+    /// Parts from their encoded form.
+    pub fn new(encoded: &'a [u8]) -> Self {
+        Self(encoded)
+    }
+
+    /// The encoded form.
+    pub fn encoded(&self) -> &'a [u8] {
+        self.0
+    }
+
+    /// The parts.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for bytes that are no parts or stand for too much.
+    pub fn decode(&self) -> Result<Vec<Part<'a>>> {
+        let bad = || Error::corrupt("log record", "composed data cannot be read");
+        let (mut r, mut out, mut all) = (Reader::new(self.0), Vec::new(), 0_u64);
+        while !r.rest().is_empty() {
+            let (kind, len) = r.u8().zip(r.varint()).ok_or_else(bad)?;
+            all = all.saturating_add(len);
+            if len == 0 || all > MAX_COMPOSED {
+                return Err(bad());
+            }
+            out.push(match kind {
+                PART_BYTES => Part::Bytes(r.take(len as usize).ok_or_else(bad)?),
+                PART_COPY => Part::Copy { from: r.varint().ok_or_else(bad)?, len },
+                PART_ZEROS => Part::Zeros(len),
+                _ => return Err(bad()),
+            });
+        }
+        Ok(out)
+    }
+}
+
 const PAGE_DIFF: u8 = 1;
 const PAGE_NEW: u8 = 2;
 const SEGMENT: u8 = 3;
 const COMMIT: u8 = 4;
+const COMPOSED: u8 = 5;
 
 fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
     out.extend_from_slice(&[kind, 0, 0, 0]);
@@ -287,6 +376,31 @@ pub fn push_segment(out: &mut Vec<u8>, page: PageNo, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
+/// Appends a record of segment data from `page` on, put together of `parts`, whole pages and
+/// [`MAX_COMPOSED`] bytes at most in all, with this checksum.
+pub fn push_composed(out: &mut Vec<u8>, page: PageNo, checksum: u32, parts: &[Part<'_>]) {
+    let start = out.len();
+    record_header(out, COMPOSED, 0);
+    out.extend_from_slice(&page.0.to_le_bytes());
+    out.extend_from_slice(&checksum.to_le_bytes());
+    for part in parts.iter().filter(|p| !p.is_empty()) {
+        let kind = match part {
+            Part::Bytes(_) => PART_BYTES,
+            Part::Copy { .. } => PART_COPY,
+            Part::Zeros(_) => PART_ZEROS,
+        };
+        out.push(kind);
+        push_varint(out, part.len());
+        match part {
+            Part::Bytes(bytes) => out.extend_from_slice(bytes),
+            Part::Copy { from, .. } => push_varint(out, *from),
+            Part::Zeros(_) => {}
+        }
+    }
+    let len = (out.len() - start - RECORD_HEADER) as u32;
+    put_u32(out, start + 4, len);
+}
+
 /// Appends the record that ends a commit.
 pub fn push_commit(out: &mut Vec<u8>, lsn: Lsn) {
     record_header(out, COMMIT, 8);
@@ -318,6 +432,11 @@ pub fn next_record<'a>(r: &mut Reader<'a>) -> Result<Option<Record<'a>>> {
         SEGMENT => {
             Record::Segment { page: PageNo(body.u64().ok_or_else(torn)?), bytes: body.rest() }
         }
+        COMPOSED => Record::Composed {
+            page: PageNo(body.u64().ok_or_else(torn)?),
+            checksum: body.u32().ok_or_else(torn)?,
+            parts: Parts(body.rest()),
+        },
         COMMIT => Record::Commit { lsn: Lsn(body.u64().ok_or_else(torn)?) },
         _ if flags & SKIPPABLE != 0 => Record::Skipped,
         _ => {

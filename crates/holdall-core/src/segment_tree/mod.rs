@@ -42,7 +42,9 @@ pub use descriptor::{APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
 pub use find::{Located, Slices, read_at, slices};
 pub use node::{Child, Node, inner_fanout_of, leaf_fanout_of};
 pub use splice::{Content, Options, splice, stage};
-pub use store::{NodeRead, Nodes, Pair, Pieces, ReadSource, SegmentRead, Segments, Source, Store};
+pub use store::{
+    NodeRead, Nodes, Origin, Pair, Pieces, ReadSource, SegmentRead, Segments, Source, Store,
+};
 
 use crate::{Error, Result};
 

@@ -143,6 +143,32 @@ impl Piece<'_> {
     }
 }
 
+/// Where bytes on their way into a segment come from; see [`Pieces::origins`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// So many new bytes.
+    New(u64),
+    /// Bytes of these pages, from the slice's first byte on.
+    Copy(Slice),
+    /// So many zeros.
+    Zeros(u64),
+}
+
+impl Origin {
+    /// Number of bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::New(len) | Self::Zeros(len) => *len,
+            Self::Copy(slice) => slice.len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// Bytes on their way into segments: some new, some copied from runs that exist.
 pub struct Pieces<'a> {
     queue: VecDeque<Piece<'a>>,
@@ -163,6 +189,26 @@ impl<'a> Pieces<'a> {
     /// Bytes not yet taken.
     pub fn remaining(&self) -> u64 {
         self.remaining
+    }
+
+    /// Where the next `len` bytes come from, without taking them: a store whose old pages
+    /// stay as they are for a while may note that instead of the bytes.
+    pub fn origins(&self, len: u64, page_size: usize) -> Vec<Origin> {
+        let (mut out, mut left) = (Vec::with_capacity(self.queue.len()), len);
+        for piece in &self.queue {
+            let n = piece.len().min(left);
+            left -= n;
+            match (piece, out.last_mut()) {
+                _ if n == 0 => {}
+                (Piece::Copy(slice), _) if slice.is_run() => {
+                    out.push(Origin::Copy(slice.part(0, n, page_size as u64)));
+                }
+                (Piece::Copy(_), _) => out.push(Origin::Zeros(n)),
+                (_, Some(Origin::New(len))) => *len += n,
+                _ => out.push(Origin::New(n)),
+            }
+        }
+        out
     }
 
     /// Fills `buf` with the next bytes; `store` reads those to be copied.

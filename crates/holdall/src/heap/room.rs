@@ -42,7 +42,7 @@ impl HeapFile {
         {
             return Ok(at);
         }
-        self.fresh(pages, placement)
+        self.fresh(pages)
     }
 
     /// The page asked for, if it is one of this file with room.
@@ -59,10 +59,11 @@ impl HeapFile {
 
     /// Room in a page; `None` where it is not page `at.index` of this file.
     fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
-        let bytes = pages.page(at.page, PageKind::Heap)?;
-        let page = HeapPage::new(&bytes, at.page)?;
-        let own = holdall_core::page::owner(&bytes) == self.owner && page.index() == at.index;
-        Ok(own.then(|| page.free_bytes()))
+        pages.look(at.page, PageKind::Heap, |bytes| {
+            let page = HeapPage::new(bytes, at.page)?;
+            let own = holdall_core::page::owner(bytes) == self.owner && page.index() == at.index;
+            Ok(own.then(|| page.free_bytes()))
+        })
     }
 
     /// A page from the map of at least `class`, next-fit.
@@ -93,12 +94,10 @@ impl HeapFile {
     }
 
     /// A fresh page of the file, or the first of a new extent.
-    fn fresh<W: PageWrite + ?Sized>(
-        &mut self,
-        pages: &mut W,
-        placement: &mut Placement,
-    ) -> Result<At> {
-        let index = match self.map.find(pages, FRESH, placement.cursor)? {
+    fn fresh<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<At> {
+        // The pages of the last extent are taken in order, and found without a pass over the map.
+        let last = self.map.len().saturating_sub(EXTENT);
+        let index = match self.map.find(pages, FRESH, last)? {
             Some(index) => index,
             None => self.extend(pages)?,
         };
@@ -121,9 +120,11 @@ impl HeapFile {
         let last = len.checked_sub(1).map(|last| self.map.get(pages, last)).transpose()?;
         let near = last.flatten().map(|(page, _)| PageNo(page.0 + 1));
         let run = pages.alloc_run(u64::from(extent(len, EXTENT)), near)?;
-        let mut first = None;
+        let (mut first, mut holes) = (None, true);
         for page in run.start.0..run.end() {
-            let index = self.map.find_hole(pages)?.unwrap_or(self.map.len());
+            let hole = if holes { self.map.find_hole(pages)? } else { None };
+            holes = hole.is_some();
+            let index = hole.unwrap_or(self.map.len());
             self.map.set(pages, self.owner, index, PageNo(page), FRESH)?;
             first = first.or(Some(index));
         }

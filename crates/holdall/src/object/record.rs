@@ -121,10 +121,10 @@ pub struct Head {
 impl Head {
     /// Bytes of a record with this head and a body of `body` bytes.
     pub fn record_len(&self, body: usize) -> usize {
-        let part = |len: usize| holdall_core::bytes::varint_len(len as u64) + len;
+        let part = |len: usize| holdall_core::bytes::varint_len(len as u64).saturating_add(len);
         let name = self.name.as_ref().map_or(0, |n| part(n.len()));
         let attributes = if self.attributes.is_empty() { 0 } else { part(self.attributes.len()) };
-        FIXED + name + attributes + body
+        (FIXED + name + attributes).saturating_add(body)
     }
 
     fn start(&self, oid: Oid, kind: u8, body: usize) -> Vec<u8> {

@@ -111,15 +111,25 @@ impl PageMap {
         if index >= self.len {
             return Ok(None);
         }
-        let (path, entry) = self.descend(pages, index)?;
+        let (leaf, entry) = self.entry(pages, index)?;
         match (entry.page.is_none(), entry.tag.hole) {
             (false, false) => Ok(Some((entry.page, entry.tag.class))),
             (true, true) => Ok(None),
-            _ => {
-                let leaf = path.steps().last().map_or(self.root, |step| step.node);
-                Err(Error::page(leaf, format!("map entry of index {index} is {entry:?}")))
-            }
+            _ => Err(Error::page(leaf, format!("map entry of index {index} is {entry:?}"))),
         }
+    }
+
+    /// As [`PageMap::descend`], keeping only the last step's node.
+    fn entry<R: PageRead + ?Sized>(&self, pages: &R, index: u32) -> Result<(PageNo, Entry)> {
+        let mut no = self.root;
+        for level in (0..self.height).rev() {
+            let entry = entry_at(pages, step(pages.page_size(), no, level, index))?;
+            if level == 0 {
+                return Ok((no, entry));
+            }
+            no = child_of(no, entry, index)?;
+        }
+        Err(Error::corrupt("page map root", format!("index {index} in {self:?}")))
     }
 
     /// Points `index` to a page of class 0..=15; `index` may be the map's length, which then
@@ -266,10 +276,7 @@ impl PageMap {
             if level == 0 {
                 return Ok((path, entry));
             }
-            if entry.page.is_none() {
-                return Err(Error::page(no, format!("no child for index {index}")));
-            }
-            no = entry.page;
+            no = child_of(no, entry, index)?;
         }
         Err(Error::corrupt("page map root", format!("index {index} in {self:?}")))
     }
@@ -283,7 +290,7 @@ impl PageMap {
         }
         while u64::from(index) >= node::span(size, self.height) {
             let below = Step { node: self.root, level: self.height - 1, base: 0, slot: 0 };
-            let tag = summary_at(pages, below)?;
+            let tag = summary_at(pages, below, Tag { class: node::FRESH, hole: true })?;
             let root = new_node(pages, owner, self.height, 0)?;
             let bytes = pages.page_mut(root, PageKind::PageMap)?;
             node::put(bytes, 0, Entry { page: self.root, tag });
@@ -326,7 +333,7 @@ impl PageMap {
             // Only where the entry carried the maximum or a hole mark can the sum fall.
             let falls = old.class == parent.tag.class && new.class < old.class;
             let sum = if falls || (old.hole && !new.hole) {
-                summary_at(pages, *step)?
+                summary_at(pages, *step, parent.tag.join(new))?
             } else {
                 parent.tag.join(new)
             };
@@ -342,22 +349,38 @@ impl PageMap {
 
 /// The step through node `no` of `level` towards `index`.
 fn step(page_size: usize, no: PageNo, level: u8, index: u32) -> Step {
-    let (span, all) = (node::span(page_size, level), node::span(page_size, level + 1));
-    let index = u64::from(index);
-    let base = index / all * all;
-    Step { node: no, level, base: base as u32, slot: ((index - base) / span) as usize }
+    // A page map has few levels: dividing again is cheaper than powers of 64 bits.
+    let fanout = node::fanout(page_size) as u32;
+    let (mut above, mut span) = (index, 1);
+    for _ in 0..level {
+        (above, span) = (above / fanout, span * u64::from(fanout));
+    }
+    let slot = above % fanout;
+    let base = u64::from(above - slot) * span;
+    Step { node: no, level, base: base as u32, slot: slot as usize }
+}
+
+/// The child that an entry on the way to `index` names.
+fn child_of(no: PageNo, entry: Entry, index: u32) -> Result<PageNo> {
+    if entry.page.is_none() {
+        return Err(Error::page(no, format!("no child for index {index}")));
+    }
+    Ok(entry.page)
 }
 
 /// The entry that a step takes in its checked node.
 fn entry_at<R: PageRead + ?Sized>(pages: &R, step: Step) -> Result<Entry> {
-    let bytes = pages.page(step.node, PageKind::PageMap)?;
-    Node::new(&bytes, step.node, step.level, step.base)?.entry(step.slot)
+    pages.look(step.node, PageKind::PageMap, |bytes| {
+        Node::new(bytes, step.node, step.level, step.base)?.entry(step.slot)
+    })
 }
 
-/// The sum over a step's checked node.
-fn summary_at<R: PageRead + ?Sized>(pages: &R, step: Step) -> Result<Tag> {
-    let bytes = pages.page(step.node, PageKind::PageMap)?;
-    Ok(Node::new(&bytes, step.node, step.level, step.base)?.summary())
+/// The sum over a step's checked node, which is at most `most`.
+fn summary_at<R: PageRead + ?Sized>(pages: &R, step: Step, most: Tag) -> Result<Tag> {
+    pages.look(step.node, PageKind::PageMap, |bytes| {
+        let node = Node::new(bytes, step.node, step.level, step.base)?;
+        Ok(node.summary_within(step.slot, most))
+    })
 }
 
 fn new_node<W: PageWrite + ?Sized>(

@@ -59,6 +59,8 @@ impl Pager {
             }
             lsn = again;
         }
+        // Commits between the two lines are counted for this one: no more than a hint.
+        self.copied.store(0, std::sync::atomic::Ordering::Relaxed);
         Ok(CheckpointRun {
             pager: self,
             stage: Stage::Announce,

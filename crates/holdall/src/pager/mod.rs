@@ -25,6 +25,7 @@ use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,12 @@ pub struct Pager {
     limits: Limits,
     writer: Arc<Mutex<()>>,
     checkpointing: Mutex<()>,
+    /// Bytes that replay would copy within the volume.
+    copied: AtomicU64,
 }
+
+/// Bytes that replay may have to copy before a checkpoint: some tenths of a second.
+const COPIED_MOST: u64 = 128 << 20;
 
 impl Pager {
     /// A pager over a recovered volume; `log` begins where replay would.
@@ -67,6 +73,7 @@ impl Pager {
             limits,
             writer: Arc::new(Mutex::new(())),
             checkpointing: Mutex::new(()),
+            copied: AtomicU64::new(0),
         }
     }
 
@@ -147,9 +154,13 @@ impl Pager {
         self.writer.lock_arc()
     }
 
-    /// Whether a checkpoint should begin: the log or the dirty limit is half used.
+    /// Whether a checkpoint should begin: the log or the dirty limit is half used, or replay
+    /// would have to copy much more than the log holds.
     pub fn wants_checkpoint(&self) -> bool {
         let log = self.log.usage();
+        if self.copied.load(Relaxed) > COPIED_MOST.max(log.capacity) {
+            return true;
+        }
         log.used * 2 > log.capacity || self.dirty_pages() * 2 > self.limits.dirty_pages
     }
 

@@ -6,7 +6,8 @@
 use super::volume::{Volume, io_error};
 use crate::log::{self, Expect, Scan};
 use holdall_core::bytes::Reader;
-use holdall_core::log_format::{BLOCK, Record, next_record};
+use holdall_core::checksum::crc;
+use holdall_core::log_format::{BLOCK, Part, Parts, Record, next_record};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, Result, page};
@@ -30,11 +31,43 @@ struct Image {
     checksum: u32,
 }
 
+/// Segment data of a record. Kept as in the log, whose size so bounds memory.
+struct Segment {
+    first: PageNo,
+    pages: u64,
+    data: Data,
+}
+
+enum Data {
+    Bytes(Vec<u8>),
+    /// Checksum, and the encoded parts.
+    Composed(u32, Vec<u8>),
+}
+
 #[derive(Default)]
 struct Replay {
     pages: BTreeMap<PageNo, Image>,
-    segments: Vec<(PageNo, Vec<u8>)>,
+    segments: Vec<Segment>,
     commits: u64,
+}
+
+impl Replay {
+    fn push_segment(
+        &mut self,
+        volume: &Volume,
+        first: PageNo,
+        bytes: u64,
+        data: Data,
+    ) -> Result<()> {
+        let size = volume.page_size() as u64;
+        let pages = bytes / size;
+        let inside = first.0.checked_add(pages).is_some_and(|end| end <= PageNo::MAX.0);
+        if !inside || !bytes.is_multiple_of(size) {
+            return Err(Error::corrupt("log record", format!("segment at page {first}")));
+        }
+        self.segments.push(Segment { first, pages, data });
+        Ok(())
+    }
 }
 
 /// Brings the volume to its last durable commit. Afterwards the log holds nothing that
@@ -159,11 +192,13 @@ fn apply(volume: &Volume, replay: &mut Replay, record: Record<'_>, lsn: Lsn) -> 
             }
         }
         Record::Segment { page, bytes } => {
-            let whole = bytes.len() % volume.page_size() == 0;
-            if page > PageNo::MAX || !whole {
-                return Err(Error::corrupt("log record", format!("segment at page {page}")));
-            }
-            replay.segments.push((page, bytes.to_vec()));
+            let data = Data::Bytes(bytes.to_vec());
+            replay.push_segment(volume, page, bytes.len() as u64, data)?;
+        }
+        Record::Composed { page, checksum, parts } => {
+            let bytes = parts.decode()?.iter().map(Part::len).sum();
+            let data = Data::Composed(checksum, parts.encoded().to_vec());
+            replay.push_segment(volume, page, bytes, data)?;
         }
         Record::Commit { .. } | Record::Skipped => {}
     }
@@ -200,18 +235,62 @@ fn allocated_end(volume: &Volume, replay: &Replay) -> Result<u64> {
     Ok(end)
 }
 
+/// Puts segment data together again and writes it home.
+///
+/// What it is copied from lies unchanged (I16), unless the other superblock was lost with a
+/// checkpoint that allowed its reuse: then that checkpoint synced this data home, so it is
+/// there, or was itself freed before, and nobody will read it. The checksum tells which.
+fn compose(volume: &Volume, segment: &Segment, checksum: u32, parts: &[u8]) -> Result<()> {
+    let size = volume.page_size() as u64;
+    let mut bytes = vec![0; (segment.pages * size) as usize];
+    let mut at = 0;
+    let mut lost = None;
+    for part in Parts::new(parts).decode()? {
+        let to = &mut bytes[at..at + part.len() as usize];
+        match part {
+            Part::Bytes(new) => to.copy_from_slice(new),
+            Part::Zeros(_) => {}
+            Part::Copy { from, .. } => lost = read_part(volume, from, to).or(lost),
+        }
+        at += part.len() as usize;
+    }
+    if crc(&bytes) != checksum {
+        let home = segment.first.0 * size;
+        lost = read_part(volume, home, &mut bytes).or(lost);
+        if crc(&bytes) != checksum {
+            // Not read wrong later either: its units have checksums of their own.
+            return lost.map_or(Ok(()), Err);
+        }
+    }
+    volume.write_pages(segment.first, &bytes)
+}
+
+/// Reads bytes of the volume. An error that is not the end of the file is no failure yet: the
+/// bytes may be found elsewhere.
+fn read_part(volume: &Volume, from: u64, to: &mut [u8]) -> Option<Error> {
+    match volume.disk.read_at(from, to) {
+        Ok(()) => None,
+        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => None,
+        Err(e) => Some(Error::io(format!("reading segment data at {from} for replay"), e)),
+    }
+}
+
 fn write_home(volume: &Volume, replay: &Replay) -> Result<()> {
     let size = volume.page_size() as u64;
     let pages = replay.pages.keys().map(|no| no.0 + 1);
-    let segments = replay.segments.iter().map(|(no, b)| no.0 + b.len() as u64 / size);
+    let segments = replay.segments.iter().map(|s| s.first.0 + s.pages);
     let allocated = allocated_end(volume, replay)?;
     let end = pages.chain(segments).max().unwrap_or(0).max(allocated).saturating_mul(size);
     let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length < end {
         volume.disk.grow(end).map_err(|e| io_error("growing the volume", e))?;
     }
-    for (no, bytes) in &replay.segments {
-        volume.write_pages(*no, bytes)?;
+    // In the order of the log: what one commit wrote another may have copied.
+    for segment in &replay.segments {
+        match &segment.data {
+            Data::Bytes(bytes) => volume.write_pages(segment.first, bytes)?,
+            Data::Composed(checksum, parts) => compose(volume, segment, *checksum, parts)?,
+        }
     }
     // Pages last: a run freed and a page allocated in one window never share a place.
     let mut batch: Vec<u8> = Vec::new();

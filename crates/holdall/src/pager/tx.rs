@@ -8,12 +8,14 @@
 
 use super::pool::{PageHash, read_home};
 use super::{Pager, io_error};
-use holdall_core::log_format::{push_page, push_segment};
+use holdall_core::checksum::crc;
+use holdall_core::log_format::{Part, push_composed, push_page, push_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use parking_lot::{ArcMutexGuard, RawMutex};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Debug)]
 struct TxPage {
@@ -48,8 +50,11 @@ pub struct PageTx {
     existing: usize,
     base: Lsn,
     needs_sync: bool,
-    segments: Vec<(PageNo, Vec<u8>)>,
+    /// Records of segment data, encoded.
+    segments: Vec<u8>,
     segment_bytes: usize,
+    /// Bytes in them that lie elsewhere in the volume.
+    copied_bytes: u64,
     _writer: WriterLock,
 }
 
@@ -84,6 +89,7 @@ impl PageTx {
             needs_sync: false,
             segments: Vec::new(),
             segment_bytes: 0,
+            copied_bytes: 0,
             _writer: writer,
         })
     }
@@ -188,7 +194,22 @@ impl PageTx {
         if self.needs_sync || self.segment_bytes > self.pager.limits.log_data_bytes {
             self.rely_on_unsynced();
         } else {
-            self.segments.push((start, bytes.to_vec()));
+            push_segment(&mut self.segments, start, bytes);
+        }
+    }
+
+    /// As [`PageTx::log_segment`], for data put together of `parts`: only the new bytes pass
+    /// through the log. What is copied lies in pages that stay as they are until a checkpoint
+    /// makes them reusable (I16), so that replay can read them again.
+    pub fn log_composed(&mut self, start: PageNo, bytes: &[u8], parts: &[Part<'_>]) {
+        let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
+        let copied = |p: &Part<'_>| matches!(p, Part::Copy { .. }).then_some(p.len());
+        self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
+        if self.needs_sync || self.segment_bytes > self.pager.limits.log_data_bytes {
+            self.rely_on_unsynced();
+        } else {
+            self.copied_bytes += parts.iter().filter_map(copied).sum::<u64>();
+            push_composed(&mut self.segments, start, crc(bytes), parts);
         }
     }
 
@@ -266,6 +287,9 @@ impl PageTx {
         }
         self.pager.horizon.set_newest(lsn);
         appending.finish(&records);
+        if !self.segments.is_empty() {
+            self.pager.copied.fetch_add(self.copied_bytes, Relaxed);
+        }
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)
@@ -290,9 +314,7 @@ impl PageTx {
     /// the records (None: it is at home).
     fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
         let mut records = Vec::with_capacity(512);
-        for (start, bytes) in &self.segments {
-            push_segment(&mut records, *start, bytes);
-        }
+        records.extend_from_slice(&self.segments);
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();
         let place = |no: u64| {

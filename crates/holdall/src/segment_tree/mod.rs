@@ -173,7 +173,9 @@ impl Segments for TreeWrite<'_> {
         near: Option<PageNo>,
     ) -> Result<Vec<Slice>> {
         let alloc = self.tx.alloc().clone();
-        let mut stager = Stager::new(&alloc, self.tx.pager(), Some(len)).near(near);
+        let origins = pieces.origins(len, PageRead::page_size(self.tx));
+        let stager = Stager::new(&alloc, self.tx.pager(), Some(len)).near(near);
+        let mut stager = stager.origins(origins);
         let mut left = len;
         let mut chunk = vec![0; CHUNK.min(len as usize)];
         while left > 0 {

@@ -6,6 +6,7 @@
 
 mod allocator;
 mod apply;
+mod compose;
 mod run_set;
 mod segment_io;
 mod stage;

@@ -9,6 +9,7 @@
 use super::{Allocator, Near, UNIT};
 use crate::pager::{Pager, io_error};
 use holdall_core::checksum::crc;
+use holdall_core::segment_tree::Origin;
 use holdall_core::{PageNo, PageRun, Result};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ const FIRST_BYTES: u64 = 64 << 10;
 const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
 const MOST_BYTES: u64 = 32 << 20;
+/// Beyond so many bytes copied a sync costs less than copying them again after a crash.
+const COPIED_MOST: u64 = 1 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
 const PIECE: usize = 1 << 20;
 /// Objects up to this size are synced soon after their first byte.
@@ -55,6 +58,8 @@ pub struct Staged {
     pub tail: Vec<u8>,
     /// The runs' bytes where they are few enough for the log; else they need a sync.
     pub bytes: Option<Vec<u8>>,
+    /// Where those bytes come from, if some lie in the volume already.
+    pub origins: Option<Vec<Origin>>,
 }
 
 impl Staged {
@@ -95,6 +100,9 @@ pub struct Stager {
     left: u64,
     written: u64,
     kept: Option<Vec<u8>>,
+    /// Most bytes that are kept.
+    keep: usize,
+    origins: Option<Vec<Origin>>,
     /// Groups the log had synced when last looked at.
     synced: u64,
     /// Others commit meanwhile.
@@ -119,6 +127,8 @@ impl Stager {
             left: 0,
             written: 0,
             kept: Some(Vec::new()),
+            keep: pager.limits().log_data_bytes,
+            origins: None,
             synced: pager.log.groups(),
             shared: false,
             unpushed: (0, 0),
@@ -129,6 +139,21 @@ impl Stager {
     /// Asks that the first run begin at `page`, so that it continues an earlier one.
     pub fn near(mut self, page: Option<PageNo>) -> Self {
         self.near = page;
+        self
+    }
+
+    /// Tells where the bytes to come come from. If the new ones among them are few enough
+    /// for the log, the commit needs no sync of its own for the others either.
+    pub fn origins(mut self, origins: Vec<Origin>) -> Self {
+        let sum = |new: bool| {
+            let of = origins.iter().filter(|o| matches!(o, Origin::New(_)) == new);
+            of.map(Origin::len).sum::<u64>()
+        };
+        let (new, others) = (sum(true), sum(false));
+        if others > 0 && new <= self.keep as u64 && others <= COPIED_MOST {
+            self.keep = (new + others).next_multiple_of(self.pager.page_size() as u64) as usize;
+            self.origins = Some(origins);
+        }
         self
     }
 
@@ -196,6 +221,7 @@ impl Stager {
             len,
             tail,
             bytes: self.kept.take(),
+            origins: self.origins.take(),
         })
     }
 
@@ -231,8 +257,7 @@ impl Stager {
         self.checksums.extend(piece.chunks(UNIT).map(crc));
         let at = self.next.0 * size;
         let disk = &self.pager.volume.disk;
-        let limit = self.pager.limits().log_data_bytes;
-        let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= limit);
+        let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= self.keep);
         // Past the cache where others' syncs would wait behind ours, and where our own follows
         // at once; a long write alone is faster through the cache, many ranges deep.
         let soon = self.expected.is_some_and(|e| e <= SOON_BYTES);

@@ -3,6 +3,7 @@
 //! Owns: what the transaction has reserved and freed, until the commit writes it into the
 //! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
 
+use super::compose::Origins;
 use super::{Allocator, Near, Staged, apply, segment_io};
 use crate::pager::{CommitWork, PageTx, Pager};
 use crate::space::RunSet;
@@ -81,9 +82,11 @@ impl SpaceTx {
     /// None today; the data is given back with the transaction.
     pub fn adopt(&mut self, mut staged: Staged, owner: u64) -> Result<Vec<PageRun>> {
         let runs = staged.take_runs();
+        let page_size = self.page_size() as u64;
         let units = self.page_size() / super::UNIT;
         let mut sums = staged.checksums.as_slice();
         let mut bytes = staged.bytes.as_deref();
+        let mut origins = staged.origins.as_deref().map(Origins::new);
         for run in &runs {
             let (mine, rest) = sums.split_at((run.len as usize * units).min(sums.len()));
             sums = rest;
@@ -93,7 +96,13 @@ impl SpaceTx {
                 Some(b) => {
                     let (part, rest) =
                         b.split_at((run.len as usize * self.page_size()).min(b.len()));
-                    self.pages.log_segment(run.start, part);
+                    match &mut origins {
+                        Some(origins) => {
+                            let parts = origins.parts(part, page_size);
+                            self.pages.log_composed(run.start, part, &parts);
+                        }
+                        None => self.pages.log_segment(run.start, part),
+                    }
                     *b = rest;
                 }
                 None => self.pages.rely_on_unsynced(),

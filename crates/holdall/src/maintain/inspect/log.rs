@@ -4,7 +4,7 @@
 use super::text::{Hex, Text, runs};
 use crate::pager::read_slots;
 use holdall_core::bytes::Reader;
-use holdall_core::log_format::{self as format, BLOCK, BlockHeader, Record, next_record};
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader, Part, Record, next_record};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::{Disk, Storage};
@@ -159,6 +159,25 @@ fn show(text: &mut Text, record: &Record<'_>) {
         Record::Segment { page, bytes } => {
             text.line(1, format_args!("segment data from page {page}: {} bytes", bytes.len()));
         }
+        Record::Composed { page, checksum, parts } => match parts.decode() {
+            Ok(parts) => {
+                let bytes: u64 = parts.iter().map(Part::len).sum();
+                let of = format_args!(
+                    "segment data from page {page}: {bytes} bytes with checksum {checksum:08x}, of"
+                );
+                text.line(1, of);
+                for part in parts {
+                    match part {
+                        Part::Bytes(b) => text.line(2, format_args!("{} new bytes", b.len())),
+                        Part::Copy { from, len } => {
+                            text.line(2, format_args!("{len} bytes that lie at byte {from}"));
+                        }
+                        Part::Zeros(len) => text.line(2, format_args!("{len} zeros")),
+                    }
+                }
+            }
+            Err(e) => text.line(1, format_args!("segment data from page {page}: {e}")),
+        },
         Record::Commit { lsn } => text.line(1, format_args!("commit {lsn}")),
         Record::Skipped => text.line(1, format_args!("a record of a newer version, passed over")),
     }
