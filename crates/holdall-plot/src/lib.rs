@@ -1,7 +1,24 @@
 //! Figures as data, and their drawings.
 //!
 //! Owns: the description of a figure (panels, axes, series, tables) that the lab and the
-//! benchmarks fill, its numbers as CSV, and its drawing as SVG and PNG.
+//! benchmarks fill, its numbers as CSV, and its drawing as SVG and PNG. Everything here is a
+//! pure function of the description: no files, no system fonts, no threads.
+
+mod axis;
+mod axis_label;
+mod csv;
+mod draw;
+mod layout;
+mod lines;
+mod marks;
+mod number;
+mod numbers;
+mod palette;
+mod png;
+mod table;
+mod text;
+
+pub use table::escape;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +44,8 @@ pub struct Axis {
     pub scale: Scale,
     /// First and last value; taken from the points where there is none.
     pub range: Option<(f64, f64)>,
-    /// Values that get a labelled tick, for [`Scale::Ordinal`]; else drawn by the scale.
+    /// Values that get a labelled tick; where there are none, the scale chooses them. An
+    /// [`Scale::Ordinal`] axis labels every value: those not named here by their number.
     pub ticks: Vec<(f64, String)>,
 }
 
@@ -36,7 +54,9 @@ pub struct Axis {
 pub struct Series {
     /// What the legend says.
     pub name: String,
-    /// Points in order of x.
+    /// Points in order of x. One that is not finite is left out of the drawing, which breaks
+    /// the line there and says so; JSON keeps it as `null`.
+    #[serde(with = "numbers")]
     pub points: Vec<(f64, f64)>,
 }
 
@@ -45,7 +65,7 @@ pub struct Series {
 pub enum Kind {
     /// Lines with marks at the points.
     Lines,
-    /// Bars side by side at each x.
+    /// Bars side by side at each x; the x axis is drawn as [`Scale::Ordinal`] whatever it says.
     Bars,
 }
 
