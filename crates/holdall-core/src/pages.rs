@@ -23,6 +23,21 @@ pub trait PageRead {
     /// # Errors
     /// [`Error::Corrupt`] where the page is damaged or of another kind, [`Error::Io`].
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef>;
+
+    /// Gives `f` the page as [`PageRead::page`] would: for a short look, without counting
+    /// another reference where that can be avoided. `f` must not use these pages itself, since
+    /// a lock may be held.
+    ///
+    /// # Errors
+    /// As [`PageRead::page`], and those of `f`.
+    fn look<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        f(&self.page(page, kind)?)
+    }
 }
 
 /// Changes pages within one transaction; reads see the transaction's own changes.

@@ -3,7 +3,9 @@
 //! Owns: [`Finder`], a cursor that keeps the path it went last, and reading over it. Every
 //! node read is checked against what its parent says (T1, T3) before it is used.
 
-use super::{Child, Descriptor, Node, NodeRead, NodeRef, SegmentRead, Slice, SliceKind, Top, Tree};
+use super::{
+    Child, Descriptor, Node, NodeRead, NodeRef, Prefetch, SegmentRead, Slice, SliceKind, Top, Tree,
+};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -223,6 +225,31 @@ pub fn slices<'a, S: NodeRead + ?Sized>(
 ) -> Slices<'a, S> {
     let end = range.end.min(tree.size);
     Slices { store, finder: Finder::new(tree), at: range.start, end }
+}
+
+/// Tells the store that the bytes `range` (cut to what is in segments) will be read soon, if
+/// they lie in several segments: what lies in one, the system reads ahead by itself. Cost:
+/// O(height + slices) nodes.
+///
+/// # Errors
+/// Those of reading nodes.
+pub fn prefetch<S: NodeRead + Prefetch + ?Sized>(
+    store: &S,
+    tree: &Tree,
+    range: Range<u64>,
+) -> Result<()> {
+    let end = range.end.min(tree.size);
+    for (i, l) in slices(store, tree, range.start..end).enumerate() {
+        let l = l?;
+        if i == 0 && l.end() >= end {
+            break;
+        }
+        let from = range.start.max(l.start);
+        if l.slice.is_run() {
+            store.will_read(&l.slice, from - l.start, l.end().min(end) - from);
+        }
+    }
+    Ok(())
 }
 
 /// Fills `buf` with the object's bytes from `offset`. Cost: O(height) nodes and one

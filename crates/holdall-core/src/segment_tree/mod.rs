@@ -39,11 +39,12 @@ mod window;
 pub use build::{Builder, append_slices, build};
 pub use check::{CheckOptions, Problem, Report, Stats, Visit, check, delete_all, stats, walk};
 pub use descriptor::{APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
-pub use find::{Located, Slices, read_at, slices};
+pub use find::{Located, Slices, prefetch, read_at, slices};
 pub use node::{Child, Node, inner_fanout_of, leaf_fanout_of};
 pub use splice::{Content, Options, splice, stage};
 pub use store::{
-    NodeRead, Nodes, Origin, Pair, Pieces, ReadSource, SegmentRead, Segments, Source, Store,
+    NodeRead, Nodes, Origin, Pair, Pieces, Prefetch, ReadSource, SegmentRead, Segments, Source,
+    Store,
 };
 
 use crate::{Error, Result};

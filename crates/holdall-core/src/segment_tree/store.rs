@@ -55,6 +55,12 @@ pub trait SegmentRead {
     fn read_run(&self, slice: &Slice, at: u64, buf: &mut [u8]) -> Result<()>;
 }
 
+/// Tells a store which bytes will be read next; see [`super::prefetch`].
+pub trait Prefetch {
+    /// `len` bytes of `slice` from its byte `at` will be read soon.
+    fn will_read(&self, slice: &Slice, at: u64, len: u64);
+}
+
 /// Writes and retires segments.
 pub trait Segments: SegmentRead {
     /// Writes the next `len` bytes of `pieces` to new runs, each page whole and once; the

@@ -103,6 +103,14 @@ impl Whole {
         }
     }
 
+    /// Has the bytes `range` read ahead where they lie in several segments. A hint; what goes
+    /// wrong shows when they are read.
+    pub fn prefetch<D: DataRead + ?Sized>(&self, pages: &D, range: std::ops::Range<u64>) {
+        if let Self::Large(d) = self {
+            let _ = segment_tree::prefetch(&TreeRead(pages), &d.tree, range);
+        }
+    }
+
     /// Fills `buf` with the bytes from `offset`, all of which exist. Cost: O(tree height)
     /// pages, and the bytes; nothing else of the object is read.
     ///

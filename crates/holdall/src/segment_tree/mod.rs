@@ -8,8 +8,8 @@ use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager, read_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
-    Node, NodeRead, NodeRef, Nodes, Options, Pieces, SegmentRead, Segments, Slice, inner_fanout_of,
-    leaf_fanout_of,
+    Node, NodeRead, NodeRef, Nodes, Options, Pieces, Prefetch, SegmentRead, Segments, Slice,
+    inner_fanout_of, leaf_fanout_of,
 };
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRun, PageWrite, Result};
@@ -40,6 +40,12 @@ pub trait DataRead: PageRead {
     /// # Errors
     /// As [`read_segment`].
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()>;
+
+    /// Says that `len` bytes from `offset` bytes behind the start of segment page `start` on
+    /// will be read soon. A hint.
+    fn will_need(&self, start: PageNo, offset: u64, len: u64) {
+        let _ = (start, offset, len);
+    }
 }
 
 impl DataRead for SpaceTx {
@@ -107,6 +113,14 @@ impl<D: DataRead + ?Sized> SegmentRead for TreeRead<'_, D> {
 
     fn read_run(&self, slice: &Slice, at: u64, buf: &mut [u8]) -> Result<()> {
         self.0.read_data(run_start(slice)?, u64::from(slice.offset) + at, buf)
+    }
+}
+
+impl<D: DataRead + ?Sized> Prefetch for TreeRead<'_, D> {
+    fn will_read(&self, slice: &Slice, at: u64, len: u64) {
+        if let Ok(start) = run_start(slice) {
+            self.0.will_need(start, u64::from(slice.offset) + at, len);
+        }
     }
 }
 

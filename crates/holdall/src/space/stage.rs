@@ -211,7 +211,9 @@ impl Stager {
         }
         self.write_pages(&rest)?;
         self.trim()?;
-        if self.kept.is_none() {
+        if self.kept.is_none() || self.origins.is_some() {
+            // What is copied is much more than the log holds: the next checkpoint's sync should
+            // not find all of it waiting.
             self.push(NOW)?;
         }
         Ok(Staged {
@@ -299,7 +301,8 @@ impl Stager {
     /// Starts write-out once enough has gathered, and bounds what is under way.
     fn push(&mut self, depth: Depth) -> Result<()> {
         let (at, len) = self.unpushed;
-        if len == 0 || len < depth.bytes || self.kept.is_some() {
+        let logged = self.kept.is_some() && self.origins.is_none();
+        if len == 0 || len < depth.bytes || logged {
             return Ok(());
         }
         self.unpushed = (at + len, 0);

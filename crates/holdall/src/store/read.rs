@@ -62,6 +62,14 @@ impl DataRead for State {
         self.snapshot.check()?;
         result
     }
+
+    fn will_need(&self, start: PageNo, offset: u64, len: u64) {
+        let at = start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset));
+        if let Some(at) = at {
+            // What cannot be read ahead is read, and fails if it must, when it is asked for.
+            let _ = self.inner.pager.volume.disk.read_hint(at, len);
+        }
+    }
 }
 
 /// One consistent state of the store, seen through one collection.
@@ -164,7 +172,7 @@ impl Reader {
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
         let oid = self.resolve(key.into())?;
         let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
-        Ok(Object { state: self.state.clone(), oid, whole, position: 0 })
+        Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
     /// What is known of an object without reading its bytes.
@@ -225,13 +233,35 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
     bytes.try_reserve_exact(len).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
+    let mut ahead = Ahead::default();
     // Piece by piece, so that memory is still in the cache when the data comes.
     while bytes.len() < len {
         let at = bytes.len();
         bytes.resize(len.min(at + PIECE), 0);
+        ahead.tell(pages, whole, start + at as u64, end);
         whole.read_at(pages, oid, start + at as u64, &mut bytes[at..])?;
     }
     Ok(bytes)
+}
+
+/// How far a sequential read has told what comes next.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ahead {
+    until: u64,
+}
+
+impl Ahead {
+    /// The bytes from `at` on are read next, and those behind them up to `end`. Tells so two
+    /// pieces ahead, one at a time.
+    fn tell<D: DataRead + ?Sized>(&mut self, pages: &D, whole: &Whole, at: u64, end: u64) {
+        let piece = PIECE as u64;
+        if at.saturating_add(piece) <= self.until || self.until >= end {
+            return;
+        }
+        let from = self.until.max(at);
+        self.until = at.saturating_add(2 * piece).min(end);
+        whole.prefetch(pages, from..self.until);
+    }
 }
 
 /// Names in order; see [`Reader::names`].
@@ -292,6 +322,7 @@ pub struct Object {
     oid: Oid,
     whole: Whole,
     position: u64,
+    ahead: Ahead,
 }
 
 impl Object {
@@ -331,7 +362,12 @@ pub(super) fn to_io(e: Error) -> io::Error {
 
 impl io::Read for Object {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.read_at(self.position, buf).map_err(to_io)?;
+        let (at, size) = (self.position, self.size());
+        if at > self.ahead.until {
+            self.ahead.until = at;
+        }
+        self.ahead.tell(&*self.state, &self.whole, at, size);
+        let n = self.read_at(at, buf).map_err(to_io)?;
         self.position += n as u64;
         Ok(n)
     }
