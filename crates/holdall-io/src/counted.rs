@@ -279,7 +279,7 @@ impl Disk for CountedDisk {
         self.other(self.disk.flush_wait(offset, len))
     }
 
-    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
         self.other(self.disk.read_hint(offset, len))
     }
 }

@@ -97,13 +97,14 @@ pub trait Disk: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Says that `len` bytes at `offset` will be read soon. Does not wait.
+    /// Says that `len` bytes at `offset` will be read soon. Does not wait. Returns whether that
+    /// may help: false where the bytes are at hand already.
     ///
     /// # Errors
     /// Those of the operating system.
-    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
         let _ = (offset, len);
-        Ok(())
+        Ok(false)
     }
 }
 

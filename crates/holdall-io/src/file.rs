@@ -214,8 +214,11 @@ impl Disk for FileDisk {
         self.check_write_out(write_out(&self.file, offset, len, WriteOut::Wait))
     }
 
-    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        if len == 0 { Ok(()) } else { will_need(&self.file, offset, len) }
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
+        if len == 0 || in_cache(&self.file, offset) {
+            return Ok(false);
+        }
+        will_need(&self.file, offset, len).map(|()| true)
     }
 }
 
@@ -271,6 +274,20 @@ fn allocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn allocate(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Err(Errno::OPNOTSUPP.into())
+}
+
+/// Whether the byte at `offset` can be read without waiting for the device; then what is
+/// around it mostly can too, and telling the kernel page by page would cost more than it saves.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn in_cache(file: &File, offset: u64) -> bool {
+    let mut byte = [0];
+    let mut to = [io::IoSliceMut::new(&mut byte)];
+    rustix::io::preadv2(file, &mut to, offset, rustix::io::ReadWriteFlags::NOWAIT).is_ok()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn in_cache(_file: &File, _offset: u64) -> bool {
+    false
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

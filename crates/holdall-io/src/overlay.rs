@@ -148,8 +148,8 @@ impl Disk for OverlayDisk {
         self.base.as_ref().map_or(Ok(0), |base| base.allocated())
     }
 
-    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.base.as_ref().map_or(Ok(()), |base| base.read_hint(offset, len))
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
+        self.base.as_ref().map_or(Ok(false), |base| base.read_hint(offset, len))
     }
 }
 

@@ -228,7 +228,8 @@ pub fn slices<'a, S: NodeRead + ?Sized>(
 }
 
 /// Tells the store that the bytes `range` (cut to what is in segments) will be read soon, if
-/// they lie in several segments: what lies in one, the system reads ahead by itself. Cost:
+/// they lie in several segments: what lies in one, the system reads ahead by itself. Ends
+/// where the store has something at hand. Cost:
 /// O(height + slices) nodes.
 ///
 /// # Errors
@@ -246,7 +247,10 @@ pub fn prefetch<S: NodeRead + Prefetch + ?Sized>(
         }
         let from = range.start.max(l.start);
         if l.slice.is_run() {
-            store.will_read(&l.slice, from - l.start, l.end().min(end) - from);
+            let more = store.will_read(&l.slice, from - l.start, l.end().min(end) - from);
+            if !more {
+                break;
+            }
         }
     }
     Ok(())

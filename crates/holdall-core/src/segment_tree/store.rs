@@ -57,8 +57,9 @@ pub trait SegmentRead {
 
 /// Tells a store which bytes will be read next; see [`super::prefetch`].
 pub trait Prefetch {
-    /// `len` bytes of `slice` from its byte `at` will be read soon.
-    fn will_read(&self, slice: &Slice, at: u64, len: u64);
+    /// `len` bytes of `slice` from its byte `at` will be read soon. Returns whether telling of
+    /// more may help; false where these are at hand already.
+    fn will_read(&self, slice: &Slice, at: u64, len: u64) -> bool;
 }
 
 /// Writes and retires segments.

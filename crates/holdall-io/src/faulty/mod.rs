@@ -359,7 +359,7 @@ impl Disk for FaultyDisk {
         self.hint(offset, len)
     }
 
-    fn read_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.hint(offset, len)
+    fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
+        self.hint(offset, len).map(|()| true)
     }
 }

@@ -42,9 +42,10 @@ pub trait DataRead: PageRead {
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()>;
 
     /// Says that `len` bytes from `offset` bytes behind the start of segment page `start` on
-    /// will be read soon. A hint.
-    fn will_need(&self, start: PageNo, offset: u64, len: u64) {
+    /// will be read soon. A hint; returns whether it may help.
+    fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let _ = (start, offset, len);
+        false
     }
 }
 
@@ -117,10 +118,9 @@ impl<D: DataRead + ?Sized> SegmentRead for TreeRead<'_, D> {
 }
 
 impl<D: DataRead + ?Sized> Prefetch for TreeRead<'_, D> {
-    fn will_read(&self, slice: &Slice, at: u64, len: u64) {
-        if let Ok(start) = run_start(slice) {
-            self.0.will_need(start, u64::from(slice.offset) + at, len);
-        }
+    fn will_read(&self, slice: &Slice, at: u64, len: u64) -> bool {
+        run_start(slice)
+            .is_ok_and(|start| self.0.will_need(start, u64::from(slice.offset) + at, len))
     }
 }
 

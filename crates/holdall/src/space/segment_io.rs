@@ -13,8 +13,9 @@ use holdall_io::Disk;
 
 /// Bytes under one checksum.
 pub const UNIT: usize = 4096;
-/// Ranges up to this length are read in one step through a copy.
-const ONE_STEP: usize = 16 * UNIT;
+/// Ranges up to this length are read in one step through a copy: a second read costs as much
+/// as copying about so much.
+const ONE_STEP: usize = 4 * UNIT;
 /// Longer ranges are read and checked in pieces of this size, to stay in the cache.
 const PIECE: usize = 256 * UNIT;
 
@@ -74,8 +75,8 @@ impl<R: PageRead + ?Sized> Checksums<'_, R> {
 }
 
 /// Reads `buf.len()` bytes from `offset` bytes behind the start of page `start`, all inside
-/// one run of segment pages, and checks every unit touched. Cost: one disk read up to 64
-/// KiB, beyond that one per 256 KiB and at most two more; the directory and info page.
+/// one run of segment pages, and checks every unit touched. Cost: one disk read up to 16
+/// KiB, beyond that one per MiB and at most two more; the directory and info page.
 ///
 /// # Errors
 /// [`Error::Corrupt`] naming the page, [`Error::Io`].
@@ -161,8 +162,15 @@ fn read_through_copy<R: PageRead + ?Sized>(
     if skip == 0 && (to - from) as usize == buf.len() {
         return read_checked(sums, disk, from, buf);
     }
-    let mut copy = vec![0; (to - from) as usize];
-    read_checked(sums, disk, from, &mut copy)?;
+    let (mut few, mut many) = ([0; 2 * UNIT], Vec::new());
+    let copy = match few.get_mut(..(to - from) as usize) {
+        Some(few) => few,
+        None => {
+            many.resize((to - from) as usize, 0);
+            &mut many[..]
+        }
+    };
+    read_checked(sums, disk, from, copy)?;
     buf.copy_from_slice(&copy[skip..skip + buf.len()]);
     Ok(())
 }
