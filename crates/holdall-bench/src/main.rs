@@ -3,49 +3,40 @@
 //! Every figure is compared with its counterpart in the same run, turn by turn; what is
 //! measured and how to read it is in docs/benchmarks.md.
 
-mod bare;
 mod choices;
 mod cost;
-mod data;
+mod edits;
 mod hot_get;
 mod import;
 mod memory;
 mod million;
 mod put_large;
 mod put_small;
-mod report;
 mod run;
-mod system;
 
 use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
+use holdall_bench::{bare, cli, data, report, system};
 use run::Run;
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Measure Holdall against the bare machine
 #[derive(Parser)]
 #[command(name = "holdall-bench", version)]
 struct Cli {
-    /// Where files are made and removed; on the disk to be measured
-    #[arg(long, global = true, default_value = ".")]
-    dir: PathBuf,
-    /// Smaller and shorter; the figures are rougher
-    #[arg(long, global = true)]
-    quick: bool,
-    /// Rounds of each comparison; 9, or 5 with --quick; fewer of the longest
-    #[arg(long, global = true)]
-    rounds: Option<usize>,
-    /// Print JSON instead of Markdown
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    common: cli::Common,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Workload(cli::Command),
     /// Everything but `memory`
     All,
     /// Durable puts of 200 bytes: one thread, eight, beside a stream
@@ -71,6 +62,8 @@ enum Command {
     LogData,
     /// Random gets of objects in memory
     HotGet,
+    /// Durable edits of large objects, the threshold T, copies
+    Edits,
     /// Instructions of single operations, by valgrind
     Instructions,
     /// A plain workload for a profiler; prints nothing
@@ -89,20 +82,25 @@ enum Command {
     },
 }
 
-fn main() -> Result<()> {
-    let cli = Cli::parse();
-    match &cli.command {
-        Command::FillLog { store } => return million::fill_log(store),
-        Command::Work { work, count } => return cost::work(&cli.dir, *work, *count),
-        _ => {}
+fn main() -> Result<ExitCode> {
+    let Cli { common, command } = Cli::parse();
+    match &command {
+        Command::Workload(workload) => return cli::execute(&common, workload, Vec::new()),
+        Command::FillLog { store } => million::fill_log(store)?,
+        Command::Work { work, count } => cost::work(&common.dir, *work, *count)?,
+        other => compare(&common, other)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare(common: &cli::Common, command: &Command) -> Result<()> {
     if cfg!(debug_assertions) {
         bail!("build with --release: figures of a debug build mean nothing");
     }
-    let machine = system::describe(&cli.dir);
-    let mut run = Run::new(&cli.dir, cli.quick, cli.rounds)?;
-    measure(&mut run, &cli.command)?;
-    print(&run, &machine, cli.json)
+    let machine = system::describe(&common.dir);
+    let mut run = Run::new(&common.dir, common.quick, common.rounds)?;
+    measure(&mut run, command)?;
+    print(&run, &machine, common.json)
 }
 
 fn measure(run: &mut Run, command: &Command) -> Result<()> {
@@ -112,6 +110,7 @@ fn measure(run: &mut Run, command: &Command) -> Result<()> {
             put_large::run(run)?;
             million::run(run)?;
             hot_get::run(run)?;
+            edits::run(run)?;
             import::run(run, &[])?;
             choices::page_size(run)?;
             choices::log_data(run)?;
@@ -125,9 +124,10 @@ fn measure(run: &mut Run, command: &Command) -> Result<()> {
         Command::PageSize => choices::page_size(run),
         Command::LogData => choices::log_data(run),
         Command::HotGet => hot_get::run(run),
+        Command::Edits => edits::run(run),
         Command::Instructions => cost::instructions(run),
         // Dealt with before a run begins.
-        Command::Work { .. } | Command::FillLog { .. } => Ok(()),
+        Command::Workload(_) | Command::Work { .. } | Command::FillLog { .. } => Ok(()),
     }
 }
 

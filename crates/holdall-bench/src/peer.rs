@@ -3,7 +3,7 @@
 //! Owns: the trait and its errors. A store takes part in the workloads it has the calls for;
 //! what it has no call of its own for, the trait does the way an application would have to.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::path::Path;
 
 /// What objects a store is opened for; peers choose their recommended settings by it.
@@ -41,6 +41,22 @@ pub trait Maker: Send + Sync {
     /// # Errors
     /// Whatever the store says.
     fn open(&self, dir: &Path, setup: &Setup) -> Result<Box<dyn Peer>>;
+
+    /// As [`Maker::open`], for a store that shall not grow beyond `volume` bytes. Stores that
+    /// cannot be held to a size are opened without a limit.
+    ///
+    /// # Errors
+    /// As [`Maker::open`].
+    fn open_within(&self, dir: &Path, setup: &Setup, _volume: u64) -> Result<Box<dyn Peer>> {
+        self.open(dir, setup)
+    }
+
+    /// Whether its keys must be ordinals (eight bytes, big-endian, below 2^30) because the
+    /// store gives out ids of its own and the adapter looks those up by ordinal. Such stores
+    /// sit out where keys are random.
+    fn by_ordinal(&self) -> bool {
+        false
+    }
 }
 
 /// An open store: a map from key to bytes. Shared by threads. Every call that changes
@@ -52,6 +68,15 @@ pub trait Peer: Send + Sync {
     /// Whatever the store says; so for all calls below.
     fn put(&self, items: &[(&[u8], &[u8])]) -> Result<()>;
 
+    /// As [`Peer::put`], for what must be there before a measurement begins: it need not be
+    /// durable before [`Peer::settle`], and may be spread over commits.
+    ///
+    /// # Errors
+    /// Whatever the store says.
+    fn preload(&self, items: &[(&[u8], &[u8])]) -> Result<()> {
+        self.put(items)
+    }
+
     /// Puts one object of `size` bytes drawn from `next`, which fills the buffer it is given.
     /// Stores without streams collect the bytes first.
     fn put_stream(&self, key: &[u8], size: u64, next: &mut dyn FnMut(&mut [u8])) -> Result<()> {
@@ -61,7 +86,24 @@ pub trait Peer: Send + Sync {
     }
 
     /// Makes `out` the object's bytes; false if there is none of that key.
+    /// A transaction or snapshot of its own, if the store has such a thing: it sees the
+    /// newest commit.
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+
+    /// Gets all of `keys`, each of which exists, in one read transaction or snapshot where the
+    /// store has such a thing, and calls `seen` with each object in order. Without: one
+    /// [`Peer::get`] after the other.
+    ///
+    /// # Errors
+    /// Whatever the store says; a key without an object.
+    fn get_many(&self, keys: &[&[u8]], seen: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let mut out = Vec::new();
+        for key in keys {
+            ensure!(self.get(key, &mut out)?, "no object {key:?}");
+            seen(&out);
+        }
+        Ok(())
+    }
 
     /// Looks at the object where it lies, if the store can do without a copy, else at a copy:
     /// calls `seen` with pieces of it in order.

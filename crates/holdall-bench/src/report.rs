@@ -30,7 +30,8 @@ impl Stats {
         Self { median, min: at(0), max: at(n.saturating_sub(1)), count: n }
     }
 
-    fn json(&self) -> Value {
+    /// As JSON.
+    pub fn json(&self) -> Value {
         json!({ "median": self.median, "min": self.min, "max": self.max, "count": self.count })
     }
 }
@@ -139,7 +140,8 @@ impl Row {
     }
 }
 
-fn show(s: &Stats) -> String {
+/// Median, and least and most where there were several.
+pub fn show(s: &Stats) -> String {
     if s.count > 1 {
         format!("{} ({}–{})", number(s.median), number(s.min), number(s.max))
     } else {
@@ -148,7 +150,7 @@ fn show(s: &Stats) -> String {
 }
 
 /// Three digits that matter, thousands set apart.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let places = match value.abs() {
         v if v >= 100.0 || v == 0.0 => 0,
         v if v >= 10.0 => 1,

@@ -46,6 +46,20 @@ pub fn peak_memory(pid: u32) -> Result<u64> {
     Ok(field(&fs::read_to_string(format!("/proc/{pid}/status"))?, "VmHWM:")? * 1024)
 }
 
+/// Bytes resident now in this process.
+///
+/// # Errors
+/// None where /proc is.
+pub fn resident() -> Result<u64> {
+    Ok(field(&fs::read_to_string("/proc/self/status")?, "VmRSS:")? * 1024)
+}
+
+/// Lets [`peak_memory`] of this process begin anew, where the system allows; else it goes on
+/// from the process's start.
+pub fn forget_peak_memory() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
 fn field(text: &str, name: &str) -> Result<u64> {
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix(name) {
@@ -77,6 +91,23 @@ pub fn wait_and_watch(child: &mut Child) -> Result<u64> {
 /// Makes all of a file system durable, so that work of before is not measured later.
 pub fn sync_all(dir: &Path) -> Result<()> {
     rustix::fs::syncfs(File::open(dir)?).context("syncing the file system")
+}
+
+/// As [`drop_caches`], for all files below `dir`.
+///
+/// # Errors
+/// Those of the file system.
+pub fn drop_caches_below(dir: &Path) -> Result<&'static str> {
+    let (mut dirs, mut files) = (vec![dir.to_owned()], Vec::new());
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            let list = if entry.file_type()?.is_dir() { &mut dirs } else { &mut files };
+            list.push(entry.path());
+        }
+    }
+    let files: Vec<&Path> = files.iter().map(AsRef::as_ref).collect();
+    drop_caches(dir, &files)
 }
 
 /// Removes `paths`, if there, from the page cache: of the whole machine where we may, else

@@ -3,42 +3,59 @@
 //! The `*_at` readers are for offsets that the caller's layout guarantees; [`Reader`] is
 //! for bytes whose lengths come from disk: it never panics and never reads past the end.
 
+/// `N` bytes at `at`: one check of the bounds for all of them.
+#[inline]
+fn array_at<const N: usize>(b: &[u8], at: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&b[at..at + N]);
+    array
+}
+
 /// The `u16` at `at`.
+#[inline]
 pub fn u16_at(b: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([b[at], b[at + 1]])
+    u16::from_le_bytes(array_at(b, at))
 }
 
 /// The `u32` at `at`.
+#[inline]
 pub fn u32_at(b: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]])
+    u32::from_le_bytes(array_at(b, at))
 }
 
 /// The `u64` at `at`.
+#[inline]
 pub fn u64_at(b: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(b, at)) | u64::from(u32_at(b, at + 4)) << 32
+    u64::from_le_bytes(array_at(b, at))
 }
 
 /// The 48-bit number at `at`.
+#[inline]
 pub fn u48_at(b: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(b, at)) | u64::from(u16_at(b, at + 4)) << 32
+    let [b0, b1, b2, b3, b4, b5] = array_at(b, at);
+    u64::from_le_bytes([b0, b1, b2, b3, b4, b5, 0, 0])
 }
 
 /// Writes a `u16` at `at`.
+#[inline]
 pub fn put_u16(b: &mut [u8], at: usize, n: u16) {
     b[at..at + 2].copy_from_slice(&n.to_le_bytes());
 }
 
 /// Writes a `u32` at `at`.
+#[inline]
 pub fn put_u32(b: &mut [u8], at: usize, n: u32) {
     b[at..at + 4].copy_from_slice(&n.to_le_bytes());
 }
 
 /// Writes a `u64` at `at`.
+#[inline]
 pub fn put_u64(b: &mut [u8], at: usize, n: u64) {
     b[at..at + 8].copy_from_slice(&n.to_le_bytes());
 }
 
 /// Writes the low 48 bits of `n` at `at`.
+#[inline]
 pub fn put_u48(b: &mut [u8], at: usize, n: u64) {
     debug_assert!(n < 1 << 48, "48-bit number");
     b[at..at + 6].copy_from_slice(&n.to_le_bytes()[..6]);

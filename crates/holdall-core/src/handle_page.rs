@@ -74,6 +74,7 @@ impl<'a> HandlePage<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where index or counts are wrong.
+    #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo, index: u32) -> Result<Self> {
         let found = u32_at(bytes, INDEX);
         if found != index {
@@ -87,10 +88,12 @@ impl<'a> HandlePage<'a> {
         Ok(page)
     }
 
+    #[inline]
     fn live(&self) -> usize {
         usize::from(u16_at(self.bytes, LIVE))
     }
 
+    #[inline]
     fn touched(&self) -> usize {
         usize::from(u16_at(self.bytes, TOUCHED))
     }
@@ -109,6 +112,7 @@ impl<'a> HandlePage<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where a live handle names no page.
+    #[inline]
     pub fn get(&self, slot: u16) -> Result<Handle> {
         if usize::from(slot) >= self.touched() {
             return Ok(Handle::Never);

@@ -53,6 +53,7 @@ struct Head {
 }
 
 impl Head {
+    #[inline]
     fn read(bytes: &[u8], no: PageNo) -> Result<Self> {
         let at = |at| usize::from(u16_at(bytes, at));
         let head =
@@ -109,6 +110,7 @@ impl<'a> HeapPage<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where the header cannot be.
+    #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo) -> Result<Self> {
         Ok(Self { bytes, no, head: Head::read(bytes, no)? })
     }
@@ -137,6 +139,7 @@ impl<'a> HeapPage<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where it would lie outside the record area.
+    #[inline]
     pub fn range(&self, slot: u16) -> Result<Option<Range<usize>>> {
         let slot = usize::from(slot);
         if slot >= self.head.slots {

@@ -54,6 +54,7 @@ impl BlockHeader {
         put_u64(b, 48, self.durable.0);
         put_u64(b, 56, self.checkpoint);
         put_u32(b, 64, self.previous);
+        put_u32(b, 68, 0);
     }
 
     /// Reads and checks a block: `None` where it is not a valid block of store and epoch.
@@ -122,11 +123,19 @@ pub fn blocks_for(len: usize) -> usize {
     len.div_ceil(PAYLOAD).max(1)
 }
 
-/// Cuts a group's payload into blocks; `first` gives the fields common to all. Returns the
-/// blocks' bytes and the group's checksum. Cost: one copy and one CRC of the payload.
+/// As [`build_group_into`], into fresh memory: the blocks' bytes and the group's checksum.
 pub fn build_group(first: &BlockHeader, bytes: &[u8]) -> (Vec<u8>, u32) {
+    let mut out = Vec::new();
+    let sum = build_group_into(first, bytes, &mut out);
+    (out, sum)
+}
+
+/// Cuts a group's payload into blocks; `first` gives the fields common to all. Puts the
+/// blocks' bytes into `out`, in place of what it held, and returns the group's checksum.
+/// Cost: one copy and one CRC of the payload.
+pub fn build_group_into(first: &BlockHeader, bytes: &[u8], out: &mut Vec<u8>) -> u32 {
     let count = blocks_for(bytes.len());
-    let mut out = vec![0; count * BLOCK];
+    out.resize(count * BLOCK, 0);
     let mut sum = 0;
     for (i, block) in out.chunks_exact_mut(BLOCK).enumerate() {
         let part = &bytes[i * PAYLOAD..bytes.len().min((i + 1) * PAYLOAD)];
@@ -139,11 +148,12 @@ pub fn build_group(first: &BlockHeader, bytes: &[u8]) -> (Vec<u8>, u32) {
         };
         header.put(block);
         block[HEADER..HEADER + part.len()].copy_from_slice(part);
+        block[HEADER + part.len()..].fill(0);
         let crc = crate::checksum::crc(&block[4..]);
         put_u32(block, 0, crc);
         sum = group_sum(sum, block);
     }
-    (out, sum)
+    sum
 }
 
 const RECORD_HEADER: usize = 8;
@@ -334,25 +344,14 @@ pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u
 /// Differences closer than this are logged as one range: a range costs 4 bytes.
 const JOIN: usize = 8;
 /// Equal stretches are skipped in steps of these sizes: long ones by one comparison each.
-const STEPS: [usize; 2] = [512, 32];
+const STEPS: [usize; 3] = [2048, 256, 32];
 static ZEROS: [u8; page::MAX_PAGE_SIZE] = [0; page::MAX_PAGE_SIZE];
 
 fn push_ranges(out: &mut Vec<u8>, old: Option<&[u8]>, new: &[u8], from: usize, to: usize) {
     let old = old.unwrap_or(&ZEROS[..new.len()]);
     let mut at = from;
     while let Some(start) = first_difference(old, new, at, to) {
-        let mut end = start + 1;
-        let mut same = 0;
-        let mut i = end;
-        while i < to && same < JOIN {
-            if old[i] == new[i] {
-                same += 1;
-            } else {
-                same = 0;
-                end = i + 1;
-            }
-            i += 1;
-        }
+        let end = end_of_difference(&old[start..to], &new[start..to]) + start;
         out.extend_from_slice(&(start as u16).to_le_bytes());
         out.extend_from_slice(&((end - start - 1) as u16).to_le_bytes());
         out.extend_from_slice(&new[start..end]);
@@ -366,7 +365,40 @@ fn first_difference(old: &[u8], new: &[u8], mut at: usize, to: usize) -> Option<
             at += step;
         }
     }
+    for (a, b) in words(&old[at..to], &new[at..to]) {
+        if a != b {
+            return Some(at + (a ^ b).trailing_zeros() as usize / 8);
+        }
+        at += JOIN;
+    }
     (at..to).find(|&i| old[i] != new[i])
+}
+
+/// Where a difference that begins at 0 ends: behind its last byte before equal bytes.
+fn end_of_difference(old: &[u8], new: &[u8]) -> usize {
+    let (mut end, mut at) = (0, 0);
+    for (a, b) in words(old, new) {
+        // Equal bytes since the last difference, up to the first one in this word.
+        let same = at - end + (a ^ b).trailing_zeros() as usize / 8;
+        if same >= JOIN {
+            return end;
+        }
+        at += JOIN;
+        end = at - (a ^ b).leading_zeros() as usize / 8;
+    }
+    while at < new.len() && at - end < JOIN {
+        if old[at] != new[at] {
+            end = at + 1;
+        }
+        at += 1;
+    }
+    end
+}
+
+/// The bytes of both in words, without the last ones that fill none.
+fn words<'a>(old: &'a [u8], new: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+    let (old, new) = (old.as_chunks::<JOIN>().0, new.as_chunks::<JOIN>().0);
+    old.iter().zip(new).map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)))
 }
 
 /// Appends a segment record: `bytes` are whole pages from `page` on.
@@ -502,15 +534,52 @@ mod tests {
         }
 
         #[test]
+        fn composed_records_round_trip(
+            kinds in proptest::collection::vec((0..3_u8, 1..5000_usize, any::<u32>()), 0..12),
+            bytes in proptest::collection::vec(any::<u8>(), 5000),
+        ) {
+            let part = |(kind, len, from): &(u8, usize, u32)| match kind {
+                0 => Part::Bytes(&bytes[..*len]),
+                1 => Part::Copy { from: u64::from(*from), len: *len as u64 },
+                _ => Part::Zeros(*len as u64),
+            };
+            let all: Vec<Part<'_>> = kinds.iter().map(part).collect();
+            let mut log = Vec::new();
+            push_composed(&mut log, PageNo(8), 0xabcd, &all);
+            let mut r = Reader::new(&log);
+            let Some(Record::Composed { page, checksum, parts }) = next_record(&mut r).unwrap()
+            else {
+                panic!("no composed record")
+            };
+            prop_assert_eq!((page, checksum, parts.decode().unwrap()), (PageNo(8), 0xabcd, all));
+            prop_assert!(r.rest().is_empty());
+        }
+
+        #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Parts::new(&bytes).decode();
             let mut r = Reader::new(&bytes);
             let mut page = vec![0; 4096];
             while let Ok(Some(record)) = next_record(&mut r) {
-                if let Record::Page { ranges, .. } = record {
-                    let _ = ranges.apply(&mut page);
+                match record {
+                    Record::Page { ranges, .. } => drop(ranges.apply(&mut page)),
+                    Record::Composed { parts, .. } => drop(parts.decode()),
+                    _ => {}
                 }
             }
         }
+    }
+
+    #[test]
+    fn composed_data_is_bounded() {
+        let mut log = Vec::new();
+        push_composed(&mut log, PageNo(8), 0, &[Part::Zeros(MAX_COMPOSED), Part::Zeros(1)]);
+        let mut r = Reader::new(&log);
+        let Some(Record::Composed { parts, .. }) = next_record(&mut r).unwrap() else {
+            panic!("no composed record")
+        };
+        let err = parts.decode().unwrap_err();
+        assert!(matches!(err, Error::Corrupt { .. }), "{err}");
     }
 
     #[test]
@@ -518,6 +587,9 @@ mod tests {
         let bytes: Vec<u8> = (0..PAYLOAD * 2 + 5).map(|i| i as u8).collect();
         let (blocks, sum) = build_group(&header(), &bytes);
         assert_eq!(blocks.len(), 3 * BLOCK);
+        let mut used = vec![7; 5 * BLOCK];
+        assert_eq!(build_group_into(&header(), &bytes, &mut used), sum);
+        assert_eq!(used, blocks, "what the buffer held before does not show");
         let (mut back, mut again) = (Vec::new(), 0);
         for (i, block) in blocks.chunks(BLOCK).enumerate() {
             let h = BlockHeader::decode(block, &[3; 16], 5).unwrap();

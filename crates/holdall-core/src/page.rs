@@ -73,6 +73,11 @@ pub fn valid_page_size(n: usize) -> bool {
 /// Makes `page` an empty page: zeros, then kind, format, address and owner.
 pub fn format(page: &mut [u8], kind: PageKind, address: PageNo, owner: u64) {
     page.fill(0);
+    head(page, kind, address, owner);
+}
+
+/// As [`format`], for a page that is zeros already.
+pub fn head(page: &mut [u8], kind: PageKind, address: PageNo, owner: u64) {
     page[KIND] = kind as u8;
     page[FORMAT] = FORMAT_NOW;
     page[ADDRESS..ADDRESS + 8].copy_from_slice(&address.0.to_le_bytes());
@@ -80,11 +85,26 @@ pub fn format(page: &mut [u8], kind: PageKind, address: PageNo, owner: u64) {
 }
 
 /// The page's kind, if known.
+#[inline]
 pub fn kind(page: &[u8]) -> Option<PageKind> {
     page.get(KIND).copied().and_then(PageKind::from_u8)
 }
 
+/// Checks that a page, found sound when it was read, is of kind `kind`.
+///
+/// # Errors
+/// [`Error::Corrupt`] where it is of another.
+#[inline]
+pub fn of_kind(page: &[u8], address: PageNo, wanted: PageKind) -> Result<()> {
+    if page.get(KIND) == Some(&(wanted as u8)) {
+        return Ok(());
+    }
+    let found = kind(page);
+    Err(Error::page(address, format!("is a page of kind {found:?}, not {wanted:?}")))
+}
+
 /// The page's owner: what it means depends on the kind.
+#[inline]
 pub fn owner(page: &[u8]) -> u64 {
     crate::bytes::u64_at(page, OWNER)
 }

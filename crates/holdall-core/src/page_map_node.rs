@@ -108,6 +108,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where it is another node.
+    #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo, level: u8, base: u32) -> Result<Self> {
         let found = (bytes[LEVEL], u32_at(bytes, BASE));
         if found != (level, base) {
@@ -125,6 +126,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where bits are set that no version writes.
+    #[inline]
     pub fn entry(&self, slot: usize) -> Result<Entry> {
         let raw = self.raw(slot);
         if raw & !KNOWN != 0 {

@@ -123,6 +123,12 @@ fn superblock_and_log(out: &mut String) {
     page::seal(&mut new, Lsn(0x4001));
     log_format::push_page(&mut payload, PageNo(0x0909), Some(&old), &new);
     log_format::push_segment(&mut payload, PageNo(0x0a0a), &[0xdd; 4]);
+    let parts = [
+        log_format::Part::Bytes(&[0xcc; 3]),
+        log_format::Part::Copy { from: 0x0b0b, len: 0x99 },
+        log_format::Part::Zeros(0x88),
+    ];
+    log_format::push_composed(&mut payload, PageNo(0x0c0c), 0x0d0d_0d0d, &parts);
     log_format::push_commit(&mut payload, Lsn(0x4001));
     annotate(
         out,
@@ -149,8 +155,14 @@ fn superblock_and_log(out: &mut String) {
             (107, "page"),
             (115, "segment bytes"),
             (119, "record: kind, flags, reserved, length"),
-            (127, "LSN of the commit"),
-            (135, "unused"),
+            (127, "page"),
+            (135, "checksum of all bytes"),
+            (139, "new bytes: kind, length, bytes"),
+            (144, "bytes to copy: kind, length, address"),
+            (149, "zeros: kind, length"),
+            (152, "record: kind, flags, reserved, length"),
+            (160, "LSN of the commit"),
+            (168, "unused"),
         ],
     );
 }

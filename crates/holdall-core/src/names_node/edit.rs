@@ -56,7 +56,7 @@ impl<'a> NodeMut<'a> {
         let mut low = self.page.len() - prefix.len();
         self.page[low..].copy_from_slice(prefix);
         for (i, cell) in cells.iter().enumerate() {
-            let skip = if cell.key.starts_with(prefix) { prefix.len() } else { 0 };
+            let skip = cell.shared(prefix);
             low = self.write_cell(low, cell, level, skip);
             put_u16(self.page, SLOTS + i * SLOT, low as u16);
         }
@@ -95,12 +95,11 @@ impl<'a> NodeMut<'a> {
         if i > node.count() || key.len() > MAX_KEY || payload.len() > MAX_VALUE {
             return Err(Error::page(self.no, format!("no place {i} for a cell to insert")));
         }
-        let cost = cell.cost(node.level(), node.prefix());
-        if cost > node.gap() {
+        let skip = cell.shared(node.prefix());
+        if cell.cost_without(node.level(), skip) > node.gap() {
             return self.insert_packing(i, cell);
         }
         let (low, count, level) = (node.low(), node.count(), node.level());
-        let skip = if key.starts_with(node.prefix()) { node.prefix().len() } else { 0 };
         let start = self.write_cell(low, &cell, level, skip);
         let slots = SLOTS + i * SLOT;
         self.page.copy_within(slots..SLOTS + count * SLOT, slots + SLOT);

@@ -32,6 +32,9 @@ impl<'a> Key<'a> {
 
     /// Compares with a whole key, bytewise.
     pub fn cmp_bytes(&self, other: &[u8]) -> Ordering {
+        if self.head.is_empty() {
+            return self.tail.cmp(other);
+        }
         match other.split_at_checked(self.head.len()) {
             Some((head, tail)) => self.head.cmp(head).then_with(|| self.tail.cmp(tail)),
             None => match self.head[..other.len()].cmp(other) {
@@ -43,6 +46,14 @@ impl<'a> Key<'a> {
 
     /// Whether the key begins with `prefix`.
     pub fn starts_with(&self, prefix: &[u8]) -> bool {
+        // Comparing nothing is not free: the library may load from where an empty slice points,
+        // which is no memory, and the processor then takes a hundred cycles to ignore it.
+        if prefix.is_empty() {
+            return true;
+        }
+        if self.head.is_empty() {
+            return self.tail.starts_with(prefix);
+        }
         match prefix.split_at_checked(self.head.len()) {
             Some((head, tail)) => self.head == head && self.tail.starts_with(tail),
             None => self.head.starts_with(prefix),
@@ -96,8 +107,17 @@ pub struct Cell<'a> {
 impl Cell<'_> {
     /// Bytes the cell takes, slot included, in a node of this level and prefix.
     pub fn cost(&self, level: u8, prefix: &[u8]) -> usize {
-        let saved = if self.key.starts_with(prefix) { prefix.len() } else { 0 };
-        cell_header(level) + SLOT + self.key.len() - saved + self.payload.len()
+        self.cost_without(level, self.shared(prefix))
+    }
+
+    /// Bytes of the key that a node of this prefix does not store again.
+    pub(super) fn shared(&self, prefix: &[u8]) -> usize {
+        if self.key.starts_with(prefix) { prefix.len() } else { 0 }
+    }
+
+    /// As [`Cell::cost`], where the node does not store the first `shared` bytes of the key.
+    pub(super) fn cost_without(&self, level: u8, shared: usize) -> usize {
+        cell_header(level) + SLOT + self.key.len() - shared + self.payload.len()
     }
 }
 

@@ -8,6 +8,7 @@ use super::{PREFIX, SHARED, SLOT, SLOTS, USED, Value, cell_header};
 use crate::bytes::{u16_at, u48_at};
 use crate::{Error, PageNo, Result};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// A names node, for reading. Borrows the page.
 #[derive(Debug, Clone, Copy)]
@@ -155,6 +156,18 @@ impl<'a> Node<'a> {
         Some((at, shared, key, payload))
     }
 
+    /// Whether the prefix belongs to the key of cell `i`, and where the key's own bytes lie.
+    /// What follows the key in its cell is not looked at.
+    fn key_at(&self, i: usize) -> Option<(bool, Range<usize>)> {
+        let at = usize::from(u16_at(self.page, SLOTS + i * SLOT));
+        if at < self.low() || at + 2 > self.page.len() {
+            return None;
+        }
+        let field = u16_at(self.page, at);
+        let (key_at, len) = (at + cell_header(self.level), usize::from(field & !SHARED));
+        (key_at + len <= self.page.len()).then(|| (field & SHARED != 0, key_at..key_at + len))
+    }
+
     /// Cell `i`, checked. Cost: constant.
     ///
     /// # Errors
@@ -212,12 +225,12 @@ impl<'a> Node<'a> {
         Ok(child)
     }
 
-    /// Which child holds `key`. Cost: a binary search.
+    /// Which child holds `key`. Cost: a binary search; where keys arrive in order one look.
     ///
     /// # Errors
     /// As [`Node::cell`].
     pub fn child_index(&self, key: &[u8]) -> Result<usize> {
-        Ok(self.search(key)?.map_or_else(|i| i, |i| i + 1))
+        Ok(self.search_from_end(key)?.map_or_else(|i| i, |i| i + 1))
     }
 
     /// The cell with this key, or where it would be. Cost: a binary search; the prefix is
@@ -226,24 +239,116 @@ impl<'a> Node<'a> {
     /// # Errors
     /// As [`Node::cell`].
     pub fn search(&self, key: &[u8]) -> Result<Result<usize, usize>> {
+        self.search_with(key, self.count / 2)
+    }
+
+    /// As [`Node::search`], looking at the last cell first: for keys that arrive in order.
+    ///
+    /// # Errors
+    /// As [`Node::cell`].
+    pub fn search_from_end(&self, key: &[u8]) -> Result<Result<usize, usize>> {
+        self.search_with(key, self.count.saturating_sub(1))
+    }
+
+    /// A binary search that looks at cell `middle` first.
+    fn search_with(&self, key: &[u8], mut middle: usize) -> Result<Result<usize, usize>> {
         let rest = key.strip_prefix(self.prefix);
         // Where the prefix differs, it alone decides against all keys that have it.
-        let against = self.prefix.cmp(key);
+        let against = if rest.is_some() { Ordering::Equal } else { self.prefix.cmp(key) };
+        let (whole, rest) = (Sought::new(key), rest.map(Sought::new));
         let (mut low, mut high) = (0, self.count);
         while low < high {
-            let middle = low + (high - low) / 2;
-            let (_, shared, tail, _) = self.parts(middle).ok_or_else(|| self.bad_cell(middle))?;
-            let order = match (shared, rest) {
-                (true, Some(rest)) => tail.cmp(rest),
+            let (shared, tail) = self.key_at(middle).ok_or_else(|| self.bad_cell(middle))?;
+            let order = match (shared, &rest) {
+                (true, Some(rest)) => rest.order_of(self.page, tail),
                 (true, None) => against,
-                (false, _) => tail.cmp(key),
+                (false, _) => whole.order_of(self.page, tail),
             };
             match order {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(Ok(middle)),
             }
+            middle = low + (high - low) / 2;
         }
         Ok(Err(low))
+    }
+}
+
+/// Bytes sought among others: most differ in their first eight, which are one number.
+struct Sought<'a> {
+    bytes: &'a [u8],
+    head: u64,
+}
+
+impl<'a> Sought<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, head: head(bytes, 0, bytes.len()) }
+    }
+
+    /// How the bytes `range` of `page`, which exist, compare with those sought.
+    fn order_of(&self, page: &[u8], range: Range<usize>) -> Ordering {
+        let len = range.len();
+        head(page, range.start, len).cmp(&self.head).then_with(|| {
+            // Equal heads of which one is padded: it begins the other, or is it.
+            match (page[range].get(HEAD..), self.bytes.get(HEAD..)) {
+                (Some(a), Some(b)) => a.cmp(b),
+                _ => len.cmp(&self.bytes.len()),
+            }
+        })
+    }
+}
+
+/// Bytes compared as one number.
+const HEAD: usize = 8;
+
+/// The first bytes of the `len` ones at `at`, padded with zeros, as a number that compares as
+/// they do.
+fn head(bytes: &[u8], at: usize, len: usize) -> u64 {
+    let word = match bytes.get(at..).and_then(|b| b.first_chunk()) {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => {
+            let mut chunk = [0; HEAD];
+            let rest = bytes.get(at..).unwrap_or(&[]);
+            chunk[..rest.len()].copy_from_slice(rest);
+            u64::from_be_bytes(chunk)
+        }
+    };
+    // What follows the bytes in the page does not count.
+    if len < HEAD { word & !(u64::MAX >> (8 * len)) } else { word }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_order_as_bytes_do() {
+        let texts: [&[u8]; 14] = [
+            b"",
+            b"\0",
+            b"\0\0",
+            b"\0\x01",
+            b"a",
+            b"a\0",
+            b"a\0\0\0\0\0\0\0",
+            b"a\0\0\0\0\0\0\0\0",
+            b"a\0\0\0\0\0\0\0\x01",
+            b"abcdefg",
+            b"abcdefgh",
+            b"abcdefghi",
+            b"abcdefgi",
+            b"\xff",
+        ];
+        for a in texts {
+            for b in texts {
+                // In the middle of other bytes, and at the very end.
+                for after in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff\xff"] {
+                    let page = [b"12", a, after].concat();
+                    let order = Sought::new(b).order_of(&page, 2..2 + a.len());
+                    assert_eq!(order, a.cmp(b), "{a:?} {b:?}");
+                }
+            }
+        }
     }
 }

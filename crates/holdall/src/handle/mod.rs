@@ -59,8 +59,10 @@ impl HandleTable {
         if class == FRESH {
             return Err(never());
         }
-        let bytes = pages.page(page, PageKind::Handle)?;
-        match HandlePage::new(&bytes, page, oid.page)?.get(oid.slot)? {
+        let found = pages.look(page, PageKind::Handle, |bytes| {
+            HandlePage::new(bytes, page, oid.page)?.get(oid.slot)
+        })?;
+        match found {
             Handle::Live { unique, loc } if unique == oid.unique => Ok((page, loc)),
             Handle::Live { .. } | Handle::Free => Err(Error::Dangling(oid)),
             Handle::Never => Err(never()),
@@ -114,7 +116,10 @@ impl HandleTable {
             handle_page::init(bytes, index);
             bytes
         } else {
-            if HandlePage::new(&pages.page(page, PageKind::Handle)?, page, index)?.free() == 0 {
+            let free = pages.look(page, PageKind::Handle, |bytes| {
+                Ok(HandlePage::new(bytes, page, index)?.free())
+            })?;
+            if free == 0 {
                 return Ok(None);
             }
             pages.page_mut(page, PageKind::Handle)?

@@ -138,9 +138,20 @@ impl HeapFile {
     /// [`Error::Corrupt`] where there is no record, [`Error::Io`].
     pub fn get<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
         let page = pages.page(loc.page, PageKind::Heap)?;
-        let none = || Error::page(loc.page, format!("slot {} holds no record", loc.slot));
-        let range = HeapPage::new(&page, loc.page)?.range(loc.slot)?.ok_or_else(none)?;
+        let range = range_of(&page, loc)?;
         Ok(RecordRef { page, range })
+    }
+
+    /// Gives `f` the record at `loc`; see [`PageRead::look`]. Cost: one page read.
+    ///
+    /// # Errors
+    /// As [`HeapFile::get`], and those of `f`.
+    pub fn look<R: PageRead + ?Sized, T>(
+        pages: &R,
+        loc: Location,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        pages.look(loc.page, PageKind::Heap, |page| f(&page[range_of(page, loc)?]))
     }
 
     /// Inserts a record of 1 to [`max_record`] bytes: on page `near` if that is a page of this
@@ -239,14 +250,21 @@ impl HeapFile {
 
     /// The index of `page`, which must be a heap page of this file.
     fn own<R: PageRead + ?Sized>(&self, pages: &R, page: PageNo) -> Result<At> {
-        let bytes = pages.page(page, PageKind::Heap)?;
-        let owner = holdall_core::page::owner(&bytes);
-        if owner != self.owner {
-            let detail = format!("belongs to collection {owner}, not {}", self.owner);
-            return Err(Error::page(page, detail));
-        }
-        Ok(At { index: HeapPage::new(&bytes, page)?.index(), page })
+        pages.look(page, PageKind::Heap, |bytes| {
+            let owner = holdall_core::page::owner(bytes);
+            if owner != self.owner {
+                let detail = format!("belongs to collection {owner}, not {}", self.owner);
+                return Err(Error::page(page, detail));
+            }
+            Ok(At { index: HeapPage::new(bytes, page)?.index(), page })
+        })
     }
+}
+
+/// Where the record at `loc` lies in its page.
+fn range_of(page: &[u8], loc: Location) -> Result<Range<usize>> {
+    let none = || Error::page(loc.page, format!("slot {} holds no record", loc.slot));
+    HeapPage::new(page, loc.page)?.range(loc.slot)?.ok_or_else(none)
 }
 
 fn check_length(record: &[u8], page_size: usize) -> Result<()> {

@@ -50,8 +50,12 @@ struct State {
     durable: Lsn,
     tail: Lsn,
     previous: u32,
-    spare: Vec<u8>,
+    /// Buffers of the last group, for the next one: its payload, its blocks.
+    spare: (Vec<u8>, Vec<u8>),
 }
+
+/// Buffers up to this many bytes are kept for the next group.
+const KEEP_BYTES: usize = 1 << 20;
 
 /// The log of an open store.
 #[derive(Debug)]
@@ -106,7 +110,7 @@ impl Log {
             durable: at,
             tail: at,
             previous: 0,
-            spare: Vec::new(),
+            spare: Default::default(),
         };
         Self {
             state: Mutex::new(state),
@@ -206,8 +210,8 @@ impl Log {
             checkpoint: state.id.checkpoint,
             previous: state.previous,
         };
-        let spare = std::mem::take(&mut state.spare);
-        let payload = std::mem::replace(&mut state.payload, spare);
+        let (empty, mut bytes) = std::mem::take(&mut state.spare);
+        let mut payload = std::mem::replace(&mut state.payload, empty);
         let (start, capacity) = (state.group, state.id.capacity);
         let Some(disk) = state.disk.clone() else {
             return Err(Error::Invalid("a commit was appended before the log had a file".into()));
@@ -218,7 +222,7 @@ impl Log {
         state.in_flight = true;
         drop(state);
 
-        let (bytes, sum) = format::build_group(&header, &payload);
+        let sum = format::build_group_into(&header, &payload, &mut bytes);
         let done = write_circular(&*disk, capacity, start, &bytes).and_then(|()| disk.sync());
         if let Err(e) = &done {
             // Poison before the lock is taken again: nobody may acknowledge past this point.
@@ -230,10 +234,9 @@ impl Log {
             self.groups.fetch_add(1, Relaxed);
             state.durable = Lsn(start.0 + bytes.len() as u64);
             state.previous = sum;
-            let mut payload = payload;
             payload.clear();
-            if payload.capacity() <= 1 << 20 {
-                state.spare = payload;
+            if payload.capacity().max(bytes.capacity()) <= KEEP_BYTES {
+                state.spare = (payload, bytes);
             }
         }
         self.landed.notify_all();

@@ -50,11 +50,11 @@ impl Names {
             self.root = root;
             return Ok(None);
         }
-        let path = self.descend(pages, key)?;
-        let (i, old) = match path.at {
+        let (no, at) = self.leaf(pages, key)?;
+        let (i, old) = match at {
             Err(i) => (i, None),
             Ok(i) => {
-                let mut leaf = node_mut(pages, path.leaf)?;
+                let mut leaf = node_mut(pages, no)?;
                 let old = leaf.view()?.value(i)?;
                 if old.len() == value.len() {
                     leaf.set_payload(i, value)?;
@@ -64,11 +64,16 @@ impl Names {
                 (i, Some(old))
             }
         };
-        self.place(pages, owner, path, i, Cell { key: key.into(), payload: value })?;
+        let cell = Cell { key: key.into(), payload: value };
+        if !node_mut(pages, no)?.insert(i, cell.key, cell.payload)? {
+            // The way is needed only now: few insertions split.
+            let path = self.descend(pages, key)?;
+            self.place(pages, owner, path, i, cell)?;
+        }
         Ok(old)
     }
 
-    /// Puts the cell into the path's leaf, and what splits yield into the nodes above.
+    /// Splits the path's leaf for the cell, and puts what splits yield into the nodes above.
     fn place<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -77,9 +82,6 @@ impl Names {
         i: usize,
         cell: Cell<'_>,
     ) -> Result<()> {
-        if node_mut(pages, path.leaf)?.insert(i, cell.key, cell.payload)? {
-            return Ok(());
-        }
         let rightmost = path.rightmost;
         let mut done = split(pages, owner, path.leaf, New { i, cell, rightmost })?;
         while let Some(step) = path.steps.pop() {
@@ -117,10 +119,10 @@ fn split<W: PageWrite + ?Sized>(
     let page = load(pages, no)?;
     let node = Node::open(no, &page)?;
     let (level, count) = (node.level(), node.count());
-    let mut cells = node.cells()?;
     if new.i > count || count < 2 {
         return Err(Error::page(no, format!("names node is full with {count} cells")));
     }
+    let mut cells = node.cells()?;
     cells.insert(new.i, new.cell);
     let append = new.rightmost && new.i == count;
     let cut = if append { count } else { middle(&node, &cells) };

@@ -37,6 +37,12 @@ pub struct Names {
     pub root: PageNo,
 }
 
+/// What a node says on the way down: what was sought, or the child to go on in and its level.
+enum Next<T> {
+    Found(T),
+    Child(PageNo, u8),
+}
+
 /// Where a descent went: the inner nodes with the child taken in each, then the leaf.
 struct Path {
     steps: Vec<Step>,
@@ -69,13 +75,41 @@ impl Names {
         }
         let (mut no, mut level) = (self.root, None);
         loop {
-            let page = load(pages, no)?;
-            let node = open(no, &page, level)?;
-            if node.is_leaf() {
-                return node.search(key)?.ok().map(|i| node.value(i)).transpose();
+            let next = pages.look(no, PageKind::Names, |page| {
+                let node = open(no, page, level)?;
+                if node.is_leaf() {
+                    let found = node.search(key)?.ok();
+                    return found.map(|i| node.value(i)).transpose().map(Next::Found);
+                }
+                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?))
+            })?;
+            match next {
+                Next::Found(value) => return Ok(value),
+                Next::Child(child, below) => (no, level) = (child, Some(below)),
             }
-            level = Some(node.child_level()?);
-            no = node.child(node.child_index(key)?)?;
+        }
+    }
+
+    /// The leaf where `key` is or belongs, and its cell there or where it would be. As
+    /// [`Names::descend`], without remembering the way.
+    fn leaf<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        key: &[u8],
+    ) -> Result<(PageNo, Result<usize, usize>)> {
+        let (mut no, mut level) = (self.root, None);
+        loop {
+            let next = pages.look(no, PageKind::Names, |page| {
+                let node = open(no, page, level)?;
+                if node.is_leaf() {
+                    return Ok(Next::Found(node.search_from_end(key)?));
+                }
+                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?))
+            })?;
+            match next {
+                Next::Found(at) => return Ok((no, at)),
+                Next::Child(child, below) => (no, level) = (child, Some(below)),
+            }
         }
     }
 

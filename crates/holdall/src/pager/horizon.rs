@@ -101,10 +101,15 @@ impl Drop for Registration {
 }
 
 thread_local! {
-    static FIRST_SLOT: usize = {
+    static NUMBER: usize = {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        NEXT.fetch_add(1, SeqCst) as usize * 5
+        NEXT.fetch_add(1, SeqCst) as usize
     };
+}
+
+/// The number of this thread: threads begin in different places of what they share.
+pub(super) fn thread_number() -> usize {
+    NUMBER.with(|n| *n)
 }
 
 impl Horizon {
@@ -132,7 +137,7 @@ impl Horizon {
     }
 
     fn register(self: &Arc<Self>, source: &AtomicU64) -> Registration {
-        let first = FIRST_SLOT.with(|n| *n);
+        let first = thread_number() * 5;
         for i in (0..SLOTS).map(|i| (first + i) % SLOTS) {
             let slot = &self.slots[i];
             let mut lsn = source.load(SeqCst);

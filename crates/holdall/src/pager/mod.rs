@@ -7,6 +7,7 @@
 
 mod checkpoint;
 mod horizon;
+mod hot;
 mod pool;
 mod recovery;
 mod tx;
@@ -20,8 +21,9 @@ pub use tx::{CommitWork, PageTx};
 pub use volume::{Slots, Volume, io_error, read_slots};
 
 use crate::log::Log;
-use holdall_core::page::PageKind;
+use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
+use hot::{HotPages, HotShelf};
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
 use std::sync::Arc;
@@ -45,6 +47,7 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Pager {
     pool: Pool,
+    hot: HotShelf,
     /// The redo log.
     pub log: Log,
     /// Open snapshots.
@@ -67,6 +70,7 @@ impl Pager {
         let start = log.durable();
         Self {
             pool: Pool::new(volume.disk.clone(), volume.page_size(), limits.pool_bytes),
+            hot: HotShelf::new(volume.page_size()),
             log,
             horizon: Horizon::new(start),
             volume,
@@ -89,12 +93,17 @@ impl Pager {
 
     /// Opens a snapshot of the newest durable commit. Never waits for a transaction.
     pub fn snapshot(self: &Arc<Self>) -> Snapshot {
-        Snapshot { registration: self.horizon.open(), pager: self.clone() }
+        self.hold(self.horizon.open())
     }
 
     /// Opens a snapshot of the newest installed commit, which a crash may still lose.
     pub fn newest_snapshot(self: &Arc<Self>) -> Snapshot {
-        Snapshot { registration: self.horizon.open_newest(), pager: self.clone() }
+        self.hold(self.horizon.open_newest())
+    }
+
+    fn hold(self: &Arc<Self>, registration: Registration) -> Snapshot {
+        let hot = self.hot.take(registration.lsn);
+        Snapshot { registration, hot, pager: self.clone() }
     }
 
     fn get(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
@@ -218,6 +227,7 @@ impl Reading for Snapshot {
 #[derive(Debug)]
 pub struct Snapshot {
     registration: Registration,
+    hot: Arc<HotPages>,
     pager: Arc<Pager>,
 }
 
@@ -245,8 +255,33 @@ impl PageRead for Snapshot {
     }
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        if let Some(bytes) = self.hot.get(page) {
+            return page::of_kind(bytes, page, kind).map(|()| bytes.clone());
+        }
         let result = self.pager.pool.get(page, kind, self.registration.lsn, self);
         // Looked at after the read: pages may have gone while it ran.
+        self.registration.check()?;
+        let bytes = result?;
+        self.hot.keep(page, kind, &bytes);
+        Ok(bytes)
+    }
+
+    fn look<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(bytes) = self.hot.get(page) {
+            return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
+        }
+        let result = self.pager.pool.look((page, kind), self.registration.lsn, self, |bytes| {
+            let result = f(bytes);
+            // As below; before the page is kept, since what is kept is not asked about again.
+            self.registration.check()?;
+            self.hot.keep(page, kind, bytes);
+            result
+        });
         self.registration.check()?;
         result
     }

@@ -12,6 +12,7 @@ use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use holdall_io::Disk;
 use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -24,39 +25,50 @@ struct Version {
 
 #[derive(Debug)]
 struct Frame {
-    /// Oldest first; never empty.
-    versions: Vec<Version>,
+    newest: Version,
+    /// The versions before it, oldest first.
+    older: Vec<Version>,
     /// LSN of the version at home.
     home: Lsn,
     used: AtomicBool,
 }
 
 impl Frame {
-    fn newest(&self) -> Lsn {
-        self.versions.last().map_or(Lsn(0), |v| v.lsn)
+    fn dirty(&self) -> bool {
+        self.newest.lsn != self.home
     }
 
-    fn dirty(&self) -> bool {
-        self.newest() != self.home
+    /// Notes a use for the clock.
+    fn touch(&self) {
+        // Only where it changes: readers share the line.
+        if !self.used.load(Relaxed) {
+            self.used.store(true, Relaxed);
+        }
     }
 
     fn at(&self, lsn: Lsn) -> Option<&Version> {
-        self.versions.iter().rev().find(|v| v.lsn <= lsn)
+        if self.newest.lsn <= lsn {
+            return Some(&self.newest);
+        }
+        self.older.iter().rev().find(|v| v.lsn <= lsn)
     }
 
     /// Drops versions that nobody needs; the newest always stays. Returns how many.
     fn prune(&mut self, needed: &Needed) -> usize {
-        let before = self.versions.len();
-        if before > 1 {
-            let next: Vec<Lsn> = self.versions.iter().skip(1).map(|v| v.lsn).collect();
-            let mut i = 0;
-            self.versions.retain(|v| {
-                let until = next.get(i).copied();
-                i += 1;
-                until.is_none_or(|until| needed.keeps(v.lsn, until))
-            });
+        let before = self.older.len();
+        let mut until = self.newest.lsn;
+        let mut kept = before;
+        // From the newest on, what stays gathers at the end.
+        for i in (0..before).rev() {
+            let lsn = self.older[i].lsn;
+            if needed.keeps(lsn, until) {
+                kept -= 1;
+                self.older.swap(i, kept);
+            }
+            until = lsn;
         }
-        before - self.versions.len()
+        drop(self.older.drain(..kept));
+        before - self.older.len()
     }
 }
 
@@ -68,7 +80,9 @@ struct Frames {
     hand: usize,
 }
 
+/// On its own lines of the processors' caches: every read writes to the lock.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 struct Shard {
     frames: RwLock<Frames>,
     loading: Mutex<HashSet<u64>>,
@@ -161,7 +175,8 @@ impl Pool {
 
     fn shard(&self, page: PageNo) -> &Shard {
         let mixed = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        &self.shards[mixed as usize % self.shards.len()]
+        // Their number is a power of two.
+        &self.shards[mixed as usize & (self.shards.len() - 1)]
     }
 
     /// The version of `page` that a reader at `lsn` sees, and its kind checked. `reading`
@@ -178,18 +193,37 @@ impl Pool {
         reading: &dyn Reading,
     ) -> Result<PageRef> {
         let bytes = self.find(page, lsn, reading)?;
-        match page::kind(&bytes) {
-            Some(k) if k == kind => Ok(bytes),
-            k => Err(Error::page(page, format!("is a page of kind {k:?}, not {kind:?}"))),
+        page::of_kind(&bytes, page, kind)?;
+        Ok(bytes)
+    }
+
+    /// As [`Pool::get`], giving the page to `f`. A page in memory is looked at under its
+    /// shard's lock, without counting a reference: `f` must not come back to the pool.
+    ///
+    /// # Errors
+    /// As [`Pool::get`], and those of `f`.
+    pub fn look<T>(
+        &self,
+        (page, kind): (PageNo, PageKind),
+        lsn: Lsn,
+        reading: &dyn Reading,
+        f: impl FnOnce(&PageRef) -> Result<T>,
+    ) -> Result<T> {
+        let frames = self.shard(page).frames.read();
+        if let Some(frame) = frames.map.get(&page.0) {
+            frame.touch();
+            let bytes = &frame.at(lsn).ok_or_else(|| Error::SnapshotTooOld)?.bytes;
+            page::of_kind(bytes, page, kind)?;
+            return f(bytes);
         }
+        drop(frames);
+        f(&self.get(page, kind, lsn, reading)?)
     }
 
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
         let frames = shard.frames.read();
         let frame = frames.map.get(&page.0)?;
-        if !frame.used.load(Relaxed) {
-            frame.used.store(true, Relaxed);
-        }
+        frame.touch();
         Some(frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld))
     }
 
@@ -248,7 +282,8 @@ impl Pool {
             return Err(Error::SnapshotTooOld);
         }
         let version = Version { lsn: own, bytes: bytes.clone() };
-        let frame = Frame { versions: vec![version], home: own, used: AtomicBool::new(false) };
+        let (older, used) = (Vec::new(), AtomicBool::new(false));
+        let frame = Frame { newest: version, older, home: own, used };
         frames.map.insert(page.0, frame);
         frames.clock.push(page.0);
         self.evict(&mut frames, &needed, page);
@@ -270,12 +305,12 @@ impl Pool {
                 frames.clock.swap_remove(hand);
                 continue;
             };
-            if frame.versions.len() > 1 {
+            if !frame.older.is_empty() {
                 let dropped = frame.prune(needed);
                 self.old_versions.fetch_sub(dropped as i64, Relaxed);
             }
             let kept = frame.used.swap(false, Relaxed) || frame.dirty() || no == keep.0;
-            if kept || frame.versions.len() > 1 {
+            if kept || !frame.older.is_empty() {
                 frames.hand += 1;
             } else {
                 frames.map.remove(&no);
@@ -300,22 +335,31 @@ impl Pool {
         let shard = self.shard(page);
         let mut guard = shard.frames.write();
         let frames = &mut *guard;
-        let frame = frames.map.entry(page.0).or_insert_with(|| {
-            frames.clock.push(page.0);
-            let base = base.map(|b| Version { lsn: page::lsn(b), bytes: b.clone() });
-            let home = base.as_ref().map_or(Lsn(0), |b| b.lsn);
-            Frame { versions: base.into_iter().collect(), home, used: AtomicBool::new(true) }
-        });
-        let was_dirty = !frame.versions.is_empty() && frame.dirty();
-        let dropped = frame.prune(needed);
-        let old = i64::from(!frame.versions.is_empty());
-        frame.versions.push(Version { lsn, bytes });
-        if home {
-            frame.home = lsn;
-        }
+        let new = Version { lsn, bytes };
+        let (was_dirty, old) = match frames.map.entry(page.0) {
+            Entry::Occupied(mut entry) => {
+                let frame = entry.get_mut();
+                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed));
+                frame.older.push(std::mem::replace(&mut frame.newest, new));
+                if home {
+                    frame.home = lsn;
+                }
+                (was_dirty, 1 - dropped as i64)
+            }
+            Entry::Vacant(place) => {
+                frames.clock.push(page.0);
+                let base = base.map(|b| Version { lsn: page::lsn(b), bytes: b.clone() });
+                let before = base.as_ref().map_or(Lsn(0), |b| b.lsn);
+                let older: Vec<Version> = base.into_iter().collect();
+                let old = older.len() as i64;
+                let (home, used) = (if home { lsn } else { before }, AtomicBool::new(true));
+                place.insert(Frame { newest: new, older, home, used });
+                (false, old)
+            }
+        };
         let delta = i64::from(!home) - i64::from(was_dirty);
         self.dirty.fetch_add(delta, Relaxed);
-        self.old_versions.fetch_add(old - dropped as i64, Relaxed);
+        self.old_versions.fetch_add(old, Relaxed);
         if frames.map.len() > self.shard_pages {
             self.evict(&mut guard, needed, page);
         }
@@ -326,7 +370,7 @@ impl Pool {
         let mut frames = self.shard(page).frames.write();
         if let Some(frame) = frames.map.remove(&page.0) {
             self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
-            self.old_versions.fetch_sub(frame.versions.len() as i64 - 1, Relaxed);
+            self.old_versions.fetch_sub(frame.older.len() as i64, Relaxed);
         }
         if frames.clock.len() > 2 * frames.map.len() + 64 {
             // Names of forgotten pages gather only here; eviction clears its own.
@@ -375,7 +419,7 @@ impl Pool {
     /// not in memory, so that home has its newest version.
     pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
         let frames = self.shard(page).frames.read();
-        frames.map.get(&page.0).map(|frame| (frame.newest(), frame.home))
+        frames.map.get(&page.0).map(|frame| (frame.newest.lsn, frame.home))
     }
 
     /// Number of pages whose newest version is not at home.

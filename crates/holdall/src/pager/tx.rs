@@ -7,12 +7,13 @@
 //! failure is poison (rule 9).
 
 use super::pool::{PageHash, read_home};
-use super::{Pager, io_error};
+use super::{Pager, Volume, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{Part, push_composed, push_page, push_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use parking_lot::{ArcMutexGuard, RawMutex};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -69,6 +70,9 @@ impl std::fmt::Debug for WriterLock {
 
 /// Neighbouring pages are written in one call up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
+/// New pages written together go past the system's cache from so many bytes on: they stay in
+/// the pool, their sync follows, and copying them to the cache would cost more than writing.
+const BULK_BYTES: usize = 256 << 10;
 
 impl PageTx {
     /// Takes the writer's lock, waiting for the transaction that has it. `prepare` runs with
@@ -104,14 +108,34 @@ impl PageTx {
     /// # Errors
     /// As [`holdall_core::PageRead::page`].
     pub fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
-        if let Some(p) = self.pages.get(&no.0) {
-            return match page::kind(&p.now) {
-                Some(k) if k == kind => Ok(p.now.clone()),
-                k => Err(Error::page(no, format!("is a page of kind {k:?}, not {kind:?}"))),
-            };
+        match self.pages.get(&no.0) {
+            Some(p) => page::of_kind(&p.now, no, kind).map(|()| p.now.clone()),
+            None => self.outside(no, kind),
         }
+    }
+
+    /// Gives `f` the page as this transaction sees it; see [`holdall_core::PageRead::look`].
+    ///
+    /// # Errors
+    /// As [`PageTx::page`], and those of `f`.
+    pub fn look<T>(
+        &self,
+        no: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        match self.pages.get(&no.0) {
+            Some(p) => page::of_kind(&p.now, no, kind).and_then(|()| f(&p.now)),
+            None => f(&self.outside(no, kind)?),
+        }
+    }
+
+    /// A page that the transaction holds no copy of.
+    fn outside(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         if self.early.contains(&no.0) {
-            return read_home(&*self.pager.volume.disk, self.pager.page_size(), no);
+            let found = read_home(&*self.pager.volume.disk, self.pager.page_size(), no)?;
+            page::of_kind(&found, no, kind)?;
+            return Ok(found);
         }
         self.pager.get(no, kind, self.base)
     }
@@ -121,8 +145,10 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        // The entry is looked up again once it is known to be there: a reference given out on
+        // the way would bar the other way to it.
         if !self.pages.contains_key(&no.0) {
-            let old = self.page(no, kind)?;
+            let old = self.outside(no, kind)?;
             let base = if self.early.remove(&no.0) {
                 None
             } else {
@@ -132,10 +158,8 @@ impl PageTx {
             self.pages.insert(no.0, TxPage { base, now: old });
         }
         let found = self.pages.get_mut(&no.0).ok_or_else(|| Error::page(no, "vanished"))?;
-        match page::kind(&found.now) {
-            Some(k) if k == kind => Ok(Arc::make_mut(&mut found.now)),
-            k => Err(Error::page(no, format!("is a page of kind {k:?}, not {kind:?}"))),
-        }
+        page::of_kind(&found.now, no, kind)?;
+        Ok(Arc::make_mut(&mut found.now))
     }
 
     fn count_existing(&mut self) -> Result<()> {
@@ -160,9 +184,16 @@ impl PageTx {
         // A former life of this page may still be in the pool; nobody can need it.
         self.pager.pool.forget(no);
         let mut now: PageRef = std::iter::repeat_n(0, self.pager.page_size()).collect();
-        page::format(Arc::make_mut(&mut now), kind, no, owner);
-        self.pages.insert(no.0, TxPage { base: None, now });
-        self.page_mut(no, kind)
+        page::head(Arc::make_mut(&mut now), kind, no, owner);
+        let new = TxPage { base: None, now };
+        let page = match self.pages.entry(no.0) {
+            Entry::Occupied(mut old) => {
+                old.insert(new);
+                old.into_mut()
+            }
+            Entry::Vacant(place) => place.insert(new),
+        };
+        Ok(Arc::make_mut(&mut page.now))
     }
 
     /// Drops what the transaction knows of a page it allocated itself and frees again.
@@ -225,7 +256,7 @@ impl PageTx {
             page::seal(Arc::make_mut(&mut p.now), self.base);
             let follows = first + (batch.len() / p.now.len()) as u64 == *no;
             if !batch.is_empty() && (!follows || batch.len() >= BATCH_BYTES) {
-                self.pager.volume.write_pages(PageNo(first), &batch)?;
+                write_batch(&self.pager.volume, first, &batch)?;
                 batch.clear();
             }
             if batch.is_empty() {
@@ -234,7 +265,7 @@ impl PageTx {
             batch.extend_from_slice(&p.now);
         }
         if !batch.is_empty() {
-            self.pager.volume.write_pages(PageNo(first), &batch)?;
+            write_batch(&self.pager.volume, first, &batch)?;
             self.needs_sync = true;
         }
         if !keep {
@@ -339,5 +370,13 @@ impl PageTx {
         let at = start.0 * self.pager.page_size() as u64;
         let disk = &self.pager.volume.disk;
         disk.write_at(at, bytes).map_err(|e| io_error(format!("writing segment at {start}"), e))
+    }
+}
+
+fn write_batch(volume: &Volume, first: u64, batch: &[u8]) -> Result<()> {
+    if batch.len() < BULK_BYTES {
+        volume.write_pages(PageNo(first), batch)
+    } else {
+        volume.write_bulk(PageNo(first), batch)
     }
 }

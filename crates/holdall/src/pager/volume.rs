@@ -95,6 +95,16 @@ impl Volume {
         self.disk.write_at(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
+    /// As [`Volume::write_pages`], past the system's cache where that can be: for pages that
+    /// will not be read from there soon and whose sync follows.
+    ///
+    /// # Errors
+    /// As [`Volume::write_pages`].
+    pub fn write_bulk(&self, page: PageNo, bytes: &[u8]) -> Result<()> {
+        let at = page.0 * self.page_size as u64;
+        self.disk.write_bulk(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
+    }
+
     /// The superblock as last written.
     pub fn superblock(&self) -> Superblock {
         self.superblock.lock().clone()

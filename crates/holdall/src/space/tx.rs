@@ -244,6 +244,15 @@ impl PageRead for SpaceTx {
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
         self.pages.page(page, kind)
     }
+
+    fn look<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        self.pages.look(page, kind, f)
+    }
 }
 
 impl PageWrite for SpaceTx {

@@ -5,8 +5,9 @@
 
 use super::inner::Inner;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
+use crate::heap::HeapFile;
 use crate::names::{ListOptions, Listing};
-use crate::object::{self, Metadata, Whole};
+use crate::object::{self, Body, Metadata, Record, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
@@ -48,6 +49,15 @@ impl PageRead for State {
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
         self.snapshot.page(page, kind)
     }
+
+    fn look<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        self.snapshot.look(page, kind, f)
+    }
 }
 
 impl DataRead for State {
@@ -63,12 +73,11 @@ impl DataRead for State {
         result
     }
 
-    fn will_need(&self, start: PageNo, offset: u64, len: u64) {
+    fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let at = start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset));
-        if let Some(at) = at {
-            // What cannot be read ahead is read, and fails if it must, when it is asked for.
-            let _ = self.inner.pager.volume.disk.read_hint(at, len);
-        }
+        // What cannot be read ahead is read, and fails if it must, when it is asked for.
+        let disk = &self.inner.pager.volume.disk;
+        at.is_some_and(|at| disk.read_hint(at, len).unwrap_or(false))
     }
 }
 
@@ -151,8 +160,25 @@ impl Reader {
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
         let oid = self.resolve(key.into())?;
+        if let Some(bytes) = self.small(oid)? {
+            return Ok(bytes);
+        }
         let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
         read_range(&*self.state, &whole, oid, 0..whole.size())
+    }
+
+    /// The bytes of an object that lies in its record, copied straight from the page; `None`
+    /// where it lies elsewhere.
+    fn small(&self, oid: Oid) -> Result<Option<Vec<u8>>> {
+        let loc = self.state.root.handles.lookup(&*self.state, oid)?;
+        HeapFile::look(&*self.state, loc, |record| {
+            let record = Record::parse(record)?;
+            match record.body {
+                Body::Small(bytes) if record.oid == oid => Ok(Some(bytes.to_vec())),
+                // Large, or not its own record: the general way tells.
+                _ => Ok(None),
+            }
+        })
     }
 
     /// The bytes `range` of an object; nothing else of it is read.
@@ -216,6 +242,9 @@ impl Reader {
 /// Bytes of an object read at a time.
 const PIECE: usize = 1 << 20;
 
+/// Bytes that are read ahead of a sequential read, where they lie in several segments.
+const AHEAD: u64 = 2 << 20;
+
 /// Refuses a range outside the object, then reads it.
 pub(super) fn read_range<D: DataRead + ?Sized>(
     pages: &D,
@@ -251,7 +280,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// The bytes from `at` on are read next, and those behind them up to `end`. Tells so two
+    /// The bytes from `at` on are read next, and those behind them up to `end`. Tells so some
     /// pieces ahead, one at a time.
     fn tell<D: DataRead + ?Sized>(&mut self, pages: &D, whole: &Whole, at: u64, end: u64) {
         let piece = PIECE as u64;
@@ -259,7 +288,7 @@ impl Ahead {
             return;
         }
         let from = self.until.max(at);
-        self.until = at.saturating_add(2 * piece).min(end);
+        self.until = at.saturating_add(AHEAD).min(end);
         whole.prefetch(pages, from..self.until);
     }
 }

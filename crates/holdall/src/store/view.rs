@@ -27,20 +27,23 @@ pub(crate) struct Collection {
 
 impl Collection {
     pub(crate) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
-        let bytes = pages.page(no, PageKind::Collection)?;
-        let owner = page::owner(&bytes);
+        pages.look(no, PageKind::Collection, |bytes| Self::decode(bytes, no))
+    }
+
+    fn decode(bytes: &[u8], no: PageNo) -> Result<Self> {
+        let owner = page::owner(bytes);
         let number = u32::try_from(owner)
             .map_err(|_| Error::page(no, format!("impossible collection number {owner}")))?;
         Ok(Self {
             number,
             page: no,
-            names: Names { root: collection_page::names(&bytes) },
-            heap: HeapFile::decode(&collection_page::heap(&bytes), owner)?,
-            objects: collection_page::objects(&bytes),
-            logical_bytes: collection_page::logical_bytes(&bytes),
+            names: Names { root: collection_page::names(bytes) },
+            heap: HeapFile::decode(&collection_page::heap(bytes), owner)?,
+            objects: collection_page::objects(bytes),
+            logical_bytes: collection_page::logical_bytes(bytes),
             hints: Kept {
-                threshold: collection_page::threshold(&bytes),
-                flags: collection_page::flags(&bytes),
+                threshold: collection_page::threshold(bytes),
+                flags: collection_page::flags(bytes),
             },
         })
     }
@@ -66,11 +69,12 @@ pub(crate) struct Root {
 
 impl Root {
     pub(crate) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
-        let bytes = pages.page(no, PageKind::Root)?;
-        Ok(Self {
-            catalog: Names { root: root_page::catalog(&bytes) },
-            handles: HandleTable { map: PageMap::decode(&root_page::handles(&bytes))? },
-            next_collection: root_page::next_collection(&bytes),
+        pages.look(no, PageKind::Root, |bytes| {
+            Ok(Self {
+                catalog: Names { root: root_page::catalog(bytes) },
+                handles: HandleTable { map: PageMap::decode(&root_page::handles(bytes))? },
+                next_collection: root_page::next_collection(bytes),
+            })
         })
     }
 

@@ -263,15 +263,7 @@ impl WriteTx {
         let name = name.as_ref();
         check_name(name)?;
         let head = self.head(Some(name), attributes)?;
-        let mut staged = None;
-        if head.record_len(bytes.len()) > max_record(self.inner.layout.page_size()) {
-            let mut stager = self.stager(Some(bytes.len() as u64));
-            stager.write(bytes)?;
-            let most = object::max_tail(&head, self.inner.layout.page_size(), 0);
-            staged = Some(stager.finish(most)?);
-        }
-        let data = staged.map_or(Data::Small(bytes), Data::Staged);
-        self.install(&head, data, bytes.len() as u64, None, None)
+        self.put_whole(&head, bytes, None)
     }
 
     /// Creates an object without a name.
@@ -300,15 +292,21 @@ impl WriteTx {
         attributes: &Attributes,
         near: Option<Oid>,
     ) -> Result<Oid> {
-        let options = WriterOptions {
-            expected_size: Some(bytes.len() as u64),
-            attributes: attributes.clone(),
-            near,
-            ..WriterOptions::default()
-        };
-        let mut writer = self.writer(Target::New, options)?;
-        writer.push(bytes)?;
-        writer.finish()
+        let head = self.head(None, attributes)?;
+        self.put_whole(&head, bytes, near)
+    }
+
+    /// Puts bytes that are all in memory: in a record if they fit one, else in segments.
+    fn put_whole(&mut self, head: &Head, bytes: &[u8], near: Option<Oid>) -> Result<Oid> {
+        let mut staged = None;
+        if head.record_len(bytes.len()) > max_record(self.page_size()) {
+            let mut stager = self.stager(Some(bytes.len() as u64));
+            stager.write(bytes)?;
+            let most = object::max_tail(head, self.page_size(), 0);
+            staged = Some(stager.finish(most)?);
+        }
+        let data = staged.map_or(Data::Small(bytes), Data::Staged);
+        self.install(head, data, bytes.len() as u64, near, None)
     }
 
     /// Opens a writer for an object of any length. Data goes to its place as it comes; the

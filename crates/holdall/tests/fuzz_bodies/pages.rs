@@ -5,7 +5,7 @@ use holdall::object::{Head, Record};
 use holdall_core::bytes::Reader;
 use holdall_core::handle_page::{self, HandlePage, HandlePageMut, Location};
 use holdall_core::heap_page::{self, HeapPage, HeapPageMut};
-use holdall_core::log_format::{self, BLOCK, BlockHeader};
+use holdall_core::log_format::{self, BLOCK, BlockHeader, Part};
 use holdall_core::names_node::{Cell, Key, Node as NamesNode, NodeMut};
 use holdall_core::page::{self, PageKind};
 use holdall_core::page_map_node::{self, Entry, Node as MapNode, Tag, Want};
@@ -78,6 +78,8 @@ pub fn log_blocks(data: &[u8]) {
     page::seal(&mut new, Lsn(5));
     log_format::push_page(&mut payload, NO, Some(&formatted(PageKind::Heap)), &new);
     log_format::push_segment(&mut payload, PageNo(77), &[1; 4096]);
+    let parts = [Part::Bytes(&[2; 96]), Part::Copy { from: 4096, len: 3000 }, Part::Zeros(1000)];
+    log_format::push_composed(&mut payload, PageNo(78), 9, &parts);
     log_format::push_commit(&mut payload, Lsn(40961));
     input.edit(&mut payload, 0, 6);
     records(&payload);
@@ -104,6 +106,9 @@ fn records(payload: &[u8]) {
             let bytes: usize = ranges.iter().map(|(_, b)| b.len()).sum();
             assert!(bytes <= payload.len());
             let _ = ranges.apply(&mut page);
+        } else if let log_format::Record::Composed { parts, .. } = record {
+            let all = parts.decode().map(|p| p.iter().map(Part::len).sum::<u64>());
+            assert!(all.unwrap_or(0) <= log_format::MAX_COMPOSED);
         }
     }
 }

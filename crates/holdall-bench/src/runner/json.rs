@@ -1,0 +1,58 @@
+//! Results as JSON, for programs.
+
+use super::{Line, Outcome, Row, Verdict, markdown, rows, verdicts};
+use crate::report::Stats;
+use serde_json::{Value, json};
+
+/// All of an outcome: rows with medians, least and most; goals; and every round's figures.
+pub fn json(outcome: &Outcome) -> Value {
+    let rows: Vec<Value> = rows(outcome).iter().map(row).collect();
+    let goals: Vec<Value> = verdicts(outcome).iter().map(goal).collect();
+    let raw: serde_json::Map<String, Value> = outcome
+        .stores
+        .iter()
+        .zip(&outcome.cells)
+        .map(|(store, cells)| ((*store).to_owned(), json!(cells)))
+        .collect();
+    json!({
+        "workload": outcome.workload.id(),
+        "title": outcome.workload.title(&outcome.ctx),
+        "remark": outcome.workload.remark(),
+        "rows": rows,
+        "goals": goals,
+        "rounds": raw,
+    })
+}
+
+fn row(row: &Row) -> Value {
+    let lines: Vec<Value> = row.lines.iter().map(line).collect();
+    json!({ "row": row.name, "unit": row.unit.text(), "stores": lines })
+}
+
+fn line(line: &Line) -> Value {
+    let stats = |s: &Option<Stats>| s.as_ref().map(Stats::json);
+    json!({
+        "store": line.store,
+        "value": line.value.json(),
+        "p50_us": line.latency.map(|l| l[0]),
+        "p99_us": line.latency.map(|l| l[1]),
+        "max_us": line.latency.map(|l| l[2]),
+        "disk_per_logical": stats(&line.disk),
+        "device_per_logical": stats(&line.device),
+        "memory_bytes": stats(&line.memory),
+        "to_best_peer": stats(&line.to_best),
+        "to_bare": stats(&line.to_bare),
+    })
+}
+
+fn goal(verdict: &Verdict) -> Value {
+    let goal = &verdict.goal;
+    json!({
+        "store": goal.who,
+        "row": goal.row,
+        "figure": markdown::what(goal.what, &goal.than),
+        "goal": goal.bound.text(),
+        "got": verdict.got.as_ref().map(Stats::json),
+        "met": verdict.met(),
+    })
+}

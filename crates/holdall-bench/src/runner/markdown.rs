@@ -1,0 +1,152 @@
+//! Results as Markdown, for people.
+
+use super::{BARE, Line, Outcome, Plan, Row, Verdict, rows, verdicts};
+use crate::peer::{Load, Maker};
+use crate::report::{Stats, number, show};
+use crate::workloads::{CACHE, Than, What};
+use std::fmt::Write;
+
+/// The workload's tables: one for each row, then its goals.
+pub fn tables(outcome: &Outcome) -> String {
+    let workload = outcome.workload;
+    let (id, title) = (workload.id().to_uppercase(), workload.title(&outcome.ctx));
+    let mut out = format!("## {id}: {title}\n\n{}\n\n", workload.remark());
+    for row in rows(outcome) {
+        table(&mut out, &row);
+    }
+    goals(&mut out, &verdicts(outcome));
+    // Writing to a string cannot fail.
+    for (store, error) in outcome.errors() {
+        let _ = writeln!(out, "**{store}** did not finish: {error}\n");
+    }
+    out
+}
+
+/// Which line is the best by a figure, the bare machine left out; none where it is alone.
+fn best(row: &Row, less: bool, of: impl Fn(&Line) -> Option<f64>) -> Option<f64> {
+    let all: Vec<f64> = row.lines.iter().filter(|l| l.store != BARE).filter_map(of).collect();
+    let pick = |a: f64, b: f64| if less { a.min(b) } else { a.max(b) };
+    (all.len() > 1).then(|| all.into_iter().reduce(pick)).flatten()
+}
+
+fn table(out: &mut String, row: &Row) {
+    let memory = |l: &Line| l.memory.map(|m| m.median / f64::from(1 << 20));
+    let disk = |l: &Line| l.disk.map(|d| d.median);
+    let device = |l: &Line| l.device.map(|d| d.median);
+    let less = row.unit.less_is_better();
+    let bests = [
+        best(row, less, |l| Some(l.value.median)),
+        best(row, true, |l| l.latency.map(|l| l[0])),
+        best(row, true, |l| l.latency.map(|l| l[1])),
+        best(row, true, |l| l.latency.map(|l| l[2])),
+        best(row, true, disk),
+        best(row, true, device),
+        best(row, true, memory),
+    ];
+    let _ = write!(
+        out,
+        "### {}\n\n| store | {} | p50 µs | p99 µs | max µs | disk ÷ logical | device ÷ logical \
+         | memory MiB | ÷ best peer | ÷ bare |\n|---|---|---|---|---|---|---|---|---|---|\n",
+        row.name,
+        row.unit.text()
+    );
+    for line in &row.lines {
+        let latency = |i: usize| line.latency.map(|l| l[i]);
+        let figures = [
+            Some(line.value.median),
+            latency(0),
+            latency(1),
+            latency(2),
+            disk(line),
+            device(line),
+            memory(line),
+        ];
+        let _ = write!(out, "| {} |", line.store);
+        for (i, (figure, best)) in figures.into_iter().zip(bests).enumerate() {
+            let text = match figure {
+                Some(_) if i == 0 => show(&line.value),
+                Some(figure) => number(figure),
+                None => String::new(),
+            };
+            let bold = line.store != BARE && figure.is_some() && figure == best;
+            let _ = if bold { write!(out, " **{text}** |") } else { write!(out, " {text} |") };
+        }
+        let ratio = |s: &Option<Stats>| s.as_ref().map_or(String::new(), show);
+        let _ = writeln!(out, " {} | {} |", ratio(&line.to_best), ratio(&line.to_bare));
+    }
+    out.push('\n');
+}
+
+fn goals(out: &mut String, verdicts: &[Verdict]) {
+    if verdicts.is_empty() {
+        return;
+    }
+    out.push_str("| goal of | row | figure | goal | got | |\n|---|---|---|---|---|---|\n");
+    for verdict in verdicts {
+        let goal = &verdict.goal;
+        let got = verdict.got.as_ref().map_or("–".into(), show);
+        let met = match verdict.met() {
+            Some(true) => "met",
+            Some(false) => "**not met**",
+            None => "not measured",
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {got} | {met} |",
+            goal.who,
+            goal.row,
+            what(goal.what, &goal.than),
+            goal.bound.text()
+        );
+    }
+    out.push('\n');
+}
+
+/// What a goal is about, in words.
+pub(super) fn what(what: What, than: &Than) -> String {
+    let what = match what {
+        What::Value => "figure",
+        What::P50 => "p50",
+        What::P99 => "p99",
+        What::Disk => "disk ÷ logical",
+    };
+    match than {
+        Than::Nothing => what.into(),
+        Than::Best([]) => format!("{what} ÷ best peer's"),
+        Than::Best(names) => format!("{what} ÷ that of {}", names.join(", ")),
+        Than::BestBut(names) => format!("{what} ÷ best peer's but {}", names.join(", ")),
+        Than::Bare => format!("{what} ÷ bare"),
+        Than::Own(row) => format!("{what} ÷ own \"{row}\""),
+    }
+}
+
+/// Each store's settings, by the objects it is opened for where they differ.
+pub fn settings(plan: &Plan<'_>) -> String {
+    let mut out = String::from("## Settings\n\n");
+    for maker in &plan.makers {
+        for line in of_maker(*maker) {
+            let _ = writeln!(out, "- {line}");
+        }
+    }
+    out
+}
+
+fn of_maker(maker: &dyn Maker) -> Vec<String> {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for (load, name) in [(Load::Small, "small"), (Load::Web, "web"), (Load::Large, "large")] {
+        if !maker.takes(load) {
+            continue;
+        }
+        let text = maker.settings(&crate::peer::Setup { cache_bytes: CACHE, load });
+        match all.iter_mut().find(|(t, _)| *t == text) {
+            Some((_, names)) => names.push(name),
+            None => all.push((text, vec![name])),
+        }
+    }
+    let one = all.len() == 1;
+    let line = |(text, names): (String, Vec<&str>)| {
+        let loads = if one { String::new() } else { format!(" ({} objects)", names.join(", ")) };
+        format!("**{}**{loads}: {text}", maker.name())
+    };
+    all.into_iter().map(line).collect()
+}

@@ -1,0 +1,76 @@
+//! One store's part of one round, in a process of its own.
+
+use super::BARE;
+use crate::measure::Figure;
+use crate::peer::Maker;
+use crate::workloads::{self, Ctx};
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The command that runs it.
+pub const ONE: &str = "one";
+
+/// What came of it: rows done, and what kept it from doing more.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Cell {
+    /// One for each row.
+    pub figures: Vec<Figure>,
+    /// The error that ended it.
+    pub error: Option<String>,
+}
+
+/// Runs it in this process and writes the cell to file `out`.
+///
+/// # Errors
+/// No such workload or store; those of writing the file. A store's errors are in the cell.
+pub fn run_one(
+    ctx: &Ctx,
+    workload: &str,
+    store: &str,
+    makers: &[Box<dyn Maker>],
+    out: &Path,
+) -> Result<()> {
+    let all = workloads::all();
+    let workload = all.iter().find(|w| w.id() == workload).context("no such workload")?;
+    let mut figures = Vec::new();
+    let result = if store == BARE {
+        workload.bare(ctx, &mut figures)
+    } else {
+        workload.measure(ctx, find(makers, store)?, &mut figures)
+    };
+    let cell = Cell { figures, error: result.err().map(|e| format!("{e:#}")) };
+    Ok(std::fs::write(out, serde_json::to_vec(&cell)?)?)
+}
+
+/// The maker of this name.
+pub(crate) fn find<'a>(makers: &'a [Box<dyn Maker>], name: &str) -> Result<&'a dyn Maker> {
+    let maker = makers.iter().find(|m| m.name() == name);
+    Ok(&**maker.with_context(|| format!("no store {name:?}"))?)
+}
+
+/// Runs it in a new process, in a new directory that is removed afterwards.
+pub(super) fn start(ctx: &Ctx, workload: &str, store: &str) -> Result<Cell> {
+    let dir = ctx.dir.join(workload);
+    let out = ctx.dir.join("cell.json");
+    std::fs::create_dir_all(&dir)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(ONE).arg("--workload").arg(workload).arg("--store").arg(store);
+    command.arg("--dir").arg(&dir).arg("--out").arg(&out);
+    command.arg("--seed").arg(ctx.seed.to_string());
+    if ctx.quick {
+        command.arg("--quick");
+    }
+    // What stores print must not get into the report.
+    command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
+    let status = command.status()?;
+    let cell = if status.success() {
+        serde_json::from_slice(&std::fs::read(&out)?)?
+    } else {
+        Cell { figures: Vec::new(), error: Some(format!("the process ended with {status}")) }
+    };
+    std::fs::remove_dir_all(&dir)?;
+    Ok(cell)
+}

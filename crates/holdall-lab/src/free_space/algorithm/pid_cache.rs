@@ -1,0 +1,148 @@
+//! The pid cache: a few pages with their free space (McAuliffe §3.2).
+//!
+//! Owns up to n entries of 8 bytes. What is known of a page is the floor of its bucket (figure 3
+//! of the paper shows buckets). The paper says which page leaves HY's cache (the fullest) but not
+//! which one leaves AO's, nor which of several that fit is taken: [`CacheOptions`] has those
+//! choices. Pure; no threads.
+
+use super::Change;
+use crate::free_space::buckets::Buckets;
+
+/// Which page leaves a full cache for a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eviction {
+    /// The one longest in it: the cache has the n pages most recently added.
+    Oldest,
+    /// The one with the least free space, and only where the new page has more.
+    Fullest,
+}
+
+/// Which of the pages with room is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// The one with the least free space.
+    Fullest,
+    /// The one longest in the cache.
+    Oldest,
+}
+
+/// What the paper leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Which page leaves.
+    pub eviction: Eviction,
+    /// Which page is taken.
+    pub pick: Pick,
+    /// The cache knows the free bytes of its pages, not only their buckets.
+    pub exact: bool,
+}
+
+impl CacheOptions {
+    /// What is taken for AO(n) and HY(n,u) alike, as the paper calls both a pid cache: the
+    /// fullest leaves, the fullest that fits is taken, buckets are known.
+    pub const PAPER: Self = Self { eviction: Eviction::Fullest, pick: Pick::Fullest, exact: false };
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pid {
+    page: u32,
+    free: u16,
+}
+
+/// The cache; entries in order of entering.
+#[derive(Debug)]
+pub(super) struct PidCache {
+    pids: Vec<Pid>,
+    n: usize,
+    options: CacheOptions,
+}
+
+impl PidCache {
+    pub(super) fn new(n: usize, options: CacheOptions) -> Self {
+        let n = n.max(1);
+        Self { pids: Vec::with_capacity(n), n, options }
+    }
+
+    /// Free bytes of a changed page, as far as the cache is to know them.
+    pub(super) fn known(&self, change: &Change, buckets: &Buckets) -> usize {
+        if self.options.exact { change.free } else { buckets.floor(change.new) }
+    }
+
+    /// A page with `need` bytes that has not been refused.
+    pub(super) fn choose(&self, need: usize, refused: &[u32]) -> Option<u32> {
+        let fit = |p: &&Pid| usize::from(p.free) >= need && !refused.contains(&p.page);
+        let mut fits = self.pids.iter().filter(fit);
+        let pid = match self.options.pick {
+            Pick::Fullest => fits.min_by_key(|p| p.free),
+            Pick::Oldest => fits.next(),
+        };
+        pid.map(|p| p.page)
+    }
+
+    /// Corrects the free space of a page, if it is here.
+    pub(super) fn update(&mut self, page: u32, free: usize) -> bool {
+        let pid = self.pids.iter_mut().find(|p| p.page == page);
+        pid.map(|p| p.free = free as u16).is_some()
+    }
+
+    /// Puts a page in that is not here, if the eviction lets it.
+    pub(super) fn offer(&mut self, page: u32, free: usize) {
+        if self.pids.len() == self.n {
+            let fullest = (0..self.n).min_by_key(|&i| self.pids[i].free).unwrap_or(0);
+            match self.options.eviction {
+                Eviction::Oldest => drop(self.pids.remove(0)),
+                Eviction::Fullest if usize::from(self.pids[fullest].free) < free => {
+                    self.pids.remove(fullest);
+                }
+                Eviction::Fullest => return,
+            }
+        }
+        self.pids.push(Pid { page, free: free as u16 });
+    }
+
+    pub(super) fn remove(&mut self, page: u32) {
+        self.pids.retain(|p| p.page != page);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.pids.clear();
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.pids.capacity() * size_of::<Pid>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fullest_leaves_for_an_emptier_page_only() {
+        let mut cache = PidCache::new(2, CacheOptions::PAPER);
+        cache.offer(1, 300);
+        cache.offer(2, 200);
+        cache.offer(3, 200);
+        assert_eq!(cache.choose(200, &[]), Some(2));
+        cache.offer(3, 201);
+        assert_eq!(cache.choose(200, &[]), Some(3));
+        assert_eq!(cache.choose(200, &[3]), Some(1));
+        assert_eq!(cache.choose(301, &[]), None);
+        assert!(cache.update(1, 0) && !cache.update(2, 9));
+        assert_eq!(cache.choose(202, &[]), None);
+    }
+
+    #[test]
+    fn the_oldest_leaves() {
+        let mut cache = PidCache::new(
+            2,
+            CacheOptions { pick: Pick::Oldest, eviction: Eviction::Oldest, ..CacheOptions::PAPER },
+        );
+        for page in 1..=3 {
+            cache.offer(page, 100);
+        }
+        assert_eq!(cache.choose(1, &[]), Some(2));
+        cache.remove(2);
+        assert_eq!(cache.choose(1, &[]), Some(3));
+    }
+}

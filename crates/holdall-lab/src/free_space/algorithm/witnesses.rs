@@ -1,0 +1,132 @@
+//! Next-fit with witnesses and histogram, NF(WH) (McAuliffe §3.2).
+//!
+//! Owns for each bucket the count of its pages and one page known to be in it. A bucket with
+//! room and a known witness needs no search; one without is searched for round the file, and
+//! the search picks up witnesses for other buckets on its way. The cursor moves with searches:
+//! an object put on a witness leaves it where it is (see [`WitnessOptions`]). No threads.
+
+use super::histogram::Histogram;
+use super::scan::Scan;
+use super::{Algorithm, Cause, Change, Request};
+use crate::free_space::buckets::{Buckets, EMPTY, UNALLOCATED};
+use crate::free_space::error::Result;
+use crate::free_space::volume::Volume;
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// NF(WH).
+#[derive(Debug)]
+pub struct Witnesses {
+    buckets: Buckets,
+    histogram: Histogram,
+    pages: [u32; 15],
+    cursor: u32,
+    /// The search under way for the present object.
+    scan: Option<Scan>,
+    options: WitnessOptions,
+}
+
+/// What the paper leaves open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WitnessOptions {
+    /// Of several buckets with a witness takes the one with most free space, else with least.
+    pub emptiest: bool,
+    /// A search begins at the page of the last allocation of any kind, else where the last
+    /// search ended.
+    pub cursor_always: bool,
+}
+
+impl Witnesses {
+    /// NF(WH).
+    #[must_use]
+    pub fn new(buckets: Buckets, options: WitnessOptions) -> Self {
+        let histogram = Histogram::default();
+        Self { buckets, histogram, pages: [UNKNOWN; 15], cursor: 0, scan: None, options }
+    }
+
+    fn witness(&self, least: u8, refused: &[u32]) -> Option<u32> {
+        let from = self.pages.get(usize::from(least)..)?;
+        let mut known = from.iter().copied().filter(|p| *p != UNKNOWN && !refused.contains(p));
+        if self.options.emptiest { known.next_back() } else { known.next() }
+    }
+
+    /// Takes as witness the first page looked at of each bucket that has none.
+    fn pick_up(
+        &mut self,
+        volume: &mut Volume,
+        looked: [std::ops::Range<u32>; 2],
+        refused: &[u32],
+    ) -> Result<()> {
+        for bucket in 0..=EMPTY {
+            for range in &looked {
+                if self.pages[usize::from(bucket)] == UNKNOWN && self.histogram.has(bucket) {
+                    let page = volume.find_again(range.start, range.end, bucket)?;
+                    let page = page.filter(|p| !refused.contains(p));
+                    self.pages[usize::from(bucket)] = page.unwrap_or(UNKNOWN);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Algorithm for Witnesses {
+    fn load(&mut self, volume: &mut Volume) -> Result<()> {
+        self.histogram = Histogram::new(volume.histogram()?);
+        (self.pages, self.cursor, self.scan) = ([UNKNOWN; 15], 0, None);
+        Ok(())
+    }
+
+    fn choose(&mut self, request: &Request<'_>, volume: &mut Volume) -> Result<Option<u32>> {
+        let least = self.buckets.promising(request.need);
+        if request.refused.is_empty() {
+            self.scan = None;
+        }
+        if let Some(page) = self.witness(least, request.refused) {
+            return Ok(Some(page));
+        }
+        if !self.histogram.any_from(least) {
+            return Ok(None);
+        }
+        let mut scan = self.scan.unwrap_or_else(|| Scan::new(self.cursor, volume));
+        loop {
+            let step = scan.step(volume, least)?;
+            self.pick_up(volume, step.looked, request.refused)?;
+            // A witness tried before the search began may turn up again.
+            if step.hit.is_none_or(|page| !request.refused.contains(&page)) {
+                self.scan = Some(scan);
+                self.cursor = step.hit.unwrap_or(self.cursor);
+                return Ok(step.hit);
+            }
+        }
+    }
+
+    fn refused(&mut self, page: u32) {
+        for witness in self.pages.iter_mut().filter(|w| **w == page) {
+            *witness = UNKNOWN;
+        }
+    }
+
+    fn changed(&mut self, change: &Change) {
+        self.histogram.follow(change);
+        if change.old < UNALLOCATED && change.old != change.new {
+            let old = &mut self.pages[usize::from(change.old)];
+            if *old == change.page {
+                *old = UNKNOWN;
+            }
+        }
+        if change.new < UNALLOCATED && change.old != change.new {
+            let new = &mut self.pages[usize::from(change.new)];
+            if *new == UNKNOWN {
+                *new = change.page;
+            }
+        }
+        if self.options.cursor_always && change.cause == Cause::Created {
+            self.cursor = change.page;
+        }
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<Self>() - size_of::<Buckets>()
+    }
+}

@@ -1,0 +1,52 @@
+//! What can go wrong in the free-space half of the lab. Owns no state.
+
+use std::fmt;
+use std::io;
+
+/// Why a heap file refused.
+#[derive(Debug)]
+pub enum Error {
+    /// The disk failed.
+    Io(io::Error),
+    /// No page is left on the volume, and no page of the file can take the object.
+    Full,
+    /// The object is longer than an empty page can hold, or empty.
+    Size(usize),
+    /// Another active transaction created or deleted the object.
+    Locked,
+    /// No such transaction, no such object, or too many transactions at once.
+    Misuse(&'static str),
+    /// A page does not hold what it should.
+    Corrupt(String),
+}
+
+/// A result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "disk: {error}"),
+            Self::Full => write!(f, "the volume is full"),
+            Self::Size(len) => write!(f, "an object of {len} bytes fits no page"),
+            Self::Locked => write!(f, "the object is locked by another transaction"),
+            Self::Misuse(what) => write!(f, "{what}"),
+            Self::Corrupt(what) => write!(f, "damaged: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,25 @@
+//! Free-space management: object placement in heap files (McAuliffe, Carey and Solomon, *Towards
+//! Effective and Efficient Free Space Management*, 1996).
+//!
+//! Owns a heap file of slotted pages on any [`holdall_io::Disk`] ([`heap_file`]), the paper's
+//! placement algorithms and some more ([`algorithm`]), its workloads ([`workload`]) and one
+//! experiment for each of its figures, with the claims checked. Objects are real bytes: each one
+//! deleted or read is compared with what was stored. From the bottom up: [`buckets`], [`nibbles`],
+//! [`page`], [`pool`], [`volume`], [`algorithm`], [`heap_file`], [`workload`], figures. Threads:
+//! none but a mutex around runs that figures share.
+
+pub mod algorithm;
+pub mod buckets;
+pub mod error;
+mod figures;
+pub mod heap_file;
+pub mod nibbles;
+pub mod page;
+pub mod pool;
+pub mod volume;
+pub mod workload;
+
+pub use figures::experiments;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,18 @@
+//! The paper's workloads (McAuliffe §5), on any disk, with real bytes.
+//!
+//! Owns object sizes and contents, the table of live objects, the two drivers (fill a volume;
+//! create and delete) and what they sample. An object's bytes follow from its number, and every
+//! object deleted or read is compared with them. Threads: none.
+
+mod churn;
+mod clock;
+mod fill;
+mod objects;
+mod sample;
+mod zipf;
+
+pub use churn::{Churn, churn, churn_on};
+pub use clock::CpuClock;
+pub use fill::{Fill, fill};
+pub use objects::{Sizes, Victims, content};
+pub use sample::{Run, Sample};

@@ -1,0 +1,167 @@
+//! What the paper leaves open, varied one at a time, and what that changes.
+
+use anyhow::Result;
+use holdall_io::CostModel;
+
+use super::tables::ms;
+use crate::experiment::{Experiment, Outcome, Paper, Settings};
+use crate::large::report::{number, percent, table};
+use crate::large::runs::{MixRun, OBJECT, build, build_and_scan, in_memory};
+use crate::large::store::Config;
+use crate::large::technique::Technique;
+use crate::large::workload::run;
+
+/// One thing changed.
+#[derive(Clone, Copy)]
+struct Variant {
+    name: &'static str,
+    change: fn(&mut MixRun),
+}
+
+fn variants() -> Vec<Variant> {
+    let variant = |name, change| Variant { name, change };
+    vec![
+        variant("as assumed", |_| ()),
+        variant("another seed", |r| r.seed += 1),
+        variant("a third seed", |r| r.seed += 2),
+        variant("root outside the pool (12 other frames)", |r| r.config.pool_pages = 13),
+        variant("pool of 48 frames", |r| r.config.pool_pages = 48),
+        variant("written leaf pages stay in the pool", |r| r.config.keep_written = true),
+        variant("updates read in three steps too", |r| r.config.steps_in_updates = true),
+        variant("three steps at every segment's end", |r| r.config.spill = false),
+        variant("built by appends of 4 KiB", |r| r.append = 4096),
+        variant("inserts and deletes drawn, not in turn", |r| r.mix.turns = false),
+        variant("ESM: left neighbour first", |r| r.technique = left(r.technique)),
+        variant("ESM: basic insert", |r| r.technique = basic(r.technique)),
+        variant("EOS: no byte reshuffling (the engine)", |r| r.technique = engine(r.technique)),
+    ]
+}
+
+fn left(technique: Technique) -> Technique {
+    if let Technique::Esm(pages) = technique { Technique::EsmLeft(pages) } else { technique }
+}
+
+fn basic(technique: Technique) -> Technique {
+    if let Technique::Esm(pages) = technique { Technique::EsmBasic(pages) } else { technique }
+}
+
+fn engine(technique: Technique) -> Technique {
+    if let Technique::Eos(t) = technique { Technique::EosEngine(t) } else { technique }
+}
+
+/// The experiment.
+pub struct Assumptions;
+
+impl Experiment for Assumptions {
+    fn id(&self) -> &'static str {
+        "biliris-assumptions"
+    }
+
+    fn paper(&self) -> Paper {
+        Paper::Biliris
+    }
+
+    fn title(&self) -> &'static str {
+        "What Biliris leaves open, varied"
+    }
+
+    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
+        let mut rows = Vec::new();
+        let mut variants = variants();
+        if settings.quick {
+            // One of each sort.
+            let mut at = 0;
+            variants.retain(|_| {
+                at += 1;
+                [1, 6, 8, 11, 13].contains(&at)
+            });
+        }
+        for (turn, variant) in variants.iter().enumerate() {
+            rows.push(row(variant, settings)?);
+            (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
+        }
+        let head = [
+            "assumption",
+            "build ESM 1, 3 KiB (s)",
+            "5 KiB (s)",
+            "util ESM 1, 100 B",
+            "util ESM 4, 10K",
+            "util EOS 1, 100 B",
+            "util EOS 16, 10K",
+            "read ESM 1, 10K (ms)",
+            "read EOS 1, 10K (ms)",
+            "read EOS 16, 100K (ms)",
+            "insert ESM 4, 10K (ms)",
+            "insert EOS 4, 10K (ms)",
+        ];
+        let tables =
+            vec![table("biliris-assumptions", self.title(), &head, rows), directories(settings)?];
+        let notes = vec![
+            "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
+             goes first, clean before dirty; a page of a leaf that is written is not put into the \
+             pool, but follows the write if it is there; reads of updates go to memory of their \
+             own, in whole pages; a read that goes on in another segment takes the last page of \
+             the one before in the same access; space directories are in memory; objects are \
+             built by appends of 512 KiB; inserts and deletes take turns (else the size, a random \
+             walk of 100K steps, is as often 5 as 20 MiB, against the paper's word that it is \
+             stable)."
+                .into(),
+            "With written leaf pages kept in the pool, appends read nothing back and the build \
+             times of B4 fall far below the paper's: it cannot have done so."
+                .into(),
+        ];
+        Ok(Outcome { tables, notes, ..Outcome::default() })
+    }
+}
+
+fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
+    let model = CostModel::default();
+    let of = |technique, mean| {
+        let mut run = MixRun::paper(technique, mean, settings.quick, settings.seed);
+        if settings.quick {
+            (run.ops, run.every) = (400, 100);
+        }
+        (variant.change)(&mut run);
+        run
+    };
+    let steady = |technique, mean| of(technique, mean).steady();
+    let build = |kib: u64| -> Result<String> {
+        let run = of(Technique::Esm(1), 100);
+        let done = build_and_scan(run.technique, run.config, OBJECT, kib * 1024)?;
+        Ok(number(model.time_ms(&done.build) / 1000.0))
+    };
+    let (ten, hundred) = (10 * 1024, 100 * 1024);
+    let (esm, esm4) = (steady(Technique::Esm(1), ten)?, steady(Technique::Esm(4), ten)?);
+    Ok(vec![
+        variant.name.to_owned(),
+        build(3)?,
+        build(5)?,
+        percent(steady(Technique::Esm(1), 100)?.utilization),
+        percent(esm4.utilization),
+        percent(steady(Technique::Eos(1), 100)?.utilization),
+        percent(steady(Technique::Eos(16), ten)?.utilization),
+        ms(esm.read, &model),
+        ms(steady(Technique::Eos(1), ten)?.read, &model),
+        ms(steady(Technique::Eos(16), hundred)?.read, &model),
+        ms(esm4.insert, &model),
+        ms(steady(Technique::Eos(4), ten)?.insert, &model),
+    ])
+}
+
+/// What it would cost if every visit to a space directory were an access.
+fn directories(settings: &Settings<'_>) -> Result<holdall_plot::Table> {
+    let mut rows = Vec::new();
+    let ops = if settings.quick { 400 } else { 10_000 };
+    for technique in [Technique::Esm(1), Technique::Esm(16), Technique::Eos(16)] {
+        let base = MixRun::paper(technique, 10 * 1024, settings.quick, settings.seed);
+        let mut object = in_memory(technique, Config::default())?;
+        build(object.as_mut(), OBJECT, base.append)?;
+        let before = object.volume().visits();
+        let marks = run(object.as_mut(), &base.mix, ops, ops, base.seed, &mut |_| ())?;
+        let updates: u64 = marks.iter().map(|m| m.insert.count + m.delete.count).sum();
+        let each = (object.volume().visits() - before) as f64 / updates.max(1) as f64;
+        rows.push(vec![technique.name(), number(each), number(each * 37.0)]);
+    }
+    let head = ["technique", "visits to space directories per update", "ms if each were an access"];
+    Ok(table("biliris-directories", "Space directories, 10K updates", &head, rows))
+}

@@ -1,0 +1,234 @@
+//! The figures again with the cost of a disk of today, and what that makes of T and the page.
+//!
+//! Owns: the cost model ([`today`]) and the recommendation computed from the runs. The
+//! accesses are those of the paper's figures; only their price is another.
+
+use anyhow::Result;
+use holdall_io::{CostModel, SeekRule};
+
+use super::build::panels_by;
+use super::mix::{What, panels};
+use crate::experiment::{Experiment, Outcome, Paper, Settings};
+use crate::large::report::{number, percent, table};
+use crate::large::runs::{MEANS, MixRun, OBJECT, build_and_scan, eos, esm};
+use crate::large::store::Config;
+use crate::large::technique::Technique;
+use crate::large::workload::Mark;
+
+/// Milliseconds of an access.
+const ACCESS_MS: f64 = 0.052;
+/// Bytes a millisecond.
+const BYTES_PER_MS: f64 = 1.2e6;
+
+/// A disk of today, as assumed: 52 µs an access, 1.2 GB/s.
+pub fn today(page_size: u32) -> CostModel {
+    CostModel {
+        seek_ms: ACCESS_MS,
+        ms_per_kib: 1024.0 / BYTES_PER_MS,
+        page_size,
+        seeks: SeekRule::EveryAccess,
+    }
+}
+
+/// Mean cost of an operation of the mix, 40 % reads.
+fn mixed(mark: &Mark, model: &CostModel) -> f64 {
+    0.4 * mark.read.mean_ms(model) + 0.6 * mark.insert.and(mark.delete).mean_ms(model)
+}
+
+/// One setting of EOS and what it costs.
+struct Setting {
+    page: u32,
+    threshold: u16,
+    /// By mean size: cost of the mix in ms, utilization.
+    results: Vec<(f64, f64)>,
+}
+
+impl Setting {
+    fn name(&self) -> String {
+        format!("pages of {} KiB, T = {}", self.page / 1024, self.threshold)
+    }
+}
+
+/// The experiment.
+pub struct Modern;
+
+impl Experiment for Modern {
+    fn id(&self) -> &'static str {
+        "biliris-modern"
+    }
+
+    fn paper(&self) -> Paper {
+        Paper::Biliris
+    }
+
+    fn title(&self) -> &'static str {
+        "The figures of Biliris on a disk of today, and what T and the page should be"
+    }
+
+    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
+        let quiet = Settings { progress: &|_, _| (), ..*settings };
+        let model = today(4096);
+        let mut all = panels_by(&quiet, &model)?;
+        for (id, techniques, what) in [
+            ("esm-read", esm(), What::Read),
+            ("eos-read", eos(), What::Read),
+            ("esm-insert", esm(), What::Insert),
+            ("eos-insert", eos(), What::Insert),
+        ] {
+            let mut more = panels(id, techniques, what, &quiet, &model)?;
+            more.iter_mut().for_each(|p| p.title = format!("{id} {}", p.title));
+            all.extend(more);
+        }
+        all.iter_mut().for_each(|p| p.id = format!("biliris-modern-{}", p.id));
+        let grid = sweep(settings)?;
+        let mut notes = vec![format!(
+            "Cost: {} ms an access, {:.1} GB/s; Biliris: 33 ms and 1 MiB/s. Accesses are the same; \
+             an access is worth {:.0} KiB of transfer now, it was 33 KiB.",
+            ACCESS_MS,
+            BYTES_PER_MS / 1e6,
+            ACCESS_MS * BYTES_PER_MS / 1024.0
+        )];
+        notes.extend(recommendation(&grid));
+        notes.extend(turned(settings)?);
+        let tables = vec![grid_table(&grid)];
+        Ok(Outcome { panels: all, tables, notes, ..Outcome::default() })
+    }
+}
+
+fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
+    let pages: [(u32, &[u16]); 3] =
+        [(4096, &[1, 4, 16, 64]), (16_384, &[1, 4, 16]), (65_536, &[1, 4])];
+    let total = pages.iter().map(|p| p.1.len() as u64).sum();
+    let mut grid = Vec::new();
+    for (page, thresholds) in pages {
+        for threshold in thresholds {
+            let mut results = Vec::new();
+            for (mean, _) in MEANS {
+                let technique = Technique::Eos(*threshold);
+                let mut run = MixRun::paper(technique, mean, settings.quick, settings.seed);
+                if page != 4096 {
+                    run.config.model.page_size = page;
+                }
+                let mark = run.steady()?;
+                results.push((mixed(&mark, &today(page)), mark.utilization));
+            }
+            grid.push(Setting { page, threshold: *threshold, results });
+            (settings.progress)(grid.len() as u64, total);
+        }
+    }
+    Ok(grid)
+}
+
+fn grid_table(grid: &[Setting]) -> holdall_plot::Table {
+    let rows = grid.iter().map(|s| {
+        let mut row = vec![(s.page / 1024).to_string(), s.threshold.to_string()];
+        row.extend(s.results.iter().map(|r| number(r.0 * 1000.0)));
+        row.extend(s.results.iter().map(|r| percent(r.1)));
+        row
+    });
+    let head = [
+        "page (KiB)",
+        "T (pages)",
+        "mix 100 B (µs)",
+        "mix 10K (µs)",
+        "mix 100K (µs)",
+        "utilization 100 B",
+        "10K",
+        "100K",
+    ];
+    table(
+        "biliris-modern-grid",
+        "EOS by page size and T: cost of an operation of the mix",
+        &head,
+        rows.collect(),
+    )
+}
+
+/// The cheapest setting for each size, and the one that is never far from the cheapest.
+fn recommendation(grid: &[Setting]) -> Vec<String> {
+    const DENSE: f64 = 0.95;
+    let mut notes = Vec::new();
+    let mut least = Vec::new();
+    for (at, (mean, _)) in MEANS.into_iter().enumerate() {
+        let cost = |s: &&Setting| s.results[at].0;
+        let dense = grid.iter().filter(|s| s.results[at].1 >= DENSE);
+        let best = dense.min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let any = grid.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let (Some(best), Some(any)) = (best, any) else { continue };
+        least.push((at, cost(&best)));
+        notes.push(format!(
+            "Mix of {mean} bytes: cheapest with utilization of 95 % or more: {}, {} µs at {}; \
+             cheapest of all: {}, {} µs at {}.",
+            best.name(),
+            number(cost(&best) * 1000.0),
+            percent(best.results[at].1),
+            any.name(),
+            number(cost(&any) * 1000.0),
+            percent(any.results[at].1),
+        ));
+    }
+    let worst = |s: &Setting| least.iter().map(|(at, c)| s.results[*at].0 / c).fold(0.0, f64::max);
+    let dense = grid.iter().filter(|s| s.results.iter().all(|r| r.1 >= DENSE));
+    if let Some(all) = dense.min_by(|a, b| worst(a).total_cmp(&worst(b))) {
+        notes.push(format!(
+            "Recommended for all three: {}; at most {:.2} times the cheapest of each.",
+            all.name(),
+            worst(all)
+        ));
+    }
+    notes
+}
+
+/// Where the price of an access turns a conclusion of the paper round, or does not.
+fn turned(settings: &Settings<'_>) -> Result<Vec<String>> {
+    let (old, new) = (CostModel::default(), today(4096));
+    let steady =
+        |technique, mean| MixRun::paper(technique, mean, settings.quick, settings.seed).steady();
+    let ten = 10 * 1024;
+    let insert = |t: u16, mean, model: &CostModel| -> Result<f64> {
+        Ok(steady(Technique::Eos(t), mean)?.insert.mean_ms(model))
+    };
+    let mut notes = Vec::new();
+    for (a, b) in [(1, 4), (4, 16), (16, 64)] {
+        let by = |model: &CostModel| -> Result<f64> {
+            Ok(insert(b, ten, model)? / insert(a, ten, model)?)
+        };
+        notes.push(format!(
+            "Inserts of 10K, T = {b} against T = {a}: {:.2} times on the paper's disk, {:.2} today.",
+            by(&old)?,
+            by(&new)?
+        ));
+    }
+    let update = |t, model: &CostModel| -> Result<f64> {
+        let mark = steady(t, ten)?;
+        Ok(mark.insert.and(mark.delete).mean_ms(model))
+    };
+    let gap = |model: &CostModel| -> Result<f64> {
+        Ok(update(Technique::Starburst, model)? / update(Technique::Eos(64), model)?)
+    };
+    notes.push(format!(
+        "Updates of Starburst against EOS with T = 64: {:.0} times then, {:.0} today.",
+        gap(&old)?,
+        gap(&new)?
+    ));
+    let reads = |model: &CostModel| -> Result<f64> {
+        let of = |t| -> Result<f64> { Ok(steady(t, 100 * 1024)?.read.mean_ms(model)) };
+        Ok(of(Technique::Eos(4))? / of(Technique::Eos(64))?)
+    };
+    notes.push(format!(
+        "Reads of 100K with T = 4 against T = 64: {:.2} times then, {:.2} today.",
+        reads(&old)?,
+        reads(&new)?
+    ));
+    let build = |kib: u64, model: &CostModel| -> Result<f64> {
+        let done = build_and_scan(Technique::Esm(1), Config::default(), OBJECT, kib * 1024)?;
+        Ok(model.time_ms(&done.build))
+    };
+    notes.push(format!(
+        "Building with ESM's 1-page leaves, appends of 3 against 4 KiB: {:.1} times then, {:.1} \
+         today: a matter of the number of accesses, which no disk changes.",
+        build(3, &old)? / build(4, &old)?,
+        build(3, &new)? / build(4, &new)?
+    ));
+    Ok(notes)
+}
