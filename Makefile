@@ -1,12 +1,14 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint demo bench sim mutants fuzz clean
+.PHONY: help test lint demo bench peers lab sim mutants fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
 	@echo "make test     all tests, lints and documentation checks (what CI runs)"
 	@echo "make bench    the figures of docs/benchmarks.md"
+	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
+	@echo "make lab      the experiments of the papers; target/lab/report.html"
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
@@ -26,6 +28,14 @@ demo:
 bench:
 	$(CARGO) build --release -p holdall-cli -p holdall-bench
 	./target/release/holdall-bench all
+
+DIR ?= .
+peers:
+	cd bench-peers && $(CARGO) build --release
+	./bench-peers/target/release/holdall-bench-peers --dir $(DIR) peers
+
+lab:
+	$(CARGO) run --release -p holdall-lab -- all
 
 MINUTES ?= 60
 sim:

@@ -229,7 +229,7 @@ pub fn slices<'a, S: NodeRead + ?Sized>(
 
 /// Tells the store that the bytes `range` (cut to what is in segments) will be read soon, if
 /// they lie in several segments: what lies in one, the system reads ahead by itself. Ends
-/// where the store has something at hand. Cost:
+/// where the store has them at hand. Cost:
 /// O(height + slices) nodes.
 ///
 /// # Errors
@@ -240,6 +240,8 @@ pub fn prefetch<S: NodeRead + Prefetch + ?Sized>(
     range: Range<u64>,
 ) -> Result<()> {
     let end = range.end.min(tree.size);
+    // One may have been read by chance, two in a row tell that the others are there too.
+    let mut at_hand = 0;
     for (i, l) in slices(store, tree, range.start..end).enumerate() {
         let l = l?;
         if i == 0 && l.end() >= end {
@@ -247,8 +249,9 @@ pub fn prefetch<S: NodeRead + Prefetch + ?Sized>(
         }
         let from = range.start.max(l.start);
         if l.slice.is_run() {
-            let more = store.will_read(&l.slice, from - l.start, l.end().min(end) - from);
-            if !more {
+            let new = store.will_read(&l.slice, from - l.start, l.end().min(end) - from);
+            at_hand = if new { 0 } else { at_hand + 1 };
+            if at_hand > 1 {
                 break;
             }
         }

@@ -105,7 +105,7 @@ pub(super) fn replace<S: Nodes + ?Sized>(
     max_inline: usize,
     removed: Removed<'_, S, Slice>,
 ) -> Result<Tree> {
-    let at_end = range.end == tree.size;
+    let at_end = range.end == tree.size && store.fills_at_end();
     let mut finder = Finder::new(tree);
     if let Top::Inline(_) = tree.top {
         let mut part = Part::new(new);
@@ -225,7 +225,7 @@ fn rewrite<E: Entry, S: Nodes + ?Sized>(
 ) -> Result<(Range<u64>, Vec<Child>)> {
     let bounds = fill(store, level)?;
     let whole = part.entries.len();
-    let at_end = part.span.end == finder.size();
+    let at_end = part.span.end == finder.size() && store.fills_at_end();
     if whole > 0 && whole < bounds.min {
         join_neighbour(store, finder, level, &mut part)?;
     } else if at_end && whole > bounds.max && part.span.start > 0 {

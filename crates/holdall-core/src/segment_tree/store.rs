@@ -22,6 +22,12 @@ pub trait NodeRead {
 
     /// Most children in an inner node, at least 4.
     fn inner_fanout(&self) -> usize;
+
+    /// Whether nodes at the object's end are filled before others are opened, as suits
+    /// objects that grow there; else a full node is halved wherever it lies.
+    fn fills_at_end(&self) -> bool {
+        true
+    }
 }
 
 /// Changes nodes; reads see the changes.
@@ -275,6 +281,10 @@ impl<N: NodeRead + ?Sized, S: ?Sized> NodeRead for Pair<'_, N, S> {
 
     fn inner_fanout(&self) -> usize {
         self.nodes.inner_fanout()
+    }
+
+    fn fills_at_end(&self) -> bool {
+        self.nodes.fills_at_end()
     }
 }
 

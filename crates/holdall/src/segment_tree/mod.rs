@@ -18,7 +18,7 @@ use holdall_io::Disk;
 /// Slices kept inline in a descriptor.
 pub const MAX_INLINE: usize = 8;
 /// Threshold T where neither object nor collection names one (docs/design.md).
-pub const DEFAULT_THRESHOLD: u16 = 16;
+pub const DEFAULT_THRESHOLD: u16 = 8;
 
 /// Limits of the tree for a store of this geometry.
 pub fn tree_options(layout: &SpaceLayout, max_tail: usize, threshold: u16) -> Options {

@@ -178,10 +178,10 @@ fn shape_claims(shapes: &[(Shape, Shape)]) -> Vec<Claim> {
     let mut claims = vec![
         is("B1 leaves", "ESM, 1-page leaves: leaves of 10 MiB", 2560, one.segments),
         is("B1 nodes", "ESM, 1-page leaves: internal nodes", 9, one.index_pages).because(
-            "the engine's tree fills a node to the brim before an append opens another, so 2560 \
-             pairs need six nodes of 511; a tree that splits in halves leaves 256 in each, which \
-             makes the paper's nine. The level is the same; after some thousand operations of the \
-             mix nodes are about 70 % full either way",
+            "full nodes are cut in halves of 256 pairs, and so the tenth node opens with pair 2558 \
+             of 2560; a cut that leaves a pair or two more on the left comes to nine, filling \
+             nodes before others are opened (as the engine does) to six. The paper does not say \
+             where it cuts. The level is the same",
         ),
         is("B1 level", "ESM, 1-page leaves: level", 2, u64::from(one.level)),
         is("B2 leaves", "ESM, 4-page leaves: leaves of 10 MiB", 640, four.segments),

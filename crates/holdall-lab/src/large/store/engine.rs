@@ -23,6 +23,11 @@ impl NodeRead for Volume {
     fn inner_fanout(&self) -> usize {
         self.format().fanout()
     }
+
+    /// The paper's counts of index pages are those of full nodes cut in halves.
+    fn fills_at_end(&self) -> bool {
+        false
+    }
 }
 
 impl Nodes for Volume {
