@@ -76,7 +76,7 @@ pub fn format(page: &mut [u8], kind: PageKind, address: PageNo, owner: u64) {
     head(page, kind, address, owner);
 }
 
-/// As [`format`], for a page that is zeros already.
+/// As [`format()`], for a page that is zeros already.
 pub fn head(page: &mut [u8], kind: PageKind, address: PageNo, owner: u64) {
     page[KIND] = kind as u8;
     page[FORMAT] = FORMAT_NOW;
