@@ -57,10 +57,7 @@ impl ObjectWrite<'_> {
         if start > end || end > size {
             return Err(Error::Range { object: oid.to_string(), start, end, size });
         }
-        let head = Head {
-            name: record.name.map(<[u8]>::to_vec),
-            attributes: record.raw_attributes().to_vec(),
-        };
+        let head = record.head();
         match record.body {
             Body::Small(b) => {
                 let part = b[start as usize..end as usize].to_vec();

@@ -61,10 +61,7 @@ impl ObjectWrite<'_> {
         let loc = self.handles.lookup(&*self.tx, oid)?;
         let bytes = read_record(&*self.tx, self.handles, oid)?;
         let record = Record::parse(&bytes)?;
-        let head = Head {
-            name: record.name.map(<[u8]>::to_vec),
-            attributes: record.raw_attributes().to_vec(),
-        };
+        let head = record.head();
         let before = record.size()?;
         let (start, end) = (range.start, range.end);
         if start > end || end > before {

@@ -97,6 +97,12 @@ impl<'a> Record<'a> {
         self.attributes
     }
 
+    /// The parts of the record but its body, to be kept in a new one.
+    pub fn head(&self) -> Head {
+        let name = self.name.map(<[u8]>::to_vec);
+        Head { name, attributes: self.attributes.to_vec() }
+    }
+
     /// The object's size in bytes.
     ///
     /// # Errors

@@ -175,10 +175,7 @@ impl ObjectWrite<'_> {
         let loc = self.handles.lookup(&*self.tx, oid)?;
         let bytes = read_record(&*self.tx, self.handles, oid)?;
         let record = Record::parse(&bytes)?;
-        let head = Head {
-            name: record.name.map(<[u8]>::to_vec),
-            attributes: record.raw_attributes().to_vec(),
-        };
+        let head = record.head();
         let record = match record.body {
             Body::Small(b) => self.build(oid, &head, Data::Small(b), Some(hints))?,
             Body::Large(b) => {

@@ -11,7 +11,7 @@
 
 use super::WriteTx;
 use super::pending::{LIMIT, Pending, Place};
-use super::read::to_io;
+use super::read::{seek_from, to_io};
 use super::view::Key;
 use crate::object::Whole;
 use holdall_core::segment_tree::MAX_OBJECT;
@@ -467,13 +467,7 @@ impl io::Write for ObjectMut<'_> {
 
 impl io::Seek for ObjectMut<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let target = match to {
-            SeekFrom::Start(n) => Some(n),
-            SeekFrom::End(n) => self.size().checked_add_signed(n),
-            SeekFrom::Current(n) => self.position.checked_add_signed(n),
-        };
-        let bad = || io::Error::new(io::ErrorKind::InvalidInput, "seek before the first byte");
-        self.position = target.ok_or_else(bad)?;
+        self.position = seek_from(to, self.size(), self.position)?;
         Ok(self.position)
     }
 }

@@ -402,15 +402,20 @@ impl io::Read for Object {
     }
 }
 
+/// Where a seek leads in an object of `size` bytes from `position`; beyond the end too.
+pub(super) fn seek_from(to: SeekFrom, size: u64, position: u64) -> io::Result<u64> {
+    let target = match to {
+        SeekFrom::Start(n) => Some(n),
+        SeekFrom::End(n) => size.checked_add_signed(n),
+        SeekFrom::Current(n) => position.checked_add_signed(n),
+    };
+    let bad = || io::Error::new(io::ErrorKind::InvalidInput, "seek before the first byte");
+    target.ok_or_else(bad)
+}
+
 impl io::Seek for Object {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let target = match to {
-            SeekFrom::Start(n) => Some(n),
-            SeekFrom::End(n) => self.size().checked_add_signed(n),
-            SeekFrom::Current(n) => self.position.checked_add_signed(n),
-        };
-        let bad = || io::Error::new(io::ErrorKind::InvalidInput, "seek before the first byte");
-        self.position = target.ok_or_else(bad)?;
+        self.position = seek_from(to, self.size(), self.position)?;
         Ok(self.position)
     }
 }
