@@ -23,7 +23,7 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { cache_pages: 8, utilization: 87 }
+        Self { cache_pages: 64, utilization: 94 }
     }
 }
 
@@ -78,6 +78,8 @@ pub struct Placement {
     policy: Policy,
     cache: Vec<Cached>,
     stamp: u32,
+    /// A page that takes no record for now.
+    closed: Option<u32>,
     /// Where the next search of the map starts (next-fit).
     pub cursor: u32,
 }
@@ -86,7 +88,7 @@ impl Placement {
     /// An empty cache.
     pub fn new(policy: Policy) -> Self {
         let policy = Policy { cache_pages: policy.cache_pages.max(1), ..policy };
-        Self { policy, cache: Vec::new(), stamp: 0, cursor: 0 }
+        Self { policy, ..Self::default() }
     }
 
     /// Forgets everything. Pages marked as full in the map stay so until they are next
@@ -117,8 +119,34 @@ impl Placement {
     /// The page in the cache with the least room that takes `need` bytes: filling one page
     /// after the other keeps objects created together together.
     pub fn choose(&self, need: usize) -> Option<Cached> {
-        let fits = self.cache.iter().filter(|c| c.free >= need);
+        let open = |c: &&Cached| c.free >= need && !self.is_closed(c.index);
+        let fits = self.cache.iter().filter(open);
         fits.min_by_key(|c| (c.free, c.index)).copied()
+    }
+
+    /// The `most` pages in the cache with the most room, the emptiest first.
+    pub fn emptiest(&self, most: usize) -> Vec<Cached> {
+        let mut all = self.cache.clone();
+        all.sort_unstable_by_key(|c| (std::cmp::Reverse(c.free), c.index));
+        all.truncate(most);
+        all
+    }
+
+    /// Has a page take no record until another is named, or none.
+    pub fn close(&mut self, index: Option<u32>) {
+        self.closed = index;
+    }
+
+    /// Whether `index` takes no record for now.
+    pub fn is_closed(&self, index: u32) -> bool {
+        self.closed == Some(index)
+    }
+
+    /// Whether the file is too thinly filled to grow for a record that records of other pages
+    /// could make room for. `used` of `capacity` bytes of the file are in use.
+    pub fn is_sparse(&self, used: u64, capacity: u64) -> bool {
+        let u = u128::from(self.policy.utilization);
+        u128::from(used) * 100 < u128::from(capacity) * u
     }
 
     /// Whether, and from which class on, the map is to be searched for a record of `need`
@@ -127,9 +155,7 @@ impl Placement {
     /// The file is searched while its utilization is below u (McAuliffe §3.2), and while the
     /// cache is not full: the latter finds the partly filled pages again after opening.
     pub fn search_class(&self, need: usize, max: usize, used: u64, capacity: u64) -> Option<u8> {
-        let u = u128::from(self.policy.utilization);
-        let dense = u128::from(used) * 100 >= u128::from(capacity) * u;
-        if dense && self.cache.len() >= self.policy.cache_pages {
+        if !self.is_sparse(used, capacity) && self.cache.len() >= self.policy.cache_pages {
             return None;
         }
         let free = 100usize.saturating_sub(usize::from(self.policy.utilization));

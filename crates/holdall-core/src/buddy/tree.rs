@@ -107,6 +107,27 @@ impl BuddyTree {
         Some(run)
     }
 
+    /// As [`BuddyTree::alloc`], but only from a run of free pages that `len` fills for the
+    /// most part: the shortest of at most `most` pages, the lowest of them. Cost: one pass
+    /// over the words, less where a run fits exactly.
+    pub fn alloc_snug(&mut self, len: u32, most: u32) -> Option<Run> {
+        if len == 0 || len > self.free {
+            return None;
+        }
+        let mut best: Option<Run> = None;
+        for run in self.free_runs().filter(|r| r.len >= len && r.len <= most) {
+            if best.is_none_or(|b| run.len < b.len) {
+                best = Some(run);
+            }
+            if run.len == len {
+                break;
+            }
+        }
+        let run = Run { start: best?.start, len };
+        self.take(run);
+        Some(run)
+    }
+
     /// Takes one page: the first of the lowest of the smallest free blocks, so that large
     /// blocks stay whole. Cost: one descent.
     pub fn alloc_lowest(&mut self) -> Option<u32> {

@@ -15,10 +15,13 @@
 //! back the [`HeapFile`] and the [`Placement`] from before (a placement that is not put back is
 //! found out and emptied; its pages then look full until they are next changed).
 
+mod crowd;
 mod room;
 mod scan;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_crowd;
 #[cfg(test)]
 mod tests_damage;
 
@@ -171,6 +174,35 @@ impl HeapFile {
         check_length(record, pages.page_size())?;
         placement.sync(self.changes);
         let at = self.room_for(pages, placement, record.len(), near)?;
+        self.put_in(pages, placement, at, record)
+    }
+
+    /// As [`HeapFile::insert`], but `None` where the file would have to grow.
+    ///
+    /// # Errors
+    /// As [`HeapFile::insert`].
+    pub fn insert_at_hand<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        record: &[u8],
+        near: Option<PageNo>,
+    ) -> Result<Option<Location>> {
+        check_length(record, pages.page_size())?;
+        placement.sync(self.changes);
+        match self.room_at_hand(pages, placement, record.len(), near)? {
+            Some(at) => self.put_in(pages, placement, at, record).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn put_in<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        at: At,
+        record: &[u8],
+    ) -> Result<Location> {
         let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
         let before = page.view().room();
         let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
@@ -181,8 +213,8 @@ impl HeapFile {
         Ok(Location { page: at.page, slot })
     }
 
-    /// Replaces the record at `loc`: in its page if it fits there, else it moves; returns
-    /// where it lies now. Cost: as [`HeapFile::insert`], twice where it moves.
+    /// Replaces the record at `loc` where the new one fits its page; else nothing is changed.
+    /// Returns whether it did. Cost: one changed page; the map as in [`HeapFile::delete`].
     ///
     /// # Errors
     /// As [`HeapFile::insert`]; [`Error::Corrupt`] where there is no record.
@@ -192,20 +224,18 @@ impl HeapFile {
         placement: &mut Placement,
         loc: Location,
         record: &[u8],
-    ) -> Result<Location> {
+    ) -> Result<bool> {
         check_length(record, pages.page_size())?;
         placement.sync(self.changes);
         let at = self.own(pages, loc.page)?;
         let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
         let before = page.view().room();
-        if page.replace(loc.slot, record)? {
+        let fits = page.replace(loc.slot, record)?;
+        if fits {
             let after = page.view().room();
             self.settle(pages, placement, at, before, after)?;
-            return Ok(loc);
         }
-        let new = self.insert(pages, placement, record, None)?;
-        self.delete(pages, placement, loc)?;
-        Ok(new)
+        Ok(fits)
     }
 
     /// Deletes the record at `loc`. A page that becomes empty is kept for reuse or, where

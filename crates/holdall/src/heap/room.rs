@@ -16,7 +16,7 @@ const EXTENT: u32 = 8;
 const WRONG_CLASSES: usize = 4;
 
 impl HeapFile {
-    /// A formatted page of this file with room for `need` bytes.
+    /// A formatted page of this file with room for `need` bytes, for which it may grow.
     pub(super) fn room_for<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -24,25 +24,37 @@ impl HeapFile {
         need: usize,
         near: Option<PageNo>,
     ) -> Result<At> {
+        match self.room_at_hand(pages, placement, need, near)? {
+            Some(at) => Ok(at),
+            None => self.fresh(pages),
+        }
+    }
+
+    /// A formatted page of this file with room for `need` bytes, if the search finds one.
+    pub(super) fn room_at_hand<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        need: usize,
+        near: Option<PageNo>,
+    ) -> Result<Option<At>> {
         if let Some(at) = near.map(|page| self.near(pages, page, need)).transpose()?.flatten() {
-            return Ok(at);
+            return Ok(Some(at));
         }
         while let Some(Cached { index, page, .. }) = placement.choose(need) {
             let at = At { index, page };
             match self.free(pages, at)? {
-                Some(free) if free >= need => return Ok(at),
+                Some(free) if free >= need => return Ok(Some(at)),
                 Some(free) => placement.correct(index, free),
                 None => drop(placement.remove(index)),
             }
         }
         let (used, capacity) = self.utilization(pages.page_size());
         let max = max_record(pages.page_size());
-        if let Some(class) = placement.search_class(need, max, used, capacity)
-            && let Some(at) = self.search(pages, placement, need, class)?
-        {
-            return Ok(at);
+        match placement.search_class(need, max, used, capacity) {
+            Some(class) => self.search(pages, placement, need, class),
+            None => Ok(None),
         }
-        self.fresh(pages)
     }
 
     /// The page asked for, if it is one of this file with room.
@@ -81,6 +93,9 @@ impl HeapFile {
             placement.cursor = index;
             let Some((page, found)) = self.map.get(pages, index)? else { return Ok(None) };
             let at = At { index, page };
+            if placement.is_closed(index) {
+                return Ok(None);
+            }
             if found == FRESH {
                 return self.start(pages, at).map(Some);
             }
@@ -145,6 +160,12 @@ impl HeapFile {
         self.used = used.ok_or_else(|| self.wrong("fewer bytes used than freed"))?;
         self.changes = self.changes.wrapping_add(1);
         placement.follow(self.changes);
+        let max = max_record(pages.page_size());
+        if after.empty && placement.cached().iter().any(|c| c.free == max && c.index != at.index) {
+            // One empty page at hand is enough; others would be lost to a crash.
+            placement.remove(at.index);
+            return self.record_class(pages, placement, at, FRESH);
+        }
         match placement.offer(at.index, at.page, after.free) {
             Offer::Kept => self.mark(pages, placement, at),
             Offer::Added(out) => {
@@ -152,7 +173,6 @@ impl HeapFile {
                 out.map_or(Ok(()), |out| self.leave(pages, placement, out))
             }
             Offer::Refused => {
-                let max = max_record(pages.page_size());
                 let class = class_of(after, max);
                 if class == class_of(before, max) {
                     return Ok(());

@@ -42,7 +42,7 @@ impl World {
         loc
     }
 
-    fn take(&mut self) -> Option<Location> {
+    pub(super) fn take(&mut self) -> Option<Location> {
         let count = self.locs.len();
         (count > 0).then(|| self.locs.swap_remove(self.rng.random_range(0..count)))
     }
@@ -57,7 +57,12 @@ impl World {
         let Some(loc) = self.take() else { return };
         let record = self.record(lens);
         let (pages, placement) = (&mut self.pages, &mut self.placement);
-        let new = self.file.replace(pages, placement, loc, &record).unwrap();
+        let new = if self.file.replace(pages, placement, loc, &record).unwrap() {
+            loc
+        } else {
+            self.file.delete(pages, placement, loc).unwrap();
+            self.file.insert(pages, placement, &record, None).unwrap()
+        };
         self.model.remove(&loc);
         assert!(self.model.insert(new, record).is_none());
         self.locs.push(new);

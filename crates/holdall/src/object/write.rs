@@ -9,7 +9,7 @@ use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
 use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
-use holdall_core::{Oid, PageRead, Result};
+use holdall_core::{Oid, PageNo, PageRead, Result};
 
 /// Bytes on their way into an object.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl ObjectWrite<'_> {
         let oid = self.handles.insert(self.tx, self.cursor, unique, nowhere, near)?;
         let record = self.build(oid, head, data, hints)?;
         let at = near_loc.map(|l| l.page);
-        let loc = self.heap.insert(self.tx, self.placement, &record, at)?;
+        let loc = self.place(&record, at)?;
         self.handles.update(self.tx, oid, loc)?;
         Ok(oid)
     }
@@ -218,8 +218,41 @@ impl ObjectWrite<'_> {
     }
 
     pub(super) fn put_record(&mut self, oid: Oid, loc: Location, record: &[u8]) -> Result<()> {
-        let new = self.heap.replace(self.tx, self.placement, loc, record)?;
-        if new == loc { Ok(()) } else { self.handles.update(self.tx, oid, new) }
+        if self.heap.replace(self.tx, self.placement, loc, record)? {
+            return Ok(());
+        }
+        // The old one first: no record is moved that is to go, and its room may serve.
+        self.heap.delete(self.tx, self.placement, loc)?;
+        let new = self.place(record, None)?;
+        self.handles.update(self.tx, oid, new)
+    }
+
+    /// Puts a record into the heap, where need be by moving shorter ones away.
+    fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
+        let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;
+        if let Some(loc) = at_hand {
+            return Ok(loc);
+        }
+        let crowd = self.heap.crowd(&*self.tx, self.placement, record.len())?;
+        if let Some(crowd) = &crowd {
+            self.placement.close(Some(crowd.index));
+            for loc in &crowd.records {
+                self.relocate(*loc)?;
+            }
+            self.placement.close(None);
+        }
+        let near = crowd.map(|c| c.page);
+        self.heap.insert(self.tx, self.placement, record, near)
+    }
+
+    /// Moves a record to another page; its object keeps its OID.
+    fn relocate(&mut self, loc: Location) -> Result<()> {
+        let record = HeapFile::get(&*self.tx, loc)?;
+        let oid = Record::parse(&record)?.oid;
+        let new = self.heap.insert(self.tx, self.placement, &record, None)?;
+        drop(record);
+        self.heap.delete(self.tx, self.placement, loc)?;
+        self.handles.update(self.tx, oid, new)
     }
 
     /// Frees nodes and segments of an object; its data is not read. Returns its size and its

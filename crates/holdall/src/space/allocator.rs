@@ -48,6 +48,18 @@ struct State {
     checkpointed: Lsn,
     /// Behind the run given out last.
     cursor: PageNo,
+    /// Free pages of the trees in memory.
+    free: u64,
+    /// Where the last look for a hole that fits ended.
+    holes_from: u32,
+}
+
+impl State {
+    /// Whether a share of the volume worth looking for lies in holes: all that is free but
+    /// what growth has just added.
+    fn has_holes(&self) -> bool {
+        self.free > self.volume_pages / 32 + HOLES_LEAST
+    }
 }
 
 /// The allocator of an open store.
@@ -76,6 +88,9 @@ const MOST_TREES: usize = 4096;
 
 /// Spaces looked into where a run may but need not be: the search stays bounded.
 const MOST_VISITS: usize = 8;
+
+/// Free pages that are no reason yet to look for holes: growth adds about as many.
+const HOLES_LEAST: u64 = 64;
 
 /// What a space not yet looked at is believed to have free (Biliris §3.1): a block of any size.
 const MOST_ORDER: u8 = 15;
@@ -115,6 +130,8 @@ impl Allocator {
             queue: VecDeque::new(),
             checkpointed: Lsn(0),
             cursor: PageNo(0),
+            free: 0,
+            holes_from: 0,
         };
         let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
         Self {
@@ -146,8 +163,10 @@ impl Allocator {
     /// [`Error::Full`], [`Error::Io`], [`Error::Corrupt`].
     pub fn reserve(&self, want: u64, least: u64, near: Near) -> Result<PageRun> {
         let want = want.clamp(1, u64::from(self.layout.space_pages()));
-        let least = least.clamp(1, want);
         let mut s = self.state.lock();
+        let least = least.clamp(1, want);
+        // Rather in a few pieces than larger with every hole that is a page too short.
+        let least = if s.has_holes() { least.min(want.div_ceil(4)) } else { least };
         if let Some(run) = self.find(&mut s, want, least, near)? {
             return Ok(run);
         }
@@ -187,6 +206,11 @@ impl Allocator {
     ) -> Result<Option<PageRun>> {
         if let Near::At(page) = near
             && let Some(run) = self.take_at(s, page, want, least)?
+        {
+            return Ok(Some(run));
+        }
+        if s.has_holes()
+            && let Some(run) = self.find_hole(s, want as u32)?
         {
             return Ok(Some(run));
         }
@@ -254,6 +278,26 @@ impl Allocator {
         Ok(run.map(|run| self.taken(s, space, run.start, run.len)))
     }
 
+    /// `want` pages of a hole not much larger, in one of a few spaces: long runs stay whole,
+    /// and what is left over is seldom too short for anything.
+    fn find_hole(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+        let mut from = s.holes_from;
+        for _ in 0..MOST_VISITS.min(s.trees.len()) {
+            let next = s.directory.next_from(from, least_order_for(want));
+            let Some(space) = next.or_else(|| s.directory.next_from(0, least_order_for(want)))
+            else {
+                return Ok(None);
+            };
+            if let Some(run) = self.tree(s, space)?.alloc_snug(want, want + want / 2 + 2) {
+                s.holes_from = space;
+                return Ok(Some(self.taken(s, space, run.start, run.len)));
+            }
+            from = space + 1;
+        }
+        s.holes_from = from;
+        Ok(None)
+    }
+
     /// A run of exactly `want` pages: in the lowest space with a block that holds it, else in
     /// one of a few where neighbouring smaller blocks may.
     fn find_block(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
@@ -314,6 +358,7 @@ impl Allocator {
         let start = u64::from(space) * u64::from(self.layout.space_pages()) + u64::from(index);
         let run = PageRun::new(PageNo(start), u64::from(len));
         s.reserved.insert(run);
+        s.free = s.free.saturating_sub(u64::from(len));
         if let Some(largest) = s.trees.get(&space).map(BuddyTree::largest) {
             s.directory.set(space, largest);
         }
@@ -323,11 +368,13 @@ impl Allocator {
     /// The tree of a space, built from the newest installed bitmap where it is not in memory.
     fn tree<'a>(&self, s: &'a mut MutexGuard<'_, State>, space: u32) -> Result<&'a mut BuddyTree> {
         if s.trees.len() >= MOST_TREES && !s.trees.contains_key(&space) {
-            s.trees.pop_first();
+            let gone = s.trees.pop_first();
+            s.free = s.free.saturating_sub(gone.map_or(0, |(_, t)| u64::from(t.free_pages())));
         }
         if !s.trees.contains_key(&space) {
             let tree = self.build_tree(s, space)?;
             s.directory.set(space, tree.largest());
+            s.free += u64::from(tree.free_pages());
             s.trees.insert(space, tree);
         }
         s.trees.get_mut(&space).ok_or_else(|| Error::corrupt("allocator", "a tree vanished"))
@@ -390,7 +437,8 @@ impl Allocator {
             let space = space as u32;
             // Made again from the bitmap when asked for: where a crash undid growth, pages past
             // the old end may be allocated.
-            s.trees.remove(&space);
+            let gone = s.trees.remove(&space);
+            s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
             s.directory.raise(space, MOST_ORDER);
         }
         Ok(())
@@ -424,6 +472,7 @@ impl Allocator {
         if let Some(tree) = s.trees.get_mut(&space) {
             tree.free(index, run.len as u32)?;
             let largest = tree.largest();
+            s.free += run.len;
             s.directory.set(space, largest);
         } else {
             s.directory.raise(space, MOST_ORDER);

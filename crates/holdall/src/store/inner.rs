@@ -59,6 +59,11 @@ const FIRST_UNIQUES: u64 = 1 << 12;
 const MOST_UNIQUES: u64 = 1 << 20;
 /// A log that proves short grows by this factor.
 const LOG_GROWTH: u64 = 4;
+/// A log that is only used up soon may take this share of the volume; one that is too small
+/// for a commit takes what it needs.
+const LOG_SHARE: u64 = 32;
+/// That share's least.
+const LOG_LEAST: u64 = 4 << 20;
 
 impl Inner {
     /// Opens a store: superblocks, recovery where needed, then nothing is read before it is
@@ -150,7 +155,8 @@ impl Inner {
             self.start_log()?;
         }
         if self.log_short.swap(false, SeqCst) {
-            self.grow_log()?;
+            let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
+            self.grow_log(share.max(LOG_LEAST))?;
         }
         if self.pager.dirty_pages() >= self.options.dirty_pages {
             self.checkpoint()?;
@@ -191,11 +197,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes the log larger; no commit can happen meanwhile, since the writer's lock is held.
-    fn grow_log(&self) -> Result<()> {
+    /// Makes the log larger, but no larger than `most`; no commit can happen meanwhile, since
+    /// the writer's lock is held.
+    fn grow_log(&self, most: u64) -> Result<()> {
         let old = self.pager.log.usage().capacity;
-        let new = (old * LOG_GROWTH).min(self.options.most_log_bytes());
-        if new <= old {
+        let new = (old * LOG_GROWTH).min(self.options.log_bytes_within(most));
+        // Not for a little: each growth costs a checkpoint.
+        if new < old * 2 {
             return Ok(());
         }
         self.checkpoint()?;
@@ -381,7 +389,7 @@ impl CommitWork for &Inner {
 
     fn enlarge_log(&mut self) -> Result<bool> {
         let before = self.pager.log.usage().capacity;
-        self.grow_log()?;
+        self.grow_log(u64::MAX)?;
         Ok(self.pager.log.usage().capacity > before)
     }
 }

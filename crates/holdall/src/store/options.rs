@@ -20,7 +20,8 @@ pub struct Options {
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots before the oldest one is given up.
     pub old_version_bytes: usize,
-    /// Largest size of the log file in bytes. It begins smaller and grows when short.
+    /// Largest size of the log file in bytes. It begins smaller and grows when it is short:
+    /// to 4 MiB or a 32nd of the volume, and beyond that for a commit that needs it.
     pub log_bytes: u64,
     /// New data of a commit up to this passes through the log (one sync); more is written
     /// once, to its place, and synced first.
@@ -91,9 +92,9 @@ impl Options {
         self.log_bytes.min(FIRST_LOG_BYTES) / BLOCK as u64 * BLOCK as u64
     }
 
-    /// The log's largest size.
-    pub(super) fn most_log_bytes(&self) -> u64 {
-        self.log_bytes / BLOCK as u64 * BLOCK as u64
+    /// The log's largest size within `most` bytes.
+    pub(super) fn log_bytes_within(&self, most: u64) -> u64 {
+        self.log_bytes.min(most) / BLOCK as u64 * BLOCK as u64
     }
 
     pub(super) fn limits(&self) -> Limits {
