@@ -58,7 +58,7 @@ impl State {
     /// Whether a share of the volume worth looking for lies in holes: all that is free but
     /// what growth has just added.
     fn has_holes(&self) -> bool {
-        self.free > self.volume_pages / 32 + HOLES_LEAST
+        self.free > self.volume_pages / 64 + HOLES_LEAST
     }
 }
 
@@ -408,7 +408,7 @@ impl Allocator {
         let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
         let step = (self.growth_bytes / size).max(1);
         // A share of the store as well, so that a large import does not grow page by page.
-        let step = step.max((s.volume_pages / 64).min((64 << 20) / size));
+        let step = step.max((s.volume_pages / 128).min((64 << 20) / size));
         let left = n - s.volume_pages % n;
         // A new space's own pages come first; a run never crosses from space to space.
         let own = 1 + u64::from(self.layout.stretches());

@@ -61,7 +61,7 @@ const MOST_UNIQUES: u64 = 1 << 20;
 const LOG_GROWTH: u64 = 4;
 /// A log that is only used up soon may take this share of the volume; one that is too small
 /// for a commit takes what it needs.
-const LOG_SHARE: u64 = 32;
+const LOG_SHARE: u64 = 64;
 /// That share's least.
 const LOG_LEAST: u64 = 4 << 20;
 

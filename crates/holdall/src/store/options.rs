@@ -21,7 +21,7 @@ pub struct Options {
     /// Bytes of old page versions kept for snapshots before the oldest one is given up.
     pub old_version_bytes: usize,
     /// Largest size of the log file in bytes. It begins smaller and grows when it is short:
-    /// to 4 MiB or a 32nd of the volume, and beyond that for a commit that needs it.
+    /// to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
     pub log_bytes: u64,
     /// New data of a commit up to this passes through the log (one sync); more is written
     /// once, to its place, and synced first.
