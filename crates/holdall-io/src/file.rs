@@ -78,6 +78,14 @@ impl FileDisk {
         Self { file, access, resize, failed, process: std::process::id(), direct, direct_fails }
     }
 
+    /// Opens the file at `path`, which is this one, for writes past the cache too.
+    fn with_direct(mut self, path: &Path) -> Self {
+        if self.access == Access::ReadWrite {
+            self.direct = open_direct(path);
+        }
+        self
+    }
+
     /// Writes past the cache. `Ok(false)`: this file cannot, nothing was written.
     fn write_direct(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         let Some(file) = self.direct.as_ref() else { return Ok(false) };
@@ -86,7 +94,11 @@ impl FileDisk {
             return Ok(false);
         }
         BOUNCE.with_borrow_mut(|buffer| {
-            buffer.resize(BOUNCE_BYTES + ALIGN, 0);
+            // Grown once: a thread that only commits needs a block or two.
+            let most = bytes.len().min(BOUNCE_BYTES) + ALIGN;
+            if buffer.len() < most {
+                buffer.resize(most, 0);
+            }
             let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
             for (i, piece) in bytes.chunks(BOUNCE_BYTES).enumerate() {
                 let aligned = &mut buffer[skip..skip + piece.len()];
@@ -364,12 +376,8 @@ impl FileStorage {
         let path = fs::canonicalize(path).map_err(|e| named(path, &e))?;
         let mut log_path = OsString::from(&path);
         log_path.push("-log");
-        let mut volume = FileDisk::new(file, access);
-        if access == Access::ReadWrite {
-            volume.direct = open_direct(&path);
-        }
         Ok(Self {
-            volume: Arc::new(volume),
+            volume: Arc::new(FileDisk::new(file, access).with_direct(&path)),
             access,
             path,
             log_path: log_path.into(),
@@ -387,6 +395,10 @@ impl FileStorage {
     #[must_use]
     pub fn log_path(&self) -> &Path {
         &self.log_path
+    }
+
+    fn log(&self, file: File) -> FileDisk {
+        FileDisk::new(file, self.access).with_direct(&self.log_path)
     }
 
     fn check_writable(&self) -> io::Result<()> {
@@ -427,7 +439,7 @@ impl Storage for FileStorage {
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
         let write = self.access == Access::ReadWrite;
         match OpenOptions::new().read(true).write(write).open(&self.log_path) {
-            Ok(file) => Ok(Some(Arc::new(FileDisk::new(file, self.access)))),
+            Ok(file) => Ok(Some(Arc::new(self.log(file)))),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(named(&self.log_path, &e)),
         }
@@ -438,7 +450,7 @@ impl Storage for FileStorage {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(&self.log_path);
         let file = file.map_err(|e| named(&self.log_path, &e))?;
-        Ok(Arc::new(FileDisk::new(file, self.access)))
+        Ok(Arc::new(self.log(file)))
     }
 
     fn remove_log(&self) -> io::Result<()> {

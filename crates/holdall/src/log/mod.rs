@@ -338,7 +338,9 @@ pub struct Usage {
     pub unwritten: u64,
 }
 
-/// Writes `bytes` at `lsn` of a circular file of `capacity` bytes.
+/// Writes `bytes` at `lsn` of a circular file of `capacity` bytes, past the system's cache
+/// where that can be: nothing is read from there before a crash, and the sync that follows
+/// then has only the device to wait for.
 pub(crate) fn write_circular(
     disk: &dyn Disk,
     capacity: u64,
@@ -347,8 +349,8 @@ pub(crate) fn write_circular(
 ) -> std::io::Result<()> {
     let at = lsn.0 % capacity;
     let first = bytes.len().min((capacity - at) as usize);
-    disk.write_at(at, &bytes[..first])?;
-    if first < bytes.len() { disk.write_at(0, &bytes[first..]) } else { Ok(()) }
+    disk.write_bulk(at, &bytes[..first])?;
+    if first < bytes.len() { disk.write_bulk(0, &bytes[first..]) } else { Ok(()) }
 }
 
 /// Writes zeros over the whole log file, so that later writes change no file metadata, and
@@ -366,7 +368,7 @@ pub fn prepare_file(disk: &dyn Disk, capacity: u64) -> Result<()> {
     let mut at = 0;
     while at < capacity {
         let n = zeros.len().min((capacity - at) as usize);
-        disk.write_at(at, &zeros[..n]).map_err(fail)?;
+        disk.write_bulk(at, &zeros[..n]).map_err(fail)?;
         at += n as u64;
     }
     disk.sync().map_err(fail)

@@ -4,7 +4,7 @@
 //! of the tree, where ascending keys arrive, the full node stays as it is and the new cell
 //! begins a new one, so that a sorted load fills its leaves.
 
-use super::{Names, Path, check_key, level_above, load};
+use super::{Gap, Names, Path, check_key, level_above, load};
 use holdall_core::names_node::{Cell, Key, MAX_VALUE, Node, NodeMut, Plan, Value, child_bytes};
 use holdall_core::{Error, PageKind, PageNo, PageWrite, Result};
 
@@ -39,22 +39,16 @@ impl Names {
         value: &[u8],
     ) -> Result<Option<Value>> {
         check_key(key)?;
-        if value.is_empty() || value.len() > MAX_VALUE {
-            let text = format!("a value of {} bytes; 1 to {MAX_VALUE} are possible", value.len());
-            return Err(Error::Invalid(text));
-        }
+        check_value(value)?;
         if self.root.is_none() {
-            let root = pages.new_page(PageKind::Names, owner, None)?;
-            let cell = Cell { key: key.into(), payload: value };
-            node_mut(pages, root)?.build(0, PageNo::NONE, &[cell], &[])?;
-            self.root = root;
-            return Ok(None);
+            let gap = Gap { leaf: PageNo::NONE, i: 0 };
+            return self.insert_at(pages, owner, gap, key, value).map(|()| None);
         }
-        let (no, at) = self.leaf(pages, key)?;
+        let (leaf, at) = self.leaf(pages, key)?;
         let (i, old) = match at {
             Err(i) => (i, None),
             Ok(i) => {
-                let mut leaf = node_mut(pages, no)?;
+                let mut leaf = node_mut(pages, leaf)?;
                 let old = leaf.view()?.value(i)?;
                 if old.len() == value.len() {
                     leaf.set_payload(i, value)?;
@@ -64,13 +58,38 @@ impl Names {
                 (i, Some(old))
             }
         };
-        let cell = Cell { key: key.into(), payload: value };
-        if !node_mut(pages, no)?.insert(i, cell.key, cell.payload)? {
-            // The way is needed only now: few insertions split.
-            let path = self.descend(pages, key)?;
-            self.place(pages, owner, path, i, cell)?;
-        }
+        self.insert_at(pages, owner, Gap { leaf, i }, key, value)?;
         Ok(old)
+    }
+
+    /// Adds `key`, which [`Names::find`] said is missing; `gap` is what it gave, and the tree
+    /// is as it was then. Cost: as [`Names::insert`] without the way down.
+    ///
+    /// # Errors
+    /// As [`Names::insert`].
+    pub fn insert_at<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        owner: u64,
+        gap: Gap,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        check_key(key)?;
+        check_value(value)?;
+        let cell = Cell { key: key.into(), payload: value };
+        if self.root.is_none() {
+            let root = pages.new_page(PageKind::Names, owner, None)?;
+            node_mut(pages, root)?.build(0, PageNo::NONE, &[cell], &[])?;
+            self.root = root;
+            return Ok(());
+        }
+        if node_mut(pages, gap.leaf)?.insert(gap.i, cell.key, cell.payload)? {
+            return Ok(());
+        }
+        // The way is needed only now: few insertions split.
+        let path = self.descend(pages, key)?;
+        self.place(pages, owner, path, gap.i, cell)
     }
 
     /// Splits the path's leaf for the cell, and puts what splits yield into the nodes above.
@@ -101,6 +120,15 @@ impl Names {
         self.root = root;
         Ok(())
     }
+}
+
+/// Refuses values the tree cannot hold.
+fn check_value(value: &[u8]) -> Result<()> {
+    if value.is_empty() || value.len() > MAX_VALUE {
+        let text = format!("a value of {} bytes; 1 to {MAX_VALUE} are possible", value.len());
+        return Err(Error::Invalid(text));
+    }
+    Ok(())
 }
 
 /// The node in `no`, for editing.

@@ -7,7 +7,7 @@
 //! Order (rule 15): superblock naming the highest LSN about to be at home, home pages, sync,
 //! superblock with the new replay position, and only then reuse of log and space.
 
-use super::Pager;
+use super::{Pager, io_error};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, Result};
 use parking_lot::MutexGuard;
@@ -30,11 +30,18 @@ pub struct CheckpointRun<'a> {
     pages: Vec<(PageNo, Lsn, PageRef)>,
     next: usize,
     batch: Vec<u8>,
+    /// Bytes written since the last range was told to go out, and where that range begins.
+    fresh: (usize, u64),
+    /// The range on its way out.
+    leaving: Option<(u64, u64)>,
     _one: MutexGuard<'a, ()>,
 }
 
 /// Neighbouring pages are written in one call up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
+/// So many bytes at a time go out to the device, two such parts at once. A commit that syncs
+/// the volume meanwhile waits for these, not for all that a checkpoint writes.
+const OUT_BYTES: usize = 1 << 20;
 
 impl Drop for CheckpointRun<'_> {
     fn drop(&mut self) {
@@ -68,6 +75,8 @@ impl Pager {
             pages: Vec::new(),
             next: 0,
             batch: Vec::new(),
+            fresh: (0, 0),
+            leaving: None,
             _one: one,
         })
     }
@@ -124,7 +133,31 @@ impl CheckpointRun<'_> {
             self.batch.extend_from_slice(bytes);
             self.next += 1;
         }
-        self.pager.volume.write_pages(first, &self.batch)
+        self.pager.volume.write_pages(first, &self.batch)?;
+        let at = first.0 * size as u64;
+        self.write_out(at, at + self.batch.len() as u64)
+    }
+
+    /// Bounds what is dirty in the system's cache: starts writing out what has gathered and
+    /// waits for the part before it. Bytes `at..end` were written last.
+    fn write_out(&mut self, at: u64, end: u64) -> Result<()> {
+        if self.fresh.0 == 0 {
+            self.fresh.1 = at;
+        }
+        self.fresh.0 += (end - at) as usize;
+        if self.fresh.0 < OUT_BYTES {
+            return Ok(());
+        }
+        let (disk, from) = (&self.pager.volume.disk, self.fresh.1);
+        let leaving = self.leaving.replace((from, end - from));
+        self.fresh.0 = 0;
+        let started = disk.flush_hint(from, end - from);
+        let done = leaving.map_or(Ok(()), |(from, len)| disk.flush_wait(from, len));
+        started.and(done).map_err(|e| {
+            // As a failed sync: what is at home is not known, and it is told only once.
+            self.pager.log.set_poison(&format!("write-out of the volume: {e}"));
+            io_error("writing out pages of a checkpoint", e)
+        })
     }
 
     /// Only now may the pages leave the pool: after a failed sync what is at home is not known

@@ -73,6 +73,8 @@ const BATCH_BYTES: usize = 1 << 20;
 /// New pages written together go past the system's cache from so many bytes on: they stay in
 /// the pool, their sync follows, and copying them to the cache would cost more than writing.
 const BULK_BYTES: usize = 256 << 10;
+/// So many times the segment bytes pass through the log while a checkpoint runs.
+const BESIDE_CHECKPOINT: usize = 8;
 
 impl PageTx {
     /// Takes the writer's lock, waiting for the transaction that has it. `prepare` runs with
@@ -218,11 +220,23 @@ impl PageTx {
         self.segments.clear();
     }
 
+    /// Segment bytes of a commit that may pass through the log. A sync of the volume beside a
+    /// checkpoint waits for that one's pages too: then more bytes in the log are the lesser
+    /// evil, as long as they are a small part of it.
+    fn most_logged(&self) -> usize {
+        let most = self.pager.limits.log_data_bytes;
+        if !self.pager.horizon.checkpoint_runs() {
+            return most;
+        }
+        let part = self.pager.log.usage().capacity as usize / 16;
+        most.max(part.min(most.saturating_mul(BESIDE_CHECKPOINT)))
+    }
+
     /// Notes segment pages written home, with their bytes: up to the limit they pass through
     /// the log too, so that the commit needs one sync only.
     pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
         self.segment_bytes += bytes.len();
-        if self.needs_sync || self.segment_bytes > self.pager.limits.log_data_bytes {
+        if self.needs_sync || self.segment_bytes > self.most_logged() {
             self.rely_on_unsynced();
         } else {
             push_segment(&mut self.segments, start, bytes);
@@ -236,7 +250,7 @@ impl PageTx {
         let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
         let copied = |p: &Part<'_>| matches!(p, Part::Copy { .. }).then_some(p.len());
         self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
-        if self.needs_sync || self.segment_bytes > self.pager.limits.log_data_bytes {
+        if self.needs_sync || self.segment_bytes > self.most_logged() {
             self.rely_on_unsynced();
         } else {
             self.copied_bytes += parts.iter().filter_map(copied).sum::<u64>();

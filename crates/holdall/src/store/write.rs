@@ -7,7 +7,7 @@ use super::inner::{Cursors, Inner};
 use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
-use crate::names::MAX_KEY;
+use crate::names::{Gap, MAX_KEY};
 use crate::object::{self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Record, Whole};
 use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
@@ -82,14 +82,14 @@ impl WriteTx {
 
     /// The current collection as this transaction sees it.
     fn current(&mut self) -> Result<Option<Collection>> {
-        let name = self.collection.clone();
-        let begun = self.begin()?;
-        if let Some(c) = begun.collections.get(&name) {
+        self.begin()?;
+        let Some(begun) = self.begun.as_deref_mut() else { return Ok(None) };
+        if let Some(c) = begun.collections.get(&self.collection) {
             return Ok(Some(*c));
         }
-        let Some(page) = begun.root.find(&begun.tx, &name)? else { return Ok(None) };
+        let Some(page) = begun.root.find(&begun.tx, &self.collection)? else { return Ok(None) };
         let collection = Collection::load(&begun.tx, page)?;
-        begun.collections.insert(name, collection);
+        begun.collections.insert(self.collection.clone(), collection);
         Ok(Some(collection))
     }
 
@@ -129,7 +129,6 @@ impl WriteTx {
                 return Err(e);
             }
         };
-        let name = self.collection.clone();
         let begun = self.begin()?;
         let placement = begun
             .cursors
@@ -149,7 +148,11 @@ impl WriteTx {
         match result {
             Ok(value) => {
                 collection.heap = heap;
-                begun.collections.insert(name, collection);
+                // It is there: `current_or_new` has put it in.
+                let known = self.begun.as_deref_mut().map(|b| &mut b.collections);
+                if let Some(known) = known.and_then(|all| all.get_mut(&self.collection)) {
+                    *known = collection;
+                }
                 Ok(value)
             }
             Err(e) => {
@@ -168,6 +171,15 @@ impl WriteTx {
         let Some(c) = self.current()? else { return Ok(None) };
         let begun = self.begin()?;
         c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+    }
+
+    /// As [`WriteTx::lookup`]; where there is none, the place for its name.
+    fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, Gap>> {
+        let names = self.current()?.map(|c| c.names).unwrap_or_default();
+        match names.find(&self.begin()?.tx, name)? {
+            Ok(value) => oid_of(&value).map(Ok),
+            Err(gap) => Ok(Err(gap)),
+        }
     }
 
     pub(super) fn resolve(&mut self, key: Key<'_>) -> Result<Oid> {
@@ -353,11 +365,11 @@ impl WriteTx {
         near: Option<Oid>,
         hints: Option<Kept>,
     ) -> Result<Oid> {
-        let old = match &head.name {
-            Some(name) => self.lookup(name)?,
+        let found = match &head.name {
+            Some(name) => Some(self.find(name)?),
             None => None,
         };
-        if let Some(oid) = old {
+        if let Some(Ok(oid)) = found {
             return self.with_objects(|objects, c| {
                 let before = objects.replace(oid, head, data, hints)?;
                 c.logical_bytes = c.logical_bytes.saturating_sub(before).saturating_add(size);
@@ -368,9 +380,10 @@ impl WriteTx {
         let unique = self.inner.take_unique()?;
         self.with_objects(|objects, c| {
             let oid = objects.create(unique, head, data, near, hints)?;
-            if let Some(name) = &head.name {
+            if let (Some(name), Some(Err(gap))) = (&head.name, found) {
+                // Creating the object has not touched the names.
                 let owner = u64::from(c.number);
-                c.names.insert(objects.tx, owner, name, &oid.to_bytes())?;
+                c.names.insert_at(objects.tx, owner, gap, name, &oid.to_bytes())?;
             }
             c.objects = c.objects.saturating_add(1);
             c.logical_bytes = c.logical_bytes.saturating_add(size);
