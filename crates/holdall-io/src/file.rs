@@ -130,14 +130,15 @@ impl Disk for FileDisk {
         }
         let mut at = offset;
         while !buf.is_empty() {
-            match self.file.read_at(buf, at) {
+            // Not through libc, whose `pread` prepares for the thread being cancelled.
+            match rustix::io::pread(&self.file, &mut *buf, at) {
                 Ok(0) => return Err(past_the_end(offset, wanted, self.len()?)),
                 Ok(n) => {
                     buf = &mut buf[n..];
                     at += n as u64;
                 }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
             }
         }
         Ok(())

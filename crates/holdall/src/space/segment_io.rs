@@ -21,6 +21,9 @@ pub const UNIT: usize = 4096;
 const ONE_STEP: usize = 4 * UNIT;
 /// Longer ranges are read in pieces of this size.
 const PIECE: usize = 256 * UNIT;
+/// Asked for before the first piece is read; then the system has seen that reads follow one
+/// another.
+const FIRST: usize = 8 * PIECE;
 /// What is in the system's cache is read and checked in steps of this size, so that it is
 /// still in the processor's when it is checked.
 const STEP: usize = 64 * UNIT;
@@ -127,6 +130,11 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let whole = rest.len() / UNIT * UNIT;
     let (middle, last) = rest.split_at_mut(whole);
     let mut place = at + head as u64;
+    if middle.len() > PIECE {
+        // The system takes the first pieces for single reads and would wait for each before it
+        // began the next. A hint: what is wrong shows in the read.
+        let _ = disk.read_hint(place, middle.len().min(FIRST) as u64);
+    }
     for piece in middle.chunks_mut(PIECE) {
         read_checked(&mut sums, disk, place, piece)?;
         place += piece.len() as u64;

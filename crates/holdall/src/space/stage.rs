@@ -262,10 +262,11 @@ impl Stager {
         let at = self.next.0 * size;
         let disk = &self.pager.volume.disk;
         let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= self.keep);
-        // Past the cache where others' syncs would wait behind ours. Alone through the cache:
-        // the device works while the next piece is copied, and whoever reads the object finds
-        // it there in large folios, which are copied faster than single pages.
-        let written = if !kept && self.shared {
+        // Past the cache where others' syncs would wait behind ours, and where one piece is all.
+        // More of them alone go through the cache: the device works while the next is copied,
+        // and whoever reads the object finds it there in large folios, which are copied faster.
+        let single = self.expected.is_some_and(|e| e <= PIECE as u64);
+        let written = if !kept && (single || self.shared) {
             disk.write_bulk(at, piece)
         } else {
             disk.write_at(at, piece)
