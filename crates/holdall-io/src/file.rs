@@ -315,8 +315,8 @@ fn read_now(_file: &File, _offset: u64, _buf: &mut [u8]) -> usize {
 fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     // The type differs between systems of 32 and 64 bits.
-    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
-    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
+    let bytes = info.totalram as u128 * u128::from(info.mem_unit);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

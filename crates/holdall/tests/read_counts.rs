@@ -19,10 +19,8 @@ fn bytes(i: usize) -> Vec<u8> {
 
 #[test]
 fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
-    let storage = Arc::new(CountedStorage::new(
-        Arc::new(MemoryStorage::new()),
-        CostModel::default(),
-    ));
+    let storage =
+        Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
     let store = Store::create_on(storage.clone(), &options()).unwrap();
     let mut oids: Vec<Oid> = Vec::new();
     for batch in 0..OBJECTS / 1000 {
