@@ -31,6 +31,7 @@ const fn table() -> [u32; 256] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, RngCore, SeedableRng, rngs::SmallRng};
 
     /// Check value of the CRC catalogue, and those of RFC 3720, B.4.
     #[test]
@@ -43,16 +44,23 @@ mod tests {
         assert_eq!(crc(b""), 0);
     }
 
-    /// All lengths at which the processor's ways change, at every alignment.
+    /// By the definition: reflected, polynomial 0x1edc6f41, bit by bit.
+    fn by_bits(before: u32, bytes: &[u8]) -> u32 {
+        let step = |c: u32| if c & 1 == 1 { c >> 1 ^ 0x82f6_3b78 } else { c >> 1 };
+        !bytes.iter().fold(!before, |c, b| (0..8).fold(c ^ u32::from(*b), |c, _| step(c)))
+    }
+
     #[test]
-    fn every_length_is_as_byte_by_byte() {
-        let bytes: Vec<u8> = (0..9000_u32).map(|i| (i * i / 7) as u8).collect();
-        for len in (0..300).chain([511, 512, 1023, 4024, 4092, 4096, 8188, 8900]) {
-            let at = len % 64;
-            let part = &bytes[at..at + len];
-            assert_eq!(crc(part), crc_append(0, part), "{len} bytes at {at}");
-            let (a, b) = part.split_at(len / 3);
-            assert_eq!(crc_append(crc(a), b), crc(part), "{len} bytes in two parts");
+    fn all_lengths_at_all_alignments_follow_the_definition() {
+        let mut rng = SmallRng::seed_from_u64(3);
+        let mut bytes = vec![0; 70_000];
+        rng.fill_bytes(&mut bytes);
+        let random = (0..300).map(|_| rng.random_range(0..66_000));
+        for (i, len) in (0..1200).chain([4096, 8180, 65_536]).chain(random).enumerate() {
+            let part = &bytes[i % 67..][..len];
+            assert_eq!(crc(part), by_bits(0, part), "{len} bytes");
+            let (a, b) = part.split_at(i * 7 % (len + 1));
+            assert_eq!(crc_append(crc(a), b), crc(part), "{len} bytes, {} first", a.len());
         }
     }
 }

@@ -70,6 +70,25 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
         Ok(u32_at(self.bytes.as_ref(), self.sums_at(index) + 4 * unit))
     }
 
+    /// Copies the checksums of units from `first` on, counted from the start of the stretch,
+    /// to `out`, as many as the stretch has; returns how many.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the stretch has no unit `first`.
+    pub fn copy_crcs(&self, first: u64, out: &mut [u32]) -> Result<usize> {
+        let units = self.layout.units() as u64;
+        let left = (u64::from(self.pages) * units).saturating_sub(first) as usize;
+        if left == 0 {
+            let page = PageNo(self.first.0 + first / units);
+            return Err(Error::page(page, "lies behind its stretch"));
+        }
+        let n = left.min(out.len());
+        let from = SUMS + 4 * first as usize;
+        let stored = self.bytes.as_ref()[from..from + 4 * n].chunks_exact(4);
+        out.iter_mut().zip(stored).for_each(|(out, b)| *out = u32_at(b, 0));
+        Ok(n)
+    }
+
     /// The checksums of the pages `index..index + len` in order, all units of each.
     ///
     /// # Errors
@@ -237,7 +256,11 @@ mod tests {
                 let read: Vec<_> = (0..n).map(|i| info.owner(i).unwrap()).collect();
                 assert_eq!(read, owners);
                 let (i, unit) = (rng.random_range(0..n), rng.random_range(0..units));
-                assert_eq!(info.crc(i, unit).unwrap(), sums[i as usize * units + unit]);
+                let at = i as usize * units + unit;
+                assert_eq!(info.crc(i, unit).unwrap(), sums[at]);
+                let mut some = [0; 9];
+                let count = info.copy_crcs(at as u64, &mut some).unwrap();
+                assert_eq!(&some[..count], &sums[at..sums.len().min(at + 9)]);
             }
         }
     }
@@ -253,6 +276,10 @@ mod tests {
         assert!(
             info.crc(0, 2).is_err() && info.crc(n, 0).is_err() && info.crc(u32::MAX, 0).is_err()
         );
+        let end = u64::from(n) * 2;
+        assert_eq!(info.copy_crcs(end - 1, &mut [0; 4]).unwrap(), 1);
+        assert!(info.copy_crcs(end, &mut [0; 4]).is_err());
+        assert!(info.copy_crcs(u64::MAX, &mut [0; 4]).is_err());
         assert!(info.owner(n).is_err() && info.set_owner(n, 1).is_err());
         assert!(info.set_entry(n, &[1, 2]).is_err() && info.set_entry(0, &[1]).is_err());
         assert!(info.set_run(n - 1, 2, 1, &[1; 4]).is_err());

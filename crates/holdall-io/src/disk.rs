@@ -11,6 +11,15 @@ use std::time::Duration;
 /// The largest length of a disk, in bytes: what a signed 64-bit file offset can express.
 pub(crate) const MAX_LEN: u64 = i64::MAX as u64;
 
+/// What lies around a small read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Near {
+    /// Few more of its kind among much else: a few dozen KiB are worth reading.
+    Few,
+    /// Mostly more of its kind, which may be wanted all in time.
+    Many,
+}
+
 /// A file of bytes that can be read, written and synced at any offset.
 ///
 /// A call with an empty buffer does nothing and succeeds at any offset. What a failed read leaves
@@ -25,6 +34,25 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// `UnexpectedEof` if the range reaches past the end.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+
+    /// Reads what of the front of the range can be had without waiting for the device; returns
+    /// how many bytes of `buf` were filled, 0 also where that cannot be told. What is missing
+    /// is for [`read_at`](Self::read_at), which also tells what went wrong.
+    fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
+        let _ = (offset, buf);
+        0
+    }
+
+    /// As [`read_at`](Self::read_at), for one of many small reads at places that cannot be
+    /// foreseen in a stretch of the disk where more of them will follow. The disk may bring the
+    /// neighbourhood into the system's cache, as far as `near` lets it and it pays.
+    ///
+    /// # Errors
+    /// As [`read_at`](Self::read_at).
+    fn read_near(&self, offset: u64, buf: &mut [u8], near: Near) -> io::Result<()> {
+        let _ = near;
+        self.read_at(offset, buf)
+    }
 
     /// Writes all of `bytes` at `offset` (bytes), within or past the end; a gap reads as zeros.
     /// Not durable before the next [`sync`](Self::sync).

@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-use crate::disk::{MAX_LEN, check_len, past_the_end, read_only, write_end};
+use crate::disk::{MAX_LEN, Near, check_len, past_the_end, read_only, write_end};
+use crate::read_around::ReadAround;
 use crate::write_out::{WriteOut, write_out};
 use crate::{Disk, Storage};
 
@@ -48,6 +49,7 @@ pub struct FileDisk {
     /// The same file, opened to bypass the cache, where the system can.
     direct: Option<File>,
     direct_fails: AtomicBool,
+    around: ReadAround,
 }
 
 /// Alignment of offset, length and memory for writes past the cache.
@@ -75,7 +77,8 @@ impl FileDisk {
     fn new(file: File, access: Access) -> Self {
         let (resize, failed) = (Mutex::new(()), AtomicBool::new(false));
         let (direct, direct_fails) = (None, AtomicBool::new(false));
-        Self { file, access, resize, failed, process: std::process::id(), direct, direct_fails }
+        let (process, around) = (std::process::id(), ReadAround::new(memory()));
+        Self { file, access, resize, failed, process, direct, direct_fails, around }
     }
 
     /// Opens the file at `path`, which is this one, for writes past the cache too.
@@ -139,17 +142,34 @@ impl Disk for FileDisk {
         }
         let mut at = offset;
         while !buf.is_empty() {
-            match self.file.read_at(buf, at) {
+            // Not through libc, whose `pread` prepares for the thread being cancelled.
+            match rustix::io::pread(&self.file, &mut *buf, at) {
                 Ok(0) => return Err(past_the_end(offset, wanted, self.len()?)),
                 Ok(n) => {
                     buf = &mut buf[n..];
                     at += n as u64;
                 }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+                Err(Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
             }
         }
         Ok(())
+    }
+
+    fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
+        if write_end(offset, buf.len()).is_err() { 0 } else { read_now(&self.file, offset, buf) }
+    }
+
+    fn read_near(&self, offset: u64, buf: &mut [u8], near: Near) -> io::Result<()> {
+        if self.read_cached(offset, buf) == buf.len() {
+            self.around.found(near);
+            return Ok(());
+        }
+        if let Some(piece) = self.around.piece(near, offset, self.len()?) {
+            // A hint: what is wrong shows in the read itself.
+            let _ = will_need(&self.file, piece.start, piece.end - piece.start);
+        }
+        self.read_at(offset, buf)
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -227,7 +247,9 @@ impl Disk for FileDisk {
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
-        if len == 0 || in_cache(&self.file, offset) {
+        // Where a byte is at hand, what is around it mostly is too, and telling the kernel page
+        // by page would cost more than it saves.
+        if len == 0 || self.read_cached(offset, &mut [0]) == 1 {
             return Ok(false);
         }
         will_need(&self.file, offset, len).map(|()| true)
@@ -288,18 +310,30 @@ fn allocate(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Err(Errno::OPNOTSUPP.into())
 }
 
-/// Whether the byte at `offset` can be read without waiting for the device; then what is
-/// around it mostly can too, and telling the kernel page by page would cost more than it saves.
+/// Reads what can be had without waiting for the device; 0 where the system cannot tell.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn in_cache(file: &File, offset: u64) -> bool {
-    let mut byte = [0];
-    let mut to = [io::IoSliceMut::new(&mut byte)];
-    rustix::io::preadv2(file, &mut to, offset, rustix::io::ReadWriteFlags::NOWAIT).is_ok()
+fn read_now(file: &File, offset: u64, buf: &mut [u8]) -> usize {
+    let mut to = [io::IoSliceMut::new(buf)];
+    rustix::io::preadv2(file, &mut to, offset, rustix::io::ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn in_cache(_file: &File, _offset: u64) -> bool {
-    false
+fn read_now(_file: &File, _offset: u64, _buf: &mut [u8]) -> usize {
+    0
+}
+
+/// Bytes of memory of this machine; 0 where the system does not tell.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    // The type differs between systems of 32 and 64 bits.
+    let bytes = info.totalram as u128 * u128::from(info.mem_unit);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn memory() -> u64 {
+    0
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -20,11 +20,12 @@ mod file;
 mod granules;
 mod memory;
 mod overlay;
+mod read_around;
 mod sparse;
 mod write_out;
 
 pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
-pub use disk::{Disk, Storage};
+pub use disk::{Disk, Near, Storage};
 pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy};
 pub use file::{Access, FileDisk, FileStorage};
 pub use memory::{MemoryDisk, MemoryStorage};

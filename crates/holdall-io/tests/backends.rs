@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use holdall_io::{
-    Access, CostModel, CountedStorage, Disk, FaultyStorage, FileStorage, MemoryStorage,
+    Access, CostModel, CountedStorage, Disk, FaultyStorage, FileStorage, MemoryStorage, Near,
     OverlayStorage, SparseDisk, Storage,
 };
 use proptest::prelude::*;
@@ -62,13 +62,28 @@ fn bytes(len: usize, salt: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + salt * 13 + 1) as u8).collect()
 }
 
+/// The other ways to read must give the same bytes, or the same kind of error.
+fn check_other_reads(disk: &dyn Disk, at: u64, found: &[u8], read: &io::Result<()>) {
+    for near in [Near::Few, Near::Many] {
+        let mut again = vec![0; found.len()];
+        let result = disk.read_near(at, &mut again, near);
+        assert_eq!(result.map_err(|e| e.kind()), read.as_ref().map_err(io::Error::kind).copied());
+        assert!(read.is_err() || again == found);
+    }
+    let mut some = vec![0; found.len()];
+    let n = disk.read_cached(at, &mut some);
+    assert!(read.is_err() || some[..n] == found[..n], "{n} bytes at {at}");
+}
+
 /// Does a call; gives what can be compared: bytes read, the length, or the kind of the error.
 fn apply(disk: &dyn Disk, op: &Op, salt: usize) -> Result<(Vec<u8>, u64), io::ErrorKind> {
     let mut found = Vec::new();
     let done = match *op {
         Op::Read(at, len) => {
             found.resize(len, 0xEE);
-            disk.read_at(at, &mut found)
+            let read = disk.read_at(at, &mut found);
+            check_other_reads(disk, at, &found, &read);
+            read
         }
         Op::Write(at, len) => disk.write_at(at, &bytes(len, salt)),
         Op::Grow(len) => disk.grow(len),

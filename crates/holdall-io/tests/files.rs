@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
+use holdall_io::{Access, FileStorage, Near, OverlayStorage, Storage};
 use tempfile::tempdir;
 
 fn kind<T: std::fmt::Debug>(result: std::io::Result<T>) -> ErrorKind {
@@ -127,6 +127,29 @@ fn growing_takes_real_blocks() {
     assert_eq!((disk.len().unwrap(), disk.allocated().unwrap()), (1 << 20, before));
     disk.truncate(4096).unwrap();
     assert!(disk.allocated().unwrap() < 1 << 20);
+}
+
+#[test]
+fn pages_read_at_random_bring_their_neighbourhood_into_the_cache() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store");
+    let disk = FileStorage::create(&path).unwrap().volume();
+    let bytes: Vec<u8> = (0..4 << 20).map(|i: u32| (i / 4096) as u8).collect();
+    disk.write_at(0, &bytes).unwrap();
+    disk.sync().unwrap();
+    let file = fs::File::open(&path).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let (mut page, mut there) = (vec![0; 8192], 0);
+    for n in 0..512_u64 {
+        let at = n * 37 % 512 * 8192;
+        there += usize::from(disk.read_cached(at, &mut page) == page.len());
+        disk.read_near(at, &mut page, Near::Many).unwrap();
+        assert_eq!(page, bytes[at as usize..][..8192], "{at}");
+    }
+    if disk.read_cached(0, &mut page) == page.len() {
+        // Else this file system cannot tell.
+        assert!(there > 256, "{there} of 512 pages were in the cache");
+    }
 }
 
 #[test]

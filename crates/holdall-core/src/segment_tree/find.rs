@@ -228,8 +228,8 @@ pub fn slices<'a, S: NodeRead + ?Sized>(
 }
 
 /// Tells the store that the bytes `range` (cut to what is in segments) will be read soon, if
-/// they lie in several segments: what lies in one, the system reads ahead by itself. Ends
-/// where the store has them at hand. Cost:
+/// they lie in several segments or `even_one`: what lies in one, the system reads ahead by
+/// itself once some of it was read. Ends where the store has them at hand. Cost:
 /// O(height + slices) nodes.
 ///
 /// # Errors
@@ -238,13 +238,14 @@ pub fn prefetch<S: NodeRead + Prefetch + ?Sized>(
     store: &S,
     tree: &Tree,
     range: Range<u64>,
+    even_one: bool,
 ) -> Result<()> {
     let end = range.end.min(tree.size);
     // One may have been read by chance, two in a row tell that the others are there too.
     let mut at_hand = 0;
     for (i, l) in slices(store, tree, range.start..end).enumerate() {
         let l = l?;
-        if i == 0 && l.end() >= end {
+        if i == 0 && l.end() >= end && !even_one {
             break;
         }
         let from = range.start.max(l.start);
@@ -278,21 +279,74 @@ pub fn read_at<S: NodeRead + SegmentRead + ?Sized>(
         return Err(Error::Range { object: String::new(), start: offset, end, size });
     };
     let in_tree = end.min(descriptor.tree.size);
-    let mut rest = buf;
-    let mut at = offset;
-    for located in slices(store, &descriptor.tree, offset..in_tree) {
-        let located = located?;
-        let n = located.end().min(in_tree) - at;
-        let (now, later) = rest.split_at_mut(n as usize);
-        match located.slice.kind {
-            SliceKind::Run => store.read_run(&located.slice, at - located.start, now)?,
-            SliceKind::Zero => now.fill(0),
-            SliceKind::Reserved => return Err(reserved()),
-        }
-        (rest, at) = (later, at + n);
+    let (now, rest) = buf.split_at_mut(in_tree.saturating_sub(offset) as usize);
+    if let Top::Inline(slices) = &descriptor.tree.top {
+        read_inline(store, slices, offset, now)?;
+    } else {
+        read_slices(store, &descriptor.tree, offset, now)?;
     }
-    let from = at.saturating_sub(descriptor.tree.size) as usize;
+    let from = offset.max(in_tree).saturating_sub(descriptor.tree.size) as usize;
     let tail = descriptor.tail.get(from..from + rest.len());
-    rest.copy_from_slice(tail.ok_or_else(|| lost(at))?);
+    rest.copy_from_slice(tail.ok_or_else(|| lost(offset))?);
     Ok(())
+}
+
+/// Fills `buf` from byte `offset` of the few slices that a descriptor lists itself: without a
+/// cursor, which would copy them.
+fn read_inline<S: SegmentRead + ?Sized>(
+    store: &S,
+    slices: &[Slice],
+    offset: u64,
+    mut buf: &mut [u8],
+) -> Result<()> {
+    let (mut at, mut start) = (offset, 0_u64);
+    for slice in slices {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        let end = start.checked_add(slice.len).ok_or_else(|| lost(at))?;
+        if at < end {
+            let n = (buf.len() as u64).min(end - at) as usize;
+            let (now, later) = buf.split_at_mut(n);
+            read_slice(store, slice, at - start, now)?;
+            (buf, at) = (later, at + n as u64);
+        }
+        start = end;
+    }
+    if buf.is_empty() { Ok(()) } else { Err(lost(at)) }
+}
+
+/// Fills `buf` from byte `offset` of a tree.
+fn read_slices<S: NodeRead + SegmentRead + ?Sized>(
+    store: &S,
+    tree: &Tree,
+    offset: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    let (mut rest, mut at) = (&mut *buf, offset);
+    for located in slices(store, tree, offset..offset + rest.len() as u64) {
+        let located = located?;
+        let n = (rest.len() as u64).min(located.end() - at) as usize;
+        let (now, later) = rest.split_at_mut(n);
+        read_slice(store, &located.slice, at - located.start, now)?;
+        (rest, at) = (later, at + n as u64);
+    }
+    if rest.is_empty() { Ok(()) } else { Err(lost(at)) }
+}
+
+/// Fills `buf` from byte `at` of a slice.
+fn read_slice<S: SegmentRead + ?Sized>(
+    store: &S,
+    slice: &Slice,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    match slice.kind {
+        SliceKind::Run => store.read_run(slice, at, buf),
+        SliceKind::Zero => {
+            buf.fill(0);
+            Ok(())
+        }
+        SliceKind::Reserved => Err(reserved()),
+    }
 }

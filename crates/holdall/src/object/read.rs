@@ -103,11 +103,16 @@ impl Whole {
         }
     }
 
-    /// Has the bytes `range` read ahead where they lie in several segments. A hint; what goes
-    /// wrong shows when they are read.
-    pub fn prefetch<D: DataRead + ?Sized>(&self, pages: &D, range: std::ops::Range<u64>) {
+    /// Has the bytes `range` read ahead where they lie in several segments, or `even_one`. A
+    /// hint; what goes wrong shows when they are read.
+    pub fn prefetch<D: DataRead + ?Sized>(
+        &self,
+        pages: &D,
+        range: std::ops::Range<u64>,
+        even_one: bool,
+    ) {
         if let Self::Large(d) = self {
-            let _ = segment_tree::prefetch(&TreeRead(pages), &d.tree, range);
+            let _ = segment_tree::prefetch(&TreeRead(pages), &d.tree, range, even_one);
         }
     }
 

@@ -10,7 +10,7 @@
 use super::horizon::Needed;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
-use holdall_io::Disk;
+use holdall_io::{Disk, Near};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -192,7 +192,7 @@ impl Pool {
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
-        let bytes = self.find(page, lsn, reading)?;
+        let bytes = self.find((page, kind), lsn, reading)?;
         page::of_kind(&bytes, page, kind)?;
         Ok(bytes)
     }
@@ -227,7 +227,12 @@ impl Pool {
         Some(frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld))
     }
 
-    fn find(&self, page: PageNo, lsn: Lsn, reading: &dyn Reading) -> Result<PageRef> {
+    fn find(
+        &self,
+        (page, kind): (PageNo, PageKind),
+        lsn: Lsn,
+        reading: &dyn Reading,
+    ) -> Result<PageRef> {
         let shard = self.shard(page);
         loop {
             if let Some(found) = self.cached(shard, page, lsn) {
@@ -242,7 +247,7 @@ impl Pool {
         // Someone may have published the page between the look and the claim.
         let result = match self.cached(shard, page, lsn) {
             Some(found) => found,
-            None => self.load(shard, page, lsn, reading),
+            None => self.load(shard, (page, kind), lsn, reading),
         };
         shard.loading.lock().remove(&page.0);
         shard.loaded.notify_all();
@@ -252,12 +257,13 @@ impl Pool {
     fn load(
         &self,
         shard: &Shard,
-        page: PageNo,
+        (page, kind): (PageNo, PageKind),
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
         self.misses.fetch_add(1, Relaxed);
-        let read = read_home(&*self.disk, self.page_size, page);
+        let disk = &*self.disk;
+        let read = read_by(self.page_size, page, |at, to| disk.read_near(at, to, near(kind)));
         if !read.as_ref().is_ok_and(|bytes| page::lsn(bytes) <= lsn)
             && let Some(found) = self.cached(shard, page, lsn)
         {
@@ -448,13 +454,31 @@ impl Pool {
 /// # Errors
 /// [`Error::Io`], [`Error::Corrupt`].
 pub fn read_home(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
+    read_by(page_size, page, |at, to| disk.read_at(at, to))
+}
+
+/// What lies around a page of this kind: pages of records and what leads to them take up
+/// most of a store of small objects, the others lie among the data of large ones.
+fn near(kind: PageKind) -> Near {
+    match kind {
+        PageKind::Heap | PageKind::Handle | PageKind::Names | PageKind::PageMap => Near::Many,
+        _ => Near::Few,
+    }
+}
+
+/// As [`read_home`], by `read`, which fills a buffer from a byte of the volume.
+fn read_by(
+    page_size: usize,
+    page: PageNo,
+    read: impl FnOnce(u64, &mut [u8]) -> std::io::Result<()>,
+) -> Result<PageRef> {
     if page > PageNo::MAX {
         return Err(Error::page(page, "impossible page number"));
     }
     let mut bytes: PageRef = std::iter::repeat_n(0, page_size).collect();
     let buffer = Arc::get_mut(&mut bytes).ok_or_else(|| Error::page(page, "buffer is shared"))?;
     let at = page.0 * page_size as u64;
-    disk.read_at(at, buffer).map_err(|e| match e.kind() {
+    read(at, buffer).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::page(page, "lies beyond the end of the file"),
         _ => Error::io(format!("reading page {page} at byte {at}"), e),
     })?;

@@ -3,21 +3,30 @@
 //! Owns: the checksum unit of 4 KiB (rule 22) and its lookup by place. Segment pages do not
 //! pass through the pool: they are read straight into the caller's buffer where the range
 //! covers whole units, and through a copy at its ragged ends (Biliris §3.2, the 3-step read).
+//! Every byte is checked on every read: what the system's cache holds may be read anew from
+//! the device at any time.
 
 use holdall_core::checksum::crc;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
-use holdall_core::{Error, PageNo, PageRead, PageRef, Result};
+use holdall_core::{Error, PageNo, PageRead, Result};
 use holdall_io::Disk;
+use std::ops::Range;
 
 /// Bytes under one checksum.
 pub const UNIT: usize = 4096;
 /// Ranges up to this length are read in one step through a copy: a second read costs as much
 /// as copying about so much.
 const ONE_STEP: usize = 4 * UNIT;
-/// Longer ranges are read and checked in pieces of this size, to stay in the cache.
+/// Longer ranges are read in pieces of this size.
 const PIECE: usize = 256 * UNIT;
+/// Asked for before the first piece is read; then the system has seen that reads follow one
+/// another.
+const FIRST: usize = 8 * PIECE;
+/// What is in the system's cache is read and checked in steps of this size, so that it is
+/// still in the processor's when it is checked.
+const STEP: usize = 64 * UNIT;
 
 /// Where checksums come from.
 pub(super) struct Source<'a, R: PageRead + ?Sized> {
@@ -27,56 +36,64 @@ pub(super) struct Source<'a, R: PageRead + ?Sized> {
     pub(super) own: &'a dyn Fn(u64) -> Option<u32>,
 }
 
-/// The info page of a stretch.
-struct Current {
-    first: u64,
-    end: u64,
-    space: u32,
-    number: u32,
-    bytes: PageRef,
-}
+/// Checksums looked up at a time: those of a step.
+const BATCH: usize = STEP / UNIT;
 
-/// Looks up checksums by place; remembers the last info page.
+/// Looks up checksums by place, some at a time.
 struct Checksums<'a, R: PageRead + ?Sized> {
     source: &'a Source<'a, R>,
     layout: &'a SpaceLayout,
-    current: Option<Current>,
+    /// The units whose checksums are at hand.
+    known: Range<u64>,
+    sums: [u32; BATCH],
 }
 
-impl<R: PageRead + ?Sized> Checksums<'_, R> {
-    /// The checksum of unit number `unit` of the volume.
-    fn of(&mut self, unit: u64) -> Result<u32> {
+impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
+    fn new(source: &'a Source<'a, R>) -> Self {
+        Self { source, layout: source.layout, known: 0..0, sums: [0; BATCH] }
+    }
+
+    /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
+    fn of(&mut self, unit: u64, wanted: usize) -> Result<u32> {
         if let Some(own) = (self.source.own)(unit) {
             return Ok(own);
         }
-        let per_page = self.layout.units() as u64;
-        let page = unit / per_page;
-        if !self.current.as_ref().is_some_and(|c| c.first <= page && page < c.end) {
-            self.current = Some(self.load(PageNo(page))?);
+        if !self.known.contains(&unit) {
+            self.load(unit, wanted.clamp(1, BATCH))?;
         }
-        let Some(c) = &self.current else {
-            return Err(Error::page(PageNo(page), "no checksums"));
-        };
-        let info = SpaceInfo::open(*self.layout, c.space, c.number, &*c.bytes)?;
-        info.crc((page - c.first) as u32, (unit % per_page) as usize)
+        let at = (unit - self.known.start) as usize;
+        self.sums.get(at).copied().ok_or_else(|| Error::page(self.page_of(unit), "no checksum"))
     }
 
-    fn load(&self, page: PageNo) -> Result<Current> {
+    fn page_of(&self, unit: u64) -> PageNo {
+        PageNo(unit / self.layout.units() as u64)
+    }
+
+    /// Looks up up to `wanted` checksums from `unit` on, all of one info page.
+    fn load(&mut self, unit: u64, wanted: usize) -> Result<()> {
+        let page = self.page_of(unit);
         let s = super::apply::stretch_of(self.layout, page)?;
-        let pages = self.source.pages;
-        let bytes = pages.page(self.layout.dir_page(s.space), PageKind::SpaceDir)?;
-        let info = SpaceDir::open(*self.layout, s.space, &*bytes)?.info_page(s.number)?;
+        let (pages, layout) = (self.source.pages, *self.layout);
+        let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
+            SpaceDir::open(layout, s.space, bytes)?.info_page(s.number)
+        })?;
         if info.is_none() {
             return Err(Error::page(page, "segment data without an info page"));
         }
-        let bytes = pages.page(info, PageKind::SpaceInfo)?;
-        Ok(Current { first: s.first, end: s.end, space: s.space, number: s.number, bytes })
+        let first = unit - s.first * layout.units() as u64;
+        let sums = &mut self.sums[..wanted];
+        let count = pages.look(info, PageKind::SpaceInfo, |bytes| {
+            SpaceInfo::open(layout, s.space, s.number, bytes)?.copy_crcs(first, sums)
+        })?;
+        self.known = unit..unit + count as u64;
+        Ok(())
     }
 }
 
 /// Reads `buf.len()` bytes from `offset` bytes behind the start of page `start`, all inside
 /// one run of segment pages, and checks every unit touched. Cost: one disk read up to 16
-/// KiB, beyond that one per MiB and at most two more; the directory and info page.
+/// KiB, beyond that one per MiB and at most two more (calls of 256 KiB where the system has
+/// the bytes in its cache); the directory and info page.
 ///
 /// # Errors
 /// [`Error::Corrupt`] naming the page, [`Error::Io`].
@@ -98,7 +115,7 @@ pub(super) fn read<R: PageRead + ?Sized>(
     offset: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let mut sums = Checksums { source, layout: source.layout, current: None };
+    let mut sums = Checksums::new(source);
     let size = source.layout.page_size() as u64;
     let at = start.0.checked_mul(size).and_then(|at| at.checked_add(offset));
     let at = at.filter(|at| *at < 1 << 62);
@@ -113,6 +130,11 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let whole = rest.len() / UNIT * UNIT;
     let (middle, last) = rest.split_at_mut(whole);
     let mut place = at + head as u64;
+    if middle.len() > PIECE {
+        // The system takes the first pieces for single reads and would wait for each before it
+        // began the next. A hint: what is wrong shows in the read.
+        let _ = disk.read_hint(place, middle.len().min(FIRST) as u64);
+    }
     for piece in middle.chunks_mut(PIECE) {
         read_checked(&mut sums, disk, place, piece)?;
         place += piece.len() as u64;
@@ -132,7 +154,7 @@ pub fn check_segment<R: PageRead + ?Sized>(
     count: u64,
 ) -> Result<()> {
     let source = Source { pages, layout, own: &|_| None };
-    let mut sums = Checksums { source: &source, layout, current: None };
+    let mut sums = Checksums::new(&source);
     let size = layout.page_size() as u64;
     let last = start.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0 + 1);
     let last = last.ok_or_else(|| Error::page(start, format!("run of {count} pages")))?;
@@ -182,18 +204,41 @@ fn read_checked<R: PageRead + ?Sized>(
     at: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let size = sums.layout.page_size() as u64;
-    disk.read_at(at, buf).map_err(|e| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => {
-            Error::page(PageNo(at / size), "segment data lies beyond the end of the file")
+    let mut done = 0;
+    if buf.len() > STEP {
+        while done < buf.len() {
+            let end = buf.len().min(done + STEP);
+            let step = &mut buf[done..end];
+            let got = disk.read_cached(at + done as u64, step) / UNIT * UNIT;
+            if got == 0 {
+                break;
+            }
+            check(sums, at + done as u64, &step[..got])?;
+            done += got;
         }
-        _ => Error::io(format!("reading {} bytes of segment data at {at}", buf.len()), e),
+    }
+    let (at, rest) = (at + done as u64, &mut buf[done..]);
+    if rest.is_empty() {
+        return Ok(());
+    }
+    disk.read_at(at, rest).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            let page = PageNo(at / sums.layout.page_size() as u64);
+            Error::page(page, "segment data lies beyond the end of the file")
+        }
+        _ => Error::io(format!("reading {} bytes of segment data at {at}", rest.len()), e),
     })?;
-    for (i, unit) in buf.chunks(UNIT).enumerate() {
+    check(sums, at, rest)
+}
+
+/// Checks whole units that lie at byte `at` of the volume.
+fn check<R: PageRead + ?Sized>(sums: &mut Checksums<'_, R>, at: u64, bytes: &[u8]) -> Result<()> {
+    let count = bytes.len().div_ceil(UNIT);
+    for (i, unit) in bytes.chunks(UNIT).enumerate() {
         let number = at / UNIT as u64 + i as u64;
-        let (stored, real) = (sums.of(number)?, crc(unit));
+        let (stored, real) = (sums.of(number, count - i)?, crc(unit));
         if stored != real {
-            let page = PageNo(number * UNIT as u64 / size);
+            let page = PageNo(number * UNIT as u64 / sums.layout.page_size() as u64);
             let detail = format!("segment data has checksum {real:08x}, stored {stored:08x}");
             return Err(Error::page(page, detail));
         }

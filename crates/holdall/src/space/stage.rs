@@ -38,6 +38,8 @@ struct Depth {
 
 /// Nobody else syncs: deep, to keep the device busy.
 const ALONE: Depth = Depth { bytes: 4 << 20, ranges: 8 };
+/// Our own sync follows soon: the device gets each piece at once, and nothing is waited for.
+const SOON: Depth = Depth { bytes: 1, ranges: 16 };
 /// Others commit meanwhile: their syncs wait behind what is queued here (benchmarks.md).
 const SHARED: Depth = Depth { bytes: 1 << 20, ranges: 1 };
 
@@ -260,10 +262,11 @@ impl Stager {
         let at = self.next.0 * size;
         let disk = &self.pager.volume.disk;
         let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= self.keep);
-        // Past the cache where others' syncs would wait behind ours, and where our own follows
-        // at once; a long write alone is faster through the cache, many ranges deep.
-        let soon = self.expected.is_some_and(|e| e <= SOON_BYTES);
-        let written = if !kept && (soon || self.shared) {
+        // Past the cache where others' syncs would wait behind ours, and where one piece is all.
+        // More of them alone go through the cache: the device works while the next is copied,
+        // and whoever reads the object finds it there in large folios, which are copied faster.
+        let single = self.expected.is_some_and(|e| e <= PIECE as u64);
+        let written = if !kept && (single || self.shared) {
             disk.write_bulk(at, piece)
         } else {
             disk.write_at(at, piece)
@@ -290,7 +293,12 @@ impl Stager {
         }
         let synced = self.pager.log.groups();
         self.shared = synced != self.synced;
-        let depth = if self.shared { SHARED } else { ALONE };
+        let soon = self.expected.is_some_and(|e| e <= SOON_BYTES);
+        let depth = match (self.shared, soon) {
+            (true, _) => SHARED,
+            (false, true) => SOON,
+            (false, false) => ALONE,
+        };
         if self.unpushed.1 >= ALONE.bytes {
             // Looked at anew with each stretch: commits may come and go.
             self.synced = synced;

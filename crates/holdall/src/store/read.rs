@@ -245,6 +245,9 @@ const PIECE: usize = 1 << 20;
 /// Bytes that are read ahead of a sequential read, where they lie in several segments.
 const AHEAD: u64 = 2 << 20;
 
+/// Bytes asked for at once before a long read begins.
+const FIRST: u64 = 8 << 20;
+
 /// Refuses a range outside the object, then reads it.
 pub(super) fn read_range<D: DataRead + ?Sized>(
     pages: &D,
@@ -263,6 +266,10 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
     let mut ahead = Ahead::default();
+    if len > PIECE {
+        ahead.until = start.saturating_add(FIRST).min(end);
+        whole.prefetch(pages, start..ahead.until, true);
+    }
     // Piece by piece, so that memory is still in the cache when the data comes.
     while bytes.len() < len {
         let at = bytes.len();
@@ -289,7 +296,7 @@ impl Ahead {
         }
         let from = self.until.max(at);
         self.until = at.saturating_add(AHEAD).min(end);
-        whole.prefetch(pages, from..self.until);
+        whole.prefetch(pages, from..self.until, false);
     }
 }
 

@@ -1,0 +1,54 @@
+//! How many reads of the volume a look-up costs.
+
+use holdall::{Oid, Options, Store};
+use holdall_io::{CostModel, CountedStorage, MemoryStorage};
+use std::sync::Arc;
+
+/// Bytes of the pool: enough for all handle pages and what leads to them, far too few for the
+/// records.
+const POOL: usize = 2 << 20;
+const OBJECTS: usize = 60_000;
+
+fn options() -> Options {
+    Options { pool_bytes: POOL, ..Options::default() }
+}
+
+fn bytes(i: usize) -> Vec<u8> {
+    vec![i as u8; 100 + i * 7 % 201]
+}
+
+#[test]
+fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
+    let storage =
+        Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
+    let store = Store::create_on(storage.clone(), &options()).unwrap();
+    let mut oids: Vec<Oid> = Vec::new();
+    for batch in 0..OBJECTS / 1000 {
+        let new = store.write(|tx| {
+            (0..1000).map(|k| tx.create(&bytes(batch * 1000 + k))).collect::<Result<Vec<_>, _>>()
+        });
+        oids.extend(new.unwrap());
+    }
+    store.close().unwrap();
+    let store = Store::open_on(storage.clone(), &options()).unwrap();
+    // Every handle page and the map above them, by one object of each.
+    let mut pages: Vec<u32> = oids.iter().map(|oid| oid.page).collect();
+    pages.dedup();
+    assert!(pages.len() * 8192 < POOL / 2, "{} handle pages", pages.len());
+    for page in &pages {
+        let oid = oids.iter().find(|oid| oid.page == *page).unwrap();
+        store.read().unwrap().get(*oid).unwrap();
+    }
+    let (mut reads, mut most) = (0, 0);
+    for n in 0..3000_usize {
+        let i = n * 7919 % OBJECTS;
+        let before = storage.volume_stats().reads;
+        assert_eq!(store.read().unwrap().get(oids[i]).unwrap(), bytes(i));
+        let now = storage.volume_stats().reads - before;
+        reads += now;
+        // The clock may have let go a handle page.
+        most = most.max(now);
+    }
+    assert!(most <= 2, "{most} reads for one object");
+    assert!((1500..=3100).contains(&reads), "{reads} reads for 3000 objects");
+}
