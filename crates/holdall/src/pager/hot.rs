@@ -49,6 +49,12 @@ impl HotPages {
         self.place(page).get().filter(|(no, _)| *no == page).map(|(_, bytes)| bytes)
     }
 
+    /// Whether [`HotPages::keep`] would keep the page.
+    #[inline]
+    pub(super) fn wants(&self, page: PageNo, kind: PageKind, bytes: &[u8]) -> bool {
+        is_hot(kind, bytes) && self.place(page).get().is_none()
+    }
+
     /// Keeps a page as this state sees it, if it is one of those and its place is free.
     pub(super) fn keep(&self, page: PageNo, kind: PageKind, bytes: &PageRef) {
         if is_hot(kind, bytes) {

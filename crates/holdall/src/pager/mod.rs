@@ -8,6 +8,7 @@
 mod checkpoint;
 mod horizon;
 mod hot;
+mod index;
 mod pool;
 mod recovery;
 mod tx;
@@ -275,14 +276,17 @@ impl PageRead for Snapshot {
         if let Some(bytes) = self.hot.get(page) {
             return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
         }
+        let mut hot = false;
         let result = self.pager.pool.look((page, kind), self.registration.lsn, self, |bytes| {
-            let result = f(bytes);
-            // As below; before the page is kept, since what is kept is not asked about again.
-            self.registration.check()?;
-            self.hot.keep(page, kind, bytes);
-            result
+            hot = self.hot.wants(page, kind, bytes);
+            f(bytes)
         });
+        // Looked at after the read: pages may have gone while it ran.
         self.registration.check()?;
+        if hot {
+            // Once for each hot page of a state. What goes wrong is not this look's concern.
+            let _kept = self.page(page, kind);
+        }
         result
     }
 }
