@@ -233,13 +233,13 @@ impl<'a> Node<'a> {
         Ok(self.search_from_end(key)?.map_or_else(|i| i, |i| i + 1))
     }
 
-    /// The cell with this key, or where it would be. Cost: a binary search; the prefix is
-    /// compared once.
+    /// The cell with this key, or where it would be. Cost: a few guesses and a binary search
+    /// of what they leave; the prefix is compared once.
     ///
     /// # Errors
     /// As [`Node::cell`].
     pub fn search(&self, key: &[u8]) -> Result<Result<usize, usize>> {
-        self.search_with(key, self.count / 2)
+        self.search_by_guess(&self.sought(key))
     }
 
     /// As [`Node::search`], looking at the last cell first: for keys that arrive in order.
@@ -251,20 +251,25 @@ impl<'a> Node<'a> {
     }
 
     /// A binary search that looks at cell `middle` first.
-    fn search_with(&self, key: &[u8], mut middle: usize) -> Result<Result<usize, usize>> {
+    fn search_with(&self, key: &[u8], middle: usize) -> Result<Result<usize, usize>> {
+        self.search_within(&self.sought(key), 0..self.count, middle)
+    }
+
+    fn sought<'k>(&self, key: &'k [u8]) -> SoughtKey<'k> {
         let rest = key.strip_prefix(self.prefix);
         // Where the prefix differs, it alone decides against all keys that have it.
         let against = if rest.is_some() { Ordering::Equal } else { self.prefix.cmp(key) };
-        let (whole, rest) = (Sought::new(key), rest.map(Sought::new));
-        let (mut low, mut high) = (0, self.count);
+        SoughtKey { whole: Sought::new(key), rest: rest.map(Sought::new), against }
+    }
+
+    fn search_within(
+        &self,
+        key: &SoughtKey<'_>,
+        Range { start: mut low, end: mut high }: Range<usize>,
+        mut middle: usize,
+    ) -> Result<Result<usize, usize>> {
         while low < high {
-            let (shared, tail) = self.key_at(middle).ok_or_else(|| self.bad_cell(middle))?;
-            let order = match (shared, &rest) {
-                (true, Some(rest)) => rest.order_of(self.page, tail),
-                (true, None) => against,
-                (false, _) => whole.order_of(self.page, tail),
-            };
-            match order {
+            match self.order(key, middle)? {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(Ok(middle)),
@@ -273,6 +278,66 @@ impl<'a> Node<'a> {
         }
         Ok(Err(low))
     }
+
+    /// How the key of cell `i` compares with the one sought.
+    #[inline]
+    fn order(&self, key: &SoughtKey<'_>, i: usize) -> Result<Ordering> {
+        let (shared, tail) = self.key_at(i).ok_or_else(|| self.bad_cell(i))?;
+        Ok(match (shared, &key.rest) {
+            (true, Some(rest)) => rest.order_of(self.page, tail),
+            (true, None) => key.against,
+            (false, _) => key.whole.order_of(self.page, tail),
+        })
+    }
+
+    /// The head of cell `i`'s key after the prefix; `None` where it does not have the prefix.
+    fn head_of(&self, i: usize) -> Result<Option<u64>> {
+        let (shared, tail) = self.key_at(i).ok_or_else(|| self.bad_cell(i))?;
+        Ok(shared.then(|| head(self.page, tail.start, tail.len())))
+    }
+
+    /// Narrows a search by guessing where the key is if the heads between two known ones rise
+    /// evenly: each look lies elsewhere in memory, and numbered or hashed keys need two or
+    /// three instead of one for each halving. What guesses leave is halved.
+    fn search_by_guess(&self, key: &SoughtKey<'_>) -> Result<Result<usize, usize>> {
+        let (mut low, mut high) = (0, self.count);
+        let Some(rest) = key.rest.as_ref().filter(|_| high >= GUESS_FROM) else {
+            return self.search_within(key, low..high, high / 2);
+        };
+        let (Some(first), Some(last)) = (self.head_of(0)?, self.head_of(high - 1)?) else {
+            return self.search_within(key, low..high, high / 2);
+        };
+        let (mut below, mut above) = ((0, first), (high - 1, last));
+        for _ in 0..GUESSES {
+            // Cells low..high are undecided.
+            let (rise, part) = (above.1.wrapping_sub(below.1), rest.head.wrapping_sub(below.1));
+            if high - low < GUESS_FROM || rise == 0 || part > rise {
+                break;
+            }
+            let steps = u128::from(part) * (above.0 - below.0) as u128 / u128::from(rise);
+            let guess = (below.0 + steps as usize).clamp(low, high - 1);
+            let Some(found) = self.head_of(guess)? else { break };
+            match self.order(key, guess)? {
+                Ordering::Less => (low, below) = (guess + 1, (guess, found)),
+                Ordering::Greater => (high, above) = (guess, (guess, found)),
+                Ordering::Equal => return Ok(Ok(guess)),
+            }
+        }
+        self.search_within(key, low..high, low + (high - low) / 2)
+    }
+}
+
+/// Fewer cells than this are halved without a guess.
+const GUESS_FROM: usize = 8;
+/// Guesses before the rest is halved.
+const GUESSES: usize = 3;
+
+/// A key sought in a node: whole, and without the node's prefix if it has it.
+struct SoughtKey<'a> {
+    whole: Sought<'a>,
+    rest: Option<Sought<'a>>,
+    /// How keys with the prefix compare with one without.
+    against: Ordering,
 }
 
 /// Bytes sought among others: most differ in their first eight, which are one number.

@@ -159,24 +159,39 @@ impl Reader {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
-        let oid = self.resolve(key.into())?;
-        if let Some(bytes) = self.small(oid)? {
-            return Ok(bytes);
-        }
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
-        read_range(&*self.state, &whole, oid, 0..whole.size())
+        let mut bytes = Vec::new();
+        self.get_into(key, &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// The bytes of an object that lies in its record, copied straight from the page; `None`
-    /// where it lies elsewhere.
-    fn small(&self, oid: Oid) -> Result<Option<Vec<u8>>> {
+    /// As [`Reader::get`], in place of what `bytes` holds, whose memory is used again. After
+    /// an error `bytes` holds nothing of use.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
+        let oid = self.resolve(key.into())?;
+        if self.small(oid, bytes)? {
+            return Ok(());
+        }
+        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
+    }
+
+    /// Copies the bytes of an object that lies in its record straight from the page; returns
+    /// whether it does.
+    fn small(&self, oid: Oid, out: &mut Vec<u8>) -> Result<bool> {
         let loc = self.state.root.handles.lookup(&*self.state, oid)?;
         HeapFile::look(&*self.state, loc, |record| {
             let record = Record::parse(record)?;
             match record.body {
-                Body::Small(bytes) if record.oid == oid => Ok(Some(bytes.to_vec())),
+                Body::Small(bytes) if record.oid == oid => {
+                    out.clear();
+                    out.extend_from_slice(bytes);
+                    Ok(true)
+                }
                 // Large, or not its own record: the general way tells.
-                _ => Ok(None),
+                _ => Ok(false),
             }
         })
     }
@@ -252,13 +267,26 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
     oid: Oid,
     range: Range<u64>,
 ) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_range_into(pages, whole, oid, range, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`read_range`], in place of what `bytes` holds.
+fn read_range_into<D: DataRead + ?Sized>(
+    pages: &D,
+    whole: &Whole,
+    oid: Oid,
+    range: Range<u64>,
+    bytes: &mut Vec<u8>,
+) -> Result<()> {
     let (start, end, size) = (range.start, range.end, whole.size());
     if start > end || end > size {
         return Err(Error::Range { object: oid.to_string(), start, end, size });
     }
     let len = usize::try_from(end - start)
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
-    let mut bytes = Vec::new();
+    bytes.clear();
     bytes.try_reserve_exact(len).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
@@ -270,7 +298,7 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
         ahead.tell(pages, whole, start + at as u64, end);
         whole.read_at(pages, oid, start + at as u64, &mut bytes[at..])?;
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// How far a sequential read has told what comes next.
