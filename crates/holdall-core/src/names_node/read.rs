@@ -27,12 +27,14 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the node's header contradicts itself.
+    #[inline]
     pub fn open(no: PageNo, page: &'a [u8]) -> Result<Self> {
-        if page.len() < SLOTS {
+        // One look at the length covers all fields.
+        let Some(header) = page.first_chunk::<SLOTS>() else {
             return Err(Error::page(no, "too short for a names node"));
-        }
-        let field = |at| usize::from(u16_at(page, at));
-        let (level, count, used) = (page[LEVEL], field(COUNT), field(USED));
+        };
+        let field = |at| usize::from(u16_at(header, at));
+        let (level, count, used) = (header[LEVEL], field(COUNT), field(USED));
         let (holes, prefix) = (field(HOLES), field(PREFIX));
         if level > MAX_LEVEL || SLOTS + count * SLOT + used > page.len() {
             let detail = format!("names node of level {level}: {count} slots, {used} bytes used");
@@ -51,6 +53,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`].
+    #[inline]
     pub fn open_at(no: PageNo, page: &'a [u8], level: u8) -> Result<Self> {
         let node = Self::open(no, page)?;
         if node.level != level {
@@ -158,6 +161,7 @@ impl<'a> Node<'a> {
 
     /// Whether the prefix belongs to the key of cell `i`, and where the key's own bytes lie.
     /// What follows the key in its cell is not looked at.
+    #[inline]
     fn key_at(&self, i: usize) -> Option<(bool, Range<usize>)> {
         let at = usize::from(u16_at(self.page, SLOTS + i * SLOT));
         if at < self.low() || at + 2 > self.page.len() {
@@ -291,6 +295,7 @@ impl<'a> Node<'a> {
     }
 
     /// The head of cell `i`'s key after the prefix; `None` where it does not have the prefix.
+    #[inline]
     fn head_of(&self, i: usize) -> Result<Option<u64>> {
         let (shared, tail) = self.key_at(i).ok_or_else(|| self.bad_cell(i))?;
         Ok(shared.then(|| head(self.page, tail.start, tail.len())))
@@ -352,15 +357,22 @@ impl<'a> Sought<'a> {
     }
 
     /// How the bytes `range` of `page`, which exist, compare with those sought.
+    #[inline]
     fn order_of(&self, page: &[u8], range: Range<usize>) -> Ordering {
+        match head(page, range.start, range.len()).cmp(&self.head) {
+            Ordering::Equal => self.order_behind(page, range),
+            order => order,
+        }
+    }
+
+    /// As [`Sought::order_of`] where the heads are equal.
+    fn order_behind(&self, page: &[u8], range: Range<usize>) -> Ordering {
         let len = range.len();
-        head(page, range.start, len).cmp(&self.head).then_with(|| {
-            // Equal heads of which one is padded: it begins the other, or is it.
-            match (page[range].get(HEAD..), self.bytes.get(HEAD..)) {
-                (Some(a), Some(b)) => a.cmp(b),
-                _ => len.cmp(&self.bytes.len()),
-            }
-        })
+        // Equal heads of which one is padded: it begins the other, or is it.
+        match (page[range].get(HEAD..), self.bytes.get(HEAD..)) {
+            (Some(a), Some(b)) => a.cmp(b),
+            _ => len.cmp(&self.bytes.len()),
+        }
     }
 }
 
@@ -369,18 +381,23 @@ const HEAD: usize = 8;
 
 /// The first bytes of the `len` ones at `at`, padded with zeros, as a number that compares as
 /// they do.
+#[inline]
 fn head(bytes: &[u8], at: usize, len: usize) -> u64 {
     let word = match bytes.get(at..).and_then(|b| b.first_chunk()) {
         Some(chunk) => u64::from_be_bytes(*chunk),
-        None => {
-            let mut chunk = [0; HEAD];
-            let rest = bytes.get(at..).unwrap_or(&[]);
-            chunk[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(chunk)
-        }
+        None => last_word(bytes, at),
     };
     // What follows the bytes in the page does not count.
     if len < HEAD { word & !(u64::MAX >> (8 * len)) } else { word }
+}
+
+/// As a word at `at`, of which the bytes may not have all.
+#[cold]
+fn last_word(bytes: &[u8], at: usize) -> u64 {
+    let mut chunk = [0; HEAD];
+    let rest = bytes.get(at..).unwrap_or(&[]);
+    chunk[..rest.len()].copy_from_slice(rest);
+    u64::from_be_bytes(chunk)
 }
 
 #[cfg(test)]

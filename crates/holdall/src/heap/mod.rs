@@ -146,6 +146,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// As [`HeapFile::get`], and those of `f`.
+    #[inline]
     pub fn look<R: PageRead + ?Sized, T>(
         pages: &R,
         loc: Location,
@@ -262,6 +263,7 @@ impl HeapFile {
 }
 
 /// Where the record at `loc` lies in its page.
+#[inline]
 fn range_of(page: &[u8], loc: Location) -> Result<Range<usize>> {
     let none = || Error::page(loc.page, format!("slot {} holds no record", loc.slot));
     HeapPage::new(page, loc.page)?.range(loc.slot)?.ok_or_else(none)

@@ -70,6 +70,20 @@ impl Names {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn get<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Value>> {
+        let bad = || Error::corrupt("names tree", "a value of an impossible length");
+        self.find(pages, key, |value| Value::new(value).ok_or_else(bad))
+    }
+
+    /// What `f` makes of the value of `key` where it lies. Cost: as [`Names::get`].
+    ///
+    /// # Errors
+    /// As [`Names::get`], and those of `f`.
+    pub fn find<R: PageRead + ?Sized, T>(
+        &self,
+        pages: &R,
+        key: &[u8],
+        f: impl Fn(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
         if self.root.is_none() || key.len() > MAX_KEY {
             return Ok(None);
         }
@@ -77,11 +91,13 @@ impl Names {
         loop {
             let next = pages.look(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
+                let at = node.search(key)?;
                 if node.is_leaf() {
-                    let found = node.search(key)?.ok();
-                    return found.map(|i| node.value(i)).transpose().map(Next::Found);
+                    let found = at.ok().map(|i| f(node.cell(i)?.payload));
+                    return found.transpose().map(Next::Found);
                 }
-                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?))
+                let child = node.child(at.map_or_else(|i| i, |i| i + 1))?;
+                Ok(Next::Child(child, node.child_level()?))
             })?;
             match next {
                 Next::Found(value) => return Ok(value),
@@ -159,6 +175,7 @@ impl Names {
 }
 
 /// Opens a node that must have `level`; the root, which has no parent to say so, any.
+#[inline]
 fn open(no: PageNo, page: &[u8], level: Option<u8>) -> Result<Node<'_>> {
     match level {
         Some(level) => Node::open_at(no, page, level),

@@ -75,6 +75,7 @@ impl Registration {
     /// # Errors
     /// [`Error::SnapshotTooOld`] once old page versions went over their budget and this
     /// snapshot was the oldest.
+    #[inline]
     pub fn check(&self) -> Result<()> {
         let killed = match &self.place {
             Place::Slot(i) => self.horizon.slots.get(*i).is_some_and(|s| s.killed.load(SeqCst)),

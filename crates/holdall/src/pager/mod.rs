@@ -25,6 +25,7 @@ use crate::log::Log;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use hot::{HotPages, HotShelf};
+use index::Pin;
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
 use std::sync::Arc;
@@ -267,6 +268,7 @@ impl PageRead for Snapshot {
         Ok(bytes)
     }
 
+    #[inline]
     fn look<T>(
         &self,
         page: PageNo,
@@ -276,14 +278,17 @@ impl PageRead for Snapshot {
         if let Some(bytes) = self.hot.get(page) {
             return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
         }
-        let mut hot = false;
-        let result = self.pager.pool.look((page, kind), self.registration.lsn, self, |bytes| {
-            hot = self.hot.wants(page, kind, bytes);
-            f(bytes)
-        });
+        let pin = Pin::new();
+        let Some(bytes) = self.pager.pool.peek(page, self.registration.lsn, &pin) else {
+            // A pin held over a read from disk would keep memory from being freed.
+            drop(pin);
+            return f(&self.page(page, kind)?);
+        };
+        page::of_kind(bytes, page, kind)?;
+        let result = f(bytes);
         // Looked at after the read: pages may have gone while it ran.
         self.registration.check()?;
-        if hot {
+        if self.hot.wants(page, kind, bytes) {
             // Once for each hot page of a state. What goes wrong is not this look's concern.
             let _kept = self.page(page, kind);
         }

@@ -203,27 +203,11 @@ impl Pool {
         Ok(bytes)
     }
 
-    /// As [`Pool::get`], giving the page to `f`. The newest version of a page in memory is
-    /// found without a lock and without counting a reference.
-    ///
-    /// # Errors
-    /// As [`Pool::get`], and those of `f`.
+    /// The newest version of a page in memory, where a reader at `lsn` sees it: without a lock
+    /// and without counting a reference. `None` says nothing; [`Pool::get`] tells.
     #[inline]
-    pub fn look<T>(
-        &self,
-        (page, kind): (PageNo, PageKind),
-        lsn: Lsn,
-        reading: &dyn Reading,
-        f: impl FnOnce(&[u8]) -> Result<T>,
-    ) -> Result<T> {
-        let pin = Pin::new();
-        if let Some(bytes) = self.index.get(page, lsn, &pin) {
-            page::of_kind(bytes, page, kind)?;
-            return f(bytes);
-        }
-        // Not held over a read from disk: it would keep memory of others from being freed.
-        drop(pin);
-        f(&self.get(page, kind, lsn, reading)?)
+    pub fn peek<'p>(&self, page: PageNo, lsn: Lsn, pin: &'p Pin) -> Option<&'p [u8]> {
+        self.index.get(page, lsn, pin)
     }
 
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {

@@ -50,6 +50,7 @@ impl PageRead for State {
         self.snapshot.page(page, kind)
     }
 
+    #[inline]
     fn look<T>(
         &self,
         page: PageNo,
@@ -142,7 +143,7 @@ impl Reader {
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
         let Some(c) = self.current()? else { return Ok(None) };
-        c.names.get(&*self.state, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+        c.names.find(&*self.state, name.as_ref(), oid_of)
     }
 
     pub(crate) fn resolve(&self, key: Key<'_>) -> Result<Oid> {
