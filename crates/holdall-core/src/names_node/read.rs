@@ -237,13 +237,13 @@ impl<'a> Node<'a> {
         Ok(self.search_from_end(key)?.map_or_else(|i| i, |i| i + 1))
     }
 
-    /// The cell with this key, or where it would be. Cost: a few guesses and a binary search
-    /// of what they leave; the prefix is compared once.
+    /// The cell with this key, or where it would be. Cost: a binary search; the prefix is
+    /// compared once.
     ///
     /// # Errors
     /// As [`Node::cell`].
     pub fn search(&self, key: &[u8]) -> Result<Result<usize, usize>> {
-        self.search_by_guess(&self.sought(key))
+        self.search_with(key, self.count / 2)
     }
 
     /// As [`Node::search`], looking at the last cell first: for keys that arrive in order.
@@ -263,7 +263,7 @@ impl<'a> Node<'a> {
         let rest = key.strip_prefix(self.prefix);
         // Where the prefix differs, it alone decides against all keys that have it.
         let against = if rest.is_some() { Ordering::Equal } else { self.prefix.cmp(key) };
-        SoughtKey { whole: Sought::new(key), rest: rest.map(Sought::new), against }
+        SoughtKey { whole: Sought::new(key), rest: rest.map(|rest| Sought::end(key, rest)), against }
     }
 
     fn search_within(
@@ -296,46 +296,87 @@ impl<'a> Node<'a> {
 
     /// The head of cell `i`'s key after the prefix; `None` where it does not have the prefix.
     #[inline]
-    fn head_of(&self, i: usize) -> Result<Option<u64>> {
-        let (shared, tail) = self.key_at(i).ok_or_else(|| self.bad_cell(i))?;
-        Ok(shared.then(|| head(self.page, tail.start, tail.len())))
+    fn head_of(&self, i: usize) -> Option<u64> {
+        let (shared, tail) = self.key_at(i)?;
+        shared.then(|| head(self.page, tail.start, tail.len()))
     }
 
-    /// Narrows a search by guessing where the key is if the heads between two known ones rise
-    /// evenly: each look lies elsewhere in memory, and numbered or hashed keys need two or
-    /// three instead of one for each halving. What guesses leave is halved.
-    fn search_by_guess(&self, key: &SoughtKey<'_>) -> Result<Result<usize, usize>> {
+    /// As [`Node::search`], beginning at the cell that `near`, from the parent, points to.
+    /// Where keys are spread evenly, as numbers and hashes are, one look or two find the key:
+    /// each look at a cell lies elsewhere in memory.
+    ///
+    /// # Errors
+    /// As [`Node::cell`].
+    pub fn search_near(&self, key: &[u8], near: Option<Share>) -> Result<Result<usize, usize>> {
+        self.near(&self.sought(key), near)
+    }
+
+    fn near(&self, key: &SoughtKey<'_>, near: Option<Share>) -> Result<Result<usize, usize>> {
         let (mut low, mut high) = (0, self.count);
-        let Some(rest) = key.rest.as_ref().filter(|_| high >= GUESS_FROM) else {
+        let Some(Share(share)) = near.filter(|_| high > 0) else {
             return self.search_within(key, low..high, high / 2);
         };
-        let (Some(first), Some(last)) = (self.head_of(0)?, self.head_of(high - 1)?) else {
-            return self.search_within(key, low..high, high / 2);
-        };
-        let (mut below, mut above) = ((0, first), (high - 1, last));
-        for _ in 0..GUESSES {
-            // Cells low..high are undecided.
-            let (rise, part) = (above.1.wrapping_sub(below.1), rest.head.wrapping_sub(below.1));
-            if high - low < GUESS_FROM || rise == 0 || part > rise {
+        let guess = (u64::from(share) * high as u64 >> u32::BITS) as usize;
+        let (mut step, mut at) = (NEAR, guess);
+        let first = self.order(key, at)?;
+        let mut order = first;
+        // Away from the guess in growing steps, until the key is passed.
+        loop {
+            match order {
+                Ordering::Less => low = at + 1,
+                Ordering::Greater => high = at,
+                Ordering::Equal => return Ok(Ok(at)),
+            }
+            if order != first || low >= high {
                 break;
             }
-            let steps = u128::from(part) * (above.0 - below.0) as u128 / u128::from(rise);
-            let guess = (below.0 + steps as usize).clamp(low, high - 1);
-            let Some(found) = self.head_of(guess)? else { break };
-            match self.order(key, guess)? {
-                Ordering::Less => (low, below) = (guess + 1, (guess, found)),
-                Ordering::Greater => (high, above) = (guess, (guess, found)),
-                Ordering::Equal => return Ok(Ok(guess)),
-            }
+            at = match order {
+                Ordering::Less => (at + step).min(high - 1),
+                _ => at.saturating_sub(step).max(low),
+            };
+            (step, order) = (step * STRIDE, self.order(key, at)?);
         }
         self.search_within(key, low..high, low + (high - low) / 2)
     }
+
+    /// The child that holds `key`, with where in it to begin: see [`Node::search_near`].
+    ///
+    /// # Errors
+    /// As [`Node::child`].
+    pub fn child_near(
+        &self,
+        key: &[u8],
+        near: Option<Share>,
+    ) -> Result<(PageNo, Option<Share>)> {
+        let key = self.sought(key);
+        let i = self.near(&key, near)?.map_or_else(|i| i, |i| i + 1);
+        Ok((self.child(i)?, self.share(&key, i)))
+    }
+
+    /// How far between the separators on its two sides the key is that child `i` holds.
+    fn share(&self, key: &SoughtKey<'_>, i: usize) -> Option<Share> {
+        if i == 0 || i >= self.count {
+            return None;
+        }
+        let (below, above) = (self.head_of(i - 1)?, self.head_of(i)?);
+        let (part, whole) =
+            (key.rest.as_ref()?.head.checked_sub(below)?, above.checked_sub(below)?);
+        // So that the part fits once it is shifted.
+        let shift = whole.leading_zeros();
+        let (part, whole) = (part << shift >> u32::BITS, whole << shift >> u32::BITS);
+        let share = (part << u32::BITS).checked_div(whole)?;
+        Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
+    }
 }
 
-/// Fewer cells than this are halved without a guess.
-const GUESS_FROM: usize = 8;
-/// Guesses before the rest is halved.
-const GUESSES: usize = 3;
+/// How much of a node's cells probably lies before a key, of 2^32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share(u32);
+
+/// Cells passed by the first step away from a guess that was wrong.
+const NEAR: usize = 2;
+/// How much longer each further step is.
+const STRIDE: usize = 4;
 
 /// A key sought in a node: whole, and without the node's prefix if it has it.
 struct SoughtKey<'a> {
@@ -354,6 +395,19 @@ struct Sought<'a> {
 impl<'a> Sought<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, head: head(bytes, 0, bytes.len()) }
+    }
+
+    /// The end of `key`.
+    #[inline]
+    fn end(key: &[u8], bytes: &'a [u8]) -> Self {
+        match key.last_chunk() {
+            // The bytes and some before them, which the shift takes away.
+            Some(last) if bytes.len() < HEAD && !bytes.is_empty() => {
+                let head = u64::from_be_bytes(*last) << (8 * (HEAD - bytes.len()));
+                Self { bytes, head }
+            }
+            _ => Self::new(bytes),
+        }
     }
 
     /// How the bytes `range` of `page`, which exist, compare with those sought.

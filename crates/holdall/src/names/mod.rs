@@ -26,7 +26,7 @@ pub use cursor::Cursor;
 pub use holdall_core::names_node::{MAX_KEY, MAX_VALUE, Value};
 pub use list::{Entry, ListOptions, Listing};
 
-use holdall_core::names_node::{MAX_LEVEL, Node};
+use holdall_core::names_node::{MAX_LEVEL, Node, Share};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::Bound;
 
@@ -37,10 +37,11 @@ pub struct Names {
     pub root: PageNo,
 }
 
-/// What a node says on the way down: what was sought, or the child to go on in and its level.
+/// What a node says on the way down: what was sought, or the child to go on in, its level, and
+/// where in it to begin.
 enum Next<T> {
     Found(T),
-    Child(PageNo, u8),
+    Child(PageNo, u8, Option<Share>),
 }
 
 /// Where a descent went: the inner nodes with the child taken in each, then the leaf.
@@ -87,21 +88,21 @@ impl Names {
         if self.root.is_none() || key.len() > MAX_KEY {
             return Ok(None);
         }
-        let (mut no, mut level) = (self.root, None);
+        let (mut no, mut level, mut near) = (self.root, None, None);
         loop {
             let next = pages.look(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
-                let at = node.search(key)?;
                 if node.is_leaf() {
-                    let found = at.ok().map(|i| f(node.cell(i)?.payload));
+                    let found = node.search_near(key, near)?.ok();
+                    let found = found.map(|i| f(node.cell(i)?.payload));
                     return found.transpose().map(Next::Found);
                 }
-                let child = node.child(at.map_or_else(|i| i, |i| i + 1))?;
-                Ok(Next::Child(child, node.child_level()?))
+                let (child, near) = node.child_near(key, near)?;
+                Ok(Next::Child(child, node.child_level()?, near))
             })?;
             match next {
                 Next::Found(value) => return Ok(value),
-                Next::Child(child, below) => (no, level) = (child, Some(below)),
+                Next::Child(child, below, share) => (no, level, near) = (child, Some(below), share),
             }
         }
     }
@@ -120,11 +121,11 @@ impl Names {
                 if node.is_leaf() {
                     return Ok(Next::Found(node.search_from_end(key)?));
                 }
-                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?))
+                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?, None))
             })?;
             match next {
                 Next::Found(at) => return Ok((no, at)),
-                Next::Child(child, below) => (no, level) = (child, Some(below)),
+                Next::Child(child, below, _) => (no, level) = (child, Some(below)),
             }
         }
     }
