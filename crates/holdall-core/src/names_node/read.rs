@@ -159,17 +159,23 @@ impl<'a> Node<'a> {
         Some((at, shared, key, payload))
     }
 
-    /// Whether the prefix belongs to the key of cell `i`, and where the key's own bytes lie.
-    /// What follows the key in its cell is not looked at.
+    /// Whether the prefix belongs to the key of cell `i`, the head of the key's own bytes, and
+    /// where these lie. What follows the key in its cell is not looked at.
     #[inline]
-    fn key_at(&self, i: usize) -> Option<(bool, Range<usize>)> {
+    fn key_at(&self, i: usize) -> Option<(bool, u64, Range<usize>)> {
         let at = usize::from(u16_at(self.page, SLOTS + i * SLOT));
-        if at < self.low() || at + 2 > self.page.len() {
+        let (cell, header) = (self.page.get(at..)?, cell_header(self.level));
+        // One look at the length covers field and head; only the last bytes have less.
+        let (field, word) = match cell.first_chunk::<{ 3 + HEAD }>() {
+            Some(chunk) if self.level == 0 => (u16_at(chunk, 0), word_at(chunk, 3)),
+            Some(chunk) => (u16_at(chunk, 0), word_at(chunk, 2)),
+            None => (u16_at(cell.first_chunk::<2>()?, 0), last_word(cell, header)),
+        };
+        let (key_at, len) = (at + header, usize::from(field & !SHARED));
+        if at < self.low() || key_at + len > self.page.len() {
             return None;
         }
-        let field = u16_at(self.page, at);
-        let (key_at, len) = (at + cell_header(self.level), usize::from(field & !SHARED));
-        (key_at + len <= self.page.len()).then(|| (field & SHARED != 0, key_at..key_at + len))
+        Some((field & SHARED != 0, cut(word, len), key_at..key_at + len))
     }
 
     /// Cell `i`, checked. Cost: constant.
@@ -263,7 +269,11 @@ impl<'a> Node<'a> {
         let rest = key.strip_prefix(self.prefix);
         // Where the prefix differs, it alone decides against all keys that have it.
         let against = if rest.is_some() { Ordering::Equal } else { self.prefix.cmp(key) };
-        SoughtKey { whole: Sought::new(key), rest: rest.map(|rest| Sought::end(key, rest)), against }
+        SoughtKey {
+            whole: Sought::new(key),
+            rest: rest.map(|rest| Sought::end(key, rest)),
+            against,
+        }
     }
 
     fn search_within(
@@ -273,7 +283,7 @@ impl<'a> Node<'a> {
         mut middle: usize,
     ) -> Result<Result<usize, usize>> {
         while low < high {
-            match self.order(key, middle)? {
+            match self.order(key, middle).ok_or_else(|| self.bad_cell(middle))? {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(Ok(middle)),
@@ -283,22 +293,22 @@ impl<'a> Node<'a> {
         Ok(Err(low))
     }
 
-    /// How the key of cell `i` compares with the one sought.
+    /// How the key of cell `i` compares with the one sought; `None` for a malformed cell.
     #[inline]
-    fn order(&self, key: &SoughtKey<'_>, i: usize) -> Result<Ordering> {
-        let (shared, tail) = self.key_at(i).ok_or_else(|| self.bad_cell(i))?;
-        Ok(match (shared, &key.rest) {
-            (true, Some(rest)) => rest.order_of(self.page, tail),
+    fn order(&self, key: &SoughtKey<'_>, i: usize) -> Option<Ordering> {
+        let (shared, head, tail) = self.key_at(i)?;
+        Some(match (shared, &key.rest) {
+            (true, Some(rest)) => rest.order_of(self.page, head, tail),
             (true, None) => key.against,
-            (false, _) => key.whole.order_of(self.page, tail),
+            (false, _) => key.whole.order_of(self.page, head, tail),
         })
     }
 
     /// The head of cell `i`'s key after the prefix; `None` where it does not have the prefix.
     #[inline]
     fn head_of(&self, i: usize) -> Option<u64> {
-        let (shared, tail) = self.key_at(i)?;
-        shared.then(|| head(self.page, tail.start, tail.len()))
+        let (shared, head, _) = self.key_at(i)?;
+        (shared || self.prefix.is_empty()).then_some(head)
     }
 
     /// As [`Node::search`], beginning at the cell that `near`, from the parent, points to.
@@ -316,9 +326,10 @@ impl<'a> Node<'a> {
         let Some(Share(share)) = near.filter(|_| high > 0) else {
             return self.search_within(key, low..high, high / 2);
         };
-        let guess = (u64::from(share) * high as u64 >> u32::BITS) as usize;
+        let guess = (u64::from(share) * high as u64 >> 32) as usize;
         let (mut step, mut at) = (NEAR, guess);
-        let first = self.order(key, at)?;
+        let look = |at| self.order(key, at).ok_or_else(|| self.bad_cell(at));
+        let first = look(at)?;
         let mut order = first;
         // Away from the guess in growing steps, until the key is passed.
         loop {
@@ -334,7 +345,7 @@ impl<'a> Node<'a> {
                 Ordering::Less => (at + step).min(high - 1),
                 _ => at.saturating_sub(step).max(low),
             };
-            (step, order) = (step * STRIDE, self.order(key, at)?);
+            (step, order) = (step * STRIDE, look(at)?);
         }
         self.search_within(key, low..high, low + (high - low) / 2)
     }
@@ -343,28 +354,28 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// As [`Node::child`].
-    pub fn child_near(
-        &self,
-        key: &[u8],
-        near: Option<Share>,
-    ) -> Result<(PageNo, Option<Share>)> {
+    pub fn child_near(&self, key: &[u8], near: Option<Share>) -> Result<(PageNo, Option<Share>)> {
         let key = self.sought(key);
         let i = self.near(&key, near)?.map_or_else(|i| i, |i| i + 1);
         Ok((self.child(i)?, self.share(&key, i)))
     }
 
-    /// How far between the separators on its two sides the key is that child `i` holds.
+    /// How far between the separators on its two sides the key is that child `i` holds. At
+    /// either end of the node, as if the child held as much as its neighbour.
     fn share(&self, key: &SoughtKey<'_>, i: usize) -> Option<Share> {
-        if i == 0 || i >= self.count {
-            return None;
-        }
-        let (below, above) = (self.head_of(i - 1)?, self.head_of(i)?);
-        let (part, whole) =
-            (key.rest.as_ref()?.head.checked_sub(below)?, above.checked_sub(below)?);
+        let last = self.count.checked_sub(2)?;
+        let left = i.saturating_sub(1).min(last);
+        let (below, above) = (self.head_of(left)?, self.head_of(left + 1)?);
+        let whole = above.checked_sub(below).filter(|w| *w > 0)?;
+        let from = match i {
+            0 => below.saturating_sub(whole),
+            _ if i > left + 1 => above,
+            _ => below,
+        };
+        let part = key.rest.as_ref()?.head.checked_sub(from)?.min(whole);
         // So that the part fits once it is shifted.
         let shift = whole.leading_zeros();
-        let (part, whole) = (part << shift >> u32::BITS, whole << shift >> u32::BITS);
-        let share = (part << u32::BITS).checked_div(whole)?;
+        let share = (part << shift >> 32 << 32) / (whole << shift >> 32);
         Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
     }
 }
@@ -394,7 +405,7 @@ struct Sought<'a> {
 
 impl<'a> Sought<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, head: head(bytes, 0, bytes.len()) }
+        Self { bytes, head: head(bytes) }
     }
 
     /// The end of `key`.
@@ -410,10 +421,11 @@ impl<'a> Sought<'a> {
         }
     }
 
-    /// How the bytes `range` of `page`, which exist, compare with those sought.
+    /// How the bytes `range` of `page`, which exist and have this head, compare with those
+    /// sought.
     #[inline]
-    fn order_of(&self, page: &[u8], range: Range<usize>) -> Ordering {
-        match head(page, range.start, range.len()).cmp(&self.head) {
+    fn order_of(&self, page: &[u8], head: u64, range: Range<usize>) -> Ordering {
+        match head.cmp(&self.head) {
             Ordering::Equal => self.order_behind(page, range),
             order => order,
         }
@@ -433,25 +445,37 @@ impl<'a> Sought<'a> {
 /// Bytes compared as one number.
 const HEAD: usize = 8;
 
-/// The first bytes of the `len` ones at `at`, padded with zeros, as a number that compares as
-/// they do.
+/// The first bytes, padded with zeros, as a number that compares as they do.
 #[inline]
-fn head(bytes: &[u8], at: usize, len: usize) -> u64 {
-    let word = match bytes.get(at..).and_then(|b| b.first_chunk()) {
+fn head(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
         Some(chunk) => u64::from_be_bytes(*chunk),
-        None => last_word(bytes, at),
-    };
-    // What follows the bytes in the page does not count.
-    if len < HEAD { word & !(u64::MAX >> (8 * len)) } else { word }
+        None => last_word(bytes, 0),
+    }
+}
+
+/// The word at `at`, which is there.
+#[inline]
+fn word_at(chunk: &[u8; 3 + HEAD], at: usize) -> u64 {
+    let mut word = [0; HEAD];
+    word.copy_from_slice(&chunk[at..at + HEAD]);
+    u64::from_be_bytes(word)
 }
 
 /// As a word at `at`, of which the bytes may not have all.
 #[cold]
 fn last_word(bytes: &[u8], at: usize) -> u64 {
-    let mut chunk = [0; HEAD];
-    let rest = bytes.get(at..).unwrap_or(&[]);
-    chunk[..rest.len()].copy_from_slice(rest);
-    u64::from_be_bytes(chunk)
+    let mut word = [0; HEAD];
+    for (to, from) in word.iter_mut().zip(bytes.get(at..).unwrap_or(&[])) {
+        *to = *from;
+    }
+    u64::from_be_bytes(word)
+}
+
+/// The head of `len` bytes of which a word has the first: what follows them does not count.
+#[inline]
+fn cut(word: u64, len: usize) -> u64 {
+    if len < HEAD { word & !(u64::MAX >> (8 * len)) } else { word }
 }
 
 #[cfg(test)]
@@ -481,7 +505,8 @@ mod tests {
                 // In the middle of other bytes, and at the very end.
                 for after in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff\xff"] {
                     let page = [b"12", a, after].concat();
-                    let order = Sought::new(b).order_of(&page, 2..2 + a.len());
+                    let head = cut(last_word(&page, 2), a.len());
+                    let order = Sought::new(b).order_of(&page, head, 2..2 + a.len());
                     assert_eq!(order, a.cmp(b), "{a:?} {b:?}");
                 }
             }

@@ -3,7 +3,7 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
-use super::inner::Inner;
+use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::heap::HeapFile;
 use crate::names::{ListOptions, Listing};
@@ -16,28 +16,29 @@ use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
 use std::io::{self, SeekFrom};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A snapshot with what is needed to read data.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) snapshot: Snapshot,
-    pub(super) inner: Arc<Inner>,
-    pub(super) root: Root,
-    /// The default collection, looked up when first needed: reads by OID do without.
-    default: OnceLock<Option<Collection>>,
+    pub(super) view: Arc<View>,
 }
 
 impl State {
-    fn default_collection(&self) -> Result<Option<Collection>> {
-        if let Some(known) = self.default.get() {
-            return Ok(*known);
+    pub(super) fn root(&self) -> &Root {
+        &self.view.root
+    }
+
+    fn default_collection(&self) -> Result<Option<&Collection>> {
+        if let Some(known) = self.view.default.get() {
+            return Ok(known.as_ref());
         }
-        let found = match self.root.find(self, DEFAULT_COLLECTION)? {
+        let found = match self.root().find(self, DEFAULT_COLLECTION)? {
             Some(page) => Some(Collection::load(self, page)?),
             None => None,
         };
-        Ok(*self.default.get_or_init(|| found))
+        Ok(self.view.default.get_or_init(|| found).as_ref())
     }
 }
 
@@ -63,12 +64,12 @@ impl PageRead for State {
 
 impl DataRead for State {
     fn layout(&self) -> &SpaceLayout {
-        &self.inner.layout
+        &self.view.inner.layout
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let disk = &self.inner.pager.volume.disk;
-        let result = read_from(self, &self.inner.layout, &**disk, (start, offset), buf);
+        let disk = &self.view.inner.pager.volume.disk;
+        let result = read_from(self, &self.view.inner.layout, &**disk, (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result
@@ -77,7 +78,7 @@ impl DataRead for State {
     fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let at = start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset));
         // What cannot be read ahead is read, and fails if it must, when it is asked for.
-        let disk = &self.inner.pager.volume.disk;
+        let disk = &self.view.inner.pager.volume.disk;
         at.is_some_and(|at| disk.read_hint(at, len).unwrap_or(false))
     }
 }
@@ -91,15 +92,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(inner: &Arc<Inner>, snapshot: Snapshot) -> Result<Self> {
-        let root = Root::load(&snapshot, inner.root)?;
-        let (inner, default) = (inner.clone(), OnceLock::new());
-        let state = Arc::new(State { snapshot, inner, root, default });
-        Ok(Self { state, collection: None })
+    pub(super) fn new(state: State) -> Self {
+        Self { state: Arc::new(state), collection: None }
     }
 
-    fn current(&self) -> Result<Option<Collection>> {
-        match self.collection {
+    fn current(&self) -> Result<Option<&Collection>> {
+        match &self.collection {
             Some(c) => Ok(Some(c)),
             None => self.state.default_collection(),
         }
@@ -119,7 +117,7 @@ impl Reader {
             // It exists as soon as something is put there.
             return Ok(Self { state: self.state.clone(), collection: None });
         }
-        match self.state.root.find(&*self.state, name)? {
+        match self.state.root().find(&*self.state, name)? {
             Some(page) => {
                 let collection = Some(Collection::load(&*self.state, page)?);
                 Ok(Self { state: self.state.clone(), collection })
@@ -133,7 +131,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn collections(&self) -> Result<Vec<String>> {
-        let cursor = self.state.root.catalog.iter(&*self.state, std::ops::Bound::Unbounded);
+        let cursor = self.state.root().catalog.iter(&*self.state, std::ops::Bound::Unbounded);
         cursor.map(|e| e.map(|(k, _)| String::from_utf8_lossy(&k).into_owned())).collect()
     }
 
@@ -175,14 +173,14 @@ impl Reader {
         if self.small(oid, bytes)? {
             return Ok(());
         }
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
         read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
     }
 
     /// Copies the bytes of an object that lies in its record straight from the page; returns
     /// whether it does.
     fn small(&self, oid: Oid, out: &mut Vec<u8>) -> Result<bool> {
-        let loc = self.state.root.handles.lookup(&*self.state, oid)?;
+        let loc = self.state.root().handles.lookup(&*self.state, oid)?;
         HeapFile::look(&*self.state, loc, |record| {
             let record = Record::parse(record)?;
             match record.body {
@@ -203,7 +201,7 @@ impl Reader {
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
     pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
         let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
         read_range(&*self.state, &whole, oid, range)
     }
 
@@ -213,7 +211,7 @@ impl Reader {
     /// As [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
         let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
@@ -223,8 +221,8 @@ impl Reader {
     /// As [`Reader::get`].
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let oid = self.resolve(key.into())?;
-        let sharing = Sharing::load(&*self.state, self.state.inner.root)?;
-        object::metadata(&*self.state, &self.state.root.handles, &sharing, oid)
+        let sharing = Sharing::load(&*self.state, self.state.view.inner.root)?;
+        object::metadata(&*self.state, &self.state.root().handles, &sharing, oid)
     }
 
     /// Lists names by prefix, start and delimiter, in order.
@@ -251,7 +249,7 @@ impl Reader {
 
     /// Every object of the store, whatever its collection, named or not.
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
-        self.state.root.handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
+        self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
     }
 }
 
