@@ -326,7 +326,7 @@ impl<'a> Node<'a> {
         let Some(Share(share)) = near.filter(|_| high > 0) else {
             return self.search_within(key, low..high, high / 2);
         };
-        let guess = (u64::from(share) * high as u64 >> 32) as usize;
+        let guess = ((u64::from(share) * high as u64) >> 32) as usize;
         let (mut step, mut at) = (NEAR, guess);
         let look = |at| self.order(key, at).ok_or_else(|| self.bad_cell(at));
         let first = look(at)?;
@@ -375,7 +375,8 @@ impl<'a> Node<'a> {
         let part = key.rest.as_ref()?.head.checked_sub(from)?.min(whole);
         // So that the part fits once it is shifted.
         let shift = whole.leading_zeros();
-        let share = (part << shift >> 32 << 32) / (whole << shift >> 32);
+        let high = |n: u64| (n << shift) >> 32;
+        let share = (high(part) << 32) / high(whole);
         Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
     }
 }
