@@ -114,7 +114,14 @@ pub fn set_owner(page: &mut [u8], owner: u64) {
     page[OWNER..OWNER + 8].copy_from_slice(&owner.to_le_bytes());
 }
 
+/// The page's own number.
+#[inline]
+pub fn address(page: &[u8]) -> PageNo {
+    PageNo(crate::bytes::u64_at(page, ADDRESS))
+}
+
 /// The commit that made this version of the page.
+#[inline]
 pub fn lsn(page: &[u8]) -> Lsn {
     Lsn(crate::bytes::u64_at(page, LSN))
 }

@@ -128,13 +128,6 @@ impl Opened {
     }
 }
 
-/// Reads the whole object into `out`, whose memory is used again.
-fn fill(object: &Object, out: &mut Vec<u8>) -> Result<()> {
-    out.resize(usize::try_from(object.size())?, 0);
-    ensure!(object.read_at(0, out)? == out.len(), "an object shorter than its size");
-    Ok(())
-}
-
 impl Peer for Opened {
     fn put(&self, items: &[(&[u8], &[u8])]) -> Result<()> {
         let Some(ids) = &self.ids else {
@@ -181,17 +174,19 @@ impl Peer for Opened {
     }
 
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        let reader = self.store.read()?;
-        let Some(object) = self.object(&reader, key)? else { return Ok(false) };
-        fill(&object, out)?;
-        Ok(true)
+        let Some(key) = self.key(key)? else { return Ok(false) };
+        match self.store.read()?.get_into(key, out) {
+            Ok(()) => Ok(true),
+            Err(Error::NotFound(_)) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
     }
 
     fn get_many(&self, keys: &[&[u8]], seen: &mut dyn FnMut(&[u8])) -> Result<()> {
         let reader = self.store.read()?;
         let mut out = Vec::new();
         for key in keys {
-            fill(&reader.open(self.known(key)?)?, &mut out)?;
+            reader.get_into(self.known(key)?, &mut out)?;
             seen(&out);
         }
         Ok(())

@@ -22,7 +22,7 @@ mod value;
 
 pub use edit::{NodeMut, child_bytes};
 pub use key::{Cell, Key, Plan};
-pub use read::Node;
+pub use read::{Node, Share};
 pub use value::Value;
 
 use crate::page::{HEADER, MAX_PAGE_SIZE, MIN_PAGE_SIZE};

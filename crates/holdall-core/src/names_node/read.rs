@@ -27,12 +27,14 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the node's header contradicts itself.
+    #[inline]
     pub fn open(no: PageNo, page: &'a [u8]) -> Result<Self> {
-        if page.len() < SLOTS {
+        // One look at the length covers all fields.
+        let Some(header) = page.first_chunk::<SLOTS>() else {
             return Err(Error::page(no, "too short for a names node"));
-        }
-        let field = |at| usize::from(u16_at(page, at));
-        let (level, count, used) = (page[LEVEL], field(COUNT), field(USED));
+        };
+        let field = |at| usize::from(u16_at(header, at));
+        let (level, count, used) = (header[LEVEL], field(COUNT), field(USED));
         let (holes, prefix) = (field(HOLES), field(PREFIX));
         if level > MAX_LEVEL || SLOTS + count * SLOT + used > page.len() {
             let detail = format!("names node of level {level}: {count} slots, {used} bytes used");
@@ -51,6 +53,7 @@ impl<'a> Node<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`].
+    #[inline]
     pub fn open_at(no: PageNo, page: &'a [u8], level: u8) -> Result<Self> {
         let node = Self::open(no, page)?;
         if node.level != level {
@@ -156,16 +159,23 @@ impl<'a> Node<'a> {
         Some((at, shared, key, payload))
     }
 
-    /// Whether the prefix belongs to the key of cell `i`, and where the key's own bytes lie.
-    /// What follows the key in its cell is not looked at.
-    fn key_at(&self, i: usize) -> Option<(bool, Range<usize>)> {
+    /// Whether the prefix belongs to the key of cell `i`, the head of the key's own bytes, and
+    /// where these lie. What follows the key in its cell is not looked at.
+    #[inline]
+    fn key_at(&self, i: usize) -> Option<(bool, u64, Range<usize>)> {
         let at = usize::from(u16_at(self.page, SLOTS + i * SLOT));
-        if at < self.low() || at + 2 > self.page.len() {
+        let (cell, header) = (self.page.get(at..)?, cell_header(self.level));
+        // One look at the length covers field and head; only the last bytes have less.
+        let (field, word) = match cell.first_chunk::<{ 3 + HEAD }>() {
+            Some(chunk) if self.level == 0 => (u16_at(chunk, 0), word_at(chunk, 3)),
+            Some(chunk) => (u16_at(chunk, 0), word_at(chunk, 2)),
+            None => (u16_at(cell.first_chunk::<2>()?, 0), last_word(cell, header)),
+        };
+        let (key_at, len) = (at + header, usize::from(field & !SHARED));
+        if at < self.low() || key_at + len > self.page.len() {
             return None;
         }
-        let field = u16_at(self.page, at);
-        let (key_at, len) = (at + cell_header(self.level), usize::from(field & !SHARED));
-        (key_at + len <= self.page.len()).then(|| (field & SHARED != 0, key_at..key_at + len))
+        Some((field & SHARED != 0, cut(word, len), key_at..key_at + len))
     }
 
     /// Cell `i`, checked. Cost: constant.
@@ -251,20 +261,29 @@ impl<'a> Node<'a> {
     }
 
     /// A binary search that looks at cell `middle` first.
-    fn search_with(&self, key: &[u8], mut middle: usize) -> Result<Result<usize, usize>> {
+    fn search_with(&self, key: &[u8], middle: usize) -> Result<Result<usize, usize>> {
+        self.search_within(&self.sought(key), 0..self.count, middle)
+    }
+
+    fn sought<'k>(&self, key: &'k [u8]) -> SoughtKey<'k> {
         let rest = key.strip_prefix(self.prefix);
         // Where the prefix differs, it alone decides against all keys that have it.
         let against = if rest.is_some() { Ordering::Equal } else { self.prefix.cmp(key) };
-        let (whole, rest) = (Sought::new(key), rest.map(Sought::new));
-        let (mut low, mut high) = (0, self.count);
+        SoughtKey {
+            whole: Sought::new(key),
+            rest: rest.map(|rest| Sought::end(key, rest)),
+            against,
+        }
+    }
+
+    fn search_within(
+        &self,
+        key: &SoughtKey<'_>,
+        Range { start: mut low, end: mut high }: Range<usize>,
+        mut middle: usize,
+    ) -> Result<Result<usize, usize>> {
         while low < high {
-            let (shared, tail) = self.key_at(middle).ok_or_else(|| self.bad_cell(middle))?;
-            let order = match (shared, &rest) {
-                (true, Some(rest)) => rest.order_of(self.page, tail),
-                (true, None) => against,
-                (false, _) => whole.order_of(self.page, tail),
-            };
-            match order {
+            match self.order(key, middle).ok_or_else(|| self.bad_cell(middle))? {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(Ok(middle)),
@@ -273,6 +292,110 @@ impl<'a> Node<'a> {
         }
         Ok(Err(low))
     }
+
+    /// How the key of cell `i` compares with the one sought; `None` for a malformed cell.
+    #[inline]
+    fn order(&self, key: &SoughtKey<'_>, i: usize) -> Option<Ordering> {
+        let (shared, head, tail) = self.key_at(i)?;
+        Some(match (shared, &key.rest) {
+            (true, Some(rest)) => rest.order_of(self.page, head, tail),
+            (true, None) => key.against,
+            (false, _) => key.whole.order_of(self.page, head, tail),
+        })
+    }
+
+    /// The head of cell `i`'s key after the prefix; `None` where it does not have the prefix.
+    #[inline]
+    fn head_of(&self, i: usize) -> Option<u64> {
+        let (shared, head, _) = self.key_at(i)?;
+        (shared || self.prefix.is_empty()).then_some(head)
+    }
+
+    /// As [`Node::search`], beginning at the cell that `near`, from the parent, points to.
+    /// Where keys are spread evenly, as numbers and hashes are, one look or two find the key:
+    /// each look at a cell lies elsewhere in memory.
+    ///
+    /// # Errors
+    /// As [`Node::cell`].
+    pub fn search_near(&self, key: &[u8], near: Option<Share>) -> Result<Result<usize, usize>> {
+        self.near(&self.sought(key), near)
+    }
+
+    fn near(&self, key: &SoughtKey<'_>, near: Option<Share>) -> Result<Result<usize, usize>> {
+        let (mut low, mut high) = (0, self.count);
+        let Some(Share(share)) = near.filter(|_| high > 0) else {
+            return self.search_within(key, low..high, high / 2);
+        };
+        let guess = ((u64::from(share) * high as u64) >> 32) as usize;
+        let (mut step, mut at) = (NEAR, guess);
+        let look = |at| self.order(key, at).ok_or_else(|| self.bad_cell(at));
+        let first = look(at)?;
+        let mut order = first;
+        // Away from the guess in growing steps, until the key is passed.
+        loop {
+            match order {
+                Ordering::Less => low = at + 1,
+                Ordering::Greater => high = at,
+                Ordering::Equal => return Ok(Ok(at)),
+            }
+            if order != first || low >= high {
+                break;
+            }
+            at = match order {
+                Ordering::Less => (at + step).min(high - 1),
+                _ => at.saturating_sub(step).max(low),
+            };
+            (step, order) = (step * STRIDE, look(at)?);
+        }
+        self.search_within(key, low..high, low + (high - low) / 2)
+    }
+
+    /// The child that holds `key`, with where in it to begin: see [`Node::search_near`].
+    ///
+    /// # Errors
+    /// As [`Node::child`].
+    pub fn child_near(&self, key: &[u8], near: Option<Share>) -> Result<(PageNo, Option<Share>)> {
+        let key = self.sought(key);
+        let i = self.near(&key, near)?.map_or_else(|i| i, |i| i + 1);
+        Ok((self.child(i)?, self.share(&key, i)))
+    }
+
+    /// How far between the separators on its two sides the key is that child `i` holds. At
+    /// either end of the node, as if the child held as much as its neighbour.
+    fn share(&self, key: &SoughtKey<'_>, i: usize) -> Option<Share> {
+        let last = self.count.checked_sub(2)?;
+        let left = i.saturating_sub(1).min(last);
+        let (below, above) = (self.head_of(left)?, self.head_of(left + 1)?);
+        let whole = above.checked_sub(below).filter(|w| *w > 0)?;
+        let from = match i {
+            0 => below.saturating_sub(whole),
+            _ if i > left + 1 => above,
+            _ => below,
+        };
+        let part = key.rest.as_ref()?.head.checked_sub(from)?.min(whole);
+        // So that the part fits once it is shifted.
+        let shift = whole.leading_zeros();
+        let high = |n: u64| (n << shift) >> 32;
+        let share = (high(part) << 32) / high(whole);
+        Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
+    }
+}
+
+/// How much of a node's cells probably lies before a key, of 2^32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share(u32);
+
+/// Cells passed by the first step away from a guess that was wrong.
+const NEAR: usize = 2;
+/// How much longer each further step is.
+const STRIDE: usize = 4;
+
+/// A key sought in a node: whole, and without the node's prefix if it has it.
+struct SoughtKey<'a> {
+    whole: Sought<'a>,
+    rest: Option<Sought<'a>>,
+    /// How keys with the prefix compare with one without.
+    against: Ordering,
 }
 
 /// Bytes sought among others: most differ in their first eight, which are one number.
@@ -283,38 +406,76 @@ struct Sought<'a> {
 
 impl<'a> Sought<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, head: head(bytes, 0, bytes.len()) }
+        Self { bytes, head: head(bytes) }
     }
 
-    /// How the bytes `range` of `page`, which exist, compare with those sought.
-    fn order_of(&self, page: &[u8], range: Range<usize>) -> Ordering {
-        let len = range.len();
-        head(page, range.start, len).cmp(&self.head).then_with(|| {
-            // Equal heads of which one is padded: it begins the other, or is it.
-            match (page[range].get(HEAD..), self.bytes.get(HEAD..)) {
-                (Some(a), Some(b)) => a.cmp(b),
-                _ => len.cmp(&self.bytes.len()),
+    /// The end of `key`.
+    #[inline]
+    fn end(key: &[u8], bytes: &'a [u8]) -> Self {
+        match key.last_chunk() {
+            // The bytes and some before them, which the shift takes away.
+            Some(last) if bytes.len() < HEAD && !bytes.is_empty() => {
+                let head = u64::from_be_bytes(*last) << (8 * (HEAD - bytes.len()));
+                Self { bytes, head }
             }
-        })
+            _ => Self::new(bytes),
+        }
+    }
+
+    /// How the bytes `range` of `page`, which exist and have this head, compare with those
+    /// sought.
+    #[inline]
+    fn order_of(&self, page: &[u8], head: u64, range: Range<usize>) -> Ordering {
+        match head.cmp(&self.head) {
+            Ordering::Equal => self.order_behind(page, range),
+            order => order,
+        }
+    }
+
+    /// As [`Sought::order_of`] where the heads are equal.
+    fn order_behind(&self, page: &[u8], range: Range<usize>) -> Ordering {
+        let len = range.len();
+        // Equal heads of which one is padded: it begins the other, or is it.
+        match (page[range].get(HEAD..), self.bytes.get(HEAD..)) {
+            (Some(a), Some(b)) => a.cmp(b),
+            _ => len.cmp(&self.bytes.len()),
+        }
     }
 }
 
 /// Bytes compared as one number.
 const HEAD: usize = 8;
 
-/// The first bytes of the `len` ones at `at`, padded with zeros, as a number that compares as
-/// they do.
-fn head(bytes: &[u8], at: usize, len: usize) -> u64 {
-    let word = match bytes.get(at..).and_then(|b| b.first_chunk()) {
+/// The first bytes, padded with zeros, as a number that compares as they do.
+#[inline]
+fn head(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
         Some(chunk) => u64::from_be_bytes(*chunk),
-        None => {
-            let mut chunk = [0; HEAD];
-            let rest = bytes.get(at..).unwrap_or(&[]);
-            chunk[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(chunk)
-        }
-    };
-    // What follows the bytes in the page does not count.
+        None => last_word(bytes, 0),
+    }
+}
+
+/// The word at `at`, which is there.
+#[inline]
+fn word_at(chunk: &[u8; 3 + HEAD], at: usize) -> u64 {
+    let mut word = [0; HEAD];
+    word.copy_from_slice(&chunk[at..at + HEAD]);
+    u64::from_be_bytes(word)
+}
+
+/// As a word at `at`, of which the bytes may not have all.
+#[cold]
+fn last_word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; HEAD];
+    for (to, from) in word.iter_mut().zip(bytes.get(at..).unwrap_or(&[])) {
+        *to = *from;
+    }
+    u64::from_be_bytes(word)
+}
+
+/// The head of `len` bytes of which a word has the first: what follows them does not count.
+#[inline]
+fn cut(word: u64, len: usize) -> u64 {
     if len < HEAD { word & !(u64::MAX >> (8 * len)) } else { word }
 }
 
@@ -345,7 +506,8 @@ mod tests {
                 // In the middle of other bytes, and at the very end.
                 for after in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff\xff"] {
                     let page = [b"12", a, after].concat();
-                    let order = Sought::new(b).order_of(&page, 2..2 + a.len());
+                    let head = cut(last_word(&page, 2), a.len());
+                    let order = Sought::new(b).order_of(&page, head, 2..2 + a.len());
                     assert_eq!(order, a.cmp(b), "{a:?} {b:?}");
                 }
             }

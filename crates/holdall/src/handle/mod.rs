@@ -45,11 +45,13 @@ impl HandleTable {
     /// # Errors
     /// [`Error::NotFound`] for an OID that never was; [`Error::Dangling`] where its object was
     /// deleted; [`Error::Corrupt`], [`Error::Io`].
+    #[inline]
     pub fn lookup<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<Location> {
         self.live(pages, oid).map(|(_, loc)| loc)
     }
 
     /// The handle page of a live OID, and its record's place.
+    #[inline]
     fn live<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<(PageNo, Location)> {
         let never = || Error::NotFound(format!("{oid} names no object of this store"));
         if oid.site != SITE {

@@ -26,7 +26,7 @@ pub use cursor::Cursor;
 pub use holdall_core::names_node::{MAX_KEY, MAX_VALUE, Value};
 pub use list::{Entry, ListOptions, Listing};
 
-use holdall_core::names_node::{MAX_LEVEL, Node};
+use holdall_core::names_node::{MAX_LEVEL, Node, Share};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::Bound;
 
@@ -37,10 +37,11 @@ pub struct Names {
     pub root: PageNo,
 }
 
-/// What a node says on the way down: what was sought, or the child to go on in and its level.
+/// What a node says on the way down: what was sought, or the child to go on in, its level, and
+/// where in it to begin.
 enum Next<T> {
     Found(T),
-    Child(PageNo, u8),
+    Child(PageNo, u8, Option<Share>),
 }
 
 /// Where a missing key would be: good until the tree is changed.
@@ -79,22 +80,38 @@ impl Names {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn get<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Value>> {
+        let bad = || Error::corrupt("names tree", "a value of an impossible length");
+        self.find(pages, key, |value| Value::new(value).ok_or_else(bad))
+    }
+
+    /// What `f` makes of the value of `key` where it lies. Cost: as [`Names::get`].
+    ///
+    /// # Errors
+    /// As [`Names::get`], and those of `f`.
+    pub fn find<R: PageRead + ?Sized, T>(
+        &self,
+        pages: &R,
+        key: &[u8],
+        f: impl Fn(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
         if self.root.is_none() || key.len() > MAX_KEY {
             return Ok(None);
         }
-        let (mut no, mut level) = (self.root, None);
+        let (mut no, mut level, mut near) = (self.root, None, None);
         loop {
             let next = pages.look(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
                 if node.is_leaf() {
-                    let found = node.search(key)?.ok();
-                    return found.map(|i| node.value(i)).transpose().map(Next::Found);
+                    let found = node.search_near(key, near)?.ok();
+                    let found = found.map(|i| f(node.cell(i)?.payload));
+                    return found.transpose().map(Next::Found);
                 }
-                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?))
+                let (child, near) = node.child_near(key, near)?;
+                Ok(Next::Child(child, node.child_level()?, near))
             })?;
             match next {
                 Next::Found(value) => return Ok(value),
-                Next::Child(child, below) => (no, level) = (child, Some(below)),
+                Next::Child(child, below, share) => (no, level, near) = (child, Some(below), share),
             }
         }
     }
@@ -136,11 +153,11 @@ impl Names {
                 if node.is_leaf() {
                     return Ok(Next::Found(node.search_from_end(key)?));
                 }
-                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?))
+                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?, None))
             })?;
             match next {
                 Next::Found(at) => return Ok((no, at)),
-                Next::Child(child, below) => (no, level) = (child, Some(below)),
+                Next::Child(child, below, _) => (no, level) = (child, Some(below)),
             }
         }
     }
@@ -191,6 +208,7 @@ impl Names {
 }
 
 /// Opens a node that must have `level`; the root, which has no parent to say so, any.
+#[inline]
 fn open(no: PageNo, page: &[u8], level: Option<u8>) -> Result<Node<'_>> {
     match level {
         Some(level) => Node::open_at(no, page, level),

@@ -42,6 +42,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unsupported`] for a kind of a newer build.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let mut r = Reader::new(bytes);
         let bad = || Error::corrupt("heap record", "is cut short");

@@ -107,6 +107,7 @@ impl PageMap {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
+    #[inline]
     pub fn get<R: PageRead + ?Sized>(&self, pages: &R, index: u32) -> Result<Option<(PageNo, u8)>> {
         if index >= self.len {
             return Ok(None);
@@ -120,6 +121,7 @@ impl PageMap {
     }
 
     /// As [`PageMap::descend`], keeping only the last step's node.
+    #[inline]
     fn entry<R: PageRead + ?Sized>(&self, pages: &R, index: u32) -> Result<(PageNo, Entry)> {
         let mut no = self.root;
         for level in (0..self.height).rev() {
@@ -348,6 +350,7 @@ impl PageMap {
 }
 
 /// The step through node `no` of `level` towards `index`.
+#[inline]
 fn step(page_size: usize, no: PageNo, level: u8, index: u32) -> Step {
     // A page map has few levels: dividing again is cheaper than powers of 64 bits.
     let fanout = node::fanout(page_size) as u32;
@@ -361,6 +364,7 @@ fn step(page_size: usize, no: PageNo, level: u8, index: u32) -> Step {
 }
 
 /// The child that an entry on the way to `index` names.
+#[inline]
 fn child_of(no: PageNo, entry: Entry, index: u32) -> Result<PageNo> {
     if entry.page.is_none() {
         return Err(Error::page(no, format!("no child for index {index}")));
@@ -369,6 +373,7 @@ fn child_of(no: PageNo, entry: Entry, index: u32) -> Result<PageNo> {
 }
 
 /// The entry that a step takes in its checked node.
+#[inline]
 fn entry_at<R: PageRead + ?Sized>(pages: &R, step: Step) -> Result<Entry> {
     pages.look(step.node, PageKind::PageMap, |bytes| {
         Node::new(bytes, step.node, step.level, step.base)?.entry(step.slot)

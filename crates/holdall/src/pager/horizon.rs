@@ -10,7 +10,7 @@ use holdall_core::{Error, Lsn, Result};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Release, Ordering::SeqCst};
 
 const SLOTS: usize = 128;
 const FREE: u64 = u64::MAX;
@@ -62,42 +62,12 @@ enum Place {
     Overflow(u64, Arc<AtomicBool>),
 }
 
-/// A registered snapshot: nothing it can see is dropped or reused while it lives.
+/// A registered snapshot: nothing it can see is dropped or reused until it is closed.
 #[derive(Debug)]
-pub struct Registration {
-    horizon: Arc<Horizon>,
+pub(super) struct Registration {
     place: Place,
     /// What the snapshot sees: every commit at or below.
-    pub lsn: Lsn,
-}
-
-impl Registration {
-    /// # Errors
-    /// [`Error::SnapshotTooOld`] once old page versions went over their budget and this
-    /// snapshot was the oldest.
-    pub fn check(&self) -> Result<()> {
-        let killed = match &self.place {
-            Place::Slot(i) => self.horizon.slots.get(*i).is_some_and(|s| s.killed.load(SeqCst)),
-            Place::Overflow(_, killed) => killed.load(SeqCst),
-        };
-        if killed { Err(Error::SnapshotTooOld) } else { Ok(()) }
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        match &self.place {
-            Place::Slot(i) => {
-                if let Some(slot) = self.horizon.slots.get(*i) {
-                    slot.killed.store(false, SeqCst);
-                    slot.lsn.store(FREE, SeqCst);
-                }
-            }
-            Place::Overflow(n, _) => {
-                self.horizon.overflow.lock().remove(n);
-            }
-        }
-    }
+    pub(super) lsn: Lsn,
 }
 
 thread_local! {
@@ -108,35 +78,35 @@ thread_local! {
 }
 
 /// The number of this thread: threads begin in different places of what they share.
-pub(super) fn thread_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     NUMBER.with(|n| *n)
 }
 
 impl Horizon {
     /// No snapshots; everything up to `visible` is durable.
-    pub fn new(visible: Lsn) -> Arc<Self> {
+    pub fn new(visible: Lsn) -> Self {
         let slot = |_| Slot { lsn: AtomicU64::new(FREE), killed: AtomicBool::new(false) };
-        Arc::new(Self {
+        Self {
             slots: (0..SLOTS).map(slot).collect(),
             overflow: Mutex::new(BTreeMap::new()),
             next: AtomicU64::new(0),
             visible: AtomicU64::new(visible.0),
             newest: AtomicU64::new(visible.0),
             checkpoint: AtomicU64::new(FREE),
-        })
+        }
     }
 
-    /// Opens a snapshot of the newest durable state.
-    pub fn open(self: &Arc<Self>) -> Registration {
+    /// Opens a snapshot of the newest durable state. The caller closes it.
+    pub(super) fn open(&self) -> Registration {
         self.register(&self.visible)
     }
 
     /// Opens a snapshot of the newest installed state, which a crash may still lose.
-    pub fn open_newest(self: &Arc<Self>) -> Registration {
+    pub(super) fn open_newest(&self) -> Registration {
         self.register(&self.newest)
     }
 
-    fn register(self: &Arc<Self>, source: &AtomicU64) -> Registration {
+    fn register(&self, source: &AtomicU64) -> Registration {
         let first = thread_number() * 5;
         for i in (0..SLOTS).map(|i| (first + i) % SLOTS) {
             let slot = &self.slots[i];
@@ -146,8 +116,11 @@ impl Horizon {
             {
                 continue;
             }
-            // A kill of the former owner may have come after it was gone.
-            slot.killed.store(false, SeqCst);
+            // A kill of the former owner may have come after it was gone. Written only where it
+            // changes: a store that all processors must see is dear.
+            if slot.killed.load(SeqCst) {
+                slot.killed.store(false, SeqCst);
+            }
             loop {
                 let again = source.load(SeqCst);
                 if again == lsn {
@@ -156,7 +129,7 @@ impl Horizon {
                 lsn = again;
                 slot.lsn.store(lsn, SeqCst);
             }
-            return Registration { horizon: self.clone(), place: Place::Slot(i), lsn: Lsn(lsn) };
+            return Registration { place: Place::Slot(i), lsn: Lsn(lsn) };
         }
         let mut overflow = self.overflow.lock();
         let (n, killed) = (self.next.fetch_add(1, SeqCst), Arc::new(AtomicBool::new(false)));
@@ -164,7 +137,38 @@ impl Horizon {
         let lsn = Lsn(source.load(SeqCst));
         overflow.insert(n, (lsn, killed.clone()));
         drop(overflow);
-        Registration { horizon: self.clone(), place: Place::Overflow(n, killed), lsn }
+        Registration { place: Place::Overflow(n, killed), lsn }
+    }
+
+    /// # Errors
+    /// [`Error::SnapshotTooOld`] once old page versions went over their budget and this
+    /// snapshot was the oldest.
+    #[inline]
+    pub(super) fn check(&self, snapshot: &Registration) -> Result<()> {
+        let killed = match &snapshot.place {
+            Place::Slot(i) => self.slots.get(*i).is_some_and(|s| s.killed.load(SeqCst)),
+            Place::Overflow(_, killed) => killed.load(SeqCst),
+        };
+        if killed { Err(Error::SnapshotTooOld) } else { Ok(()) }
+    }
+
+    /// Closes a snapshot, once.
+    pub(super) fn close(&self, snapshot: &Registration) {
+        match &snapshot.place {
+            Place::Slot(i) => {
+                if let Some(slot) = self.slots.get(*i) {
+                    if slot.killed.load(SeqCst) {
+                        slot.killed.store(false, SeqCst);
+                    }
+                    // Who finds the slot free knows that its reads are done. Who still finds it
+                    // taken keeps too much, for a moment.
+                    slot.lsn.store(FREE, Release);
+                }
+            }
+            Place::Overflow(n, _) => {
+                self.overflow.lock().remove(n);
+            }
+        }
     }
 
     /// The newest durable commit.
@@ -276,13 +280,13 @@ mod tests {
         assert!(needed.keeps(Lsn(10), Lsn(15)) && needed.keeps(Lsn(11), Lsn(30)));
         assert!(!needed.keeps(Lsn(11), Lsn(15)), "nobody reads at 11..15");
         h.kill_oldest();
-        assert!(matches!(old.check(), Err(Error::SnapshotTooOld)));
-        assert!(many.iter().all(|s| s.check().is_ok()));
+        assert!(matches!(h.check(&old), Err(Error::SnapshotTooOld)));
+        assert!(many.iter().all(|s| h.check(s).is_ok()));
         assert_eq!(h.oldest(), Lsn(20));
-        drop(old);
+        h.close(&old);
         let again = h.open();
-        assert!(again.check().is_ok(), "a reused slot is not killed");
+        assert!(h.check(&again).is_ok(), "a reused slot is not killed");
         h.kill_oldest();
-        assert!(many.iter().all(|s| s.check().is_err()), "overflow too");
+        assert!(many.iter().all(|s| h.check(s).is_err()), "overflow too");
     }
 }

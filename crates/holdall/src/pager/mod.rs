@@ -8,13 +8,15 @@
 mod checkpoint;
 mod horizon;
 mod hot;
+mod index;
 mod pool;
 mod recovery;
 mod tx;
 mod volume;
 
 pub use checkpoint::CheckpointRun;
-pub use horizon::{Horizon, Registration};
+pub use horizon::Horizon;
+pub(crate) use horizon::thread_number;
 pub use pool::{PoolStats, read_home};
 pub use recovery::{Recovered, recover};
 pub use tx::{CommitWork, PageTx};
@@ -23,7 +25,9 @@ pub use volume::{Slots, Volume, io_error, read_slots};
 use crate::log::Log;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
-use hot::{HotPages, HotShelf};
+use horizon::Registration;
+use hot::HotPages;
+use index::Pin;
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
 use std::sync::Arc;
@@ -47,11 +51,10 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct Pager {
     pool: Pool,
-    hot: HotShelf,
     /// The redo log.
     pub log: Log,
     /// Open snapshots.
-    pub horizon: Arc<Horizon>,
+    pub horizon: Horizon,
     /// The volume file.
     pub volume: Volume,
     limits: Limits,
@@ -70,7 +73,6 @@ impl Pager {
         let start = log.durable();
         Self {
             pool: Pool::new(volume.disk.clone(), volume.page_size(), limits.pool_bytes),
-            hot: HotShelf::new(volume.page_size()),
             log,
             horizon: Horizon::new(start),
             volume,
@@ -93,17 +95,26 @@ impl Pager {
 
     /// Opens a snapshot of the newest durable commit. Never waits for a transaction.
     pub fn snapshot(self: &Arc<Self>) -> Snapshot {
-        self.hold(self.horizon.open())
+        self.hold(self.horizon.open(), None)
     }
 
-    /// Opens a snapshot of the newest installed commit, which a crash may still lose.
-    pub fn newest_snapshot(self: &Arc<Self>) -> Snapshot {
-        self.hold(self.horizon.open_newest())
+    /// As [`Pager::snapshot`], sharing what an earlier snapshot found if its state is the
+    /// same. With `newest`, of the newest installed commit, which a crash may still lose.
+    pub fn snapshot_after(self: &Arc<Self>, newest: bool, last: Option<&Arc<Seen>>) -> Snapshot {
+        let open = if newest { self.horizon.open_newest() } else { self.horizon.open() };
+        self.hold(open, last)
     }
 
-    fn hold(self: &Arc<Self>, registration: Registration) -> Snapshot {
-        let hot = self.hot.take(registration.lsn);
-        Snapshot { registration, hot, pager: self.clone() }
+    fn hold(self: &Arc<Self>, registration: Registration, last: Option<&Arc<Seen>>) -> Snapshot {
+        let lsn = registration.lsn;
+        let seen = match last {
+            Some(seen) if seen.hot.lsn() == lsn && Arc::ptr_eq(&seen.pager, self) => seen.clone(),
+            _ => {
+                let hot = HotPages::new(lsn, self.page_size());
+                Arc::new(Seen { hot, pager: self.clone() })
+            }
+        };
+        Snapshot { registration, seen }
     }
 
     fn get(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
@@ -215,20 +226,33 @@ impl Reading for Tip<'_> {
 
 impl Reading for Snapshot {
     fn needed(&self) -> horizon::Needed {
-        self.pager.needed()
+        self.seen.pager.needed()
     }
 
     fn is_live(&self) -> bool {
-        self.registration.check().is_ok()
+        self.check().is_ok()
     }
+}
+
+/// What snapshots of one state share. Opening another one counts this as used and nothing
+/// that all threads write to.
+#[derive(Debug)]
+pub struct Seen {
+    hot: HotPages,
+    pager: Arc<Pager>,
 }
 
 /// A consistent state of all pages, held as long as this value lives.
 #[derive(Debug)]
 pub struct Snapshot {
     registration: Registration,
-    hot: Arc<HotPages>,
-    pager: Arc<Pager>,
+    seen: Arc<Seen>,
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.seen.pager.horizon.close(&self.registration);
+    }
 }
 
 impl Snapshot {
@@ -239,50 +263,63 @@ impl Snapshot {
 
     /// # Errors
     /// [`holdall_core::Error::SnapshotTooOld`] where it was given up for memory.
+    #[inline]
     pub fn check(&self) -> Result<()> {
-        self.registration.check()
+        self.seen.pager.horizon.check(&self.registration)
+    }
+
+    /// What later snapshots of the same state can share.
+    pub fn seen(&self) -> &Arc<Seen> {
+        &self.seen
     }
 
     /// The pager below.
     pub fn pager(&self) -> &Arc<Pager> {
-        &self.pager
+        &self.seen.pager
     }
 }
 
 impl PageRead for Snapshot {
     fn page_size(&self) -> usize {
-        self.pager.page_size()
+        self.seen.pager.page_size()
     }
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        if let Some(bytes) = self.hot.get(page) {
+        if let Some(bytes) = self.seen.hot.get(page) {
             return page::of_kind(bytes, page, kind).map(|()| bytes.clone());
         }
-        let result = self.pager.pool.get(page, kind, self.registration.lsn, self);
+        let result = self.seen.pager.pool.get(page, kind, self.registration.lsn, self);
         // Looked at after the read: pages may have gone while it ran.
-        self.registration.check()?;
+        self.check()?;
         let bytes = result?;
-        self.hot.keep(page, kind, &bytes);
+        self.seen.hot.keep(page, kind, &bytes);
         Ok(bytes)
     }
 
+    #[inline]
     fn look<T>(
         &self,
         page: PageNo,
         kind: PageKind,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        if let Some(bytes) = self.hot.get(page) {
+        if let Some(bytes) = self.seen.hot.get(page) {
             return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
         }
-        let result = self.pager.pool.look((page, kind), self.registration.lsn, self, |bytes| {
-            let result = f(bytes);
-            // As below; before the page is kept, since what is kept is not asked about again.
-            self.registration.check()?;
-            self.hot.keep(page, kind, bytes);
-            result
-        });
-        self.registration.check()?;
+        let pin = Pin::new();
+        let Some(bytes) = self.seen.pager.pool.peek(page, self.registration.lsn, &pin) else {
+            // A pin held over a read from disk would keep memory from being freed.
+            drop(pin);
+            return f(&self.page(page, kind)?);
+        };
+        page::of_kind(bytes, page, kind)?;
+        let result = f(bytes);
+        // Looked at after the read: pages may have gone while it ran.
+        self.check()?;
+        if self.seen.hot.wants(page, kind, bytes) {
+            // Once for each hot page of a state. What goes wrong is not this look's concern.
+            let _kept = self.page(page, kind);
+        }
         result
     }
 }

@@ -3,11 +3,13 @@
 //! Owns: frames (a page's versions, and which of them is at home), loading, eviction.
 //! Knows nothing of the log or of transactions; LSNs come from outside.
 //!
-//! Threads: shards, each a reader-writer lock; a miss is loaded outside the lock by one
-//! thread while others wait for it. Invariants: only a sole version that equals home is
+//! Threads: shards, each a reader-writer lock; the index repeats their newest versions for
+//! readers, who so take no lock; a miss is loaded outside the lock by one thread while others
+//! wait for it. Invariants: only a sole version that equals home is
 //! evicted (rule 19); of older versions only those somebody needs are kept (rule 20).
 
 use super::horizon::Needed;
+use super::index::{Index, Pin};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
@@ -150,6 +152,8 @@ pub struct PoolStats {
 pub struct Pool {
     disk: Arc<dyn Disk>,
     page_size: usize,
+    /// The newest version of each frame, unless another page took its place.
+    index: Index,
     shards: Box<[Shard]>,
     shard_pages: usize,
     dirty: AtomicI64,
@@ -165,6 +169,7 @@ impl Pool {
         Self {
             disk,
             page_size,
+            index: Index::new(pages, page_size),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
             dirty: AtomicI64::new(0),
@@ -174,7 +179,8 @@ impl Pool {
     }
 
     fn shard(&self, page: PageNo) -> &Shard {
-        let mixed = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        // By the place in the index, which so has one lock.
+        let mixed = (self.index.pair(page) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         // Their number is a power of two.
         &self.shards[mixed as usize & (self.shards.len() - 1)]
     }
@@ -197,27 +203,11 @@ impl Pool {
         Ok(bytes)
     }
 
-    /// As [`Pool::get`], giving the page to `f`. A page in memory is looked at under its
-    /// shard's lock, without counting a reference: `f` must not come back to the pool.
-    ///
-    /// # Errors
-    /// As [`Pool::get`], and those of `f`.
-    pub fn look<T>(
-        &self,
-        (page, kind): (PageNo, PageKind),
-        lsn: Lsn,
-        reading: &dyn Reading,
-        f: impl FnOnce(&PageRef) -> Result<T>,
-    ) -> Result<T> {
-        let frames = self.shard(page).frames.read();
-        if let Some(frame) = frames.map.get(&page.0) {
-            frame.touch();
-            let bytes = &frame.at(lsn).ok_or_else(|| Error::SnapshotTooOld)?.bytes;
-            page::of_kind(bytes, page, kind)?;
-            return f(bytes);
-        }
-        drop(frames);
-        f(&self.get(page, kind, lsn, reading)?)
+    /// The newest version of a page in memory, where a reader at `lsn` sees it: without a lock
+    /// and without counting a reference. `None` says nothing; [`Pool::get`] tells.
+    #[inline]
+    pub fn peek<'p>(&self, page: PageNo, lsn: Lsn, pin: &'p Pin) -> Option<&'p [u8]> {
+        self.index.get(page, lsn, pin)
     }
 
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
@@ -233,6 +223,9 @@ impl Pool {
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
+        if let Some(found) = self.index.share(page, lsn) {
+            return Ok(found);
+        }
         let shard = self.shard(page);
         loop {
             if let Some(found) = self.cached(shard, page, lsn) {
@@ -292,6 +285,7 @@ impl Pool {
         let frame = Frame { newest: version, older, home: own, used };
         frames.map.insert(page.0, frame);
         frames.clock.push(page.0);
+        self.index.publish(page, None, &bytes);
         self.evict(&mut frames, &needed, page);
         Ok(bytes)
     }
@@ -315,10 +309,12 @@ impl Pool {
                 let dropped = frame.prune(needed);
                 self.old_versions.fetch_sub(dropped as i64, Relaxed);
             }
-            let kept = frame.used.swap(false, Relaxed) || frame.dirty() || no == keep.0;
-            if kept || !frame.older.is_empty() {
+            let newest = &frame.newest.bytes;
+            let used = self.index.take_used(PageNo(no), newest) | frame.used.swap(false, Relaxed);
+            if used || frame.dirty() || no == keep.0 || !frame.older.is_empty() {
                 frames.hand += 1;
             } else {
+                self.index.withdraw(PageNo(no), newest);
                 frames.map.remove(&no);
                 frames.clock.swap_remove(hand);
             }
@@ -346,6 +342,7 @@ impl Pool {
             Entry::Occupied(mut entry) => {
                 let frame = entry.get_mut();
                 let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed));
+                self.index.publish(page, Some(&frame.newest.bytes), &new.bytes);
                 frame.older.push(std::mem::replace(&mut frame.newest, new));
                 if home {
                     frame.home = lsn;
@@ -354,6 +351,7 @@ impl Pool {
             }
             Entry::Vacant(place) => {
                 frames.clock.push(page.0);
+                self.index.publish(page, None, &new.bytes);
                 let base = base.map(|b| Version { lsn: page::lsn(b), bytes: b.clone() });
                 let before = base.as_ref().map_or(Lsn(0), |b| b.lsn);
                 let older: Vec<Version> = base.into_iter().collect();
@@ -375,6 +373,7 @@ impl Pool {
     pub fn forget(&self, page: PageNo) {
         let mut frames = self.shard(page).frames.write();
         if let Some(frame) = frames.map.remove(&page.0) {
+            self.index.withdraw(page, &frame.newest.bytes);
             self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
             self.old_versions.fetch_sub(frame.older.len() as i64, Relaxed);
         }

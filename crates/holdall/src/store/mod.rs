@@ -11,6 +11,7 @@ mod object_mut;
 mod options;
 mod pending;
 mod read;
+mod shelf;
 mod stat;
 mod threads;
 mod view;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
+    shelf: Arc<shelf::Shelf>,
     _close: Arc<CloseOnDrop>,
 }
 
@@ -155,7 +157,8 @@ impl Store {
     }
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
-        Self { _close: Arc::new(CloseOnDrop { inner: inner.clone(), threads }), inner }
+        let shelf = Arc::new(shelf::Shelf::new());
+        Self { _close: Arc::new(CloseOnDrop { inner: inner.clone(), threads }), shelf, inner }
     }
 
     /// A snapshot of the newest durable commit. It never waits for a transaction.
@@ -163,7 +166,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read(&self) -> Result<Reader> {
-        Reader::new(&self.inner, self.inner.pager.snapshot())
+        self.shelf.open(&self.inner, false)
     }
 
     /// A snapshot of the newest commit of this process, deferred ones included, which a crash
@@ -172,7 +175,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read_newest(&self) -> Result<Reader> {
-        Reader::new(&self.inner, self.inner.pager.newest_snapshot())
+        self.shelf.open(&self.inner, true)
     }
 
     /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens

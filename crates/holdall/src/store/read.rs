@@ -3,7 +3,7 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
-use super::inner::Inner;
+use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::heap::HeapFile;
 use crate::names::{ListOptions, Listing};
@@ -16,28 +16,29 @@ use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
 use std::io::{self, SeekFrom};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A snapshot with what is needed to read data.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) snapshot: Snapshot,
-    pub(super) inner: Arc<Inner>,
-    pub(super) root: Root,
-    /// The default collection, looked up when first needed: reads by OID do without.
-    default: OnceLock<Option<Collection>>,
+    pub(super) view: Arc<View>,
 }
 
 impl State {
-    fn default_collection(&self) -> Result<Option<Collection>> {
-        if let Some(known) = self.default.get() {
-            return Ok(*known);
+    pub(super) fn root(&self) -> &Root {
+        &self.view.root
+    }
+
+    fn default_collection(&self) -> Result<Option<&Collection>> {
+        if let Some(known) = self.view.default.get() {
+            return Ok(known.as_ref());
         }
-        let found = match self.root.find(self, DEFAULT_COLLECTION)? {
+        let found = match self.root().find(self, DEFAULT_COLLECTION)? {
             Some(page) => Some(Collection::load(self, page)?),
             None => None,
         };
-        Ok(*self.default.get_or_init(|| found))
+        Ok(self.view.default.get_or_init(|| found).as_ref())
     }
 }
 
@@ -50,6 +51,7 @@ impl PageRead for State {
         self.snapshot.page(page, kind)
     }
 
+    #[inline]
     fn look<T>(
         &self,
         page: PageNo,
@@ -62,12 +64,12 @@ impl PageRead for State {
 
 impl DataRead for State {
     fn layout(&self) -> &SpaceLayout {
-        &self.inner.layout
+        &self.view.inner.layout
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let disk = &self.inner.pager.volume.disk;
-        let result = read_from(self, &self.inner.layout, &**disk, (start, offset), buf);
+        let disk = &self.view.inner.pager.volume.disk;
+        let result = read_from(self, &self.view.inner.layout, &**disk, (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result
@@ -76,7 +78,7 @@ impl DataRead for State {
     fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let at = start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset));
         // What cannot be read ahead is read, and fails if it must, when it is asked for.
-        let disk = &self.inner.pager.volume.disk;
+        let disk = &self.view.inner.pager.volume.disk;
         at.is_some_and(|at| disk.read_hint(at, len).unwrap_or(false))
     }
 }
@@ -90,15 +92,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(inner: &Arc<Inner>, snapshot: Snapshot) -> Result<Self> {
-        let root = Root::load(&snapshot, inner.root)?;
-        let (inner, default) = (inner.clone(), OnceLock::new());
-        let state = Arc::new(State { snapshot, inner, root, default });
-        Ok(Self { state, collection: None })
+    pub(super) fn new(state: State) -> Self {
+        Self { state: Arc::new(state), collection: None }
     }
 
-    fn current(&self) -> Result<Option<Collection>> {
-        match self.collection {
+    fn current(&self) -> Result<Option<&Collection>> {
+        match &self.collection {
             Some(c) => Ok(Some(c)),
             None => self.state.default_collection(),
         }
@@ -118,7 +117,7 @@ impl Reader {
             // It exists as soon as something is put there.
             return Ok(Self { state: self.state.clone(), collection: None });
         }
-        match self.state.root.find(&*self.state, name)? {
+        match self.state.root().find(&*self.state, name)? {
             Some(page) => {
                 let collection = Some(Collection::load(&*self.state, page)?);
                 Ok(Self { state: self.state.clone(), collection })
@@ -132,7 +131,7 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn collections(&self) -> Result<Vec<String>> {
-        let cursor = self.state.root.catalog.iter(&*self.state, std::ops::Bound::Unbounded);
+        let cursor = self.state.root().catalog.iter(&*self.state, std::ops::Bound::Unbounded);
         cursor.map(|e| e.map(|(k, _)| String::from_utf8_lossy(&k).into_owned())).collect()
     }
 
@@ -142,7 +141,7 @@ impl Reader {
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
         let Some(c) = self.current()? else { return Ok(None) };
-        c.names.get(&*self.state, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+        c.names.find(&*self.state, name.as_ref(), oid_of)
     }
 
     pub(crate) fn resolve(&self, key: Key<'_>) -> Result<Oid> {
@@ -159,24 +158,39 @@ impl Reader {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
     pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
-        let oid = self.resolve(key.into())?;
-        if let Some(bytes) = self.small(oid)? {
-            return Ok(bytes);
-        }
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
-        read_range(&*self.state, &whole, oid, 0..whole.size())
+        let mut bytes = Vec::new();
+        self.get_into(key, &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// The bytes of an object that lies in its record, copied straight from the page; `None`
-    /// where it lies elsewhere.
-    fn small(&self, oid: Oid) -> Result<Option<Vec<u8>>> {
-        let loc = self.state.root.handles.lookup(&*self.state, oid)?;
+    /// As [`Reader::get`], in place of what `bytes` holds, whose memory is used again. After
+    /// an error `bytes` holds nothing of use.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
+        let oid = self.resolve(key.into())?;
+        if self.small(oid, bytes)? {
+            return Ok(());
+        }
+        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
+        read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
+    }
+
+    /// Copies the bytes of an object that lies in its record straight from the page; returns
+    /// whether it does.
+    fn small(&self, oid: Oid, out: &mut Vec<u8>) -> Result<bool> {
+        let loc = self.state.root().handles.lookup(&*self.state, oid)?;
         HeapFile::look(&*self.state, loc, |record| {
             let record = Record::parse(record)?;
             match record.body {
-                Body::Small(bytes) if record.oid == oid => Ok(Some(bytes.to_vec())),
+                Body::Small(bytes) if record.oid == oid => {
+                    out.clear();
+                    out.extend_from_slice(bytes);
+                    Ok(true)
+                }
                 // Large, or not its own record: the general way tells.
-                _ => Ok(None),
+                _ => Ok(false),
             }
         })
     }
@@ -187,7 +201,7 @@ impl Reader {
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
     pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
         let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
         read_range(&*self.state, &whole, oid, range)
     }
 
@@ -197,7 +211,7 @@ impl Reader {
     /// As [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
         let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root.handles, oid)?;
+        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
@@ -207,8 +221,8 @@ impl Reader {
     /// As [`Reader::get`].
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let oid = self.resolve(key.into())?;
-        let sharing = Sharing::load(&*self.state, self.state.inner.root)?;
-        object::metadata(&*self.state, &self.state.root.handles, &sharing, oid)
+        let sharing = Sharing::load(&*self.state, self.state.view.inner.root)?;
+        object::metadata(&*self.state, &self.state.root().handles, &sharing, oid)
     }
 
     /// Lists names by prefix, start and delimiter, in order.
@@ -235,7 +249,7 @@ impl Reader {
 
     /// Every object of the store, whatever its collection, named or not.
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
-        self.state.root.handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
+        self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
     }
 }
 
@@ -255,13 +269,26 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
     oid: Oid,
     range: Range<u64>,
 ) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_range_into(pages, whole, oid, range, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`read_range`], in place of what `bytes` holds.
+fn read_range_into<D: DataRead + ?Sized>(
+    pages: &D,
+    whole: &Whole,
+    oid: Oid,
+    range: Range<u64>,
+    bytes: &mut Vec<u8>,
+) -> Result<()> {
     let (start, end, size) = (range.start, range.end, whole.size());
     if start > end || end > size {
         return Err(Error::Range { object: oid.to_string(), start, end, size });
     }
     let len = usize::try_from(end - start)
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
-    let mut bytes = Vec::new();
+    bytes.clear();
     bytes.try_reserve_exact(len).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
@@ -277,7 +304,7 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
         ahead.tell(pages, whole, start + at as u64, end);
         whole.read_at(pages, oid, start + at as u64, &mut bytes[at..])?;
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// How far a sequential read has told what comes next.

@@ -77,7 +77,7 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
     let state = &*reader.state;
     let mut collections = Vec::new();
     let (mut used, mut capacity) = (0, 0);
-    for entry in state.root.catalog.iter(state, std::ops::Bound::Unbounded) {
+    for entry in state.root().catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
         let c = Collection::load(state, page_of(&value)?)?;
         let (u, all) = c.heap.utilization(state.page_size());

@@ -100,9 +100,9 @@ pub(crate) fn page_of(value: &Value) -> Result<PageNo> {
 }
 
 /// The object a names entry names.
-pub(crate) fn oid_of(value: &Value) -> Result<Oid> {
+pub(crate) fn oid_of(value: &[u8]) -> Result<Oid> {
     let bytes: [u8; Oid::BYTES] =
-        (**value).try_into().map_err(|_| Error::corrupt("names", "an entry is not an OID"))?;
+        value.try_into().map_err(|_| Error::corrupt("names", "an entry is not an OID"))?;
     Ok(Oid::from_bytes(bytes))
 }
 

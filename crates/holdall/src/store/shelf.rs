@@ -1,0 +1,66 @@
+//! What readers of one state share, kept for the next one.
+//!
+//! Owns: [`View`], a state's root and default collection, decoded, with the pages it has looked
+//! at; and [`Shelf`], where each thread finds the view of the state it opened last. Opening
+//! the same state again reads nothing and writes to no memory that all threads share.
+//!
+//! Invariant: a state never changes, so what was found for an LSN stays true; it is looked at
+//! only with a snapshot of that LSN open. A shelf belongs to the handles of a store, not to
+//! what they share, which its views keep alive.
+//!
+//! Threads: each has its compartment, until there are more threads than compartments.
+
+use super::inner::Inner;
+use super::read::{Reader, State};
+use super::view::{Collection, Root};
+use crate::pager::{Seen, thread_number};
+use holdall_core::Result;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+
+/// Compartments of a shelf: threads beyond as many share them.
+const COMPARTMENTS: usize = 16;
+
+/// A state, decoded.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(super) inner: Arc<Inner>,
+    pub(super) root: Root,
+    /// The default collection, looked up when first needed: reads by OID do without.
+    pub(super) default: OnceLock<Option<Collection>>,
+    seen: Arc<Seen>,
+}
+
+/// One thread's place on the shelf, on its own lines of the processors' caches.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Compartment(Mutex<Option<Arc<View>>>);
+
+/// The view of the last state that each thread opened.
+#[derive(Debug)]
+pub(super) struct Shelf(Box<[Compartment]>);
+
+impl Shelf {
+    pub(super) fn new() -> Self {
+        Self((0..COMPARTMENTS).map(|_| Compartment::default()).collect())
+    }
+
+    /// Opens the newest durable state, or with `newest` the newest installed one.
+    pub(super) fn open(&self, inner: &Arc<Inner>, newest: bool) -> Result<Reader> {
+        let compartment = &self.0[thread_number() % COMPARTMENTS].0;
+        let last = compartment.lock().clone();
+        let snapshot = inner.pager.snapshot_after(newest, last.as_ref().map(|view| &view.seen));
+        let view = match last {
+            Some(view) if Arc::ptr_eq(&view.seen, snapshot.seen()) => view,
+            _ => {
+                let root = Root::load(&snapshot, inner.root)?;
+                let (inner, default) = (inner.clone(), OnceLock::new());
+                let seen = snapshot.seen().clone();
+                let view = Arc::new(View { inner, root, default, seen });
+                *compartment.lock() = Some(view.clone());
+                view
+            }
+        };
+        Ok(Reader::new(State { snapshot, view }))
+    }
+}
