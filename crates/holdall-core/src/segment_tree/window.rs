@@ -401,7 +401,7 @@ impl<'a> Window<'a> {
             match item {
                 Item::Kept(slice, _) => self.limits.push_slice(&mut out, slice),
                 Item::New(pieces, len) => {
-                    let mut pieces = Pieces::new(pieces.into());
+                    let mut pieces = Pieces::new(pieces, self.page);
                     self.limits.write_runs(store, &mut pieces, stored, None, &mut out)?;
                     if stored < len {
                         tail = self.limits.take_tail(store, &mut pieces)?;
