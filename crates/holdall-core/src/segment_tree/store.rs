@@ -23,11 +23,23 @@ pub trait NodeRead {
     /// Most children in an inner node, at least 4.
     fn inner_fanout(&self) -> usize;
 
-    /// Whether nodes at the object's end are filled before others are opened, as suits
-    /// objects that grow there; else a full node is halved wherever it lies.
-    fn fills_at_end(&self) -> bool {
-        true
+    /// How nodes too full are cut.
+    fn cut(&self) -> Cut {
+        Cut::FillAtEnd
     }
+}
+
+/// How entries too many for a node are spread over several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// Evenly; but at the object's end nodes are filled before others are opened, as suits
+    /// objects that grow there.
+    FillAtEnd,
+    /// Evenly, wherever the node lies.
+    Halves,
+    /// As halves, but the left one has an entry more and the right one less, as long as that
+    /// is half a node rounded down; the rest of the tree then needs no more either.
+    LeftLarger,
 }
 
 /// Changes nodes; reads see the changes.
@@ -356,8 +368,8 @@ impl<N: NodeRead + ?Sized, S: ?Sized> NodeRead for Pair<'_, N, S> {
         self.nodes.inner_fanout()
     }
 
-    fn fills_at_end(&self) -> bool {
-        self.nodes.fills_at_end()
+    fn cut(&self) -> Cut {
+        self.nodes.cut()
     }
 }
 

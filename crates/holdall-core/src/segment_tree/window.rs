@@ -6,6 +6,8 @@
 //! small itself, borrows just the pages it lacks from a large neighbour, so that an edit
 //! copies about T pages and not whole segments. Retires nothing: it lists what is free.
 
+mod shuffle;
+
 use super::find::Finder;
 use super::limits::Limits;
 use super::store::Piece;
@@ -127,6 +129,9 @@ impl<'a> Window<'a> {
     ) -> Result<()> {
         self.reach(store, finder)?;
         self.fold_last_page();
+        if self.limits.shuffle_bytes {
+            self.shuffle_bytes();
+        }
         loop {
             self.reach(store, finder)?;
             if self.absorb_zeros() {
