@@ -7,6 +7,8 @@ use anyhow::Result;
 use holdall_plot::{Panel, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::parts::Parts;
+
 /// Whose experiment it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Paper {
@@ -68,6 +70,8 @@ pub struct Settings<'a> {
     pub quick: bool,
     /// Of every random draw.
     pub seed: u64,
+    /// Keeps what takes long, between runs of the program.
+    pub parts: &'a dyn Parts,
     /// Told how much is done of how much, as often as the experiment likes.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }

@@ -16,6 +16,7 @@ use anyhow::{Result, anyhow};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::experiment::{Experiment, Settings};
+use crate::parts::PartFiles;
 use crate::report::{self, Parameters, Record};
 
 /// What to run, and how.
@@ -123,7 +124,12 @@ fn fresh(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> 
         }
     };
     let Parameters { quick, seed, .. } = plan.parameters;
-    let settings = Settings { quick, seed, progress: &progress };
+    let parts = PartFiles {
+        dir: plan.dir.join("parts"),
+        version: plan.parameters.version.clone(),
+        afresh: plan.force,
+    };
+    let settings = Settings { quick, seed, parts: &parts, progress: &progress };
     let started = Instant::now();
     // Nothing of ours is changed by an experiment, so a panic leaves nothing half done.
     let ended = catch_unwind(AssertUnwindSafe(|| experiment.run(&settings)));

@@ -5,7 +5,12 @@ use crate::experiment::{Outcome, Settings};
 use std::collections::BTreeSet;
 
 fn quick(id: &str) -> Outcome {
-    let settings = Settings { quick: true, seed: 5, progress: &|done, of| assert!(done <= of) };
+    let settings = Settings {
+        quick: true,
+        seed: 5,
+        parts: &crate::parts::NoParts,
+        progress: &|done, of| assert!(done <= of),
+    };
     let all = experiments();
     let experiment = all.iter().find(|e| e.id() == id).unwrap();
     experiment.run(&settings).unwrap()

@@ -6,6 +6,7 @@
 
 use anyhow::Result;
 use holdall_io::{CostModel, DiskStats};
+use serde::{Deserialize, Serialize};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -44,11 +45,12 @@ impl Mix {
 }
 
 /// Operations of one kind and what they cost.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Operations.
     pub count: u64,
     /// Their accesses.
+    #[serde(with = "Accesses")]
     pub stats: DiskStats,
 }
 
@@ -70,8 +72,23 @@ impl Cost {
     }
 }
 
+/// How accesses are kept.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DiskStats")]
+struct Accesses {
+    reads: u64,
+    writes: u64,
+    seeks: u64,
+    pages_read: u64,
+    pages_written: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    syncs: u64,
+    calls: u64,
+}
+
 /// What happened since the mark before.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     /// Operations since the start.
     pub ops: u64,

@@ -195,7 +195,7 @@ fn on_a_file(settings: &Settings<'_>) -> Result<String> {
 }
 
 fn measure(disk: std::sync::Arc<dyn Disk>, settings: &Settings<'_>) -> Result<String> {
-    let quick = Settings { quick: true, seed: settings.seed, progress: &|_, _| () };
+    let quick = Settings { quick: true, progress: &|_, _| (), ..*settings };
     let params = params(&quick, Victims::Uniform, 8192, Size::Large);
     let start = Instant::now();
     let run = churn_on(disk.clone(), HY, &params, &|_| ())?;

@@ -2,6 +2,7 @@
 
 use crate::experiment::{Claim, Settings, Verdict};
 use crate::free_space::workload::{Run, Sample};
+use crate::parts::NoParts;
 use holdall_plot::{Axis, Kind, Panel, Scale, Series, Table};
 use std::sync::Arc;
 
@@ -76,7 +77,7 @@ impl Check<'_> {
 
     /// The claim as an observation.
     pub(super) fn note(self) -> Claim {
-        let quick = Settings { quick: true, seed: 0, progress: &|_, _| () };
+        let quick = Settings { quick: true, seed: 0, parts: &NoParts, progress: &|_, _| () };
         self.claim(&quick)
     }
 }

@@ -44,15 +44,23 @@ fn aged(
     size: u64,
     places: Places,
     ops: u64,
-    seed: u64,
+    settings: &Settings<'_>,
     step: &mut dyn FnMut(u64),
 ) -> Result<Vec<Mark>> {
     static DONE: Cache<Vec<Mark>> = LazyLock::new(Mutex::default);
-    cached(&DONE, format!("{technique:?} {size} {places:?} {ops} {seed}"), || {
+    let seed = settings.seed;
+    let name = format!("{technique:?} {size} {places:?} {ops} {seed}");
+    cached(&DONE, name.clone(), || {
+        let kept = settings.parts.load(&name).and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(marks) = kept {
+            return Ok(marks);
+        }
         let config = Config { wide: true, ..Config::default() };
         let mut object = sparse(technique, config, size)?;
         let mix = Mix { zeros: true, places, ..Mix::paper(MEAN) };
-        run(object.as_mut(), &mix, ops, (ops / MARKS).max(1), seed, step)
+        let marks = run(object.as_mut(), &mix, ops, (ops / MARKS).max(1), seed, step)?;
+        settings.parts.save(&name, &serde_json::to_string(&marks)?)?;
+        Ok(marks)
     })
 }
 
@@ -119,7 +127,7 @@ impl Experiment for Large {
             let mut curves = Vec::new();
             for technique in TECHNIQUES {
                 let mut step = |at| (settings.progress)(done + at, total);
-                let marks = aged(technique, size, Places::Uniform, ops, settings.seed, &mut step)?;
+                let marks = aged(technique, size, Places::Uniform, ops, settings, &mut step)?;
                 done += ops;
                 rows.push(row(technique, name, &marks));
                 let model = today(4096);
@@ -176,7 +184,7 @@ impl Experiment for Skew {
         for technique in TECHNIQUES {
             for (places, name) in places {
                 let mut step = |at| (settings.progress)(done + at, total);
-                let marks = aged(technique, 100 * MIB, places, ops, settings.seed, &mut step)?;
+                let marks = aged(technique, 100 * MIB, places, ops, settings, &mut step)?;
                 done += ops;
                 rows.push(row(technique, name, &marks));
             }
