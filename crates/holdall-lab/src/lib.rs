@@ -9,6 +9,7 @@ pub mod experiment;
 pub mod free_space;
 pub mod large;
 pub mod parts;
+pub mod price;
 mod perform;
 pub mod report;
 pub mod run;

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::cli::{FAILED, all, complain};
 use crate::experiment::{Experiment, Paper};
+use crate::price::DiskPrice;
 use crate::report::claims::{Count, paper_name};
 use crate::report::{self, Parameters, record, terminal};
 use crate::run::{self, Plan, Status};
@@ -41,6 +42,10 @@ pub(crate) fn perform(
     let plan = Plan {
         experiments: chosen,
         order: all(experiments).map(|e| e.id()).collect(),
+        price: match wish.parameters.disk {
+            Some(price) => DiskPrice::given(price, "given, not measured"),
+            None => DiskPrice::of(&wish.dir),
+        },
         parameters: wish.parameters,
         dir: wish.dir,
         force: wish.force,

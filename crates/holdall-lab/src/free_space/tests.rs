@@ -2,13 +2,16 @@
 
 use super::experiments;
 use crate::experiment::{Outcome, Settings};
+use crate::parts::NoParts;
+use crate::price::{DiskPrice, Price};
 use std::collections::BTreeSet;
 
 fn quick(id: &str) -> Outcome {
     let settings = Settings {
         quick: true,
         seed: 5,
-        parts: &crate::parts::NoParts,
+        price: &DiskPrice::given(Price::QUICK, "given"),
+        parts: &NoParts,
         progress: &|done, of| assert!(done <= of),
     };
     let all = experiments();

@@ -6,7 +6,6 @@ use anyhow::Result;
 use holdall_io::CostModel;
 use holdall_plot::Scale;
 
-use super::modern::today;
 use super::tables::ms;
 use crate::experiment::{Experiment, Outcome, Paper, Settings};
 use crate::large::report::{axis, lines, number, percent, series, table};
@@ -64,8 +63,8 @@ fn aged(
     })
 }
 
-fn row(technique: Technique, what: &str, marks: &[Mark]) -> Vec<String> {
-    let (late, old, new) = (steady(marks), CostModel::default(), today(4096));
+fn row(technique: Technique, what: &str, marks: &[Mark], new: &CostModel) -> Vec<String> {
+    let (late, old) = (steady(marks), CostModel::default());
     let micros = |ms: f64| number(ms * 1000.0);
     vec![
         technique.name(),
@@ -74,15 +73,21 @@ fn row(technique: Technique, what: &str, marks: &[Mark]) -> Vec<String> {
         ms(late.read, &old),
         ms(late.insert, &old),
         ms(late.delete, &old),
-        micros(late.read.mean_ms(&new)),
-        micros(late.insert.mean_ms(&new)),
-        micros(late.delete.mean_ms(&new)),
+        micros(late.read.mean_ms(new)),
+        micros(late.insert.mean_ms(new)),
+        micros(late.delete.mean_ms(new)),
     ]
 }
 
 /// A row of Starburst, whose updates cost seconds: a few of them are enough.
-fn starburst(size: u64, what: &str, quick: bool, seed: u64) -> Result<Vec<String>> {
-    let ops = if quick {
+fn starburst(
+    size: u64,
+    what: &str,
+    settings: &Settings<'_>,
+    new: &CostModel,
+) -> Result<Vec<String>> {
+    let seed = settings.seed;
+    let ops = if settings.quick {
         2
     } else if size > 1024 * MIB {
         4
@@ -97,7 +102,7 @@ fn starburst(size: u64, what: &str, quick: bool, seed: u64) -> Result<Vec<String
     for (mark, read) in marks.iter_mut().zip(reads) {
         mark.read = read.read;
     }
-    Ok(row(Technique::Starburst, what, &marks))
+    Ok(row(Technique::Starburst, what, &marks, new))
 }
 
 /// Objects of 100 MiB and 10 GiB.
@@ -116,11 +121,17 @@ impl Experiment for Large {
         "Objects of 100 MiB and 10 GiB under the mix of 10K operations"
     }
 
+    fn uses_disk(&self) -> bool {
+        true
+    }
+
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         let ops = if settings.quick { 1000 } else { 1_000_000 };
         // A quick run has no time for Starburst to copy 10 GiB.
         let larger = if settings.quick { (1024 * MIB, "1 GiB") } else { (10_240 * MIB, "10 GiB") };
         let sizes = [(100 * MIB, "100 MiB"), larger];
+        let disk = settings.today()?;
+        let model = disk.price.model(4096);
         let total = ops * (sizes.len() * TECHNIQUES.len()) as u64;
         let (mut rows, mut panels, mut done) = (Vec::new(), Vec::new(), 0);
         for (size, name) in sizes {
@@ -129,14 +140,13 @@ impl Experiment for Large {
                 let mut step = |at| (settings.progress)(done + at, total);
                 let marks = aged(technique, size, Places::Uniform, ops, settings, &mut step)?;
                 done += ops;
-                rows.push(row(technique, name, &marks));
-                let model = today(4096);
+                rows.push(row(technique, name, &marks, &model));
                 let points = marks.iter().map(|m| {
                     (m.ops as f64 / 1000.0, m.insert.and(m.delete).mean_ms(&model) * 1000.0)
                 });
                 curves.push(series(technique.name(), points.collect()));
             }
-            rows.push(starburst(size, name, settings.quick, settings.seed)?);
+            rows.push(starburst(size, name, settings, &model)?);
             let id = format!("biliris-large-{}", name.to_lowercase().replace(' ', "-"));
             let (x, y) = (
                 axis("operations (thousands)", Scale::Linear),
@@ -150,8 +160,8 @@ impl Experiment for Large {
                 curves,
             ));
         }
-        let tables = vec![table("biliris-large", self.title(), &HEAD, rows)];
-        let notes = vec![format!(
+        let tables = vec![table("biliris-large", self.title(), &HEAD, rows), disk.table()];
+        let notes = vec![disk.note(), format!(
             "{ops} operations each, means over the second half; leaf data zeros over the sparse \
              disk; counts and pointers of 8 bytes (the paper's 4 count to 4 GiB only), 255 to a \
              page; Starburst: a few updates only, each copies the object from the change on."
@@ -176,9 +186,15 @@ impl Experiment for Skew {
         "Zipf places (0.99) against uniform ones, 100 MiB, 10K operations"
     }
 
+    fn uses_disk(&self) -> bool {
+        true
+    }
+
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         let ops = if settings.quick { 1000 } else { 1_000_000 };
         let places = [(Places::Uniform, "uniform"), (Places::Zipf(0.99), "zipf 0.99")];
+        let disk = settings.today()?;
+        let model = disk.price.model(4096);
         let total = ops * (places.len() * TECHNIQUES.len()) as u64;
         let (mut rows, mut done) = (Vec::new(), 0);
         for technique in TECHNIQUES {
@@ -186,11 +202,11 @@ impl Experiment for Skew {
                 let mut step = |at| (settings.progress)(done + at, total);
                 let marks = aged(technique, 100 * MIB, places, ops, settings, &mut step)?;
                 done += ops;
-                rows.push(row(technique, name, &marks));
+                rows.push(row(technique, name, &marks, &model));
             }
         }
-        let tables = vec![table("biliris-skew", self.title(), &HEAD, rows)];
-        let notes = vec![format!(
+        let tables = vec![table("biliris-skew", self.title(), &HEAD, rows), disk.table()];
+        let notes = vec![disk.note(), format!(
             "{ops} operations each, means over the second half. Places are drawn by stretches of \
              4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
              where it is counted from the object's start."
