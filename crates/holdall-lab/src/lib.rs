@@ -9,8 +9,8 @@ pub mod experiment;
 pub mod free_space;
 pub mod large;
 pub mod parts;
-pub mod price;
 mod perform;
+pub mod price;
 pub mod report;
 pub mod run;
 

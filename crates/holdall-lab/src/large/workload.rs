@@ -6,9 +6,9 @@
 
 use anyhow::Result;
 use holdall_io::{CostModel, DiskStats};
-use serde::{Deserialize, Serialize};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use super::technique::LargeObject;
 
@@ -52,18 +52,26 @@ pub struct Cost {
     /// Their accesses.
     #[serde(with = "Accesses")]
     pub stats: DiskStats,
+    /// Of these the ones to index pages.
+    #[serde(with = "Accesses", default)]
+    pub index: DiskStats,
 }
 
 impl Cost {
-    fn add(&mut self, stats: DiskStats) {
+    fn add(&mut self, stats: DiskStats, index: DiskStats) {
         self.count += 1;
         self.stats = self.stats + stats;
+        self.index = self.index + index;
     }
 
     /// The two together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { count: self.count + other.count, stats: self.stats + other.stats }
+        Self {
+            count: self.count + other.count,
+            stats: self.stats + other.stats,
+            index: self.index + other.index,
+        }
     }
 
     /// Mean milliseconds of an operation by a model; 0 without one.
@@ -178,7 +186,7 @@ pub fn run(
     let (mut marks, mut mark, mut last_insert) = (Vec::new(), Mark::default(), None);
     let page = object.volume().page();
     let mut last_was_insert = false;
-    let mut before = object.stats();
+    let mut before = (object.stats(), object.volume().index_stats());
     for op in 1..=ops {
         let size = rng.random_range(mix.mean - mix.mean / 2..=largest).max(1);
         let draw: f64 = rng.random();
@@ -201,8 +209,8 @@ pub fn run(
             object.delete(at, n)?;
             &mut mark.delete
         };
-        let now = object.stats();
-        kind.add(now - before);
+        let now = (object.stats(), object.volume().index_stats());
+        kind.add(now.0 - before.0, now.1 - before.1);
         before = now;
         if op % every == 0 {
             mark.ops = op;

@@ -161,11 +161,14 @@ impl Experiment for Large {
             ));
         }
         let tables = vec![table("biliris-large", self.title(), &HEAD, rows), disk.table()];
-        let notes = vec![disk.note(), format!(
-            "{ops} operations each, means over the second half; leaf data zeros over the sparse \
+        let notes = vec![
+            disk.note(),
+            format!(
+                "{ops} operations each, means over the second half; leaf data zeros over the sparse \
              disk; counts and pointers of 8 bytes (the paper's 4 count to 4 GiB only), 255 to a \
              page; Starburst: a few updates only, each copies the object from the change on."
-        )];
+            ),
+        ];
         Ok(Outcome { panels, tables, notes, ..Outcome::default() })
     }
 }
@@ -206,11 +209,14 @@ impl Experiment for Skew {
             }
         }
         let tables = vec![table("biliris-skew", self.title(), &HEAD, rows), disk.table()];
-        let notes = vec![disk.note(), format!(
-            "{ops} operations each, means over the second half. Places are drawn by stretches of \
+        let notes = vec![
+            disk.note(),
+            format!(
+                "{ops} operations each, means over the second half. Places are drawn by stretches of \
              4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
              where it is counted from the object's start."
-        )];
+            ),
+        ];
         Ok(Outcome { tables, notes, ..Outcome::default() })
     }
 }

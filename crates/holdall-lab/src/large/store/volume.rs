@@ -132,6 +132,11 @@ impl Volume {
         self.leaf.stats() + self.index.stats()
     }
 
+    /// Accesses to the area of index pages so far.
+    pub fn index_stats(&self) -> DiskStats {
+        self.index.stats()
+    }
+
     /// Visits to space directories so far; see [`Area::visits`].
     pub fn visits(&self) -> u64 {
         self.leaf.visits() + self.index.visits()
