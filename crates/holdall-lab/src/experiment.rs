@@ -7,6 +7,9 @@ use anyhow::Result;
 use holdall_plot::{Panel, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::parts::Parts;
+use crate::price::{DiskPrice, Priced};
+
 /// Whose experiment it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Paper {
@@ -68,8 +71,22 @@ pub struct Settings<'a> {
     pub quick: bool,
     /// Of every random draw.
     pub seed: u64,
+    /// What an access costs on a disk of today; see [`Settings::today`].
+    pub price: &'a DiskPrice,
+    /// Keeps what takes long, between runs of the program.
+    pub parts: &'a dyn Parts,
     /// Told how much is done of how much, as often as the experiment likes.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl Settings<'_> {
+    /// The disk of today, measured where nobody gave it.
+    ///
+    /// # Errors
+    /// It cannot be measured.
+    pub fn today(&self) -> Result<Priced> {
+        self.price.get(self.parts)
+    }
 }
 
 /// One figure or table of a paper, or one of ours beyond it.
@@ -80,6 +97,10 @@ pub trait Experiment: Sync {
     fn paper(&self) -> Paper;
     /// What the report puts above it.
     fn title(&self) -> &'static str;
+    /// Whether it asks for the disk of today, whose price then is one of its parameters.
+    fn uses_disk(&self) -> bool {
+        false
+    }
     /// Runs it.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ pub mod cli;
 pub mod experiment;
 pub mod free_space;
 pub mod large;
+pub mod parts;
 mod perform;
+pub mod price;
 pub mod report;
 pub mod run;
 

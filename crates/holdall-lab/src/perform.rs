@@ -9,7 +9,8 @@ use serde_json::json;
 
 use crate::cli::{FAILED, all, complain};
 use crate::experiment::{Experiment, Paper};
-use crate::report::claims::{Count, paper_name};
+use crate::price::DiskPrice;
+use crate::report::claims::{Count, paper_name, source, source_name, whole};
 use crate::report::{self, Parameters, record, terminal};
 use crate::run::{self, Plan, Status};
 
@@ -41,6 +42,10 @@ pub(crate) fn perform(
     let plan = Plan {
         experiments: chosen,
         order: all(experiments).map(|e| e.id()).collect(),
+        price: match wish.parameters.disk {
+            Some(price) => DiskPrice::given(price, "given, not measured"),
+            None => DiskPrice::of(&wish.dir),
+        },
         parameters: wish.parameters,
         dir: wish.dir,
         force: wish.force,
@@ -102,11 +107,21 @@ fn summary(out: &mut (dyn Write + Send), statuses: &[Status]) -> io::Result<()> 
     if !table.is_empty() {
         write!(out, "\n{table}\n")?;
     }
-    for paper in [Paper::Biliris, Paper::McAuliffe] {
-        let mut own = records().filter(|r| r.paper == paper).peekable();
-        if own.peek().is_some() {
-            let count = Count::of(own.flat_map(|r| &r.outcome.claims));
-            writeln!(out, "{}: {}", paper_name(paper), count.words())?;
+    for from in [Some(Paper::Biliris), Some(Paper::McAuliffe), None] {
+        let rows = || {
+            let rows = records().flat_map(|r| r.outcome.claims.iter().map(move |c| (r, c)));
+            rows.filter(|(r, c)| source(r, c) == from).map(|(_, c)| c)
+        };
+        let ran = from.is_some_and(|paper| records().any(|r| r.paper == paper));
+        if ran || rows().next().is_some() {
+            let numbers = match whole(rows()) {
+                (hold, all) if from.is_some() && all > 0 => {
+                    format!("; by their numbers, {hold} of {all} hold in every row")
+                }
+                _ => String::new(),
+            };
+            let words = Count::of(rows()).words();
+            writeln!(out, "{}: {words}{numbers}", source_name(from))?;
         }
     }
     Ok(())

@@ -16,6 +16,8 @@ use anyhow::{Result, anyhow};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::experiment::{Experiment, Settings};
+use crate::parts::PartFiles;
+use crate::price::DiskPrice;
 use crate::report::{self, Parameters, Record};
 
 /// What to run, and how.
@@ -26,12 +28,21 @@ pub struct Plan<'e> {
     pub order: Vec<&'e str>,
     /// For each of them.
     pub parameters: Parameters,
+    /// The disk of today.
+    pub price: DiskPrice,
     /// Where everything is written; must exist.
     pub dir: PathBuf,
     /// Run again what is there already.
     pub force: bool,
     /// At once.
     pub jobs: usize,
+}
+
+impl Plan<'_> {
+    fn parameters_of(&self, experiment: &dyn Experiment) -> Parameters {
+        let disk = self.parameters.disk.filter(|_| experiment.uses_disk());
+        Parameters { disk, ..self.parameters.clone() }
+    }
 }
 
 /// How an experiment ended.
@@ -92,7 +103,8 @@ pub fn run(plan: &Plan<'_>, ended: &(dyn Fn(&str, &Status) + Sync)) -> Vec<Statu
 fn one(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> Status {
     let kept = || -> Result<Option<Record>> {
         let found = Record::read(&plan.dir, experiment.id());
-        let Some(record) = found.filter(|r| !plan.force && r.parameters == plan.parameters) else {
+        let wanted = plan.parameters_of(experiment);
+        let Some(record) = found.filter(|r| !plan.force && r.parameters == wanted) else {
             return Ok(None);
         };
         if !record.is_complete(&plan.dir) {
@@ -123,7 +135,12 @@ fn fresh(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> 
         }
     };
     let Parameters { quick, seed, .. } = plan.parameters;
-    let settings = Settings { quick, seed, progress: &progress };
+    let parts = PartFiles {
+        dir: plan.dir.join("parts"),
+        version: plan.parameters.version.clone(),
+        afresh: plan.force,
+    };
+    let settings = Settings { quick, seed, price: &plan.price, parts: &parts, progress: &progress };
     let started = Instant::now();
     // Nothing of ours is changed by an experiment, so a panic leaves nothing half done.
     let ended = catch_unwind(AssertUnwindSafe(|| experiment.run(&settings)));
@@ -136,7 +153,7 @@ fn fresh(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> 
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(anyhow!("an internal error: {}", text.unwrap_or("unknown")))
     })?;
-    let record = Record::new(experiment, plan.parameters.clone(), seconds, outcome);
+    let record = Record::new(experiment, plan.parameters_of(experiment), seconds, outcome);
     record.write(&plan.dir)?;
     Ok(record)
 }

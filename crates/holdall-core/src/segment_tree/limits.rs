@@ -12,6 +12,7 @@ pub(super) struct Limits {
     pub page: u64,
     /// T.
     pub threshold: u64,
+    pub shuffle_bytes: bool,
     pub max_pages: u64,
     pub max_tail: u64,
 }
@@ -27,7 +28,8 @@ impl Limits {
         }
         let threshold = if threshold == 0 { options.threshold } else { threshold };
         let threshold = u64::from(threshold).clamp(1, max_pages);
-        Ok(Self { page, threshold, max_pages, max_tail: options.max_tail as u64 })
+        let (shuffle_bytes, max_tail) = (options.shuffle_bytes, options.max_tail as u64);
+        Ok(Self { page, threshold, shuffle_bytes, max_pages, max_tail })
     }
 
     /// Of `len` bytes at an object's end, how many stay inline.

@@ -43,8 +43,8 @@ pub use find::{Located, Slices, prefetch, read_at, slices};
 pub use node::{Child, Node, inner_fanout_of, leaf_fanout_of};
 pub use splice::{Content, Options, splice, stage};
 pub use store::{
-    NodeRead, Nodes, Origin, Pair, Pieces, Prefetch, ReadSource, SegmentRead, Segments, Source,
-    Store,
+    Cut, NodeRead, Nodes, Origin, Pair, Pieces, Prefetch, ReadSource, SegmentRead, Segments,
+    Source, Store,
 };
 
 use crate::{Error, Result};

@@ -9,6 +9,7 @@
 
 use super::find::{Finder, Place, read_checked};
 use super::node::sum;
+use super::store::Cut;
 use super::{Child, MAX_HEIGHT, MAX_OBJECT, Node, NodeRead, NodeRef, Nodes, Slice, Top, Tree};
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -77,6 +78,7 @@ impl Entry for Child {
 pub(super) struct Fill {
     pub max: usize,
     pub min: usize,
+    pub left_larger: bool,
 }
 
 /// The bounds of `level` (T2).
@@ -88,7 +90,9 @@ pub(super) fn fill<S: NodeRead + ?Sized>(store: &S, level: u8) -> Result<Fill> {
     if max < 4 {
         return Err(Error::Invalid(format!("fan-out {max} of a segment tree is below 4")));
     }
-    Ok(Fill { max, min: max.div_ceil(2) })
+    let left_larger = store.cut() == Cut::LeftLarger;
+    let min = if left_larger { max / 2 } else { max.div_ceil(2) };
+    Ok(Fill { max, min, left_larger })
 }
 
 /// Told of each entry that leaves the tree: the store, its first byte, the entry.
@@ -105,7 +109,7 @@ pub(super) fn replace<S: Nodes + ?Sized>(
     max_inline: usize,
     removed: Removed<'_, S, Slice>,
 ) -> Result<Tree> {
-    let at_end = range.end == tree.size && store.fills_at_end();
+    let at_end = range.end == tree.size && store.cut() == Cut::FillAtEnd;
     let mut finder = Finder::new(tree);
     if let Top::Inline(_) = tree.top {
         let mut part = Part::new(new);
@@ -225,7 +229,7 @@ fn rewrite<E: Entry, S: Nodes + ?Sized>(
 ) -> Result<(Range<u64>, Vec<Child>)> {
     let bounds = fill(store, level)?;
     let whole = part.entries.len();
-    let at_end = part.span.end == finder.size() && store.fills_at_end();
+    let at_end = part.span.end == finder.size() && store.cut() == Cut::FillAtEnd;
     if whole > 0 && whole < bounds.min {
         join_neighbour(store, finder, level, &mut part)?;
     } else if at_end && whole > bounds.max && part.span.start > 0 {
@@ -290,6 +294,13 @@ pub(super) fn cut(n: usize, bounds: Fill, at_end: bool) -> Vec<usize> {
     }
     let nodes = rest.div_ceil(bounds.max);
     sizes.extend((0..nodes).map(|i| rest / nodes + usize::from(i < rest % nodes)));
+    if let [first, .., last] = sizes.as_mut_slice()
+        && bounds.left_larger
+        && *last > bounds.min
+        && *first < bounds.max
+    {
+        (*first, *last) = (*first + 1, *last - 1);
+    }
     sizes
 }
 

@@ -24,6 +24,10 @@ pub struct Options {
     /// Threshold T in pages for descriptors that name none (Biliris §2.3); 0 and 1 mean no
     /// merging of segments.
     pub threshold: u16,
+    /// Whether bytes alone on a page beside an edit go along where that saves a page (the
+    /// reshuffling of bytes in EOS): denser for small T, for at most
+    /// two pages more to read.
+    pub shuffle_bytes: bool,
     /// Most bytes of the inline tail; what counts is at most a page less one byte.
     pub max_tail: usize,
     /// Most slices held inline in the descriptor.

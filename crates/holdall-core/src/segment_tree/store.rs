@@ -23,11 +23,23 @@ pub trait NodeRead {
     /// Most children in an inner node, at least 4.
     fn inner_fanout(&self) -> usize;
 
-    /// Whether nodes at the object's end are filled before others are opened, as suits
-    /// objects that grow there; else a full node is halved wherever it lies.
-    fn fills_at_end(&self) -> bool {
-        true
+    /// How nodes too full are cut.
+    fn cut(&self) -> Cut {
+        Cut::FillAtEnd
     }
+}
+
+/// How entries too many for a node are spread over several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// Evenly; but at the object's end nodes are filled before others are opened, as suits
+    /// objects that grow there.
+    FillAtEnd,
+    /// Evenly, wherever the node lies.
+    Halves,
+    /// As halves, but the left one has an entry more and the right one less, as long as that
+    /// is half a node rounded down; the rest of the tree then needs no more either.
+    LeftLarger,
 }
 
 /// Changes nodes; reads see the changes.
@@ -154,6 +166,19 @@ impl Piece<'_> {
             Self::Copy(slice) => slice.len,
         }
     }
+
+    /// Takes in `next`, the piece behind, where both are copies of neighbouring bytes: one
+    /// read then brings what would take two.
+    fn join(&mut self, next: &Self, page_size: u64) -> bool {
+        let (Self::Copy(a), Self::Copy(b)) = (self, next) else { return false };
+        let at = |s: &Slice| s.reference.checked_mul(page_size)?.checked_add(u64::from(s.offset));
+        let behind = at(a).and_then(|start| start.checked_add(a.len));
+        let follows = a.is_run() && b.is_run() && behind.is_some() && behind == at(b);
+        if follows {
+            a.len += b.len;
+        }
+        follows
+    }
 }
 
 /// Where bytes on their way into a segment come from; see [`Pieces::origins`].
@@ -189,14 +214,21 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) fn new(queue: VecDeque<Piece<'a>>) -> Self {
-        let remaining = queue.iter().map(Piece::len).sum();
+    /// These pieces, in order; copies of bytes that are neighbours on disk become one.
+    pub(super) fn new(pieces: Vec<Piece<'a>>, page_size: u64) -> Self {
+        let remaining = pieces.iter().map(Piece::len).sum();
+        let mut queue: VecDeque<Piece<'a>> = VecDeque::with_capacity(pieces.len());
+        for piece in pieces {
+            if !queue.back_mut().is_some_and(|last| last.join(&piece, page_size)) {
+                queue.push_back(piece);
+            }
+        }
         Self { queue, remaining }
     }
 
     /// `len` bytes of `source`.
     pub fn from_source(source: &'a mut dyn Source, len: u64) -> Self {
-        Self::new(VecDeque::from([Piece::Stream(source, len)]))
+        Self { queue: VecDeque::from([Piece::Stream(source, len)]), remaining: len }
     }
 
     /// Bytes not yet taken.
@@ -231,6 +263,11 @@ impl<'a> Pieces<'a> {
     pub fn fill<R: SegmentRead + ?Sized>(&mut self, store: &R, mut buf: &mut [u8]) -> Result<()> {
         let page = store.page_size() as u64;
         while !buf.is_empty() {
+            let done = self.fill_around(store, buf)?;
+            buf = &mut buf[done..];
+            if buf.is_empty() {
+                break;
+            }
             let Some(piece) = self.queue.front_mut() else {
                 return Err(Error::Invalid("the new bytes ended too early".into()));
             };
@@ -259,6 +296,54 @@ impl<'a> Pieces<'a> {
         }
         Ok(())
     }
+
+    /// Where the next bytes are two copies on neighbouring pages with at most one other piece
+    /// between, as around an insert that borrows from the left: fills `buf` with all of them by
+    /// one read, where they fit, and returns their number; else 0.
+    fn fill_around<R: SegmentRead + ?Sized>(&mut self, store: &R, buf: &mut [u8]) -> Result<usize> {
+        let Some((last, both)) = self.around(buf.len() as u64, store.page_size() as u64) else {
+            return Ok(0);
+        };
+        let mut read = vec![0; both.len as usize];
+        store.read_run(&both, 0, &mut read)?;
+        let mut at = 0;
+        for turn in 0..=last {
+            let Some(mut piece) = self.queue.pop_front() else { break };
+            let len = piece.len();
+            let now = &mut buf[at..at + len as usize];
+            match &mut piece {
+                _ if turn == 0 => now.copy_from_slice(&read[..now.len()]),
+                _ if turn == last => now.copy_from_slice(&read[read.len() - now.len()..]),
+                Piece::Bytes(bytes) => Source::fill(bytes, now)?,
+                Piece::Stream(source, _) => source.fill(now)?,
+                Piece::Copy(_) => now.fill(0),
+            }
+            at += len as usize;
+            self.remaining -= len;
+        }
+        Ok(at)
+    }
+
+    /// The second of two such copies in the queue, and the bytes from the first to its end;
+    /// `None` if the pieces up to it have more than `most` bytes.
+    fn around(&self, most: u64, page_size: u64) -> Option<(usize, Slice)> {
+        let run = |at: usize| match self.queue.get(at)? {
+            Piece::Copy(slice) if slice.is_run() => Some(slice),
+            _ => None,
+        };
+        let first = run(0)?;
+        let last = if run(1).is_some() { 1 } else { 2 };
+        let second = run(last)?;
+        let len = self.queue.range(..=last).try_fold(0u64, |n, p| n.checked_add(p.len()))?;
+        let start = u64::from(first.offset);
+        let ends = start + first.len;
+        let begins = second.reference.checked_sub(first.reference)?;
+        let begins = begins.checked_mul(page_size)?.checked_add(u64::from(second.offset))?;
+        // No page between that neither has.
+        let near = begins >= ends && begins / page_size <= ends.div_ceil(page_size);
+        let len_of_both = begins.checked_add(second.len)? - start;
+        (near && len <= most).then_some((last, Slice { len: len_of_both, ..*first }))
+    }
 }
 
 /// One store made of a node store and a segment store.
@@ -283,8 +368,8 @@ impl<N: NodeRead + ?Sized, S: ?Sized> NodeRead for Pair<'_, N, S> {
         self.nodes.inner_fanout()
     }
 
-    fn fills_at_end(&self) -> bool {
-        self.nodes.fills_at_end()
+    fn cut(&self) -> Cut {
+        self.nodes.cut()
     }
 }
 

@@ -14,7 +14,8 @@ const SHAPE: Shape =
     Shape { page_size: 16, leaf_fanout: 4, inner_fanout: 4, max_run: u64::MAX, reuse: true };
 
 pub(super) fn options(threshold: u16, max_segment_pages: u64, page_size: usize) -> Options {
-    Options { threshold, max_tail: page_size / 2, max_inline: 3, max_segment_pages }
+    let max_tail = page_size / 2;
+    Options { threshold, shuffle_bytes: false, max_tail, max_inline: 3, max_segment_pages }
 }
 
 fn random_bytes(rng: &mut SmallRng, len: usize) -> Vec<u8> {
@@ -141,6 +142,7 @@ fn run_in_place(seed: u64, edits: usize) {
     };
     let threshold = [0, 1, 2, 4, 9][rng.random_range(0..5)];
     let o = options(threshold, [1, 5, 12, 40, 1000][rng.random_range(0..5)], page);
+    let o = Options { shuffle_bytes: seed % 2 == 1, ..o };
     let mut store = InPlace::new(shape);
     // T is the store's, or the object's own.
     let own = if rng.random() { 0 } else { rng.random_range(1..6) };

@@ -6,6 +6,8 @@
 //! small itself, borrows just the pages it lacks from a large neighbour, so that an edit
 //! copies about T pages and not whole segments. Retires nothing: it lists what is free.
 
+mod shuffle;
+
 use super::find::Finder;
 use super::limits::Limits;
 use super::store::Piece;
@@ -127,6 +129,9 @@ impl<'a> Window<'a> {
     ) -> Result<()> {
         self.reach(store, finder)?;
         self.fold_last_page();
+        if self.limits.shuffle_bytes {
+            self.shuffle_bytes();
+        }
         loop {
             self.reach(store, finder)?;
             if self.absorb_zeros() {
@@ -401,7 +406,7 @@ impl<'a> Window<'a> {
             match item {
                 Item::Kept(slice, _) => self.limits.push_slice(&mut out, slice),
                 Item::New(pieces, len) => {
-                    let mut pieces = Pieces::new(pieces.into());
+                    let mut pieces = Pieces::new(pieces, self.page);
                     self.limits.write_runs(store, &mut pieces, stored, None, &mut out)?;
                     if stored < len {
                         tail = self.limits.take_tail(store, &mut pieces)?;

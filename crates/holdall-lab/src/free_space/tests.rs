@@ -2,10 +2,18 @@
 
 use super::experiments;
 use crate::experiment::{Outcome, Settings};
+use crate::parts::NoParts;
+use crate::price::{DiskPrice, Price};
 use std::collections::BTreeSet;
 
 fn quick(id: &str) -> Outcome {
-    let settings = Settings { quick: true, seed: 5, progress: &|done, of| assert!(done <= of) };
+    let settings = Settings {
+        quick: true,
+        seed: 5,
+        price: &DiskPrice::given(Price::QUICK, "given"),
+        parts: &NoParts,
+        progress: &|done, of| assert!(done <= of),
+    };
     let all = experiments();
     let experiment = all.iter().find(|e| e.id() == id).unwrap();
     experiment.run(&settings).unwrap()

@@ -8,6 +8,7 @@ use anyhow::Result;
 use holdall_io::{CostModel, DiskStats};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use super::technique::LargeObject;
 
@@ -44,24 +45,33 @@ impl Mix {
 }
 
 /// Operations of one kind and what they cost.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Operations.
     pub count: u64,
     /// Their accesses.
+    #[serde(with = "Accesses")]
     pub stats: DiskStats,
+    /// Of these the ones to index pages.
+    #[serde(with = "Accesses", default)]
+    pub index: DiskStats,
 }
 
 impl Cost {
-    fn add(&mut self, stats: DiskStats) {
+    fn add(&mut self, stats: DiskStats, index: DiskStats) {
         self.count += 1;
         self.stats = self.stats + stats;
+        self.index = self.index + index;
     }
 
     /// The two together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { count: self.count + other.count, stats: self.stats + other.stats }
+        Self {
+            count: self.count + other.count,
+            stats: self.stats + other.stats,
+            index: self.index + other.index,
+        }
     }
 
     /// Mean milliseconds of an operation by a model; 0 without one.
@@ -70,8 +80,23 @@ impl Cost {
     }
 }
 
+/// How accesses are kept.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "DiskStats")]
+struct Accesses {
+    reads: u64,
+    writes: u64,
+    seeks: u64,
+    pages_read: u64,
+    pages_written: u64,
+    bytes_read: u64,
+    bytes_written: u64,
+    syncs: u64,
+    calls: u64,
+}
+
 /// What happened since the mark before.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     /// Operations since the start.
     pub ops: u64,
@@ -161,7 +186,7 @@ pub fn run(
     let (mut marks, mut mark, mut last_insert) = (Vec::new(), Mark::default(), None);
     let page = object.volume().page();
     let mut last_was_insert = false;
-    let mut before = object.stats();
+    let mut before = (object.stats(), object.volume().index_stats());
     for op in 1..=ops {
         let size = rng.random_range(mix.mean - mix.mean / 2..=largest).max(1);
         let draw: f64 = rng.random();
@@ -184,8 +209,8 @@ pub fn run(
             object.delete(at, n)?;
             &mut mark.delete
         };
-        let now = object.stats();
-        kind.add(now - before);
+        let now = (object.stats(), object.volume().index_stats());
+        kind.add(now.0 - before.0, now.1 - before.1);
         before = now;
         if op % every == 0 {
             mark.ops = op;

@@ -1,6 +1,7 @@
 //! Claims counted and put in order.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::experiment::{Claim, Paper, Verdict};
 
@@ -52,6 +53,35 @@ impl Count {
     }
 }
 
+/// Whose claim it is: the paper's, by its number in the list of claims (`B13 10K`), or one that
+/// we hold ourselves to beside it; those are counted apart.
+#[must_use]
+pub fn source(record: &Record, claim: &Claim) -> Option<Paper> {
+    let letter = match record.paper {
+        Paper::Biliris => 'B',
+        Paper::McAuliffe => 'M',
+    };
+    let number = claim.id.strip_prefix(letter)?;
+    number.starts_with(|c: char| c.is_ascii_digit()).then_some(record.paper)
+}
+
+/// What the claims of a source are called.
+#[must_use]
+pub fn source_name(source: Option<Paper>) -> &'static str {
+    source.map_or("Our own additions", paper_name)
+}
+
+/// How many claims of the list hold in all their rows, of how many that are judged; the rows of
+/// a claim begin with its number.
+pub fn whole<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> (usize, usize) {
+    let mut all: BTreeMap<&str, bool> = BTreeMap::new();
+    for claim in claims.into_iter().filter(|c| c.verdict != Verdict::Note) {
+        let number = claim.id.split_whitespace().next().unwrap_or_default();
+        *all.entry(number).or_insert(true) &= claim.verdict == Verdict::Holds;
+    }
+    (all.values().filter(|holds| **holds).count(), all.len())
+}
+
 /// Whether a claim is one of closed form: to be hit exactly, or within a few percent that its
 /// tolerance then names behind the sign (`=`, `= 3 %`).
 #[must_use]
@@ -60,15 +90,17 @@ pub fn is_exact(claim: &Claim) -> bool {
 }
 
 /// Every claim with its record, in the natural order of their names (B2 before B10), one
-/// paper after the other.
+/// paper after the other, and our own additions last.
 #[must_use]
 pub fn in_order(records: &[Record]) -> Vec<(&Record, &Claim)> {
     let all = records.iter().flat_map(|r| r.outcome.claims.iter().map(move |c| (r, c)));
     let mut all: Vec<_> = all.collect();
-    let place = |paper: Paper| matches!(paper, Paper::McAuliffe);
-    all.sort_by(|a, b| {
-        place(a.0.paper).cmp(&place(b.0.paper)).then_with(|| natural(&a.1.id, &b.1.id))
-    });
+    let place = |(record, claim): &(&Record, &Claim)| match source(record, claim) {
+        Some(Paper::Biliris) => 0,
+        Some(Paper::McAuliffe) => 1,
+        None => 2,
+    };
+    all.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| natural(&a.1.id, &b.1.id)));
     all
 }
 
@@ -132,6 +164,28 @@ mod tests {
         let mut names = ["B10", "B2", "B2 4 pages", "B13 100 bytes", "B13 10 K", "B1"];
         names.sort_by(|a, b| natural(a, b));
         assert_eq!(names, ["B1", "B2", "B2 4 pages", "B10", "B13 10 K", "B13 100 bytes"]);
+    }
+
+    #[test]
+    fn a_claim_holds_whole_where_no_row_fails() {
+        let row = |id: &str, verdict| Claim {
+            id: id.into(),
+            text: String::new(),
+            paper: String::new(),
+            ours: String::new(),
+            ratio: None,
+            tolerance: String::new(),
+            verdict,
+            explanation: String::new(),
+        };
+        let rows = [
+            row("B1 leaves", Verdict::Holds),
+            row("B1 nodes", Verdict::Fails),
+            row("B10 1-page", Verdict::Holds),
+            row("B10 4-page", Verdict::Note),
+            row("B15", Verdict::Note),
+        ];
+        assert_eq!(whole(&rows), (1, 2));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use holdall_plot::escape;
 use crate::experiment::{Claim, Paper};
 
 use super::Record;
-use super::claims::{self, Count, paper_name};
+use super::claims::{self, Count};
 use super::figure::{claim_anchor, duration, parameters, section};
 use super::record::replace;
 use super::style::STYLE;
@@ -62,10 +62,10 @@ fn page(records: &[Record]) -> String {
 
 fn counts(records: &[Record]) -> String {
     let mut out = String::from("<ul class=\"counts\">\n");
-    for paper in [Paper::Biliris, Paper::McAuliffe] {
+    for from in [Some(Paper::Biliris), Some(Paper::McAuliffe), None] {
         let all = || {
-            let own = records.iter().filter(move |r| r.paper == paper);
-            own.flat_map(|r| &r.outcome.claims)
+            let all = records.iter().flat_map(|r| r.outcome.claims.iter().map(move |c| (r, c)));
+            all.filter(|(r, c)| claims::source(r, c) == from).map(|(_, c)| c)
         };
         if all().next().is_none() {
             continue;
@@ -73,14 +73,23 @@ fn counts(records: &[Record]) -> String {
         let (exact, others): (Vec<&Claim>, Vec<&Claim>) = all().partition(|c| claims::is_exact(c));
         let _ = writeln!(
             out,
-            "<li><b>{}: {}</b>To be hit exactly (=): {}<br>With a tolerance or a shape: {}</li>",
-            paper_name(paper),
+            "<li><b>{}: {}</b>{}To be hit exactly (=): {}<br>With a tolerance or a shape: {}</li>",
+            claims::source_name(from),
             Count::of(all()).words(),
+            from.map_or_else(String::new, |_| numbered(all())),
             Count::of(exact).words(),
             Count::of(others).words()
         );
     }
     out + "</ul>\n"
+}
+
+/// The rows above by the numbers of the list of claims.
+fn numbered<'c>(rows: impl Iterator<Item = &'c Claim>) -> String {
+    match claims::whole(rows) {
+        (_, 0) => String::new(),
+        (hold, all) => format!("By their numbers, {hold} of {all} hold in every row<br>"),
+    }
 }
 
 fn contents(records: &[Record]) -> String {

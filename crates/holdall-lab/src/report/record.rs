@@ -10,6 +10,7 @@ use holdall_plot::Panel;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Outcome, Paper};
+use crate::price::Price;
 
 /// Raised when the record's fields change; records of another format are not used.
 const FORMAT: u32 = 1;
@@ -18,7 +19,7 @@ const NAME: &str = "outcome.json";
 const ZOOM: u32 = 2;
 
 /// What a run was asked for. Two runs with equal parameters give the same outcome.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
     /// Smaller, for CI.
     pub quick: bool,
@@ -26,6 +27,9 @@ pub struct Parameters {
     pub seed: u64,
     /// Of the program.
     pub version: String,
+    /// The disk of today, where it was given and the experiment asks for it.
+    #[serde(default)]
+    pub disk: Option<Price>,
 }
 
 /// One experiment's run.

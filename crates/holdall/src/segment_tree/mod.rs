@@ -26,6 +26,7 @@ pub fn tree_options(layout: &SpaceLayout, max_tail: usize, threshold: u16) -> Op
         threshold: if threshold == 0 { DEFAULT_THRESHOLD } else { threshold },
         max_tail,
         max_inline: MAX_INLINE,
+        shuffle_bytes: false,
         max_segment_pages: u64::from(layout.space_pages()),
     }
 }

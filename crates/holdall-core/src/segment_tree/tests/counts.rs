@@ -64,6 +64,33 @@ fn any_small_edit_copies_a_few_times_the_threshold_at_most() {
     }
 }
 
+/// Biliris §4.1: what can be one access must not be two.
+#[test]
+fn copied_pieces_that_are_neighbours_are_read_at_once() {
+    let o = options(8, 100, 16);
+    let (store, d) = large(400, &o, 100);
+    let model = content(&store, &d);
+    // Near a segment's front pages are borrowed behind the cut, near its end before it. Each
+    // time they and the page that is cut are neighbours; so are the two ends of a short delete,
+    // and those of one across a page's border.
+    for page in [100 + 20, 100 + 80] {
+        for (within, gone, new) in [(5, 0, 3), (5, 4, 0), (5, 3, 20), (9, 14, 0), (9, 14, 1)] {
+            let at = page * 16 + within;
+            let mut copy = store.clone();
+            let (reads, pages) = (copy.counts().runs_read.get(), copy.counts().pages_read.get());
+            let bytes = vec![9; new];
+            let range = at..at + gone;
+            let edited = splice(&mut copy, &d, range, Content::Bytes(&bytes), &o).unwrap();
+            let what = format!("page {page}, {gone} bytes at {within} by {new}");
+            assert_eq!(copy.counts().runs_read.get() - reads, 1, "{what}");
+            assert!(copy.counts().pages_read.get() - pages <= 9, "{what}");
+            let mut model = model.clone();
+            model.splice(at as usize..(at + gone) as usize, bytes);
+            assert!(content(&copy, &edited) == model, "{what}");
+        }
+    }
+}
+
 #[test]
 fn appends_of_whole_pages_extend_the_last_run_and_copy_nothing() {
     let o = options(8, 1000, 16);

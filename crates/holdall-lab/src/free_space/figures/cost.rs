@@ -12,16 +12,6 @@ pub(super) const PAPER_DISK: CostModel = CostModel {
     seeks: SeekRule::WhenNotSequential,
 };
 
-/// This machine's disk: 52 µs per access, 1.2 GB/s; order does not matter.
-pub(super) fn modern_disk(page_size: usize) -> CostModel {
-    CostModel {
-        seek_ms: 0.052,
-        ms_per_kib: 1024.0 / 1.2e9 * 1000.0,
-        page_size: page_size as u32,
-        seeks: SeekRule::EveryAccess,
-    }
-}
-
 /// Seconds of the paper's processor per object: its fills took "just over two hours" for about
 /// 10.1 million objects, of which the disk takes about 600 s.
 const PAPER_OBJECT: f64 = 0.65e-3;

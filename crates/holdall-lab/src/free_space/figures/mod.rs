@@ -39,6 +39,10 @@ impl Experiment for Figure {
         self.title
     }
 
+    fn uses_disk(&self) -> bool {
+        ["mcauliffe-modern", "mcauliffe-skew"].contains(&self.id)
+    }
+
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         (self.make)(settings)
     }

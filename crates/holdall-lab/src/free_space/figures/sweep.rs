@@ -1,7 +1,7 @@
 //! Placement on a disk of today: one workload under many algorithms, n, u and page sizes, and
 //! the recommendation that follows. Owns no state.
 
-use super::cost::{Cpu, PAPER_DISK, modern_disk, time};
+use super::cost::{Cpu, PAPER_DISK, time};
 use super::parts::percent;
 use super::runs::Share;
 use crate::experiment::Settings;
@@ -9,6 +9,7 @@ use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::pool::Purpose;
 use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
+use crate::price::Price;
 use anyhow::Result;
 
 /// Bytes of the pool in all sweeps; the file has 25 times as many.
@@ -104,10 +105,10 @@ impl Point {
         ]
     }
 
-    fn of(setting: &Setting, run: &Run) -> Self {
+    fn of(setting: &Setting, run: &Run, price: Price) -> Self {
         let page_size = setting.page_size;
         let (a, z) = (run.first(), run.last());
-        let disk = modern_disk(page_size);
+        let disk = price.model(page_size);
         let ops =
             (z.counters.created + z.counters.deleted) - (a.counters.created + a.counters.deleted);
         let per = |x: f64| x / (ops as f64).max(1.0);
@@ -125,7 +126,7 @@ impl Point {
             paper: per((paper(&z) - paper(&a)) * 1e3),
             create_reads: run.rate(reads, |s| s.counters.created as f64),
             memory: z.memory,
-            scan: f64::from(z.pages) * page_size as f64 / 1.2e9 * 1e3,
+            scan: f64::from(z.pages) * page_size as f64 / (price.mb_per_s * 1e6) * 1e3,
         }
     }
 }
@@ -160,12 +161,13 @@ pub(super) fn sweep(
     victims: Victims,
     all: &[Setting],
 ) -> Result<Vec<Point>> {
+    let price = settings.today()?.price;
     let mut points = Vec::new();
     for (n, setting) in all.iter().enumerate() {
         let share = Share { done: n as u64, of: all.len() as u64, settings };
         let params = params(settings, victims, setting.page_size, setting.size);
         let run = churn(setting.kind, &params, &|done| share.tell(done, params.transactions))?;
-        points.push(Point::of(setting, &run));
+        points.push(Point::of(setting, &run, price));
     }
     Ok(points)
 }

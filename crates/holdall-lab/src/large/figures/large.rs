@@ -6,7 +6,6 @@ use anyhow::Result;
 use holdall_io::CostModel;
 use holdall_plot::Scale;
 
-use super::modern::today;
 use super::tables::ms;
 use crate::experiment::{Experiment, Outcome, Paper, Settings};
 use crate::large::report::{axis, lines, number, percent, series, table};
@@ -44,20 +43,28 @@ fn aged(
     size: u64,
     places: Places,
     ops: u64,
-    seed: u64,
+    settings: &Settings<'_>,
     step: &mut dyn FnMut(u64),
 ) -> Result<Vec<Mark>> {
     static DONE: Cache<Vec<Mark>> = LazyLock::new(Mutex::default);
-    cached(&DONE, format!("{technique:?} {size} {places:?} {ops} {seed}"), || {
+    let seed = settings.seed;
+    let name = format!("{technique:?} {size} {places:?} {ops} {seed}");
+    cached(&DONE, name.clone(), || {
+        let kept = settings.parts.load(&name).and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(marks) = kept {
+            return Ok(marks);
+        }
         let config = Config { wide: true, ..Config::default() };
         let mut object = sparse(technique, config, size)?;
         let mix = Mix { zeros: true, places, ..Mix::paper(MEAN) };
-        run(object.as_mut(), &mix, ops, (ops / MARKS).max(1), seed, step)
+        let marks = run(object.as_mut(), &mix, ops, (ops / MARKS).max(1), seed, step)?;
+        settings.parts.save(&name, &serde_json::to_string(&marks)?)?;
+        Ok(marks)
     })
 }
 
-fn row(technique: Technique, what: &str, marks: &[Mark]) -> Vec<String> {
-    let (late, old, new) = (steady(marks), CostModel::default(), today(4096));
+fn row(technique: Technique, what: &str, marks: &[Mark], new: &CostModel) -> Vec<String> {
+    let (late, old) = (steady(marks), CostModel::default());
     let micros = |ms: f64| number(ms * 1000.0);
     vec![
         technique.name(),
@@ -66,15 +73,21 @@ fn row(technique: Technique, what: &str, marks: &[Mark]) -> Vec<String> {
         ms(late.read, &old),
         ms(late.insert, &old),
         ms(late.delete, &old),
-        micros(late.read.mean_ms(&new)),
-        micros(late.insert.mean_ms(&new)),
-        micros(late.delete.mean_ms(&new)),
+        micros(late.read.mean_ms(new)),
+        micros(late.insert.mean_ms(new)),
+        micros(late.delete.mean_ms(new)),
     ]
 }
 
 /// A row of Starburst, whose updates cost seconds: a few of them are enough.
-fn starburst(size: u64, what: &str, quick: bool, seed: u64) -> Result<Vec<String>> {
-    let ops = if quick {
+fn starburst(
+    size: u64,
+    what: &str,
+    settings: &Settings<'_>,
+    new: &CostModel,
+) -> Result<Vec<String>> {
+    let seed = settings.seed;
+    let ops = if settings.quick {
         2
     } else if size > 1024 * MIB {
         4
@@ -89,7 +102,7 @@ fn starburst(size: u64, what: &str, quick: bool, seed: u64) -> Result<Vec<String
     for (mark, read) in marks.iter_mut().zip(reads) {
         mark.read = read.read;
     }
-    Ok(row(Technique::Starburst, what, &marks))
+    Ok(row(Technique::Starburst, what, &marks, new))
 }
 
 /// Objects of 100 MiB and 10 GiB.
@@ -108,27 +121,32 @@ impl Experiment for Large {
         "Objects of 100 MiB and 10 GiB under the mix of 10K operations"
     }
 
+    fn uses_disk(&self) -> bool {
+        true
+    }
+
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         let ops = if settings.quick { 1000 } else { 1_000_000 };
         // A quick run has no time for Starburst to copy 10 GiB.
         let larger = if settings.quick { (1024 * MIB, "1 GiB") } else { (10_240 * MIB, "10 GiB") };
         let sizes = [(100 * MIB, "100 MiB"), larger];
+        let disk = settings.today()?;
+        let model = disk.price.model(4096);
         let total = ops * (sizes.len() * TECHNIQUES.len()) as u64;
         let (mut rows, mut panels, mut done) = (Vec::new(), Vec::new(), 0);
         for (size, name) in sizes {
             let mut curves = Vec::new();
             for technique in TECHNIQUES {
                 let mut step = |at| (settings.progress)(done + at, total);
-                let marks = aged(technique, size, Places::Uniform, ops, settings.seed, &mut step)?;
+                let marks = aged(technique, size, Places::Uniform, ops, settings, &mut step)?;
                 done += ops;
-                rows.push(row(technique, name, &marks));
-                let model = today(4096);
+                rows.push(row(technique, name, &marks, &model));
                 let points = marks.iter().map(|m| {
                     (m.ops as f64 / 1000.0, m.insert.and(m.delete).mean_ms(&model) * 1000.0)
                 });
                 curves.push(series(technique.name(), points.collect()));
             }
-            rows.push(starburst(size, name, settings.quick, settings.seed)?);
+            rows.push(starburst(size, name, settings, &model)?);
             let id = format!("biliris-large-{}", name.to_lowercase().replace(' ', "-"));
             let (x, y) = (
                 axis("operations (thousands)", Scale::Linear),
@@ -142,12 +160,15 @@ impl Experiment for Large {
                 curves,
             ));
         }
-        let tables = vec![table("biliris-large", self.title(), &HEAD, rows)];
-        let notes = vec![format!(
-            "{ops} operations each, means over the second half; leaf data zeros over the sparse \
+        let tables = vec![table("biliris-large", self.title(), &HEAD, rows), disk.table()];
+        let notes = vec![
+            disk.note(),
+            format!(
+                "{ops} operations each, means over the second half; leaf data zeros over the sparse \
              disk; counts and pointers of 8 bytes (the paper's 4 count to 4 GiB only), 255 to a \
              page; Starburst: a few updates only, each copies the object from the change on."
-        )];
+            ),
+        ];
         Ok(Outcome { panels, tables, notes, ..Outcome::default() })
     }
 }
@@ -168,25 +189,34 @@ impl Experiment for Skew {
         "Zipf places (0.99) against uniform ones, 100 MiB, 10K operations"
     }
 
+    fn uses_disk(&self) -> bool {
+        true
+    }
+
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         let ops = if settings.quick { 1000 } else { 1_000_000 };
         let places = [(Places::Uniform, "uniform"), (Places::Zipf(0.99), "zipf 0.99")];
+        let disk = settings.today()?;
+        let model = disk.price.model(4096);
         let total = ops * (places.len() * TECHNIQUES.len()) as u64;
         let (mut rows, mut done) = (Vec::new(), 0);
         for technique in TECHNIQUES {
             for (places, name) in places {
                 let mut step = |at| (settings.progress)(done + at, total);
-                let marks = aged(technique, 100 * MIB, places, ops, settings.seed, &mut step)?;
+                let marks = aged(technique, 100 * MIB, places, ops, settings, &mut step)?;
                 done += ops;
-                rows.push(row(technique, name, &marks));
+                rows.push(row(technique, name, &marks, &model));
             }
         }
-        let tables = vec![table("biliris-skew", self.title(), &HEAD, rows)];
-        let notes = vec![format!(
-            "{ops} operations each, means over the second half. Places are drawn by stretches of \
+        let tables = vec![table("biliris-skew", self.title(), &HEAD, rows), disk.table()];
+        let notes = vec![
+            disk.note(),
+            format!(
+                "{ops} operations each, means over the second half. Places are drawn by stretches of \
              4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
              where it is counted from the object's start."
-        )];
+            ),
+        ];
         Ok(Outcome { tables, notes, ..Outcome::default() })
     }
 }

@@ -1,10 +1,10 @@
 //! The figures again with the cost of a disk of today, and what that makes of T and the page.
 //!
-//! Owns: the cost model ([`today`]) and the recommendation computed from the runs. The
+//! Owns: the recommendation computed from the runs. The
 //! accesses are those of the paper's figures; only their price is another.
 
 use anyhow::Result;
-use holdall_io::{CostModel, SeekRule};
+use holdall_io::CostModel;
 
 use super::build::panels_by;
 use super::mix::{What, panels};
@@ -14,21 +14,6 @@ use crate::large::runs::{MEANS, MixRun, OBJECT, build_and_scan, eos, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
-
-/// Milliseconds of an access.
-const ACCESS_MS: f64 = 0.052;
-/// Bytes a millisecond.
-const BYTES_PER_MS: f64 = 1.2e6;
-
-/// A disk of today, as assumed: 52 µs an access, 1.2 GB/s.
-pub fn today(page_size: u32) -> CostModel {
-    CostModel {
-        seek_ms: ACCESS_MS,
-        ms_per_kib: 1024.0 / BYTES_PER_MS,
-        page_size,
-        seeks: SeekRule::EveryAccess,
-    }
-}
 
 /// Mean cost of an operation of the mix, 40 % reads.
 fn mixed(mark: &Mark, model: &CostModel) -> f64 {
@@ -65,9 +50,14 @@ impl Experiment for Modern {
         "The figures of Biliris on a disk of today, and what T and the page should be"
     }
 
+    fn uses_disk(&self) -> bool {
+        true
+    }
+
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         let quiet = Settings { progress: &|_, _| (), ..*settings };
-        let model = today(4096);
+        let disk = settings.today()?;
+        let model = disk.price.model(4096);
         let mut all = panels_by(&quiet, &model)?;
         for (id, techniques, what) in [
             ("esm-read", esm(), What::Read),
@@ -81,16 +71,15 @@ impl Experiment for Modern {
         }
         all.iter_mut().for_each(|p| p.id = format!("biliris-modern-{}", p.id));
         let grid = sweep(settings)?;
-        let mut notes = vec![format!(
-            "Cost: {} ms an access, {:.1} GB/s; Biliris: 33 ms and 1 MiB/s. Accesses are the same; \
-             an access is worth {:.0} KiB of transfer now, it was 33 KiB.",
-            ACCESS_MS,
-            BYTES_PER_MS / 1e6,
-            ACCESS_MS * BYTES_PER_MS / 1024.0
-        )];
+        let mut notes = vec![
+            disk.note(),
+            "Biliris: 33 ms and 1 MiB/s, an access worth 33 KiB of transfer. The accesses are the \
+             same."
+                .into(),
+        ];
         notes.extend(recommendation(&grid));
         notes.extend(turned(settings)?);
-        let tables = vec![grid_table(&grid)];
+        let tables = vec![grid_table(&grid), disk.table()];
         Ok(Outcome { panels: all, tables, notes, ..Outcome::default() })
     }
 }
@@ -100,6 +89,7 @@ fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
         [(4096, &[1, 4, 16, 64]), (16_384, &[1, 4, 16]), (65_536, &[1, 4])];
     let total = pages.iter().map(|p| p.1.len() as u64).sum();
     let mut grid = Vec::new();
+    let price = settings.today()?.price;
     for (page, thresholds) in pages {
         for threshold in thresholds {
             let mut results = Vec::new();
@@ -110,7 +100,7 @@ fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
                     run.config.model.page_size = page;
                 }
                 let mark = run.steady()?;
-                results.push((mixed(&mark, &today(page)), mark.utilization));
+                results.push((mixed(&mark, &price.model(page as usize)), mark.utilization));
             }
             grid.push(Setting { page, threshold: *threshold, results });
             (settings.progress)(grid.len() as u64, total);
@@ -181,7 +171,7 @@ fn recommendation(grid: &[Setting]) -> Vec<String> {
 
 /// Where the price of an access turns a conclusion of the paper round, or does not.
 fn turned(settings: &Settings<'_>) -> Result<Vec<String>> {
-    let (old, new) = (CostModel::default(), today(4096));
+    let (old, new) = (CostModel::default(), settings.today()?.price.model(4096));
     let steady =
         |technique, mean| MixRun::paper(technique, mean, settings.quick, settings.seed).steady();
     let ten = 10 * 1024;

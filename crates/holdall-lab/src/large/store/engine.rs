@@ -5,7 +5,7 @@
 //! the index (ESM).
 
 use holdall_core::segment_tree::{
-    Node, NodeRead, NodeRef, Nodes, Pieces, SegmentRead, Segments, Slice,
+    Cut, Node, NodeRead, NodeRef, Nodes, Pieces, SegmentRead, Segments, Slice,
 };
 use holdall_core::{Error, PageNo, Result};
 
@@ -24,9 +24,8 @@ impl NodeRead for Volume {
         self.format().fanout()
     }
 
-    /// The paper's counts of index pages are those of full nodes cut in halves.
-    fn fills_at_end(&self) -> bool {
-        false
+    fn cut(&self) -> Cut {
+        self.config().cut
     }
 }
 
@@ -117,6 +116,10 @@ impl NodeRead for Peek<'_> {
 
     fn inner_fanout(&self) -> usize {
         self.0.inner_fanout()
+    }
+
+    fn cut(&self) -> Cut {
+        self.0.cut()
     }
 }
 

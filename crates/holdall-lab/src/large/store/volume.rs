@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use holdall_core::segment_tree::{Node, NodeRef};
+use holdall_core::segment_tree::{Cut, Node, NodeRef};
 use holdall_core::{Error, Result};
 use holdall_io::{CostModel, Disk, DiskStats};
 
@@ -35,6 +35,9 @@ pub struct Config {
     /// Open in the paper: whether reads that an update makes for itself use the three steps
     /// too, although they have no target that must not be overwritten.
     pub steps_in_updates: bool,
+    /// Open in the paper: how full index pages are cut. With halves the number of index pages
+    /// of an ESM object depends on the size of appends, which the paper says it does not.
+    pub cut: Cut,
     /// Bytes of the memory that Starburst copies segments through (§3.5).
     pub copy_buffer: usize,
 }
@@ -50,6 +53,7 @@ impl Default for Config {
             keep_written: false,
             spill: true,
             steps_in_updates: false,
+            cut: Cut::LeftLarger,
             copy_buffer: 512 * 1024,
         }
     }
@@ -126,6 +130,11 @@ impl Volume {
     /// Accesses to both areas so far.
     pub fn stats(&self) -> DiskStats {
         self.leaf.stats() + self.index.stats()
+    }
+
+    /// Accesses to the area of index pages so far.
+    pub fn index_stats(&self) -> DiskStats {
+        self.index.stats()
     }
 
     /// Visits to space directories so far; see [`Area::visits`].

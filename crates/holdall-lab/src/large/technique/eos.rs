@@ -7,28 +7,24 @@
 //! not. Once there are index pages below the root, appends are the engine's.
 //!
 //! With [`Bytes::Shuffled`] bytes alone on a page beside an edit go along with what is written
-//! where they fit (the byte reshuffling that EOS has beside that of pages, and without which
-//! small thresholds end in pages of a few bytes); the engine leaves them where they are.
-
-use std::ops::Range;
+//! where that saves a page (`Options::shuffle_bytes` of the tree; without it small thresholds
+//! end in pages of a few bytes); the engine leaves them where they are.
 
 use anyhow::{Result, ensure};
 use holdall_core::segment_tree::{
-    CheckOptions, Content, Descriptor, Located, Options, Top, build, check, read_at, slices,
-    splice, stats,
+    CheckOptions, Content, Descriptor, Options, Top, build, check, read_at, splice, stats,
 };
 
 use super::growth::{Growth, take_known};
 use super::{LargeObject, Shape, check_range};
-use crate::large::store::{MAX_SEGMENT_PAGES, Peek, Purpose, Volume};
+use crate::large::store::{MAX_SEGMENT_PAGES, Peek, Volume};
 
-/// What becomes of the bytes before a cut that are alone on the cut's page.
+/// What becomes of bytes that are alone on a page beside an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bytes {
     /// They stay, as in the engine.
     Stay,
-    /// They go along where that takes no page more, so that the old page is free; so do those
-    /// of a segment of one page behind.
+    /// They go along where that saves a page.
     Shuffled,
 }
 
@@ -51,6 +47,7 @@ impl Eos {
     fn options(&self) -> Options {
         Options {
             threshold: self.descriptor.threshold,
+            shuffle_bytes: self.bytes == Bytes::Shuffled,
             max_tail: 0,
             max_inline: self.volume.format().root_fanout(),
             max_segment_pages: MAX_SEGMENT_PAGES,
@@ -61,81 +58,9 @@ impl Eos {
         check_range(at, gone, self.descriptor.size())?;
         self.trim();
         let options = self.options();
-        let (range, written) = self.reshuffled(at, gone, new)?;
-        let content = Content::Bytes(written.as_deref().unwrap_or(new));
+        let (range, content) = (at..at + gone, Content::Bytes(new));
         self.descriptor = splice(&mut self.volume, &self.descriptor, range, content, &options)?;
         self.end()
-    }
-
-    fn segment(&self, at: u64) -> Result<Option<Located>> {
-        Ok(slices(&self.volume, &self.descriptor.tree, at..at + 1).next().transpose()?)
-    }
-
-    /// The range to replace and the bytes to put there, where bytes around go along: those
-    /// before it on its page, or on the last page of the segment before; and a segment of one
-    /// page behind it. Only as long as what is written takes no page more, so that every step
-    /// saves one; a step costs at most the read of its page.
-    fn reshuffled(&self, at: u64, gone: u64, new: &[u8]) -> Result<(Range<u64>, Option<Vec<u8>>)> {
-        let mut range = at..at + gone;
-        if self.bytes == Bytes::Stay {
-            return Ok((range, None));
-        }
-        let page = self.volume.page() as u64;
-        // The rest of the page the range ends on is written anew anyway.
-        let behind = match self.segment(range.end)? {
-            Some(r) if r.start < range.end => {
-                let used = (range.end - r.start) % page;
-                if used > 0 { (page - used).min(r.end() - range.end) } else { 0 }
-            }
-            _ => 0,
-        };
-        let mut written = new.len() as u64 + behind;
-        let fits = |written: u64, more: u64| {
-            more > 0 && written > 0 && (written + more).div_ceil(page) == written.div_ceil(page)
-        };
-        for _ in 0..2 {
-            let Some(left) = range.start.checked_sub(1) else { break };
-            let Some(left) = self.segment(left)? else { break };
-            let more = (range.start - left.start) % page;
-            if !fits(written, more) {
-                break;
-            }
-            written += more;
-            range.start -= more;
-            if range.start > left.start {
-                break;
-            }
-        }
-        if let Some(right) = self.segment(range.end + behind)?
-            && right.start == range.end + behind
-            && right.slice.len <= page
-            && fits(written, right.slice.len)
-        {
-            range.end = right.end();
-        }
-        let after = at + gone;
-        if range == (at..after) {
-            return Ok((range, None));
-        }
-        let mut bytes = self.copy(range.start..at)?;
-        bytes.extend_from_slice(new);
-        bytes.extend(self.copy(after..range.end)?);
-        Ok((range, Some(bytes)))
-    }
-
-    /// The bytes of a range, read for an update.
-    fn copy(&self, range: Range<u64>) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        let mut rest = bytes.as_mut_slice();
-        for segment in slices(&self.volume, &self.descriptor.tree, range.clone()) {
-            let segment = segment?;
-            let from = range.start.max(segment.start);
-            let (now, later) = rest.split_at_mut((range.end.min(segment.end()) - from) as usize);
-            let reference = segment.slice.reference;
-            self.volume.read_leaf(reference, from - segment.start, now, Purpose::Update)?;
-            rest = later;
-        }
-        Ok(bytes)
     }
 
     fn trim(&mut self) {

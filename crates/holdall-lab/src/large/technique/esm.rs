@@ -59,6 +59,7 @@ impl Esm {
     fn options(&self) -> Options {
         Options {
             threshold: 1,
+            shuffle_bytes: false,
             max_tail: 0,
             max_inline: self.volume.format().root_fanout(),
             max_segment_pages: self.pages,
