@@ -80,7 +80,8 @@ impl ReadAround {
         if account.balance.load(Relaxed) < 0 {
             account.balance.fetch_add(EARNED, Relaxed);
         }
-        if account.waits.load(Relaxed) > 0 && account.found.fetch_add(1, Relaxed) % CALM == 0 {
+        let waits = account.waits.load(Relaxed) > 0;
+        if waits && account.found.fetch_add(1, Relaxed).is_multiple_of(CALM) {
             account.waits.fetch_sub(1, Relaxed);
         }
     }

@@ -62,7 +62,7 @@ impl Names {
         Ok(old)
     }
 
-    /// Adds `key`, which [`Names::find`] said is missing; `gap` is what it gave, and the tree
+    /// Adds `key`, which [`Names::locate`] said is missing; `gap` is what it gave, and the tree
     /// is as it was then. Cost: as [`Names::insert`] without the way down.
     ///
     /// # Errors

@@ -121,7 +121,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`]; [`Error::Invalid`] for a key over 1,024 bytes.
-    pub fn find<R: PageRead + ?Sized>(
+    pub fn locate<R: PageRead + ?Sized>(
         &self,
         pages: &R,
         key: &[u8],

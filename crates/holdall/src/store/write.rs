@@ -176,7 +176,7 @@ impl WriteTx {
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, Gap>> {
         let names = self.current()?.map(|c| c.names).unwrap_or_default();
-        match names.find(&self.begin()?.tx, name)? {
+        match names.locate(&self.begin()?.tx, name)? {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
         }
