@@ -25,8 +25,8 @@ pub trait PageRead {
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef>;
 
     /// Gives `f` the page as [`PageRead::page`] would: for a short look, without counting
-    /// another reference where that can be avoided. `f` must not use these pages itself, since
-    /// a lock may be held.
+    /// another reference where that can be avoided. `f` must not wait for anything: while it
+    /// runs, memory of other pages may not be freed.
     ///
     /// # Errors
     /// As [`PageRead::page`], and those of `f`.

@@ -31,8 +31,11 @@ fn objects_of_every_size_come_back_after_closing_and_after_a_kill() {
     }
     let check = |store: &Store| {
         let reader = store.read().unwrap();
+        let mut own = b"of another object".to_vec();
         for (name, data) in &model {
             assert!(reader.get(name).unwrap() == *data, "{name}");
+            reader.get_into(name, &mut own).unwrap();
+            assert!(own == *data, "{name}");
             let (a, b) = (data.len() as u64 / 3, data.len() as u64 * 2 / 3);
             let part = reader.get_range(name, a..b).unwrap();
             assert!(part == data[a as usize..b as usize], "{name} {a}..{b}");

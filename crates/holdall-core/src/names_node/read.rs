@@ -483,6 +483,60 @@ fn cut(word: u64, len: usize) -> u64 {
 mod tests {
     use super::*;
 
+    /// A node of `level` whose cells hold every third number.
+    fn numbers(level: u8) -> Vec<u8> {
+        let no = PageNo(7);
+        let mut page = vec![0; 4096];
+        crate::page::format(&mut page, crate::page::PageKind::Names, no, 1);
+        let child = super::super::child_bytes(PageNo(9));
+        let keys: Vec<Vec<u8>> =
+            (0..60).map(|i: u64| [b"n/", &(i * 3).to_be_bytes()[..]].concat()).collect();
+        let cells: Vec<_> =
+            keys.iter().map(|key| Cell { key: (&key[..]).into(), payload: &child }).collect();
+        let leftmost = if level > 0 { PageNo(8) } else { PageNo::NONE };
+        let mut node = super::super::NodeMut::new(no, &mut page);
+        node.build(level, leftmost, &cells, b"n/\0\0").unwrap();
+        page
+    }
+
+    #[test]
+    fn a_search_ends_at_the_same_cell_wherever_it_begins() {
+        for level in [0, 1] {
+            let page = numbers(level);
+            let node = Node::open(PageNo(7), &page).unwrap();
+            assert_eq!(node.count(), 60);
+            for i in 0..200_u64 {
+                let key = [b"n/", &i.to_be_bytes()[..]].concat();
+                for key in [&key[..], &key[..9], b"m", b"n/", b"o"] {
+                    let found = node.search(key).unwrap();
+                    for share in [0, 1 << 20, 1 << 30, 1 << 31, 3 << 30, u32::MAX] {
+                        let near = Some(Share(share));
+                        assert_eq!(node.search_near(key, near).unwrap(), found, "{key:?}");
+                    }
+                    assert_eq!(node.search_near(key, None).unwrap(), found);
+                    if level > 0 {
+                        let child = node.child(node.child_index(key).unwrap()).unwrap();
+                        assert_eq!(node.child_near(key, None).unwrap().0, child);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_share_says_how_far_between_the_separators_a_key_is() {
+        let page = numbers(1);
+        let node = Node::open(PageNo(7), &page).unwrap();
+        let share = |i: u64| {
+            let key = [b"n/", &i.to_be_bytes()[..]].concat();
+            // Shares are rounded down.
+            node.child_near(&key, None).unwrap().1.map(|s| ((u64::from(s.0) + 1) * 3) >> 32)
+        };
+        // Thirds of the way; at the right end as if the child held as much as the others.
+        assert_eq!([30, 31, 32, 177, 178].map(share), [0, 1, 2, 0, 1].map(Some));
+        assert_eq!(share(1000), Some(3), "at the very end");
+    }
+
     #[test]
     fn heads_order_as_bytes_do() {
         let texts: [&[u8]; 14] = [

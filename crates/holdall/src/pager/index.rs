@@ -28,6 +28,8 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 
 /// The bit of a pointer that says the page was used since the clock's hand passed.
 const USED: usize = 1;
+/// Most places: 64 MiB of them. In a larger pool more pages are found in their shard only.
+const MOST_PLACES: usize = 1 << 23;
 // `Arc<[u8]>` keeps two counts before the bytes, so these are aligned as the counts are.
 const _: () = assert!(align_of::<AtomicUsize>() > USED);
 
@@ -50,9 +52,11 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// An index for a pool of `pages` pages of `page_size` bytes. Cost: 16 to 32 bytes a page.
+    /// An index for a pool of `pages` pages of `page_size` bytes. Cost: 16 to 32 bytes a
+    /// page, at most [`MOST_PLACES`] of 8.
     pub(super) fn new(pages: usize, page_size: usize) -> Self {
-        let places = pages.saturating_mul(2).next_power_of_two().max(2);
+        // A power of two from the start, since rounding up the largest number overflows.
+        let places = (pages.clamp(1, MOST_PLACES / 2) * 2).next_power_of_two();
         Self { places: (0..places).map(|_| AtomicPtr::default()).collect(), page_size }
     }
 
@@ -241,6 +245,13 @@ mod tests {
         drop(index);
         // What was taken out may wait for the collector; what was there to the end does not.
         assert_eq!(Arc::strong_count(&pages[1]), 1);
+    }
+
+    #[test]
+    fn the_largest_pool_has_an_index_and_the_smallest_two_places() {
+        assert_eq!(Index::new(0, SIZE).places.len(), 2);
+        assert_eq!(Index::new(3, SIZE).places.len(), 8);
+        assert_eq!(Index::new(usize::MAX, SIZE).places.len(), MOST_PLACES);
     }
 
     #[test]
