@@ -1,5 +1,7 @@
 //! Commits beside a checkpoint do not wait for its pages.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use holdall::{Options, Store};
 use holdall_io::{CostModel, CountedStorage, MemoryStorage};
 use std::sync::Arc;
