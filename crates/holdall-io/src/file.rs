@@ -96,29 +96,41 @@ impl FileDisk {
         if ragged || self.direct_fails.load(Ordering::Relaxed) {
             return Ok(false);
         }
-        BOUNCE.with_borrow_mut(|buffer| {
-            // Grown once: a thread that only commits needs a block or two.
-            let most = bytes.len().min(BOUNCE_BYTES) + ALIGN;
-            if buffer.len() < most {
-                buffer.resize(most, 0);
-            }
-            let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
-            for (i, piece) in bytes.chunks(BOUNCE_BYTES).enumerate() {
-                let aligned = &mut buffer[skip..skip + piece.len()];
-                aligned.copy_from_slice(piece);
-                let at = offset + (i * BOUNCE_BYTES) as u64;
-                match write_all(file, at, aligned) {
-                    Ok(()) => {}
-                    Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                        // The file system wants another alignment, or none of this.
-                        self.direct_fails.store(true, Ordering::Relaxed);
-                        return Ok(false);
-                    }
-                    Err(e) => return Err(e),
+        // Where the thread ends, and its memory with it, the way through the cache is left.
+        let written = BOUNCE.try_with(|buffer| self.bounce(file, offset, bytes, buffer));
+        written.unwrap_or(Ok(false))
+    }
+
+    /// Writes through aligned memory, as [`FileDisk::write_direct`].
+    fn bounce(
+        &self,
+        file: &File,
+        offset: u64,
+        bytes: &[u8],
+        buffer: &std::cell::RefCell<Vec<u8>>,
+    ) -> io::Result<bool> {
+        let mut buffer = buffer.borrow_mut();
+        // Grown once: a thread that only commits needs a block or two.
+        let most = bytes.len().min(BOUNCE_BYTES) + ALIGN;
+        if buffer.len() < most {
+            buffer.resize(most, 0);
+        }
+        let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
+        for (i, piece) in bytes.chunks(BOUNCE_BYTES).enumerate() {
+            let aligned = &mut buffer[skip..skip + piece.len()];
+            aligned.copy_from_slice(piece);
+            let at = offset + (i * BOUNCE_BYTES) as u64;
+            match write_all(file, at, aligned) {
+                Ok(()) => {}
+                Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                    // The file system wants another alignment, or none of this.
+                    self.direct_fails.store(true, Ordering::Relaxed);
+                    return Ok(false);
                 }
+                Err(e) => return Err(e),
             }
-            Ok(true)
-        })
+        }
+        Ok(true)
     }
 
     fn check_writable(&self) -> io::Result<()> {

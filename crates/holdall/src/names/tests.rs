@@ -30,7 +30,16 @@ impl Pair {
     }
 
     fn insert(&mut self, key: &[u8], value: &[u8]) {
-        let old = self.names.insert(&mut self.pages, 5, key, value).unwrap();
+        // Every other new key by the two steps: where would it be, and there with it.
+        let found = self.names.find(&self.pages, key).unwrap();
+        let old = match found {
+            Err(gap) if self.model.len().is_multiple_of(2) => {
+                self.names.insert_at(&mut self.pages, 5, gap, key, value).unwrap();
+                None
+            }
+            _ => self.names.insert(&mut self.pages, 5, key, value).unwrap(),
+        };
+        assert_eq!(found.ok().as_deref(), self.model.get(key).map(Vec::as_slice));
         let was = self.model.insert(key.to_vec(), value.to_vec());
         assert_eq!(old.as_deref(), was.as_deref());
     }

@@ -39,7 +39,8 @@ pub struct CheckpointRun<'a> {
 
 /// Neighbouring pages are written in one call up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
-/// So many bytes at a time go out to the device, two such parts at once. A commit that syncs
+/// At least so many bytes, less than twice as many, go out to the device at a time, two such
+/// parts at once. A commit that syncs
 /// the volume meanwhile waits for these, not for all that a checkpoint writes.
 const OUT_BYTES: usize = 1 << 20;
 

@@ -1,0 +1,73 @@
+//! Commits beside a checkpoint do not wait for its pages.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use holdall::{Options, Store};
+use holdall_io::{CostModel, CountedStorage, MemoryStorage};
+use std::sync::Arc;
+
+const OBJECTS: usize = 3500;
+
+/// A store whose log has grown and many of whose pages are dirty.
+fn busy() -> (Arc<MemoryStorage>, Arc<CountedStorage>, Store) {
+    let memory = Arc::new(MemoryStorage::new());
+    let storage = Arc::new(CountedStorage::new(memory.clone(), CostModel::default()));
+    let options = Options { background: false, ..Options::default() };
+    let store = Store::create_on(storage.clone(), &options).unwrap();
+    for byte in [1, 2, 3] {
+        // The second time all pages exist, and pass through a log that grows for it.
+        store
+            .write(|tx| {
+                (0..OBJECTS).try_for_each(|i| tx.put(format!("{i:04}"), &[byte; 2500]).map(drop))
+            })
+            .unwrap();
+    }
+    (memory, storage, store)
+}
+
+/// Puts two objects whose bytes are more than pass through the log otherwise.
+fn put_two(store: &Store, byte: u8) {
+    let bytes = vec![byte; 100_000];
+    store.write(|tx| tx.put("a", &bytes).and_then(|_| tx.put("b", &bytes))).unwrap();
+}
+
+#[test]
+fn data_goes_through_the_log_while_a_checkpoint_runs() {
+    let (memory, storage, store) = busy();
+    let before = storage.volume_stats().syncs;
+    put_two(&store, 7);
+    assert_eq!(storage.volume_stats().syncs - before, 1, "no checkpoint: home, and synced");
+    let (mut steps, mut crashed) = (0, Vec::new());
+    store
+        .checkpoint_with(&mut || {
+            let before = storage.volume_stats().syncs;
+            put_two(&store, 8 + steps);
+            assert_eq!(storage.volume_stats().syncs, before, "step {steps}");
+            if steps < 3 {
+                crashed.push((memory.fork(), 8 + steps));
+            }
+            steps = (steps + 1) % 100;
+        })
+        .unwrap();
+    assert!(crashed.len() == 3);
+    for (fork, byte) in crashed {
+        let store = Store::open_on(Arc::new(fork), &Options::default()).unwrap();
+        let reader = store.read().unwrap();
+        assert!(reader.get("a").unwrap() == vec![byte; 100_000]);
+        assert!(reader.get("b").unwrap() == vec![byte; 100_000]);
+        assert_eq!(reader.get("3499").unwrap(), [3; 2500]);
+        assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    }
+}
+
+#[test]
+fn a_checkpoint_writes_its_pages_out_as_it_goes() {
+    let (_, storage, store) = busy();
+    let before = storage.volume_stats();
+    store.checkpoint().unwrap();
+    let done = storage.volume_stats() - before;
+    let hints = done.calls - done.reads - done.writes - done.syncs;
+    // A part has at least one MiB and less than two; each is waited for but the last.
+    let mib = done.bytes_written >> 20;
+    assert!(mib >= 8 && (mib - 1..=2 * mib).contains(&hints), "{hints} calls for {mib} MiB");
+}
