@@ -107,7 +107,7 @@ impl Experiment for Build {
              in place from its last page on; a leaf written is not kept in the pool."
                 .into(),
             "Starburst and EOS double segments from the first append's size on and fill the last \
-             page in place."
+             page in place: their lines lie on each other."
                 .into(),
         ];
         Ok(finished(Outcome { panels, claims, notes, ..Outcome::default() }, settings.quick))
