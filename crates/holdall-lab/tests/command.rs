@@ -85,6 +85,27 @@ fn a_directory_that_takes_no_files_is_refused() {
 }
 
 #[test]
+fn a_run_that_was_killed_goes_on_where_it_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let args = ["figure", "biliris-shape", "biliris-table2", "biliris-12", "--quick", "--out", out];
+    let mut first = Command::new(env!("CARGO_BIN_EXE_holdall-lab")).args(args).spawn().unwrap();
+    let record = dir.path().join("biliris-shape/outcome.json");
+    while !record.is_file() && first.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let before = fs::read(&record).unwrap();
+    let second = lab(&args);
+    let said = text(&second.stdout);
+    assert!(second.status.success(), "{}", text(&second.stderr));
+    assert!(said.contains("biliris-shape: already done, kept"), "{said}");
+    assert!(said.contains("biliris-12: "), "{said}");
+    assert_eq!(fs::read(&record).unwrap(), before);
+}
+
+#[test]
 fn quick_all() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();

@@ -78,6 +78,57 @@ fn a_finished_figure_is_kept() {
 }
 
 #[test]
+fn a_partial_run_goes_on_where_it_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["all", "--out", dir.path().to_str().unwrap()];
+    let list = |last| {
+        vec![
+            made("biliris-5", Biliris, Does::Ends),
+            made("biliris-6", Biliris, Does::Halfway),
+            made("biliris-7", Biliris, last),
+        ]
+    };
+    let (code, text, err) = command(list(Does::Fails), &args);
+    assert_eq!(code, 1, "{text}");
+    assert!(err.ends_with("not finished: biliris-6, biliris-7\n"), "{err}");
+    let (code, text, err) = command(list(Does::Ends), &args);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(text.contains("biliris-5: already done, kept"), "{text}");
+    assert!(text.contains("biliris-6: done in") && text.contains("biliris-7: done in"), "{text}");
+    // Afresh, the part that was kept does not count.
+    let force = [&args[..], &["--force"]].concat();
+    assert_eq!(command(list(Does::Ends), &force).0, 1);
+}
+
+#[test]
+fn a_figure_whose_place_is_taken_fails_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("biliris-5"), b"not a directory").unwrap();
+    let list = vec![made("biliris-5", Biliris, Does::Ends), made("biliris-6", Biliris, Does::Ends)];
+    let (code, text, err) = command(list, &["all", "--out", dir.path().to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(err.contains("holdall-lab: biliris-5 failed: cannot use "), "{err}");
+    assert_eq!(err.lines().count(), 2, "{err}");
+    assert!(text.contains("biliris-6: done in"), "{text}");
+}
+
+#[test]
+fn another_disk_runs_only_what_depends_on_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |disk: &str| {
+        let list = vec![
+            made("biliris-5", Biliris, Does::Ends),
+            made("biliris-modern", Biliris, Does::Ends),
+        ];
+        let args = ["all", "--disk", disk, "--out", dir.path().to_str().unwrap()];
+        let (code, text, err) = command(list, &args);
+        assert_eq!((code, err.as_str()), (0, ""));
+        text.matches(": done in").count()
+    };
+    assert_eq!([run("80,1500"), run("80,1500"), run("90,1500")], [2, 0, 1]);
+}
+
+#[test]
 fn a_failure_leaves_the_others() {
     for jobs in ["1", "2"] {
         let dir = tempfile::tempdir().unwrap();

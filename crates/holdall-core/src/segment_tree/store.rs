@@ -332,7 +332,11 @@ impl<'a> Pieces<'a> {
             _ => None,
         };
         let first = run(0)?;
-        let last = if run(1).is_some() { 1 } else { 2 };
+        let last = match self.queue.get(1)? {
+            Piece::Copy(Slice { kind: SliceKind::Run, .. }) => 1,
+            Piece::Copy(Slice { kind: SliceKind::Reserved, .. }) => return None,
+            _ => 2,
+        };
         let second = run(last)?;
         let len = self.queue.range(..=last).try_fold(0u64, |n, p| n.checked_add(p.len()))?;
         let start = u64::from(first.offset);

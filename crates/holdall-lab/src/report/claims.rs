@@ -68,7 +68,7 @@ pub fn source(record: &Record, claim: &Claim) -> Option<Paper> {
 /// What the claims of a source are called.
 #[must_use]
 pub fn source_name(source: Option<Paper>) -> &'static str {
-    source.map_or("Our own additions", paper_name)
+    source.map_or("Beside the list of claims", paper_name)
 }
 
 /// How many claims of the list hold in all their rows, of how many that are judged; the rows of

@@ -125,15 +125,18 @@ fn claims_table(records: &[Record]) -> String {
 fn claim_row(record: &Record, claim: &Claim) -> String {
     let why = match claim.explanation.trim() {
         "" => String::new(),
-        why => format!("<span class=\"why small\">{}</span>", escape(why)),
+        why => format!(
+            "<tr class=\"why small\"><td></td><td colspan=\"7\">{}</td></tr>\n",
+            escape(why)
+        ),
     };
     let ratio = claim.ratio.filter(|r| r.is_finite()).map_or(String::new(), ratio);
     let word = claims::word(claim.verdict);
     format!(
-        "<tr id=\"{anchor}\"><td class=\"id\">{}</td><td>{}{why}</td><td data-l=\"paper\">{}</td>\
+        "<tr id=\"{anchor}\"><td class=\"id\">{}</td><td>{}</td><td data-l=\"paper\">{}</td>\
          <td data-l=\"ours\">{}</td><td class=\"n\" data-l=\"ratio\">{ratio}</td>\
          <td data-l=\"tolerance\">{}</td><td><span class=\"{word}\">{word}</span></td>\
-         <td data-l=\"figure\"><a href=\"#fig-{id}\" title=\"{}\">{id}</a></td></tr>\n",
+         <td class=\"figure\" data-l=\"figure\"><a href=\"#fig-{id}\" title=\"{}\">{id}</a></td></tr>\n{why}",
         escape(&claim.id),
         escape(&claim.text),
         escape(&claim.paper),

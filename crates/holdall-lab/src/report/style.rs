@@ -24,8 +24,10 @@ th,td{border-bottom:1px solid var(--rule);padding:.3rem .6rem;text-align:left;ve
 th{border-bottom-width:2px;white-space:nowrap}
 .n{text-align:right;font-variant-numeric:tabular-nums}
 .claims{width:100%}
-.claims td.id{white-space:nowrap;font-weight:600}
-.claims .why{color:var(--soft);display:block;margin-top:.2rem;white-space:pre-line}
+.claims td.id{min-width:6rem;font-weight:600}
+.claims td.figure{white-space:nowrap}
+.claims .why td{color:var(--soft);padding-top:0;white-space:pre-line}
+.claims tr:has(+ .why) td{border-bottom:0}
 .holds{color:var(--good);font-weight:600}
 .fails{color:var(--bad);font-weight:600}
 .note{color:var(--note)}

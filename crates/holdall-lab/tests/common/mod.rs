@@ -14,6 +14,8 @@ pub enum Does {
     Ends,
     Fails,
     Panics,
+    /// Keeps a part and is broken off; ends where the part is there.
+    Halfway,
 }
 
 /// An experiment of our own that counts its runs.
@@ -52,6 +54,9 @@ impl Experiment for Made {
     fn title(&self) -> &'static str {
         "A made-up figure <&>"
     }
+    fn uses_disk(&self) -> bool {
+        self.id.ends_with("modern")
+    }
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         (settings.progress)(1, 2);
@@ -59,6 +64,11 @@ impl Experiment for Made {
             Does::Ends => {}
             Does::Fails => bail!("the disk\nis full"),
             Does::Panics => panic!("a broken invariant"),
+            Does::Halfway if settings.parts.load("half").is_none() => {
+                settings.parts.save("half", "done")?;
+                bail!("broken off");
+            }
+            Does::Halfway => {}
         }
         let axis = |label: &str| Axis {
             label: label.into(),

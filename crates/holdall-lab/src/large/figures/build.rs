@@ -107,7 +107,7 @@ impl Experiment for Build {
              in place from its last page on; a leaf written is not kept in the pool."
                 .into(),
             "Starburst and EOS double segments from the first append's size on and fill the last \
-             page in place."
+             page in place: their lines lie on each other."
                 .into(),
         ];
         Ok(finished(Outcome { panels, claims, notes, ..Outcome::default() }, settings.quick))
@@ -119,7 +119,12 @@ fn by_size(sweep: &Sweep) -> Vec<Claim> {
     for (kib, paper, tolerance) in [(3, 575.0, 0.10), (4, 170.0, 0.03), (5, 380.0, 0.10)] {
         let ours = sweep.seconds(0, kib, |r| r.build);
         let text = format!("build time of ESM with 1-page leaves, appends of {kib} KiB");
-        claims.push(ratio(&format!("B4 {kib} KiB"), &text, paper, ours, "s", tolerance));
+        let mut claim = ratio(&format!("B4 {kib} KiB"), &text, paper, ours, "s", tolerance);
+        // The list of claims has it as one of closed form, which means 3 %.
+        if kib == 4 {
+            claim.tolerance = format!("= {}", claim.tolerance);
+        }
+        claims.push(claim);
     }
     for (kib, best) in [4, 16, 64, 256].into_iter().zip(SIZES) {
         let times: Vec<f64> = (0..4).map(|t| sweep.seconds(t, kib, |r| r.build)).collect();

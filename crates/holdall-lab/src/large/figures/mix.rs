@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use holdall_io::CostModel;
-use holdall_plot::{Panel, Scale, Series};
+use holdall_plot::{Axis, Panel, Scale, Series};
 
 use super::mix_claims as claims;
 use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings};
@@ -31,12 +31,16 @@ impl What {
         }
     }
 
-    fn axis(self) -> &'static str {
+    fn axis(self) -> Axis {
+        let from_points = |label: &str| axis(label, Scale::Linear);
         match self {
-            Self::Utilization => "storage utilization (%)",
-            Self::Read => "read cost (ms)",
-            Self::Insert => "insert cost (ms)",
-            Self::Delete => "delete cost (ms)",
+            // The same in every panel, so that ESM and EOS can be laid side by side.
+            Self::Utilization => {
+                Axis { range: Some((60.0, 100.0)), ..from_points("storage utilization (%)") }
+            }
+            Self::Read => from_points("read cost (ms)"),
+            Self::Insert => from_points("insert cost (ms)"),
+            Self::Delete => from_points("delete cost (ms)"),
         }
     }
 }
@@ -72,14 +76,9 @@ pub(super) fn panels(
     for (turn, (mean, letter)) in MEANS.into_iter().enumerate() {
         let x = axis("operations (thousands)", Scale::Linear);
         let curves = curves(techniques, mean, what, settings, model)?;
-        let title = format!("({letter}) mean operation size {mean} bytes");
-        panels.push(lines(
-            &format!("{id}-{letter}"),
-            &title,
-            x,
-            axis(what.axis(), Scale::Linear),
-            curves,
-        ));
+        let bytes = if mean < 1024 { mean.to_string() } else { format!("{}K", mean / 1024) };
+        let title = format!("({letter}) {bytes}-byte mean operation size");
+        panels.push(lines(&format!("{id}-{letter}"), &title, x, what.axis(), curves));
         (settings.progress)(turn as u64 + 1, MEANS.len() as u64);
     }
     Ok(panels)
