@@ -12,7 +12,8 @@ const OBJECTS: usize = 3500;
 fn busy() -> (Arc<MemoryStorage>, Arc<CountedStorage>, Store) {
     let memory = Arc::new(MemoryStorage::new());
     let storage = Arc::new(CountedStorage::new(memory.clone(), CostModel::default()));
-    let options = Options { background: false, ..Options::default() };
+    // Else a checkpoint would follow the last commit.
+    let options = Options { background: false, auto_checkpoint: false, ..Options::default() };
     let store = Store::create_on(storage.clone(), &options).unwrap();
     for byte in [1, 2, 3] {
         // The second time all pages exist, and pass through a log that grows for it.

@@ -31,7 +31,7 @@ impl Pair {
 
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         // Every other new key by the two steps: where would it be, and there with it.
-        let found = self.names.find(&self.pages, key).unwrap();
+        let found = self.names.locate(&self.pages, key).unwrap();
         let old = match found {
             Err(gap) if self.model.len().is_multiple_of(2) => {
                 self.names.insert_at(&mut self.pages, 5, gap, key, value).unwrap();
