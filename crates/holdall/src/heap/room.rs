@@ -65,7 +65,12 @@ impl HeapFile {
         need: usize,
     ) -> Result<Option<At>> {
         let bytes = pages.page(page, PageKind::Heap)?;
-        let at = At { index: HeapPage::new(&bytes, page)?.index(), page };
+        let heap_page = HeapPage::new(&bytes, page)?;
+        if heap_page.live() == 0 {
+            // Its last record left it in this transaction: it may be free already.
+            return Ok(None);
+        }
+        let at = At { index: heap_page.index(), page };
         Ok(self.free(pages, at)?.filter(|&free| free >= need).map(|_| at))
     }
 

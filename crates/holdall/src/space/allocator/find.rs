@@ -1,0 +1,169 @@
+//! Where a request is served: at the place asked for, in a hole it fills, behind the last run,
+//! in the smallest block or run that holds it, in pieces; in this order.
+
+use super::{Allocator, Near, State};
+use holdall_core::buddy::{least_order_for, order_for};
+use holdall_core::{PageNo, PageRun, Result};
+use parking_lot::MutexGuard;
+
+/// Spaces looked into where a run may but need not be: the search stays bounded.
+const MOST_VISITS: usize = 8;
+
+impl Allocator {
+    pub(super) fn find(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u64,
+        least: u64,
+        near: Near,
+    ) -> Result<Option<PageRun>> {
+        if let Near::At(page) = near
+            && let Some(run) = self.take_at(s, page, want, least)?
+        {
+            return Ok(Some(run));
+        }
+        if s.has_holes()
+            && let Some(run) = self.find_hole(s, want as u32)?
+        {
+            return Ok(Some(run));
+        }
+        // Right behind the last one: what is written together lies together, and no holes are
+        // left between, as blocks of powers of two would (design.md, "Space").
+        let cursor = s.cursor;
+        let close = match near {
+            Near::Page(page) => self.space_of(page) == self.space_of(cursor),
+            Near::At(_) | Near::Anywhere => true,
+        };
+        if close && let Some(run) = self.take_at(s, cursor, want, want)? {
+            s.cursor = PageNo(run.end());
+            return Ok(Some(run));
+        }
+        if let Near::Page(page) = near
+            && let Some(run) = self.take_in(s, self.space_of(page), want as u32)?
+        {
+            return Ok(Some(run));
+        }
+        if let Some(run) = self.find_block(s, want as u32)? {
+            s.cursor = PageNo(run.end());
+            return Ok(Some(run));
+        }
+        if least == want { Ok(None) } else { self.find_piece(s, want as u32, least as u32) }
+    }
+
+    fn space_of(&self, page: PageNo) -> u32 {
+        (page.0 / u64::from(self.layout.space_pages())) as u32
+    }
+
+    /// The pages from `page` on, up to `want` of them, if at least `least` are free.
+    fn take_at(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        page: PageNo,
+        want: u64,
+        least: u64,
+    ) -> Result<Option<PageRun>> {
+        if page.0 >= s.volume_pages {
+            return Ok(None);
+        }
+        let (space, index) = self.layout.split(page)?;
+        let tree = self.tree(s, space)?;
+        let got = tree.alloc_at(index, want as u32);
+        if got > 0 && u64::from(got) >= least {
+            return Ok(Some(self.taken(s, space, index, got)));
+        }
+        if got > 0 {
+            tree.free(index, got)?;
+        }
+        Ok(None)
+    }
+
+    /// A run of exactly `want` pages of one space.
+    fn take_in(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        space: u32,
+        want: u32,
+    ) -> Result<Option<PageRun>> {
+        if u64::from(space) * u64::from(self.layout.space_pages()) >= s.volume_pages {
+            return Ok(None);
+        }
+        let run = self.tree(s, space)?.alloc(want);
+        Ok(run.map(|run| self.taken(s, space, run.start, run.len)))
+    }
+
+    /// `want` pages of a hole not much larger, in one of a few spaces: long runs stay whole,
+    /// and what is left over is seldom too short for anything.
+    fn find_hole(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+        let mut from = s.holes_from;
+        for _ in 0..MOST_VISITS.min(s.trees.len()) {
+            let next = s.directory.next_from(from, least_order_for(want));
+            let Some(space) = next.or_else(|| s.directory.next_from(0, least_order_for(want)))
+            else {
+                return Ok(None);
+            };
+            if let Some(run) = self.tree(s, space)?.alloc_snug(want, want + want / 2 + 2) {
+                s.holes_from = space;
+                return Ok(Some(self.taken(s, space, run.start, run.len)));
+            }
+            from = space + 1;
+        }
+        s.holes_from = from;
+        Ok(None)
+    }
+
+    /// A run of exactly `want` pages: in the lowest space with a block that holds it, else in
+    /// one of a few where neighbouring smaller blocks may.
+    fn find_block(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+        match self.find_exact(s, want, order_for(want), usize::MAX)? {
+            None => self.find_exact(s, want, least_order_for(want), MOST_VISITS),
+            found => Ok(found),
+        }
+    }
+
+    fn find_exact(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u32,
+        order: u8,
+        visits: usize,
+    ) -> Result<Option<PageRun>> {
+        let mut from = 0;
+        for _ in 0..visits {
+            let Some(space) = s.directory.next_from(from, order) else { break };
+            let tree = self.tree(s, space)?;
+            if let Some(run) = tree.alloc(want) {
+                return Ok(Some(self.taken(s, space, run.start, run.len)));
+            }
+            let largest = tree.largest();
+            s.directory.set(space, largest);
+            from = space + 1;
+        }
+        Ok(None)
+    }
+
+    /// The longest run there is of at most `want` and at least `least` pages.
+    fn find_piece(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u32,
+        least: u32,
+    ) -> Result<Option<PageRun>> {
+        for order in (0..=order_for(want)).rev().take_while(|o| (2u64 << o) > u64::from(least)) {
+            let mut from = 0;
+            while let Some(space) = s.directory.next_from(from, order) {
+                let tree = self.tree(s, space)?;
+                match tree.alloc_up_to(want) {
+                    Some(run) if run.len >= least => {
+                        return Ok(Some(self.taken(s, space, run.start, run.len)));
+                    }
+                    Some(run) => tree.free(run.start, run.len)?,
+                    None => {}
+                }
+                let largest = tree.largest();
+                s.directory.set(space, largest);
+                from = space + 1;
+            }
+        }
+        Ok(None)
+    }
+}
