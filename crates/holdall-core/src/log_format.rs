@@ -190,6 +190,18 @@ pub enum Record<'a> {
         /// What they are put together of.
         parts: Parts<'a>,
     },
+    /// Pages written home before the group, to be synced together with it. Where the group is
+    /// the last one, it counts only if they are there.
+    Home {
+        /// First page.
+        page: PageNo,
+        /// How many.
+        count: u64,
+        /// What the checksum is of.
+        kind: HomeKind,
+        /// Continued over checksums (4 bytes, little-endian) in order of place.
+        checksum: u32,
+    },
     /// The records since the last such record are one commit.
     Commit {
         /// Its LSN.
@@ -197,6 +209,15 @@ pub enum Record<'a> {
     },
     /// A record this build does not know and may pass over.
     Skipped,
+}
+
+/// What the checksum of a [`Record::Home`] goes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HomeKind {
+    /// The checksums of units of 4 KiB of segment data.
+    Units,
+    /// The checksums in the headers of pages.
+    Pages,
 }
 
 /// Changed ranges of a page: offset u16, length − 1 u16, bytes; repeated.
@@ -319,6 +340,10 @@ const PAGE_NEW: u8 = 2;
 const SEGMENT: u8 = 3;
 const COMMIT: u8 = 4;
 const COMPOSED: u8 = 5;
+const HOME_UNITS: u8 = 6;
+const HOME_PAGES: u8 = 7;
+/// Bytes of a record pushed by [`push_home`].
+pub const HOME_RECORD_BYTES: usize = RECORD_HEADER + 20;
 
 fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
     out.extend_from_slice(&[kind, 0, 0, 0]);
@@ -433,6 +458,18 @@ pub fn push_composed(out: &mut Vec<u8>, page: PageNo, checksum: u32, parts: &[Pa
     put_u32(out, start + 4, len);
 }
 
+/// Appends a record of `count` pages from `page` on that lie home, unsynced.
+pub fn push_home(out: &mut Vec<u8>, page: PageNo, count: u64, kind: HomeKind, checksum: u32) {
+    let kind = match kind {
+        HomeKind::Units => HOME_UNITS,
+        HomeKind::Pages => HOME_PAGES,
+    };
+    record_header(out, kind, HOME_RECORD_BYTES - RECORD_HEADER);
+    out.extend_from_slice(&page.0.to_le_bytes());
+    out.extend_from_slice(&count.to_le_bytes());
+    out.extend_from_slice(&checksum.to_le_bytes());
+}
+
 /// Appends the record that ends a commit.
 pub fn push_commit(out: &mut Vec<u8>, lsn: Lsn) {
     record_header(out, COMMIT, 8);
@@ -468,6 +505,12 @@ pub fn next_record<'a>(r: &mut Reader<'a>) -> Result<Option<Record<'a>>> {
             page: PageNo(body.u64().ok_or_else(torn)?),
             checksum: body.u32().ok_or_else(torn)?,
             parts: Parts(body.rest()),
+        },
+        HOME_UNITS | HOME_PAGES => Record::Home {
+            page: PageNo(body.u64().ok_or_else(torn)?),
+            count: body.u64().ok_or_else(torn)?,
+            kind: if kind == HOME_UNITS { HomeKind::Units } else { HomeKind::Pages },
+            checksum: body.u32().ok_or_else(torn)?,
         },
         COMMIT => Record::Commit { lsn: Lsn(body.u64().ok_or_else(torn)?) },
         _ if flags & SKIPPABLE != 0 => Record::Skipped,

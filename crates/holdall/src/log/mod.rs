@@ -7,7 +7,7 @@
 //! the leader, writes and syncs everything appended so far, and wakes the rest. Appending
 //! goes on while a group is in flight, so writers share syncs.
 //!
-//! Invariants (docs/recovery.md): I1 one group in flight; I2 a block holding acknowledged
+//! Invariants (docs/recovery.md): I1 one group in flight, data at home that it lists included; I2 a block holding acknowledged
 //! bytes is never written again before the tail has passed it; I3 after a failed write or
 //! sync nothing is ever acknowledged again.
 
@@ -37,6 +37,18 @@ pub struct LogStart {
     pub checkpoint: u64,
 }
 
+/// Where commits keep data that does not pass through the log: it is synced while the log is.
+pub trait Home {
+    /// Asks for a sync that covers every write that has returned; does not wait for it.
+    fn ask_for_sync(&self) -> u64;
+
+    /// Waits for the sync that [`Home::ask_for_sync`] gave `ticket` for.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] where it failed.
+    fn wait_synced(&self, ticket: u64) -> Result<()>;
+}
+
 #[derive(Debug)]
 struct State {
     id: LogStart,
@@ -46,6 +58,8 @@ struct State {
     group: Lsn,
     payload: Vec<u8>,
     commits: u64,
+    /// Bytes at home that the group being filled relies on.
+    home_bytes: u64,
     in_flight: bool,
     durable: Lsn,
     tail: Lsn,
@@ -85,7 +99,9 @@ impl Appending<'_> {
     }
 
     /// Appends the commit's records, then its end. It can no longer fail but by poison.
-    pub fn finish(mut self, records: &[u8]) {
+    /// `home_bytes` that they list were written home and will be synced with the group.
+    pub fn finish(mut self, records: &[u8], home_bytes: u64) {
+        self.state.home_bytes += home_bytes;
         self.state.payload.extend_from_slice(records);
         let lsn = self.lsn;
         format::push_commit(&mut self.state.payload, lsn);
@@ -106,6 +122,7 @@ impl Log {
             group: at,
             payload: Vec::new(),
             commits: 0,
+            home_bytes: 0,
             in_flight: false,
             durable: at,
             tail: at,
@@ -167,11 +184,12 @@ impl Log {
     }
 
     /// Waits until commit `lsn` is durable, writing and syncing the group if nobody does.
-    /// Cost: one write and one sync for everything appended so far.
+    /// Cost: one write and one sync for everything appended so far; where commits rely on data
+    /// at home, a sync of that at the same time.
     ///
     /// # Errors
     /// [`Error::Poisoned`] where the write or sync failed, now or earlier.
-    pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
+    pub fn wait_durable(&self, lsn: Lsn, home: &dyn Home) -> Result<()> {
         let mut state = self.state.lock();
         loop {
             if state.durable >= lsn {
@@ -181,7 +199,7 @@ impl Log {
             if state.in_flight {
                 self.landed.wait(&mut state);
             } else {
-                state = self.lead(state)?;
+                state = self.lead(state, home)?;
             }
         }
     }
@@ -190,15 +208,19 @@ impl Log {
     ///
     /// # Errors
     /// As [`Log::wait_durable`].
-    pub fn flush(&self) -> Result<()> {
+    pub fn flush(&self, home: &dyn Home) -> Result<()> {
         let last = {
             let state = self.state.lock();
             if state.commits == 0 { state.group } else { Lsn(state.group.0 + state.commits) }
         };
-        self.wait_durable(last)
+        self.wait_durable(last, home)
     }
 
-    fn lead<'a>(&'a self, mut state: MutexGuard<'a, State>) -> Result<MutexGuard<'a, State>> {
+    fn lead<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        home: &dyn Home,
+    ) -> Result<MutexGuard<'a, State>> {
         let header = BlockHeader {
             store_id: state.id.store_id,
             epoch: state.id.epoch,
@@ -219,14 +241,22 @@ impl Log {
         let blocks = format::blocks_for(payload.len());
         state.group = Lsn(start.0 + (blocks * BLOCK) as u64);
         state.commits = 0;
+        // All of it was written before its commit was appended.
+        let at_home = std::mem::take(&mut state.home_bytes) > 0;
         state.in_flight = true;
         drop(state);
 
+        let ticket = at_home.then(|| home.ask_for_sync());
         let sum = format::build_group_into(&header, &payload, &mut bytes);
         let done = write_circular(&*disk, capacity, start, &bytes).and_then(|()| disk.sync());
-        if let Err(e) = &done {
+        let done = done.map_err(|e| format!("log at LSN {start}: {e}"));
+        let done = done.and_then(|()| match ticket {
+            Some(ticket) => home.wait_synced(ticket).map_err(|e| e.to_string()),
+            None => Ok(()),
+        });
+        if let Err(why) = &done {
             // Poison before the lock is taken again: nobody may acknowledge past this point.
-            self.set_poison(&format!("log at LSN {start}: {e}"));
+            self.set_poison(why);
         }
         let mut state = self.state.lock();
         state.in_flight = false;
@@ -247,6 +277,11 @@ impl Log {
     /// The newest durable state: every commit at or below it survives a crash.
     pub fn durable(&self) -> Lsn {
         self.state.lock().durable
+    }
+
+    /// Bytes at home that commits of the group being filled rely on.
+    pub fn home_bytes(&self) -> u64 {
+        self.state.lock().home_bytes
     }
 
     /// Groups synced since the store was opened: whoever writes much looks here for others.

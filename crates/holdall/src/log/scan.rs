@@ -39,9 +39,17 @@ pub struct Expect {
 /// Reads all durable groups from `expect.from` on. Cost: one pass over the log, read in
 /// blocks of up to 256 KiB.
 ///
+/// `holds` is given the end and the payload of the last group and tells whether the data at home
+/// that it lists is there. If not, its sync had not returned, and the group is left out.
+///
 /// # Errors
-/// [`Error::Corrupt`] where a later block proves that a missing or damaged one was durable.
-pub fn scan(disk: &dyn Disk, expect: &Expect) -> Result<Scan> {
+/// [`Error::Corrupt`] where a later block proves that a missing or damaged one was durable;
+/// those of `holds`.
+pub fn scan(
+    disk: &dyn Disk,
+    expect: &Expect,
+    holds: &mut dyn FnMut(Lsn, &[u8]) -> Result<bool>,
+) -> Result<Scan> {
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
     let mut window = Window { disk, expect, length, buffer: Vec::new(), start: u64::MAX };
     let mut found = Scan { end: expect.from, ..Scan::default() };
@@ -55,6 +63,14 @@ pub fn scan(disk: &dyn Disk, expect: &Expect) -> Result<Scan> {
         found.end = Lsn(start.0 + blocks.len() as u64);
         found.groups.push(payload);
         found.last_group = Some((start, blocks));
+    }
+    if let (Some(payload), Some((start, _))) = (found.groups.last(), &found.last_group)
+        && !holds(found.end, payload)?
+    {
+        // The group before it is durable, or this one would not have been written.
+        found.end = *start;
+        found.last_group = None;
+        found.groups.pop();
     }
     look_for_damage(&mut window, found.end, limit)?;
     Ok(found)

@@ -5,6 +5,7 @@
 //!
 //! Invariants and the argument for crash safety: docs/recovery.md.
 
+mod at_home;
 mod checkpoint;
 mod horizon;
 mod hot;
@@ -43,7 +44,7 @@ pub struct Limits {
     /// Bytes of old page versions kept for snapshots.
     pub old_version_bytes: usize,
     /// New pages and segment bytes of a commit beyond this go straight home and are synced
-    /// before the commit instead of passing through the log (architecture, idea 3).
+    /// beside the log instead of passing through it (architecture, idea 3).
     pub log_data_bytes: usize,
 }
 
@@ -138,7 +139,7 @@ impl Pager {
     /// # Errors
     /// [`holdall_core::Error::Poisoned`].
     pub fn wait_durable(&self, lsn: Lsn) -> Result<()> {
-        self.log.wait_durable(lsn)?;
+        self.log.wait_durable(lsn, &self.volume)?;
         self.log.with_durable(|durable| self.horizon.set_visible(durable));
         Ok(())
     }
@@ -148,7 +149,7 @@ impl Pager {
     /// # Errors
     /// [`holdall_core::Error::Poisoned`].
     pub fn flush(&self) -> Result<()> {
-        self.log.flush()?;
+        self.log.flush(&self.volume)?;
         self.log.with_durable(|durable| self.horizon.set_visible(durable));
         Ok(())
     }

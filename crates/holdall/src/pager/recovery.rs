@@ -3,6 +3,7 @@
 //! Owns: what happens between reading the superblock and the first snapshot. Runs alone.
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
 
+use super::at_home;
 use super::volume::{Volume, io_error};
 use crate::log::{self, Expect, Scan};
 use holdall_core::bytes::Reader;
@@ -100,11 +101,18 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
         capacity: sb.log_bytes,
         required: sb.log_required,
     };
-    let scan = log::scan(&*disk, &expect)?;
+    // What a checkpoint was about to bring home, it found durable.
+    let doubtful = |end: Lsn| end > sb.home;
+    let scan = log::scan(&*disk, &expect, &mut |end, payload| {
+        Ok(!doubtful(end) || at_home::holds(volume, payload)?)
+    })?;
     refuse_contradictions(&sb, &scan)?;
     let replay = read_records(volume, &scan)?;
     if !scan.groups.is_empty() {
         // First the log, then what is derived from it: a second crash must find as much.
+        if let Some(payload) = scan.groups.last().filter(|_| doubtful(scan.end)) {
+            at_home::write_again(volume, payload)?;
+        }
         log::harden(&*disk, sb.log_bytes, &scan)?;
         volume.write_superblock(|s| s.home = s.home.max(scan.end))?;
         write_home(volume, &replay)?;
@@ -200,7 +208,7 @@ fn apply(volume: &Volume, replay: &mut Replay, record: Record<'_>, lsn: Lsn) -> 
             let data = Data::Composed(checksum, parts.encoded().to_vec());
             replay.push_segment(volume, page, bytes, data)?;
         }
-        Record::Commit { .. } | Record::Skipped => {}
+        Record::Home { .. } | Record::Commit { .. } | Record::Skipped => {}
     }
     Ok(())
 }

@@ -7,11 +7,12 @@
 //! failure is poison (rule 9).
 
 use super::pool::{PageHash, read_home};
-use super::{Pager, Volume, io_error};
+use super::at_home::AtHome;
+use super::{Pager, io_error};
 use holdall_core::checksum::crc;
-use holdall_core::log_format::{Part, push_composed, push_page, push_segment};
+use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
 use holdall_core::page::{self, PageKind};
-use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::{ArcMutexGuard, RawMutex};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -50,7 +51,8 @@ pub struct PageTx {
     early: HashSet<u64, PageHash>,
     existing: usize,
     base: Lsn,
-    needs_sync: bool,
+    /// Data lies home, unsynced, that the commit relies on.
+    at_home: AtHome,
     /// Records of segment data, encoded.
     segments: Vec<u8>,
     segment_bytes: usize,
@@ -70,9 +72,6 @@ impl std::fmt::Debug for WriterLock {
 
 /// Neighbouring pages are written in one call up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
-/// New pages written together go past the system's cache from so many bytes on: they stay in
-/// the pool, their sync follows, and copying them to the cache would cost more than writing.
-const BULK_BYTES: usize = 256 << 10;
 /// So many times the segment bytes pass through the log while a checkpoint runs.
 const BESIDE_CHECKPOINT: usize = 8;
 
@@ -92,7 +91,7 @@ impl PageTx {
             early: HashSet::default(),
             existing: 0,
             base: pager.horizon.newest(),
-            needs_sync: false,
+            at_home: AtHome::default(),
             segments: Vec::new(),
             segment_bytes: 0,
             copied_bytes: 0,
@@ -211,13 +210,26 @@ impl PageTx {
         self.pages.is_empty()
             && self.early.is_empty()
             && self.segments.is_empty()
-            && !self.needs_sync
+            && !self.at_home.relied_on()
     }
 
     /// Notes that data lies home, written but not synced, that the commit relies on.
+    /// [`PageTx::at_home`] says which, before the commit.
     pub fn rely_on_unsynced(&mut self) {
-        self.needs_sync = true;
+        self.at_home.rely();
         self.segments.clear();
+    }
+
+    /// Whether [`PageTx::rely_on_unsynced`] was called.
+    pub fn relies_on_unsynced(&self) -> bool {
+        self.at_home.relied_on()
+    }
+
+    /// Notes a run of segment pages that lies home and is relied on, with the checksums of its
+    /// units.
+    pub fn at_home(&mut self, run: PageRun, checksums: &[u32]) {
+        let bytes = run.len * self.pager.page_size() as u64;
+        self.at_home.push(run, bytes, HomeKind::Units, checksums.iter().copied());
     }
 
     /// Segment bytes of a commit that may pass through the log. A sync of the volume beside a
@@ -236,7 +248,7 @@ impl PageTx {
     /// the log too, so that the commit needs one sync only.
     pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
         self.segment_bytes += bytes.len();
-        if self.needs_sync || self.segment_bytes > self.most_logged() {
+        if self.at_home.relied_on() || self.segment_bytes > self.most_logged() {
             self.rely_on_unsynced();
         } else {
             push_segment(&mut self.segments, start, bytes);
@@ -250,7 +262,7 @@ impl PageTx {
         let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
         let copied = |p: &Part<'_>| matches!(p, Part::Copy { .. }).then_some(p.len());
         self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
-        if self.needs_sync || self.segment_bytes > self.most_logged() {
+        if self.at_home.relied_on() || self.segment_bytes > self.most_logged() {
             self.rely_on_unsynced();
         } else {
             self.copied_bytes += parts.iter().filter_map(copied).sum::<u64>();
@@ -270,7 +282,7 @@ impl PageTx {
             page::seal(Arc::make_mut(&mut p.now), self.base);
             let follows = first + (batch.len() / p.now.len()) as u64 == *no;
             if !batch.is_empty() && (!follows || batch.len() >= BATCH_BYTES) {
-                write_batch(&self.pager.volume, first, &batch)?;
+                self.at_home.write_pages(&self.pager.volume, first, &batch)?;
                 batch.clear();
             }
             if batch.is_empty() {
@@ -279,10 +291,11 @@ impl PageTx {
             batch.extend_from_slice(&p.now);
         }
         if !batch.is_empty() {
-            write_batch(&self.pager.volume, first, &batch)?;
-            self.needs_sync = true;
+            self.at_home.write_pages(&self.pager.volume, first, &batch)?;
         }
         if !keep {
+            // They may be changed or given back before the commit.
+            self.at_home.give_up();
             for no in new {
                 self.pages.remove(&no);
                 self.early.insert(no);
@@ -292,8 +305,8 @@ impl PageTx {
     }
 
     /// Installs all changes under one LSN and hands them to the log; durable only once the
-    /// log says so. Cost: no sync, or one of the volume where new data went home; one pass
-    /// and one checksum per changed page.
+    /// log says so. Cost: no sync, or one of the volume where more new data went home than
+    /// the group may name; one pass and one checksum per changed page.
     ///
     /// # Errors
     /// Before anything is installed: [`Error::TooLarge`], [`Error::Io`],
@@ -331,7 +344,7 @@ impl PageTx {
             self.pager.pool.install(PageNo(no), version, p.base.as_ref(), home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        appending.finish(&records);
+        appending.finish(&records, self.at_home.bytes());
         if !self.segments.is_empty() {
             self.pager.copied.fetch_add(self.copied_bytes, Relaxed);
         }
@@ -340,17 +353,19 @@ impl PageTx {
         Ok(lsn)
     }
 
-    /// Writes home and syncs what does not go through the log. Returns whether the new pages
-    /// went home.
+    /// Writes home what does not go through the log. It is synced with the commit's group; what
+    /// is too much to be read again after a crash is synced here. Returns whether the new
+    /// pages went home.
     fn settle_new_data(&mut self) -> Result<bool> {
         let size = self.pager.page_size();
         let new = self.pages.values().filter(|p| p.base.is_none()).count();
-        let direct = self.needs_sync || new * size > self.pager.limits.log_data_bytes;
+        let direct = self.at_home.relied_on() || new * size > self.pager.limits.log_data_bytes;
         if direct {
             self.write_early(true)?;
         }
-        if self.needs_sync {
+        if !self.at_home.fits(self.pager.log.home_bytes()) {
             self.pager.volume.sync()?;
+            self.at_home.synced();
         }
         Ok(direct)
     }
@@ -359,6 +374,7 @@ impl PageTx {
     /// the records (None: it is at home).
     fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
         let mut records = Vec::with_capacity(512);
+        records.extend_from_slice(self.at_home.records());
         records.extend_from_slice(&self.segments);
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();
@@ -384,13 +400,5 @@ impl PageTx {
         let at = start.0 * self.pager.page_size() as u64;
         let disk = &self.pager.volume.disk;
         disk.write_at(at, bytes).map_err(|e| io_error(format!("writing segment at {start}"), e))
-    }
-}
-
-fn write_batch(volume: &Volume, first: u64, batch: &[u8]) -> Result<()> {
-    if batch.len() < BULK_BYTES {
-        volume.write_pages(PageNo(first), batch)
-    } else {
-        volume.write_bulk(PageNo(first), batch)
     }
 }

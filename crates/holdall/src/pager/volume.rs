@@ -6,6 +6,7 @@
 //! Threads: a caller of [`Volume::sync`] is covered only by a sync that starts after the
 //! call, so all its own writes have returned by then.
 
+use crate::log::Home;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, Result};
 use holdall_io::Disk;
@@ -18,6 +19,10 @@ struct Syncs {
     started: u64,
     done: u64,
     failed: Option<String>,
+    /// Whether a thread runs the syncs that are asked for; the last one that was.
+    helper: bool,
+    asked: u64,
+    ended: bool,
 }
 
 /// The volume of an open store.
@@ -28,6 +33,7 @@ pub struct Volume {
     page_size: usize,
     syncs: Mutex<Syncs>,
     finished: Condvar,
+    wanted: Condvar,
     superblock: Mutex<Superblock>,
 }
 
@@ -39,6 +45,7 @@ impl Volume {
             page_size: superblock.page_size as usize,
             syncs: Mutex::new(Syncs::default()),
             finished: Condvar::new(),
+            wanted: Condvar::new(),
             superblock: Mutex::new(superblock),
         }
     }
@@ -54,8 +61,25 @@ impl Volume {
     /// # Errors
     /// [`Error::Poisoned`] after any failed sync: what it covered can no longer be trusted.
     pub fn sync(&self) -> Result<()> {
+        let mine = self.syncs.lock().started + 1;
+        self.wait_synced(mine)
+    }
+
+    /// Asks the store's syncing thread, if there is one, for a sync that covers every write
+    /// that has returned. What is returned is for [`Volume::wait_synced`].
+    fn ask_for_sync(&self) -> u64 {
         let mut s = self.syncs.lock();
         let mine = s.started + 1;
+        if s.helper {
+            s.asked = s.asked.max(mine);
+            self.wanted.notify_one();
+        }
+        mine
+    }
+
+    /// Waits until sync number `mine` is done, running it where nobody does.
+    fn wait_synced(&self, mine: u64) -> Result<()> {
+        let mut s = self.syncs.lock();
         loop {
             if let Some(why) = &s.failed {
                 return Err(Error::Poisoned(why.clone()));
@@ -79,6 +103,33 @@ impl Volume {
             }
             self.finished.notify_all();
         }
+    }
+
+    /// Runs the syncs that commits ask for, on a thread of its own, until [`Volume::end_syncs`]:
+    /// the volume is then synced while the log is.
+    pub fn run_syncs(&self) {
+        let mut s = self.syncs.lock();
+        s.helper = !s.ended;
+        while !s.ended {
+            let asked = s.asked;
+            if asked <= s.done || asked <= s.started && s.running || s.failed.is_some() {
+                self.wanted.wait(&mut s);
+                continue;
+            }
+            drop(s);
+            // Whoever asked finds the failure when it waits.
+            let _ = self.wait_synced(asked);
+            s = self.syncs.lock();
+        }
+        s.helper = false;
+    }
+
+    /// Ends [`Volume::run_syncs`]. Commits then sync the volume themselves.
+    pub fn end_syncs(&self) {
+        let mut s = self.syncs.lock();
+        s.ended = true;
+        s.helper = false;
+        self.wanted.notify_all();
     }
 
     /// Why the volume stopped accepting syncs, if it did.
@@ -127,6 +178,16 @@ impl Volume {
         self.sync()?;
         *current = next.clone();
         Ok(next)
+    }
+}
+
+impl Home for Volume {
+    fn ask_for_sync(&self) -> u64 {
+        self.ask_for_sync()
+    }
+
+    fn wait_synced(&self, ticket: u64) -> Result<()> {
+        self.wait_synced(ticket)
     }
 }
 

@@ -198,6 +198,11 @@ impl SpaceTx {
         installed: impl FnOnce(),
     ) -> Result<Lsn> {
         let spaces = apply::write_directories(&mut self)?;
+        if self.pages.relies_on_unsynced() {
+            for segment in self.segments.values() {
+                self.pages.at_home(segment.run, &segment.checksums);
+            }
+        }
         self.alloc.hold_freed(&self.freed);
         match self.pages.commit(work) {
             Ok(lsn) => {

@@ -1,9 +1,11 @@
-//! The store's own threads: checkpoints and flushing of deferred commits.
+//! The store's own threads: checkpoints, flushing of deferred commits, and syncs of the volume
+//! beside those of the log.
 //!
 //! They hold the store weakly while they wait. [`Threads::stop`] ends and joins them, so
 //! that nothing of the store, its file lock included, is held when its last handle is gone.
 
 use super::inner::{Inner, Wishes};
+use crate::pager::Pager;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -15,6 +17,7 @@ type Shared = Arc<(Mutex<Wishes>, Condvar)>;
 #[derive(Debug)]
 pub(super) struct Threads {
     shared: Shared,
+    pager: Arc<Pager>,
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -30,7 +33,11 @@ impl Threads {
             builder.spawn(move || work(&weak, &shared, defer)).ok()
         };
         let handles = [spawn("holdall-checkpoint", checkpoints), spawn("holdall-flush", flushes)];
-        Self { shared, handles: handles.into_iter().flatten().collect() }
+        let pager = inner.pager.clone();
+        let syncs = std::thread::Builder::new().name("holdall-sync".into());
+        let syncs = syncs.spawn(move || pager.volume.run_syncs()).ok();
+        let handles = handles.into_iter().chain([syncs]).flatten().collect();
+        Self { shared, pager: inner.pager.clone(), handles }
     }
 
     /// Ends the threads and waits for them.
@@ -38,6 +45,7 @@ impl Threads {
         let (wishes, wake) = &*self.shared;
         wishes.lock().stop = true;
         wake.notify_all();
+        self.pager.volume.end_syncs();
         for handle in self.handles.drain(..) {
             // A thread that panicked has nothing more to say.
             let _ = handle.join();

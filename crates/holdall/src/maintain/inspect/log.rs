@@ -4,7 +4,8 @@
 use super::text::{Hex, Text, runs};
 use crate::pager::read_slots;
 use holdall_core::bytes::Reader;
-use holdall_core::log_format::{self as format, BLOCK, BlockHeader, Part, Record, next_record};
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader, HomeKind, Part, Record};
+use holdall_core::log_format::next_record;
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::{Disk, Storage};
@@ -178,6 +179,17 @@ fn show(text: &mut Text, record: &Record<'_>) {
             }
             Err(e) => text.line(1, format_args!("segment data from page {page}: {e}")),
         },
+        Record::Home { page, count, kind, checksum } => {
+            let of = match kind {
+                HomeKind::Units => "segment data",
+                HomeKind::Pages => "new pages",
+            };
+            let line = format_args!(
+                "pages {page} to {}: {of} at home, checksum {checksum:08x}",
+                page.0.saturating_add(count.saturating_sub(1))
+            );
+            text.line(1, line);
+        }
         Record::Commit { lsn } => text.line(1, format_args!("commit {lsn}")),
         Record::Skipped => text.line(1, format_args!("a record of a newer version, passed over")),
     }

@@ -1,0 +1,193 @@
+//! Data that a commit relies on and that was written to its place, not into the log.
+//!
+//! Owns: [`AtHome`], the list of such data of a transaction; and what recovery does with the
+//! lists of the last group. The volume is synced while the group is, so that a commit costs
+//! the time of one sync whatever its size. A crash may then leave the group without its data:
+//! the last group counts only if all that it lists is there (docs/recovery.md, "One sync").
+
+use super::{Volume, io_error};
+use holdall_core::bytes::Reader;
+use holdall_core::checksum::crc;
+use holdall_core::log_format::{HomeKind, Record, next_record, push_home};
+use holdall_core::{Error, PageNo, PageRun, Result, page};
+use std::ops::ControlFlow;
+
+/// Most bytes at home that a group may list: recovery reads them twice and writes them once.
+/// More are synced before their commit, which then takes little of its time.
+const MOST_BYTES: u64 = 32 << 20;
+/// Pages written together go past the system's cache from so many bytes on: they stay in
+/// the pool, their sync follows, and copying them to the cache would cost more than writing.
+const BULK_BYTES: usize = 256 << 10;
+/// Bytes under one checksum of segment data.
+const UNIT: usize = 4096;
+/// Recovery reads and writes pieces of this size.
+const PIECE: usize = 1 << 20;
+
+/// What a transaction wrote home and relies on.
+#[derive(Debug, Default)]
+pub(super) struct AtHome {
+    relied_on: bool,
+    /// What was written may change before the commit, so cannot be listed.
+    given_up: bool,
+    /// Records for the log.
+    records: Vec<u8>,
+    bytes: u64,
+}
+
+impl AtHome {
+    /// Notes that there is such data.
+    pub(super) fn rely(&mut self) {
+        self.relied_on = true;
+    }
+
+    /// Whether there is any.
+    pub(super) fn relied_on(&self) -> bool {
+        self.relied_on
+    }
+
+    /// Lists `run`, of `bytes` bytes, with the checksums of its parts.
+    pub(super) fn push(
+        &mut self,
+        run: PageRun,
+        bytes: u64,
+        kind: HomeKind,
+        checksums: impl Iterator<Item = u32>,
+    ) {
+        self.rely();
+        self.bytes += bytes;
+        if self.bytes <= MOST_BYTES {
+            let sums: Vec<u8> = checksums.flat_map(u32::to_le_bytes).collect();
+            push_home(&mut self.records, run.start, run.len, kind, crc(&sums));
+        }
+    }
+
+    /// Writes sealed pages home and lists them.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`].
+    pub(super) fn write_pages(&mut self, volume: &Volume, first: u64, batch: &[u8]) -> Result<()> {
+        if batch.len() < BULK_BYTES {
+            volume.write_pages(PageNo(first), batch)?;
+        } else {
+            volume.write_bulk(PageNo(first), batch)?;
+        }
+        let pages = batch.chunks_exact(volume.page_size());
+        let run = PageRun::new(PageNo(first), pages.len() as u64);
+        let sums = pages.map(page::stored_checksum);
+        self.push(run, batch.len() as u64, HomeKind::Pages, sums);
+        Ok(())
+    }
+
+    /// Some of it may change before the commit: it has to be synced first.
+    pub(super) fn give_up(&mut self) {
+        self.given_up |= self.relied_on;
+    }
+
+    /// Whether it may be synced with the group, which lists `others` bytes already.
+    pub(super) fn fits(&self, others: u64) -> bool {
+        !self.given_up && others.saturating_add(self.bytes) <= MOST_BYTES || !self.relied_on
+    }
+
+    /// It has been synced: nothing is left to list.
+    pub(super) fn synced(&mut self) {
+        self.records.clear();
+        self.bytes = 0;
+    }
+
+    /// Bytes listed.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The list, for the log.
+    pub(super) fn records(&self) -> &[u8] {
+        &self.records
+    }
+}
+
+/// Whether all that a group lists lies home as it was written. Cost: one read of it.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Corrupt`] where the group is none.
+pub(super) fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
+    let mut all = true;
+    each(payload, |run, kind, checksum| {
+        all = run_holds(volume, run, kind, checksum)?;
+        Ok(if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    })?;
+    Ok(all)
+}
+
+/// Writes again and syncs what a group lists: the sync may have failed before the crash, and
+/// what is read now may still be lost (rule 7). Cost: a read and a write of it, one sync.
+///
+/// # Errors
+/// As [`holds`].
+pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<()> {
+    let mut any = false;
+    each(payload, |run, _, _| {
+        any = true;
+        pieces(volume, run, |first, bytes| volume.write_bulk(first, bytes))?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    if any { volume.sync() } else { Ok(()) }
+}
+
+fn each(
+    payload: &[u8],
+    mut f: impl FnMut(PageRun, HomeKind, u32) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut reader = Reader::new(payload);
+    while let Some(record) = next_record(&mut reader)? {
+        let Record::Home { page, count, kind, checksum } = record else { continue };
+        let end = page.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0);
+        if count == 0 || end.is_none() {
+            return Err(Error::corrupt("log record", format!("{count} pages at page {page}")));
+        }
+        if f(PageRun::new(page, count), kind, checksum)?.is_break() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn run_holds(volume: &Volume, run: PageRun, kind: HomeKind, checksum: u32) -> Result<bool> {
+    let size = volume.page_size();
+    let (mut sums, mut whole) = (Vec::new(), true);
+    let there = pieces(volume, run, |first, bytes| {
+        match kind {
+            HomeKind::Units => sums.extend(bytes.chunks(UNIT).flat_map(|u| crc(u).to_le_bytes())),
+            HomeKind::Pages => {
+                for (no, page) in (first.0..).zip(bytes.chunks_exact(size)) {
+                    whole &= page::check(page, PageNo(no)).is_ok();
+                    sums.extend(page::stored_checksum(page).to_le_bytes());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(there && whole && crc(&sums) == checksum)
+}
+
+/// Reads a run piece by piece. Returns whether the file reaches so far: the crash may have
+/// undone its growth.
+fn pieces(
+    volume: &Volume,
+    run: PageRun,
+    mut f: impl FnMut(PageNo, &[u8]) -> Result<()>,
+) -> Result<bool> {
+    let size = volume.page_size() as u64;
+    let most = PIECE as u64 / size;
+    let (mut at, mut buffer) = (run.start.0, Vec::new());
+    while at < run.end() {
+        let count = most.min(run.end() - at);
+        buffer.resize((count * size) as usize, 0);
+        match volume.disk.read_at(at * size, &mut buffer) {
+            Ok(()) => f(PageNo(at), &buffer)?,
+            Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(e) => return Err(io_error(format!("reading {count} pages at page {at}"), e)),
+        }
+        at += count;
+    }
+    Ok(true)
+}
