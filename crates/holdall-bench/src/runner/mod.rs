@@ -124,8 +124,10 @@ impl Plan<'_> {
 /// In which order `count` stores have their turns in a round.
 fn turns(count: usize, round: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    // Half the rounds go backwards: the rotation counts those in the same direction.
-    order.rotate_left(round / 2 % count.max(1));
+    // Half the rounds go backwards: the rotation counts those in the same direction. Even a
+    // single round does not begin with the first: that one meets memory that the host has yet
+    // to hand over.
+    order.rotate_left((count / 2 + round / 2) % count.max(1));
     if round % 2 == 1 {
         order.reverse();
     }

@@ -191,3 +191,106 @@ fn pieces(
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdall_core::Lsn;
+    use holdall_core::log_format::push_commit;
+    use holdall_core::page::PageKind;
+    use holdall_core::superblock::Superblock;
+    use holdall_io::MemoryDisk;
+    use std::sync::Arc;
+
+    const SIZE: usize = 4096;
+
+    fn volume() -> Volume {
+        let superblock = Superblock {
+            store_id: [7; 16],
+            incarnation: 0,
+            epoch: 1,
+            page_size: SIZE as u32,
+            space_pages: 64,
+            sequence: 1,
+            replay: Lsn(0),
+            home: Lsn(0),
+            log_bytes: 65536,
+            log_required: false,
+            unique_ceiling: 1,
+            volume_pages: 0,
+            spaces: 0,
+            root: PageNo(1),
+        };
+        Volume::new(Arc::new(MemoryDisk::from_bytes(vec![0; 600 * SIZE])), superblock)
+    }
+
+    /// Two sealed pages at 10 and a run of segment data at 20, longer than a piece.
+    fn group(volume: &Volume) -> Vec<u8> {
+        let mut list = AtHome::default();
+        assert!(!list.relied_on() && list.fits(u64::MAX), "nothing lies home");
+        let mut pages = vec![0; 2 * SIZE];
+        for (no, page) in (10..).zip(pages.chunks_exact_mut(SIZE)) {
+            page::format(page, PageKind::Heap, PageNo(no), 0);
+            page::seal(page, Lsn(5));
+        }
+        list.write_pages(volume, 10, &pages).unwrap();
+        let data: Vec<u8> = (0..300 * SIZE).map(|i| (i / 7) as u8).collect();
+        volume.write_pages(PageNo(20), &data).unwrap();
+        let run = PageRun::new(PageNo(20), 300);
+        list.push(run, data.len() as u64, HomeKind::Units, data.chunks(UNIT).map(crc));
+        assert_eq!(list.bytes(), 302 * SIZE as u64);
+        let mut payload = list.records().to_vec();
+        push_commit(&mut payload, Lsn(6));
+        payload
+    }
+
+    #[test]
+    fn a_group_holds_until_a_byte_of_what_it_lists_is_another() {
+        let volume = volume();
+        let payload = group(&volume);
+        assert!(holds(&volume, &payload).unwrap());
+        for at in [10 * SIZE, 12 * SIZE - 1, 20 * SIZE, 319 * SIZE + 77] {
+            let mut byte = [0];
+            volume.disk.read_at(at as u64, &mut byte).unwrap();
+            volume.disk.write_at(at as u64, &[byte[0] ^ 1]).unwrap();
+            assert!(!holds(&volume, &payload).unwrap(), "byte {at}");
+            volume.disk.write_at(at as u64, &byte).unwrap();
+        }
+        // Neighbours are of no account.
+        volume.disk.write_at(12 * SIZE as u64, &[1]).unwrap();
+        assert!(holds(&volume, &payload).unwrap());
+        write_again(&volume, &payload).unwrap();
+        assert!(holds(&volume, &payload).unwrap());
+    }
+
+    #[test]
+    fn a_file_cut_before_the_data_does_not_hold_it() {
+        let volume = volume();
+        let payload = group(&volume);
+        volume.disk.truncate(319 * SIZE as u64).unwrap();
+        assert!(!holds(&volume, &payload).unwrap());
+    }
+
+    #[test]
+    fn impossible_runs_are_errors() {
+        let volume = volume();
+        for (page, count) in [(PageNo(u64::MAX), 1), (PageNo(3), u64::MAX), (PageNo(3), 0)] {
+            let mut payload = Vec::new();
+            push_home(&mut payload, page, count, HomeKind::Pages, 0);
+            assert!(matches!(holds(&volume, &payload), Err(Error::Corrupt { .. })));
+        }
+    }
+
+    #[test]
+    fn too_much_or_what_may_change_is_synced_first() {
+        let mut list = AtHome::default();
+        list.push(PageRun::new(PageNo(1), 9), MOST_BYTES, HomeKind::Units, [1].into_iter());
+        assert!(list.fits(0) && !list.fits(1) && !list.records().is_empty());
+        list.push(PageRun::new(PageNo(20), 1), 1, HomeKind::Units, [1].into_iter());
+        assert!(!list.fits(0));
+        list.synced();
+        assert!(list.fits(MOST_BYTES) && list.records().is_empty() && list.relied_on());
+        list.give_up();
+        assert!(!list.fits(0), "what was written early may have changed");
+    }
+}

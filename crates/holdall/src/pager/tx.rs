@@ -6,8 +6,8 @@
 //! Everything that can fail comes before the first page is installed; afterwards the only
 //! failure is poison (rule 9).
 
-use super::pool::{PageHash, read_home};
 use super::at_home::AtHome;
+use super::pool::{PageHash, read_home};
 use super::{Pager, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};

@@ -4,8 +4,8 @@
 use super::text::{Hex, Text, runs};
 use crate::pager::read_slots;
 use holdall_core::bytes::Reader;
-use holdall_core::log_format::{self as format, BLOCK, BlockHeader, HomeKind, Part, Record};
 use holdall_core::log_format::next_record;
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader, HomeKind, Part, Record};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::{Disk, Storage};
