@@ -57,7 +57,7 @@ impl Index {
     pub(super) fn new(pages: usize, page_size: usize) -> Self {
         // A power of two from the start, since rounding up the largest number overflows.
         let places = (pages.clamp(1, MOST_PLACES / 2) * 2).next_power_of_two();
-        Self { places: (0..places).map(|_| AtomicPtr::default()).collect(), page_size }
+        Self { places: empty_places(places), page_size }
     }
 
     /// The number of the pair of places a page can have: pages that share it must share a
@@ -185,6 +185,17 @@ impl Drop for Index {
             }
         }
     }
+}
+
+/// `count` places that hold nothing. Zeroed memory of this size comes from the system page by
+/// page when it is first touched: opening a store does not pay for a pool it may never fill.
+fn empty_places(count: usize) -> Box<[AtomicPtr<u8>]> {
+    const _: () = assert!(size_of::<AtomicPtr<u8>>() == size_of::<usize>());
+    const _: () = assert!(align_of::<AtomicPtr<u8>>() == align_of::<usize>());
+    let zeros = Box::into_raw(vec![0_usize; count].into_boxed_slice());
+    // SAFETY: the memory is that of a box of as many values of the same size and alignment
+    // (above), owned by nobody else; a pointer whose bytes are all zero is the null pointer.
+    unsafe { Box::from_raw(zeros as *mut [AtomicPtr<u8>]) }
 }
 
 #[inline]
