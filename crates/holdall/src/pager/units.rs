@@ -7,15 +7,15 @@
 //! former life of the page is told from the present one exactly as bytes from the disk are,
 //! so nothing needs to be withdrawn when pages are freed and reused, and neither the order of
 //! keeping and reusing nor the age of the keeper's snapshot matters. Units and the pool's
-//! pages together stay within the budget as far as pages do, but for what threads are adding
-//! at this moment.
+//! pages together stay within the budget as far as pages do.
 //!
 //! Threads: sets of a few places, each under a lock of its own that is held for one copy.
 
 use holdall_core::space_dir::UNIT_BYTES;
 use parking_lot::RwLock;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 /// Bytes of a unit.
 const UNIT: usize = UNIT_BYTES;
@@ -23,8 +23,11 @@ const UNIT: usize = UNIT_BYTES;
 const WAYS: usize = 8;
 /// Neighbouring units that share a set: those of a page of the default size.
 const GROUP: u64 = 2;
-/// Most sets: 1 GiB of units.
-const MOST_SETS: usize = 1 << 16;
+/// Most sets: places for 8 GiB of units.
+const MOST_SETS: usize = 1 << 18;
+/// Sets in which what was used is spared when room is needed; in the next ones it is not, so
+/// that who needs room does not look for long.
+const PATIENCE: usize = 64;
 /// Where no room is left, one of so many reads replaces what was not used.
 const ONE_OF: usize = 8;
 /// Long reads that are remembered.
@@ -82,7 +85,7 @@ fn mixed(number: u64) -> usize {
 
 impl Units {
     /// Room for at most `budget` bytes. Takes no memory before the first unit is kept, then
-    /// about 12 KiB per MiB of the budget.
+    /// about 12 to 24 KiB per MiB of the budget; a budget beyond 8 GiB is not used up.
     pub(super) fn new(budget: usize) -> Self {
         // Twice as many places as units, so that few sets are full before the budget is.
         let sets = (budget / UNIT / WAYS).clamp(1, MOST_SETS / 2) * 2;
@@ -111,11 +114,11 @@ impl Units {
 
     /// Bytes kept.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes.load(Relaxed)
+        self.bytes.load(SeqCst)
     }
 
     fn limit(&self) -> usize {
-        self.budget.saturating_sub(self.pages.load(Relaxed))
+        self.budget.saturating_sub(self.pages.load(SeqCst))
     }
 
     /// Whether nothing is kept, so that looking up is in vain.
@@ -129,7 +132,8 @@ impl Units {
         let Some(table) = self.table.get() else { return false };
         let ways = self.set(table, unit).read();
         let Some(at) = ways.find(unit).filter(|at| ways.sums[*at] == sum) else { return false };
-        let Some(bytes) = ways.bytes[at].as_ref().and_then(|b| b.get(skip..skip + out.len())) else {
+        let Some(bytes) = ways.bytes[at].as_ref().and_then(|b| b.get(skip..skip + out.len()))
+        else {
             return false;
         };
         out.copy_from_slice(bytes);
@@ -195,17 +199,21 @@ impl Units {
         *ways.used.get_mut() |= 1 << at;
     }
 
-    /// Counts one more unit, where the limit lets it.
+    /// Counts one more unit, where the limit lets it. Whoever changes one of the two counts
+    /// looks at the other afterwards, so that one of two at once sees both changes.
     fn reserve(&self) -> bool {
-        let limit = self.limit();
-        let more = |bytes: usize| Some(bytes + UNIT).filter(|more| *more <= limit);
-        self.bytes.fetch_update(Relaxed, Relaxed, more).is_ok()
+        let bytes = self.bytes.fetch_add(UNIT, SeqCst) + UNIT;
+        let fits = bytes <= self.limit();
+        if !fits {
+            self.bytes.fetch_sub(UNIT, SeqCst);
+        }
+        fits
     }
 
     /// Pages of `bytes` bytes came. Cost: units that are now too many are dropped, those not
     /// used lately first.
     pub(super) fn pages_came(&self, bytes: usize) {
-        self.pages.fetch_add(bytes, Relaxed);
+        self.pages.fetch_add(bytes, SeqCst);
         let limit = self.limit();
         if self.bytes() > limit {
             self.shrink(limit);
@@ -214,24 +222,24 @@ impl Units {
 
     /// Pages of `bytes` bytes went.
     pub(super) fn pages_went(&self, bytes: usize) {
-        self.pages.fetch_sub(bytes, Relaxed);
+        self.pages.fetch_sub(bytes, SeqCst);
     }
 
     fn shrink(&self, limit: usize) {
         let Some(table) = self.table.get() else { return };
-        // The first time round takes the marks of use, the second finds none but new ones.
-        for _ in 0..2 * table.sets.len() {
+        for step in 0..table.sets.len() + PATIENCE {
             if self.bytes() <= limit {
                 return;
             }
             let hand = self.hand.fetch_add(1, Relaxed) & (table.sets.len() - 1);
             let mut ways = table.sets[hand].0.write();
             let used = std::mem::take(ways.used.get_mut());
+            let spared = if step < PATIENCE { used } else { 0 };
             for at in 0..WAYS {
-                if used & 1 << at == 0 && ways.keys[at] != 0 && self.bytes() > limit {
+                if spared & 1 << at == 0 && ways.keys[at] != 0 && self.bytes() > limit {
                     ways.keys[at] = 0;
                     ways.bytes[at] = None;
-                    self.bytes.fetch_sub(UNIT, Relaxed);
+                    self.bytes.fetch_sub(UNIT, SeqCst);
                 }
             }
         }
@@ -264,3 +272,6 @@ fn boxed(bytes: &[u8; UNIT]) -> Option<Box<[u8; UNIT]>> {
     let copy: Box<[u8]> = bytes.as_slice().into();
     copy.try_into().ok()
 }
+
+#[cfg(test)]
+mod tests;
