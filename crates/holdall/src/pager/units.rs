@@ -49,8 +49,10 @@ struct Ways {
     keys: [u64; WAYS],
     sums: [u32; WAYS],
     bytes: [Option<Box<[u8; UNIT]>>; WAYS],
-    /// A bit for each place used since the last replacement looked.
+    /// A bit for each place whose unit was found since a replacement took it.
     used: AtomicU8,
+    /// Where the next replacement looks first.
+    next: u8,
 }
 
 /// On its own lines of the processors' caches.
@@ -178,6 +180,7 @@ impl Units {
     /// is not kept.
     pub fn keep(&self, unit: u64, sum: u32, bytes: &[u8], how: Keep) {
         let Ok(bytes): Result<&[u8; UNIT], _> = bytes.try_into() else { return };
+        let Some(key) = unit.checked_add(1) else { return };
         let mut ways = self.set(self.table(), unit).write();
         let at = match ways.find(unit) {
             Some(at) if ways.sums[at] == sum => return,
@@ -195,8 +198,9 @@ impl Units {
             Some(place) => **place = *bytes,
             place => *place = boxed(bytes),
         }
-        (ways.keys[at], ways.sums[at]) = (unit + 1, sum);
-        *ways.used.get_mut() |= 1 << at;
+        (ways.keys[at], ways.sums[at]) = (key, sum);
+        // Not used yet: what is read once is replaced by what is read once.
+        *ways.used.get_mut() &= !(1 << at);
     }
 
     /// Counts one more unit, where the limit lets it. Whoever changes one of the two counts
@@ -248,21 +252,24 @@ impl Units {
 
 impl Ways {
     fn find(&self, unit: u64) -> Option<usize> {
-        self.find_key(unit.wrapping_add(1)).filter(|_| unit != u64::MAX)
+        self.find_key(unit.checked_add(1)?)
     }
 
     fn find_key(&self, key: u64) -> Option<usize> {
         self.keys.iter().position(|k| *k == key)
     }
 
-    /// A place that was not used lately. Where all were, the marks are taken: the next one who
-    /// asks finds one.
+    /// A place that was not used lately, those replaced last coming last. Where all were, one
+    /// mark is taken, so that what is used often loses its place only where all of a set is.
     fn unused(&mut self) -> Option<usize> {
-        let used = *self.used.get_mut();
-        let found = (0..WAYS).find(|at| used & 1 << at == 0 && self.keys[*at] != 0);
+        let (used, next) = (self.used.get_mut(), usize::from(self.next));
+        let mut places = (0..WAYS).map(|i| (next + i) % WAYS).filter(|at| self.keys[*at] != 0);
+        let first = places.clone().next()?;
+        let found = places.find(|at| *used & 1 << at == 0);
         if found.is_none() {
-            *self.used.get_mut() = 0;
+            *used &= !(1 << first);
         }
+        self.next = (found.unwrap_or(first) + 1) as u8;
         found
     }
 }
