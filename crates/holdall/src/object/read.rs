@@ -2,7 +2,7 @@
 
 use super::{Attributes, Body, Record};
 use crate::handle::HandleTable;
-use crate::heap::{HeapFile, RecordRef};
+use crate::heap::{HeapFile, Location, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead};
 use crate::sharing::Sharing;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
@@ -64,7 +64,7 @@ pub fn read_record<D: DataRead + ?Sized>(
     let record = HeapFile::get(pages, loc)?;
     let own = Record::parse(&record)?.oid;
     if own != oid {
-        return Err(Error::page(loc.page, format!("slot {} holds {own}, not {oid}", loc.slot)));
+        return Err(not_its_own(loc, own, oid));
     }
     Ok(record)
 }
@@ -83,18 +83,59 @@ pub enum Whole {
 /// # Errors
 /// As [`read_record`].
 pub fn open<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) -> Result<Whole> {
+    let large = look(pages, handles, oid, |body| match body {
+        Body::Large(descriptor) => Whole::large(descriptor).map(Some),
+        Body::Small(_) => Ok(None),
+    })?;
+    if let Some(large) = large {
+        return Ok(large);
+    }
     let record = read_record(pages, handles, oid)?;
-    let body = Record::parse(&record)?.body;
-    Ok(match body {
+    Ok(match Record::parse(&record)?.body {
         Body::Small(bytes) => {
             let range = record.len() - bytes.len()..record.len();
             Whole::Small(record, range)
         }
-        Body::Large(bytes) => Whole::Large(Box::new(Descriptor::decode(bytes)?)),
+        Body::Large(descriptor) => Whole::large(descriptor)?,
     })
 }
 
+/// Gives `f` the body of an object's record, which is checked to be its own, where it lies.
+/// Cost: as [`read_record`], without counting a reference.
+///
+/// # Errors
+/// As [`read_record`], and those of `f`.
+#[inline]
+pub fn look<D: DataRead + ?Sized, T>(
+    pages: &D,
+    handles: &HandleTable,
+    oid: Oid,
+    f: impl FnOnce(Body<'_>) -> Result<T>,
+) -> Result<T> {
+    let loc = handles.lookup(pages, oid)?;
+    HeapFile::look(pages, loc, |record| {
+        let record = Record::parse(record)?;
+        if record.oid != oid {
+            return Err(not_its_own(loc, record.oid, oid));
+        }
+        f(record.body)
+    })
+}
+
+#[cold]
+fn not_its_own(loc: Location, own: Oid, oid: Oid) -> Error {
+    Error::page(loc.page, format!("slot {} holds {own}, not {oid}", loc.slot))
+}
+
 impl Whole {
+    /// The bytes that an encoded descriptor leads to.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unsupported`].
+    pub fn large(descriptor: &[u8]) -> Result<Self> {
+        Ok(Self::Large(Box::new(Descriptor::decode(descriptor)?)))
+    }
+
     /// The object's size in bytes.
     pub fn size(&self) -> u64 {
         match self {

@@ -13,6 +13,7 @@ mod index;
 mod pool;
 mod recovery;
 mod tx;
+mod units;
 mod volume;
 
 pub use checkpoint::CheckpointRun;
@@ -21,6 +22,7 @@ pub(crate) use horizon::thread_number;
 pub use pool::{PoolStats, read_home};
 pub use recovery::{Recovered, recover};
 pub use tx::{CommitWork, PageTx};
+pub use units::{Keep, Units};
 pub use volume::{Slots, Volume, io_error, read_slots};
 
 use crate::log::Log;
@@ -37,7 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of clean pages kept in memory.
+    /// Bytes of clean pages kept in memory, and of segment data in what these leave.
     pub pool_bytes: usize,
     /// Pages that may differ from home before a writer must wait for a checkpoint.
     pub dirty_pages: usize,
@@ -163,6 +165,11 @@ impl Pager {
     /// Pages whose newest version is not at home.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()
+    }
+
+    /// Segment data in memory.
+    pub fn units(&self) -> &Units {
+        self.pool.units()
     }
 
     /// Counters of the pool.

@@ -10,6 +10,7 @@
 
 use super::horizon::Needed;
 use super::index::{Index, Pin};
+use super::units::Units;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
@@ -145,6 +146,8 @@ pub struct PoolStats {
     pub dirty: u64,
     /// Versions kept beside the newest ones.
     pub old_versions: u64,
+    /// Bytes of segment data in memory.
+    pub unit_bytes: u64,
 }
 
 /// The pool of an open store.
@@ -154,6 +157,8 @@ pub struct Pool {
     page_size: usize,
     /// The newest version of each frame, unless another page took its place.
     index: Index,
+    /// Segment data, in what the frames leave of the budget.
+    units: Units,
     shards: Box<[Shard]>,
     shard_pages: usize,
     dirty: AtomicI64,
@@ -170,12 +175,18 @@ impl Pool {
             disk,
             page_size,
             index: Index::new(pages, page_size),
+            units: Units::new(budget),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
             dirty: AtomicI64::new(0),
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
         }
+    }
+
+    /// Segment data in memory.
+    pub fn units(&self) -> &Units {
+        &self.units
     }
 
     fn shard(&self, page: PageNo) -> &Shard {
@@ -285,6 +296,7 @@ impl Pool {
         let frame = Frame { newest: version, older, home: own, used };
         frames.map.insert(page.0, frame);
         frames.clock.push(page.0);
+        self.units.pages_came(self.page_size);
         self.index.publish(page, None, &bytes);
         self.evict(&mut frames, &needed, page);
         Ok(bytes)
@@ -316,6 +328,7 @@ impl Pool {
             } else {
                 self.index.withdraw(PageNo(no), newest);
                 frames.map.remove(&no);
+                self.units.pages_went(self.page_size);
                 frames.clock.swap_remove(hand);
             }
         }
@@ -351,6 +364,7 @@ impl Pool {
             }
             Entry::Vacant(place) => {
                 frames.clock.push(page.0);
+                self.units.pages_came(self.page_size);
                 self.index.publish(page, None, &new.bytes);
                 let base = base.map(|b| Version { lsn: page::lsn(b), bytes: b.clone() });
                 let before = base.as_ref().map_or(Lsn(0), |b| b.lsn);
@@ -373,6 +387,7 @@ impl Pool {
     pub fn forget(&self, page: PageNo) {
         let mut frames = self.shard(page).frames.write();
         if let Some(frame) = frames.map.remove(&page.0) {
+            self.units.pages_went(self.page_size);
             self.index.withdraw(page, &frame.newest.bytes);
             self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
             self.old_versions.fetch_sub(frame.older.len() as i64, Relaxed);
@@ -444,6 +459,7 @@ impl Pool {
             pages: self.shards.iter().map(|s| s.frames.read().map.len() as u64).sum(),
             dirty: self.dirty_pages() as u64,
             old_versions: self.old_versions() as u64,
+            unit_bytes: self.units.bytes() as u64,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! `holdall_core::segment_tree`. A node is changed in place (its page is logged); segments
 //! are staged to free runs.
 
+use crate::pager::Units;
 use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager, read_segment};
 use holdall_core::page::{self, PageKind};
@@ -60,18 +61,18 @@ impl DataRead for SpaceTx {
     }
 }
 
-/// Reads segment data of a snapshot straight from the volume.
+/// Reads segment data of a snapshot from `units`, if given, and the volume.
 ///
 /// # Errors
 /// As [`read_segment`].
 pub fn read_from<R: PageRead + ?Sized>(
     pages: &R,
     layout: &SpaceLayout,
-    disk: &dyn Disk,
+    source: (&dyn Disk, Option<&Units>),
     (start, offset): (PageNo, u64),
     buf: &mut [u8],
 ) -> Result<()> {
-    read_segment(pages, layout, disk, start, offset, buf)
+    read_segment(pages, layout, source, start, offset, buf)
 }
 
 /// The tree's store for reading.

@@ -3,9 +3,11 @@
 //! Owns: the checksum unit of 4 KiB (rule 22) and its lookup by place. Segment pages do not
 //! pass through the pool: they are read straight into the caller's buffer where the range
 //! covers whole units, and through a copy at its ragged ends (Biliris §3.2, the 3-step read).
-//! Every byte is checked on every read: what the system's cache holds may be read anew from
-//! the device at any time.
+//! Every byte that comes from the disk is checked: what the system's cache holds may be read
+//! anew from the device at any time. What was checked may stay in memory
+//! ([`Units`]), from where it is given out again to who demands the same checksum.
 
+use crate::pager::{Keep, Units};
 use holdall_core::checksum::crc;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -27,6 +29,11 @@ const FIRST: usize = 8 * PIECE;
 /// What is in the system's cache is read and checked in steps of this size, so that it is
 /// still in the processor's when it is checked.
 const STEP: usize = 64 * UNIT;
+/// Reads of up to so many units look for each of them in memory.
+const SHORT: usize = 16;
+/// Bytes in memory that are worth a call less and one more: what lies around fewer is read in
+/// one.
+const WORTH: usize = 4 * UNIT;
 
 /// Where checksums come from.
 pub(super) struct Source<'a, R: PageRead + ?Sized> {
@@ -34,6 +41,8 @@ pub(super) struct Source<'a, R: PageRead + ?Sized> {
     pub(super) layout: &'a SpaceLayout,
     /// Checksums by unit that are in no info page yet.
     pub(super) own: &'a dyn Fn(u64) -> Option<u32>,
+    /// Where data is kept in memory, if it is.
+    pub(super) units: Option<&'a Units>,
 }
 
 /// Checksums looked up at a time: those of a step.
@@ -46,11 +55,13 @@ struct Checksums<'a, R: PageRead + ?Sized> {
     /// The units whose checksums are at hand.
     known: Range<u64>,
     sums: [u32; BATCH],
+    /// Where and how what is read now is to be kept.
+    keep: Option<(&'a Units, Keep)>,
 }
 
 impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
     fn new(source: &'a Source<'a, R>) -> Self {
-        Self { source, layout: source.layout, known: 0..0, sums: [0; BATCH] }
+        Self { source, layout: source.layout, known: 0..0, sums: [0; BATCH], keep: None }
     }
 
     /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
@@ -93,19 +104,19 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
 /// Reads `buf.len()` bytes from `offset` bytes behind the start of page `start`, all inside
 /// one run of segment pages, and checks every unit touched. Cost: one disk read up to 16
 /// KiB, beyond that one per MiB and at most two more (calls of 256 KiB where the system has
-/// the bytes in its cache); the directory and info page.
+/// the bytes in its cache), none for what is in `units`; the directory and info page.
 ///
 /// # Errors
 /// [`Error::Corrupt`] naming the page, [`Error::Io`].
 pub fn read_segment<R: PageRead + ?Sized>(
     pages: &R,
     layout: &SpaceLayout,
-    disk: &dyn Disk,
+    (disk, units): (&dyn Disk, Option<&Units>),
     start: PageNo,
     offset: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    read(&Source { pages, layout, own: &|_| None }, disk, start, offset, buf)
+    read(&Source { pages, layout, own: &|_| None, units }, disk, start, offset, buf)
 }
 
 pub(super) fn read<R: PageRead + ?Sized>(
@@ -120,13 +131,81 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let at = start.0.checked_mul(size).and_then(|at| at.checked_add(offset));
     let at = at.filter(|at| *at < 1 << 62);
     let at = at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))?;
+    match source.units {
+        Some(units) if !buf.is_empty() => read_through(&mut sums, units, disk, at, buf),
+        _ => read_disk(&mut sums, disk, at, buf),
+    }
+}
+
+/// Reads what is in memory from there and the rest from the disk, and keeps of that what is
+/// worth it. A long read looks there only where its first unit is there: what it costs is the
+/// system's copy more than its calls.
+fn read_through<'a, R: PageRead + ?Sized>(
+    sums: &mut Checksums<'a, R>,
+    units: &'a Units,
+    disk: &dyn Disk,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    let unit = UNIT as u64;
+    let (first, end) = (at / unit, (at + buf.len() as u64).div_ceil(unit));
+    let count = (end - first) as usize;
+    if count > SHORT {
+        sums.keep = units.wants_long(first, count).map(|how| (units, how));
+        if units.is_empty() || !units.has(first, sums.of(first, count)?) {
+            return read_disk(sums, disk, at, buf);
+        }
+    }
+    // Where the bytes begin that are to be read, and those behind them that are here.
+    let (mut missing, mut here) = (None, None);
+    let mut done = 0;
+    for number in first..end {
+        let skip = (at + done as u64 - number * unit) as usize;
+        let next = buf.len().min(done + UNIT - skip);
+        let sum = sums.of(number, (end - number) as usize)?;
+        if units.copy(number, sum, skip, &mut buf[done..next]) {
+            here = here.or(Some(done));
+        } else {
+            match (missing, here.take()) {
+                (Some(from), Some(to)) if done - to >= WORTH => {
+                    read_disk(sums, disk, at + from as u64, &mut buf[from..to])?;
+                    missing = Some(done);
+                }
+                (None, _) => {
+                    missing = Some(done);
+                    if count <= SHORT {
+                        sums.keep = units.wants(count).map(|how| (units, how));
+                    }
+                }
+                // What is here in between is read again with its neighbours.
+                (Some(_), _) => {}
+            }
+        }
+        done = next;
+    }
+    match missing {
+        Some(from) => {
+            let to = here.unwrap_or(buf.len());
+            read_disk(sums, disk, at + from as u64, &mut buf[from..to])
+        }
+        None => Ok(()),
+    }
+}
+
+/// Fills `buf` with the bytes from byte `at` of the volume on.
+fn read_disk<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<()> {
     let unit = UNIT as u64;
     if buf.len() <= ONE_STEP {
-        return read_through_copy(&mut sums, disk, at, buf);
+        return read_through_copy(sums, disk, at, buf);
     }
     let head = ((unit - at % unit) % unit) as usize;
     let (first, rest) = buf.split_at_mut(head);
-    read_through_copy(&mut sums, disk, at, first)?;
+    read_through_copy(sums, disk, at, first)?;
     let whole = rest.len() / UNIT * UNIT;
     let (middle, last) = rest.split_at_mut(whole);
     let mut place = at + head as u64;
@@ -136,10 +215,10 @@ pub(super) fn read<R: PageRead + ?Sized>(
         let _ = disk.read_hint(place, middle.len().min(FIRST) as u64);
     }
     for piece in middle.chunks_mut(PIECE) {
-        read_checked(&mut sums, disk, place, piece)?;
+        read_checked(sums, disk, place, piece)?;
         place += piece.len() as u64;
     }
-    read_through_copy(&mut sums, disk, place, last)
+    read_through_copy(sums, disk, place, last)
 }
 
 /// Checks the units of `pages` pages from `start` on without keeping the bytes.
@@ -153,7 +232,7 @@ pub fn check_segment<R: PageRead + ?Sized>(
     start: PageNo,
     count: u64,
 ) -> Result<()> {
-    let source = Source { pages, layout, own: &|_| None };
+    let source = Source { pages, layout, own: &|_| None, units: None };
     let mut sums = Checksums::new(&source);
     let size = layout.page_size() as u64;
     let last = start.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0 + 1);
@@ -241,6 +320,9 @@ fn check<R: PageRead + ?Sized>(sums: &mut Checksums<'_, R>, at: u64, bytes: &[u8
             let page = PageNo(number * UNIT as u64 / sums.layout.page_size() as u64);
             let detail = format!("segment data has checksum {real:08x}, stored {stored:08x}");
             return Err(Error::page(page, detail));
+        }
+        if let Some((units, how)) = sums.keep {
+            units.keep(number, stored, unit, how);
         }
     }
     Ok(())

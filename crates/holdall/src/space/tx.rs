@@ -165,7 +165,8 @@ impl SpaceTx {
     pub fn read_segment(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
         let disk = self.pager().volume.disk.clone();
         let own = |unit| self.own_checksum(unit);
-        let source = segment_io::Source { pages: self, layout: self.alloc.layout(), own: &own };
+        let layout = self.alloc.layout();
+        let source = segment_io::Source { pages: self, layout, own: &own, units: None };
         segment_io::read(&source, &*disk, start, offset, buf)
     }
 

@@ -5,9 +5,8 @@
 
 use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
-use crate::heap::HeapFile;
 use crate::names::{ListOptions, Listing};
-use crate::object::{self, Body, Metadata, Record, Whole};
+use crate::object::{self, Body, Metadata, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
@@ -68,8 +67,9 @@ impl DataRead for State {
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let disk = &self.view.inner.pager.volume.disk;
-        let result = read_from(self, &self.view.inner.layout, &**disk, (start, offset), buf);
+        let pager = &self.view.inner.pager;
+        let source = (&*pager.volume.disk, Some(pager.units()));
+        let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result
@@ -170,29 +170,21 @@ impl Reader {
     /// As [`Reader::get`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
         let oid = self.resolve(key.into())?;
-        if self.small(oid, bytes)? {
-            return Ok(());
-        }
-        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
-        read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
-    }
-
-    /// Copies the bytes of an object that lies in its record straight from the page; returns
-    /// whether it does.
-    fn small(&self, oid: Oid, out: &mut Vec<u8>) -> Result<bool> {
-        let loc = self.state.root().handles.lookup(&*self.state, oid)?;
-        HeapFile::look(&*self.state, loc, |record| {
-            let record = Record::parse(record)?;
-            match record.body {
-                Body::Small(bytes) if record.oid == oid => {
-                    out.clear();
-                    out.extend_from_slice(bytes);
-                    Ok(true)
+        // Bytes that lie in the record are copied straight from the page.
+        let large = object::look(&*self.state, &self.state.root().handles, oid, |body| {
+            Ok(match body {
+                Body::Small(small) => {
+                    bytes.clear();
+                    bytes.extend_from_slice(small);
+                    None
                 }
-                // Large, or not its own record: the general way tells.
-                _ => Ok(false),
-            }
-        })
+                Body::Large(descriptor) => Some(Whole::large(descriptor)?),
+            })
+        })?;
+        match large {
+            Some(whole) => read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes),
+            None => Ok(()),
+        }
     }
 
     /// The bytes `range` of an object; nothing else of it is read.
@@ -288,8 +280,9 @@ fn read_range_into<D: DataRead + ?Sized>(
     }
     let len = usize::try_from(end - start)
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
-    bytes.clear();
-    bytes.try_reserve_exact(len).map_err(|_| {
+    // What it holds is written over; zeroing it first would cost as much again.
+    bytes.truncate(len);
+    bytes.try_reserve_exact(len - bytes.len()).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
     let mut ahead = Ahead::default();
@@ -298,11 +291,15 @@ fn read_range_into<D: DataRead + ?Sized>(
         whole.prefetch(pages, start..ahead.until, true);
     }
     // Piece by piece, so that memory is still in the cache when the data comes.
-    while bytes.len() < len {
-        let at = bytes.len();
-        bytes.resize(len.min(at + PIECE), 0);
+    let mut at = 0;
+    while at < len {
+        let next = len.min(at + PIECE);
+        if bytes.len() < next {
+            bytes.resize(next, 0);
+        }
         ahead.tell(pages, whole, start + at as u64, end);
-        whole.read_at(pages, oid, start + at as u64, &mut bytes[at..])?;
+        whole.read_at(pages, oid, start + at as u64, &mut bytes[at..next])?;
+        at = next;
     }
     Ok(())
 }

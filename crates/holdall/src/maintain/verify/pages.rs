@@ -151,7 +151,7 @@ impl DataRead for Pages<'_> {
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let result = read_from(self, &self.layout, self.disk(), (start, offset), buf);
+        let result = read_from(self, &self.layout, (self.disk(), None), (start, offset), buf);
         self.snapshot.check()?;
         result
     }
