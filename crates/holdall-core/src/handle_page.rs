@@ -55,6 +55,12 @@ pub fn capacity(page_size: usize) -> usize {
     (page_size - ENTRIES) / ENTRY
 }
 
+/// Where in its page the handle of `slot` lies.
+#[inline]
+pub fn offset(slot: u16) -> usize {
+    ENTRIES + usize::from(slot) * ENTRY
+}
+
 /// Class of a handle page with `free` free slots, as its map entry has it: 1 if at least an
 /// eighth is free, else 0. A nearly full page is left alone until more slots are free, so
 /// that a run of creates does not visit a page for each (McAuliffe §3.2 on next-fit).
@@ -117,7 +123,7 @@ impl<'a> HandlePage<'a> {
         if usize::from(slot) >= self.touched() {
             return Ok(Handle::Never);
         }
-        let at = ENTRIES + usize::from(slot) * ENTRY;
+        let at = offset(slot);
         let page = u48_at(self.bytes, at + 4);
         if page == FREE {
             return Ok(Handle::Free);

@@ -38,6 +38,15 @@ pub trait PageRead {
     ) -> Result<T> {
         f(&self.page(page, kind)?)
     }
+
+    /// Page `page` will be looked at soon: where it is to be found may be brought closer. The
+    /// first of two hints, without an effect but on time; each needs some time to work, best
+    /// filled with the same hint for other pages.
+    fn approach(&self, _page: PageNo) {}
+
+    /// After [`PageRead::approach`]: the page's head may be brought closer, and what lies at
+    /// its byte `at`.
+    fn fetch(&self, _page: PageNo, _at: usize) {}
 }
 
 /// Changes pages within one transaction; reads see the transaction's own changes.

@@ -321,12 +321,33 @@ impl<'a> Node<'a> {
         self.near(&self.sought(key), near)
     }
 
+    /// The cell that a search which begins at `near` looks at first; 0 in an empty node.
+    #[inline]
+    pub fn first_look(&self, near: Option<Share>) -> usize {
+        match near {
+            Some(Share(share)) => ((u64::from(share) * self.count as u64) >> 32) as usize,
+            None => self.count / 2,
+        }
+    }
+
+    /// Where in the page the slot of cell `i` lies, if there is one.
+    #[inline]
+    pub fn slot_offset(&self, i: usize) -> Option<usize> {
+        (i < self.count).then_some(SLOTS + i * SLOT)
+    }
+
+    /// Where in the page cell `i` begins, if there is one; not checked.
+    #[inline]
+    pub fn cell_offset(&self, i: usize) -> Option<usize> {
+        Some(usize::from(u16_at(self.page, self.slot_offset(i)?)))
+    }
+
     fn near(&self, key: &SoughtKey<'_>, near: Option<Share>) -> Result<Result<usize, usize>> {
         let (mut low, mut high) = (0, self.count);
-        let Some(Share(share)) = near.filter(|_| high > 0) else {
-            return self.search_within(key, low..high, high / 2);
-        };
-        let guess = ((u64::from(share) * high as u64) >> 32) as usize;
+        let guess = self.first_look(near);
+        if near.is_none() || high == 0 {
+            return self.search_within(key, low..high, guess);
+        }
         let (mut step, mut at) = (NEAR, guess);
         let look = |at| self.order(key, at).ok_or_else(|| self.bad_cell(at));
         let first = look(at)?;

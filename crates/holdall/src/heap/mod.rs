@@ -26,8 +26,9 @@ mod tests_crowd;
 mod tests_damage;
 
 use crate::page_map::PageMap;
+use crate::prefetch;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
-use holdall_core::heap_page::{HeapPage, HeapPageMut, Room, max_record};
+use holdall_core::heap_page::{self, HeapPage, HeapPageMut, Room, max_record};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
 
@@ -159,6 +160,24 @@ impl HeapFile {
             let record = &page[range_of(page, loc)?];
             touch(record);
             f(record)
+        })
+    }
+
+    /// Has the slot of a record brought closer; see [`PageRead::fetch`].
+    #[inline]
+    pub fn fetch<R: PageRead + ?Sized>(pages: &R, loc: Location) {
+        pages.fetch(loc.page, heap_page::offset(loc.slot));
+    }
+
+    /// After [`HeapFile::fetch`]: has the record itself brought closer.
+    ///
+    /// # Errors
+    /// As [`HeapFile::get`].
+    #[inline]
+    pub fn fetch_record<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<()> {
+        pages.look(loc.page, PageKind::Heap, |page| {
+            prefetch::bytes(&page[range_of(page, loc)?]);
+            Ok(())
         })
     }
 
@@ -296,8 +315,6 @@ impl HeapFile {
     }
 }
 
-/// Bytes of a line of the processor's caches, on most.
-const LINE: usize = 64;
 /// Lines of a record fetched together; those behind come by themselves as it is copied.
 const TOUCHED: usize = 8;
 
@@ -305,7 +322,7 @@ const TOUCHED: usize = 8;
 /// begin, so that otherwise these would be waited for after those.
 #[inline]
 fn touch(record: &[u8]) {
-    for byte in record.iter().step_by(LINE).take(TOUCHED) {
+    for byte in record.iter().step_by(prefetch::LINE).take(TOUCHED) {
         std::hint::black_box(*byte);
     }
     std::hint::black_box(record.last());

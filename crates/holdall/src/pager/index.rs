@@ -18,6 +18,7 @@
 //!   its counts, checked below.
 #![expect(unsafe_code, reason = "pointers shared without a lock; the argument is above")]
 
+use crate::prefetch;
 use crossbeam_epoch::{self as epoch, Guard};
 use holdall_core::page;
 use holdall_core::{Lsn, PageNo, PageRef};
@@ -30,6 +31,8 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 const USED: usize = 1;
 /// Most places: 64 MiB of them. In a larger pool more pages are found in their shard only.
 const MOST_PLACES: usize = 1 << 23;
+/// A byte among the last that a look at a page begins with: header and counts of its kind.
+const HEAD: usize = page::HEADER + 15;
 // `Arc<[u8]>` keeps two counts before the bytes, so these are aligned as the counts are.
 const _: () = assert!(align_of::<AtomicUsize>() > USED);
 
@@ -78,6 +81,30 @@ impl Index {
         let first = self.first(page);
         let bytes = self.at(first, page, pin).or_else(|| self.at(first ^ 1, page, pin))?;
         (page::lsn(bytes) <= lsn).then_some(bytes)
+    }
+
+    /// Begins to bring the page's place closer.
+    #[inline]
+    pub(super) fn approach(&self, page: PageNo) {
+        if let Some(place) = self.places.get(self.first(page)) {
+            prefetch::line(place);
+        }
+    }
+
+    /// Begins to bring closer the head of the version that the page's place points to, and
+    /// what lies at its byte `at`. Looks at nothing that a pin would be needed for.
+    #[inline]
+    pub(super) fn fetch(&self, page: PageNo, at: usize) {
+        let first = self.first(page);
+        let start = match self.peek(first) {
+            none if none.is_null() => self.peek(first ^ 1),
+            start => start,
+        };
+        if !start.is_null() {
+            prefetch::line(start);
+            prefetch::line(start.wrapping_add(HEAD));
+            prefetch::line(start.wrapping_add(at));
+        }
     }
 
     /// As [`Index::get`], counting a reference.

@@ -8,6 +8,7 @@
 mod checkpoint;
 mod horizon;
 mod hot;
+mod in_memory;
 mod index;
 mod pool;
 mod recovery;
@@ -17,6 +18,7 @@ mod volume;
 pub use checkpoint::CheckpointRun;
 pub use horizon::Horizon;
 pub(crate) use horizon::thread_number;
+pub use in_memory::InMemory;
 pub use pool::{PoolStats, read_home};
 pub use recovery::{Recovered, recover};
 pub use tx::{CommitWork, PageTx};

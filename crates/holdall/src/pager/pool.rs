@@ -210,6 +210,18 @@ impl Pool {
         self.index.get(page, lsn, pin)
     }
 
+    /// See [`holdall_core::PageRead::approach`].
+    #[inline]
+    pub fn approach(&self, page: PageNo) {
+        self.index.approach(page);
+    }
+
+    /// See [`holdall_core::PageRead::fetch`].
+    #[inline]
+    pub fn fetch(&self, page: PageNo, at: usize) {
+        self.index.fetch(page, at);
+    }
+
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
         let frames = shard.frames.read();
         let frame = frames.map.get(&page.0)?;

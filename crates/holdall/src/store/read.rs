@@ -5,9 +5,8 @@
 
 use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
-use crate::heap::HeapFile;
 use crate::names::{ListOptions, Listing};
-use crate::object::{self, Body, Metadata, Record, Whole};
+use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
@@ -96,7 +95,7 @@ impl Reader {
         Self { state: Arc::new(state), collection: None }
     }
 
-    fn current(&self) -> Result<Option<&Collection>> {
+    pub(super) fn current(&self) -> Result<Option<&Collection>> {
         match &self.collection {
             Some(c) => Ok(Some(c)),
             None => self.state.default_collection(),
@@ -169,30 +168,13 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
-        let oid = self.resolve(key.into())?;
-        if self.small(oid, bytes)? {
+        let key = key.into();
+        if self.at_once(key, bytes)? {
             return Ok(());
         }
+        let oid = self.resolve(key)?;
         let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
         read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
-    }
-
-    /// Copies the bytes of an object that lies in its record straight from the page; returns
-    /// whether it does.
-    fn small(&self, oid: Oid, out: &mut Vec<u8>) -> Result<bool> {
-        let loc = self.state.root().handles.lookup(&*self.state, oid)?;
-        HeapFile::look(&*self.state, loc, |record| {
-            let record = Record::parse(record)?;
-            match record.body {
-                Body::Small(bytes) if record.oid == oid => {
-                    out.clear();
-                    out.extend_from_slice(bytes);
-                    Ok(true)
-                }
-                // Large, or not its own record: the general way tells.
-                _ => Ok(false),
-            }
-        })
     }
 
     /// The bytes `range` of an object; nothing else of it is read.
