@@ -25,10 +25,14 @@ pub fn max_record(page_size: usize) -> usize {
     page_size - ARRAY - SLOT
 }
 
+/// Bytes of a page that each look at it begins with.
+pub const HEAD: Range<usize> = 0..ARRAY;
+
 /// Where in its page a slot lies.
 #[inline]
-pub fn offset(slot: u16) -> usize {
-    ARRAY + usize::from(slot) * SLOT
+pub fn place(slot: u16) -> Range<usize> {
+    let at = ARRAY + usize::from(slot) * SLOT;
+    at..at + SLOT
 }
 
 /// Makes an empty page a heap page without records, number `index` of its file.
@@ -150,7 +154,7 @@ impl<'a> HeapPage<'a> {
         if usize::from(slot) >= self.head.slots {
             return Ok(None);
         }
-        let at = offset(slot);
+        let at = place(slot).start;
         let start = usize::from(u16_at(self.bytes, at));
         let len = usize::from(u16_at(self.bytes, at + 2));
         if start == 0 {

@@ -7,6 +7,7 @@
 use crate::page::{self, PageKind};
 use crate::{Error, PageNo, PageRun, Result};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One version of a page; immutable, cheap to clone.
@@ -44,9 +45,18 @@ pub trait PageRead {
     /// filled with the same hint for other pages.
     fn approach(&self, _page: PageNo) {}
 
-    /// After [`PageRead::approach`]: the page's head may be brought closer, and what lies at
-    /// its byte `at`.
-    fn fetch(&self, _page: PageNo, _at: usize) {}
+    /// After [`PageRead::approach`]: these bytes of the page may be brought closer.
+    fn fetch(&self, _page: PageNo, _bytes: Range<usize>) {}
+
+    /// What [`PageRead::set_note`] noted of a page, if that was kept; 0 where it was not. It may
+    /// be old or another page's: good only to say what is fetched.
+    fn note(&self, _page: PageNo, _n: u16) -> u16 {
+        0
+    }
+
+    /// Notes something of a page, to be read before the page is. Pages have some dozens of
+    /// notes; larger `n` share them.
+    fn set_note(&self, _page: PageNo, _n: u16, _value: u16) {}
 }
 
 /// Changes pages within one transaction; reads see the transaction's own changes.

@@ -8,6 +8,8 @@
     expect(unsafe_code, reason = "an instruction that takes a pointer; the argument is below")
 )]
 
+use std::ops::Range;
+
 /// Bytes of a line of the processor's caches, on most.
 pub(crate) const LINE: usize = 64;
 /// Lines asked for at once: those behind come by themselves as bytes are read in order.
@@ -28,15 +30,14 @@ pub(crate) fn line<T>(at: *const T) {
     let _ = at;
 }
 
-/// Begins to bring the first lines of `bytes` closer, and the last.
+/// Begins to bring the first lines of these bytes after `start` closer, and the last.
 #[inline]
-pub(crate) fn bytes(bytes: &[u8]) {
-    for at in bytes.iter().step_by(LINE).take(MOST) {
-        line(at);
+pub(crate) fn range(start: *const u8, bytes: Range<usize>) {
+    let last = bytes.end.saturating_sub(1);
+    for at in bytes.step_by(LINE).take(MOST) {
+        line(start.wrapping_add(at));
     }
-    if let Some(last) = bytes.last() {
-        line(last);
-    }
+    line(start.wrapping_add(last));
 }
 
 #[cfg(test)]
@@ -47,7 +48,7 @@ mod tests {
     fn any_address_will_do() {
         let some = [7_u8; 1000];
         for len in [0, 1, LINE, LINE + 1, 1000] {
-            bytes(&some[..len]);
+            range(some.as_ptr(), 0..len);
         }
         line(std::ptr::null::<u8>());
         for at in [1, 1 << 40, 1 << 52, usize::MAX] {

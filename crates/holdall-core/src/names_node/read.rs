@@ -4,11 +4,18 @@
 //! to a cell checks that cell. Nothing is trusted, nothing is passed over twice.
 
 use super::{CHILD, COUNT, Cell, HOLES, Key, LEFTMOST, LEVEL, MAX_KEY, MAX_LEVEL, MAX_VALUE};
-use super::{PREFIX, SHARED, SLOT, SLOTS, USED, Value, cell_header};
+use super::{PREFIX, SHARED, SLOT, SLOTS, Share, USED, Value, cell_header};
 use crate::bytes::{u16_at, u48_at};
 use crate::{Error, PageNo, Result};
 use std::cmp::Ordering;
 use std::ops::Range;
+
+/// Where in its page the slot of cell `i` lies.
+#[inline]
+pub fn slot(i: usize) -> Range<usize> {
+    let at = SLOTS + i * SLOT;
+    at..at + SLOT
+}
 
 /// A names node, for reading. Borrows the page.
 #[derive(Debug, Clone, Copy)]
@@ -325,7 +332,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn first_look(&self, near: Option<Share>) -> usize {
         match near {
-            Some(Share(share)) => ((u64::from(share) * self.count as u64) >> 32) as usize,
+            Some(share) => share.of(self.count),
             None => self.count / 2,
         }
     }
@@ -333,7 +340,7 @@ impl<'a> Node<'a> {
     /// Where in the page the slot of cell `i` lies, if there is one.
     #[inline]
     pub fn slot_offset(&self, i: usize) -> Option<usize> {
-        (i < self.count).then_some(SLOTS + i * SLOT)
+        (i < self.count).then_some(slot(i).start)
     }
 
     /// Where in the page cell `i` begins, if there is one; not checked.
@@ -401,10 +408,6 @@ impl<'a> Node<'a> {
         Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
     }
 }
-
-/// How much of a node's cells probably lies before a key, of 2^32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share(u32);
 
 /// Cells passed by the first step away from a guess that was wrong.
 const NEAR: usize = 2;

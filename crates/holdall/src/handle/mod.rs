@@ -77,7 +77,8 @@ impl HandleTable {
     /// Has the handle of `oid` brought closer; see [`PageRead::fetch`].
     #[inline]
     pub fn fetch<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) {
-        pages.fetch(page, handle_page::offset(oid.slot));
+        pages.fetch(page, handle_page::HEAD);
+        pages.fetch(page, handle_page::place(oid.slot));
     }
 
     /// Where the record of `oid` lies, by its handle page. Cost: one page read.

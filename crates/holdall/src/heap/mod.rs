@@ -157,16 +157,24 @@ impl HeapFile {
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         pages.look(loc.page, PageKind::Heap, |page| {
-            let record = &page[range_of(page, loc)?];
+            let range = range_of(page, loc)?;
+            pages.set_note(loc.page, loc.slot, note(&range));
+            let record = &page[range];
             touch(record);
             f(record)
         })
     }
 
-    /// Has the slot of a record brought closer; see [`PageRead::fetch`].
+    /// Has the slot of a record brought closer, and the record, where an earlier look noted
+    /// its place; see [`PageRead::fetch`].
     #[inline]
     pub fn fetch<R: PageRead + ?Sized>(pages: &R, loc: Location) {
-        pages.fetch(loc.page, heap_page::offset(loc.slot));
+        pages.fetch(loc.page, heap_page::HEAD);
+        pages.fetch(loc.page, heap_page::place(loc.slot));
+        let noted = noted(pages.note(loc.page, loc.slot));
+        if !noted.is_empty() {
+            pages.fetch(loc.page, noted);
+        }
     }
 
     /// After [`HeapFile::fetch`]: has the record itself brought closer.
@@ -176,7 +184,7 @@ impl HeapFile {
     #[inline]
     pub fn fetch_record<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<()> {
         pages.look(loc.page, PageKind::Heap, |page| {
-            prefetch::bytes(&page[range_of(page, loc)?]);
+            prefetch::range(page.as_ptr(), range_of(page, loc)?);
             Ok(())
         })
     }
@@ -313,6 +321,23 @@ impl HeapFile {
             Ok(At { index: HeapPage::new(bytes, page)?.index(), page })
         })
     }
+}
+
+/// Bits of a note that count lines; the others say in which the record begins.
+const LENGTH: u32 = 4;
+
+/// Where a record lies, in lines: what is noted of it.
+#[inline]
+fn note(range: &Range<usize>) -> u16 {
+    let (first, last) = (range.start / prefetch::LINE, range.end / prefetch::LINE);
+    ((first << LENGTH) | (last - first + 1).min(TOUCHED)) as u16
+}
+
+/// Bytes that a note names; none where nothing was noted.
+#[inline]
+fn noted(note: u16) -> Range<usize> {
+    let from = usize::from(note >> LENGTH) * prefetch::LINE;
+    from..from + usize::from(note & ((1 << LENGTH) - 1)) * prefetch::LINE
 }
 
 /// Lines of a record fetched together; those behind come by themselves as it is copied.

@@ -4,12 +4,18 @@
 //! in memory pays for it once, and several chains may go on side by side. It never waits for
 //! a lock or the disk. What it does not find, the snapshot is asked for.
 //!
+//! Invariant: what the index has of a page is its newest version; if that is not newer than
+//! the snapshot, it is the one the snapshot sees, for as long as the snapshot was not given
+//! up. So one look at the registration after the last page is enough: what was seen until
+//! then was sound bytes in any case, and of the snapshot's state if it still holds.
+//!
 //! Threads: none of its own. Short-lived: memory of replaced pages is not freed meanwhile.
 
 use super::Snapshot;
 use super::index::Pin;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, PageNo, PageRead, PageRef, Result};
+use std::ops::Range;
 
 /// Pages of a snapshot that are in memory. Any error of a look, and one of
 /// [`InMemory::check`] after the last, says to do it all again by the snapshot, which tells.
@@ -76,7 +82,17 @@ impl PageRead for InMemory<'_> {
     }
 
     #[inline]
-    fn fetch(&self, page: PageNo, at: usize) {
-        self.snapshot.seen.pager.pool.fetch(page, at);
+    fn fetch(&self, page: PageNo, bytes: Range<usize>) {
+        self.snapshot.seen.pager.pool.fetch(page, bytes);
+    }
+
+    #[inline]
+    fn note(&self, page: PageNo, n: u16) -> u16 {
+        self.snapshot.seen.pager.pool.note(page, n)
+    }
+
+    #[inline]
+    fn set_note(&self, page: PageNo, n: u16, value: u16) {
+        self.snapshot.seen.pager.pool.set_note(page, n, value);
     }
 }

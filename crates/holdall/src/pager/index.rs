@@ -22,6 +22,7 @@ use crate::prefetch;
 use crossbeam_epoch::{self as epoch, Guard};
 use holdall_core::page;
 use holdall_core::{Lsn, PageNo, PageRef};
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::AcqRel};
@@ -31,8 +32,6 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 const USED: usize = 1;
 /// Most places: 64 MiB of them. In a larger pool more pages are found in their shard only.
 const MOST_PLACES: usize = 1 << 23;
-/// A byte among the last that a look at a page begins with: header and counts of its kind.
-const HEAD: usize = page::HEADER + 15;
 // `Arc<[u8]>` keeps two counts before the bytes, so these are aligned as the counts are.
 const _: () = assert!(align_of::<AtomicUsize>() > USED);
 
@@ -91,19 +90,17 @@ impl Index {
         }
     }
 
-    /// Begins to bring closer the head of the version that the page's place points to, and
-    /// what lies at its byte `at`. Looks at nothing that a pin would be needed for.
+    /// Begins to bring closer these bytes of the version that the page's place points to.
+    /// Looks at nothing that a pin would be needed for.
     #[inline]
-    pub(super) fn fetch(&self, page: PageNo, at: usize) {
+    pub(super) fn fetch(&self, page: PageNo, bytes: Range<usize>) {
         let first = self.first(page);
         let start = match self.peek(first) {
             none if none.is_null() => self.peek(first ^ 1),
             start => start,
         };
         if !start.is_null() {
-            prefetch::line(start);
-            prefetch::line(start.wrapping_add(HEAD));
-            prefetch::line(start.wrapping_add(at));
+            prefetch::range(start, bytes);
         }
     }
 

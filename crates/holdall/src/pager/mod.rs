@@ -10,6 +10,7 @@ mod horizon;
 mod hot;
 mod in_memory;
 mod index;
+mod notes;
 mod pool;
 mod recovery;
 mod tx;

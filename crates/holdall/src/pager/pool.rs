@@ -10,12 +10,14 @@
 
 use super::horizon::Needed;
 use super::index::{Index, Pin};
+use super::notes::Notes;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -154,6 +156,7 @@ pub struct Pool {
     page_size: usize,
     /// The newest version of each frame, unless another page took its place.
     index: Index,
+    notes: Notes,
     shards: Box<[Shard]>,
     shard_pages: usize,
     dirty: AtomicI64,
@@ -170,6 +173,7 @@ impl Pool {
             disk,
             page_size,
             index: Index::new(pages, page_size),
+            notes: Notes::new(pages),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
             dirty: AtomicI64::new(0),
@@ -218,8 +222,20 @@ impl Pool {
 
     /// See [`holdall_core::PageRead::fetch`].
     #[inline]
-    pub fn fetch(&self, page: PageNo, at: usize) {
-        self.index.fetch(page, at);
+    pub fn fetch(&self, page: PageNo, bytes: Range<usize>) {
+        self.index.fetch(page, bytes);
+    }
+
+    /// See [`holdall_core::PageRead::note`].
+    #[inline]
+    pub fn note(&self, page: PageNo, n: u16) -> u16 {
+        self.notes.get(page, n)
+    }
+
+    /// See [`holdall_core::PageRead::set_note`].
+    #[inline]
+    pub fn set_note(&self, page: PageNo, n: u16, value: u16) {
+        self.notes.set(page, n, value);
     }
 
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {

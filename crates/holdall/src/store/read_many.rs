@@ -166,7 +166,7 @@ impl Reader {
         let pages = self.state.snapshot.in_memory();
         let found = match key {
             Key::Oid(oid) => Ok(Some(oid)),
-            Key::Name(name) => names.map_or(Ok(None), |n| n.find(&pages, name, oid_of)),
+            Key::Name(name) => names.map_or(Ok(None), |n| in_leaf(&pages, n, name)),
         };
         let oid = match found {
             Ok(Some(oid)) => oid,
@@ -175,9 +175,20 @@ impl Reader {
         };
         out.clear();
         let loc = self.state.root().handles.lookup(&pages, oid);
-        let found = loc.and_then(|loc| small(&pages, oid, loc, out));
+        let found = loc.and_then(|loc| {
+            HeapFile::fetch(&pages, loc);
+            small(&pages, oid, loc, out)
+        });
         Ok(found.unwrap_or(false) && pages.check().is_ok())
     }
+}
+
+/// As [`Names::find`], of one key.
+#[inline]
+fn in_leaf(pages: &InMemory<'_>, names: Names, name: &[u8]) -> Result<Option<Oid>> {
+    let Some(leaf) = names.leaf_of(pages, name)? else { return Ok(None) };
+    leaf.fetch(pages);
+    leaf.find(pages, name, oid_of)
 }
 
 #[cold]
