@@ -87,7 +87,8 @@ struct Seen {
 
 struct Model {
     store: Store,
-    now: (BTreeMap<Vec<u8>, Vec<u8>>, BTreeMap<Oid, Vec<u8>>),
+    named: BTreeMap<Vec<u8>, Vec<u8>>,
+    by_oid: BTreeMap<Oid, Vec<u8>>,
     /// All OIDs there ever were.
     oids: Vec<Oid>,
     seen: Vec<Seen>,
@@ -98,22 +99,22 @@ impl Model {
         let bytes = |len: usize| -> Vec<u8> { (0..len).map(|j| (i * 31 + j * 7) as u8).collect() };
         match op {
             Op::Put(n, len) => {
-                self.store.write(|tx| tx.put(&name(*n), &bytes(*len))).unwrap();
-                self.now.0.insert(name(*n), bytes(*len));
+                self.store.write(|tx| tx.put(name(*n), &bytes(*len))).unwrap();
+                self.named.insert(name(*n), bytes(*len));
             }
             Op::Create(len) => {
                 let oid = self.store.write(|tx| tx.create(&bytes(*len))).unwrap();
                 self.oids.push(oid);
-                self.now.1.insert(oid, bytes(*len));
+                self.by_oid.insert(oid, bytes(*len));
             }
             Op::Delete(n) => {
-                if self.now.0.remove(&name(*n)).is_some() {
+                if self.named.remove(&name(*n)).is_some() {
                     self.store.write(|tx| tx.delete(&name(*n))).unwrap();
                 }
             }
             Op::Free(n) => {
                 if let Some(oid) = self.oids.get(n % self.oids.len().max(1)).copied()
-                    && self.now.1.remove(&oid).is_some()
+                    && self.by_oid.remove(&oid).is_some()
                 {
                     self.store.write(|tx| tx.delete(oid)).unwrap();
                 }
@@ -124,7 +125,7 @@ impl Model {
 
     fn look(&mut self) {
         let reader = self.store.read().unwrap();
-        let (named, by_oid) = self.now.clone();
+        let (named, by_oid) = (self.named.clone(), self.by_oid.clone());
         self.seen.push(Seen { reader, named, by_oid });
     }
 }
@@ -178,7 +179,7 @@ proptest! {
         small_pool in any::<bool>(),
     ) {
         let store = store(if small_pool { 64 << 10 } else { 16 << 20 }, 64 << 20);
-        let mut model = Model { store, now: Default::default(), oids: Vec::new(), seen: Vec::new() };
+        let mut model = Model { store, named: BTreeMap::new(), by_oid: BTreeMap::new(), oids: Vec::new(), seen: Vec::new() };
         for (i, op) in ops.iter().enumerate() {
             model.run(i, op);
         }
@@ -190,7 +191,7 @@ proptest! {
 #[test]
 fn no_keys_no_calls_and_an_error_of_the_callers_ends_it() {
     let store = store(1 << 20, 1 << 20);
-    store.write(|tx| (0..50_u8).try_for_each(|i| tx.put(&[i], &[i]).map(|_| ()))).unwrap();
+    store.write(|tx| (0..50_u8).try_for_each(|i| tx.put([i], &[i]).map(|_| ()))).unwrap();
     let reader = store.read().unwrap();
     assert_eq!(many(&reader, &[]), []);
     let (keys, mut calls) = ((0..50_u8).map(|i| [i]).collect::<Vec<_>>(), 0);
@@ -229,7 +230,7 @@ fn each_collection_has_names_of_its_own() {
 fn the_caller_may_use_the_store_while_it_is_called() {
     let store = store(16 << 20, 64 << 20);
     let put =
-        |v: u8| store.write(|tx| (0..100_u8).try_for_each(|i| tx.put(&[i], &[v; 200]).map(|_| ())));
+        |v: u8| store.write(|tx| (0..100_u8).try_for_each(|i| tx.put([i], &[v; 200]).map(|_| ())));
     put(0).unwrap();
     let (reader, keys) = (store.read().unwrap(), (0..100_u8).map(|i| [i]).collect::<Vec<_>>());
     let mut seen = 0;
@@ -250,9 +251,7 @@ fn a_snapshot_given_up_says_so_for_every_key() {
     let store = store(16 << 20, 64 << 10);
     let put = |v: u8| {
         let keys = (0..200_u8).map(|i| [i]);
-        store
-            .write(|tx| keys.clone().try_for_each(|k| tx.put(&k, &[v; 1000]).map(|_| ())))
-            .unwrap();
+        store.write(|tx| keys.clone().try_for_each(|k| tx.put(k, &[v; 1000]).map(|_| ()))).unwrap();
     };
     put(1);
     let old = store.read().unwrap();
