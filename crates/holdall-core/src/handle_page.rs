@@ -8,6 +8,7 @@
 use crate::bytes::{put_u16, put_u32, put_u48, u16_at, u32_at, u48_at};
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
+use std::ops::Range;
 
 const INDEX: usize = HEADER;
 const LIVE: usize = HEADER + 4;
@@ -53,6 +54,16 @@ pub enum Handle {
 /// Handles in a page of `page_size` bytes.
 pub fn capacity(page_size: usize) -> usize {
     (page_size - ENTRIES) / ENTRY
+}
+
+/// Bytes of a page that each look at it begins with.
+pub const HEAD: Range<usize> = 0..ENTRIES;
+
+/// Where in its page the handle of `slot` lies.
+#[inline]
+pub fn place(slot: u16) -> Range<usize> {
+    let at = ENTRIES + usize::from(slot) * ENTRY;
+    at..at + ENTRY
 }
 
 /// Class of a handle page with `free` free slots, as its map entry has it: 1 if at least an
@@ -117,7 +128,7 @@ impl<'a> HandlePage<'a> {
         if usize::from(slot) >= self.touched() {
             return Ok(Handle::Never);
         }
-        let at = ENTRIES + usize::from(slot) * ENTRY;
+        let at = place(slot).start;
         let page = u48_at(self.bytes, at + 4);
         if page == FREE {
             return Ok(Handle::Free);

@@ -25,6 +25,16 @@ pub fn max_record(page_size: usize) -> usize {
     page_size - ARRAY - SLOT
 }
 
+/// Bytes of a page that each look at it begins with.
+pub const HEAD: Range<usize> = 0..ARRAY;
+
+/// Where in its page a slot lies.
+#[inline]
+pub fn place(slot: u16) -> Range<usize> {
+    let at = ARRAY + usize::from(slot) * SLOT;
+    at..at + SLOT
+}
+
 /// Makes an empty page a heap page without records, number `index` of its file.
 pub fn init(bytes: &mut [u8], index: u32) {
     put_u32(bytes, INDEX, index);
@@ -141,11 +151,10 @@ impl<'a> HeapPage<'a> {
     /// [`Error::Corrupt`] where it would lie outside the record area.
     #[inline]
     pub fn range(&self, slot: u16) -> Result<Option<Range<usize>>> {
-        let slot = usize::from(slot);
-        if slot >= self.head.slots {
+        if usize::from(slot) >= self.head.slots {
             return Ok(None);
         }
-        let at = ARRAY + slot * SLOT;
+        let at = place(slot).start;
         let start = usize::from(u16_at(self.bytes, at));
         let len = usize::from(u16_at(self.bytes, at + 2));
         if start == 0 {

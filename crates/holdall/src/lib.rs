@@ -39,6 +39,7 @@ pub mod names;
 pub mod object;
 pub mod page_map;
 pub mod pager;
+mod prefetch;
 pub mod segment_tree;
 pub mod sharing;
 pub mod space;

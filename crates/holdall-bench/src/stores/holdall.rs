@@ -183,12 +183,12 @@ impl Peer for Opened {
     }
 
     fn get_many(&self, keys: &[&[u8]], seen: &mut dyn FnMut(&[u8])) -> Result<()> {
-        let reader = self.store.read()?;
-        let mut out = Vec::new();
-        for key in keys {
-            reader.get_into(self.known(key)?, &mut out)?;
-            seen(&out);
-        }
+        // By OID: the application's own look-ups, before those of the store.
+        let known: Vec<Key<'_>> = keys.iter().map(|k| self.known(k)).collect::<Result<_>>()?;
+        self.store.read()?.get_many(known, |_, bytes| {
+            seen(bytes?);
+            Ok(())
+        })?;
         Ok(())
     }
 

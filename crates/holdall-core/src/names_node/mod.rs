@@ -15,6 +15,7 @@
 mod edit;
 mod key;
 mod read;
+mod share;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -22,7 +23,8 @@ mod value;
 
 pub use edit::{NodeMut, child_bytes};
 pub use key::{Cell, Key, Plan};
-pub use read::{Node, Share};
+pub use read::{Node, slot};
+pub use share::Share;
 pub use value::Value;
 
 use crate::page::{HEADER, MAX_PAGE_SIZE, MIN_PAGE_SIZE};
@@ -49,6 +51,8 @@ const HOLES: usize = HEADER + 6;
 const PREFIX: usize = HEADER + 8;
 /// First child of an inner node, 6 bytes; 0 in a leaf.
 const LEFTMOST: usize = HEADER + 10;
+/// Bytes of a page that each look at it begins with.
+pub const HEAD: std::ops::Range<usize> = 0..SLOTS;
 /// The slot array: a 2-byte page offset per cell.
 const SLOTS: usize = HEADER + 16;
 /// Bytes of a slot.

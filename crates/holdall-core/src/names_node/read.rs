@@ -4,11 +4,18 @@
 //! to a cell checks that cell. Nothing is trusted, nothing is passed over twice.
 
 use super::{CHILD, COUNT, Cell, HOLES, Key, LEFTMOST, LEVEL, MAX_KEY, MAX_LEVEL, MAX_VALUE};
-use super::{PREFIX, SHARED, SLOT, SLOTS, USED, Value, cell_header};
+use super::{PREFIX, SHARED, SLOT, SLOTS, Share, USED, Value, cell_header};
 use crate::bytes::{u16_at, u48_at};
 use crate::{Error, PageNo, Result};
 use std::cmp::Ordering;
 use std::ops::Range;
+
+/// Where in its page the slot of cell `i` lies.
+#[inline]
+pub fn slot(i: usize) -> Range<usize> {
+    let at = SLOTS + i * SLOT;
+    at..at + SLOT
+}
 
 /// A names node, for reading. Borrows the page.
 #[derive(Debug, Clone, Copy)]
@@ -321,12 +328,33 @@ impl<'a> Node<'a> {
         self.near(&self.sought(key), near)
     }
 
+    /// The cell that a search which begins at `near` looks at first; 0 in an empty node.
+    #[inline]
+    pub fn first_look(&self, near: Option<Share>) -> usize {
+        match near {
+            Some(share) => share.of(self.count),
+            None => self.count / 2,
+        }
+    }
+
+    /// Where in the page the slot of cell `i` lies, if there is one.
+    #[inline]
+    pub fn slot_offset(&self, i: usize) -> Option<usize> {
+        (i < self.count).then_some(slot(i).start)
+    }
+
+    /// Where in the page cell `i` begins, if there is one; not checked.
+    #[inline]
+    pub fn cell_offset(&self, i: usize) -> Option<usize> {
+        Some(usize::from(u16_at(self.page, self.slot_offset(i)?)))
+    }
+
     fn near(&self, key: &SoughtKey<'_>, near: Option<Share>) -> Result<Result<usize, usize>> {
         let (mut low, mut high) = (0, self.count);
-        let Some(Share(share)) = near.filter(|_| high > 0) else {
-            return self.search_within(key, low..high, high / 2);
-        };
-        let guess = ((u64::from(share) * high as u64) >> 32) as usize;
+        let guess = self.first_look(near);
+        if near.is_none() || high == 0 {
+            return self.search_within(key, low..high, guess);
+        }
         let (mut step, mut at) = (NEAR, guess);
         let look = |at| self.order(key, at).ok_or_else(|| self.bad_cell(at));
         let first = look(at)?;
@@ -380,10 +408,6 @@ impl<'a> Node<'a> {
         Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
     }
 }
-
-/// How much of a node's cells probably lies before a key, of 2^32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share(u32);
 
 /// Cells passed by the first step away from a guess that was wrong.
 const NEAR: usize = 2;

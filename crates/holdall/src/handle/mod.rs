@@ -53,21 +53,47 @@ impl HandleTable {
     /// The handle page of a live OID, and its record's place.
     #[inline]
     fn live<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<(PageNo, Location)> {
-        let never = || Error::NotFound(format!("{oid} names no object of this store"));
+        let page = self.page_of(pages, oid)?;
+        Ok((page, Self::lookup_in(pages, page, oid)?))
+    }
+
+    /// The handle page that says where the record of `oid` lies: the first half of
+    /// [`HandleTable::lookup`], of which [`HandleTable::lookup_in`] is the second. Cost: the
+    /// map's height.
+    ///
+    /// # Errors
+    /// As [`HandleTable::lookup`].
+    #[inline]
+    pub fn page_of<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<PageNo> {
         if oid.site != SITE {
-            return Err(never());
+            return Err(never(oid));
         }
-        let (page, class) = self.map.get(pages, oid.page)?.ok_or_else(never)?;
-        if class == FRESH {
-            return Err(never());
+        match self.map.get(pages, oid.page)? {
+            Some((page, class)) if class != FRESH => Ok(page),
+            _ => Err(never(oid)),
         }
+    }
+
+    /// Has the handle of `oid` brought closer; see [`PageRead::fetch`].
+    #[inline]
+    pub fn fetch<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) {
+        pages.fetch(page, handle_page::HEAD);
+        pages.fetch(page, handle_page::place(oid.slot));
+    }
+
+    /// Where the record of `oid` lies, by its handle page. Cost: one page read.
+    ///
+    /// # Errors
+    /// As [`HandleTable::lookup`].
+    #[inline]
+    pub fn lookup_in<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) -> Result<Location> {
         let found = pages.look(page, PageKind::Handle, |bytes| {
             HandlePage::new(bytes, page, oid.page)?.get(oid.slot)
         })?;
         match found {
-            Handle::Live { unique, loc } if unique == oid.unique => Ok((page, loc)),
+            Handle::Live { unique, loc } if unique == oid.unique => Ok(loc),
             Handle::Live { .. } | Handle::Free => Err(Error::Dangling(oid)),
-            Handle::Never => Err(never()),
+            Handle::Never => Err(never(oid)),
         }
     }
 
@@ -248,6 +274,11 @@ impl HandleTable {
             Ok(())
         })
     }
+}
+
+#[cold]
+fn never(oid: Oid) -> Error {
+    Error::NotFound(format!("{oid} names no object of this store"))
 }
 
 fn entry(index: u32, (slot, unique, loc): (u16, u32, Location)) -> (Oid, Location) {

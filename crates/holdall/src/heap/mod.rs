@@ -26,8 +26,9 @@ mod tests_crowd;
 mod tests_damage;
 
 use crate::page_map::PageMap;
+use crate::prefetch;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
-use holdall_core::heap_page::{HeapPage, HeapPageMut, Room, max_record};
+use holdall_core::heap_page::{self, HeapPage, HeapPageMut, Room, max_record};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
 
@@ -156,9 +157,35 @@ impl HeapFile {
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         pages.look(loc.page, PageKind::Heap, |page| {
-            let record = &page[range_of(page, loc)?];
+            let range = range_of(page, loc)?;
+            pages.set_note(loc.page, loc.slot, note(&range));
+            let record = &page[range];
             touch(record);
             f(record)
+        })
+    }
+
+    /// Has the slot of a record brought closer, and the record, where an earlier look noted
+    /// its place; see [`PageRead::fetch`].
+    #[inline]
+    pub fn fetch<R: PageRead + ?Sized>(pages: &R, loc: Location) {
+        pages.fetch(loc.page, heap_page::HEAD);
+        pages.fetch(loc.page, heap_page::place(loc.slot));
+        let noted = noted(pages.note(loc.page, loc.slot));
+        if !noted.is_empty() {
+            pages.fetch(loc.page, noted);
+        }
+    }
+
+    /// After [`HeapFile::fetch`]: has the record itself brought closer.
+    ///
+    /// # Errors
+    /// As [`HeapFile::get`].
+    #[inline]
+    pub fn fetch_record<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<()> {
+        pages.look(loc.page, PageKind::Heap, |page| {
+            prefetch::range(page.as_ptr(), range_of(page, loc)?);
+            Ok(())
         })
     }
 
@@ -296,8 +323,23 @@ impl HeapFile {
     }
 }
 
-/// Bytes of a line of the processor's caches, on most.
-const LINE: usize = 64;
+/// Bits of a note that count lines; the others say in which the record begins.
+const LENGTH: u32 = 4;
+
+/// Where a record lies, in lines: what is noted of it.
+#[inline]
+fn note(range: &Range<usize>) -> u16 {
+    let (first, last) = (range.start / prefetch::LINE, range.end / prefetch::LINE);
+    ((first << LENGTH) | (last - first + 1).min(TOUCHED)) as u16
+}
+
+/// Bytes that a note names; none where nothing was noted.
+#[inline]
+fn noted(note: u16) -> Range<usize> {
+    let from = usize::from(note >> LENGTH) * prefetch::LINE;
+    from..from + usize::from(note & ((1 << LENGTH) - 1)) * prefetch::LINE
+}
+
 /// Lines of a record fetched together; those behind come by themselves as it is copied.
 const TOUCHED: usize = 8;
 
@@ -305,7 +347,7 @@ const TOUCHED: usize = 8;
 /// begin, so that otherwise these would be waited for after those.
 #[inline]
 fn touch(record: &[u8]) {
-    for byte in record.iter().step_by(LINE).take(TOUCHED) {
+    for byte in record.iter().step_by(prefetch::LINE).take(TOUCHED) {
         std::hint::black_box(*byte);
     }
     std::hint::black_box(record.last());

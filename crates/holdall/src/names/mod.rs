@@ -13,6 +13,7 @@
 //! [`PageWrite`]. A change that fails leaves the transaction's pages undefined: the caller
 //! gives the transaction up.
 
+mod ahead;
 mod check;
 mod cursor;
 mod insert;
@@ -21,6 +22,7 @@ mod remove;
 #[cfg(test)]
 mod tests;
 
+pub use ahead::Leaf;
 pub use check::Stats;
 pub use cursor::Cursor;
 pub use holdall_core::names_node::{MAX_KEY, MAX_VALUE, Value};

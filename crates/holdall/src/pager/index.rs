@@ -18,9 +18,11 @@
 //!   its counts, checked below.
 #![expect(unsafe_code, reason = "pointers shared without a lock; the argument is above")]
 
+use crate::prefetch;
 use crossbeam_epoch::{self as epoch, Guard};
 use holdall_core::page;
 use holdall_core::{Lsn, PageNo, PageRef};
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::AcqRel};
@@ -78,6 +80,28 @@ impl Index {
         let first = self.first(page);
         let bytes = self.at(first, page, pin).or_else(|| self.at(first ^ 1, page, pin))?;
         (page::lsn(bytes) <= lsn).then_some(bytes)
+    }
+
+    /// Begins to bring the page's place closer.
+    #[inline]
+    pub(super) fn approach(&self, page: PageNo) {
+        if let Some(place) = self.places.get(self.first(page)) {
+            prefetch::line(place);
+        }
+    }
+
+    /// Begins to bring closer these bytes of the version that the page's place points to.
+    /// Looks at nothing that a pin would be needed for.
+    #[inline]
+    pub(super) fn fetch(&self, page: PageNo, bytes: Range<usize>) {
+        let first = self.first(page);
+        let start = match self.peek(first) {
+            none if none.is_null() => self.peek(first ^ 1),
+            start => start,
+        };
+        if !start.is_null() {
+            prefetch::range(start, bytes);
+        }
     }
 
     /// As [`Index::get`], counting a reference.

@@ -10,6 +10,7 @@
 
 use super::horizon::Needed;
 use super::index::{Index, Pin};
+use super::notes::Notes;
 use super::units::Units;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
@@ -17,6 +18,7 @@ use holdall_io::{Disk, Near};
 use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -159,6 +161,7 @@ pub struct Pool {
     index: Index,
     /// Segment data, in what the frames leave of the budget.
     units: Units,
+    notes: Notes,
     shards: Box<[Shard]>,
     shard_pages: usize,
     dirty: AtomicI64,
@@ -176,6 +179,7 @@ impl Pool {
             page_size,
             index: Index::new(pages, page_size),
             units: Units::new(budget),
+            notes: Notes::new(pages),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
             dirty: AtomicI64::new(0),
@@ -219,6 +223,30 @@ impl Pool {
     #[inline]
     pub fn peek<'p>(&self, page: PageNo, lsn: Lsn, pin: &'p Pin) -> Option<&'p [u8]> {
         self.index.get(page, lsn, pin)
+    }
+
+    /// See [`holdall_core::PageRead::approach`].
+    #[inline]
+    pub fn approach(&self, page: PageNo) {
+        self.index.approach(page);
+    }
+
+    /// See [`holdall_core::PageRead::fetch`].
+    #[inline]
+    pub fn fetch(&self, page: PageNo, bytes: Range<usize>) {
+        self.index.fetch(page, bytes);
+    }
+
+    /// See [`holdall_core::PageRead::note`].
+    #[inline]
+    pub fn note(&self, page: PageNo, n: u16) -> u16 {
+        self.notes.get(page, n)
+    }
+
+    /// See [`holdall_core::PageRead::set_note`].
+    #[inline]
+    pub fn set_note(&self, page: PageNo, n: u16, value: u16) {
+        self.notes.set(page, n, value);
     }
 
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {

@@ -11,6 +11,7 @@ mod object_mut;
 mod options;
 mod pending;
 mod read;
+mod read_many;
 mod shelf;
 mod stat;
 mod threads;

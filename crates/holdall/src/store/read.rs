@@ -3,10 +3,11 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
+use super::read_many::Once;
 use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
-use crate::object::{self, Body, Metadata, Whole};
+use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
@@ -96,7 +97,7 @@ impl Reader {
         Self { state: Arc::new(state), collection: None }
     }
 
-    fn current(&self) -> Result<Option<&Collection>> {
+    pub(super) fn current(&self) -> Result<Option<&Collection>> {
         match &self.collection {
             Some(c) => Ok(Some(c)),
             None => self.state.default_collection(),
@@ -169,22 +170,16 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
-        let oid = self.resolve(key.into())?;
-        // Bytes that lie in the record are copied straight from the page.
-        let large = object::look(&*self.state, &self.state.root().handles, oid, |body| {
-            Ok(match body {
-                Body::Small(small) => {
-                    bytes.clear();
-                    bytes.extend_from_slice(small);
-                    None
-                }
-                Body::Large(descriptor) => Some(Whole::large(descriptor)?),
-            })
-        })?;
-        match large {
-            Some(whole) => read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes),
-            None => Ok(()),
-        }
+        let key = key.into();
+        let (oid, whole) = match self.at_once(key, bytes)? {
+            Once::Copied => return Ok(()),
+            Once::Large(oid, whole) => (oid, whole),
+            Once::Ask => {
+                let oid = self.resolve(key)?;
+                (oid, object::open(&*self.state, &self.state.root().handles, oid)?)
+            }
+        };
+        read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
     }
 
     /// The bytes `range` of an object; nothing else of it is read.

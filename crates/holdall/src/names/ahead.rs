@@ -1,0 +1,145 @@
+//! Look-ups of several names at once, in steps.
+//!
+//! Owns: [`Leaf`], a look-up that knows its leaf and has not looked at it. A leaf costs three
+//! waits for memory one after the other: its head says where the slot lies, the slot where the
+//! cell lies. Between two steps of one look-up come the same steps of others, so that they
+//! wait together (group prefetching: Chen, Ailamaki, Gibbons and Mowry, ICDE 2004). And a
+//! look-up notes what it found, so that a later one can ask for all three at once: in a leaf
+//! that was filled in order, what was noted for one key is good for its neighbours.
+//! The steps but the last are hints: what they meet that is wrong, the last one reports.
+
+use super::{Names, Next, open};
+use crate::prefetch::{self, LINE};
+use holdall_core::names_node::{HEAD, MAX_KEY, Node, Share, slot};
+use holdall_core::{PageKind, PageNo, PageRead, Result};
+
+/// The note of a leaf that says how many cells it has.
+const COUNT: u16 = 0;
+/// Notes that say where cells lie that were found, one for each part of the leaf.
+const PARTS: usize = 63;
+
+/// The note of the part of a leaf where a key is sought.
+#[inline]
+fn part(near: Share) -> u16 {
+    1 + near.of(PARTS) as u16
+}
+
+/// The leaf that holds a key if any does, and where in it a search begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaf {
+    no: PageNo,
+    near: Option<Share>,
+}
+
+impl Names {
+    /// The leaf that holds `key` if any does; `None` where none can. Cost: one page per level
+    /// above the leaf.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    pub fn leaf_of<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Leaf>> {
+        if self.root.is_none() || key.len() > MAX_KEY {
+            return Ok(None);
+        }
+        let (mut no, mut level, mut near) = (self.root, None, None);
+        loop {
+            let next = pages.look(no, PageKind::Names, |page| {
+                let node = open(no, page, level)?;
+                if node.is_leaf() {
+                    return Ok(Next::Found(Leaf { no, near }));
+                }
+                let (child, near) = node.child_near(key, near)?;
+                Ok(Next::Child(child, node.child_level()?, near))
+            })?;
+            match next {
+                Next::Found(leaf) => return Ok(Some(leaf)),
+                // Not looked at: that would be the first of its waits.
+                Next::Child(no, 0, near) => return Ok(Some(Leaf { no, near })),
+                Next::Child(child, below, share) => (no, level, near) = (child, Some(below), share),
+            }
+        }
+    }
+}
+
+impl Leaf {
+    /// The leaf's page.
+    pub fn page(&self) -> PageNo {
+        self.no
+    }
+
+    /// First step: has the leaf's head brought closer; and slot and cell too, where an earlier
+    /// look-up noted of this leaf how many cells it has, and where in it those of this part
+    /// lie. See [`PageRead::fetch`].
+    #[inline]
+    pub fn fetch<R: PageRead + ?Sized>(&self, pages: &R) {
+        pages.fetch(self.no, HEAD);
+        let (Some(near), count) = (self.near, pages.note(self.no, COUNT)) else { return };
+        if count > 0 {
+            pages.fetch(self.no, slot(near.of(count.into())));
+            let cell = usize::from(pages.note(self.no, part(near)));
+            pages.fetch(self.no, cell.saturating_sub(LINE)..cell + LINE);
+        }
+    }
+
+    /// Second step: has the slot of the cell brought closer at which the search begins, unless
+    /// the first one could.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    #[inline]
+    pub fn fetch_slot<R: PageRead + ?Sized>(&self, pages: &R) -> Result<()> {
+        if pages.note(self.no, COUNT) != 0 {
+            return Ok(());
+        }
+        self.hint(pages, |node| node.slot_offset(node.first_look(self.near)), 0)
+    }
+
+    /// Third step: has that cell brought closer, and what lies beside it, since the search
+    /// often ends a cell or two further on.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    #[inline]
+    pub fn fetch_cell<R: PageRead + ?Sized>(&self, pages: &R) -> Result<()> {
+        self.hint(pages, |node| node.cell_offset(node.first_look(self.near)), LINE)
+    }
+
+    /// Last step: what `f` makes of the value of `key`, for which the leaf was found.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    #[inline]
+    pub fn find<R: PageRead + ?Sized, T>(
+        &self,
+        pages: &R,
+        key: &[u8],
+        f: impl Fn(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        pages.look(self.no, PageKind::Names, |page| {
+            let node = Node::open_at(self.no, page, 0)?;
+            let found = node.search_near(key, self.near)?.ok();
+            if let (Some(near), Some(i)) = (self.near, found) {
+                pages.set_note(self.no, COUNT, node.count() as u16);
+                pages.set_note(self.no, part(near), node.cell_offset(i).unwrap_or(0) as u16);
+            }
+            found.map(|i| f(node.cell(i)?.payload)).transpose()
+        })
+    }
+
+    /// Has the bytes around an offset of the page brought closer.
+    #[inline]
+    fn hint<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        offset: impl Fn(&Node<'_>) -> Option<usize>,
+        around: usize,
+    ) -> Result<()> {
+        pages.look(self.no, PageKind::Names, |page| {
+            let Some(at) = offset(&Node::open_at(self.no, page, 0)?) else { return Ok(()) };
+            for at in [at.saturating_sub(around), at, at + around] {
+                prefetch::line(page.as_ptr().wrapping_add(at));
+            }
+            Ok(())
+        })
+    }
+}

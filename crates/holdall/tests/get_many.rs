@@ -1,0 +1,308 @@
+//! Many gets at once give what single gets give, and what the model says.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use holdall::{Error, Key, Oid, Options, Reader, Store};
+use holdall_io::MemoryStorage;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn store(pool_bytes: usize, old_version_bytes: usize) -> Store {
+    let options = Options {
+        background: false,
+        page_size: 4096,
+        pool_bytes,
+        old_version_bytes,
+        dirty_pages: 4000,
+        ..Options::default()
+    };
+    Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap()
+}
+
+/// What a get said, to be compared.
+type Said = Result<Vec<u8>, String>;
+
+fn said(got: holdall::Result<impl AsRef<[u8]>>) -> Said {
+    got.map(|b| b.as_ref().to_vec()).map_err(|e| format!("{e:?}"))
+}
+
+/// The ordinary way: opened and read through.
+fn read_through(reader: &Reader, key: Key<'_>) -> Said {
+    let object = reader.open(key);
+    said(object.map(|mut object| {
+        let mut all = Vec::new();
+        object.read_to_end(&mut all).unwrap();
+        all
+    }))
+}
+
+fn many(reader: &Reader, keys: &[Key<'_>]) -> Vec<Said> {
+    let mut all = Vec::new();
+    let each = |i, bytes: holdall::Result<&[u8]>| {
+        assert_eq!(i, all.len(), "in order, each once");
+        all.push(said(bytes));
+        Ok(())
+    };
+    reader.get_many(keys.iter().copied(), each).unwrap();
+    assert_eq!(all.len(), keys.len());
+    all
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Put(u8, usize),
+    Create(usize),
+    /// Deletes by name.
+    Delete(u8),
+    /// Deletes one of those created, by OID.
+    Free(usize),
+    Snapshot,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let len = || prop_oneof![8 => 0..300_usize, 2 => 3000..4200_usize, 1 => 4200..60_000_usize];
+    prop_oneof![
+        8 => (any::<u8>(), len()).prop_map(|(n, len)| Op::Put(n, len)),
+        4 => len().prop_map(Op::Create),
+        3 => any::<u8>().prop_map(Op::Delete),
+        2 => any::<usize>().prop_map(Op::Free),
+        1 => Just(Op::Snapshot),
+    ]
+}
+
+fn name(n: u8) -> Vec<u8> {
+    // Some shorter than others, some with a beginning of their own.
+    format!("{}{n}", if n.is_multiple_of(3) { "a/long/beginning/" } else { "" }).into_bytes()
+}
+
+/// What one snapshot must show.
+struct Seen {
+    reader: Reader,
+    named: BTreeMap<Vec<u8>, Vec<u8>>,
+    by_oid: BTreeMap<Oid, Vec<u8>>,
+}
+
+struct Model {
+    store: Store,
+    named: BTreeMap<Vec<u8>, Vec<u8>>,
+    by_oid: BTreeMap<Oid, Vec<u8>>,
+    /// All OIDs there ever were.
+    oids: Vec<Oid>,
+    seen: Vec<Seen>,
+}
+
+impl Model {
+    fn run(&mut self, i: usize, op: &Op) {
+        let bytes = |len: usize| -> Vec<u8> { (0..len).map(|j| (i * 31 + j * 7) as u8).collect() };
+        match op {
+            Op::Put(n, len) => {
+                self.store.write(|tx| tx.put(name(*n), &bytes(*len))).unwrap();
+                self.named.insert(name(*n), bytes(*len));
+            }
+            Op::Create(len) => {
+                let oid = self.store.write(|tx| tx.create(&bytes(*len))).unwrap();
+                self.oids.push(oid);
+                self.by_oid.insert(oid, bytes(*len));
+            }
+            Op::Delete(n) => {
+                if self.named.remove(&name(*n)).is_some() {
+                    self.store.write(|tx| tx.delete(&name(*n))).unwrap();
+                }
+            }
+            Op::Free(n) => {
+                if let Some(oid) = self.oids.get(n % self.oids.len().max(1)).copied()
+                    && self.by_oid.remove(&oid).is_some()
+                {
+                    self.store.write(|tx| tx.delete(oid)).unwrap();
+                }
+            }
+            Op::Snapshot => self.look(),
+        }
+    }
+
+    fn look(&mut self) {
+        let reader = self.store.read().unwrap();
+        let (named, by_oid) = (self.named.clone(), self.by_oid.clone());
+        self.seen.push(Seen { reader, named, by_oid });
+    }
+}
+
+impl Seen {
+    fn check(&self, keys: &[Key<'_>]) {
+        let all = many(&self.reader, keys);
+        for (key, got) in keys.iter().zip(all) {
+            assert_eq!(got, said(self.reader.get(*key)), "{key:?}");
+            assert_eq!(got, read_through(&self.reader, *key), "{key:?}");
+            let model = match key {
+                Key::Name(name) => self.named.get(*name),
+                Key::Oid(oid) => self.by_oid.get(oid),
+            };
+            assert_eq!(got.ok().as_ref(), model, "{key:?}");
+        }
+    }
+}
+
+fn check_all(model: &Model, draws: &[(bool, u16)]) {
+    let names: Vec<_> = (0..=255).map(name).chain([vec![b'n'; 2000], Vec::new()]).collect();
+    // Numbers that no store of some hundred objects has given out.
+    let never = [(0, 1, 1 << 31), (700_000, 3, 1), (0, u16::MAX, 1)];
+    let never = never.map(|(page, slot, unique)| Oid { site: 0, page, slot, unique });
+    let elsewhere = Oid { site: 7, page: 0, slot: 0, unique: 1 };
+    let oids: Vec<_> = model.oids.iter().copied().chain(never).chain([elsewhere]).collect();
+    let keys: Vec<_> = draws
+        .iter()
+        .map(|&(by_name, n)| match by_name {
+            true => Key::Name(&names[usize::from(n) % names.len()]),
+            false => Key::Oid(oids[usize::from(n) % oids.len()]),
+        })
+        .collect();
+    for seen in &model.seen {
+        seen.check(&keys);
+        seen.check(&keys);
+        // All that is there, so that most groups are found in memory; backwards and twice.
+        let there = seen.named.keys().map(|n| Key::Name(n));
+        let there: Vec<_> = there.chain(seen.by_oid.keys().map(|o| Key::Oid(*o))).collect();
+        seen.check(&there);
+        seen.check(&there.iter().rev().flat_map(|k| [*k, *k]).collect::<Vec<_>>());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn many_gets_are_as_single_ones(
+        ops in proptest::collection::vec(op(), 0..150),
+        draws in proptest::collection::vec(any::<(bool, u16)>(), 0..100),
+        small_pool in any::<bool>(),
+    ) {
+        let store = store(if small_pool { 64 << 10 } else { 16 << 20 }, 64 << 20);
+        let mut model = Model { store, named: BTreeMap::new(), by_oid: BTreeMap::new(), oids: Vec::new(), seen: Vec::new() };
+        for (i, op) in ops.iter().enumerate() {
+            model.run(i, op);
+        }
+        model.look();
+        check_all(&model, &draws);
+    }
+}
+
+#[test]
+fn no_keys_no_calls_and_an_error_of_the_callers_ends_it() {
+    let store = store(1 << 20, 1 << 20);
+    store.write(|tx| (0..50_u8).try_for_each(|i| tx.put([i], &[i]).map(|_| ()))).unwrap();
+    let reader = store.read().unwrap();
+    assert_eq!(many(&reader, &[]), []);
+    let (keys, mut calls) = ((0..50_u8).map(|i| [i]).collect::<Vec<_>>(), 0);
+    let stopped = reader.get_many(&keys, |i, bytes| {
+        calls += 1;
+        assert_eq!(bytes?, [i as u8]);
+        if i == 20 { Err(Error::NotFound("enough".into())) } else { Ok(()) }
+    });
+    assert!(matches!(stopped, Err(Error::NotFound(why)) if why == "enough"));
+    assert_eq!(calls, 21);
+}
+
+#[test]
+fn each_collection_has_names_of_its_own() {
+    let store = store(1 << 20, 1 << 20);
+    let empty = many(&store.read().unwrap(), &["a".into(), "b".into()]);
+    assert!(empty.iter().all(|s| s.as_ref().is_err_and(|e| e.starts_with("NotFound"))));
+    store
+        .write(|tx| {
+            tx.put("a", b"default")?;
+            tx.collection("other")?;
+            tx.put("a", b"other")?;
+            tx.put("b", b"only there").map(|_| ())
+        })
+        .unwrap();
+    let reader = store.read().unwrap();
+    let got = |reader: &Reader| many(reader, &["a".into(), "b".into()]);
+    let here = got(&reader);
+    assert_eq!(here[0], Ok(b"default".to_vec()));
+    assert!(here[1].is_err());
+    let there = got(&reader.collection("other").unwrap());
+    assert_eq!(there, [Ok(b"other".to_vec()), Ok(b"only there".to_vec())]);
+}
+
+#[test]
+fn the_caller_may_use_the_store_while_it_is_called() {
+    let store = store(16 << 20, 64 << 20);
+    let put =
+        |v: u8| store.write(|tx| (0..100_u8).try_for_each(|i| tx.put([i], &[v; 200]).map(|_| ())));
+    put(0).unwrap();
+    let (reader, keys) = (store.read().unwrap(), (0..100_u8).map(|i| [i]).collect::<Vec<_>>());
+    let mut seen = 0;
+    reader
+        .get_many(&keys, |i, bytes| {
+            assert_eq!(bytes?, [0; 200], "the snapshot stays");
+            put(i as u8 + 1)?;
+            assert_eq!(store.read()?.get(&keys[i])?, [i as u8 + 1; 200]);
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen, 100);
+}
+
+#[test]
+fn a_snapshot_given_up_says_so_for_every_key() {
+    let store = store(16 << 20, 64 << 10);
+    let put = |v: u8| {
+        let keys = (0..200_u8).map(|i| [i]);
+        store.write(|tx| keys.clone().try_for_each(|k| tx.put(k, &[v; 1000]).map(|_| ()))).unwrap();
+    };
+    put(1);
+    let old = store.read().unwrap();
+    let names: Vec<_> = (0..200_u8).map(|i| [i]).collect();
+    let keys: Vec<Key<'_>> = names.iter().map(Key::from).collect();
+    assert!(many(&old, &keys).iter().all(|s| *s == Ok(vec![1; 1000])));
+    for v in 2..20 {
+        put(v);
+    }
+    let said = many(&old, &keys);
+    assert!(said.iter().any(Result::is_err), "the snapshot was to be given up");
+    assert!(said.iter().all(|s| *s == Err("SnapshotTooOld".into())), "{:?}", said.first());
+    assert!(many(&store.read().unwrap(), &keys).iter().all(|s| *s == Ok(vec![19; 1000])));
+}
+
+#[test]
+fn readers_see_one_state_while_all_is_replaced() {
+    let store = store(1 << 20, 64 << 20);
+    let names: Vec<_> = (0..300_u16).map(u16::to_be_bytes).collect();
+    let put = |v: u16| {
+        let bytes = v.to_be_bytes().repeat(50 + usize::from(v % 60));
+        store.write(|tx| names.iter().try_for_each(|n| tx.put(n, &bytes).map(|_| ()))).unwrap();
+    };
+    put(0);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reading = || {
+            let (mut rounds, mut last) = (0, 0);
+            while rounds == 0 || !done.load(Ordering::Relaxed) {
+                let (reader, mut first) = (store.read().unwrap(), None::<Vec<u8>>);
+                reader
+                    .get_many(&names, |_, bytes| {
+                        let bytes = bytes?;
+                        assert_eq!(first.get_or_insert_with(|| bytes.to_vec()), bytes);
+                        Ok(())
+                    })
+                    .unwrap();
+                let first = first.unwrap();
+                let v = u16::from_be_bytes([first[0], first[1]]);
+                assert!(v >= last && first.len() == 2 * (50 + usize::from(v % 60)));
+                (rounds, last) = (rounds + 1, v);
+            }
+        };
+        let readers = [scope.spawn(reading), scope.spawn(reading)];
+        for v in 1..200 {
+            put(v);
+        }
+        done.store(true, Ordering::Relaxed);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}
