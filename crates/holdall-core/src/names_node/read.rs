@@ -252,6 +252,16 @@ impl<'a> Node<'a> {
         self.search_with(key, self.count / 2)
     }
 
+    /// Whether `key` lies beyond the last cell's; false in a node without cells.
+    ///
+    /// # Errors
+    /// As [`Node::cell`].
+    pub fn is_beyond(&self, key: &[u8]) -> Result<bool> {
+        let Some(last) = self.count.checked_sub(1) else { return Ok(false) };
+        let order = self.order(&self.sought(key), last).ok_or_else(|| self.bad_cell(last))?;
+        Ok(order == Ordering::Less)
+    }
+
     /// As [`Node::search`], looking at the last cell first: for keys that arrive in order.
     ///
     /// # Errors

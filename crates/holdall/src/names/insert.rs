@@ -4,7 +4,7 @@
 //! of the tree, where ascending keys arrive, the full node stays as it is and the new cell
 //! begins a new one, so that a sorted load fills its leaves.
 
-use super::{Gap, Names, Path, check_key, level_above, load};
+use super::{Gap, Names, Path, Tail, check_key, level_above, load};
 use holdall_core::names_node::{Cell, Key, MAX_VALUE, Node, NodeMut, Plan, Value, child_bytes};
 use holdall_core::{Error, PageKind, PageNo, PageWrite, Result};
 
@@ -41,10 +41,12 @@ impl Names {
         check_key(key)?;
         check_value(value)?;
         if self.root.is_none() {
-            let gap = Gap { leaf: PageNo::NONE, i: 0 };
-            return self.insert_at(pages, owner, gap, key, value).map(|()| None);
+            let gap = Gap::NOWHERE;
+            return self
+                .insert_at(pages, owner, gap, key, value, &mut Tail::default())
+                .map(|()| None);
         }
-        let (leaf, at) = self.leaf(pages, key)?;
+        let (leaf, at, _) = self.leaf(pages, key)?;
         let (i, old) = match at {
             Err(i) => (i, None),
             Ok(i) => {
@@ -58,12 +60,12 @@ impl Names {
                 (i, Some(old))
             }
         };
-        self.insert_at(pages, owner, Gap { leaf, i }, key, value)?;
+        self.insert_at(pages, owner, Gap { leaf, i }, key, value, &mut Tail::default())?;
         Ok(old)
     }
 
-    /// Adds `key`, which [`Names::locate`] said is missing; `gap` is what it gave, and the tree
-    /// is as it was then. Cost: as [`Names::insert`] without the way down.
+    /// Adds `key`, which [`Names::locate`] said is missing; `gap` and `tail` are what it gave,
+    /// and the tree is as it was then. Cost: as [`Names::insert`] without the way down.
     ///
     /// # Errors
     /// As [`Names::insert`].
@@ -74,6 +76,7 @@ impl Names {
         gap: Gap,
         key: &[u8],
         value: &[u8],
+        tail: &mut Tail,
     ) -> Result<()> {
         check_key(key)?;
         check_value(value)?;
@@ -88,6 +91,7 @@ impl Names {
             return Ok(());
         }
         // The way is needed only now: few insertions split.
+        *tail = Tail::default();
         let path = self.descend(pages, key)?;
         self.place(pages, owner, path, gap.i, cell)
     }
@@ -150,10 +154,12 @@ fn split<W: PageWrite + ?Sized>(
     if new.i > count || count < 2 {
         return Err(Error::page(no, format!("names node is full with {count} cells")));
     }
+    if new.rightmost && new.i == count {
+        return split_at_end(pages, owner, &node, new.cell);
+    }
     let mut cells = node.cells()?;
     cells.insert(new.i, new.cell);
-    let append = new.rightmost && new.i == count;
-    let cut = if append { count } else { middle(&node, &cells) };
+    let cut = middle(&node, &cells);
     let right = pages.new_page(PageKind::Names, owner, Some(no))?;
     let separator;
     if node.is_leaf() {
@@ -164,6 +170,8 @@ fn split<W: PageWrite + ?Sized>(
         let leftmost = child_of(&cells[cut]);
         build_right(pages, right, &node, leftmost, &cells[cut + 1..])?;
     }
+    // The last reference to the former version, which would have to be copied.
+    drop(page);
     let mut left = node_mut(pages, no)?;
     if new.i < cut {
         left.remove(cut - 1..count)?;
@@ -174,6 +182,25 @@ fn split<W: PageWrite + ?Sized>(
         left.remove(cut..count)?;
     }
     Ok(Split { separator, right, level })
+}
+
+/// Splits the full last node of a level for a cell behind all of its own, which stay.
+fn split_at_end<W: PageWrite + ?Sized>(
+    pages: &mut W,
+    owner: u64,
+    node: &Node<'_>,
+    cell: Cell<'_>,
+) -> Result<Split> {
+    let right = pages.new_page(PageKind::Names, owner, Some(node.no()))?;
+    let separator = if node.is_leaf() {
+        let last = node.cell(node.count() - 1)?;
+        build_right(pages, right, node, PageNo::NONE, &[cell])?;
+        cell.key.separator(&last.key)
+    } else {
+        build_right(pages, right, node, child_of(&cell), &[])?;
+        cell.key.to_vec()
+    };
+    Ok(Split { separator, right, level: node.level() })
 }
 
 /// Writes the new right node. It takes over the left one's prefix if that suits its first
