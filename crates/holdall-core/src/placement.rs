@@ -194,6 +194,12 @@ impl Placement {
     fn put(&mut self, at: usize, cached: Cached) {
         let key = |c: &Cached| (c.free, c.index);
         self.cache[at] = cached;
+        let near = |i: usize| self.cache.get(i).map(key);
+        let before = at.checked_sub(1).and_then(near);
+        if before <= Some(key(&cached)) && near(at + 1).is_none_or(|k| k >= key(&cached)) {
+            // Mostly, for a record takes little of a page's room.
+            return;
+        }
         let (below, above) = (&self.cache[..at], &self.cache[at + 1..]);
         let to = below.partition_point(|c| key(c) < key(&cached));
         if to < at {

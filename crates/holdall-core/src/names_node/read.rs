@@ -240,7 +240,9 @@ impl<'a> Node<'a> {
     /// # Errors
     /// As [`Node::cell`].
     pub fn child_index(&self, key: &[u8]) -> Result<usize> {
-        Ok(self.search_from_end(key)?.map_or_else(|i| i, |i| i + 1))
+        let last = self.count.saturating_sub(1);
+        let found = self.search_within(&self.sought(key), 0..self.count, last)?;
+        Ok(found.map_or_else(|i| i, |i| i + 1))
     }
 
     /// The cell with this key, or where it would be. Cost: a binary search; the prefix is
@@ -249,7 +251,7 @@ impl<'a> Node<'a> {
     /// # Errors
     /// As [`Node::cell`].
     pub fn search(&self, key: &[u8]) -> Result<Result<usize, usize>> {
-        self.search_with(key, self.count / 2)
+        self.search_within(&self.sought(key), 0..self.count, self.count / 2)
     }
 
     /// Whether `key` lies beyond the last cell's; false in a node without cells.
@@ -260,19 +262,6 @@ impl<'a> Node<'a> {
         let Some(last) = self.count.checked_sub(1) else { return Ok(false) };
         let order = self.order(&self.sought(key), last).ok_or_else(|| self.bad_cell(last))?;
         Ok(order == Ordering::Less)
-    }
-
-    /// As [`Node::search`], looking at the last cell first: for keys that arrive in order.
-    ///
-    /// # Errors
-    /// As [`Node::cell`].
-    pub fn search_from_end(&self, key: &[u8]) -> Result<Result<usize, usize>> {
-        self.search_with(key, self.count.saturating_sub(1))
-    }
-
-    /// A binary search that looks at cell `middle` first.
-    fn search_with(&self, key: &[u8], middle: usize) -> Result<Result<usize, usize>> {
-        self.search_within(&self.sought(key), 0..self.count, middle)
     }
 
     fn sought<'k>(&self, key: &'k [u8]) -> SoughtKey<'k> {
@@ -286,6 +275,7 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// A binary search that looks at cell `middle` first.
     fn search_within(
         &self,
         key: &SoughtKey<'_>,

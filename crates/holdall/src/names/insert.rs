@@ -42,9 +42,7 @@ impl Names {
         check_value(value)?;
         if self.root.is_none() {
             let gap = Gap::NOWHERE;
-            return self
-                .insert_at(pages, owner, gap, key, value, &mut Tail::default())
-                .map(|()| None);
+            return self.insert_at(pages, owner, gap, key, value).map(|_| None);
         }
         let (leaf, at, _) = self.leaf(pages, key)?;
         let (i, old) = match at {
@@ -60,12 +58,13 @@ impl Names {
                 (i, Some(old))
             }
         };
-        self.insert_at(pages, owner, Gap { leaf, i }, key, value, &mut Tail::default())?;
+        let gap = Gap { leaf, i, rightmost: false };
+        self.insert_at(pages, owner, gap, key, value)?;
         Ok(old)
     }
 
-    /// Adds `key`, which [`Names::locate`] said is missing; `gap` and `tail` are what it gave,
-    /// and the tree is as it was then. Cost: as [`Names::insert`] without the way down.
+    /// Adds `key`, which [`Names::locate`] said is missing; `gap` is what it gave, and the tree
+    /// is as it was then. Returns the last leaf, where it is known. Cost: as [`Names::insert`] without the way down.
     ///
     /// # Errors
     /// As [`Names::insert`].
@@ -76,8 +75,7 @@ impl Names {
         gap: Gap,
         key: &[u8],
         value: &[u8],
-        tail: &mut Tail,
-    ) -> Result<()> {
+    ) -> Result<Tail> {
         check_key(key)?;
         check_value(value)?;
         let cell = Cell { key: key.into(), payload: value };
@@ -85,15 +83,15 @@ impl Names {
             let root = pages.new_page(PageKind::Names, owner, None)?;
             node_mut(pages, root)?.build(0, PageNo::NONE, &[cell], &[])?;
             self.root = root;
-            return Ok(());
+            return Ok(Tail(Some(root)));
         }
         if node_mut(pages, gap.leaf)?.insert(gap.i, cell.key, cell.payload)? {
-            return Ok(());
+            return Ok(Tail(gap.rightmost.then_some(gap.leaf)));
         }
         // The way is needed only now: few insertions split.
-        *tail = Tail::default();
         let path = self.descend(pages, key)?;
-        self.place(pages, owner, path, gap.i, cell)
+        self.place(pages, owner, path, gap.i, cell)?;
+        Ok(Tail::default())
     }
 
     /// Splits the path's leaf for the cell, and puts what splits yield into the nodes above.

@@ -51,15 +51,17 @@ pub struct Gap {
     leaf: PageNo,
     /// The place among its cells.
     i: usize,
+    /// The leaf is the last one.
+    rightmost: bool,
 }
 
 impl Gap {
     /// The gap of any key in an empty tree.
-    pub const NOWHERE: Self = Self { leaf: PageNo::NONE, i: 0 };
+    pub const NOWHERE: Self = Self { leaf: PageNo::NONE, i: 0, rightmost: false };
 }
 
 /// The last leaf of a tree, if it is known: keys beyond its last belong there, and need no way
-/// down. Good until the tree is changed otherwise than by [`Names::insert_at`] with it.
+/// down. Good until the tree is changed; an insertion tells of it anew.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tail(Option<PageNo>);
 
@@ -69,7 +71,7 @@ impl Tail {
         let Some(leaf) = self.0 else { return Ok(None) };
         pages.look(leaf, PageKind::Names, |page| {
             let node = Node::open_at(leaf, page, 0)?;
-            Ok(node.is_beyond(key)?.then(|| Gap { leaf, i: node.count() }))
+            Ok(node.is_beyond(key)?.then(|| Gap { leaf, i: node.count(), rightmost: true }))
         })
     }
 }
@@ -146,7 +148,7 @@ impl Names {
         &self,
         pages: &R,
         key: &[u8],
-        tail: &mut Tail,
+        tail: Tail,
     ) -> Result<std::result::Result<Value, Gap>> {
         check_key(key)?;
         if self.root.is_none() {
@@ -156,9 +158,8 @@ impl Names {
             return Ok(Err(gap));
         }
         let (leaf, at, rightmost) = self.leaf(pages, key)?;
-        tail.0 = rightmost.then_some(leaf);
         match at {
-            Err(i) => Ok(Err(Gap { leaf, i })),
+            Err(i) => Ok(Err(Gap { leaf, i, rightmost })),
             Ok(i) => {
                 pages.look(leaf, PageKind::Names, |page| Node::open(leaf, page)?.value(i)).map(Ok)
             }
@@ -172,20 +173,20 @@ impl Names {
         pages: &R,
         key: &[u8],
     ) -> Result<(PageNo, Result<usize, usize>, bool)> {
-        let (mut no, mut level, mut rightmost) = (self.root, None, true);
+        let (mut no, mut level, mut near, mut rightmost) = (self.root, None, None, true);
         loop {
             let next = pages.look(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
                 if node.is_leaf() {
-                    return Ok(Next::Found(node.search_from_end(key)?));
+                    return Ok(Next::Found(node.search_near(key, near)?));
                 }
-                let child = node.child_index(key)?;
-                rightmost &= child == node.count();
-                Ok(Next::Child(node.child(child)?, node.child_level()?, None))
+                let (child, near) = node.child_near(key, near)?;
+                rightmost = rightmost && node.child(node.count())? == child;
+                Ok(Next::Child(child, node.child_level()?, near))
             })?;
             match next {
                 Next::Found(at) => return Ok((no, at, rightmost)),
-                Next::Child(child, below, _) => (no, level) = (child, Some(below)),
+                Next::Child(child, below, share) => (no, level, near) = (child, Some(below), share),
             }
         }
     }

@@ -32,10 +32,10 @@ impl Pair {
 
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         // Every other new key by the two steps: where would it be, and there with it.
-        let found = self.names.locate(&self.pages, key, &mut self.tail).unwrap();
+        let found = self.names.locate(&self.pages, key, self.tail).unwrap();
         let old = match found {
             Err(gap) if self.model.len().is_multiple_of(2) => {
-                self.names.insert_at(&mut self.pages, 5, gap, key, value, &mut self.tail).unwrap();
+                self.tail = self.names.insert_at(&mut self.pages, 5, gap, key, value).unwrap();
                 None
             }
             _ => {

@@ -17,7 +17,7 @@ use holdall_io::Storage;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 /// Transient state that survives transactions but not aborted ones.
 #[derive(Debug, Clone, Default)]
@@ -231,10 +231,8 @@ impl Inner {
 
     /// A number no object of this store ever had. Now and then one superblock write.
     pub(super) fn take_unique(&self) -> Result<u32> {
-        // Its callers hold the writer's lock: nobody else counts, and no bus need be locked.
-        let n = self.next_unique.load(Relaxed);
-        self.next_unique.store(n + 1, Relaxed);
-        let ceiling = self.unique_ceiling.load(Relaxed);
+        let n = self.next_unique.fetch_add(1, SeqCst);
+        let ceiling = self.unique_ceiling.load(SeqCst);
         if n >= ceiling {
             // A share of those given out, so that neither loads nor crashes waste many.
             let more = (n / 8).clamp(FIRST_UNIQUES, MOST_UNIQUES);
@@ -243,7 +241,7 @@ impl Inner {
             // given out since (rule 12).
             let written = self.pager.volume.write_superblock(|_| {})?;
             self.pager.log.note_checkpoint(written.sequence);
-            self.unique_ceiling.store(n + more, Relaxed);
+            self.unique_ceiling.store(n + more, SeqCst);
         }
         // The low 32 bits: an OID would have to be kept through four billion creations to
         // meet a slot's new owner with the same number.

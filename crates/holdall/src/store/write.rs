@@ -173,7 +173,6 @@ impl WriteTx {
         let Some(c) = self.current()? else { return Ok(Err(Gap::NOWHERE)) };
         let begun = self.begin()?;
         let (_, tail) = begun.tail.filter(|(number, _)| *number == c.number).unwrap_or_default();
-        let tail = &mut begun.tail.insert((c.number, tail)).1;
         match c.names.locate(&begun.tx, name, tail)? {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
@@ -374,21 +373,23 @@ impl WriteTx {
                 Ok(oid)
             });
         }
-        // `with_objects` forgets it, for its other users may change the names.
-        let (_, mut tail) = self.begin()?.tail.take().unwrap_or_default();
+        self.begin()?;
         let unique = self.inner.take_unique()?;
-        let (oid, tail) = self.with_objects(|objects, c| {
+        let mut tail = None;
+        let oid = self.with_objects(|objects, c| {
             let oid = objects.create(unique, head, data, near, hints)?;
             if let (Some(name), Some(Err(gap))) = (&head.name, found) {
                 // Creating the object has not touched the names.
                 let (owner, value) = (u64::from(c.number), oid.to_bytes());
-                c.names.insert_at(objects.tx, owner, gap, name, &value, &mut tail)?;
+                let last = c.names.insert_at(objects.tx, owner, gap, name, &value)?;
+                tail = Some((c.number, last));
             }
             c.objects = c.objects.saturating_add(1);
             c.logical_bytes = c.logical_bytes.saturating_add(size);
-            Ok((oid, (c.number, tail)))
+            Ok(oid)
         })?;
-        self.begin()?.tail = Some(tail);
+        // Last: others that change objects may change names, and so have it forgotten.
+        self.begin()?.tail = tail;
         Ok(oid)
     }
 
