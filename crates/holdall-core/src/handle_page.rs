@@ -119,6 +119,22 @@ impl<'a> HandlePage<'a> {
         class(self.free(), self.bytes.len())
     }
 
+    /// The slot that the next insertion takes; `None` where the page is full.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the free chain leads astray.
+    pub fn next_slot(&self) -> Result<Option<u16>> {
+        let (first, touched) = (u16_at(self.bytes, FIRST_FREE), self.touched());
+        if first == 0 {
+            return Ok((touched < capacity(self.bytes.len())).then_some(touched as u16));
+        }
+        if self.get(first - 1)? != Handle::Free {
+            let detail = format!("free chain names slot {} in use", first - 1);
+            return Err(Error::page(self.no, detail));
+        }
+        Ok(Some(first - 1))
+    }
+
     /// What `slot` holds.
     ///
     /// # Errors
@@ -235,21 +251,13 @@ impl<'a> HandlePageMut<'a> {
     pub fn insert(&mut self, unique: u32, loc: Location) -> Result<Option<u16>> {
         debug_assert!(loc.is_valid(), "{loc:?}");
         let (live, touched) = (self.view().live(), self.view().touched());
-        let first = u16_at(self.bytes, FIRST_FREE);
-        let slot = if first != 0 {
-            let slot = first - 1;
-            if self.view().get(slot)? != Handle::Free {
-                return Err(Error::page(self.no, format!("free chain names slot {slot} in use")));
-            }
+        let Some(slot) = self.view().next_slot()? else { return Ok(None) };
+        if usize::from(slot) == touched {
+            put_u16(self.bytes, TOUCHED, slot + 1);
+        } else {
             let next = self.view().next_free(slot);
             put_u16(self.bytes, FIRST_FREE, next);
-            slot
-        } else if touched < capacity(self.bytes.len()) {
-            put_u16(self.bytes, TOUCHED, touched as u16 + 1);
-            touched as u16
-        } else {
-            return Ok(None);
-        };
+        }
         if live >= self.view().touched() {
             return Err(Error::page(self.no, "more live handles than slots"));
         }

@@ -76,6 +76,8 @@ pub enum Offer {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     policy: Policy,
+    /// The fullest first, by room and index: new records mostly go to one of the
+    /// last, where a look begins.
     cache: Vec<Cached>,
     stamp: u32,
     /// A page that takes no record for now.
@@ -119,9 +121,8 @@ impl Placement {
     /// The page in the cache with the least room that takes `need` bytes: filling one page
     /// after the other keeps objects created together together.
     pub fn choose(&self, need: usize) -> Option<Cached> {
-        let open = |c: &&Cached| c.free >= need && !self.is_closed(c.index);
-        let fits = self.cache.iter().filter(open);
-        fits.min_by_key(|c| (c.free, c.index)).copied()
+        let fits = &self.cache[self.cache.partition_point(|c| c.free < need)..];
+        fits.iter().find(|c| !self.is_closed(c.index)).copied()
     }
 
     /// The `most` pages in the cache with the most room, the emptiest first.
@@ -165,52 +166,80 @@ impl Placement {
     /// Tells of the room a page has after a change. A page with more room than the fullest in
     /// a full cache takes its place.
     pub fn offer(&mut self, index: u32, page: PageNo, free: usize) -> Offer {
-        if let Some(cached) = self.cache.iter_mut().find(|c| c.index == index) {
-            (cached.page, cached.free) = (page, free);
+        if let Some(at) = self.position(index) {
+            let cached = Cached { page, free, ..self.cache[at] };
+            self.put(at, cached);
             return Offer::Kept;
         }
         let new = Cached { index, page, free, marked: false };
-        if self.cache.len() < self.policy.cache_pages {
-            self.cache.push(new);
-            return Offer::Added(None);
-        }
-        match self.cache.iter_mut().min_by_key(|c| (c.free, c.index)) {
-            Some(fullest) if fullest.free < free => {
-                Offer::Added(Some(std::mem::replace(fullest, new)))
+        let mut out = None;
+        if self.cache.len() >= self.policy.cache_pages {
+            if self.cache.first().is_none_or(|fullest| fullest.free >= free) {
+                return Offer::Refused;
             }
-            _ => Offer::Refused,
+            out = Some(self.cache.remove(0));
+        }
+        let at = self.cache.len();
+        self.cache.push(new);
+        self.put(at, new);
+        Offer::Added(out)
+    }
+
+    /// Where a page is in the cache.
+    fn position(&self, index: u32) -> Option<usize> {
+        self.cache.iter().rposition(|c| c.index == index)
+    }
+
+    /// Puts `cached` in the place of the one at `at`, and then where it belongs in the order.
+    fn put(&mut self, at: usize, cached: Cached) {
+        let key = |c: &Cached| (c.free, c.index);
+        self.cache[at] = cached;
+        let near = |i: usize| self.cache.get(i).map(key);
+        let before = at.checked_sub(1).and_then(near);
+        if before <= Some(key(&cached)) && near(at + 1).is_none_or(|k| k >= key(&cached)) {
+            // Mostly, for a record takes little of a page's room.
+            return;
+        }
+        let (below, above) = (&self.cache[..at], &self.cache[at + 1..]);
+        let to = below.partition_point(|c| key(c) < key(&cached));
+        if to < at {
+            self.cache[to..=at].rotate_right(1);
+        } else {
+            let behind = above.partition_point(|c| key(c) < key(&cached));
+            self.cache[at..=at + behind].rotate_left(1);
         }
     }
 
     /// Records that the map has class 0 (`true`) or the right class for a cached page.
     pub fn mark(&mut self, index: u32, marked: bool) {
-        if let Some(cached) = self.cache.iter_mut().find(|c| c.index == index) {
-            cached.marked = marked;
+        if let Some(at) = self.position(index) {
+            self.cache[at].marked = marked;
         }
     }
 
     /// Whether `index` is in the cache and marked.
     pub fn is_marked(&self, index: u32) -> bool {
-        self.cache.iter().any(|c| c.index == index && c.marked)
+        self.position(index).is_some_and(|at| self.cache[at].marked)
     }
 
     /// Corrects what is remembered of a page, if it is in the cache.
     pub fn correct(&mut self, index: u32, free: usize) {
-        if let Some(cached) = self.cache.iter_mut().find(|c| c.index == index) {
-            cached.free = free;
+        if let Some(at) = self.position(index) {
+            let cached = Cached { free, ..self.cache[at] };
+            self.put(at, cached);
         }
     }
 
     /// Takes a page out of the cache.
     pub fn remove(&mut self, index: u32) -> Option<Cached> {
-        let at = self.cache.iter().position(|c| c.index == index)?;
-        Some(self.cache.swap_remove(at))
+        self.position(index).map(|at| self.cache.remove(at))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
 
     #[test]
     fn a_class_promises_what_a_need_asks() {
@@ -259,6 +288,55 @@ mod tests {
         assert_eq!(p.choose(501), None);
         p.remove(2);
         assert_eq!(p.choose(201), None);
+    }
+
+    #[test]
+    fn the_cache_does_what_a_list_looked_through_would() {
+        let (mut rng, mut p) = (SmallRng::seed_from_u64(3), Placement::new(Policy::default()));
+        let mut model: Vec<Cached> = Vec::new();
+        for _ in 0..20_000 {
+            let (index, free) = (rng.random_range(0..100_u32), rng.random_range(0..300));
+            let page = PageNo(u64::from(index) + 7);
+            let known = model.iter().position(|c| c.index == index);
+            match rng.random_range(0..10) {
+                0 => assert_eq!(p.remove(index), known.map(|at| model.remove(at))),
+                1 => {
+                    p.correct(index, free);
+                    known.into_iter().for_each(|at| model[at].free = free);
+                }
+                2 => {
+                    p.mark(index, free > 150);
+                    known.into_iter().for_each(|at| model[at].marked = free > 150);
+                }
+                _ => {
+                    let new = Cached { index, page, free, marked: false };
+                    let least = (0..model.len()).min_by_key(|i| (model[*i].free, model[*i].index));
+                    let want = match (known, least) {
+                        (Some(at), _) => {
+                            model[at].free = free;
+                            Offer::Kept
+                        }
+                        (None, Some(at)) if model.len() == 64 && model[at].free >= free => {
+                            Offer::Refused
+                        }
+                        (None, Some(at)) if model.len() == 64 => {
+                            Offer::Added(Some(std::mem::replace(&mut model[at], new)))
+                        }
+                        (None, _) => {
+                            model.push(new);
+                            Offer::Added(None)
+                        }
+                    };
+                    assert_eq!(p.offer(index, page, free), want);
+                }
+            }
+            p.close((free % 3 == 0).then_some(index));
+            let need = rng.random_range(1..320);
+            let fits = model.iter().filter(|c| c.free >= need && !p.is_closed(c.index));
+            assert_eq!(p.choose(need), fits.min_by_key(|c| (c.free, c.index)).copied());
+            assert_eq!(p.is_marked(index), model.iter().any(|c| c.index == index && c.marked));
+            assert_eq!(p.cached().len(), model.len());
+        }
     }
 
     #[test]

@@ -72,6 +72,15 @@ pub trait Disk: Send + Sync + Debug {
         self.write_at(offset, bytes)
     }
 
+    /// As [`write_bulk`](Self::write_bulk), for bytes that lie in several places of memory;
+    /// `parts` in order.
+    ///
+    /// # Errors
+    /// As [`write_at`](Self::write_at).
+    fn write_bulk_parts(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        self.write_bulk(offset, &parts.concat())
+    }
+
     /// Makes all earlier writes durable, and the length needed to find them (`fdatasync`).
     ///
     /// # Errors

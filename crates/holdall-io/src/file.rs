@@ -90,14 +90,15 @@ impl FileDisk {
     }
 
     /// Writes past the cache. `Ok(false)`: this file cannot, nothing was written.
-    fn write_direct(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+    fn write_direct(&self, offset: u64, parts: &[&[u8]]) -> io::Result<bool> {
         let Some(file) = self.direct.as_ref() else { return Ok(false) };
-        let ragged = !offset.is_multiple_of(ALIGN as u64) || !bytes.len().is_multiple_of(ALIGN);
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let ragged = !offset.is_multiple_of(ALIGN as u64) || !len.is_multiple_of(ALIGN);
         if ragged || self.direct_fails.load(Ordering::Relaxed) {
             return Ok(false);
         }
         // Where the thread ends, and its memory with it, the way through the cache is left.
-        let written = BOUNCE.try_with(|buffer| self.bounce(file, offset, bytes, buffer));
+        let written = BOUNCE.try_with(|buffer| self.bounce(file, offset, (parts, len), buffer));
         written.unwrap_or(Ok(false))
     }
 
@@ -105,23 +106,32 @@ impl FileDisk {
     fn bounce(
         &self,
         file: &File,
-        offset: u64,
-        bytes: &[u8],
+        mut offset: u64,
+        (parts, len): (&[&[u8]], usize),
         buffer: &std::cell::RefCell<Vec<u8>>,
     ) -> io::Result<bool> {
         let mut buffer = buffer.borrow_mut();
         // Grown once: a thread that only commits needs a block or two.
-        let most = bytes.len().min(BOUNCE_BYTES) + ALIGN;
+        let most = len.min(BOUNCE_BYTES) + ALIGN;
         if buffer.len() < most {
             buffer.resize(most, 0);
         }
         let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
-        for (i, piece) in bytes.chunks(BOUNCE_BYTES).enumerate() {
-            let aligned = &mut buffer[skip..skip + piece.len()];
-            aligned.copy_from_slice(piece);
-            let at = offset + (i * BOUNCE_BYTES) as u64;
-            match write_all(file, at, aligned) {
-                Ok(()) => {}
+        let (mut parts, mut rest, mut left) = (parts.iter(), &[][..], len);
+        while left > 0 {
+            let aligned = &mut buffer[skip..skip + left.min(BOUNCE_BYTES)];
+            let mut filled = 0;
+            while filled < aligned.len() {
+                if rest.is_empty() {
+                    rest = parts.next().copied().unwrap_or_default();
+                    continue;
+                }
+                let (now, later) = rest.split_at(rest.len().min(aligned.len() - filled));
+                aligned[filled..filled + now.len()].copy_from_slice(now);
+                (filled, rest) = (filled + now.len(), later);
+            }
+            match write_all(file, offset, aligned) {
+                Ok(()) => (offset, left) = (offset + filled as u64, left - filled),
                 Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
                     // The file system wants another alignment, or none of this.
                     self.direct_fails.store(true, Ordering::Relaxed);
@@ -237,10 +247,17 @@ impl Disk for FileDisk {
     }
 
     fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if self.access == Access::ReadWrite && self.write_direct(offset, bytes)? {
+        self.write_bulk_parts(offset, &[bytes])
+    }
+
+    fn write_bulk_parts(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
+        if self.access == Access::ReadWrite && self.write_direct(offset, parts)? {
             return Ok(());
         }
-        self.write_at(offset, bytes)
+        match parts {
+            [bytes] => self.write_at(offset, bytes),
+            _ => self.write_at(offset, &parts.concat()),
+        }
     }
 
     fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {

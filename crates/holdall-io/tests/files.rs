@@ -181,7 +181,13 @@ fn bulk_writes_are_read_back_whatever_their_alignment() {
             .enumerate()
     {
         let bytes: Vec<u8> = (0..len).map(|n| (n * (i + 3) / 7) as u8).collect();
-        disk.write_bulk(at as u64, &bytes).unwrap();
+        // In one piece, and in parts that end anywhere.
+        if i % 2 == 0 {
+            disk.write_bulk(at as u64, &bytes).unwrap();
+        } else {
+            let parts: Vec<&[u8]> = bytes.chunks(len / 3 + 1).chain([&[][..]]).collect();
+            disk.write_bulk_parts(at as u64, &parts).unwrap();
+        }
         expected[at..at + len].copy_from_slice(&bytes);
         // A buffered write beside it must not be lost, nor hide it.
         disk.write_at((at + len) as u64, b"beside").unwrap();

@@ -247,7 +247,9 @@ impl<'a> Node<'a> {
     /// # Errors
     /// As [`Node::cell`].
     pub fn child_index(&self, key: &[u8]) -> Result<usize> {
-        Ok(self.search_from_end(key)?.map_or_else(|i| i, |i| i + 1))
+        let last = self.count.saturating_sub(1);
+        let found = self.search_within(&self.sought(key), 0..self.count, last)?;
+        Ok(found.map_or_else(|i| i, |i| i + 1))
     }
 
     /// The cell with this key, or where it would be. Cost: a binary search; the prefix is
@@ -256,20 +258,17 @@ impl<'a> Node<'a> {
     /// # Errors
     /// As [`Node::cell`].
     pub fn search(&self, key: &[u8]) -> Result<Result<usize, usize>> {
-        self.search_with(key, self.count / 2)
+        self.search_within(&self.sought(key), 0..self.count, self.count / 2)
     }
 
-    /// As [`Node::search`], looking at the last cell first: for keys that arrive in order.
+    /// Whether `key` lies beyond the last cell's; false in a node without cells.
     ///
     /// # Errors
     /// As [`Node::cell`].
-    pub fn search_from_end(&self, key: &[u8]) -> Result<Result<usize, usize>> {
-        self.search_with(key, self.count.saturating_sub(1))
-    }
-
-    /// A binary search that looks at cell `middle` first.
-    fn search_with(&self, key: &[u8], middle: usize) -> Result<Result<usize, usize>> {
-        self.search_within(&self.sought(key), 0..self.count, middle)
+    pub fn is_beyond(&self, key: &[u8]) -> Result<bool> {
+        let Some(last) = self.count.checked_sub(1) else { return Ok(false) };
+        let order = self.order(&self.sought(key), last).ok_or_else(|| self.bad_cell(last))?;
+        Ok(order == Ordering::Less)
     }
 
     fn sought<'k>(&self, key: &'k [u8]) -> SoughtKey<'k> {
@@ -283,6 +282,7 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// A binary search that looks at cell `middle` first.
     fn search_within(
         &self,
         key: &SoughtKey<'_>,

@@ -37,6 +37,32 @@ pub struct HandleTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HandleCursor {
     page: Option<u32>,
+    /// Where a formatted handle page lies, as far as this transaction knows.
+    known: Option<(u32, PageNo)>,
+}
+
+impl HandleCursor {
+    /// As another transaction may use it: it must not rely on what this one looked up.
+    pub fn forget_places(&mut self) {
+        self.known = None;
+    }
+}
+
+/// A free handle that [`HandleTable::next`] chose.
+#[derive(Debug, Clone, Copy)]
+pub struct Spot {
+    index: u32,
+    page: PageNo,
+    slot: u16,
+    /// The map says of the page that it was never formatted.
+    fresh: bool,
+}
+
+impl Spot {
+    /// The OID of the object that takes it.
+    pub fn oid(&self, unique: u32) -> Oid {
+        Oid { site: SITE, page: self.index, slot: self.slot, unique }
+    }
 }
 
 impl HandleTable {
@@ -97,14 +123,10 @@ impl HandleTable {
         }
     }
 
-    /// Gives a new object an OID: in the handle page of `near` where that has a free slot,
-    /// else in the cursor's page, else in one with an eighth of its slots free, else in a new
-    /// one. `unique` must never have been used before. Cost: the map's height and one
-    /// changed page; a search or an allocation once per page filled.
+    /// Gives a new object an OID; see [`HandleTable::next`], whose cost and errors are this.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a location no handle can hold; [`Error::Full`] and the errors of
-    /// page access, after which the transaction must be aborted.
+    /// As [`HandleTable::next`]; [`Error::Invalid`] for a location no handle can hold.
     pub fn insert<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -114,10 +136,29 @@ impl HandleTable {
         near: Option<Oid>,
     ) -> Result<Oid> {
         check_location(loc)?;
+        let spot = self.next(pages, cursor, near)?;
+        self.fill(pages, spot, unique, loc)
+    }
+
+    /// Where the next new object's handle goes, for [`HandleTable::fill`] to put it there before
+    /// any other handle is added or removed: in the handle page of `near` where that has a
+    /// free slot, else in the cursor's page, else in one with an eighth of its slots free, else
+    /// in a new one. Cost: a look at one page; the map's height, a search or an allocation once
+    /// per page filled.
+    ///
+    /// # Errors
+    /// [`Error::Full`] and the errors of page access, after which the transaction must be
+    /// aborted.
+    pub fn next<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        cursor: &mut HandleCursor,
+        near: Option<Oid>,
+    ) -> Result<Spot> {
         let near = near.filter(|oid| oid.site == SITE).map(|oid| oid.page);
         for hint in [near, cursor.page].into_iter().flatten() {
-            if let Some(oid) = self.insert_at(pages, hint, unique, loc)? {
-                return Ok(oid);
+            if let Some(spot) = self.next_in(pages, cursor, hint)? {
+                return Ok(spot);
             }
         }
         let from = cursor.page.map_or(0, |page| page.saturating_add(1));
@@ -125,40 +166,62 @@ impl HandleTable {
             Some(index) => index,
             None => self.extend(pages)?,
         };
-        let oid = self.insert_at(pages, found, unique, loc)?;
+        let spot = self.next_in(pages, cursor, found)?;
         cursor.page = Some(found);
-        oid.ok_or_else(|| Error::corrupt("handle table", format!("page {found} has no room")))
+        spot.ok_or_else(|| Error::corrupt("handle table", format!("page {found} has no room")))
     }
 
-    /// Inserts into handle page `index`; `None` where there is no such page or it is full.
-    fn insert_at<W: PageWrite + ?Sized>(
+    /// The next free slot of handle page `index`; `None` where there is no such page or it is
+    /// full.
+    fn next_in<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
+        cursor: &mut HandleCursor,
         index: u32,
+    ) -> Result<Option<Spot>> {
+        let known = cursor.known.filter(|(known, _)| *known == index).map(|(_, page)| page);
+        let page = match known {
+            Some(page) => page,
+            None => {
+                let Some((page, class)) = self.map.get(pages, index)? else { return Ok(None) };
+                if class == FRESH {
+                    handle_page::init(pages.format(page, PageKind::Handle, 0)?, index);
+                    return Ok(Some(Spot { index, page, slot: 0, fresh: true }));
+                }
+                page
+            }
+        };
+        let slot = pages.look(page, PageKind::Handle, |bytes| {
+            HandlePage::new(bytes, page, index)?.next_slot()
+        })?;
+        cursor.known = Some((index, page));
+        Ok(slot.map(|slot| Spot { index, page, slot, fresh: false }))
+    }
+
+    /// Makes the handle that [`HandleTable::next`] told of a live one. `unique` must never have
+    /// been used before. Cost: one changed page; the map's height where its class changes.
+    ///
+    /// # Errors
+    /// As [`HandleTable::next`].
+    pub fn fill<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        spot: Spot,
         unique: u32,
         loc: Location,
-    ) -> Result<Option<Oid>> {
-        let Some((page, class)) = self.map.get(pages, index)? else { return Ok(None) };
-        let bytes = if class == FRESH {
-            let bytes = pages.format(page, PageKind::Handle, 0)?;
-            handle_page::init(bytes, index);
-            bytes
-        } else {
-            let free = pages.look(page, PageKind::Handle, |bytes| {
-                Ok(HandlePage::new(bytes, page, index)?.free())
-            })?;
-            if free == 0 {
-                return Ok(None);
-            }
-            pages.page_mut(page, PageKind::Handle)?
-        };
+    ) -> Result<Oid> {
+        let Spot { index, page, slot, fresh } = spot;
+        let bytes = pages.page_mut(page, PageKind::Handle)?;
         let mut handles = HandlePageMut::new(bytes, page, index)?;
-        let Some(slot) = handles.insert(unique, loc)? else { return Ok(None) };
+        let class = if fresh { FRESH } else { handles.view().class() };
+        if handles.insert(unique, loc)? != Some(slot) {
+            return Err(Error::page(page, format!("handle {slot} is no longer the next")));
+        }
         let new = handles.view().class();
         if new != class {
             self.map.set_class(pages, index, new)?;
         }
-        Ok(Some(Oid { site: SITE, page: index, slot, unique }))
+        Ok(spot.oid(unique))
     }
 
     /// Allocates the next extent; returns the index of its first page.

@@ -197,7 +197,7 @@ fn damaged_pages_give_errors_and_end() {
         }
         let ok = w.table.check(&bad, &mut |_| Ok(()), &mut |_, _| Ok(())).is_ok();
         caught += usize::from(!ok);
-        let (mut table, mut cursor) = (w.table, HandleCursor { page: Some(index) });
+        let (mut table, mut cursor) = (w.table, HandleCursor { page: Some(index), known: None });
         for &oid in &oids[..6] {
             let loc = Location { page: PageNo(5), slot: 0 };
             let _ = table.lookup(&bad, oid);

@@ -33,6 +33,7 @@ use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result
 use std::ops::{Deref, Range};
 
 pub use holdall_core::handle_page::Location;
+use holdall_core::placement::Cached;
 pub use holdall_core::placement::{Placement, Policy};
 
 /// Root and counts of a heap file.
@@ -222,10 +223,40 @@ impl HeapFile {
     ) -> Result<Option<Location>> {
         check_length(record, pages.page_size())?;
         placement.sync(self.changes);
+        if near.is_none()
+            && let Some(loc) = self.put_in_cached(pages, placement, record)?
+        {
+            return Ok(Some(loc));
+        }
         match self.room_at_hand(pages, placement, record.len(), near)? {
             Some(at) => self.put_in(pages, placement, at, record).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Puts the record into the cached page it belongs to; `None`, and nothing changed, where
+    /// there is none or what is remembered of it is wrong.
+    fn put_in_cached<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        record: &[u8],
+    ) -> Result<Option<Location>> {
+        let Some(Cached { index, page: no, .. }) = placement.choose(record.len()) else {
+            return Ok(None);
+        };
+        let bytes = pages.page_mut(no, PageKind::Heap)?;
+        let own = holdall_core::page::owner(bytes) == self.owner;
+        let mut page = HeapPageMut::new(bytes, no)?;
+        let before = page.view().room();
+        if !own || page.view().index() != index || before.free < record.len() {
+            return Ok(None);
+        }
+        let Some(slot) = page.insert(record)? else { return Ok(None) };
+        let after = page.view().room();
+        self.records = self.records.saturating_add(1);
+        self.settle(pages, placement, At { index, page: no }, before, after)?;
+        Ok(Some(Location { page: no, slot }))
     }
 
     fn put_in<W: PageWrite + ?Sized>(

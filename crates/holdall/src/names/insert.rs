@@ -4,7 +4,7 @@
 //! of the tree, where ascending keys arrive, the full node stays as it is and the new cell
 //! begins a new one, so that a sorted load fills its leaves.
 
-use super::{Gap, Names, Path, check_key, level_above, load};
+use super::{Gap, Names, Path, Tail, check_key, level_above, load};
 use holdall_core::names_node::{Cell, Key, MAX_VALUE, Node, NodeMut, Plan, Value, child_bytes};
 use holdall_core::{Error, PageKind, PageNo, PageWrite, Result};
 
@@ -41,10 +41,10 @@ impl Names {
         check_key(key)?;
         check_value(value)?;
         if self.root.is_none() {
-            let gap = Gap { leaf: PageNo::NONE, i: 0 };
-            return self.insert_at(pages, owner, gap, key, value).map(|()| None);
+            let gap = Gap::NOWHERE;
+            return self.insert_at(pages, owner, gap, key, value).map(|_| None);
         }
-        let (leaf, at) = self.leaf(pages, key)?;
+        let (leaf, at, _) = self.leaf(pages, key)?;
         let (i, old) = match at {
             Err(i) => (i, None),
             Ok(i) => {
@@ -58,12 +58,13 @@ impl Names {
                 (i, Some(old))
             }
         };
-        self.insert_at(pages, owner, Gap { leaf, i }, key, value)?;
+        let gap = Gap { leaf, i, rightmost: false };
+        self.insert_at(pages, owner, gap, key, value)?;
         Ok(old)
     }
 
     /// Adds `key`, which [`Names::locate`] said is missing; `gap` is what it gave, and the tree
-    /// is as it was then. Cost: as [`Names::insert`] without the way down.
+    /// is as it was then. Returns the last leaf, where it is known. Cost: as [`Names::insert`] without the way down.
     ///
     /// # Errors
     /// As [`Names::insert`].
@@ -74,7 +75,7 @@ impl Names {
         gap: Gap,
         key: &[u8],
         value: &[u8],
-    ) -> Result<()> {
+    ) -> Result<Tail> {
         check_key(key)?;
         check_value(value)?;
         let cell = Cell { key: key.into(), payload: value };
@@ -82,14 +83,15 @@ impl Names {
             let root = pages.new_page(PageKind::Names, owner, None)?;
             node_mut(pages, root)?.build(0, PageNo::NONE, &[cell], &[])?;
             self.root = root;
-            return Ok(());
+            return Ok(Tail(Some(root)));
         }
         if node_mut(pages, gap.leaf)?.insert(gap.i, cell.key, cell.payload)? {
-            return Ok(());
+            return Ok(Tail(gap.rightmost.then_some(gap.leaf)));
         }
         // The way is needed only now: few insertions split.
         let path = self.descend(pages, key)?;
-        self.place(pages, owner, path, gap.i, cell)
+        self.place(pages, owner, path, gap.i, cell)?;
+        Ok(Tail::default())
     }
 
     /// Splits the path's leaf for the cell, and puts what splits yield into the nodes above.
@@ -150,10 +152,12 @@ fn split<W: PageWrite + ?Sized>(
     if new.i > count || count < 2 {
         return Err(Error::page(no, format!("names node is full with {count} cells")));
     }
+    if new.rightmost && new.i == count {
+        return split_at_end(pages, owner, &node, new.cell);
+    }
     let mut cells = node.cells()?;
     cells.insert(new.i, new.cell);
-    let append = new.rightmost && new.i == count;
-    let cut = if append { count } else { middle(&node, &cells) };
+    let cut = middle(&node, &cells);
     let right = pages.new_page(PageKind::Names, owner, Some(no))?;
     let separator;
     if node.is_leaf() {
@@ -164,6 +168,8 @@ fn split<W: PageWrite + ?Sized>(
         let leftmost = child_of(&cells[cut]);
         build_right(pages, right, &node, leftmost, &cells[cut + 1..])?;
     }
+    // The last reference to the former version, which would have to be copied.
+    drop(page);
     let mut left = node_mut(pages, no)?;
     if new.i < cut {
         left.remove(cut - 1..count)?;
@@ -174,6 +180,25 @@ fn split<W: PageWrite + ?Sized>(
         left.remove(cut..count)?;
     }
     Ok(Split { separator, right, level })
+}
+
+/// Splits the full last node of a level for a cell behind all of its own, which stay.
+fn split_at_end<W: PageWrite + ?Sized>(
+    pages: &mut W,
+    owner: u64,
+    node: &Node<'_>,
+    cell: Cell<'_>,
+) -> Result<Split> {
+    let right = pages.new_page(PageKind::Names, owner, Some(node.no()))?;
+    let separator = if node.is_leaf() {
+        let last = node.cell(node.count() - 1)?;
+        build_right(pages, right, node, PageNo::NONE, &[cell])?;
+        cell.key.separator(&last.key)
+    } else {
+        build_right(pages, right, node, child_of(&cell), &[])?;
+        cell.key.to_vec()
+    };
+    Ok(Split { separator, right, level: node.level() })
 }
 
 /// Writes the new right node. It takes over the left one's prefix if that suits its first

@@ -53,6 +53,29 @@ pub struct Gap {
     leaf: PageNo,
     /// The place among its cells.
     i: usize,
+    /// The leaf is the last one.
+    rightmost: bool,
+}
+
+impl Gap {
+    /// The gap of any key in an empty tree.
+    pub const NOWHERE: Self = Self { leaf: PageNo::NONE, i: 0, rightmost: false };
+}
+
+/// The last leaf of a tree, if it is known: keys beyond its last belong there, and need no way
+/// down. Good until the tree is changed; an insertion tells of it anew.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Tail(Option<PageNo>);
+
+impl Tail {
+    /// The place behind the last key, if `key` belongs there.
+    fn gap_for<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Gap>> {
+        let Some(leaf) = self.0 else { return Ok(None) };
+        pages.look(leaf, PageKind::Names, |page| {
+            let node = Node::open_at(leaf, page, 0)?;
+            Ok(node.is_beyond(key)?.then(|| Gap { leaf, i: node.count(), rightmost: true }))
+        })
+    }
 }
 
 /// Where a descent went: the inner nodes with the child taken in each, then the leaf.
@@ -119,7 +142,7 @@ impl Names {
     }
 
     /// The value of `key`, or where it would be, for [`Names::insert_at`]. Cost: one page per
-    /// level; allocates nothing; cheapest where keys arrive in order.
+    /// level, for keys that arrive in order only the last leaf; allocates nothing.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`]; [`Error::Invalid`] for a key over 1,024 bytes.
@@ -127,39 +150,45 @@ impl Names {
         &self,
         pages: &R,
         key: &[u8],
+        tail: Tail,
     ) -> Result<std::result::Result<Value, Gap>> {
         check_key(key)?;
         if self.root.is_none() {
-            return Ok(Err(Gap { leaf: PageNo::NONE, i: 0 }));
+            return Ok(Err(Gap::NOWHERE));
         }
-        let (leaf, at) = self.leaf(pages, key)?;
+        if let Some(gap) = tail.gap_for(pages, key)? {
+            return Ok(Err(gap));
+        }
+        let (leaf, at, rightmost) = self.leaf(pages, key)?;
         match at {
-            Err(i) => Ok(Err(Gap { leaf, i })),
+            Err(i) => Ok(Err(Gap { leaf, i, rightmost })),
             Ok(i) => {
                 pages.look(leaf, PageKind::Names, |page| Node::open(leaf, page)?.value(i)).map(Ok)
             }
         }
     }
 
-    /// The leaf where `key` is or belongs, and its cell there or where it would be. As
-    /// [`Names::descend`], without remembering the way.
+    /// The leaf where `key` is or belongs, its cell there or where it would be, and whether it
+    /// is the last leaf. As [`Names::descend`], without remembering the way.
     fn leaf<R: PageRead + ?Sized>(
         &self,
         pages: &R,
         key: &[u8],
-    ) -> Result<(PageNo, Result<usize, usize>)> {
-        let (mut no, mut level) = (self.root, None);
+    ) -> Result<(PageNo, Result<usize, usize>, bool)> {
+        let (mut no, mut level, mut near, mut rightmost) = (self.root, None, None, true);
         loop {
             let next = pages.look(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
                 if node.is_leaf() {
-                    return Ok(Next::Found(node.search_from_end(key)?));
+                    return Ok(Next::Found(node.search_near(key, near)?));
                 }
-                Ok(Next::Child(node.child(node.child_index(key)?)?, node.child_level()?, None))
+                let (child, near) = node.child_near(key, near)?;
+                rightmost = rightmost && node.child(node.count())? == child;
+                Ok(Next::Child(child, node.child_level()?, near))
             })?;
             match next {
-                Next::Found(at) => return Ok((no, at)),
-                Next::Child(child, below, _) => (no, level) = (child, Some(below)),
+                Next::Found(at) => return Ok((no, at, rightmost)),
+                Next::Child(child, below, share) => (no, level, near) = (child, Some(below), share),
             }
         }
     }

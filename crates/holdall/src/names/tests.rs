@@ -6,7 +6,7 @@ mod damage;
 mod listing;
 mod model;
 
-use super::Names;
+use super::{Names, Tail};
 use holdall_core::PageNo;
 use holdall_core::pages::MemPages;
 use rand::Rng;
@@ -20,24 +20,28 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Pair {
     pages: MemPages,
     names: Names,
+    tail: Tail,
     model: Model,
 }
 
 impl Pair {
     fn new(page_size: usize) -> Self {
         let pages = MemPages::new(page_size);
-        Self { pages, names: Names::default(), model: Model::new() }
+        Self { pages, names: Names::default(), tail: Tail::default(), model: Model::new() }
     }
 
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         // Every other new key by the two steps: where would it be, and there with it.
-        let found = self.names.locate(&self.pages, key).unwrap();
+        let found = self.names.locate(&self.pages, key, self.tail).unwrap();
         let old = match found {
             Err(gap) if self.model.len().is_multiple_of(2) => {
-                self.names.insert_at(&mut self.pages, 5, gap, key, value).unwrap();
+                self.tail = self.names.insert_at(&mut self.pages, 5, gap, key, value).unwrap();
                 None
             }
-            _ => self.names.insert(&mut self.pages, 5, key, value).unwrap(),
+            _ => {
+                self.tail = Tail::default();
+                self.names.insert(&mut self.pages, 5, key, value).unwrap()
+            }
         };
         assert_eq!(found.ok().as_deref(), self.model.get(key).map(Vec::as_slice));
         let was = self.model.insert(key.to_vec(), value.to_vec());
@@ -45,6 +49,7 @@ impl Pair {
     }
 
     fn remove(&mut self, key: &[u8]) {
+        self.tail = Tail::default();
         let old = self.names.remove(&mut self.pages, key).unwrap();
         assert_eq!(old.as_deref(), self.model.remove(key).as_deref());
     }

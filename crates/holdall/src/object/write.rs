@@ -68,16 +68,13 @@ impl ObjectWrite<'_> {
         near: Option<Oid>,
         hints: Option<Kept>,
     ) -> Result<Oid> {
-        // The record names its OID and the handle the record's place: the handle comes first,
-        // with a place that is put right below.
+        // The record names its OID and the handle the record's place: the handle is chosen
+        // first and filled last. Between the two no handle comes or goes.
         let near_loc = near.and_then(|n| self.handles.lookup(&*self.tx, n).ok());
-        let nowhere = Location { page: self.tx.root(), slot: 0 };
-        let oid = self.handles.insert(self.tx, self.cursor, unique, nowhere, near)?;
-        let record = self.build(oid, head, data, hints)?;
-        let at = near_loc.map(|l| l.page);
-        let loc = self.place(&record, at)?;
-        self.handles.update(self.tx, oid, loc)?;
-        Ok(oid)
+        let spot = self.handles.next(self.tx, self.cursor, near)?;
+        let record = self.build(spot.oid(unique), head, data, hints)?;
+        let loc = self.place(&record, near_loc.map(|l| l.page))?;
+        self.handles.fill(self.tx, spot, unique, loc)
     }
 
     /// The record of an object; `hints` are its own, if it has any.

@@ -61,20 +61,25 @@ impl AtHome {
         }
     }
 
-    /// Writes sealed pages home and lists them.
+    /// Writes neighbouring sealed pages home and lists them.
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::Io`].
-    pub(super) fn write_pages(&mut self, volume: &Volume, first: u64, batch: &[u8]) -> Result<()> {
-        if batch.len() < BULK_BYTES {
-            volume.write_pages(PageNo(first), batch)?;
-        } else {
-            volume.write_bulk(PageNo(first), batch)?;
+    pub(super) fn write_pages(
+        &mut self,
+        volume: &Volume,
+        first: u64,
+        pages: &[&[u8]],
+    ) -> Result<()> {
+        let bytes: usize = pages.iter().map(|page| page.len()).sum();
+        match pages {
+            [page] => volume.write_pages(PageNo(first), page)?,
+            _ if bytes < BULK_BYTES => volume.write_pages(PageNo(first), &pages.concat())?,
+            _ => volume.write_bulk_parts(PageNo(first), pages)?,
         }
-        let pages = batch.chunks_exact(volume.page_size());
         let run = PageRun::new(PageNo(first), pages.len() as u64);
-        let sums = pages.map(page::stored_checksum);
-        self.push(run, batch.len() as u64, HomeKind::Pages, sums);
+        let sums = pages.iter().map(|page| page::stored_checksum(page));
+        self.push(run, bytes as u64, HomeKind::Pages, sums);
         Ok(())
     }
 
@@ -228,12 +233,13 @@ mod tests {
     fn group(volume: &Volume) -> Vec<u8> {
         let mut list = AtHome::default();
         assert!(!list.relied_on() && list.fits(u64::MAX), "nothing lies home");
-        let mut pages = vec![0; 2 * SIZE];
-        for (no, page) in (10..).zip(pages.chunks_exact_mut(SIZE)) {
-            page::format(page, PageKind::Heap, PageNo(no), 0);
-            page::seal(page, Lsn(5));
-        }
-        list.write_pages(volume, 10, &pages).unwrap();
+        let pages = [10, 11].map(|no| {
+            let mut page = vec![0; SIZE];
+            page::format(&mut page, PageKind::Heap, PageNo(no), 0);
+            page::seal(&mut page, Lsn(5));
+            page
+        });
+        list.write_pages(volume, 10, &[&pages[0], &pages[1]]).unwrap();
         let data: Vec<u8> = (0..300 * SIZE).map(|i| (i / 7) as u8).collect();
         volume.write_pages(PageNo(20), &data).unwrap();
         let run = PageRun::new(PageNo(20), 300);

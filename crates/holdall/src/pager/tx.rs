@@ -111,7 +111,7 @@ impl PageTx {
     pub fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).map(|()| p.now.clone()),
-            None => self.outside(no, kind),
+            None => outside(&self.pager, &self.early, self.base, no, kind),
         }
     }
 
@@ -127,18 +127,8 @@ impl PageTx {
     ) -> Result<T> {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).and_then(|()| f(&p.now)),
-            None => f(&self.outside(no, kind)?),
+            None => f(&outside(&self.pager, &self.early, self.base, no, kind)?),
         }
-    }
-
-    /// A page that the transaction holds no copy of.
-    fn outside(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
-        if self.early.contains(&no.0) {
-            let found = read_home(&*self.pager.volume.disk, self.pager.page_size(), no)?;
-            page::of_kind(&found, no, kind)?;
-            return Ok(found);
-        }
-        self.pager.get(no, kind, self.base)
     }
 
     /// The transaction's copy of the page.
@@ -146,30 +136,25 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
-        // The entry is looked up again once it is known to be there: a reference given out on
-        // the way would bar the other way to it.
-        if !self.pages.contains_key(&no.0) {
-            let old = self.outside(no, kind)?;
-            let base = if self.early.remove(&no.0) {
-                None
-            } else {
-                self.count_existing()?;
-                Some(old.clone())
-            };
-            self.pages.insert(no.0, TxPage { base, now: old });
-        }
-        let found = self.pages.get_mut(&no.0).ok_or_else(|| Error::page(no, "vanished"))?;
+        let found = match self.pages.entry(no.0) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let now = outside(&self.pager, &self.early, self.base, no, kind)?;
+                let mut base = None;
+                if !self.early.remove(&no.0) {
+                    let limit = self.pager.limits.dirty_pages;
+                    if self.existing >= limit {
+                        let text = format!("it changes more than {limit} existing pages");
+                        return Err(Error::TooLarge(text));
+                    }
+                    self.existing += 1;
+                    base = Some(now.clone());
+                }
+                place.insert(TxPage { base, now })
+            }
+        };
         page::of_kind(&found.now, no, kind)?;
         Ok(Arc::make_mut(&mut found.now))
-    }
-
-    fn count_existing(&mut self) -> Result<()> {
-        let limit = self.pager.limits.dirty_pages;
-        if self.existing >= limit {
-            return Err(Error::TooLarge(format!("it changes more than {limit} existing pages")));
-        }
-        self.existing += 1;
-        Ok(())
     }
 
     /// Makes a page that this transaction allocated an empty one, without reading it.
@@ -275,23 +260,15 @@ impl PageTx {
         let mut new: Vec<u64> =
             self.pages.iter().filter(|(_, p)| p.base.is_none()).map(|(no, _)| *no).collect();
         new.sort_unstable();
-        let mut batch: Vec<u8> = Vec::new();
-        let mut first = 0;
         for no in &new {
             let Some(p) = self.pages.get_mut(no) else { continue };
             page::seal(Arc::make_mut(&mut p.now), self.base);
-            let follows = first + (batch.len() / p.now.len()) as u64 == *no;
-            if !batch.is_empty() && (!follows || batch.len() >= BATCH_BYTES) {
-                self.at_home.write_pages(&self.pager.volume, first, &batch)?;
-                batch.clear();
-            }
-            if batch.is_empty() {
-                first = *no;
-            }
-            batch.extend_from_slice(&p.now);
         }
-        if !batch.is_empty() {
-            self.at_home.write_pages(&self.pager.volume, first, &batch)?;
+        let most = BATCH_BYTES / self.pager.page_size();
+        for run in new.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(most)) {
+            let pages = run.iter().filter_map(|no| self.pages.get(no));
+            let parts: Vec<&[u8]> = pages.map(|p| &*p.now).collect();
+            self.at_home.write_pages(&self.pager.volume, run[0], &parts)?;
         }
         if !keep {
             // They may be changed or given back before the commit.
@@ -401,4 +378,20 @@ impl PageTx {
         let disk = &self.pager.volume.disk;
         disk.write_at(at, bytes).map_err(|e| io_error(format!("writing segment at {start}"), e))
     }
+}
+
+/// A page that a transaction at `base` holds no copy of; `early` are those it wrote home.
+fn outside(
+    pager: &Pager,
+    early: &HashSet<u64, PageHash>,
+    base: Lsn,
+    no: PageNo,
+    kind: PageKind,
+) -> Result<PageRef> {
+    if early.contains(&no.0) {
+        let found = read_home(&*pager.volume.disk, pager.page_size(), no)?;
+        page::of_kind(&found, no, kind)?;
+        return Ok(found);
+    }
+    pager.get(no, kind, base)
 }

@@ -7,7 +7,7 @@ use super::inner::{Cursors, Inner};
 use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
-use crate::names::{Gap, MAX_KEY};
+use crate::names::{Gap, MAX_KEY, Tail};
 use crate::object::{self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Record, Whole};
 use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
@@ -26,6 +26,8 @@ struct Begun {
     root: Root,
     collections: BTreeMap<String, Collection>,
     cursors: Cursors,
+    /// Where names in ascending order go in this collection; only while names are but added.
+    tail: Option<(u32, Tail)>,
 }
 
 /// A write transaction: all of it happens or nothing.
@@ -60,9 +62,10 @@ impl WriteTx {
             let tx =
                 SpaceTx::begin(&inner.pager, &inner.alloc, inner.root, &|| inner.prepare_write())?;
             let root = Root::load(&tx, inner.root)?;
-            let cursors = inner.cursors.lock().clone();
-            let collections = BTreeMap::new();
-            self.begun = Some(Box::new(Begun { tx, root, collections, cursors }));
+            let mut cursors = inner.cursors.lock().clone();
+            cursors.handles.forget_places();
+            let (collections, tail) = (BTreeMap::new(), None);
+            self.begun = Some(Box::new(Begun { tx, root, collections, cursors, tail }));
         }
         self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
     }
@@ -122,45 +125,37 @@ impl WriteTx {
         &mut self,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
-        let mut collection = match self.current_or_new() {
-            Ok(collection) => collection,
-            Err(e) => {
-                self.failed = true;
-                return Err(e);
-            }
+        let result = self.with_objects_of(f);
+        // Pages may be half changed: nothing of this transaction may be committed then.
+        self.fail_with(result)
+    }
+
+    fn with_objects_of<T>(
+        &mut self,
+        f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
+    ) -> Result<T> {
+        let known = |b: &Begun| b.collections.contains_key(&self.collection);
+        if !self.begun.as_deref().is_some_and(known) {
+            self.current_or_new()?;
+        }
+        self.begin()?;
+        let missing = || Error::Invalid("the collection is not there".into());
+        let Some(Begun { tx, root, collections, cursors, tail }) = self.begun.as_deref_mut() else {
+            return Err(missing());
         };
-        let begun = self.begin()?;
-        let placement = begun
-            .cursors
+        *tail = None;
+        let collection = collections.get_mut(&self.collection).ok_or_else(missing)?;
+        let placement = cursors
             .placements
             .entry(collection.number)
             .or_insert_with(|| Placement::new(Policy::default()));
-        let mut heap = collection.heap;
-        let mut objects = ObjectWrite {
-            tx: &mut begun.tx,
-            handles: &mut begun.root.handles,
-            cursor: &mut begun.cursors.handles,
-            heap: &mut heap,
-            placement,
-            hints: collection.hints,
-        };
-        let result = f(&mut objects, &mut collection);
-        match result {
-            Ok(value) => {
-                collection.heap = heap;
-                // It is there: `current_or_new` has put it in.
-                let known = self.begun.as_deref_mut().map(|b| &mut b.collections);
-                if let Some(known) = known.and_then(|all| all.get_mut(&self.collection)) {
-                    *known = collection;
-                }
-                Ok(value)
-            }
-            Err(e) => {
-                // Pages may be half changed: nothing of this transaction may be committed.
-                self.failed = true;
-                Err(e)
-            }
-        }
+        let (mut heap, hints) = (collection.heap, collection.hints);
+        let (handles, cursor) = (&mut root.handles, &mut cursors.handles);
+        let heap_now = &mut heap;
+        let mut objects = ObjectWrite { tx, handles, cursor, heap: heap_now, placement, hints };
+        let value = f(&mut objects, collection)?;
+        collection.heap = heap;
+        Ok(value)
     }
 
     /// The object of this name in the current collection.
@@ -175,8 +170,10 @@ impl WriteTx {
 
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, Gap>> {
-        let names = self.current()?.map(|c| c.names).unwrap_or_default();
-        match names.locate(&self.begin()?.tx, name)? {
+        let Some(c) = self.current()? else { return Ok(Err(Gap::NOWHERE)) };
+        let begun = self.begin()?;
+        let (_, tail) = begun.tail.filter(|(number, _)| *number == c.number).unwrap_or_default();
+        match c.names.locate(&begun.tx, name, tail)? {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
         }
@@ -378,17 +375,22 @@ impl WriteTx {
         }
         self.begin()?;
         let unique = self.inner.take_unique()?;
-        self.with_objects(|objects, c| {
+        let mut tail = None;
+        let oid = self.with_objects(|objects, c| {
             let oid = objects.create(unique, head, data, near, hints)?;
             if let (Some(name), Some(Err(gap))) = (&head.name, found) {
                 // Creating the object has not touched the names.
-                let owner = u64::from(c.number);
-                c.names.insert_at(objects.tx, owner, gap, name, &oid.to_bytes())?;
+                let (owner, value) = (u64::from(c.number), oid.to_bytes());
+                let last = c.names.insert_at(objects.tx, owner, gap, name, &value)?;
+                tail = Some((c.number, last));
             }
             c.objects = c.objects.saturating_add(1);
             c.logical_bytes = c.logical_bytes.saturating_add(size);
             Ok(oid)
-        })
+        })?;
+        // Last: others that change objects may change names, and so have it forgotten.
+        self.begin()?.tail = tail;
+        Ok(oid)
     }
 
     /// Deletes an object and its name. Its data is not read.
@@ -516,7 +518,7 @@ impl WriteTx {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
         let Some(begun) = self.begun.take() else { return Ok(None) };
-        let Begun { mut tx, root, collections, cursors } = *begun;
+        let Begun { mut tx, root, collections, cursors, tail: _ } = *begun;
         if tx.is_unchanged() {
             return Ok(None);
         }
