@@ -10,6 +10,7 @@
 
 use super::horizon::Needed;
 use super::index::{Index, Pin};
+use super::spare::Spare;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
@@ -56,7 +57,7 @@ impl Frame {
     }
 
     /// Drops versions that nobody needs; the newest always stays. Returns how many.
-    fn prune(&mut self, needed: &Needed) -> usize {
+    fn prune(&mut self, needed: &Needed, spare: &Spare) -> usize {
         let before = self.older.len();
         let mut until = self.newest.lsn;
         let mut kept = before;
@@ -69,7 +70,7 @@ impl Frame {
             }
             until = lsn;
         }
-        drop(self.older.drain(..kept));
+        self.older.drain(..kept).for_each(|v| spare.put(v.bytes));
         before - self.older.len()
     }
 }
@@ -156,6 +157,8 @@ pub struct Pool {
     index: Index,
     shards: Box<[Shard]>,
     shard_pages: usize,
+    /// Memory for new versions.
+    pub(super) spare: Spare,
     dirty: AtomicI64,
     old_versions: AtomicI64,
     misses: AtomicU64,
@@ -172,6 +175,7 @@ impl Pool {
             index: Index::new(pages, page_size),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
+            spare: Spare::default(),
             dirty: AtomicI64::new(0),
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
@@ -306,7 +310,7 @@ impl Pool {
                 continue;
             };
             if !frame.older.is_empty() {
-                let dropped = frame.prune(needed);
+                let dropped = frame.prune(needed, &self.spare);
                 self.old_versions.fetch_sub(dropped as i64, Relaxed);
             }
             let newest = &frame.newest.bytes;
@@ -341,7 +345,7 @@ impl Pool {
         let (was_dirty, old) = match frames.map.entry(page.0) {
             Entry::Occupied(mut entry) => {
                 let frame = entry.get_mut();
-                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed));
+                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed, &self.spare));
                 self.index.publish(page, Some(&frame.newest.bytes), &new.bytes);
                 frame.older.push(std::mem::replace(&mut frame.newest, new));
                 if home {
@@ -407,7 +411,7 @@ impl Pool {
         frame.home = frame.home.max(lsn);
         let now = i64::from(frame.dirty()) - i64::from(was_dirty);
         self.dirty.fetch_add(now, Relaxed);
-        let dropped = frame.prune(needed);
+        let dropped = frame.prune(needed, &self.spare);
         self.old_versions.fetch_sub(dropped as i64, Relaxed);
     }
 
@@ -415,7 +419,8 @@ impl Pool {
     pub fn prune(&self, needed: &Needed) {
         for shard in &self.shards {
             let mut frames = shard.frames.write();
-            let dropped: usize = frames.map.values_mut().map(|f| f.prune(needed)).sum();
+            let dropped: usize =
+                frames.map.values_mut().map(|f| f.prune(needed, &self.spare)).sum();
             self.old_versions.fetch_sub(dropped as i64, Relaxed);
         }
     }

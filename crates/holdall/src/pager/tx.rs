@@ -151,13 +151,13 @@ impl PageTx {
         // the way would bar the other way to it.
         if !self.pages.contains_key(&no.0) {
             let old = self.outside(no, kind)?;
-            let base = if self.early.remove(&no.0) {
-                None
+            let page = if self.early.remove(&no.0) {
+                TxPage { base: None, now: old }
             } else {
                 self.count_existing()?;
-                Some(old.clone())
+                TxPage { now: self.pager.pool.spare.copy_of(&old), base: Some(old) }
             };
-            self.pages.insert(no.0, TxPage { base, now: old });
+            self.pages.insert(no.0, page);
         }
         let found = self.pages.get_mut(&no.0).ok_or_else(|| Error::page(no, "vanished"))?;
         page::of_kind(&found.now, no, kind)?;
@@ -185,7 +185,7 @@ impl PageTx {
         self.early.remove(&no.0);
         // A former life of this page may still be in the pool; nobody can need it.
         self.pager.pool.forget(no);
-        let mut now: PageRef = std::iter::repeat_n(0, self.pager.page_size()).collect();
+        let mut now = self.pager.pool.spare.zeros(self.pager.page_size());
         page::head(Arc::make_mut(&mut now), kind, no, owner);
         let new = TxPage { base: None, now };
         let page = match self.pages.entry(no.0) {
@@ -332,6 +332,7 @@ impl PageTx {
         }
         self.pager.horizon.set_newest(lsn);
         appending.finish(&records);
+        self.pager.keep_buffer(records);
         if !self.segments.is_empty() {
             self.pager.copied.fetch_add(self.copied_bytes, Relaxed);
         }
@@ -358,7 +359,7 @@ impl PageTx {
     /// The commit's records, and for each page its number and where its checksum goes in
     /// the records (None: it is at home).
     fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
-        let mut records = Vec::with_capacity(512);
+        let mut records = std::mem::take(&mut *self.pager.records.lock());
         records.extend_from_slice(&self.segments);
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();
