@@ -2,7 +2,7 @@
 //!
 //! A commit copies each page it changes, and what it replaces is given up by another thread,
 //! at a checkpoint. For pieces of a page's size the system's allocator then splits, joins and
-//! asks for memory again and again: a tenth of a replacement's time.
+//! asks for memory again and again (docs/design.md, "Memory of pages").
 //!
 //! Invariant: what lies here has no other owner, else it is not taken and not written to.
 
