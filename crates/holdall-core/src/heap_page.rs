@@ -3,9 +3,11 @@
 //! Owns: the body of pages of kind `Heap` (docs/format.md "Heap page"). The slot array grows
 //! from the front, records from the end; a live record never changes its slot. A change
 //! touches only its own bytes, its slot and the header, so that the logged byte difference
-//! is small; other records move only when the page is compacted, which happens when the free
-//! bytes suffice but do not lie together. Every number read from the page is checked, so a
+//! is small; other records move only where the free bytes suffice but do not lie together,
+//! and then as few of their bytes as can be. Every number read from the page is checked, so a
 //! page with nonsense in it gives errors. Pure; no threads.
+
+mod window;
 
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
 use crate::page::HEADER;
@@ -250,15 +252,13 @@ impl<'a> HeapPageMut<'a> {
         }
         let slot = if self.head.free_slots > 0 { self.free_slot()? } else { self.head.slots };
         let grow = if slot == self.head.slots { SLOT } else { 0 };
-        if self.head.gap(self.bytes.len()) < record.len() + grow {
-            self.compact()?;
-        }
+        let start = self.make_room(record.len(), grow)?;
         if slot == self.head.slots {
             self.head.slots += 1;
         } else {
             self.head.free_slots -= 1;
         }
-        self.place(slot, record);
+        self.place(slot, start, record);
         self.head.write(self.bytes);
         Ok(Some(slot as u16))
     }
@@ -286,10 +286,8 @@ impl<'a> HeapPageMut<'a> {
             }
             self.head.drop_bytes(self.no, &old, size)?;
             self.set_slot(usize::from(slot), 0, 0);
-            if self.head.gap(size) < record.len() {
-                self.compact()?;
-            }
-            self.place(usize::from(slot), record);
+            let start = self.make_room(record.len(), 0)?;
+            self.place(usize::from(slot), start, record);
         }
         self.head.write(self.bytes);
         Ok(true)
@@ -337,34 +335,82 @@ impl<'a> HeapPageMut<'a> {
         put_u16(self.bytes, ARRAY + slot * SLOT + 2, len as u16);
     }
 
-    /// Puts a record below the lowest one; the caller has made the room.
-    fn place(&mut self, slot: usize, record: &[u8]) {
-        self.head.top += record.len();
-        let start = self.bytes.len() - self.head.top;
+    /// Puts a record where [`HeapPageMut::make_room`] made room for it.
+    fn place(&mut self, slot: usize, start: usize, record: &[u8]) {
         self.bytes[start..start + record.len()].copy_from_slice(record);
         self.set_slot(slot, start, record.len());
     }
 
-    /// Moves all records together at the page's end.
-    fn compact(&mut self) -> Result<()> {
-        let all = self.view().descending()?;
+    /// Finds `len` bytes for a record, counts them as used and returns where they begin;
+    /// `grow` bytes more are needed behind the slots. The caller knows that there is room.
+    /// Other records move only where it does not lie together, and few of them.
+    fn make_room(&mut self, len: usize, grow: usize) -> Result<usize> {
+        let size = self.bytes.len();
+        let fits_gap = self.head.gap(size) >= len + grow;
+        // A hole that serves is taken first, so that the gap lasts.
+        if !fits_gap || self.head.holes >= len {
+            let all = self.view().descending()?;
+            let floor = ARRAY + self.head.slots * SLOT + grow;
+            let window = window::least_moved(&all, floor, size, len);
+            if let Some(window) = window.filter(|w| !fits_gap || w.moved.is_empty()) {
+                return self.clear(&all, &window, len);
+            }
+            if !fits_gap {
+                self.compact(&all)?;
+            }
+        }
+        self.head.top += len;
+        Ok(size - self.head.top)
+    }
+
+    /// Moves the window's records up, so that `len` bytes below them are free, and counts
+    /// these as used.
+    fn clear(
+        &mut self,
+        all: &[(u16, Range<usize>)],
+        window: &window::Window,
+        len: usize,
+    ) -> Result<usize> {
+        let total = self.total(all)?;
+        let end = self.move_up(&all[window.moved.clone()], window.end);
+        let (start, size) = (end - len, self.bytes.len());
+        // The lowest record is the new one, or one below the window.
+        let below = all[window.moved.end..].last();
+        let lowest = below.map_or(start, |(_, range)| range.start);
+        self.head.top = size - lowest;
+        self.head.holes = self.head.top - total - len;
+        Ok(start)
+    }
+
+    /// Bytes of all records, if the header agrees.
+    fn total(&self, all: &[(u16, Range<usize>)]) -> Result<usize> {
         let total: usize = all.iter().map(|(_, range)| range.len()).sum();
         if total + self.head.holes != self.head.top {
             let detail = format!("{total} bytes of records against {:?}", self.head);
             return Err(Error::page(self.no, detail));
         }
-        let mut end = self.bytes.len();
-        for (slot, range) in all {
+        Ok(total)
+    }
+
+    /// Moves records, from the page's end downwards, together so that the first ends at
+    /// `end`; returns where the last one then begins.
+    fn move_up(&mut self, records: &[(u16, Range<usize>)], mut end: usize) -> usize {
+        for (slot, range) in records {
             let start = end - range.len();
             if start != range.start {
-                let len = range.len();
-                self.bytes.copy_within(range, start);
-                self.set_slot(usize::from(slot), start, len);
+                self.bytes.copy_within(range.clone(), start);
+                self.set_slot(usize::from(*slot), start, range.len());
             }
             end = start;
         }
-        self.head.top = total;
+        end
+    }
+
+    /// Moves all records together at the page's end.
+    fn compact(&mut self, all: &[(u16, Range<usize>)]) -> Result<()> {
+        self.head.top = self.total(all)?;
         self.head.holes = 0;
+        self.move_up(all, self.bytes.len());
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ mod index;
 mod notes;
 mod pool;
 mod recovery;
+mod spare;
 mod tx;
 mod units;
 mod volume;
@@ -68,8 +69,12 @@ pub struct Pager {
     checkpointing: Mutex<()>,
     /// Bytes that replay would copy within the volume.
     copied: AtomicU64,
+    /// Empty, with the memory of the last commit's records.
+    records: Mutex<Vec<u8>>,
 }
 
+/// Memory of a commit's records up to this many bytes is kept for the next one.
+const KEEP_BYTES: usize = 1 << 20;
 /// Bytes that replay may have to copy before a checkpoint: some tenths of a second.
 const COPIED_MOST: u64 = 128 << 20;
 
@@ -86,6 +91,15 @@ impl Pager {
             writer: Arc::new(Mutex::new(())),
             checkpointing: Mutex::new(()),
             copied: AtomicU64::new(0),
+            records: Mutex::default(),
+        }
+    }
+
+    /// Keeps a commit's buffer for the next one, unless it is large.
+    fn keep_buffer(&self, mut records: Vec<u8>) {
+        if records.capacity() <= KEEP_BYTES {
+            records.clear();
+            *self.records.lock() = records;
         }
     }
 

@@ -11,6 +11,7 @@
 use super::horizon::Needed;
 use super::index::{Index, Pin};
 use super::notes::Notes;
+use super::spare::Spare;
 use super::units::Units;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
@@ -59,7 +60,7 @@ impl Frame {
     }
 
     /// Drops versions that nobody needs; the newest always stays. Returns how many.
-    fn prune(&mut self, needed: &Needed) -> usize {
+    fn prune(&mut self, needed: &Needed, spare: &Spare) -> usize {
         let before = self.older.len();
         let mut until = self.newest.lsn;
         let mut kept = before;
@@ -72,7 +73,7 @@ impl Frame {
             }
             until = lsn;
         }
-        drop(self.older.drain(..kept));
+        self.older.drain(..kept).for_each(|v| spare.put(v.bytes));
         before - self.older.len()
     }
 }
@@ -164,6 +165,8 @@ pub struct Pool {
     notes: Notes,
     shards: Box<[Shard]>,
     shard_pages: usize,
+    /// Memory for new versions.
+    pub(super) spare: Spare,
     dirty: AtomicI64,
     old_versions: AtomicI64,
     misses: AtomicU64,
@@ -182,6 +185,7 @@ impl Pool {
             notes: Notes::new(pages),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
+            spare: Spare::default(),
             dirty: AtomicI64::new(0),
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
@@ -346,7 +350,7 @@ impl Pool {
                 continue;
             };
             if !frame.older.is_empty() {
-                let dropped = frame.prune(needed);
+                let dropped = frame.prune(needed, &self.spare);
                 self.old_versions.fetch_sub(dropped as i64, Relaxed);
             }
             let newest = &frame.newest.bytes;
@@ -382,7 +386,7 @@ impl Pool {
         let (was_dirty, old) = match frames.map.entry(page.0) {
             Entry::Occupied(mut entry) => {
                 let frame = entry.get_mut();
-                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed));
+                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed, &self.spare));
                 self.index.publish(page, Some(&frame.newest.bytes), &new.bytes);
                 frame.older.push(std::mem::replace(&mut frame.newest, new));
                 if home {
@@ -450,7 +454,7 @@ impl Pool {
         frame.home = frame.home.max(lsn);
         let now = i64::from(frame.dirty()) - i64::from(was_dirty);
         self.dirty.fetch_add(now, Relaxed);
-        let dropped = frame.prune(needed);
+        let dropped = frame.prune(needed, &self.spare);
         self.old_versions.fetch_sub(dropped as i64, Relaxed);
     }
 
@@ -458,7 +462,8 @@ impl Pool {
     pub fn prune(&self, needed: &Needed) {
         for shard in &self.shards {
             let mut frames = shard.frames.write();
-            let dropped: usize = frames.map.values_mut().map(|f| f.prune(needed)).sum();
+            let dropped: usize =
+                frames.map.values_mut().map(|f| f.prune(needed, &self.spare)).sum();
             self.old_versions.fetch_sub(dropped as i64, Relaxed);
         }
     }

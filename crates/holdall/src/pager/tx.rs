@@ -139,18 +139,18 @@ impl PageTx {
         let found = match self.pages.entry(no.0) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let now = outside(&self.pager, &self.early, self.base, no, kind)?;
-                let mut base = None;
-                if !self.early.remove(&no.0) {
+                let old = outside(&self.pager, &self.early, self.base, no, kind)?;
+                place.insert(if self.early.remove(&no.0) {
+                    TxPage { base: None, now: old }
+                } else {
                     let limit = self.pager.limits.dirty_pages;
                     if self.existing >= limit {
                         let text = format!("it changes more than {limit} existing pages");
                         return Err(Error::TooLarge(text));
                     }
                     self.existing += 1;
-                    base = Some(now.clone());
-                }
-                place.insert(TxPage { base, now })
+                    TxPage { now: self.pager.pool.spare.copy_of(&old), base: Some(old) }
+                })
             }
         };
         page::of_kind(&found.now, no, kind)?;
@@ -169,7 +169,7 @@ impl PageTx {
         self.early.remove(&no.0);
         // A former life of this page may still be in the pool; nobody can need it.
         self.pager.pool.forget(no);
-        let mut now: PageRef = std::iter::repeat_n(0, self.pager.page_size()).collect();
+        let mut now = self.pager.pool.spare.zeros(self.pager.page_size());
         page::head(Arc::make_mut(&mut now), kind, no, owner);
         let new = TxPage { base: None, now };
         let page = match self.pages.entry(no.0) {
@@ -322,6 +322,7 @@ impl PageTx {
         }
         self.pager.horizon.set_newest(lsn);
         appending.finish(&records, self.at_home.bytes());
+        self.pager.keep_buffer(records);
         if !self.segments.is_empty() {
             self.pager.copied.fetch_add(self.copied_bytes, Relaxed);
         }
@@ -350,7 +351,7 @@ impl PageTx {
     /// The commit's records, and for each page its number and where its checksum goes in
     /// the records (None: it is at home).
     fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
-        let mut records = Vec::with_capacity(512);
+        let mut records = std::mem::take(&mut *self.pager.records.lock());
         records.extend_from_slice(self.at_home.records());
         records.extend_from_slice(&self.segments);
         let mut order: Vec<u64> = self.pages.keys().copied().collect();

@@ -335,7 +335,8 @@ impl Inner {
         Ok(())
     }
 
-    fn wants_checkpoint(&self) -> bool {
+    /// Whether a checkpoint is due: for the log's or the pool's sake, or for space.
+    pub(super) fn wants_checkpoint(&self) -> bool {
         let space = self.alloc.stats();
         // Space waiting to be freed is kept a small share of the store.
         let waiting = space.waiting_pages * 32 > space.volume_pages

@@ -66,6 +66,10 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared, _defer: Duration) {
         w.checkpoint = false;
         drop(w);
         let Some(inner) = inner.upgrade() else { return };
+        // Commits ask for one until the one under way is done, which mostly serves them too.
+        if !inner.wants_checkpoint() {
+            continue;
+        }
         if let Err(e) = inner.checkpoint() {
             // The next commit meets the cause; a full disk or a poisoned store is told there.
             inner.note_background_error(&e);
