@@ -5,8 +5,8 @@
 //! Invariants: what is kept for a unit has the checksum kept beside it. Who looks a unit up
 //! says which checksum its state demands and gets those bytes or nothing: a copy from a
 //! former life of the page is told from the present one exactly as bytes from the disk are,
-//! so nothing needs to be withdrawn when pages are freed and reused, and neither the order of
-//! keeping and reusing nor the age of the keeper's snapshot matters. Units and the pool's
+//! so neither the order of keeping and reusing nor the age of the keeper's snapshot matters.
+//! Who writes other data to a page also says so ([`Units::forget`]). Units and the pool's
 //! pages together stay within the budget as far as pages do.
 //!
 //! Threads: sets of a few places, each under a lock of its own that is held for one copy.
@@ -201,6 +201,29 @@ impl Units {
         (ways.keys[at], ways.sums[at]) = (key, sum);
         // Not used yet: what is read once is replaced by what is read once.
         *ways.used.get_mut() &= !(1 << at);
+    }
+
+    /// Forgets `count` units from `first` on: other data was written there. Not for what is
+    /// right, which the checksum tells, but for what chance or an ill will could make of two
+    /// contents with one CRC-32C. Cost: a look at a set for each unit, where anything is kept.
+    pub fn forget(&self, first: u64, count: u64) {
+        let Some(table) = self.table.get() else { return };
+        for unit in first..first.saturating_add(count) {
+            if self.is_empty() {
+                return;
+            }
+            let set = self.set(table, unit);
+            // Most are not here.
+            if set.read().find(unit).is_none() {
+                continue;
+            }
+            let mut ways = set.write();
+            if let Some(at) = ways.find(unit) {
+                ways.keys[at] = 0;
+                ways.bytes[at] = None;
+                self.bytes.fetch_sub(UNIT, SeqCst);
+            }
+        }
     }
 
     /// Counts one more unit, where the limit lets it. Whoever changes one of the two counts

@@ -15,7 +15,7 @@ pub struct Options {
     pub space_pages: Option<u32>,
     /// Bytes kept in memory: pages first, and in what they leave of it, data of large objects
     /// that was read from snapshots in calls of up to 64 KiB, or twice in longer ones; of
-    /// such data at most 8 GiB.
+    /// such data at most 8 GiB. Beside it, up to 4 % of it where things were found.
     pub pool_bytes: usize,
     /// Pages that may wait in memory for a checkpoint; also what one transaction may change
     /// of existing pages.

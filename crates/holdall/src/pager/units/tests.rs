@@ -47,6 +47,18 @@ fn a_unit_is_found_by_its_number_and_checksum_only() {
 }
 
 #[test]
+fn what_is_written_over_is_forgotten() {
+    let units = Units::new(1 << 20);
+    units.forget(0, u64::MAX);
+    (0..20).for_each(|n| keep(&units, n, 1, Keep::InRoom));
+    units.forget(5, 10);
+    assert!((0..20).all(|n| found(&units, n, 1) != (5..15).contains(&n)));
+    assert_eq!(units.bytes(), 10 * UNIT);
+    units.forget(0, u64::MAX);
+    assert!(units.is_empty(), "and then ends");
+}
+
+#[test]
 fn without_a_budget_nothing_is_kept() {
     let units = Units::new(UNIT - 1);
     assert!((0..20).all(|n| units.wants(1).is_none() && units.wants_long(n, 20).is_none()));
