@@ -61,6 +61,8 @@ struct State {
     /// Bytes at home that the group being filled relies on.
     home_bytes: u64,
     in_flight: bool,
+    /// Whether the last durable group relies on data at home.
+    last_at_home: bool,
     durable: Lsn,
     tail: Lsn,
     previous: u32,
@@ -124,6 +126,7 @@ impl Log {
             commits: 0,
             home_bytes: 0,
             in_flight: false,
+            last_at_home: false,
             durable: at,
             tail: at,
             previous: 0,
@@ -263,6 +266,7 @@ impl Log {
         if done.is_ok() {
             self.groups.fetch_add(1, Relaxed);
             state.durable = Lsn(start.0 + bytes.len() as u64);
+            state.last_at_home = at_home;
             state.previous = sum;
             payload.clear();
             if payload.capacity().max(bytes.capacity()) <= KEEP_BYTES {
@@ -282,6 +286,12 @@ impl Log {
     /// Bytes at home that commits of the group being filled rely on.
     pub fn home_bytes(&self) -> u64 {
         self.state.lock().home_bytes
+    }
+
+    /// Whether the last durable group relies on data at home: recovery would look whether it
+    /// is there, unless a superblock says that it was.
+    pub fn ends_at_home(&self) -> bool {
+        self.state.lock().last_at_home
     }
 
     /// Groups synced since the store was opened: whoever writes much looks here for others.

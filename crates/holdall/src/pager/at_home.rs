@@ -124,18 +124,22 @@ pub(super) fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
 }
 
 /// Writes again and syncs what a group lists: the sync may have failed before the crash, and
-/// what is read now may still be lost (rule 7). Cost: a read and a write of it, one sync.
+/// what is read now may still be lost (rule 7). Returns whether it lists anything. Cost: a read
+/// and a write of it, one sync.
 ///
 /// # Errors
 /// As [`holds`].
-pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<()> {
+pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<bool> {
     let mut any = false;
     each(payload, |run, _, _| {
         any = true;
         pieces(volume, run, |first, bytes| volume.write_bulk(first, bytes))?;
         Ok(ControlFlow::Continue(()))
     })?;
-    if any { volume.sync() } else { Ok(()) }
+    if any {
+        volume.sync()?;
+    }
+    Ok(any)
 }
 
 fn each(
@@ -265,7 +269,8 @@ mod tests {
         // Neighbours are of no account.
         volume.disk.write_at(12 * SIZE as u64, &[1]).unwrap();
         assert!(holds(&volume, &payload).unwrap());
-        write_again(&volume, &payload).unwrap();
+        assert!(write_again(&volume, &payload).unwrap());
+        assert!(!write_again(&volume, &[]).unwrap(), "nothing is listed");
         assert!(holds(&volume, &payload).unwrap());
     }
 

@@ -110,7 +110,12 @@ impl CheckpointRun<'_> {
         self.pages = self.pager.pool.dirty_at(self.lsn);
         let lsn = self.lsn;
         if !self.pages.is_empty() && self.pager.volume.superblock().home < lsn {
-            let written = self.pager.volume.write_superblock(|sb| sb.home = lsn)?;
+            let mut written = self.pager.volume.write_superblock(|sb| sb.home = lsn)?;
+            if self.pager.log.ends_at_home() {
+                // Both copies alike: with the older one alone recovery would look for what that
+                // group lists, and find in its place the pages about to be written.
+                written = self.pager.volume.write_superblock(|_| {})?;
+            }
             self.pager.log.note_checkpoint(written.sequence);
         }
         self.stage = Stage::Write;

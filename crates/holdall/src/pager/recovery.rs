@@ -110,11 +110,14 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     let replay = read_records(volume, &scan)?;
     if !scan.groups.is_empty() {
         // First the log, then what is derived from it: a second crash must find as much.
-        if let Some(payload) = scan.groups.last().filter(|_| doubtful(scan.end)) {
-            at_home::write_again(volume, payload)?;
-        }
+        let last = scan.groups.last().filter(|_| doubtful(scan.end));
+        let at_home = last.map_or(Ok(false), |payload| at_home::write_again(volume, payload))?;
         log::harden(&*disk, sb.log_bytes, &scan)?;
         volume.write_superblock(|s| s.home = s.home.max(scan.end))?;
+        if at_home {
+            // Both copies alike, as in a checkpoint: the pages it lists may change now.
+            volume.write_superblock(|_| {})?;
+        }
         write_home(volume, &replay)?;
         volume.sync()?;
     }
