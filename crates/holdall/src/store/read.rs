@@ -3,7 +3,7 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
-use super::read_many::Once;
+use super::read_many::{Once, body_at};
 use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
@@ -176,7 +176,15 @@ impl Reader {
             Once::Large(oid, whole) => (oid, whole),
             Once::Ask => {
                 let oid = self.resolve(key)?;
-                (oid, object::open(&*self.state, &self.state.root().handles, oid)?)
+                let loc = self.state.root().handles.lookup(&*self.state, oid)?;
+                match body_at(&*self.state, oid, loc, bytes)? {
+                    Once::Copied => return Ok(()),
+                    Once::Large(oid, whole) => (oid, whole),
+                    // Not its own record: this tells.
+                    Once::Ask => {
+                        (oid, object::open(&*self.state, &self.state.root().handles, oid)?)
+                    }
+                }
             }
         };
         read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)

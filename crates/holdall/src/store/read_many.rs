@@ -198,7 +198,12 @@ impl Reader {
 
 /// Replaces `out` by a small object's bytes, or finds where a large one's lie.
 #[inline]
-fn body_at<R: PageRead>(pages: &R, oid: Oid, loc: Location, out: &mut Vec<u8>) -> Result<Once> {
+pub(super) fn body_at<R: PageRead>(
+    pages: &R,
+    oid: Oid,
+    loc: Location,
+    out: &mut Vec<u8>,
+) -> Result<Once> {
     HeapFile::look(pages, loc, |record| {
         let record = Record::parse(record)?;
         if record.oid != oid {
