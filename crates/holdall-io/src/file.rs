@@ -187,11 +187,14 @@ impl Disk for FileDisk {
             self.around.found(near);
             return Ok(());
         }
-        if let Some(piece) = self.around.piece(near, offset, self.len()?) {
-            // A hint: what is wrong shows in the read itself.
+        let piece = self.around.piece(near, offset, self.len()?);
+        // First what is waited for: behind a piece of megabytes it would come last.
+        self.read_at(offset, buf)?;
+        if let Some(piece) = piece {
+            // A hint: what is wrong shows when it is read.
             let _ = will_need(&self.file, piece.start, piece.end - piece.start);
         }
-        self.read_at(offset, buf)
+        Ok(())
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {

@@ -30,6 +30,14 @@ const MOST_SETS: usize = 1 << 18;
 const PATIENCE: usize = 64;
 /// Where no room is left, one of so many reads replaces what was not used.
 const ONE_OF: usize = 8;
+/// Where no room is left, one of so many sets tells how often what is looked for is found.
+const SAMPLE: usize = 8;
+/// All look-ups found: the scale of the rate.
+const ALWAYS: u32 = 1 << 16;
+/// Below this rate looking costs more than finding saves, measured (benchmarks.md, W5).
+const WORTHWHILE: u32 = ALWAYS / 4;
+/// So many look-ups make the rate.
+const MEMORY: u32 = 256;
 /// Long reads that are remembered.
 const LONG: usize = 1 << 12;
 
@@ -79,6 +87,8 @@ pub struct Units {
     bytes: AtomicUsize,
     turn: AtomicUsize,
     hand: AtomicUsize,
+    /// How many of the look-ups in sampled sets found what they looked for, of [`ALWAYS`].
+    rate: AtomicU32,
 }
 
 fn mixed(number: u64) -> usize {
@@ -99,6 +109,29 @@ impl Units {
             bytes: AtomicUsize::new(0),
             turn: AtomicUsize::new(0),
             hand: AtomicUsize::new(0),
+            rate: AtomicU32::new(ALWAYS),
+        }
+    }
+
+    /// Whether to look for this unit and to keep it. Where data is read that is much larger
+    /// than the budget, most looks are in vain: only some sets are then looked at, to see
+    /// whether that changes. They hold their share of the data, as all sets would.
+    pub fn worthwhile(&self, unit: u64) -> bool {
+        self.rate.load(Relaxed) >= WORTHWHILE
+            || self.is_sampled(unit)
+            || self.bytes() + 16 * UNIT <= self.limit()
+    }
+
+    fn is_sampled(&self, unit: u64) -> bool {
+        (mixed(unit / GROUP) & (self.count - 1)).is_multiple_of(SAMPLE)
+    }
+
+    fn note_look(&self, unit: u64, found: bool) {
+        if self.is_sampled(unit) {
+            let rate = self.rate.load(Relaxed);
+            let new = rate - rate / MEMORY + if found { ALWAYS / MEMORY } else { 0 };
+            // One of two at once may be lost.
+            self.rate.store(new.min(ALWAYS), Relaxed);
         }
     }
 
@@ -131,6 +164,15 @@ impl Units {
     /// Fills `out` from byte `skip` of unit `unit`, if it is here with checksum `sum`. Returns
     /// whether it is. Cost: a copy under a shared lock.
     pub fn copy(&self, unit: u64, sum: u32, skip: usize, out: &mut [u8]) -> bool {
+        if !self.worthwhile(unit) {
+            return false;
+        }
+        let found = self.find(unit, sum, skip, out);
+        self.note_look(unit, found);
+        found
+    }
+
+    fn find(&self, unit: u64, sum: u32, skip: usize, out: &mut [u8]) -> bool {
         let Some(table) = self.table.get() else { return false };
         let ways = self.set(table, unit).read();
         let Some(at) = ways.find(unit).filter(|at| ways.sums[*at] == sum) else { return false };
@@ -180,7 +222,7 @@ impl Units {
     /// is not kept.
     pub fn keep(&self, unit: u64, sum: u32, bytes: &[u8], how: Keep) {
         let Ok(bytes): Result<&[u8; UNIT], _> = bytes.try_into() else { return };
-        let Some(key) = unit.checked_add(1) else { return };
+        let Some(key) = unit.checked_add(1).filter(|_| self.worthwhile(unit)) else { return };
         let mut ways = self.set(self.table(), unit).write();
         let at = match ways.find(unit) {
             Some(at) if ways.sums[at] == sum => return,

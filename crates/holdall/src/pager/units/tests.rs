@@ -108,6 +108,29 @@ fn once_full_one_of_eight_short_reads_is_kept_and_no_long_one() {
 }
 
 #[test]
+fn data_much_larger_than_the_budget_is_looked_for_in_some_sets_only() {
+    let budget = 2048;
+    let units = Units::new(budget * UNIT);
+    let mut rng = SmallRng::seed_from_u64(9);
+    let mut read = |of: u64| {
+        let n = rng.random_range(0..of);
+        if !found(&units, n, 1) {
+            if let Some(how) = units.wants(1) {
+                keep(&units, n, 1, how);
+            }
+        }
+    };
+    (0..60_000).for_each(|_| read(40 * budget as u64));
+    let looked = (0..10_000).filter(|n| units.worthwhile(*n)).count();
+    assert!((800..2000).contains(&looked), "{looked} of 10000");
+    // What fits for the most part is soon looked for everywhere again.
+    (0..120_000).for_each(|_| read(budget as u64));
+    assert!((0..10_000).all(|n| units.worthwhile(n)));
+    let here = (0..budget as u64).filter(|n| found(&units, *n, 1)).count();
+    assert!(here > budget / 2, "{here} of {budget}");
+}
+
+#[test]
 fn pages_go_before_units() {
     const PAGE: usize = 8192;
     let (budget, disk) = (64 * PAGE, Arc::new(MemoryDisk::new()));
@@ -167,6 +190,7 @@ fn threads_find_whole_units_and_stay_within_the_budget() {
     });
     units.pages_came(0);
     assert!(units.bytes() <= units.limit());
-    let kept: usize = (0..60).map(|n| (0..3).filter(|l| found(&units, n, *l)).count()).sum();
+    let here = |n: u64, life| units.has(n, unit(n, life).0);
+    let kept: usize = (0..60).map(|n| (0..3).filter(|l| here(n, *l)).count()).sum();
     assert_eq!(kept * UNIT, units.bytes());
 }
