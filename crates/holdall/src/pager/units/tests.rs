@@ -114,10 +114,10 @@ fn data_much_larger_than_the_budget_is_looked_for_in_some_sets_only() {
     let mut rng = SmallRng::seed_from_u64(9);
     let mut read = |of: u64| {
         let n = rng.random_range(0..of);
-        if !found(&units, n, 1) {
-            if let Some(how) = units.wants(1) {
-                keep(&units, n, 1, how);
-            }
+        if !found(&units, n, 1)
+            && let Some(how) = units.wants(1)
+        {
+            keep(&units, n, 1, how);
         }
     };
     (0..60_000).for_each(|_| read(40 * budget as u64));
