@@ -119,25 +119,9 @@ impl Names {
         key: &[u8],
         f: impl Fn(&[u8]) -> Result<T>,
     ) -> Result<Option<T>> {
-        if self.root.is_none() || key.len() > MAX_KEY {
-            return Ok(None);
-        }
-        let (mut no, mut level, mut near) = (self.root, None, None);
-        loop {
-            let next = pages.look(no, PageKind::Names, |page| {
-                let node = open(no, page, level)?;
-                if node.is_leaf() {
-                    let found = node.search_near(key, near)?.ok();
-                    let found = found.map(|i| f(node.cell(i)?.payload));
-                    return found.transpose().map(Next::Found);
-                }
-                let (child, near) = node.child_near(key, near)?;
-                Ok(Next::Child(child, node.child_level()?, near))
-            })?;
-            match next {
-                Next::Found(value) => return Ok(value),
-                Next::Child(child, below, share) => (no, level, near) = (child, Some(below), share),
-            }
+        match self.leaf_of(pages, key)? {
+            Some(leaf) => leaf.find(pages, key, f),
+            None => Ok(None),
         }
     }
 

@@ -6,9 +6,9 @@
 //! Everything that can fail comes before the first page is installed; afterwards the only
 //! failure is poison (rule 9).
 
+use super::Pager;
 use super::at_home::AtHome;
 use super::pool::{PageHash, read_home};
-use super::{Pager, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
 use holdall_core::page::{self, PageKind};
@@ -368,16 +368,6 @@ impl PageTx {
         };
         let order = order.into_iter().filter_map(place).collect();
         (records, order)
-    }
-
-    /// Writes whole pages of segment data home, unsynced.
-    ///
-    /// # Errors
-    /// [`Error::Full`], [`Error::Io`].
-    pub fn write_raw(&self, start: PageNo, bytes: &[u8]) -> Result<()> {
-        let at = start.0 * self.pager.page_size() as u64;
-        let disk = &self.pager.volume.disk;
-        disk.write_at(at, bytes).map_err(|e| io_error(format!("writing segment at {start}"), e))
     }
 }
 

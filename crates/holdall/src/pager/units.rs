@@ -34,7 +34,8 @@ const ONE_OF: usize = 8;
 const SAMPLE: usize = 8;
 /// All look-ups found: the scale of the rate.
 const ALWAYS: u32 = 1 << 16;
-/// Below this rate looking costs more than finding saves, measured (benchmarks.md, W5).
+/// Below this rate looking is taken to cost more than finding saves: at one in eight it did, at
+/// two in five it did not (docs/design.md); where between is not known.
 const WORTHWHILE: u32 = ALWAYS / 4;
 /// So many look-ups make the rate.
 const MEMORY: u32 = 256;

@@ -1,7 +1,8 @@
 //! The store's own threads: checkpoints, flushing of deferred commits, and syncs of the volume
 //! beside those of the log.
 //!
-//! They hold the store weakly while they wait. [`Threads::stop`] ends and joins them, so
+//! They hold the store weakly while they wait, but for the syncing one, which holds its pager.
+//! [`Threads::stop`] ends and joins them, so
 //! that nothing of the store, its file lock included, is held when its last handle is gone.
 
 use super::inner::{Inner, Wishes};
