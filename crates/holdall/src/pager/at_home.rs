@@ -15,9 +15,6 @@ use std::ops::ControlFlow;
 /// Most bytes at home that a group may list: recovery reads them twice and writes them once.
 /// More are synced before their commit, which then takes little of its time.
 const MOST_BYTES: u64 = 32 << 20;
-/// Pages written together go past the system's cache from so many bytes on: they stay in
-/// the pool, their sync follows, and copying them to the cache would cost more than writing.
-const BULK_BYTES: usize = 256 << 10;
 /// Bytes under one checksum of segment data.
 const UNIT: usize = 4096;
 /// Recovery reads and writes pieces of this size.
@@ -61,26 +58,12 @@ impl AtHome {
         }
     }
 
-    /// Writes neighbouring sealed pages home and lists them.
-    ///
-    /// # Errors
-    /// [`Error::Full`], [`Error::Io`].
-    pub(super) fn write_pages(
-        &mut self,
-        volume: &Volume,
-        first: u64,
-        pages: &[&[u8]],
-    ) -> Result<()> {
+    /// Lists neighbouring sealed pages that were written home.
+    pub(super) fn push_pages(&mut self, first: PageNo, pages: &[&[u8]]) {
         let bytes: usize = pages.iter().map(|page| page.len()).sum();
-        match pages {
-            [page] => volume.write_pages(PageNo(first), page)?,
-            _ if bytes < BULK_BYTES => volume.write_pages(PageNo(first), &pages.concat())?,
-            _ => volume.write_bulk_parts(PageNo(first), pages)?,
-        }
-        let run = PageRun::new(PageNo(first), pages.len() as u64);
+        let run = PageRun::new(first, pages.len() as u64);
         let sums = pages.iter().map(|page| page::stored_checksum(page));
         self.push(run, bytes as u64, HomeKind::Pages, sums);
-        Ok(())
     }
 
     /// Some of it may change before the commit: it has to be synced first.
@@ -243,7 +226,8 @@ mod tests {
             page::seal(&mut page, Lsn(5));
             page
         });
-        list.write_pages(volume, 10, &[&pages[0], &pages[1]]).unwrap();
+        volume.write_pages(PageNo(10), &pages.concat()).unwrap();
+        list.push_pages(PageNo(10), &[&pages[0], &pages[1]]);
         let data: Vec<u8> = (0..300 * SIZE).map(|i| (i / 7) as u8).collect();
         volume.write_pages(PageNo(20), &data).unwrap();
         let run = PageRun::new(PageNo(20), 300);

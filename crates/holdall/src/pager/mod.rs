@@ -18,6 +18,7 @@ mod spare;
 mod tx;
 mod units;
 mod volume;
+mod write_behind;
 
 pub use checkpoint::CheckpointRun;
 pub use horizon::Horizon;
@@ -28,6 +29,7 @@ pub use recovery::{Recovered, recover};
 pub use tx::{CommitWork, PageTx};
 pub use units::{Keep, Units};
 pub use volume::{Slots, Volume, io_error, read_slots};
+pub use write_behind::WriteBehind;
 
 use crate::log::Log;
 use holdall_core::page::{self, PageKind};
@@ -64,6 +66,8 @@ pub struct Pager {
     pub horizon: Horizon,
     /// The volume file.
     pub volume: Volume,
+    /// New data on its way to it.
+    pub behind: WriteBehind,
     limits: Limits,
     writer: Arc<Mutex<()>>,
     checkpointing: Mutex<()>,
@@ -87,6 +91,7 @@ impl Pager {
             log,
             horizon: Horizon::new(start),
             volume,
+            behind: WriteBehind::default(),
             limits,
             writer: Arc::new(Mutex::new(())),
             checkpointing: Mutex::new(()),

@@ -6,17 +6,21 @@
 //! Everything that can fail comes before the first page is installed; afterwards the only
 //! failure is poison (rule 9).
 
+mod home;
+
 use super::Pager;
 use super::at_home::AtHome;
 use super::pool::{PageHash, read_home};
+use super::write_behind::Batch;
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
-use parking_lot::{ArcMutexGuard, RawMutex};
+use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Debug)]
@@ -24,6 +28,8 @@ struct TxPage {
     /// What the page was before; None for a page allocated by this transaction.
     base: Option<PageRef>,
     now: PageRef,
+    /// As it is now it was handed over to be written home.
+    sent: bool,
 }
 
 /// What the commit asks of the layer above.
@@ -51,6 +57,14 @@ pub struct PageTx {
     early: HashSet<u64, PageHash>,
     existing: usize,
     base: Lsn,
+    /// New heap pages not handed over yet, in the order they were made.
+    heap: Vec<u64>,
+    /// New segment data that waits for more, before it is handed over.
+    data: Mutex<Batch>,
+    /// Something was handed over and may be under way.
+    under_way: AtomicBool,
+    /// Some of it could not be written.
+    broken: AtomicBool,
     /// Data lies home, unsynced, that the commit relies on.
     at_home: AtHome,
     /// Records of segment data, encoded.
@@ -70,8 +84,6 @@ impl std::fmt::Debug for WriterLock {
     }
 }
 
-/// Neighbouring pages are written in one call up to this many bytes.
-const BATCH_BYTES: usize = 1 << 20;
 /// So many times the segment bytes pass through the log while a checkpoint runs.
 const BESIDE_CHECKPOINT: usize = 8;
 
@@ -91,6 +103,10 @@ impl PageTx {
             early: HashSet::default(),
             existing: 0,
             base: pager.horizon.newest(),
+            heap: Vec::new(),
+            data: Mutex::default(),
+            under_way: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
             at_home: AtHome::default(),
             segments: Vec::new(),
             segment_bytes: 0,
@@ -141,7 +157,7 @@ impl PageTx {
             Entry::Vacant(place) => {
                 let old = outside(&self.pager, &self.early, self.base, no, kind)?;
                 place.insert(if self.early.remove(&no.0) {
-                    TxPage { base: None, now: old }
+                    TxPage { base: None, now: old, sent: false }
                 } else {
                     let limit = self.pager.limits.dirty_pages;
                     if self.existing >= limit {
@@ -149,11 +165,13 @@ impl PageTx {
                         return Err(Error::TooLarge(text));
                     }
                     self.existing += 1;
-                    TxPage { now: self.pager.pool.spare.copy_of(&old), base: Some(old) }
+                    let now = self.pager.pool.spare.copy_of(&old);
+                    TxPage { now, base: Some(old), sent: false }
                 })
             }
         };
         page::of_kind(&found.now, no, kind)?;
+        found.sent = false;
         Ok(Arc::make_mut(&mut found.now))
     }
 
@@ -164,14 +182,18 @@ impl PageTx {
     pub fn format(&mut self, no: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
         let new = self.pages.len() - self.existing.min(self.pages.len());
         if new >= (self.pager.limits.dirty_pages / 2).max(1) {
-            self.write_early(false)?;
+            self.write_new_pages(false)?;
         }
         self.early.remove(&no.0);
         // A former life of this page may still be in the pool; nobody can need it.
         self.pager.pool.forget(no);
         let mut now = self.pager.pool.spare.zeros(self.pager.page_size());
         page::head(Arc::make_mut(&mut now), kind, no, owner);
-        let new = TxPage { base: None, now };
+        if kind == PageKind::Heap {
+            self.heap.push(no.0);
+            self.send_full_pages();
+        }
+        let new = TxPage { base: None, now, sent: false };
         let page = match self.pages.entry(no.0) {
             Entry::Occupied(mut old) => {
                 old.insert(new);
@@ -195,6 +217,7 @@ impl PageTx {
         self.pages.is_empty()
             && self.early.is_empty()
             && self.segments.is_empty()
+            && self.data.lock().is_empty()
             && !self.at_home.relied_on()
     }
 
@@ -255,32 +278,6 @@ impl PageTx {
         }
     }
 
-    /// Writes new pages home. With `keep` they stay in memory for the pool.
-    fn write_early(&mut self, keep: bool) -> Result<()> {
-        let mut new: Vec<u64> =
-            self.pages.iter().filter(|(_, p)| p.base.is_none()).map(|(no, _)| *no).collect();
-        new.sort_unstable();
-        for no in &new {
-            let Some(p) = self.pages.get_mut(no) else { continue };
-            page::seal(Arc::make_mut(&mut p.now), self.base);
-        }
-        let most = BATCH_BYTES / self.pager.page_size();
-        for run in new.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(most)) {
-            let pages = run.iter().filter_map(|no| self.pages.get(no));
-            let parts: Vec<&[u8]> = pages.map(|p| &*p.now).collect();
-            self.at_home.write_pages(&self.pager.volume, run[0], &parts)?;
-        }
-        if !keep {
-            // They may be changed or given back before the commit.
-            self.at_home.give_up();
-            for no in new {
-                self.pages.remove(&no);
-                self.early.insert(no);
-            }
-        }
-        Ok(())
-    }
-
     /// Installs all changes under one LSN and hands them to the log; durable only once the
     /// log says so. Cost: no sync, or one of the volume where more new data went home than
     /// the group may name; one pass and one checksum per changed page.
@@ -329,23 +326,6 @@ impl PageTx {
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)
-    }
-
-    /// Writes home what does not go through the log. It is synced with the commit's group; what
-    /// is too much to be read again after a crash is synced here. Returns whether the new
-    /// pages went home.
-    fn settle_new_data(&mut self) -> Result<bool> {
-        let size = self.pager.page_size();
-        let new = self.pages.values().filter(|p| p.base.is_none()).count();
-        let direct = self.at_home.relied_on() || new * size > self.pager.limits.log_data_bytes;
-        if direct {
-            self.write_early(true)?;
-        }
-        if !self.at_home.fits(self.pager.log.home_bytes()) {
-            self.pager.volume.sync()?;
-            self.at_home.synced();
-        }
-        Ok(direct)
     }
 
     /// The commit's records, and for each page its number and where its checksum goes in

@@ -166,6 +166,20 @@ impl Volume {
         written.map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
+    /// Sets the device to work on `bytes` bytes at `page` that lie in the system's cache.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the volume is then poisoned: what could not be written out may be marked
+    /// clean, as after a failed sync.
+    pub fn start_write_out(&self, page: PageNo, bytes: u64) -> Result<()> {
+        let at = page.0 * self.page_size as u64;
+        self.disk.flush_hint(at, bytes).map_err(|e| {
+            let why = format!("write-out of the volume: {e}");
+            self.syncs.lock().failed.get_or_insert(why);
+            io_error(format!("writing out page {page}"), e)
+        })
+    }
+
     /// The superblock as last written.
     pub fn superblock(&self) -> Superblock {
         self.superblock.lock().clone()

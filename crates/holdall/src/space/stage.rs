@@ -62,6 +62,8 @@ pub struct Staged {
     pub bytes: Option<Vec<u8>>,
     /// Where those bytes come from, if some lie in the volume already.
     pub origins: Option<Vec<Origin>>,
+    /// None of those bytes was written yet: whoever adopts them does it.
+    pub unwritten: bool,
 }
 
 impl Staged {
@@ -105,6 +107,8 @@ pub struct Stager {
     /// Most bytes that are kept.
     keep: usize,
     origins: Option<Vec<Origin>>,
+    /// Nothing is written as long as all is kept: a small object goes home with others.
+    unwritten: bool,
     /// Groups the log had synced when last looked at.
     synced: u64,
     /// Others commit meanwhile.
@@ -131,6 +135,7 @@ impl Stager {
             kept: Some(Vec::new()),
             keep: pager.limits().log_data_bytes,
             origins: None,
+            unwritten: expected.is_some_and(|e| e <= pager.limits().log_data_bytes as u64),
             synced: pager.log.groups(),
             shared: false,
             unpushed: (0, 0),
@@ -156,6 +161,7 @@ impl Stager {
             self.keep = (new + others).next_multiple_of(self.pager.page_size() as u64) as usize;
             self.origins = Some(origins);
         }
+        self.unwritten &= self.origins.is_none();
         self
     }
 
@@ -226,6 +232,7 @@ impl Stager {
             tail,
             bytes: self.kept.take(),
             origins: self.origins.take(),
+            unwritten: self.unwritten,
         })
     }
 
@@ -260,13 +267,18 @@ impl Stager {
         let size = self.pager.page_size() as u64;
         self.checksums.extend(piece.chunks(UNIT).map(crc));
         let at = self.next.0 * size;
-        let disk = &self.pager.volume.disk;
         let kept = self.kept.as_ref().is_some_and(|k| k.len() + piece.len() <= self.keep);
+        if !kept {
+            self.write_kept()?;
+        }
+        let disk = &self.pager.volume.disk;
         // Past the cache where others' syncs would wait behind ours, and where one piece is all.
         // More of them alone go through the cache: the device works while the next is copied,
         // and whoever reads the object finds it there in large folios, which are copied faster.
         let single = self.expected.is_some_and(|e| e <= PIECE as u64);
-        let written = if !kept && (single || self.shared) {
+        let written = if self.unwritten {
+            Ok(())
+        } else if !kept && (single || self.shared) {
             disk.write_bulk(at, piece)
         } else {
             disk.write_at(at, piece)
@@ -282,6 +294,25 @@ impl Stager {
             bytes => *bytes = None,
         }
         self.note_written(at, piece.len() as u64)
+    }
+
+    /// Writes what was only kept: it turned out to be more.
+    fn write_kept(&mut self) -> Result<()> {
+        let size = self.pager.page_size();
+        let mut rest = match &self.kept {
+            Some(kept) if self.unwritten => kept.as_slice(),
+            _ => &[],
+        };
+        for run in &self.runs {
+            let len = (run.len as usize).saturating_mul(size).min(rest.len());
+            let (part, behind) = rest.split_at(len);
+            if !part.is_empty() {
+                self.pager.volume.write_pages(run.start, part)?;
+            }
+            rest = behind;
+        }
+        self.unwritten = false;
+        Ok(())
     }
 
     fn note_written(&mut self, at: u64, len: u64) -> Result<()> {

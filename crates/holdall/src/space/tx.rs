@@ -85,6 +85,7 @@ impl SpaceTx {
         let page_size = self.page_size() as u64;
         let units = self.page_size() / super::UNIT;
         let mut sums = staged.checksums.as_slice();
+        let unwritten = std::mem::take(&mut staged.unwritten);
         let mut bytes = staged.bytes.as_deref();
         let mut origins = staged.origins.as_deref().map(Origins::new);
         for run in &runs {
@@ -102,6 +103,9 @@ impl SpaceTx {
                             self.pages.log_composed(run.start, part, &parts);
                         }
                         None => self.pages.log_segment(run.start, part),
+                    }
+                    if unwritten {
+                        self.pages.hold(run.start, part.to_vec());
                     }
                     *b = rest;
                 }
@@ -163,6 +167,9 @@ impl SpaceTx {
     /// # Errors
     /// As [`read_segment`](super::read_segment).
     pub fn read_segment(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
+        if !self.segments.is_empty() {
+            self.pages.write_held()?;
+        }
         let disk = self.pager().volume.disk.clone();
         let own = |unit| self.own_checksum(unit);
         let layout = self.alloc.layout();
@@ -230,6 +237,8 @@ fn cut(run: PageRun, from: u64, to: u64) -> Vec<PageRun> {
 
 impl Drop for SpaceTx {
     fn drop(&mut self) {
+        // Nothing may still be on its way to pages that others can have from here on.
+        self.pages.abandon_writes();
         let mut back = std::mem::take(&mut self.released);
         if !self.finished {
             back.extend(self.mine.iter());

@@ -1,7 +1,7 @@
-//! The store's own threads: checkpoints, flushing of deferred commits, and syncs of the volume
-//! beside those of the log.
+//! The store's own threads: checkpoints, flushing of deferred commits, syncs of the volume
+//! beside those of the log, and writing of new data while its transaction goes on.
 //!
-//! They hold the store weakly while they wait, but for the syncing one, which holds its pager.
+//! They hold the store weakly while they wait, but for the last two, which hold its pager.
 //! [`Threads::stop`] ends and joins them, so
 //! that nothing of the store, its file lock included, is held when its last handle is gone.
 
@@ -34,10 +34,14 @@ impl Threads {
             builder.spawn(move || work(&weak, &shared, defer)).ok()
         };
         let handles = [spawn("holdall-checkpoint", checkpoints), spawn("holdall-flush", flushes)];
-        let pager = inner.pager.clone();
-        let syncs = std::thread::Builder::new().name("holdall-sync".into());
-        let syncs = syncs.spawn(move || pager.volume.run_syncs()).ok();
-        let handles = handles.into_iter().chain([syncs]).flatten().collect();
+        let serve = |name: &str, work: fn(&Pager)| {
+            let pager = inner.pager.clone();
+            let builder = std::thread::Builder::new().name(name.into());
+            builder.spawn(move || work(&pager)).ok()
+        };
+        let syncs = serve("holdall-sync", |pager| pager.volume.run_syncs());
+        let writes = serve("holdall-write", |pager| pager.behind.run(&pager.volume));
+        let handles = handles.into_iter().chain([syncs, writes]).flatten().collect();
         Self { shared, pager: inner.pager.clone(), handles }
     }
 
@@ -47,6 +51,7 @@ impl Threads {
         wishes.lock().stop = true;
         wake.notify_all();
         self.pager.volume.end_syncs();
+        self.pager.behind.end();
         for handle in self.handles.drain(..) {
             // A thread that panicked has nothing more to say.
             let _ = handle.join();

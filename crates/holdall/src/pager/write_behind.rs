@@ -1,0 +1,251 @@
+//! Write-behind: new data of a transaction on its way home while the transaction goes on.
+//!
+//! Owns: [`WriteBehind`], the queue between the one transaction that has the writer's lock and
+//! the store's writing thread. What is handed over is new, lies in pages that are free in every
+//! durable state, and may be written at any time before the commit; nothing depends on it
+//! until [`WriteBehind::finish`] has returned (docs/recovery.md, "One sync").
+//!
+//! Invariants:
+//! - batches are written one after the other, in the order they were handed over: what is
+//!   handed over later for the same page ends on top;
+//! - after `finish` or `wait` nothing is under way: pages may be given back then, not before.
+//!
+//! Threads: one transaction at a time hands over; one thread writes, or the transaction itself
+//! where there is none, which keeps a simulated store deterministic.
+
+use super::Volume;
+use holdall_core::{PageNo, PageRef, Result};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::VecDeque;
+
+/// A batch of so many bytes is handed over: with less the calls cost more than they spare,
+/// with more the device waits for the first (docs/design.md).
+pub(super) const BATCH_BYTES: usize = 128 << 10;
+/// Most bytes of neighbouring pages written in one call.
+const CALL_BYTES: usize = 1 << 20;
+/// Pages written together go past the system's cache from so many bytes on: they stay in
+/// the pool, their sync follows, and copying them to the cache would cost more than writing.
+const BULK_BYTES: usize = 128 << 10;
+/// Batches waiting; beyond, the transaction writes one itself.
+const MOST_WAITING: usize = 64;
+
+/// New bytes of neighbouring pages.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// A sealed page.
+    Page(PageRef),
+    /// Segment data, whole pages.
+    Data(Vec<u8>),
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Page(page) => page,
+            Self::Data(data) => data,
+        }
+    }
+}
+
+/// Pieces by their first page.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pieces: Vec<(u64, Piece)>,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(super) fn push(&mut self, first: PageNo, piece: Piece) {
+        self.bytes += piece.bytes().len();
+        self.pieces.push((first.0, piece));
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Writes neighbours in one call. With `hint` the device is set to work on what went to
+    /// the system's cache: a sync follows, but not at once.
+    fn write(mut self, volume: &Volume, hint: bool) -> Result<()> {
+        // Stable: of two pieces for one page the later one stays on top.
+        self.pieces.sort_by_key(|(first, _)| *first);
+        let size = volume.page_size() as u64;
+        let follows = |a: &(u64, Piece), b: &(u64, Piece)| {
+            a.0 + a.1.bytes().len() as u64 / size == b.0 && both_small(&a.1, &b.1)
+        };
+        for run in self.pieces.chunk_by(follows) {
+            let parts: Vec<&[u8]> = run.iter().map(|(_, piece)| piece.bytes()).collect();
+            let pages = run.iter().all(|(_, piece)| matches!(piece, Piece::Page(_)));
+            let mut first = run[0].0;
+            for call in calls(&parts) {
+                write_parts(volume, PageNo(first), call, pages, hint)?;
+                first += call.iter().map(|part| part.len() as u64).sum::<u64>() / size;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two neighbours may share a call: data goes through the cache, where it may be read
+/// soon, pages need not.
+fn both_small(a: &Piece, b: &Piece) -> bool {
+    matches!((a, b), (Piece::Page(_), Piece::Page(_)) | (Piece::Data(_), Piece::Data(_)))
+}
+
+/// Cuts parts into stretches of at most [`CALL_BYTES`], or one part.
+fn calls<'a, 'b>(mut parts: &'b [&'a [u8]]) -> impl Iterator<Item = &'b [&'a [u8]]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = parts.iter().take_while(|part| {
+            bytes += part.len();
+            bytes <= CALL_BYTES
+        });
+        let n = fits.count().max(1).min(parts.len());
+        let (call, rest) = parts.split_at(n);
+        parts = rest;
+        (!call.is_empty()).then_some(call)
+    })
+}
+
+fn write_parts(
+    volume: &Volume,
+    first: PageNo,
+    parts: &[&[u8]],
+    pages: bool,
+    hint: bool,
+) -> Result<()> {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    if pages && bytes >= BULK_BYTES {
+        return volume.write_bulk_parts(first, parts);
+    }
+    match parts {
+        [part] => volume.write_pages(first, part)?,
+        _ => volume.write_pages(first, &parts.concat())?,
+    }
+    if hint {
+        volume.start_write_out(first, bytes as u64)?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Batch>,
+    /// A batch is being written.
+    busy: bool,
+    /// The first failure since the last [`WriteBehind::finish`].
+    failed: Option<holdall_core::Error>,
+    /// Whether the writing thread is there.
+    helper: bool,
+    ended: bool,
+}
+
+/// The queue of a pager.
+#[derive(Debug, Default)]
+pub struct WriteBehind {
+    state: Mutex<State>,
+    wanted: Condvar,
+    done: Condvar,
+}
+
+impl WriteBehind {
+    /// Hands a batch over. Without a writing thread it is written here. Failures are told by
+    /// [`WriteBehind::finish`].
+    pub(super) fn send(&self, volume: &Volume, batch: Batch) {
+        let mut s = self.state.lock();
+        s.waiting.push_back(batch);
+        if s.helper && s.waiting.len() <= MOST_WAITING {
+            self.wanted.notify_one();
+        } else {
+            drop(self.drain(volume, s));
+        }
+    }
+
+    /// Writes what is waiting, then `last`. Nothing is under way afterwards.
+    ///
+    /// # Errors
+    /// The first failure of anything handed over since the last call: nothing of it may be
+    /// relied on.
+    pub(super) fn finish(&self, volume: &Volume, last: Batch) -> Result<()> {
+        let mut s = self.state.lock();
+        if !last.is_empty() {
+            s.waiting.push_back(last);
+        }
+        s = self.drain(volume, s);
+        s.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Waits until nothing is under way; what was not begun is dropped. For transactions that
+    /// end without a commit.
+    pub(super) fn abandon(&self) {
+        let mut s = self.state.lock();
+        s.waiting.clear();
+        while s.busy {
+            self.done.wait(&mut s);
+        }
+        s.failed = None;
+    }
+
+    /// Writes batch after batch; returns when none waits and none is being written.
+    fn drain<'a>(&'a self, volume: &Volume, mut s: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        loop {
+            if s.busy {
+                self.done.wait(&mut s);
+            } else if let Some(batch) = s.waiting.pop_front() {
+                s = self.write(volume, s, batch, false);
+            } else {
+                return s;
+            }
+        }
+    }
+
+    fn write<'a>(
+        &'a self,
+        volume: &Volume,
+        mut s: MutexGuard<'a, State>,
+        batch: Batch,
+        hint: bool,
+    ) -> MutexGuard<'a, State> {
+        s.busy = true;
+        let result = MutexGuard::unlocked(&mut s, || batch.write(volume, hint));
+        s.busy = false;
+        if let Err(e) = result {
+            s.failed.get_or_insert(e);
+        }
+        self.done.notify_all();
+        s
+    }
+
+    /// Writes what transactions hand over, on a thread of its own, until [`WriteBehind::end`].
+    pub fn run(&self, volume: &Volume) {
+        let mut s = self.state.lock();
+        s.helper = !s.ended;
+        while !s.ended {
+            if s.busy {
+                // The transaction writes one itself.
+                self.done.wait(&mut s);
+            } else if let Some(batch) = s.waiting.pop_front() {
+                s = self.write(volume, s, batch, true);
+            } else {
+                self.wanted.wait(&mut s);
+            }
+        }
+        s.helper = false;
+    }
+
+    /// Ends [`WriteBehind::run`]. Transactions then write themselves.
+    pub fn end(&self) {
+        let mut s = self.state.lock();
+        s.ended = true;
+        s.helper = false;
+        self.wanted.notify_all();
+        self.done.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests;
