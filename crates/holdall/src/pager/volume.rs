@@ -223,6 +223,9 @@ pub fn io_error(action: impl Into<String>, e: std::io::Error) -> Error {
     Error::io(action, e)
 }
 
+/// What opening a store reads lies before.
+const FRONT_BYTES: u64 = 128 << 10;
+
 /// Both slots as read, and which one counts.
 #[derive(Debug)]
 pub struct Slots {
@@ -239,6 +242,9 @@ pub struct Slots {
 /// [`Error::Corrupt`] where both are damaged, [`Error::Unsupported`], [`Error::Io`].
 pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
     let length = disk.len().map_err(|e| Error::io(format!("reading the length of {name}"), e))?;
+    // Both slots, the root and the first directory come in one read of the device.
+    disk.read_hint(0, FRONT_BYTES.min(length))
+        .map_err(|e| Error::io(format!("reading the front of {name}"), e))?;
     let not_a_store = |detail: &str| Error::NotAStore { path: name.into(), detail: detail.into() };
     let mut valid: Vec<(Superblock, bool)> = Vec::new();
     let mut magic = false;

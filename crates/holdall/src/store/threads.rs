@@ -19,30 +19,29 @@ type Shared = Arc<(Mutex<Wishes>, Condvar)>;
 pub(super) struct Threads {
     shared: Shared,
     pager: Arc<Pager>,
-    handles: Vec<JoinHandle<()>>,
+    /// Waits for the others at its end.
+    first: Option<JoinHandle<()>>,
 }
 
 impl Threads {
-    /// Starts them. Without them, where the system gives none, the store works: commits meet
+    /// Starts them: one here, which starts the others, so that opening a store does not wait
+    /// for all. Without them, where the system gives none, the store works: commits meet
     /// full limits and help themselves, deferred commits wait for the next durable one.
     pub(super) fn start(inner: &Arc<Inner>) -> Self {
         let shared = inner.wishes.clone();
+        let (weak, wishes, pager) = (Arc::downgrade(inner), shared.clone(), inner.pager.clone());
         let defer = inner.options.defer;
-        let spawn = |name: &str, work: fn(&Weak<Inner>, &Shared, Duration)| {
-            let (weak, shared) = (Arc::downgrade(inner), shared.clone());
-            let builder = std::thread::Builder::new().name(name.into());
-            builder.spawn(move || work(&weak, &shared, defer)).ok()
-        };
-        let handles = [spawn("holdall-checkpoint", checkpoints), spawn("holdall-flush", flushes)];
-        let serve = |name: &str, work: fn(&Pager)| {
-            let pager = inner.pager.clone();
-            let builder = std::thread::Builder::new().name(name.into());
-            builder.spawn(move || work(&pager)).ok()
-        };
-        let syncs = serve("holdall-sync", |pager| pager.volume.run_syncs());
-        let writes = serve("holdall-write", |pager| pager.behind.run(&pager.volume));
-        let handles = handles.into_iter().chain([syncs, writes]).flatten().collect();
-        Self { shared, pager: inner.pager.clone(), handles }
+        let first = spawn("holdall-checkpoint", move || {
+            let (theirs, flush) = (pager.clone(), (weak.clone(), wishes.clone()));
+            let others = [
+                spawn("holdall-sync", move || theirs.volume.run_syncs()),
+                spawn("holdall-write", move || pager.behind.run(&pager.volume)),
+                spawn("holdall-flush", move || flushes(&flush.0, &flush.1, defer)),
+            ];
+            checkpoints(&weak, &wishes);
+            others.into_iter().flatten().for_each(wait_for);
+        });
+        Self { shared, pager: inner.pager.clone(), first }
     }
 
     /// Ends the threads and waits for them.
@@ -52,14 +51,20 @@ impl Threads {
         wake.notify_all();
         self.pager.volume.end_syncs();
         self.pager.behind.end();
-        for handle in self.handles.drain(..) {
-            // A thread that panicked has nothing more to say.
-            let _ = handle.join();
-        }
+        self.first.take().into_iter().for_each(wait_for);
     }
 }
 
-fn checkpoints(inner: &Weak<Inner>, shared: &Shared, _defer: Duration) {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(work).ok()
+}
+
+fn wait_for(thread: JoinHandle<()>) {
+    // A thread that panicked has nothing more to say.
+    let _ = thread.join();
+}
+
+fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     let (wishes, wake) = &**shared;
     loop {
         let mut w = wishes.lock();
