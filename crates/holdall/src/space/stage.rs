@@ -109,6 +109,7 @@ pub struct Stager {
     origins: Option<Vec<Origin>>,
     /// Nothing is written as long as all is kept: a small object goes home with others.
     unwritten: bool,
+    whole: bool,
     /// Groups the log had synced when last looked at.
     synced: u64,
     /// Others commit meanwhile.
@@ -136,6 +137,7 @@ impl Stager {
             keep: pager.limits().log_data_bytes,
             origins: None,
             unwritten: expected.is_some_and(|e| e <= pager.limits().log_data_bytes as u64),
+            whole: false,
             synced: pager.log.groups(),
             shared: false,
             unpushed: (0, 0),
@@ -217,7 +219,12 @@ impl Stager {
             rest.append(&mut tail);
             rest.resize(rest.len().next_multiple_of(size), 0);
         }
+        // All there is at hand: it is kept as it is, not copied.
+        self.whole = self.unwritten && self.written == 0 && rest.len() <= self.keep;
         self.write_pages(&rest)?;
+        if self.whole {
+            self.kept = Some(rest);
+        }
         self.trim()?;
         if self.kept.is_none() || self.origins.is_some() {
             // What is copied is much more than the log holds: the next checkpoint's sync should
@@ -290,6 +297,7 @@ impl Stager {
         self.left -= pages;
         self.written += piece.len() as u64;
         match &mut self.kept {
+            Some(_) if self.whole => {}
             Some(bytes) if kept => bytes.extend_from_slice(piece),
             bytes => *bytes = None,
         }

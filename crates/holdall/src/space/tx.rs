@@ -85,7 +85,6 @@ impl SpaceTx {
         let page_size = self.page_size() as u64;
         let units = self.page_size() / super::UNIT;
         let mut sums = staged.checksums.as_slice();
-        let unwritten = std::mem::take(&mut staged.unwritten);
         let mut bytes = staged.bytes.as_deref();
         let mut origins = staged.origins.as_deref().map(Origins::new);
         for run in &runs {
@@ -104,15 +103,26 @@ impl SpaceTx {
                         }
                         None => self.pages.log_segment(run.start, part),
                     }
-                    if unwritten {
-                        self.pages.hold(run.start, part.to_vec());
-                    }
                     *b = rest;
                 }
                 None => self.pages.rely_on_unsynced(),
             }
         }
+        if let Some(bytes) = staged.bytes.take().filter(|_| staged.unwritten) {
+            self.hold(&runs, bytes);
+        }
         Ok(runs)
+    }
+
+    /// Sees to it that `bytes`, those of `runs`, are written before the commit. Cost: none but
+    /// the write where there is one run.
+    fn hold(&mut self, runs: &[PageRun], mut bytes: Vec<u8>) {
+        for run in runs.iter().rev() {
+            let before = bytes.len().saturating_sub(run.len as usize * self.page_size());
+            let part =
+                if before == 0 { std::mem::take(&mut bytes) } else { bytes.split_off(before) };
+            self.pages.hold(run.start, part);
+        }
     }
 
     /// Frees segment pages, old ones or ones that this transaction added.
