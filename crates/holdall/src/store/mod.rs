@@ -8,6 +8,7 @@ mod format;
 mod hints;
 mod inner;
 mod object_mut;
+mod opened;
 mod options;
 mod pending;
 mod read;

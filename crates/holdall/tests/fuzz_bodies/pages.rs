@@ -366,7 +366,8 @@ pub fn heap_record(data: &[u8]) {
     let name = (input.u8() & 1 == 0).then(|| input.take(20).to_vec());
     let attributes = holdall::Attributes::from([("key".into(), input.take(30).to_vec())]);
     let attributes = holdall::object::encode_attributes(&attributes, SIZE).unwrap();
-    let mut bytes = Head { name, attributes }.small(oid, input.take(50));
+    let mut bytes = Head { name: name.map(Into::into), attributes: attributes.into() }
+        .small(oid, input.take(50));
     input.edit(&mut bytes, 0, 5);
     for bytes in [&bytes[..], data] {
         if let Ok(record) = Record::parse(bytes) {
