@@ -5,6 +5,7 @@
 mod copy;
 mod edit;
 mod format;
+mod heads;
 mod hints;
 mod inner;
 mod object_mut;

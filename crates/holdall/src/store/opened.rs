@@ -14,13 +14,26 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The collection `name`, if it was opened.
+    /// Where the collection `name` is, if it was opened.
     #[inline]
-    pub(super) fn get(&mut self, name: &str) -> Option<&mut Collection> {
+    pub(super) fn find(&mut self, name: &str) -> Option<usize> {
         if self.all.get(self.last).is_none_or(|(known, _)| known != name) {
             self.last = self.all.iter().position(|(known, _)| known == name)?;
         }
-        self.all.get_mut(self.last).map(|(_, collection)| collection)
+        Some(self.last)
+    }
+
+    /// The collection that [`Opened::find`] found.
+    #[inline]
+    pub(super) fn at(&mut self, at: usize) -> Option<&mut Collection> {
+        self.all.get_mut(at).map(|(_, collection)| collection)
+    }
+
+    /// The collection `name`, if it was opened.
+    #[inline]
+    pub(super) fn get(&mut self, name: &str) -> Option<&mut Collection> {
+        let at = self.find(name)?;
+        self.at(at)
     }
 
     /// Adds a collection, which is not there yet.

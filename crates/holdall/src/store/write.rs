@@ -28,8 +28,10 @@ struct Begun {
     root: Root,
     collections: Opened,
     cursors: Cursors,
-    /// Where names in ascending order go in this collection; only while names are but added.
-    tail: Option<(u32, Tail)>,
+    /// Where names in ascending order go; only while names are but added.
+    tail: Tail,
+    /// The collection's number that `tail` is of.
+    tail_of: u32,
     /// Where records are put together.
     record: Vec<u8>,
 }
@@ -57,7 +59,17 @@ impl WriteTx {
         })
     }
 
+    #[inline]
     fn begin(&mut self) -> Result<&mut Begun> {
+        if self.failed || self.begun.is_none() {
+            self.start()?;
+        }
+        self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
+    }
+
+    /// Takes the writer's lock, if the transaction has not got it and can go on.
+    #[cold]
+    fn start(&mut self) -> Result<()> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
         }
@@ -68,11 +80,17 @@ impl WriteTx {
             let root = Root::load(&tx, inner.root)?;
             let mut cursors = inner.cursors.lock().clone();
             cursors.handles.forget_places();
-            let (collections, tail, record) = (Opened::default(), None, Vec::new());
-            let begun = Begun { tx, root, collections, cursors, tail, record };
-            self.begun = Some(Box::new(begun));
+            self.begun = Some(Box::new(Begun {
+                tx,
+                root,
+                collections: Opened::default(),
+                cursors,
+                tail: Tail::default(),
+                tail_of: 0,
+                record: Vec::new(),
+            }));
         }
-        self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
+        Ok(())
     }
 
     /// From here on this transaction's calls go to collection `name`, which is made if it is
@@ -139,16 +157,17 @@ impl WriteTx {
         &mut self,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
-        let known = |b: &mut Begun| b.collections.get(&self.collection).is_some();
-        if !self.begun.as_deref_mut().is_some_and(known) {
+        self.begin()?;
+        let found = self.begun.as_deref_mut().and_then(|b| b.collections.find(&self.collection));
+        if found.is_none() {
             self.current_or_new()?;
         }
-        self.begin()?;
         let missing = || Error::Invalid("the collection is not there".into());
         let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
-        let Begun { tx, root, collections, cursors, tail, record } = begun;
-        *tail = None;
-        let collection = collections.get(&self.collection).ok_or_else(missing)?;
+        let Begun { tx, root, collections, cursors, tail, record, .. } = begun;
+        tail.forget();
+        let at = found.or_else(|| collections.find(&self.collection)).ok_or_else(missing)?;
+        let collection = collections.at(at).ok_or_else(missing)?;
         let placement = cursors
             .placements
             .entry(collection.number)
@@ -174,10 +193,21 @@ impl WriteTx {
 
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, Gap>> {
-        let Some(c) = self.current()? else { return Ok(Err(Gap::NOWHERE)) };
+        self.begin()?;
+        let known = self.begun.as_deref_mut().and_then(|b| b.collections.get(&self.collection));
+        let (number, names) = match known {
+            Some(c) => (c.number, c.names),
+            None => match self.current()? {
+                Some(c) => (c.number, c.names),
+                None => return Ok(Err(Gap::NOWHERE)),
+            },
+        };
         let begun = self.begin()?;
-        let (_, tail) = begun.tail.filter(|(number, _)| *number == c.number).unwrap_or_default();
-        match c.names.locate(&begun.tx, name, tail)? {
+        if begun.tail_of != number {
+            begun.tail.forget();
+            begun.tail_of = number;
+        }
+        match names.locate(&begun.tx, name, &begun.tail)? {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
         }
@@ -395,23 +425,24 @@ impl WriteTx {
                 Ok(oid)
             });
         }
-        self.begin()?;
+        // Changes of objects have it forgotten, since they may be of names too. This one is not.
+        let begun = self.begin()?;
+        let (mut tail, mut tail_of) = (std::mem::take(&mut begun.tail), begun.tail_of);
         let unique = self.inner.take_unique()?;
-        let mut tail = None;
         let oid = self.with_objects(|objects, c| {
             let oid = objects.create(unique, head, data, near, hints)?;
             if let (Some(name), Some(Err(gap))) = (&head.name, found) {
                 // Creating the object has not touched the names.
                 let (owner, value) = (u64::from(c.number), oid.to_bytes());
-                let last = c.names.insert_at(objects.tx, owner, gap, name, &value)?;
-                tail = Some((c.number, last));
+                c.names.insert_at(objects.tx, owner, gap, name, &value, &mut tail)?;
+                tail_of = c.number;
             }
             c.objects = c.objects.saturating_add(1);
             c.logical_bytes = c.logical_bytes.saturating_add(size);
             Ok(oid)
         })?;
-        // Last: others that change objects may change names, and so have it forgotten.
-        self.begin()?.tail = tail;
+        let begun = self.begin()?;
+        (begun.tail, begun.tail_of) = (tail, tail_of);
         Ok(oid)
     }
 
@@ -472,49 +503,6 @@ impl WriteTx {
         result
     }
 
-    /// Gives an object another name; OID and bytes stay.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; [`Error::Exists`] where `to` is there already.
-    pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
-        let (from, to) = (from.as_ref(), to.as_ref());
-        check_name(to)?;
-        let oid = self.resolve(Key::Name(from))?;
-        if from == to {
-            return Ok(());
-        }
-        if self.lookup(to)?.is_some() {
-            return Err(Error::Exists(format!("object {}", Key::Name(to).show())));
-        }
-        self.with_objects(|objects, c| {
-            let head = head_of(objects, oid, to)?;
-            objects.set_head(oid, &head)?;
-            c.names.remove(objects.tx, from)?;
-            let owner = u64::from(c.number);
-            c.names.insert(objects.tx, owner, to, &oid.to_bytes()).map(|_| ())
-        })
-    }
-
-    /// Replaces an object's attributes.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Invalid`] where they are too long.
-    pub fn set_attributes<'k>(
-        &mut self,
-        key: impl Into<Key<'k>>,
-        attributes: &Attributes,
-    ) -> Result<()> {
-        let encoded = object::encode_attributes(attributes, self.page_size())?;
-        let oid = self.resolve(key.into())?;
-        self.with_object(oid, |objects, _| {
-            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
-            drop(record);
-            let head = Head { name: name.map(Cow::Owned), attributes: encoded.into() };
-            objects.set_head(oid, &head)
-        })
-    }
-
     /// Writes true free-space classes for pages that placement keeps to itself.
     pub(super) fn flush_placements(&mut self) -> Result<()> {
         let names: Vec<String> = {
@@ -558,13 +546,7 @@ impl WriteTx {
     }
 }
 
-fn head_of(objects: &ObjectWrite<'_>, oid: Oid, name: &[u8]) -> Result<Head<'static>> {
-    let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-    let attributes = Record::parse(&record)?.raw_attributes().to_vec();
-    Ok(Head { name: Some(name.to_vec().into()), attributes: attributes.into() })
-}
-
-fn check_name(name: &[u8]) -> Result<()> {
+pub(super) fn check_name(name: &[u8]) -> Result<()> {
     if name.len() > MAX_KEY {
         let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
         return Err(Error::Invalid(text));

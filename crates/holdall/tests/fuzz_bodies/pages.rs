@@ -265,7 +265,7 @@ pub fn page_map_node(data: &[u8]) {
     let Ok(node) = MapNode::new(&bytes, NO, 1, 507) else { return };
     let _ = node.summary();
     for slot in 0..page_map_node::fanout(SIZE) {
-        let _ = (node.entry(slot), node.next(Want::Class(slot as u8 % 16), slot));
+        let _ = (node.entry(slot), node.next(Want::Class(slot as u8 % 16), slot..600));
     }
     let mut map = [0; 16];
     input.edit(&mut map, 0, 16);
