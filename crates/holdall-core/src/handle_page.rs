@@ -73,11 +73,23 @@ pub fn class(free: usize, page_size: usize) -> u8 {
     u8::from(free * 8 >= capacity(page_size))
 }
 
+/// The counts in a page's header.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    /// Live handles.
+    live: usize,
+    /// Slots that were ever used.
+    touched: usize,
+    /// The first of the free chain, plus one; 0 where there is none.
+    first_free: u16,
+}
+
 /// A handle page whose header has been checked.
 #[derive(Debug, Clone, Copy)]
 pub struct HandlePage<'a> {
     bytes: &'a [u8],
     no: PageNo,
+    head: Head,
 }
 
 impl<'a> HandlePage<'a> {
@@ -87,29 +99,35 @@ impl<'a> HandlePage<'a> {
     /// [`Error::Corrupt`] where index or counts are wrong.
     #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo, index: u32) -> Result<Self> {
-        let found = u32_at(bytes, INDEX);
+        // One look at the length covers all fields.
+        let Some(fields) = bytes.first_chunk::<ENTRIES>() else {
+            return Err(Error::page(no, "too short for a handle page"));
+        };
+        let found = u32_at(fields, INDEX);
         if found != index {
             return Err(Error::page(no, format!("handle page {found}, not {index}")));
         }
-        let page = Self { bytes, no };
-        if page.live() > page.touched() || page.touched() > capacity(bytes.len()) {
-            let detail = format!("{} live of {} touched handles", page.live(), page.touched());
-            return Err(Error::page(no, detail));
+        let field = |at| u16_at(fields, at);
+        let live = usize::from(field(LIVE));
+        let head = Head { live, touched: field(TOUCHED).into(), first_free: field(FIRST_FREE) };
+        if live > head.touched || head.touched > capacity(bytes.len()) {
+            return Err(Error::page(no, format!("handle page header is wrong: {head:?}")));
         }
-        Ok(page)
+        Ok(Self { bytes, no, head })
     }
 
     #[inline]
     fn live(&self) -> usize {
-        usize::from(u16_at(self.bytes, LIVE))
+        self.head.live
     }
 
     #[inline]
     fn touched(&self) -> usize {
-        usize::from(u16_at(self.bytes, TOUCHED))
+        self.head.touched
     }
 
     /// Slots that can be given out.
+    #[inline]
     pub fn free(&self) -> usize {
         capacity(self.bytes.len()) - self.live()
     }
@@ -123,8 +141,9 @@ impl<'a> HandlePage<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where the free chain leads astray.
+    #[inline]
     pub fn next_slot(&self) -> Result<Option<u16>> {
-        let (first, touched) = (u16_at(self.bytes, FIRST_FREE), self.touched());
+        let Head { first_free: first, touched, .. } = self.head;
         if first == 0 {
             return Ok((touched < capacity(self.bytes.len())).then_some(touched as u16));
         }
@@ -183,7 +202,7 @@ impl<'a> HandlePage<'a> {
             return Err(Error::page(self.no, detail));
         }
         let mut seen = vec![false; self.touched()];
-        let mut slot = u16_at(self.bytes, FIRST_FREE);
+        let mut slot = self.head.first_free;
         // The header keeps first-free plus one, so that a zeroed page has no chain.
         while slot != 0 {
             let at = usize::from(slot - 1);
@@ -216,6 +235,7 @@ pub fn init(bytes: &mut [u8], index: u32) {
 pub struct HandlePageMut<'a> {
     bytes: &'a mut [u8],
     no: PageNo,
+    head: Head,
 }
 
 impl<'a> HandlePageMut<'a> {
@@ -224,24 +244,29 @@ impl<'a> HandlePageMut<'a> {
     /// # Errors
     /// As [`HandlePage::new`].
     pub fn new(bytes: &'a mut [u8], no: PageNo, index: u32) -> Result<Self> {
-        HandlePage::new(bytes, no, index)?;
-        Ok(Self { bytes, no })
+        let head = HandlePage::new(bytes, no, index)?.head;
+        Ok(Self { bytes, no, head })
     }
 
     /// The page for reading.
+    #[inline]
     pub fn view(&self) -> HandlePage<'_> {
-        HandlePage { bytes: self.bytes, no: self.no }
+        HandlePage { bytes: self.bytes, no: self.no, head: self.head }
+    }
+
+    fn write_head(&mut self, head: Head) {
+        self.head = head;
+        let fields = &mut self.bytes[LIVE..ENTRIES];
+        put_u16(fields, 0, head.live as u16);
+        put_u16(fields, TOUCHED - LIVE, head.touched as u16);
+        put_u16(fields, FIRST_FREE - LIVE, head.first_free);
     }
 
     fn put(&mut self, slot: u16, unique: u32, page: u64, tail: u16) {
-        let at = ENTRIES + usize::from(slot) * ENTRY;
-        put_u32(self.bytes, at, unique);
-        put_u48(self.bytes, at + 4, page);
-        put_u16(self.bytes, at + 10, tail);
-    }
-
-    fn set_live(&mut self, live: usize) {
-        put_u16(self.bytes, LIVE, live as u16);
+        let entry = &mut self.bytes[place(slot)];
+        put_u32(entry, 0, unique);
+        put_u48(entry, 4, page);
+        put_u16(entry, 10, tail);
     }
 
     /// Takes a free slot for an object; `None` where the page is full. `loc` must be valid.
@@ -250,19 +275,19 @@ impl<'a> HandlePageMut<'a> {
     /// [`Error::Corrupt`] where the free chain leads astray.
     pub fn insert(&mut self, unique: u32, loc: Location) -> Result<Option<u16>> {
         debug_assert!(loc.is_valid(), "{loc:?}");
-        let (live, touched) = (self.view().live(), self.view().touched());
         let Some(slot) = self.view().next_slot()? else { return Ok(None) };
-        if usize::from(slot) == touched {
-            put_u16(self.bytes, TOUCHED, slot + 1);
+        let mut head = self.head;
+        if usize::from(slot) == head.touched {
+            head.touched += 1;
         } else {
-            let next = self.view().next_free(slot);
-            put_u16(self.bytes, FIRST_FREE, next);
+            head.first_free = self.view().next_free(slot);
         }
-        if live >= self.view().touched() {
+        if head.live >= head.touched {
             return Err(Error::page(self.no, "more live handles than slots"));
         }
+        head.live += 1;
         self.put(slot, unique, loc.page.0, loc.slot);
-        self.set_live(live + 1);
+        self.write_head(head);
         Ok(Some(slot))
     }
 
@@ -278,14 +303,12 @@ impl<'a> HandlePageMut<'a> {
     /// # Errors
     /// [`Error::Corrupt`] where the page counts no live handles.
     pub fn remove(&mut self, slot: u16, unique: u32) -> Result<()> {
-        let live = self.view().live();
+        let Head { live, touched, first_free } = self.head;
         if live == 0 || slot == NO_SLOT {
             return Err(Error::page(self.no, "a live handle in a page that counts none"));
         }
-        let next = u16_at(self.bytes, FIRST_FREE);
-        self.put(slot, unique, FREE, next);
-        put_u16(self.bytes, FIRST_FREE, slot + 1);
-        self.set_live(live - 1);
+        self.put(slot, unique, FREE, first_free);
+        self.write_head(Head { live: live - 1, touched, first_free: slot + 1 });
         Ok(())
     }
 }

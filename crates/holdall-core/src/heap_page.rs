@@ -67,7 +67,11 @@ struct Head {
 impl Head {
     #[inline]
     fn read(bytes: &[u8], no: PageNo) -> Result<Self> {
-        let at = |at| usize::from(u16_at(bytes, at));
+        // One look at the length covers all fields.
+        let Some(fields) = bytes.first_chunk::<ARRAY>() else {
+            return Err(Error::page(no, "too short for a heap page"));
+        };
+        let at = |at| usize::from(u16_at(fields, at));
         let head =
             Self { slots: at(SLOTS), free_slots: at(FREE_SLOTS), top: at(TOP), holes: at(HOLES) };
         let fits = ARRAY + head.slots * SLOT + head.top <= bytes.len();
@@ -78,10 +82,11 @@ impl Head {
     }
 
     fn write(self, bytes: &mut [u8]) {
-        put_u16(bytes, SLOTS, self.slots as u16);
-        put_u16(bytes, FREE_SLOTS, self.free_slots as u16);
-        put_u16(bytes, TOP, self.top as u16);
-        put_u16(bytes, HOLES, self.holes as u16);
+        let fields = &mut bytes[SLOTS..ARRAY];
+        put_u16(fields, 0, self.slots as u16);
+        put_u16(fields, FREE_SLOTS - SLOTS, self.free_slots as u16);
+        put_u16(fields, TOP - SLOTS, self.top as u16);
+        put_u16(fields, HOLES - SLOTS, self.holes as u16);
     }
 
     /// Bytes between the slot array and the lowest record.
@@ -331,8 +336,7 @@ impl<'a> HeapPageMut<'a> {
     }
 
     fn set_slot(&mut self, slot: usize, start: usize, len: usize) {
-        put_u16(self.bytes, ARRAY + slot * SLOT, start as u16);
-        put_u16(self.bytes, ARRAY + slot * SLOT + 2, len as u16);
+        put_u32(self.bytes, ARRAY + slot * SLOT, start as u32 & 0xffff | (len as u32) << 16);
     }
 
     /// Puts a record where [`HeapPageMut::make_room`] made room for it.

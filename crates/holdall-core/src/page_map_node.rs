@@ -10,6 +10,7 @@
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
+use std::ops::Range;
 
 const LEVEL: usize = HEADER;
 const BASE: usize = HEADER + 4;
@@ -140,11 +141,11 @@ impl<'a> Node<'a> {
         &entries[..fanout(self.bytes.len())]
     }
 
-    /// The first slot from `from` on that meets `want`. Cost: one pass over the node.
-    pub fn next(&self, want: Want, from: usize) -> Option<usize> {
+    /// The first of `slots` that meets `want`. Cost: one pass over them.
+    pub fn next(&self, want: Want, slots: Range<usize>) -> Option<usize> {
         let met = |entry: &[u8; ENTRY]| want.met(u64::from_le_bytes(*entry));
-        let mut at = from;
-        for block in self.entries().get(from..)?.chunks(BLOCK) {
+        let mut at = slots.start;
+        for block in self.entries().get(slots)?.chunks(BLOCK) {
             // Without a branch for each entry: most blocks hold nothing that is wanted.
             if block.iter().fold(false, |any, entry| any | met(entry)) {
                 return block.iter().position(met).map(|i| at + i);
@@ -214,11 +215,13 @@ mod tests {
             assert_eq!(node.summary_within(slot, sum), sum, "from {slot}");
             assert_eq!(node.summary_within(slot, Tag { class: 7, hole: true }), sum);
         }
-        assert_eq!(node.next(Want::Class(0), 0), Some(3));
-        assert_eq!(node.next(Want::Class(4), 4), Some(506));
-        assert_eq!(node.next(Want::Class(7), 0), None);
-        assert_eq!(node.next(Want::Hole, 0), Some(9));
-        assert_eq!(node.next(Want::Hole, 10), None);
+        assert_eq!(node.next(Want::Class(0), 0..507), Some(3));
+        assert_eq!(node.next(Want::Class(4), 4..507), Some(506));
+        assert_eq!(node.next(Want::Class(7), 0..507), None);
+        assert_eq!(node.next(Want::Hole, 0..507), Some(9));
+        assert_eq!(node.next(Want::Hole, 10..507), None);
+        assert_eq!(node.next(Want::Class(4), 4..506), None);
+        assert_eq!(node.next(Want::Class(4), 500..508), None, "no such slots");
         put(&mut page, 0, full);
         put_u64(&mut page, ENTRIES + 8, 1 << 53);
         let node = Node::new(&page, PageNo(1), 1, 507).unwrap();

@@ -185,6 +185,18 @@ impl Placement {
         Offer::Added(out)
     }
 
+    /// Tells of the room that a page in the cache has, if the map records it as class 0:
+    /// nothing else is to be done then. Returns whether it is so.
+    #[inline]
+    pub fn renew(&mut self, index: u32, free: usize) -> bool {
+        let Some(at) = self.position(index) else { return false };
+        let known = self.cache[at];
+        if known.marked {
+            self.put(at, Cached { free, ..known });
+        }
+        known.marked
+    }
+
     /// Where a page is in the cache.
     fn position(&self, index: u32) -> Option<usize> {
         self.cache.iter().rposition(|c| c.index == index)
@@ -307,6 +319,11 @@ mod tests {
                 2 => {
                     p.mark(index, free > 150);
                     known.into_iter().for_each(|at| model[at].marked = free > 150);
+                }
+                3 => {
+                    let marked = known.filter(|at| model[*at].marked);
+                    marked.into_iter().for_each(|at| model[at].free = free);
+                    assert_eq!(p.renew(index, free), marked.is_some());
                 }
                 _ => {
                     let new = Cached { index, page, free, marked: false };

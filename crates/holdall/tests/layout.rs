@@ -334,7 +334,7 @@ fn records(out: &mut String) {
     annotate(out, "OID", &oid.to_bytes(), &fields);
     let attributes = Attributes::from([("k".into(), vec![0xee, 0xff])]);
     let attributes = holdall::object::encode_attributes(&attributes, 4096).unwrap();
-    let head = Head { name: Some(b"name".to_vec()), attributes };
+    let head = Head { name: Some(b"name".as_slice().into()), attributes: attributes.into() };
     let common = [
         (0, "page"),
         (4, "slot"),

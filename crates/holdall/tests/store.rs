@@ -97,6 +97,44 @@ fn snapshots_keep_what_they_saw() {
     assert_eq!(new.get(Key::Oid(oid)).unwrap(), b"new");
 }
 
+/// Names in order go on in the last leaf of their own collection, also where the transaction
+/// changes between collections, makes one, or creates objects without names.
+#[test]
+fn names_in_order_stay_in_their_collection() {
+    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let name = |i: u32| i.to_be_bytes();
+    for first in [0, 3000] {
+        store
+            .write(|tx| {
+                for i in first..first + 3000_u32 {
+                    // Runs in one collection, and turns from one to the other.
+                    let of = if (i / 100) % 2 == 0 { i % 3 } else { i / 100 % 3 };
+                    tx.collection(["a", "b", "c"][of as usize])?;
+                    tx.put(name(i), &name(i))?;
+                    if i % 7 == 0 {
+                        tx.create(b"without a name")?;
+                    }
+                    if i % 50 == 49 {
+                        tx.delete(&name(i))?;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+    let readers = ["a", "b", "c"].map(|c| store.read().unwrap().collection(c).unwrap());
+    let mut found = 0;
+    for i in 0..6000 {
+        let all: Vec<_> = readers.iter().filter_map(|r| r.get(&name(i)).ok()).collect();
+        let want = if i % 50 == 49 { vec![] } else { vec![name(i).to_vec()] };
+        assert_eq!(all, want, "{i}");
+        found += all.len();
+    }
+    assert_eq!(found, 5880);
+    drop(readers);
+    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+}
+
 #[test]
 fn names_attributes_collections_and_ranges() {
     let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();

@@ -5,8 +5,8 @@
 //! they are: what changes in a page is what the log has to carry.
 
 use super::{CHILD, COUNT, Cell, HOLES, Key, LEFTMOST, LEVEL, MAX_KEY, MAX_LEVEL, MAX_VALUE};
-use super::{Node, PREFIX, Plan, SHARED, SLOT, SLOTS, USED, cell_header};
-use crate::bytes::{put_u16, put_u48};
+use super::{Node, PREFIX, Plan, SHARED, SLOT, SLOTS, USED, cell_header, slot};
+use crate::bytes::{put_u16, put_u48, u16_at};
 use crate::{Error, PageNo, Result};
 use std::ops::Range;
 
@@ -111,6 +111,9 @@ impl<'a> NodeMut<'a> {
 
     /// Inserts by rewriting the node: without its holes, and under the best prefix.
     fn insert_packing(&mut self, i: usize, cell: Cell<'_>) -> Result<bool> {
+        if is_packed(&self.view()?, self.page, &cell) {
+            return Ok(false);
+        }
         let copy = self.page.to_vec();
         let node = Node::open(self.no, &copy)?;
         let mut cells = node.cells()?;
@@ -119,7 +122,7 @@ impl<'a> NodeMut<'a> {
         // Holes are closed whenever that makes room. A new prefix must free an eighth of the
         // page, or the next insertions would each rewrite the page to gain a few bytes.
         let closing = cell.cost(node.level(), node.prefix()) <= node.free();
-        if plan.size > node.capacity() - if closing { 0 } else { node.capacity() / 8 } {
+        if plan.size > if closing { node.capacity() } else { most_packed(&node) } {
             return Ok(false);
         }
         let leftmost = if node.is_leaf() { PageNo::NONE } else { node.child(0)? };
@@ -203,6 +206,30 @@ impl<'a> NodeMut<'a> {
             }
         }
     }
+}
+
+/// Bytes that a node may take after it was packed under a new prefix.
+fn most_packed(node: &Node<'_>) -> usize {
+    node.capacity() - node.capacity() / 8
+}
+
+/// Bytes of keys in the cells of `page`; `None` where one lies outside.
+fn key_bytes(page: &[u8], count: usize) -> Option<usize> {
+    let key = |i| {
+        let at = usize::from(u16_at(page, slot(i).start));
+        Some(usize::from(u16_at(page.get(at..at + 2)?, 0) & !SHARED))
+    };
+    (0..count).map(key).sum()
+}
+
+/// Whether no packing makes room for the cell: closing holes does not, and without any byte of
+/// any key the node would still be too full. Cost: a look at each cell, much less than a plan;
+/// so a leaf of short keys that is filled in order is split at once.
+fn is_packed(node: &Node<'_>, page: &[u8], cell: &Cell<'_>) -> bool {
+    let Some(keys) = key_bytes(page, node.count()) else { return false };
+    let without = node.live().saturating_sub(node.prefix().len() + keys);
+    let least = without + cell.cost_without(node.level(), cell.key.len());
+    cell.cost(node.level(), node.prefix()) > node.free() && least > most_packed(node)
 }
 
 /// The stored form of a child's page number.

@@ -9,11 +9,20 @@ use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::{Cached, Offer, Placement, class_of, extent};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageWrite, Result};
 
-/// The largest extent of heap pages.
+/// The largest extent of heap pages in a file of less than [`PART`] times as many.
 const EXTENT: u32 = 8;
+/// The largest extent of heap pages.
+const LARGE_EXTENT: u32 = 64;
+/// A larger file grows by this part at most.
+const PART: u32 = 64;
 /// Wrong classes corrected in one search before the file grows instead. None is wrong unless
 /// the file is damaged.
 const WRONG_CLASSES: usize = 4;
+
+/// Pages by which a file of `len` pages grows.
+fn growth(len: u32) -> u32 {
+    extent(len, (len / PART).clamp(EXTENT, LARGE_EXTENT))
+}
 
 impl HeapFile {
     /// A formatted page of this file with room for `need` bytes, for which it may grow.
@@ -116,7 +125,7 @@ impl HeapFile {
     /// A fresh page of the file, or the first of a new extent.
     fn fresh<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<At> {
         // The pages of the last extent are taken in order, and found without a pass over the map.
-        let last = self.map.len().saturating_sub(EXTENT);
+        let last = self.map.len().saturating_sub(growth(self.map.len()));
         let index = match self.map.find(pages, FRESH, last)? {
             Some(index) => index,
             None => self.extend(pages)?,
@@ -139,7 +148,7 @@ impl HeapFile {
         let len = self.map.len();
         let last = len.checked_sub(1).map(|last| self.map.get(pages, last)).transpose()?;
         let near = last.flatten().map(|(page, _)| PageNo(page.0 + 1));
-        let run = pages.alloc_run(u64::from(extent(len, EXTENT)), near)?;
+        let run = pages.alloc_run(u64::from(growth(len)), near)?;
         let (mut first, mut holes) = (None, true);
         for page in run.start.0..run.end() {
             let hole = if holes { self.map.find_hole(pages)? } else { None };
@@ -170,6 +179,9 @@ impl HeapFile {
             // One empty page at hand is enough; others would be lost to a crash.
             placement.remove(at.index);
             return self.record_class(pages, placement, at, FRESH);
+        }
+        if placement.renew(at.index, after.free) {
+            return Ok(());
         }
         match placement.offer(at.index, at.page, after.free) {
             Offer::Kept => self.mark(pages, placement, at),

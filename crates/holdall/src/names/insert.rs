@@ -42,7 +42,9 @@ impl Names {
         check_value(value)?;
         if self.root.is_none() {
             let gap = Gap::NOWHERE;
-            return self.insert_at(pages, owner, gap, key, value).map(|_| None);
+            return self
+                .insert_at(pages, owner, gap, key, value, &mut Tail::default())
+                .map(|()| None);
         }
         let (leaf, at, _) = self.leaf(pages, key)?;
         let (i, old) = match at {
@@ -58,13 +60,14 @@ impl Names {
                 (i, Some(old))
             }
         };
-        let gap = Gap { leaf, i, rightmost: false };
-        self.insert_at(pages, owner, gap, key, value)?;
+        let gap = Gap { leaf, i, rightmost: false, end: false };
+        self.insert_at(pages, owner, gap, key, value, &mut Tail::default())?;
         Ok(old)
     }
 
     /// Adds `key`, which [`Names::locate`] said is missing; `gap` is what it gave, and the tree
-    /// is as it was then. Returns the last leaf, where it is known. Cost: as [`Names::insert`] without the way down.
+    /// is as it was then. `tail` then says what is known of the last leaf. Cost: as
+    /// [`Names::insert`] without the way down.
     ///
     /// # Errors
     /// As [`Names::insert`].
@@ -75,7 +78,8 @@ impl Names {
         gap: Gap,
         key: &[u8],
         value: &[u8],
-    ) -> Result<Tail> {
+        tail: &mut Tail,
+    ) -> Result<()> {
         check_key(key)?;
         check_value(value)?;
         let cell = Cell { key: key.into(), payload: value };
@@ -83,15 +87,17 @@ impl Names {
             let root = pages.new_page(PageKind::Names, owner, None)?;
             node_mut(pages, root)?.build(0, PageNo::NONE, &[cell], &[])?;
             self.root = root;
-            return Ok(Tail(Some(root)));
+            tail.follow(Gap { leaf: root, i: 0, rightmost: true, end: true }, key);
+            return Ok(());
         }
         if node_mut(pages, gap.leaf)?.insert(gap.i, cell.key, cell.payload)? {
-            return Ok(Tail(gap.rightmost.then_some(gap.leaf)));
+            tail.follow(gap, key);
+            return Ok(());
         }
+        tail.forget();
         // The way is needed only now: few insertions split.
         let path = self.descend(pages, key)?;
-        self.place(pages, owner, path, gap.i, cell)?;
-        Ok(Tail::default())
+        self.place(pages, owner, path, gap.i, cell)
     }
 
     /// Splits the path's leaf for the cell, and puts what splits yield into the nodes above.

@@ -55,25 +55,51 @@ pub struct Gap {
     i: usize,
     /// The leaf is the last one.
     rightmost: bool,
+    /// The place is known to be behind all keys.
+    end: bool,
 }
 
 impl Gap {
     /// The gap of any key in an empty tree.
-    pub const NOWHERE: Self = Self { leaf: PageNo::NONE, i: 0, rightmost: false };
+    pub const NOWHERE: Self = Self { leaf: PageNo::NONE, i: 0, rightmost: false, end: true };
 }
 
 /// The last leaf of a tree, if it is known: keys beyond its last belong there, and need no way
 /// down. Good until the tree is changed; an insertion tells of it anew.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Tail(Option<PageNo>);
+#[derive(Debug, Clone, Default)]
+pub struct Tail {
+    leaf: Option<PageNo>,
+    /// The leaf's cells, where `key` is the last of them.
+    count: Option<usize>,
+    key: Vec<u8>,
+}
 
 impl Tail {
+    /// Forgets what is known, but not the memory.
+    pub fn forget(&mut self) {
+        (self.leaf, self.count) = (None, None);
+    }
+
+    /// After `key` went into `gap` of a leaf that had room for it.
+    fn follow(&mut self, gap: Gap, key: &[u8]) {
+        self.leaf = gap.rightmost.then_some(gap.leaf);
+        self.count = gap.end.then_some(gap.i + 1);
+        if gap.end {
+            self.key.clear();
+            self.key.extend_from_slice(key);
+        }
+    }
+
     /// The place behind the last key, if `key` belongs there.
     fn gap_for<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Gap>> {
-        let Some(leaf) = self.0 else { return Ok(None) };
+        let Some(leaf) = self.leaf else { return Ok(None) };
+        let gap = |i| Gap { leaf, i, rightmost: true, end: true };
+        if let Some(count) = self.count {
+            return Ok((key > &self.key[..]).then(|| gap(count)));
+        }
         pages.look(leaf, PageKind::Names, |page| {
             let node = Node::open_at(leaf, page, 0)?;
-            Ok(node.is_beyond(key)?.then(|| Gap { leaf, i: node.count(), rightmost: true }))
+            Ok(node.is_beyond(key)?.then(|| gap(node.count())))
         })
     }
 }
@@ -134,7 +160,7 @@ impl Names {
         &self,
         pages: &R,
         key: &[u8],
-        tail: Tail,
+        tail: &Tail,
     ) -> Result<std::result::Result<Value, Gap>> {
         check_key(key)?;
         if self.root.is_none() {
@@ -145,7 +171,7 @@ impl Names {
         }
         let (leaf, at, rightmost) = self.leaf(pages, key)?;
         match at {
-            Err(i) => Ok(Err(Gap { leaf, i, rightmost })),
+            Err(i) => Ok(Err(Gap { leaf, i, rightmost, end: false })),
             Ok(i) => {
                 pages.look(leaf, PageKind::Names, |page| Node::open(leaf, page)?.value(i)).map(Ok)
             }

@@ -32,14 +32,15 @@ impl Pair {
 
     fn insert(&mut self, key: &[u8], value: &[u8]) {
         // Every other new key by the two steps: where would it be, and there with it.
-        let found = self.names.locate(&self.pages, key, self.tail).unwrap();
+        let found = self.names.locate(&self.pages, key, &self.tail).unwrap();
         let old = match found {
             Err(gap) if self.model.len().is_multiple_of(2) => {
-                self.tail = self.names.insert_at(&mut self.pages, 5, gap, key, value).unwrap();
+                let tail = &mut self.tail;
+                self.names.insert_at(&mut self.pages, 5, gap, key, value, tail).unwrap();
                 None
             }
             _ => {
-                self.tail = Tail::default();
+                self.tail.forget();
                 self.names.insert(&mut self.pages, 5, key, value).unwrap()
             }
         };
@@ -49,7 +50,7 @@ impl Pair {
     }
 
     fn remove(&mut self, key: &[u8]) {
-        self.tail = Tail::default();
+        self.tail.forget();
         let old = self.names.remove(&mut self.pages, key).unwrap();
         assert_eq!(old.as_deref(), self.model.remove(key).as_deref());
     }

@@ -74,7 +74,7 @@ impl ObjectWrite<'_> {
     fn share_large(
         &mut self,
         oid: Oid,
-        head: &Head,
+        head: &Head<'_>,
         mut d: Descriptor,
         range: Range<u64>,
     ) -> Result<Shares> {

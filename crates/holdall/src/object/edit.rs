@@ -99,11 +99,11 @@ impl ObjectWrite<'_> {
         Ok(Resized { before, after })
     }
 
-    fn fits_record(&self, head: &Head, len: usize) -> bool {
+    fn fits_record(&self, head: &Head<'_>, len: usize) -> bool {
         head.record_len(len) <= max_record(self.tx.page_size())
     }
 
-    fn edit_options(&self, head: &Head, d: &Descriptor) -> Options {
+    fn edit_options(&self, head: &Head<'_>, d: &Descriptor) -> Options {
         let most = max_tail(head, self.tx.page_size(), d.flags);
         tree_options(self.tx.alloc().layout(), most, d.threshold)
     }
@@ -112,7 +112,7 @@ impl ObjectWrite<'_> {
     fn edit(
         &mut self,
         oid: Oid,
-        head: &Head,
+        head: &Head<'_>,
         d: &Descriptor,
         range: Range<u64>,
         content: Content<'_>,
@@ -139,7 +139,7 @@ impl ObjectWrite<'_> {
 
     /// A large object becomes small again at three quarters of what a record holds, so that
     /// edits around the limit do not move its bytes each time.
-    fn demotes(&self, head: &Head, len: usize) -> bool {
+    fn demotes(&self, head: &Head<'_>, len: usize) -> bool {
         head.record_len(len) <= max_record(self.tx.page_size()) / 4 * 3
     }
 }

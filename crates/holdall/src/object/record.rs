@@ -6,6 +6,7 @@ use super::{Attributes, MAX_ATTRIBUTES};
 use holdall_core::bytes::{Reader, push_varint};
 use holdall_core::segment_tree::Descriptor;
 use holdall_core::{Error, Oid, Result};
+use std::borrow::Cow;
 
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
@@ -99,9 +100,8 @@ impl<'a> Record<'a> {
     }
 
     /// The parts of the record but its body, to be kept in a new one.
-    pub fn head(&self) -> Head {
-        let name = self.name.map(<[u8]>::to_vec);
-        Head { name, attributes: self.attributes.to_vec() }
+    pub fn head(&self) -> Head<'static> {
+        Head { name: self.name.map(Cow::Borrowed), attributes: self.attributes.into() }.into_owned()
     }
 
     /// The object's size in bytes.
@@ -118,14 +118,20 @@ impl<'a> Record<'a> {
 
 /// The parts of a record but its body.
 #[derive(Debug, Clone, Default)]
-pub struct Head {
+pub struct Head<'a> {
     /// The name, if any.
-    pub name: Option<Vec<u8>>,
+    pub name: Option<Cow<'a, [u8]>>,
     /// The attributes, encoded.
-    pub attributes: Vec<u8>,
+    pub attributes: Cow<'a, [u8]>,
 }
 
-impl Head {
+impl Head<'_> {
+    /// The same, with bytes of its own.
+    pub fn into_owned(self) -> Head<'static> {
+        let name = self.name.map(|name| Cow::Owned(name.into_owned()));
+        Head { name, attributes: Cow::Owned(self.attributes.into_owned()) }
+    }
+
     /// Bytes of a record with this head and a body of `body` bytes.
     pub fn record_len(&self, body: usize) -> usize {
         let part = |len: usize| holdall_core::bytes::varint_len(len as u64).saturating_add(len);
@@ -134,12 +140,15 @@ impl Head {
         (FIXED + name + attributes).saturating_add(body)
     }
 
-    fn start(&self, oid: Oid, kind: u8, body: usize) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.record_len(body));
-        out.extend_from_slice(&oid.to_bytes()[2..]);
+    /// Begins a record in `out`, whose bytes are given up.
+    fn start(&self, mut out: Vec<u8>, oid: Oid, kind: u8, body: usize) -> Vec<u8> {
+        out.clear();
+        out.reserve(self.record_len(body));
         let named = if self.name.is_some() { NAMED } else { 0 };
         let attributes = if self.attributes.is_empty() { 0 } else { ATTRIBUTES };
-        out.push(kind | named | attributes);
+        let mut fixed = [kind | named | attributes; FIXED];
+        fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
+        out.extend_from_slice(&fixed);
         for part in self.name.iter().chain((attributes != 0).then_some(&self.attributes)) {
             push_varint(&mut out, part.len() as u64);
             out.extend_from_slice(part);
@@ -149,14 +158,19 @@ impl Head {
 
     /// A record that holds the object's bytes.
     pub fn small(&self, oid: Oid, bytes: &[u8]) -> Vec<u8> {
-        let mut out = self.start(oid, SMALL, bytes.len());
+        self.small_in(Vec::new(), oid, bytes)
+    }
+
+    /// As [`Head::small`], in memory at hand, whose bytes are given up.
+    pub fn small_in(&self, memory: Vec<u8>, oid: Oid, bytes: &[u8]) -> Vec<u8> {
+        let mut out = self.start(memory, oid, SMALL, bytes.len());
         out.extend_from_slice(bytes);
         out
     }
 
     /// A record that says where the object's bytes are.
     pub fn large(&self, oid: Oid, descriptor: &Descriptor) -> Vec<u8> {
-        let mut out = self.start(oid, LARGE, 64);
+        let mut out = self.start(Vec::new(), oid, LARGE, 64);
         descriptor.encode(&mut out);
         out
     }
@@ -197,7 +211,7 @@ mod tests {
         ) {
             let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
             let encoded = encode_attributes(&attributes, 4096).unwrap();
-            let head = Head { name: name.clone(), attributes: encoded };
+            let head = Head { name: name.clone().map(Cow::Owned), attributes: encoded.into() };
             let record = head.small(oid, &bytes);
             prop_assert_eq!(record.len(), head.record_len(bytes.len()));
             let back = Record::parse(&record).unwrap();

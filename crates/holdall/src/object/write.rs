@@ -37,6 +37,8 @@ pub struct ObjectWrite<'a> {
     pub placement: &'a mut Placement,
     /// The collection's hints, for objects without their own.
     pub hints: Kept,
+    /// Memory in which records are put together, kept from one to the next.
+    pub scratch: &'a mut Vec<u8>,
 }
 
 /// Bytes that a descriptor with inline slices, but no tail, may take in a record.
@@ -45,7 +47,7 @@ const DESCRIPTOR_MOST: usize = 32 + MAX_INLINE * 24;
 /// Most bytes of an inline tail for an object with this head: half a page, or up to a whole
 /// one where `flags`, the descriptor's, say that it mostly grows; never more than a record
 /// has room for.
-pub fn max_tail(head: &Head, page_size: usize, flags: u8) -> usize {
+pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8) -> usize {
     let room = max_record(page_size).saturating_sub(head.record_len(DESCRIPTOR_MOST));
     room.min(if flags & APPEND_MOSTLY == 0 { page_size / 2 } else { page_size - 1 })
 }
@@ -63,7 +65,7 @@ impl ObjectWrite<'_> {
     pub fn create(
         &mut self,
         unique: u32,
-        head: &Head,
+        head: &Head<'_>,
         data: Data<'_>,
         near: Option<Oid>,
         hints: Option<Kept>,
@@ -74,6 +76,7 @@ impl ObjectWrite<'_> {
         let spot = self.handles.next(self.tx, self.cursor, near)?;
         let record = self.build(spot.oid(unique), head, data, hints)?;
         let loc = self.place(&record, near_loc.map(|l| l.page))?;
+        *self.scratch = record;
         self.handles.fill(self.tx, spot, unique, loc)
     }
 
@@ -81,14 +84,16 @@ impl ObjectWrite<'_> {
     fn build(
         &mut self,
         oid: Oid,
-        head: &Head,
+        head: &Head<'_>,
         data: Data<'_>,
         hints: Option<Kept>,
     ) -> Result<Vec<u8>> {
         let own = hints.filter(|h| *h != self.hints);
         let Kept { threshold, flags } = own.unwrap_or(self.hints);
         match data {
-            Data::Small(bytes) if own.is_none() => Ok(head.small(oid, bytes)),
+            Data::Small(bytes) if own.is_none() => {
+                Ok(head.small_in(std::mem::take(self.scratch), oid, bytes))
+            }
             // Hints of its own need a descriptor to lie in.
             Data::Small(bytes) if bytes.len() <= max_tail(head, self.tx.page_size(), flags) => {
                 let (tree, tail) = (segment_tree::Tree::empty(), bytes.to_vec());
@@ -132,7 +137,7 @@ impl ObjectWrite<'_> {
     pub fn replace(
         &mut self,
         oid: Oid,
-        head: &Head,
+        head: &Head<'_>,
         data: Data<'_>,
         hints: Option<Kept>,
     ) -> Result<u64> {
@@ -188,7 +193,7 @@ impl ObjectWrite<'_> {
     fn promote(
         &mut self,
         oid: Oid,
-        head: &Head,
+        head: &Head<'_>,
         bytes: &[u8],
         hints: Option<Kept>,
     ) -> Result<Vec<u8>> {
@@ -202,7 +207,7 @@ impl ObjectWrite<'_> {
     }
 
     /// Moves the inline tail into a segment where the new head leaves it no room.
-    fn fit_tail(&mut self, oid: Oid, head: &Head, mut d: Descriptor) -> Result<Descriptor> {
+    fn fit_tail(&mut self, oid: Oid, head: &Head<'_>, mut d: Descriptor) -> Result<Descriptor> {
         if d.tail.len() <= max_tail(head, self.tx.page_size(), d.flags) {
             return Ok(d);
         }

@@ -65,7 +65,10 @@ impl<R: PageRead + ?Sized> Search<'_, R> {
         let here = Node::new(&bytes, no, level, base as u32)?;
         let span = node::span(size, level);
         let mut slot = (self.from.saturating_sub(base) / span) as usize;
-        while let Some(found) = here.next(self.want, slot) {
+        // Nothing is behind the end, and a new map's nodes are mostly empty.
+        let used = (u64::from(self.len).saturating_sub(base)).div_ceil(span);
+        let end = usize::try_from(used).unwrap_or(usize::MAX).min(node::fanout(size));
+        while let Some(found) = here.next(self.want, slot..end) {
             let first = base + found as u64 * span;
             let index = u32::try_from(first).ok().filter(|&index| index < self.len);
             let beyond = || Error::page(no, format!("map entry {found} is beyond the end"));

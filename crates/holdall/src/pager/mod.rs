@@ -16,6 +16,7 @@ mod pool;
 mod recovery;
 mod spare;
 mod tx;
+mod tx_pages;
 mod units;
 mod volume;
 mod write_behind;

@@ -11,26 +11,17 @@ mod home;
 use super::Pager;
 use super::at_home::AtHome;
 use super::pool::{PageHash, read_home};
+use super::tx_pages::{TxPage, TxPages};
 use super::write_behind::Batch;
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-
-#[derive(Debug)]
-struct TxPage {
-    /// What the page was before; None for a page allocated by this transaction.
-    base: Option<PageRef>,
-    now: PageRef,
-    /// As it is now it was handed over to be written home.
-    sent: bool,
-}
 
 /// What the commit asks of the layer above.
 pub trait CommitWork {
@@ -52,7 +43,7 @@ pub trait CommitWork {
 #[derive(Debug)]
 pub struct PageTx {
     pager: Arc<Pager>,
-    pages: HashMap<u64, TxPage, PageHash>,
+    pages: TxPages,
     /// New pages written home already and no longer in memory.
     early: HashSet<u64, PageHash>,
     existing: usize,
@@ -99,7 +90,7 @@ impl PageTx {
         prepare()?;
         Ok(Self {
             pager: pager.clone(),
-            pages: HashMap::default(),
+            pages: TxPages::default(),
             early: HashSet::default(),
             existing: 0,
             base: pager.horizon.newest(),
@@ -152,27 +143,33 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
-        let found = match self.pages.entry(no.0) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let old = outside(&self.pager, &self.early, self.base, no, kind)?;
-                place.insert(if self.early.remove(&no.0) {
-                    TxPage { base: None, now: old, sent: false }
-                } else {
-                    let limit = self.pager.limits.dirty_pages;
-                    if self.existing >= limit {
-                        let text = format!("it changes more than {limit} existing pages");
-                        return Err(Error::TooLarge(text));
-                    }
-                    self.existing += 1;
-                    let now = self.pager.pool.spare.copy_of(&old);
-                    TxPage { now, base: Some(old), sent: false }
-                })
-            }
-        };
+        if self.pages.get(&no.0).is_none() {
+            self.bring_in(no, kind)?;
+        }
+        let gone = || Error::page(no, "is not among the transaction's pages");
+        let found = self.pages.get_mut(&no.0).ok_or_else(gone)?;
         page::of_kind(&found.now, no, kind)?;
         found.sent = false;
         Ok(Arc::make_mut(&mut found.now))
+    }
+
+    /// Makes a page from outside the transaction's own.
+    fn bring_in(&mut self, no: PageNo, kind: PageKind) -> Result<()> {
+        let old = outside(&self.pager, &self.early, self.base, no, kind)?;
+        let page = if self.early.remove(&no.0) {
+            TxPage { base: None, now: old, sent: false }
+        } else {
+            let limit = self.pager.limits.dirty_pages;
+            if self.existing >= limit {
+                let text = format!("it changes more than {limit} existing pages");
+                return Err(Error::TooLarge(text));
+            }
+            self.existing += 1;
+            let now = self.pager.pool.spare.copy_of(&old);
+            TxPage { now, base: Some(old), sent: false }
+        };
+        self.pages.insert(no.0, page);
+        Ok(())
     }
 
     /// Makes a page that this transaction allocated an empty one, without reading it.
@@ -194,13 +191,7 @@ impl PageTx {
             self.send_full_pages();
         }
         let new = TxPage { base: None, now, sent: false };
-        let page = match self.pages.entry(no.0) {
-            Entry::Occupied(mut old) => {
-                old.insert(new);
-                old.into_mut()
-            }
-            Entry::Vacant(place) => place.insert(new),
-        };
+        let page = self.pages.insert(no.0, new);
         Ok(Arc::make_mut(&mut page.now))
     }
 

@@ -5,9 +5,11 @@
 mod copy;
 mod edit;
 mod format;
+mod heads;
 mod hints;
 mod inner;
 mod object_mut;
+mod opened;
 mod options;
 mod pending;
 mod read;

@@ -4,18 +4,20 @@
 //! held to the commit; streaming large data needs none (rule 10).
 
 use super::inner::{Cursors, Inner};
+use super::opened::Opened;
 use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::{Gap, MAX_KEY, Tail};
 use crate::object::{self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Record, Whole};
+use crate::prefetch;
 use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::placement::{Placement, Policy};
 use holdall_core::{Error, Lsn, Oid, PageRead, PageWrite, Result, root_page};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,10 +26,14 @@ use std::sync::Arc;
 struct Begun {
     tx: SpaceTx,
     root: Root,
-    collections: BTreeMap<String, Collection>,
+    collections: Opened,
     cursors: Cursors,
-    /// Where names in ascending order go in this collection; only while names are but added.
-    tail: Option<(u32, Tail)>,
+    /// Where names in ascending order go; only while names are but added.
+    tail: Tail,
+    /// The collection's number that `tail` is of.
+    tail_of: u32,
+    /// Where records are put together.
+    record: Vec<u8>,
 }
 
 /// A write transaction: all of it happens or nothing.
@@ -53,7 +59,17 @@ impl WriteTx {
         })
     }
 
+    #[inline]
     fn begin(&mut self) -> Result<&mut Begun> {
+        if self.failed || self.begun.is_none() {
+            self.start()?;
+        }
+        self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
+    }
+
+    /// Takes the writer's lock, if the transaction has not got it and can go on.
+    #[cold]
+    fn start(&mut self) -> Result<()> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
         }
@@ -64,10 +80,17 @@ impl WriteTx {
             let root = Root::load(&tx, inner.root)?;
             let mut cursors = inner.cursors.lock().clone();
             cursors.handles.forget_places();
-            let (collections, tail) = (BTreeMap::new(), None);
-            self.begun = Some(Box::new(Begun { tx, root, collections, cursors, tail }));
+            self.begun = Some(Box::new(Begun {
+                tx,
+                root,
+                collections: Opened::default(),
+                cursors,
+                tail: Tail::default(),
+                tail_of: 0,
+                record: Vec::new(),
+            }));
         }
-        self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
+        Ok(())
     }
 
     /// From here on this transaction's calls go to collection `name`, which is made if it is
@@ -92,7 +115,7 @@ impl WriteTx {
         }
         let Some(page) = begun.root.find(&begun.tx, &self.collection)? else { return Ok(None) };
         let collection = Collection::load(&begun.tx, page)?;
-        begun.collections.insert(self.collection.clone(), collection);
+        begun.collections.add(self.collection.clone(), collection);
         Ok(Some(collection))
     }
 
@@ -109,7 +132,7 @@ impl WriteTx {
         let page = begun.tx.new_page(PageKind::Collection, u64::from(number), None)?;
         let collection = Collection::load(&begun.tx, page)?;
         begun.root.catalog.insert(&mut begun.tx, 0, name.as_bytes(), &page.0.to_le_bytes())?;
-        begun.collections.insert(name, collection);
+        begun.collections.add(name, collection);
         Ok(collection)
     }
 
@@ -134,27 +157,27 @@ impl WriteTx {
         &mut self,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
-        let known = |b: &Begun| b.collections.contains_key(&self.collection);
-        if !self.begun.as_deref().is_some_and(known) {
+        self.begin()?;
+        let found = self.begun.as_deref_mut().and_then(|b| b.collections.find(&self.collection));
+        if found.is_none() {
             self.current_or_new()?;
         }
-        self.begin()?;
         let missing = || Error::Invalid("the collection is not there".into());
-        let Some(Begun { tx, root, collections, cursors, tail }) = self.begun.as_deref_mut() else {
-            return Err(missing());
-        };
-        *tail = None;
-        let collection = collections.get_mut(&self.collection).ok_or_else(missing)?;
+        let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
+        let Begun { tx, root, collections, cursors, tail, record, .. } = begun;
+        tail.forget();
+        let at = found.or_else(|| collections.find(&self.collection)).ok_or_else(missing)?;
+        let collection = collections.at(at).ok_or_else(missing)?;
         let placement = cursors
             .placements
             .entry(collection.number)
             .or_insert_with(|| Placement::new(Policy::default()));
-        let (mut heap, hints) = (collection.heap, collection.hints);
-        let (handles, cursor) = (&mut root.handles, &mut cursors.handles);
-        let heap_now = &mut heap;
-        let mut objects = ObjectWrite { tx, handles, cursor, heap: heap_now, placement, hints };
+        let (mut new, hints) = (collection.heap, collection.hints);
+        let (handles, cursor, heap) = (&mut root.handles, &mut cursors.handles, &mut new);
+        let mut objects =
+            ObjectWrite { tx, handles, cursor, heap, placement, hints, scratch: record };
         let value = f(&mut objects, collection)?;
-        collection.heap = heap;
+        collection.heap = new;
         Ok(value)
     }
 
@@ -170,10 +193,21 @@ impl WriteTx {
 
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, Gap>> {
-        let Some(c) = self.current()? else { return Ok(Err(Gap::NOWHERE)) };
+        self.begin()?;
+        let known = self.begun.as_deref_mut().and_then(|b| b.collections.get(&self.collection));
+        let (number, names) = match known {
+            Some(c) => (c.number, c.names),
+            None => match self.current()? {
+                Some(c) => (c.number, c.names),
+                None => return Ok(Err(Gap::NOWHERE)),
+            },
+        };
         let begun = self.begin()?;
-        let (_, tail) = begun.tail.filter(|(number, _)| *number == c.number).unwrap_or_default();
-        match c.names.locate(&begun.tx, name, tail)? {
+        if begun.tail_of != number {
+            begun.tail.forget();
+            begun.tail_of = number;
+        }
+        match names.locate(&begun.tx, name, &begun.tail)? {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
         }
@@ -256,7 +290,7 @@ impl WriteTx {
     /// # Errors
     /// [`Error::Invalid`] for a name over 1 KiB, [`Error::Full`], [`Error::Io`].
     pub fn put(&mut self, name: impl AsRef<[u8]>, bytes: &[u8]) -> Result<Oid> {
-        self.put_with(name, bytes, &Attributes::new())
+        self.put_headed(name.as_ref(), bytes, Cow::default())
     }
 
     /// As [`WriteTx::put`], with attributes.
@@ -269,9 +303,15 @@ impl WriteTx {
         bytes: &[u8],
         attributes: &Attributes,
     ) -> Result<Oid> {
-        let name = name.as_ref();
+        let attributes = self.encoded(attributes)?;
+        self.put_headed(name.as_ref(), bytes, attributes)
+    }
+
+    fn put_headed(&mut self, name: &[u8], bytes: &[u8], attributes: Cow<'_, [u8]>) -> Result<Oid> {
+        // While the way to their place is looked for.
+        prefetch::range(bytes.as_ptr(), 0..bytes.len());
         check_name(name)?;
-        let head = self.head(Some(name), attributes)?;
+        let head = Head { name: Some(name.into()), attributes };
         self.put_whole(&head, bytes, None)
     }
 
@@ -280,7 +320,7 @@ impl WriteTx {
     /// # Errors
     /// As [`WriteTx::put`].
     pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
-        self.create_with(bytes, &Attributes::new(), None)
+        self.create_headed(bytes, &Head::default(), None)
     }
 
     /// Creates an object without a name close to another one.
@@ -288,7 +328,7 @@ impl WriteTx {
     /// # Errors
     /// As [`WriteTx::put`].
     pub fn create_near(&mut self, bytes: &[u8], near: Oid) -> Result<Oid> {
-        self.create_with(bytes, &Attributes::new(), Some(near))
+        self.create_headed(bytes, &Head::default(), Some(near))
     }
 
     /// Creates an object without a name, with attributes, close to another one if wished.
@@ -302,11 +342,16 @@ impl WriteTx {
         near: Option<Oid>,
     ) -> Result<Oid> {
         let head = self.head(None, attributes)?;
-        self.put_whole(&head, bytes, near)
+        self.create_headed(bytes, &head, near)
+    }
+
+    fn create_headed(&mut self, bytes: &[u8], head: &Head<'_>, near: Option<Oid>) -> Result<Oid> {
+        prefetch::range(bytes.as_ptr(), 0..bytes.len());
+        self.put_whole(head, bytes, near)
     }
 
     /// Puts bytes that are all in memory: in a record if they fit one, else in segments.
-    fn put_whole(&mut self, head: &Head, bytes: &[u8], near: Option<Oid>) -> Result<Oid> {
+    fn put_whole(&mut self, head: &Head<'_>, bytes: &[u8], near: Option<Oid>) -> Result<Oid> {
         let mut staged = None;
         if head.record_len(bytes.len()) > max_record(self.page_size()) {
             let mut stager = self.stager(Some(bytes.len() as u64));
@@ -324,7 +369,7 @@ impl WriteTx {
     /// # Errors
     /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
     pub fn writer(&mut self, target: Target, options: WriterOptions) -> Result<ObjectWriter<'_>> {
-        let head = self.head_for(&target, &options.attributes)?;
+        let head = self.head_for(&target, &options.attributes)?.into_owned();
         let stager = self.stager(options.expected_size);
         let hints = options.hints.map(|hints| hints.kept(self.page_size()));
         Ok(ObjectWriter::new(self, head, stager, options.near, hints))
@@ -339,7 +384,11 @@ impl WriteTx {
     }
 
     /// The head of a new object, or of new bytes for an old one.
-    pub(super) fn head_for(&self, target: &Target, attributes: &Attributes) -> Result<Head> {
+    pub(super) fn head_for<'h>(
+        &self,
+        target: &'h Target,
+        attributes: &Attributes,
+    ) -> Result<Head<'h>> {
         let name = match target {
             Target::Name(name) => Some(name.as_slice()),
             Target::New => None,
@@ -348,15 +397,18 @@ impl WriteTx {
         self.head(name, attributes)
     }
 
-    fn head(&self, name: Option<&[u8]>, attributes: &Attributes) -> Result<Head> {
-        let attributes = object::encode_attributes(attributes, self.page_size())?;
-        Ok(Head { name: name.map(<[u8]>::to_vec), attributes })
+    fn head<'h>(&self, name: Option<&'h [u8]>, attributes: &Attributes) -> Result<Head<'h>> {
+        Ok(Head { name: name.map(Cow::Borrowed), attributes: self.encoded(attributes)? })
+    }
+
+    fn encoded(&self, attributes: &Attributes) -> Result<Cow<'static, [u8]>> {
+        object::encode_attributes(attributes, self.page_size()).map(Cow::Owned)
     }
 
     /// Makes data an object: a new one, or the new bytes of the one that has the name.
     pub(super) fn install(
         &mut self,
-        head: &Head,
+        head: &Head<'_>,
         data: Data<'_>,
         size: u64,
         near: Option<Oid>,
@@ -373,23 +425,24 @@ impl WriteTx {
                 Ok(oid)
             });
         }
-        self.begin()?;
+        // Changes of objects have it forgotten, since they may be of names too. This one is not.
+        let begun = self.begin()?;
+        let (mut tail, mut tail_of) = (std::mem::take(&mut begun.tail), begun.tail_of);
         let unique = self.inner.take_unique()?;
-        let mut tail = None;
         let oid = self.with_objects(|objects, c| {
             let oid = objects.create(unique, head, data, near, hints)?;
             if let (Some(name), Some(Err(gap))) = (&head.name, found) {
                 // Creating the object has not touched the names.
                 let (owner, value) = (u64::from(c.number), oid.to_bytes());
-                let last = c.names.insert_at(objects.tx, owner, gap, name, &value)?;
-                tail = Some((c.number, last));
+                c.names.insert_at(objects.tx, owner, gap, name, &value, &mut tail)?;
+                tail_of = c.number;
             }
             c.objects = c.objects.saturating_add(1);
             c.logical_bytes = c.logical_bytes.saturating_add(size);
             Ok(oid)
         })?;
-        // Last: others that change objects may change names, and so have it forgotten.
-        self.begin()?.tail = tail;
+        let begun = self.begin()?;
+        (begun.tail, begun.tail_of) = (tail, tail_of);
         Ok(oid)
     }
 
@@ -450,48 +503,6 @@ impl WriteTx {
         result
     }
 
-    /// Gives an object another name; OID and bytes stay.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; [`Error::Exists`] where `to` is there already.
-    pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
-        let (from, to) = (from.as_ref(), to.as_ref());
-        check_name(to)?;
-        let oid = self.resolve(Key::Name(from))?;
-        if from == to {
-            return Ok(());
-        }
-        if self.lookup(to)?.is_some() {
-            return Err(Error::Exists(format!("object {}", Key::Name(to).show())));
-        }
-        self.with_objects(|objects, c| {
-            let head = head_of(objects, oid, Some(to.to_vec()))?;
-            objects.set_head(oid, &head)?;
-            c.names.remove(objects.tx, from)?;
-            let owner = u64::from(c.number);
-            c.names.insert(objects.tx, owner, to, &oid.to_bytes()).map(|_| ())
-        })
-    }
-
-    /// Replaces an object's attributes.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Invalid`] where they are too long.
-    pub fn set_attributes<'k>(
-        &mut self,
-        key: impl Into<Key<'k>>,
-        attributes: &Attributes,
-    ) -> Result<()> {
-        let encoded = object::encode_attributes(attributes, self.page_size())?;
-        let oid = self.resolve(key.into())?;
-        self.with_object(oid, |objects, _| {
-            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
-            drop(record);
-            objects.set_head(oid, &Head { name, attributes: encoded })
-        })
-    }
-
     /// Writes true free-space classes for pages that placement keeps to itself.
     pub(super) fn flush_placements(&mut self) -> Result<()> {
         let names: Vec<String> = {
@@ -518,11 +529,11 @@ impl WriteTx {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
         let Some(begun) = self.begun.take() else { return Ok(None) };
-        let Begun { mut tx, root, collections, cursors, tail: _ } = *begun;
+        let Begun { mut tx, root, collections, cursors, .. } = *begun;
         if tx.is_unchanged() {
             return Ok(None);
         }
-        for c in collections.values() {
+        for c in collections.iter() {
             c.store(tx.page_mut(c.page, PageKind::Collection)?);
         }
         let bytes = tx.page_mut(self.inner.root, PageKind::Root)?;
@@ -535,13 +546,7 @@ impl WriteTx {
     }
 }
 
-fn head_of(objects: &ObjectWrite<'_>, oid: Oid, name: Option<Vec<u8>>) -> Result<Head> {
-    let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-    let attributes = Record::parse(&record)?.raw_attributes().to_vec();
-    Ok(Head { name, attributes })
-}
-
-fn check_name(name: &[u8]) -> Result<()> {
+pub(super) fn check_name(name: &[u8]) -> Result<()> {
     if name.len() > MAX_KEY {
         let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
         return Err(Error::Invalid(text));

@@ -34,7 +34,7 @@ pub struct WriterOptions {
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
     tx: &'a mut WriteTx,
-    head: Head,
+    head: Head<'static>,
     stager: Stager,
     /// The first bytes, until they are too many for a record.
     small: Option<Vec<u8>>,
@@ -45,7 +45,7 @@ pub struct ObjectWriter<'a> {
 impl<'a> ObjectWriter<'a> {
     pub(super) fn new(
         tx: &'a mut WriteTx,
-        head: Head,
+        head: Head<'static>,
         stager: Stager,
         near: Option<Oid>,
         hints: Option<Kept>,

@@ -265,7 +265,7 @@ pub fn page_map_node(data: &[u8]) {
     let Ok(node) = MapNode::new(&bytes, NO, 1, 507) else { return };
     let _ = node.summary();
     for slot in 0..page_map_node::fanout(SIZE) {
-        let _ = (node.entry(slot), node.next(Want::Class(slot as u8 % 16), slot));
+        let _ = (node.entry(slot), node.next(Want::Class(slot as u8 % 16), slot..600));
     }
     let mut map = [0; 16];
     input.edit(&mut map, 0, 16);
@@ -366,7 +366,8 @@ pub fn heap_record(data: &[u8]) {
     let name = (input.u8() & 1 == 0).then(|| input.take(20).to_vec());
     let attributes = holdall::Attributes::from([("key".into(), input.take(30).to_vec())]);
     let attributes = holdall::object::encode_attributes(&attributes, SIZE).unwrap();
-    let mut bytes = Head { name, attributes }.small(oid, input.take(50));
+    let mut bytes = Head { name: name.map(Into::into), attributes: attributes.into() }
+        .small(oid, input.take(50));
     input.edit(&mut bytes, 0, 5);
     for bytes in [&bytes[..], data] {
         if let Ok(record) = Record::parse(bytes) {

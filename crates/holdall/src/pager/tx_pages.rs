@@ -1,0 +1,198 @@
+//! The pages of a transaction, found by number.
+//!
+//! Owns: [`TxPages`]. A bulk load changes the same few pages again and again: the heap page,
+//! the handle page, the last leaf of names. Where each of them lies is remembered in a small
+//! table beside the map, so that most look-ups are one comparison.
+//!
+//! Invariant: a remembered place holds the page with that number, or another one; the number
+//! kept with the page decides.
+
+use super::pool::PageHash;
+use holdall_core::PageRef;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// A page of the transaction.
+#[derive(Debug)]
+pub(super) struct TxPage {
+    /// What the page was before; None for a page allocated by this transaction.
+    pub(super) base: Option<PageRef>,
+    pub(super) now: PageRef,
+    /// As it is now it was handed over to be written home.
+    pub(super) sent: bool,
+}
+
+/// Remembered places; a power of two.
+const RECENT: usize = 64;
+
+/// Pages by number.
+#[derive(Debug)]
+pub(super) struct TxPages {
+    /// Number and page, in any order.
+    all: Vec<(u64, TxPage)>,
+    /// Where each is in `all`.
+    places: HashMap<u64, u32, PageHash>,
+    /// Where pages were found last, by the low bits of their numbers.
+    recent: [AtomicU32; RECENT],
+}
+
+impl Default for TxPages {
+    fn default() -> Self {
+        let recent = std::array::from_fn(|_| AtomicU32::new(0));
+        Self { all: Vec::new(), places: HashMap::default(), recent }
+    }
+}
+
+impl TxPages {
+    #[inline]
+    fn recent(&self, no: u64) -> &AtomicU32 {
+        &self.recent[no as usize % RECENT]
+    }
+
+    /// Where page `no` is in `all`.
+    #[inline]
+    fn place(&self, no: u64) -> Option<usize> {
+        let recent = self.recent(no);
+        let at = recent.load(Relaxed) as usize;
+        if self.all.get(at).is_some_and(|(known, _)| *known == no) {
+            return Some(at);
+        }
+        let at = *self.places.get(&no)?;
+        recent.store(at, Relaxed);
+        Some(at as usize)
+    }
+
+    /// Page `no`, if the transaction has it. Cost: one comparison for a page looked up before.
+    #[inline]
+    pub(super) fn get(&self, no: &u64) -> Option<&TxPage> {
+        self.all.get(self.place(*no)?).map(|(_, page)| page)
+    }
+
+    /// As [`TxPages::get`], to be changed.
+    #[inline]
+    pub(super) fn get_mut(&mut self, no: &u64) -> Option<&mut TxPage> {
+        let at = self.place(*no)?;
+        self.all.get_mut(at).map(|(_, page)| page)
+    }
+
+    /// Adds page `no`, in place of what it was.
+    pub(super) fn insert(&mut self, no: u64, page: TxPage) -> &mut TxPage {
+        let at = self.place(no).unwrap_or(self.all.len());
+        if at == self.all.len() {
+            self.places.insert(no, at as u32);
+            self.recent(no).store(at as u32, Relaxed);
+            self.all.push((no, page));
+        } else {
+            self.all[at].1 = page;
+        }
+        &mut self.all[at].1
+    }
+
+    /// Takes page `no` away.
+    pub(super) fn remove(&mut self, no: &u64) -> Option<TxPage> {
+        let at = self.places.remove(no)? as usize;
+        let (_, page) = self.all.swap_remove(at);
+        if let Some((moved, _)) = self.all.get(at) {
+            self.places.insert(*moved, at as u32);
+        }
+        Some(page)
+    }
+
+    /// Keeps the pages of which `f` is true.
+    pub(super) fn retain(&mut self, mut f: impl FnMut(&u64, &mut TxPage) -> bool) {
+        let before = self.all.len();
+        self.all.retain_mut(|(no, page)| f(no, page));
+        if self.all.len() < before {
+            self.places.clear();
+            let numbers = self.all.iter().enumerate();
+            self.places.extend(numbers.map(|(at, (no, _))| (*no, at as u32)));
+        }
+    }
+
+    /// Takes all pages away.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.places.clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Numbers and pages, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&u64, &TxPage)> {
+        self.all.iter().map(|(no, page)| (no, page))
+    }
+
+    /// Numbers, in no order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &u64> {
+        self.all.iter().map(|(no, _)| no)
+    }
+
+    /// Pages, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &TxPage> {
+        self.all.iter().map(|(_, page)| page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+    use std::collections::BTreeMap;
+
+    fn page(n: u8, old: bool) -> TxPage {
+        TxPage { base: old.then(|| vec![n].into()), now: vec![n].into(), sent: false }
+    }
+
+    #[test]
+    fn random_use_equals_a_map() {
+        let (mut rng, mut pages) = (SmallRng::seed_from_u64(5), TxPages::default());
+        let mut model: BTreeMap<u64, (u8, bool)> = BTreeMap::new();
+        let mut most = 0;
+        for n in 0..40_000_u32 {
+            let (no, byte) = (rng.random_range(0..100), n as u8);
+            let old = rng.random_bool(0.5);
+            match rng.random_range(0..100) {
+                0 => {
+                    pages.retain(|_, p| p.base.is_some());
+                    model.retain(|_, (_, old)| *old);
+                }
+                1 if n % 7 == 0 => {
+                    pages.clear();
+                    model.clear();
+                }
+                2..=30 => {
+                    let was = pages.remove(&no).map(|p| (p.now[0], p.base.is_some()));
+                    assert_eq!(was, model.remove(&no));
+                }
+                31..=60 => {
+                    assert_eq!(pages.insert(no, page(byte, old)).now[0], byte);
+                    model.insert(no, (byte, old));
+                }
+                61..=70 => {
+                    if let Some(p) = pages.get_mut(&no) {
+                        p.now = vec![byte].into();
+                        model.get_mut(&no).unwrap().0 = byte;
+                    }
+                }
+                _ => {}
+            }
+            let found = pages.get(&no).map(|p| (p.now[0], p.base.is_some()));
+            assert_eq!(found, model.get(&no).copied());
+            assert_eq!((pages.len(), pages.is_empty()), (model.len(), model.is_empty()));
+            most = most.max(pages.len());
+            if n % 100 == 0 {
+                let mut all: Vec<_> = pages.iter().map(|(no, p)| (*no, p.now[0])).collect();
+                all.sort_unstable();
+                assert_eq!(all, model.iter().map(|(no, p)| (*no, p.0)).collect::<Vec<_>>());
+                assert_eq!((pages.keys().count(), pages.values().count()), (all.len(), all.len()));
+            }
+        }
+        assert!(most > 40, "too few at a time: {most}");
+    }
+}

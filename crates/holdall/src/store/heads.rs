@@ -1,0 +1,58 @@
+//! Changing what an object is called and what is said of it, not its bytes.
+
+use super::view::Key;
+use super::write::{WriteTx, check_name};
+use crate::object::{self, Attributes, Head, ObjectWrite, Record};
+use holdall_core::{Error, Oid, Result};
+use std::borrow::Cow;
+
+impl WriteTx {
+    /// Gives an object another name; OID and bytes stay.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Exists`] where `to` is there already.
+    pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        check_name(to)?;
+        let oid = self.resolve(Key::Name(from))?;
+        if from == to {
+            return Ok(());
+        }
+        if self.lookup(to)?.is_some() {
+            return Err(Error::Exists(format!("object {}", Key::Name(to).show())));
+        }
+        self.with_objects(|objects, c| {
+            let head = head_of(objects, oid, to)?;
+            objects.set_head(oid, &head)?;
+            c.names.remove(objects.tx, from)?;
+            let owner = u64::from(c.number);
+            c.names.insert(objects.tx, owner, to, &oid.to_bytes()).map(|_| ())
+        })
+    }
+
+    /// Replaces an object's attributes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Invalid`] where they are too long.
+    pub fn set_attributes<'k>(
+        &mut self,
+        key: impl Into<Key<'k>>,
+        attributes: &Attributes,
+    ) -> Result<()> {
+        let encoded = object::encode_attributes(attributes, self.page_size())?;
+        let oid = self.resolve(key.into())?;
+        self.with_object(oid, |objects, _| {
+            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
+            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
+            drop(record);
+            let head = Head { name: name.map(Cow::Owned), attributes: encoded.into() };
+            objects.set_head(oid, &head)
+        })
+    }
+}
+
+fn head_of(objects: &ObjectWrite<'_>, oid: Oid, name: &[u8]) -> Result<Head<'static>> {
+    let record = object::read_record(&*objects.tx, objects.handles, oid)?;
+    let attributes = Record::parse(&record)?.raw_attributes().to_vec();
+    Ok(Head { name: Some(name.to_vec().into()), attributes: attributes.into() })
+}
