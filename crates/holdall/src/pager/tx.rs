@@ -8,9 +8,13 @@
 
 use super::Pager;
 use super::at_home::AtHome;
+use super::index::Pin;
 use super::pool::{PageHash, read_home};
 use holdall_core::checksum::crc;
-use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
+use holdall_core::log_format::{
+    HomeKind, Part, push_composed, push_marked, push_page, push_segment,
+};
+use holdall_core::marks::Marks;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::{ArcMutexGuard, RawMutex};
@@ -24,6 +28,30 @@ struct TxPage {
     /// What the page was before; None for a page allocated by this transaction.
     base: Option<PageRef>,
     now: PageRef,
+    /// Where the two may differ.
+    marks: Marks,
+}
+
+impl TxPage {
+    /// A page of which all is to be logged or written.
+    fn new(now: PageRef) -> Self {
+        Self { base: None, now, marks: Marks::ALL }
+    }
+
+    /// Whether it is still as it was.
+    fn is_as_before(&self) -> bool {
+        let Some(base) = &self.base else { return false };
+        let same = !self.marks.any_differs(base, &self.now);
+        debug_assert!(!same || base == &self.now, "changed where it was not marked");
+        same
+    }
+
+    /// For debug builds: whether `record` is what a look at the whole page would have logged.
+    fn is_logged(&self, record: &[u8], no: u64) -> bool {
+        let mut all = Vec::new();
+        push_page(&mut all, PageNo(no), self.base.as_deref(), &self.now);
+        all == record
+    }
 }
 
 /// What the commit asks of the layer above.
@@ -127,7 +155,15 @@ impl PageTx {
     ) -> Result<T> {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).and_then(|()| f(&p.now)),
-            None => f(&outside(&self.pager, &self.early, self.base, no, kind)?),
+            None => {
+                let pin = Pin::new();
+                let seen = self.pager.pool.peek(no, self.base, &pin);
+                if let Some(bytes) = seen.filter(|_| !self.early.contains(&no.0)) {
+                    return page::of_kind(bytes, no, kind).and_then(|()| f(bytes));
+                }
+                drop(pin);
+                f(&outside(&self.pager, &self.early, self.base, no, kind)?)
+            }
         }
     }
 
@@ -136,12 +172,35 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        let found = self.copy(no, kind)?;
+        found.marks = Marks::ALL;
+        Ok(Arc::make_mut(&mut found.now))
+    }
+
+    /// Changes the transaction's copy of the page; see [`holdall_core::PageWrite::change`].
+    ///
+    /// # Errors
+    /// As [`PageTx::page_mut`], and those of `f`.
+    pub fn change<T>(
+        &mut self,
+        no: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&mut [u8]) -> Result<(T, Marks)>,
+    ) -> Result<T> {
+        let found = self.copy(no, kind)?;
+        let result = f(Arc::make_mut(&mut found.now));
+        // Who failed half-way has not told.
+        found.marks.join(result.as_ref().map_or(Marks::ALL, |(_, marks)| *marks));
+        result.map(|(value, _)| value)
+    }
+
+    fn copy(&mut self, no: PageNo, kind: PageKind) -> Result<&mut TxPage> {
         let found = match self.pages.entry(no.0) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
                 let old = outside(&self.pager, &self.early, self.base, no, kind)?;
                 place.insert(if self.early.remove(&no.0) {
-                    TxPage { base: None, now: old }
+                    TxPage::new(old)
                 } else {
                     let limit = self.pager.limits.dirty_pages;
                     if self.existing >= limit {
@@ -149,12 +208,13 @@ impl PageTx {
                         return Err(Error::TooLarge(text));
                     }
                     self.existing += 1;
-                    TxPage { now: self.pager.pool.spare.copy_of(&old), base: Some(old) }
+                    let now = self.pager.pool.spare.copy_of(&old);
+                    TxPage { now, base: Some(old), marks: Marks::NONE }
                 })
             }
         };
         page::of_kind(&found.now, no, kind)?;
-        Ok(Arc::make_mut(&mut found.now))
+        Ok(found)
     }
 
     /// Makes a page that this transaction allocated an empty one, without reading it.
@@ -171,7 +231,7 @@ impl PageTx {
         self.pager.pool.forget(no);
         let mut now = self.pager.pool.spare.zeros(self.pager.page_size());
         page::head(Arc::make_mut(&mut now), kind, no, owner);
-        let new = TxPage { base: None, now };
+        let new = TxPage::new(now);
         let page = match self.pages.entry(no.0) {
             Entry::Occupied(mut old) => {
                 old.insert(new);
@@ -290,7 +350,7 @@ impl PageTx {
     /// [`Error::Poisoned`].
     pub fn commit(&mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
         // A page asked for and left as it was is no change: neither logged nor dirty.
-        self.pages.retain(|_, p| p.base.as_deref().is_none_or(|base| *base != *p.now));
+        self.pages.retain(|_, p| !p.is_as_before());
         if self.is_unchanged() {
             return Ok(self.base);
         }
@@ -363,7 +423,11 @@ impl PageTx {
             }
             // Record header 8, page number 8, then the checksum.
             let at = records.len() + 16;
-            push_page(&mut records, PageNo(no), p.base.as_deref(), &p.now);
+            push_marked(&mut records, PageNo(no), p.base.as_deref(), &p.now, p.marks);
+            debug_assert!(
+                p.is_logged(&records[at - 16..], no),
+                "a change of page {no} is not marked"
+            );
             Some((no, Some(at)))
         };
         let order = order.into_iter().filter_map(place).collect();
