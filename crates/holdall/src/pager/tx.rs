@@ -296,6 +296,7 @@ impl PageTx {
         if self.at_home.relied_on() || self.segment_bytes > self.most_logged() {
             self.rely_on_unsynced();
         } else {
+            self.take_buffer();
             push_segment(&mut self.segments, start, bytes);
         }
     }
@@ -311,7 +312,15 @@ impl PageTx {
             self.rely_on_unsynced();
         } else {
             self.copied_bytes += parts.iter().filter_map(copied).sum::<u64>();
+            self.take_buffer();
             push_composed(&mut self.segments, start, crc(bytes), parts);
+        }
+    }
+
+    /// Has segment records written where the commit's others follow them.
+    fn take_buffer(&mut self) {
+        if self.segments.capacity() == 0 {
+            self.segments = std::mem::take(&mut *self.pager.records.lock());
         }
     }
 
@@ -355,6 +364,7 @@ impl PageTx {
             return Ok(self.base);
         }
         let went_home = self.settle_new_data()?;
+        let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
         let (mut records, order) = self.records(went_home);
         let appending = loop {
             match self.pager.log.begin(records.len()) {
@@ -381,11 +391,9 @@ impl PageTx {
             self.pager.pool.install(PageNo(no), version, p.base.as_ref(), home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        appending.finish(&records, self.at_home.bytes());
-        self.pager.keep_buffer(records);
-        if !self.segments.is_empty() {
-            self.pager.copied.fetch_add(self.copied_bytes, Relaxed);
-        }
+        let memory = appending.finish(records, self.at_home.bytes());
+        self.pager.keep_buffer(memory);
+        self.pager.copied.fetch_add(copied, Relaxed);
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)
@@ -410,10 +418,13 @@ impl PageTx {
 
     /// The commit's records, and for each page its number and where its checksum goes in
     /// the records (None: it is at home).
-    fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
-        let mut records = std::mem::take(&mut *self.pager.records.lock());
-        records.extend_from_slice(self.at_home.records());
-        records.extend_from_slice(&self.segments);
+    fn records(&mut self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
+        self.take_buffer();
+        let mut records = std::mem::take(&mut self.segments);
+        if !self.at_home.records().is_empty() {
+            // They come first; mostly there are no others then.
+            records.splice(0..0, self.at_home.records().iter().copied());
+        }
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();
         let place = |no: u64| {
