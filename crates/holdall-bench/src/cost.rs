@@ -9,6 +9,7 @@ use crate::{data, put_large};
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 use holdall::{Options, Store};
+use holdall_bench::workloads::{Objects, Sizes, hashed, key};
 use rand::Rng;
 use std::path::Path;
 use std::process::Command;
@@ -30,6 +31,10 @@ pub enum Work {
     Mib,
     /// Durable puts of 1 GiB, a commit each.
     Gib,
+    /// Web objects replaced at random by OID, 100 per commit, of 10,000.
+    Replace,
+    /// The same by name.
+    ReplaceName,
     /// Reads of one object of 1 GiB through 1 MiB.
     Read,
 }
@@ -71,6 +76,7 @@ fn operations(store: &Store, work: Work, count: u64) -> Result<()> {
                 reader.get(&data::name(rng.random_range(0..50_000)))?;
             }
         }
+        Work::Replace | Work::ReplaceName => replace(store, work == Work::ReplaceName, count)?,
         Work::Mib => put_large::put_each(store, &data::bytes(1 << 20, 25), count)?,
         Work::Gib => {
             let bytes = data::bytes(1 << 30, 26);
@@ -102,6 +108,35 @@ fn load(store: &Store, bytes: &[u8], count: u64) -> Result<Vec<holdall::Oid>> {
     Ok(oids)
 }
 
+fn replace(store: &Store, named: bool, count: u64) -> Result<()> {
+    const OBJECTS: u64 = 10_000;
+    let objects = Objects::new(1, Sizes::Web);
+    let mut oids = Vec::new();
+    for first in (0..OBJECTS).step_by(100) {
+        store.write(|tx| {
+            for i in first..first + 100 {
+                let bytes = objects.bytes(i, 0);
+                oids.push(if named { tx.put(key(i), bytes)? } else { tx.create(bytes)? });
+            }
+            Ok(())
+        })?;
+    }
+    for first in (0..count).step_by(100) {
+        store.write(|tx| {
+            for n in first..count.min(first + 100) {
+                let (i, bytes) = (hashed(n) % OBJECTS, objects.bytes(n, 1));
+                if named {
+                    tx.put(key(i), bytes)?;
+                } else {
+                    tx.set_bytes(oids[i as usize], bytes)?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 /// Counts the instructions of single operations.
 pub fn instructions(run: &mut Run) -> Result<()> {
     let mut section = Section::new("Instructions of one operation, all threads, user mode");
@@ -109,6 +144,8 @@ pub fn instructions(run: &mut Run) -> Result<()> {
         ("durable create of 200 bytes", "create", 3000),
         ("durable put of 200 bytes", "put", 3000),
         ("put of 200 bytes, 1,000 per commit", "batch", 20_000),
+        ("replacement of a web object by OID", "replace", 10_000),
+        ("replacement of a web object by name", "replace-name", 10_000),
         ("get of 200 bytes by OID", "get-oid", 20_000),
         ("get of 200 bytes by name", "get-name", 20_000),
     ];

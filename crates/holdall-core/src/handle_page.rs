@@ -6,6 +6,7 @@
 //! a page needs no preparation when it is formatted. Pure; no threads.
 
 use crate::bytes::{put_u16, put_u32, put_u48, u16_at, u32_at, u48_at};
+use crate::marks::Marks;
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
 use std::ops::Range;
@@ -292,10 +293,13 @@ impl<'a> HandlePageMut<'a> {
     }
 
     /// Points live handle `slot` elsewhere. The caller has looked at it with
-    /// [`HandlePage::get`]; `unique` stays its own.
-    pub fn update(&mut self, slot: u16, unique: u32, loc: Location) {
+    /// [`HandlePage::get`]; `unique` stays its own. Returns where the page was changed.
+    pub fn update(&mut self, slot: u16, unique: u32, loc: Location) -> Marks {
         debug_assert!(loc.is_valid() && matches!(self.view().get(slot), Ok(Handle::Live { .. })));
         self.put(slot, unique, loc.page.0, loc.slot);
+        let mut marks = Marks::NONE;
+        marks.add(place(slot), self.bytes.len());
+        marks
     }
 
     /// Frees live handle `slot`. The caller has looked at it with [`HandlePage::get`].

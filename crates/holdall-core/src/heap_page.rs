@@ -10,6 +10,7 @@
 mod window;
 
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
+use crate::marks::Marks;
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
 use std::ops::Range;
@@ -228,6 +229,7 @@ pub struct HeapPageMut<'a> {
     bytes: &'a mut [u8],
     no: PageNo,
     head: Head,
+    marks: Marks,
 }
 
 impl<'a> HeapPageMut<'a> {
@@ -237,7 +239,23 @@ impl<'a> HeapPageMut<'a> {
     /// As [`HeapPage::new`].
     pub fn new(bytes: &'a mut [u8], no: PageNo) -> Result<Self> {
         let head = Head::read(bytes, no)?;
-        Ok(Self { bytes, no, head })
+        Ok(Self { bytes, no, head, marks: Marks::NONE })
+    }
+
+    /// Where the page was changed so far.
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// Bytes to be written to; they are marked.
+    fn at(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.marks.add(range.clone(), self.bytes.len());
+        &mut self.bytes[range]
+    }
+
+    fn write_head(&mut self) {
+        self.marks.add(SLOTS..ARRAY, self.bytes.len());
+        self.head.write(self.bytes);
     }
 
     /// The page for reading.
@@ -264,7 +282,7 @@ impl<'a> HeapPageMut<'a> {
             self.head.free_slots -= 1;
         }
         self.place(slot, start, record);
-        self.head.write(self.bytes);
+        self.write_head();
         Ok(Some(slot as u16))
     }
 
@@ -279,7 +297,7 @@ impl<'a> HeapPageMut<'a> {
         let size = self.bytes.len();
         if record.len() <= old.len() {
             let end = old.start + record.len();
-            self.bytes[old.start..end].copy_from_slice(record);
+            self.at(old.start..end).copy_from_slice(record);
             self.set_slot(usize::from(slot), old.start, record.len());
             self.head.holes += old.len() - record.len();
             if self.head.holes > self.head.top {
@@ -294,7 +312,7 @@ impl<'a> HeapPageMut<'a> {
             let start = self.make_room(record.len(), 0)?;
             self.place(usize::from(slot), start, record);
         }
-        self.head.write(self.bytes);
+        self.write_head();
         Ok(true)
     }
 
@@ -317,7 +335,7 @@ impl<'a> HeapPageMut<'a> {
         if self.head.slots == 0 {
             self.head = Head { slots: 0, free_slots: 0, top: 0, holes: 0 };
         }
-        self.head.write(self.bytes);
+        self.write_head();
         Ok(old.len())
     }
 
@@ -336,12 +354,13 @@ impl<'a> HeapPageMut<'a> {
     }
 
     fn set_slot(&mut self, slot: usize, start: usize, len: usize) {
-        put_u32(self.bytes, ARRAY + slot * SLOT, start as u32 & 0xffff | (len as u32) << 16);
+        let at = ARRAY + slot * SLOT;
+        put_u32(self.at(at..at + SLOT), 0, start as u32 & 0xffff | (len as u32) << 16);
     }
 
     /// Puts a record where [`HeapPageMut::make_room`] made room for it.
     fn place(&mut self, slot: usize, start: usize, record: &[u8]) {
-        self.bytes[start..start + record.len()].copy_from_slice(record);
+        self.at(start..start + record.len()).copy_from_slice(record);
         self.set_slot(slot, start, record.len());
     }
 
@@ -403,6 +422,7 @@ impl<'a> HeapPageMut<'a> {
             let start = end - range.len();
             if start != range.start {
                 self.bytes.copy_within(range.clone(), start);
+                self.marks.add(start..end, self.bytes.len());
                 self.set_slot(usize::from(*slot), start, range.len());
             }
             end = start;

@@ -14,6 +14,7 @@ pub mod error;
 pub mod handle_page;
 pub mod heap_page;
 pub mod log_format;
+pub mod marks;
 pub mod names_node;
 pub mod page;
 pub mod page_map_node;

@@ -8,6 +8,7 @@
 //! checksum, and how far the log was known durable when it was written (rules 1, 4).
 
 use crate::bytes::{Reader, push_varint, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
+use crate::marks::Marks;
 use crate::{Error, Lsn, PageNo, Result, page};
 
 /// Bytes of a log block.
@@ -125,17 +126,17 @@ pub fn blocks_for(len: usize) -> usize {
 
 /// As [`build_group_into`], into fresh memory: the blocks' bytes and the group's checksum.
 pub fn build_group(first: &BlockHeader, bytes: &[u8]) -> (Vec<u8>, u32) {
-    let mut out = Vec::new();
+    let mut out = vec![0; blocks_for(bytes.len()) * BLOCK];
     let sum = build_group_into(first, bytes, &mut out);
     (out, sum)
 }
 
 /// Cuts a group's payload into blocks; `first` gives the fields common to all. Puts the
-/// blocks' bytes into `out`, in place of what it held, and returns the group's checksum.
-/// Cost: one copy and one CRC of the payload.
-pub fn build_group_into(first: &BlockHeader, bytes: &[u8], out: &mut Vec<u8>) -> u32 {
+/// blocks' bytes into `out`, which has [`blocks_for`] them room, in place of what it held, and
+/// returns the group's checksum. Cost: one copy and one CRC of the payload.
+pub fn build_group_into(first: &BlockHeader, bytes: &[u8], out: &mut [u8]) -> u32 {
     let count = blocks_for(bytes.len());
-    out.resize(count * BLOCK, 0);
+    debug_assert_eq!(out.len(), count * BLOCK, "room for the blocks");
     let mut sum = 0;
     for (i, block) in out.chunks_exact_mut(BLOCK).enumerate() {
         let part = &bytes[i * PAYLOAD..bytes.len().min((i + 1) * PAYLOAD)];
@@ -353,6 +354,18 @@ fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
 /// Appends a page record: what differs between `old` (zeros where `None`) and `new`, a page
 /// already sealed. Cost: one pass over the page.
 pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u8]) {
+    push_marked(out, number, old, new, Marks::ALL);
+}
+
+/// As [`push_page`], for a page that differs only where `marks` say. Cost: one pass over those
+/// parts.
+pub fn push_marked(
+    out: &mut Vec<u8>,
+    number: PageNo,
+    old: Option<&[u8]>,
+    new: &[u8],
+    marks: Marks,
+) {
     let kind = if old.is_some() { PAGE_DIFF } else { PAGE_NEW };
     let start = out.len();
     record_header(out, kind, 0);
@@ -360,7 +373,12 @@ pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u
     out.extend_from_slice(&page::stored_checksum(new).to_le_bytes());
     for (from, to) in page::LOGGED {
         let to = to.unwrap_or(new.len());
-        push_ranges(out, old, new, from, to);
+        for part in marks.stretches(new.len()) {
+            let (from, to) = (part.start.max(from), part.end.min(to));
+            if from < to {
+                push_ranges(out, old, new, from, to);
+            }
+        }
     }
     let len = (out.len() - start - RECORD_HEADER) as u32;
     put_u32(out, start + 4, len);
@@ -401,8 +419,16 @@ fn first_difference(old: &[u8], new: &[u8], mut at: usize, to: usize) -> Option<
 
 /// Where a difference that begins at 0 ends: behind its last byte before equal bytes.
 fn end_of_difference(old: &[u8], new: &[u8]) -> usize {
+    let skipped = different_halves(old, new);
+    // Nothing is skipped of which the last byte may be equal, but for these four.
     let (mut end, mut at) = (0, 0);
-    for (a, b) in words(old, new) {
+    if skipped > 0 {
+        at = skipped;
+        let last = skipped - HALF..skipped;
+        let equal = last.clone().rev().take_while(|&i| old[i] == new[i]).count();
+        end = skipped - equal;
+    }
+    for (a, b) in words(&old[skipped..], &new[skipped..]) {
         // Equal bytes since the last difference, up to the first one in this word.
         let same = at - end + (a ^ b).trailing_zeros() as usize / 8;
         if same >= JOIN {
@@ -418,6 +444,22 @@ fn end_of_difference(old: &[u8], new: &[u8]) -> usize {
         at += 1;
     }
     end
+}
+
+/// Bytes in which equal ones are looked for at once: some are in every equal stretch of
+/// [`JOIN`] bytes, wherever it begins.
+const HALF: usize = JOIN / 2;
+
+/// Bytes from the start on in which no stretch of [`JOIN`] equal bytes ends: as long as every
+/// half word has a difference. Content written anew mostly has one in all.
+fn different_halves(old: &[u8], new: &[u8]) -> usize {
+    const STEP: usize = 8 * HALF;
+    let (a, b) = (old.as_chunks::<STEP>().0, new.as_chunks::<STEP>().0);
+    let all_differ = |(a, b): &(&[u8; STEP], &[u8; STEP])| {
+        let halves = a.as_chunks::<HALF>().0.iter().zip(b.as_chunks::<HALF>().0);
+        halves.fold(true, |all, (a, b)| all & (u32::from_le_bytes(*a) != u32::from_le_bytes(*b)))
+    };
+    a.iter().zip(b).take_while(all_differ).count() * STEP
 }
 
 /// The bytes of both in words, without the last ones that fill none.

@@ -97,9 +97,27 @@ impl FileDisk {
         if ragged || self.direct_fails.load(Ordering::Relaxed) {
             return Ok(false);
         }
+        if let [bytes] = parts
+            && bytes.as_ptr().align_offset(ALIGN) == 0
+        {
+            return self.straight(file, offset, bytes);
+        }
         // Where the thread ends, and its memory with it, the way through the cache is left.
         let written = BOUNCE.try_with(|buffer| self.bounce(file, offset, (parts, len), buffer));
         written.unwrap_or(Ok(false))
+    }
+
+    /// Writes what is aligned already, as [`FileDisk::write_direct`].
+    fn straight(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        match write_all(file, offset, bytes) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                // The file system wants another alignment, or none of this.
+                self.direct_fails.store(true, Ordering::Relaxed);
+                Ok(false)
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// Writes through aligned memory, as [`FileDisk::write_direct`].
@@ -130,15 +148,10 @@ impl FileDisk {
                 aligned[filled..filled + now.len()].copy_from_slice(now);
                 (filled, rest) = (filled + now.len(), later);
             }
-            match write_all(file, offset, aligned) {
-                Ok(()) => (offset, left) = (offset + filled as u64, left - filled),
-                Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                    // The file system wants another alignment, or none of this.
-                    self.direct_fails.store(true, Ordering::Relaxed);
-                    return Ok(false);
-                }
-                Err(e) => return Err(e),
+            if !self.straight(file, offset, aligned)? {
+                return Ok(false);
             }
+            (offset, left) = (offset + filled as u64, left - filled);
         }
         Ok(true)
     }

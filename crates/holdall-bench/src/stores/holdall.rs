@@ -117,10 +117,7 @@ impl Opened {
         let mut new = Vec::new();
         for (ordinal, bytes) in items {
             match ids.get(*ordinal) {
-                Some(oid) => {
-                    let size = tx.metadata(oid)?.size;
-                    tx.splice(oid, 0..size, bytes)?;
-                }
+                Some(oid) => tx.set_bytes(oid, bytes)?,
                 None => new.push(tx.create(bytes)?),
             }
         }

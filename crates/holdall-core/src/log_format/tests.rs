@@ -30,13 +30,20 @@ proptest! {
             page::seal(&mut old, Lsn(1));
         }
         let mut after = old.clone();
+        let mut marks = Marks::NONE;
         for (at, byte, len) in edits {
             let end = (at + len).min(4096);
             after[at..end].fill(byte);
+            marks.add(at..end, 4096);
         }
         page::seal(&mut after, Lsn(99));
         let mut log = Vec::new();
         push_page(&mut log, PageNo(5), (!new).then_some(&old[..]), &after);
+        if !new {
+            let mut marked = Vec::new();
+            push_marked(&mut marked, PageNo(5), Some(&old), &after, marks);
+            prop_assert_eq!(&marked, &log, "what is not marked is as it was");
+        }
         let mut r = Reader::new(&log);
         let Some(Record::Page { ranges, checksum, .. }) = next_record(&mut r).unwrap() else {
             panic!("no page record")
@@ -100,12 +107,51 @@ fn composed_data_is_bounded() {
     assert!(matches!(err, Error::Corrupt { .. }), "{err}");
 }
 
+/// Byte by byte: a range ends before [`JOIN`] equal bytes.
+fn plain_ranges(old: &[u8], new: &[u8], from: usize) -> Vec<(usize, usize)> {
+    let mut all: Vec<(usize, usize)> = Vec::new();
+    for at in (from..new.len()).filter(|&i| old[i] != new[i]) {
+        match all.last_mut() {
+            Some((_, end)) if at - *end < JOIN => *end = at + 1,
+            _ => all.push((at, at + 1)),
+        }
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn ranges_are_those_of_a_look_at_each_byte(
+        edits in proptest::collection::vec((32usize..4096, 1usize..300, any::<u64>(), 0u8..9), 0..12),
+    ) {
+        let old = vec![0u8; 4096];
+        let mut new = old.clone();
+        for (at, len, seed, equal) in edits {
+            // Random bytes, with stretches of up to eight that stay as they are.
+            let mut state = seed | 1;
+            for i in at..(at + len).min(4096) {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                let skip = (state >> 40) % 64 < u64::from(equal) || i % 97 < usize::from(equal);
+                new[i] = if skip { 0 } else { (state >> 32) as u8 | 1 };
+            }
+        }
+        let mut log = Vec::new();
+        push_page(&mut log, PageNo(5), Some(&old), &new);
+        let mut r = Reader::new(&log);
+        let Some(Record::Page { ranges, .. }) = next_record(&mut r).unwrap() else {
+            panic!("no page record")
+        };
+        let found: Vec<_> = ranges.iter().map(|(at, bytes)| (at, at + bytes.len())).collect();
+        prop_assert_eq!(found, plain_ranges(&old, &new, 32));
+    }
+}
+
 #[test]
 fn groups_are_cut_into_checked_blocks() {
     let bytes: Vec<u8> = (0..PAYLOAD * 2 + 5).map(|i| i as u8).collect();
     let (blocks, sum) = build_group(&header(), &bytes);
     assert_eq!(blocks.len(), 3 * BLOCK);
-    let mut used = vec![7; 5 * BLOCK];
+    let mut used = vec![7; 3 * BLOCK];
     assert_eq!(build_group_into(&header(), &bytes, &mut used), sum);
     assert_eq!(used, blocks, "what the buffer held before does not show");
     let (mut back, mut again) = (Vec::new(), 0);

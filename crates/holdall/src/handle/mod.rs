@@ -76,9 +76,12 @@ impl HandleTable {
         self.live(pages, oid).map(|(_, loc)| loc)
     }
 
-    /// The handle page of a live OID, and its record's place.
+    /// The handle page of a live OID, and its record's place. Cost: as [`HandleTable::lookup`].
+    ///
+    /// # Errors
+    /// As [`HandleTable::lookup`].
     #[inline]
-    fn live<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<(PageNo, Location)> {
+    pub fn live<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<(PageNo, Location)> {
         let page = self.page_of(pages, oid)?;
         Ok((page, Self::lookup_in(pages, page, oid)?))
     }
@@ -116,11 +119,7 @@ impl HandleTable {
         let found = pages.look(page, PageKind::Handle, |bytes| {
             HandlePage::new(bytes, page, oid.page)?.get(oid.slot)
         })?;
-        match found {
-            Handle::Live { unique, loc } if unique == oid.unique => Ok(loc),
-            Handle::Live { .. } | Handle::Free => Err(Error::Dangling(oid)),
-            Handle::Never => Err(never(oid)),
-        }
+        place_of(oid, found)
     }
 
     /// Gives a new object an OID; see [`HandleTable::next`], whose cost and errors are this.
@@ -244,11 +243,27 @@ impl HandleTable {
         oid: Oid,
         loc: Location,
     ) -> Result<()> {
+        let page = self.page_of(pages, oid)?;
+        Self::update_in(pages, page, oid, loc)
+    }
+
+    /// As [`HandleTable::update`], where the handle lies in `page`; see [`HandleTable::live`].
+    /// Handle pages stay where they are. Cost: one changed page.
+    ///
+    /// # Errors
+    /// As [`HandleTable::update`].
+    pub fn update_in<W: PageWrite + ?Sized>(
+        pages: &mut W,
+        page: PageNo,
+        oid: Oid,
+        loc: Location,
+    ) -> Result<()> {
         check_location(loc)?;
-        let (page, _) = self.live(pages, oid)?;
-        let bytes = pages.page_mut(page, PageKind::Handle)?;
-        HandlePageMut::new(bytes, page, oid.page)?.update(oid.slot, oid.unique, loc);
-        Ok(())
+        pages.change(page, PageKind::Handle, |bytes| {
+            let mut handles = HandlePageMut::new(bytes, page, oid.page)?;
+            place_of(oid, handles.view().get(oid.slot)?)?;
+            Ok(((), handles.update(oid.slot, oid.unique, loc)))
+        })
     }
 
     /// Frees the slot of a live OID, which dangles from then on; returns where the record
@@ -336,6 +351,16 @@ impl HandleTable {
             }
             Ok(())
         })
+    }
+}
+
+/// Where the record of `oid` lies, by what its handle is.
+#[inline]
+fn place_of(oid: Oid, found: Handle) -> Result<Location> {
+    match found {
+        Handle::Live { unique, loc } if unique == oid.unique => Ok(loc),
+        Handle::Live { .. } | Handle::Free => Err(Error::Dangling(oid)),
+        Handle::Never => Err(never(oid)),
     }
 }
 

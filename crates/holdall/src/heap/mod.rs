@@ -29,6 +29,7 @@ use crate::page_map::PageMap;
 use crate::prefetch;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_core::heap_page::{self, HeapPage, HeapPageMut, Room, max_record};
+use holdall_core::marks::Marks;
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
 
@@ -245,15 +246,18 @@ impl HeapFile {
         let Some(Cached { index, page: no, .. }) = placement.choose(record.len()) else {
             return Ok(None);
         };
-        let bytes = pages.page_mut(no, PageKind::Heap)?;
-        let own = holdall_core::page::owner(bytes) == self.owner;
-        let mut page = HeapPageMut::new(bytes, no)?;
-        let before = page.view().room();
-        if !own || page.view().index() != index || before.free < record.len() {
-            return Ok(None);
-        }
-        let Some(slot) = page.insert(record)? else { return Ok(None) };
-        let after = page.view().room();
+        let owner = self.owner;
+        let put = pages.change(no, PageKind::Heap, |bytes| {
+            let own = holdall_core::page::owner(bytes) == owner;
+            let mut page = HeapPageMut::new(bytes, no)?;
+            let before = page.view().room();
+            if !own || page.view().index() != index || before.free < record.len() {
+                return Ok((None, Marks::NONE));
+            }
+            let slot = page.insert(record)?;
+            Ok((slot.map(|slot| (slot, before, page.view().room())), page.marks()))
+        })?;
+        let Some((slot, before, after)) = put else { return Ok(None) };
         self.records = self.records.saturating_add(1);
         self.settle(pages, placement, At { index, page: no }, before, after)?;
         Ok(Some(Location { page: no, slot }))
@@ -266,18 +270,21 @@ impl HeapFile {
         at: At,
         record: &[u8],
     ) -> Result<Location> {
-        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
-        let before = page.view().room();
-        let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
-        let slot = page.insert(record)?.ok_or_else(full)?;
-        let after = page.view().room();
+        let (slot, before, after) = pages.change(at.page, PageKind::Heap, |bytes| {
+            let mut page = HeapPageMut::new(bytes, at.page)?;
+            let before = page.view().room();
+            let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
+            let slot = page.insert(record)?.ok_or_else(full)?;
+            Ok(((slot, before, page.view().room()), page.marks()))
+        })?;
         self.records = self.records.saturating_add(1);
         self.settle(pages, placement, at, before, after)?;
         Ok(Location { page: at.page, slot })
     }
 
-    /// Replaces the record at `loc` where the new one fits its page; else nothing is changed.
-    /// Returns whether it did. Cost: one changed page; the map as in [`HeapFile::delete`].
+    /// Replaces the record at `loc` where the new one fits its page; else deletes it, as
+    /// [`HeapFile::delete`] does. Returns whether the new one is there. Cost: one changed page;
+    /// the map as in [`HeapFile::delete`].
     ///
     /// # Errors
     /// As [`HeapFile::insert`]; [`Error::Corrupt`] where there is no record.
@@ -290,13 +297,15 @@ impl HeapFile {
     ) -> Result<bool> {
         check_length(record, pages.page_size())?;
         placement.sync(self.changes);
-        let at = self.own(pages, loc.page)?;
-        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
-        let before = page.view().room();
-        let fits = page.replace(loc.slot, record)?;
-        if fits {
-            let after = page.view().room();
-            self.settle(pages, placement, at, before, after)?;
+        let fits = self.change(pages, placement, loc, |page| {
+            let fits = page.replace(loc.slot, record)?;
+            if !fits {
+                page.delete(loc.slot)?;
+            }
+            Ok(fits)
+        })?;
+        if !fits {
+            self.forget_record()?;
         }
         Ok(fits)
     }
@@ -314,13 +323,33 @@ impl HeapFile {
         loc: Location,
     ) -> Result<()> {
         placement.sync(self.changes);
-        let at = self.own(pages, loc.page)?;
-        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
-        let before = page.view().room();
-        page.delete(loc.slot)?;
-        let after = page.view().room();
+        self.change(pages, placement, loc, |page| page.delete(loc.slot).map(drop))?;
+        self.forget_record()
+    }
+
+    fn forget_record(&mut self) -> Result<()> {
         self.records = self.records.checked_sub(1).ok_or_else(|| self.wrong("no records"))?;
-        self.settle(pages, placement, at, before, after)
+        Ok(())
+    }
+
+    /// Changes the page of a record and keeps the books.
+    fn change<W: PageWrite + ?Sized, T>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        Location { page: no, .. }: Location,
+        f: impl FnOnce(&mut HeapPageMut<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let owner = self.owner;
+        let (index, before, after, value) = pages.change(no, PageKind::Heap, |bytes| {
+            let index = index_of(bytes, no, owner)?;
+            let mut page = HeapPageMut::new(bytes, no)?;
+            let before = page.view().room();
+            let value = f(&mut page)?;
+            Ok(((index, before, page.view().room(), value), page.marks()))
+        })?;
+        self.settle(pages, placement, At { index, page: no }, before, after)?;
+        Ok(value)
     }
 
     /// Drops up to `most` pages from the end of the file with all their records, and returns
@@ -344,14 +373,19 @@ impl HeapFile {
     /// The index of `page`, which must be a heap page of this file.
     fn own<R: PageRead + ?Sized>(&self, pages: &R, page: PageNo) -> Result<At> {
         pages.look(page, PageKind::Heap, |bytes| {
-            let owner = holdall_core::page::owner(bytes);
-            if owner != self.owner {
-                let detail = format!("belongs to collection {owner}, not {}", self.owner);
-                return Err(Error::page(page, detail));
-            }
-            Ok(At { index: HeapPage::new(bytes, page)?.index(), page })
+            Ok(At { index: index_of(bytes, page, self.owner)?, page })
         })
     }
+}
+
+/// The index of a heap page, which must be one of collection `owner`.
+fn index_of(bytes: &[u8], page: PageNo, owner: u64) -> Result<u32> {
+    let found = holdall_core::page::owner(bytes);
+    if found != owner {
+        let detail = format!("belongs to collection {found}, not {owner}");
+        return Err(Error::page(page, detail));
+    }
+    Ok(HeapPage::new(bytes, page)?.index())
 }
 
 /// Bits of a note that count lines; the others say in which the record begins.

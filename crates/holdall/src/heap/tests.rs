@@ -60,7 +60,6 @@ impl World {
         let new = if self.file.replace(pages, placement, loc, &record).unwrap() {
             loc
         } else {
-            self.file.delete(pages, placement, loc).unwrap();
             self.file.insert(pages, placement, &record, None).unwrap()
         };
         self.model.remove(&loc);

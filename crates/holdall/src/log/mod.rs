@@ -102,13 +102,30 @@ impl Appending<'_> {
 
     /// Appends the commit's records, then its end. It can no longer fail but by poison.
     /// `home_bytes` that they list were written home and will be synced with the group.
-    pub fn finish(mut self, records: &[u8], home_bytes: u64) {
+    /// Returns memory to be used again.
+    pub fn finish(mut self, mut records: Vec<u8>, home_bytes: u64) -> Vec<u8> {
         self.state.home_bytes += home_bytes;
-        self.state.payload.extend_from_slice(records);
+        if self.state.payload.is_empty() {
+            // Mostly: the group's first commit is not copied.
+            std::mem::swap(&mut self.state.payload, &mut records);
+        } else {
+            self.state.payload.extend_from_slice(&records);
+        }
         let lsn = self.lsn;
         format::push_commit(&mut self.state.payload, lsn);
         self.state.commits += 1;
+        records
     }
+}
+
+/// `len` bytes of `memory`, grown where it is too short, that begin where a block of a file may
+/// be written from past the page cache.
+fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    if memory.len() < len + BLOCK {
+        memory.resize(len + BLOCK, 0);
+    }
+    let skip = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
+    &mut memory[skip..skip + len]
 }
 
 /// Bytes of the record that ends a commit.
@@ -235,7 +252,7 @@ impl Log {
             checkpoint: state.id.checkpoint,
             previous: state.previous,
         };
-        let (empty, mut bytes) = std::mem::take(&mut state.spare);
+        let (empty, mut memory) = std::mem::take(&mut state.spare);
         let mut payload = std::mem::replace(&mut state.payload, empty);
         let (start, capacity) = (state.group, state.id.capacity);
         let Some(disk) = state.disk.clone() else {
@@ -250,8 +267,9 @@ impl Log {
         drop(state);
 
         let ticket = at_home.then(|| home.ask_for_sync());
-        let sum = format::build_group_into(&header, &payload, &mut bytes);
-        let done = write_circular(&*disk, capacity, start, &bytes).and_then(|()| disk.sync());
+        let bytes = aligned(&mut memory, blocks * BLOCK);
+        let sum = format::build_group_into(&header, &payload, bytes);
+        let done = write_circular(&*disk, capacity, start, bytes).and_then(|()| disk.sync());
         let done = done.map_err(|e| format!("log at LSN {start}: {e}"));
         let done = done.and_then(|()| match ticket {
             Some(ticket) => home.wait_synced(ticket).map_err(|e| e.to_string()),
@@ -265,12 +283,12 @@ impl Log {
         state.in_flight = false;
         if done.is_ok() {
             self.groups.fetch_add(1, Relaxed);
-            state.durable = Lsn(start.0 + bytes.len() as u64);
+            state.durable = Lsn(start.0 + (blocks * BLOCK) as u64);
             state.last_at_home = at_home;
             state.previous = sum;
             payload.clear();
-            if payload.capacity().max(bytes.capacity()) <= KEEP_BYTES {
-                state.spare = (payload, bytes);
+            if payload.capacity().max(memory.capacity()) <= KEEP_BYTES {
+                state.spare = (payload, memory);
             }
         }
         self.landed.notify_all();

@@ -4,7 +4,7 @@
 //! never written, as no segment page is; whoever edits a copy writes new pages and gives the
 //! old references back.
 
-use super::{Body, Head, Kept, ObjectWrite, Record, read_record};
+use super::{Body, Head, Kept, ObjectWrite, Place, Record, read_record};
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
 use crate::sharing::Sharing;
 use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
@@ -111,8 +111,8 @@ impl ObjectWrite<'_> {
         shares.flags = MAY_HOLD_SHARED_RUNS;
         if d.flags & MAY_HOLD_SHARED_RUNS == 0 {
             d.flags |= MAY_HOLD_SHARED_RUNS;
-            let loc = self.handles.lookup(&*self.tx, oid)?;
-            self.put_record(oid, loc, &head.large(oid, &d))?;
+            let place = Place::of(&*self.tx, self.handles, oid)?;
+            self.put_record(place, &head.large(oid, &d))?;
         }
         Ok(shares)
     }

@@ -4,7 +4,7 @@
 //! the positional tree's (Biliris §2.3, EOS): untouched parts are not copied, pages are
 //! written once.
 
-use super::{Body, Head, Kept, ObjectWrite, Record, Shares, max_tail, read_record};
+use super::{Body, Head, Kept, ObjectWrite, Place, Record, Shares, max_tail};
 use crate::segment_tree::{TreeRead, tree_options};
 use holdall_core::heap_page::max_record;
 use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Options, Tree};
@@ -31,7 +31,22 @@ impl ObjectWrite<'_> {
     /// [`Error::Range`] where the range is not inside the object; [`Error::Full`];
     /// [`Error::Invalid`] where the object would become too large.
     pub fn splice(&mut self, oid: Oid, range: Range<u64>, content: Content<'_>) -> Result<Resized> {
-        self.splice_with(oid, range, content, 0)
+        let place = Place::of(&*self.tx, self.handles, oid)?;
+        self.splice_at(place, oid, range, content)
+    }
+
+    /// As [`ObjectWrite::splice`], for an object found before.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::splice`].
+    pub fn splice_at(
+        &mut self,
+        place: Place,
+        oid: Oid,
+        range: Range<u64>,
+        content: Content<'_>,
+    ) -> Result<Resized> {
+        self.splice_with(place, oid, range, content, 0)
     }
 
     /// Inserts shared runs, and the bytes around them, before byte `at`. Cost: as
@@ -47,19 +62,20 @@ impl ObjectWrite<'_> {
             return self.splice(oid, at..at, Content::Bytes(&head));
         }
         let content = Content::Staged { head: &head, slices, tail: &tail };
-        self.splice_with(oid, at..at, content, flags)
+        let place = Place::of(&*self.tx, self.handles, oid)?;
+        self.splice_with(place, oid, at..at, content, flags)
     }
 
     /// `flags` are added to those of the descriptor.
     fn splice_with(
         &mut self,
+        place: Place,
         oid: Oid,
         range: Range<u64>,
         content: Content<'_>,
         flags: u8,
     ) -> Result<Resized> {
-        let loc = self.handles.lookup(&*self.tx, oid)?;
-        let bytes = read_record(&*self.tx, self.handles, oid)?;
+        let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let head = record.head();
         let before = record.size()?;
@@ -95,7 +111,7 @@ impl ObjectWrite<'_> {
             }
         };
         drop(bytes);
-        self.put_record(oid, loc, &new)?;
+        self.put_record(place, &new)?;
         Ok(Resized { before, after })
     }
 

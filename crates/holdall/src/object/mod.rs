@@ -8,6 +8,7 @@ mod edit;
 mod hints;
 mod read;
 mod record;
+mod replace;
 mod write;
 
 pub use copy::Shares;
@@ -15,6 +16,7 @@ pub use edit::Resized;
 pub use hints::{Hints, Kept};
 pub use read::{Layout, Metadata, Whole, look, metadata, open, read_record};
 pub use record::{Body, Head, Record, encode_attributes};
+pub use replace::{Old, Place};
 pub use write::{Data, ObjectWrite, max_tail};
 
 use std::collections::BTreeMap;

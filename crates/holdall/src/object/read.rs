@@ -60,11 +60,26 @@ pub fn read_record<D: DataRead + ?Sized>(
     handles: &HandleTable,
     oid: Oid,
 ) -> Result<RecordRef> {
-    let loc = handles.lookup(pages, oid)?;
+    record_at(pages, handles.lookup(pages, oid)?, oid)
+}
+
+/// The record at `loc`, checked to be the object's.
+pub(super) fn record_at<D: DataRead + ?Sized>(
+    pages: &D,
+    loc: Location,
+    oid: Oid,
+) -> Result<RecordRef> {
     let record = HeapFile::get(pages, loc)?;
-    let own = Record::parse(&record)?.oid;
-    if own != oid {
-        return Err(not_its_own(loc, own, oid));
+    own_record(&record, loc, oid)?;
+    Ok(record)
+}
+
+/// The record found at `loc`, checked to be the object's.
+#[inline]
+pub(super) fn own_record(record: &[u8], loc: Location, oid: Oid) -> Result<Record<'_>> {
+    let record = Record::parse(record)?;
+    if record.oid != oid {
+        return Err(not_its_own(loc, record.oid, oid));
     }
     Ok(record)
 }
@@ -113,13 +128,7 @@ pub fn look<D: DataRead + ?Sized, T>(
     f: impl FnOnce(Body<'_>) -> Result<T>,
 ) -> Result<T> {
     let loc = handles.lookup(pages, oid)?;
-    HeapFile::look(pages, loc, |record| {
-        let record = Record::parse(record)?;
-        if record.oid != oid {
-            return Err(not_its_own(loc, record.oid, oid));
-        }
-        f(record.body)
-    })
+    HeapFile::look(pages, loc, |record| f(own_record(record, loc, oid)?.body))
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! Creating, replacing and deleting objects inside a transaction.
 
-use super::{Body, Head, Kept, Record, Shares, read_record};
+use super::{Body, Head, Kept, Place, Record, Shares};
 use crate::handle::{HandleCursor, HandleTable};
 use crate::heap::HeapFile;
 use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
@@ -81,7 +81,7 @@ impl ObjectWrite<'_> {
     }
 
     /// The record of an object; `hints` are its own, if it has any.
-    fn build(
+    pub(super) fn build(
         &mut self,
         oid: Oid,
         head: &Head<'_>,
@@ -129,32 +129,13 @@ impl ObjectWrite<'_> {
         segment_tree::build(&mut store, slices, MAX_INLINE)
     }
 
-    /// Replaces an object's bytes and head; its OID stays, and so do its hints unless
-    /// others are given. Returns its former size.
-    ///
-    /// # Errors
-    /// As [`ObjectWrite::create`], [`holdall_core::Error::Dangling`].
-    pub fn replace(
-        &mut self,
-        oid: Oid,
-        head: &Head<'_>,
-        data: Data<'_>,
-        hints: Option<Kept>,
-    ) -> Result<u64> {
-        let loc = self.handles.lookup(&*self.tx, oid)?;
-        let (old, kept) = self.drop_body(oid)?;
-        let record = self.build(oid, head, data, hints.or(kept))?;
-        self.put_record(oid, loc, &record)?;
-        Ok(old)
-    }
-
     /// Changes an object's head only.
     ///
     /// # Errors
     /// As [`ObjectWrite::replace`].
     pub fn set_head(&mut self, oid: Oid, head: &Head) -> Result<()> {
-        let loc = self.handles.lookup(&*self.tx, oid)?;
-        let bytes = read_record(&*self.tx, self.handles, oid)?;
+        let place = Place::of(&*self.tx, self.handles, oid)?;
+        let bytes = place.record(&*self.tx)?;
         let record = match Record::parse(&bytes)?.body {
             Body::Small(b) if head.record_len(b.len()) <= max_record(self.tx.page_size()) => {
                 head.small(oid, b)
@@ -166,7 +147,7 @@ impl ObjectWrite<'_> {
                 head.large(oid, &d)
             }
         };
-        self.put_record(oid, loc, &record)
+        self.put_record(place, &record)
     }
 
     /// Changes an object's hints. Its segments stay as they are; edits follow the new ones.
@@ -174,8 +155,8 @@ impl ObjectWrite<'_> {
     /// # Errors
     /// As [`ObjectWrite::replace`].
     pub fn set_hints(&mut self, oid: Oid, hints: Kept) -> Result<()> {
-        let loc = self.handles.lookup(&*self.tx, oid)?;
-        let bytes = read_record(&*self.tx, self.handles, oid)?;
+        let place = Place::of(&*self.tx, self.handles, oid)?;
+        let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let head = record.head();
         let record = match record.body {
@@ -187,7 +168,7 @@ impl ObjectWrite<'_> {
                 head.large(oid, &d)
             }
         };
-        self.put_record(oid, loc, &record)
+        self.put_record(place, &record)
     }
 
     fn promote(
@@ -219,18 +200,8 @@ impl ObjectWrite<'_> {
         segment_tree::splice(&mut store, &d, size..size, content, &options)
     }
 
-    pub(super) fn put_record(&mut self, oid: Oid, loc: Location, record: &[u8]) -> Result<()> {
-        if self.heap.replace(self.tx, self.placement, loc, record)? {
-            return Ok(());
-        }
-        // The old one first: no record is moved that is to go, and its room may serve.
-        self.heap.delete(self.tx, self.placement, loc)?;
-        let new = self.place(record, None)?;
-        self.handles.update(self.tx, oid, new)
-    }
-
     /// Puts a record into the heap, where need be by moving shorter ones away.
-    fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
+    pub(super) fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
         let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;
         if let Some(loc) = at_hand {
             return Ok(loc);
@@ -255,31 +226,5 @@ impl ObjectWrite<'_> {
         drop(record);
         self.heap.delete(self.tx, self.placement, loc)?;
         self.handles.update(self.tx, oid, new)
-    }
-
-    /// Frees nodes and segments of an object; its data is not read. Returns its size and its
-    /// hints.
-    fn drop_body(&mut self, oid: Oid) -> Result<(u64, Option<Kept>)> {
-        let bytes = read_record(&*self.tx, self.handles, oid)?;
-        match Record::parse(&bytes)?.body {
-            Body::Small(b) => Ok((b.len() as u64, None)),
-            Body::Large(b) => {
-                let d = Descriptor::decode(b)?;
-                let mut store = self.tree(oid, d.flags);
-                segment_tree::delete_all(&mut store, &d.tree)?;
-                Ok((d.size(), Some(Kept::of(&d))))
-            }
-        }
-    }
-
-    /// Deletes an object. Returns its size. Cost: its record and nodes; no data is read.
-    ///
-    /// # Errors
-    /// [`holdall_core::Error::NotFound`], [`holdall_core::Error::Dangling`].
-    pub fn delete(&mut self, oid: Oid) -> Result<u64> {
-        let (size, _) = self.drop_body(oid)?;
-        let loc = self.handles.remove(self.tx, oid)?;
-        self.heap.delete(self.tx, self.placement, loc)?;
-        Ok(size)
     }
 }

@@ -10,11 +10,13 @@ mod home;
 
 use super::Pager;
 use super::at_home::AtHome;
+use super::index::Pin;
 use super::pool::{PageHash, read_home};
 use super::tx_pages::{TxPage, TxPages};
 use super::write_behind::Batch;
 use holdall_core::checksum::crc;
-use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
+use holdall_core::log_format::{HomeKind, Part, push_composed, push_marked, push_segment};
+use holdall_core::marks::Marks;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
@@ -134,7 +136,15 @@ impl PageTx {
     ) -> Result<T> {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).and_then(|()| f(&p.now)),
-            None => f(&outside(&self.pager, &self.early, self.base, no, kind)?),
+            None => {
+                let pin = Pin::new();
+                let seen = self.pager.pool.peek(no, self.base, &pin);
+                if let Some(bytes) = seen.filter(|_| !self.early.contains(&no.0)) {
+                    return page::of_kind(bytes, no, kind).and_then(|()| f(bytes));
+                }
+                drop(pin);
+                f(&outside(&self.pager, &self.early, self.base, no, kind)?)
+            }
         }
     }
 
@@ -143,6 +153,30 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        let found = self.copy(no, kind)?;
+        found.marks = Marks::ALL;
+        Ok(Arc::make_mut(&mut found.now))
+    }
+
+    /// Changes the transaction's copy of the page; see [`holdall_core::PageWrite::change`].
+    ///
+    /// # Errors
+    /// As [`PageTx::page_mut`], and those of `f`.
+    pub fn change<T>(
+        &mut self,
+        no: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&mut [u8]) -> Result<(T, Marks)>,
+    ) -> Result<T> {
+        let found = self.copy(no, kind)?;
+        let result = f(Arc::make_mut(&mut found.now));
+        // Who failed half-way has not told.
+        found.marks.join(result.as_ref().map_or(Marks::ALL, |(_, marks)| *marks));
+        result.map(|(value, _)| value)
+    }
+
+    /// The transaction's copy of the page, about to change.
+    fn copy(&mut self, no: PageNo, kind: PageKind) -> Result<&mut TxPage> {
         if self.pages.get(&no.0).is_none() {
             self.bring_in(no, kind)?;
         }
@@ -150,14 +184,14 @@ impl PageTx {
         let found = self.pages.get_mut(&no.0).ok_or_else(gone)?;
         page::of_kind(&found.now, no, kind)?;
         found.sent = false;
-        Ok(Arc::make_mut(&mut found.now))
+        Ok(found)
     }
 
     /// Makes a page from outside the transaction's own.
     fn bring_in(&mut self, no: PageNo, kind: PageKind) -> Result<()> {
         let old = outside(&self.pager, &self.early, self.base, no, kind)?;
         let page = if self.early.remove(&no.0) {
-            TxPage { base: None, now: old, sent: false }
+            TxPage::new(old)
         } else {
             let limit = self.pager.limits.dirty_pages;
             if self.existing >= limit {
@@ -166,7 +200,7 @@ impl PageTx {
             }
             self.existing += 1;
             let now = self.pager.pool.spare.copy_of(&old);
-            TxPage { now, base: Some(old), sent: false }
+            TxPage { now, base: Some(old), marks: Marks::NONE, sent: false }
         };
         self.pages.insert(no.0, page);
         Ok(())
@@ -190,8 +224,7 @@ impl PageTx {
             self.heap.push(no.0);
             self.send_full_pages();
         }
-        let new = TxPage { base: None, now, sent: false };
-        let page = self.pages.insert(no.0, new);
+        let page = self.pages.insert(no.0, TxPage::new(now));
         Ok(Arc::make_mut(&mut page.now))
     }
 
@@ -250,6 +283,7 @@ impl PageTx {
         if self.at_home.relied_on() || self.segment_bytes > self.most_logged() {
             self.rely_on_unsynced();
         } else {
+            self.take_buffer();
             push_segment(&mut self.segments, start, bytes);
         }
     }
@@ -265,7 +299,15 @@ impl PageTx {
             self.rely_on_unsynced();
         } else {
             self.copied_bytes += parts.iter().filter_map(copied).sum::<u64>();
+            self.take_buffer();
             push_composed(&mut self.segments, start, crc(bytes), parts);
+        }
+    }
+
+    /// Has segment records written where the commit's others follow them.
+    fn take_buffer(&mut self) {
+        if self.segments.capacity() == 0 {
+            self.segments = std::mem::take(&mut *self.pager.records.lock());
         }
     }
 
@@ -278,11 +320,12 @@ impl PageTx {
     /// [`Error::Poisoned`].
     pub fn commit(&mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
         // A page asked for and left as it was is no change: neither logged nor dirty.
-        self.pages.retain(|_, p| p.base.as_deref().is_none_or(|base| *base != *p.now));
+        self.pages.retain(|_, p| !p.is_as_before());
         if self.is_unchanged() {
             return Ok(self.base);
         }
         let went_home = self.settle_new_data()?;
+        let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
         let (mut records, order) = self.records(went_home);
         let appending = loop {
             match self.pager.log.begin(records.len()) {
@@ -309,11 +352,9 @@ impl PageTx {
             self.pager.pool.install(PageNo(no), version, p.base.as_ref(), home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        appending.finish(&records, self.at_home.bytes());
-        self.pager.keep_buffer(records);
-        if !self.segments.is_empty() {
-            self.pager.copied.fetch_add(self.copied_bytes, Relaxed);
-        }
+        let memory = appending.finish(records, self.at_home.bytes());
+        self.pager.keep_buffer(memory);
+        self.pager.copied.fetch_add(copied, Relaxed);
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)
@@ -321,10 +362,13 @@ impl PageTx {
 
     /// The commit's records, and for each page its number and where its checksum goes in
     /// the records (None: it is at home).
-    fn records(&self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
-        let mut records = std::mem::take(&mut *self.pager.records.lock());
-        records.extend_from_slice(self.at_home.records());
-        records.extend_from_slice(&self.segments);
+    fn records(&mut self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
+        self.take_buffer();
+        let mut records = std::mem::take(&mut self.segments);
+        if !self.at_home.records().is_empty() {
+            // They come first; mostly there are no others then.
+            records.splice(0..0, self.at_home.records().iter().copied());
+        }
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();
         let place = |no: u64| {
@@ -334,7 +378,11 @@ impl PageTx {
             }
             // Record header 8, page number 8, then the checksum.
             let at = records.len() + 16;
-            push_page(&mut records, PageNo(no), p.base.as_deref(), &p.now);
+            push_marked(&mut records, PageNo(no), p.base.as_deref(), &p.now, p.marks);
+            debug_assert!(
+                p.is_logged(&records[at - 16..], no),
+                "a change of page {no} is not marked"
+            );
             Some((no, Some(at)))
         };
         let order = order.into_iter().filter_map(place).collect();

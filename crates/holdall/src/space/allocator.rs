@@ -60,7 +60,7 @@ impl State {
     /// Whether a share of the volume worth looking for lies in holes: all that is free but
     /// what growth has just added.
     fn has_holes(&self) -> bool {
-        self.free > self.volume_pages / 64 + HOLES_LEAST
+        self.free > self.volume_pages / 1024 + HOLES_LEAST
     }
 }
 
@@ -165,7 +165,7 @@ impl Allocator {
         let mut s = self.state.lock();
         let least = least.clamp(1, want);
         // Rather in a few pieces than larger with every hole that is a page too short.
-        let least = if s.has_holes() { least.min(want.div_ceil(4)) } else { least };
+        let least = if s.has_holes() { least.min(want.div_ceil(8)) } else { least };
         if let Some(run) = self.find(&mut s, want, least, near)? {
             return Ok(run);
         }

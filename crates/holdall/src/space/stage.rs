@@ -104,12 +104,13 @@ pub struct Stager {
     left: u64,
     written: u64,
     kept: Option<Vec<u8>>,
+    /// All of the bytes are kept by who writes them.
+    lent: bool,
     /// Most bytes that are kept.
     keep: usize,
     origins: Option<Vec<Origin>>,
     /// Nothing is written as long as all is kept: a small object goes home with others.
     unwritten: bool,
-    whole: bool,
     /// Groups the log had synced when last looked at.
     synced: u64,
     /// Others commit meanwhile.
@@ -134,10 +135,10 @@ impl Stager {
             left: 0,
             written: 0,
             kept: Some(Vec::new()),
+            lent: false,
             keep: pager.limits().log_data_bytes,
             origins: None,
             unwritten: expected.is_some_and(|e| e <= pager.limits().log_data_bytes as u64),
-            whole: false,
             synced: pager.log.groups(),
             shared: false,
             unpushed: (0, 0),
@@ -196,6 +197,8 @@ impl Stager {
             self.buffer.clear();
         }
         let whole = bytes.len() / PIECE * PIECE;
+        // With room for a padded last page: the end of the data is not moved again.
+        self.buffer.reserve((bytes.len() - whole).next_multiple_of(size));
         debug_assert!(PIECE.is_multiple_of(size), "pieces are whole pages");
         self.write_pages(&bytes[..whole])?;
         self.buffer.extend_from_slice(&bytes[whole..]);
@@ -212,18 +215,17 @@ impl Stager {
         self.ending = true;
         let mut rest = std::mem::take(&mut self.buffer);
         let whole = rest.len() / size * size;
-        let mut tail = rest.split_off(whole);
-        let mut len = self.written + whole as u64;
-        if tail.len() > most_tail {
-            len += tail.len() as u64;
-            rest.append(&mut tail);
-            rest.resize(rest.len().next_multiple_of(size), 0);
+        let (mut tail, mut len) = (Vec::new(), self.written + rest.len() as u64);
+        if rest.len() - whole > most_tail {
+            rest.resize(whole + size, 0);
+        } else {
+            tail = rest.split_off(whole);
+            len -= tail.len() as u64;
         }
-        // All there is at hand: it is kept as it is, not copied.
-        self.whole = self.unwritten && self.written == 0 && rest.len() <= self.keep;
-        self.write_pages(&rest)?;
-        if self.whole {
-            self.kept = Some(rest);
+        if self.written == 0 && self.kept.is_some() && rest.len() <= self.keep {
+            self.keep_all(rest)?;
+        } else {
+            self.write_pages(&rest)?;
         }
         self.trim()?;
         if self.kept.is_none() || self.origins.is_some() {
@@ -241,6 +243,14 @@ impl Stager {
             origins: self.origins.take(),
             unwritten: self.unwritten,
         })
+    }
+
+    /// Writes all of the data, and keeps it without a copy.
+    fn keep_all(&mut self, bytes: Vec<u8>) -> Result<()> {
+        self.lent = true;
+        self.write_pages(&bytes)?;
+        self.kept = Some(bytes);
+        Ok(())
     }
 
     /// Gives back what the last run has too much.
@@ -297,7 +307,7 @@ impl Stager {
         self.left -= pages;
         self.written += piece.len() as u64;
         match &mut self.kept {
-            Some(_) if self.whole => {}
+            Some(_) if self.lent => {}
             Some(bytes) if kept => bytes.extend_from_slice(piece),
             bytes => *bytes = None,
         }

@@ -114,12 +114,12 @@ impl WriteTx {
         what: impl FnOnce(u64) -> Result<(Range<u64>, Content<'c>)>,
     ) -> Result<u64> {
         let oid: Oid = self.resolve(key)?;
-        let size = self.object_size(oid)?;
+        let (place, size) = self.place_of(oid, |r| r.size())?;
         let (range, content) = what(size)?;
         // Before the transaction is touched: a bad range must not spoil it.
         check_range(key, &range, size)?;
-        self.with_object(oid, |objects, c| {
-            let Resized { before, after } = objects.splice(oid, range, content)?;
+        self.with_placed(place, |objects, c| {
+            let Resized { before, after } = objects.splice_at(place, oid, range, content)?;
             c.logical_bytes = c.logical_bytes.saturating_sub(before) + after;
             Ok(after)
         })

@@ -9,7 +9,9 @@ use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::{Gap, MAX_KEY, Tail};
-use crate::object::{self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Record, Whole};
+use crate::object::{
+    self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Old, Place, Record, Whole,
+};
 use crate::prefetch;
 use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
@@ -247,7 +249,18 @@ impl WriteTx {
     /// An object's size in bytes.
     pub(super) fn object_size(&mut self, oid: Oid) -> Result<u64> {
         let begun = self.begin()?;
-        Ok(object::open(&begun.tx, &begun.root.handles, oid)?.size())
+        Place::of(&begun.tx, &begun.root.handles, oid)?.look(&begun.tx, |r| r.size())
+    }
+
+    /// Finds an object, and gives `f` its record.
+    pub(super) fn place_of<T>(
+        &mut self,
+        oid: Oid,
+        f: impl FnOnce(&Record<'_>) -> Result<T>,
+    ) -> Result<(Place, T)> {
+        let begun = self.begin()?;
+        let place = Place::of(&begun.tx, &begun.root.handles, oid)?;
+        Ok((place, place.look(&begun.tx, f)?))
     }
 
     /// Finds an object's bytes as this transaction sees them until its next change.
@@ -352,15 +365,33 @@ impl WriteTx {
 
     /// Puts bytes that are all in memory: in a record if they fit one, else in segments.
     fn put_whole(&mut self, head: &Head<'_>, bytes: &[u8], near: Option<Oid>) -> Result<Oid> {
-        let mut staged = None;
-        if head.record_len(bytes.len()) > max_record(self.page_size()) {
-            let mut stager = self.stager(Some(bytes.len() as u64));
-            stager.write(bytes)?;
-            let most = object::max_tail(head, self.page_size(), 0);
-            staged = Some(stager.finish(most)?);
-        }
-        let data = staged.map_or(Data::Small(bytes), Data::Staged);
+        let data = self.stage(head, bytes)?;
         self.install(head, data, bytes.len() as u64, near, None)
+    }
+
+    fn stage<'b>(&self, head: &Head, bytes: &'b [u8]) -> Result<Data<'b>> {
+        if head.record_len(bytes.len()) <= max_record(self.page_size()) {
+            return Ok(Data::Small(bytes));
+        }
+        let mut stager = self.stager(Some(bytes.len() as u64));
+        stager.write(bytes)?;
+        stager.finish(object::max_tail(head, self.page_size(), 0)).map(Data::Staged)
+    }
+
+    /// Replaces all of an object's bytes; OID, name, attributes and hints stay. Cost: the new
+    /// bytes and the object's record and nodes; its old bytes are not read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Full`], [`Error::Io`].
+    pub fn set_bytes<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<()> {
+        let oid = self.resolve(key.into())?;
+        let (place, (old, head)) = self.place_of(oid, |r| Ok((Old::of(r)?, r.head())))?;
+        let data = self.stage(&head, bytes)?;
+        self.with_placed(place, |objects, c| {
+            let before = objects.replace_at(place, &old, &head, data, None)?;
+            c.logical_bytes = c.logical_bytes.saturating_sub(before) + bytes.len() as u64;
+            Ok(())
+        })
     }
 
     /// Opens a writer for an object of any length. Data goes to its place as it comes; the
@@ -452,11 +483,10 @@ impl WriteTx {
     /// [`Error::NotFound`], [`Error::Dangling`].
     pub fn delete<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<()> {
         let oid = self.resolve(key.into())?;
-        self.with_object(oid, |objects, c| {
-            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
-            drop(record);
-            let size = objects.delete(oid)?;
+        let (place, (old, name)) =
+            self.place_of(oid, |r| Ok((Old::of(r)?, r.name.map(<[u8]>::to_vec))))?;
+        self.with_placed(place, |objects, c| {
+            let size = objects.delete(place, &old)?;
             if let Some(name) = name {
                 c.names.remove(objects.tx, &name)?;
             }
@@ -466,16 +496,16 @@ impl WriteTx {
         })
     }
 
-    /// The name of the collection that an object belongs to, which an OID does not tell.
-    fn collection_of(&mut self, oid: Oid) -> Result<String> {
+    /// The name of the collection that an object belongs to, which an OID does not tell;
+    /// `None` where it is the current one.
+    fn collection_of(&mut self, place: Place) -> Result<Option<String>> {
         let current = self.current()?.map(|c| c.number);
-        let name = self.collection.clone();
         let begun = self.begin()?;
-        let loc = begun.root.handles.lookup(&begun.tx, oid)?;
-        let page = begun.tx.page(loc.page, PageKind::Heap)?;
-        let owner = holdall_core::page::owner(&page);
+        let owner = begun
+            .tx
+            .look(place.page(), PageKind::Heap, |page| Ok(holdall_core::page::owner(page)))?;
         if current.map(u64::from) == Some(owner) {
-            return Ok(name);
+            return Ok(None);
         }
         let catalog = begun.root.catalog;
         for entry in catalog.iter(&begun.tx, std::ops::Bound::Unbounded) {
@@ -483,10 +513,10 @@ impl WriteTx {
             let page = super::view::page_of(&value)?;
             let bytes = begun.tx.page(page, PageKind::Collection)?;
             if holdall_core::page::owner(&bytes) == owner {
-                return Ok(String::from_utf8_lossy(&name).into_owned());
+                return Ok(Some(String::from_utf8_lossy(&name).into_owned()));
             }
         }
-        Err(Error::corrupt(oid.to_string(), format!("belongs to no collection ({owner})")))
+        Err(Error::page(place.page(), format!("belongs to no collection ({owner})")))
     }
 
     /// As [`WriteTx::with_objects`], for the collection that `oid` belongs to; the current
@@ -496,7 +526,18 @@ impl WriteTx {
         oid: Oid,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
-        let of = self.collection_of(oid)?;
+        let begun = self.begin()?;
+        let place = Place::of(&begun.tx, &begun.root.handles, oid)?;
+        self.with_placed(place, f)
+    }
+
+    /// As [`WriteTx::with_object`], for an object found before.
+    pub(super) fn with_placed<T>(
+        &mut self,
+        place: Place,
+        f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
+    ) -> Result<T> {
+        let Some(of) = self.collection_of(place)? else { return self.with_objects(f) };
         let current = std::mem::replace(&mut self.collection, of);
         let result = self.with_objects(f);
         self.collection = current;

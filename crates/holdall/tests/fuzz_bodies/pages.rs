@@ -196,7 +196,9 @@ pub fn handle_page(data: &[u8]) {
         let loc = Location { page: PageNo(77), slot };
         match input.u8() % 3 {
             0 => drop(page.insert(1, loc)),
-            1 if live => page.update(slot, 1, loc),
+            1 if live => {
+                page.update(slot, 1, loc);
+            }
             2 if live => drop(page.remove(slot, 1)),
             _ => {}
         }
