@@ -35,14 +35,27 @@ const SHORT: usize = 16;
 /// one.
 const WORTH: usize = 4 * UNIT;
 
+/// Ranges up to this length are looked for in the system's cache without a call of the system;
+/// the call copies longer ones as fast.
+const MAPPED: usize = 8 * UNIT;
+
+/// Where segment data may lie in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct InMemory<'a> {
+    /// Data that was read before.
+    pub units: &'a Units,
+    /// Whether to read what is in the system's cache without calls.
+    pub mapped: bool,
+}
+
 /// Where checksums come from.
 pub(super) struct Source<'a, R: PageRead + ?Sized> {
     pub(super) pages: &'a R,
     pub(super) layout: &'a SpaceLayout,
     /// Checksums by unit that are in no info page yet.
     pub(super) own: &'a dyn Fn(u64) -> Option<u32>,
-    /// Where data is kept in memory, if it is.
-    pub(super) units: Option<&'a Units>,
+    /// Where data may lie in memory, if it is looked for there.
+    pub(super) memory: Option<InMemory<'a>>,
 }
 
 /// Checksums looked up at a time: those of a step.
@@ -111,12 +124,12 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
 pub fn read_segment<R: PageRead + ?Sized>(
     pages: &R,
     layout: &SpaceLayout,
-    (disk, units): (&dyn Disk, Option<&Units>),
+    (disk, memory): (&dyn Disk, Option<InMemory<'_>>),
     start: PageNo,
     offset: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    read(&Source { pages, layout, own: &|_| None, units }, disk, start, offset, buf)
+    read(&Source { pages, layout, own: &|_| None, memory }, disk, start, offset, buf)
 }
 
 pub(super) fn read<R: PageRead + ?Sized>(
@@ -131,10 +144,63 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let at = start.0.checked_mul(size).and_then(|at| at.checked_add(offset));
     let at = at.filter(|at| *at < 1 << 62);
     let at = at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))?;
-    match source.units {
-        Some(units) if !buf.is_empty() => read_through(&mut sums, units, disk, at, buf),
+    match source.memory {
+        Some(memory) if !buf.is_empty() => {
+            let short = memory.mapped && buf.len() <= MAPPED;
+            if short && read_mapped(&mut sums, disk, at, buf)? {
+                return Ok(());
+            }
+            read_through(&mut sums, memory.units, disk, at, buf)
+        }
         _ => read_disk(&mut sums, disk, at, buf),
     }
+}
+
+/// Reads what the system has in its cache, without calls. Returns whether all of it was there
+/// and right; what was not is to be read by other ways, which tell what is wrong with it.
+fn read_mapped<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<bool> {
+    let mut done = 0;
+    while done < buf.len() {
+        let (place, left) = (at + done as u64, buf.len() - done);
+        let skip = (place % UNIT as u64) as usize;
+        let whole = left / UNIT * UNIT;
+        let found = if skip == 0 && whole > 0 {
+            let units = &mut buf[done..done + whole];
+            done += whole;
+            disk.read_resident(place, units) && is_right(sums, place, units)?
+        } else {
+            let (mut unit, n) = ([0; UNIT], left.min(UNIT - skip));
+            let from = place - skip as u64;
+            let found = disk.read_resident(from, &mut unit) && is_right(sums, from, &unit)?;
+            buf[done..done + n].copy_from_slice(&unit[skip..skip + n]);
+            done += n;
+            found
+        };
+        if !found {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether whole units that lie at byte `at` of the volume have their checksums.
+fn is_right<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    at: u64,
+    bytes: &[u8],
+) -> Result<bool> {
+    let (first, count) = (at / UNIT as u64, bytes.len() / UNIT);
+    for (i, unit) in bytes.chunks(UNIT).enumerate() {
+        if sums.of(first + i as u64, count - i)? != crc(unit) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Reads what is in memory from there and the rest from the disk, and keeps of that what is
@@ -232,7 +298,7 @@ pub fn check_segment<R: PageRead + ?Sized>(
     start: PageNo,
     count: u64,
 ) -> Result<()> {
-    let source = Source { pages, layout, own: &|_| None, units: None };
+    let source = Source { pages, layout, own: &|_| None, memory: None };
     let mut sums = Checksums::new(&source);
     let size = layout.page_size() as u64;
     let last = start.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0 + 1);

@@ -29,6 +29,14 @@ pub struct Options {
     /// once, to its place, and synced first. While a checkpoint runs, eight times as much
     /// segment data passes through the log.
     pub log_data_bytes: usize,
+    /// Whether short reads of large objects that hit the system's cache are copied from a
+    /// read-only mapping of the file instead of by calls. Only what the system has in its cache
+    /// is touched, as it said at most a quarter of a second before; turn it off where a file
+    /// may fail or get shorter under the store in that time (a file system over a network), for
+    /// that ends the process with `SIGBUS`. Takes addresses of up to twice the file, and shows
+    /// the system's cache among the memory of the process. Without effect except on Linux with
+    /// 64 bits, and where the file cannot be mapped.
+    pub map_reads: bool,
     /// Least step in bytes by which the file grows.
     pub growth_bytes: u64,
     /// Largest size of the file in bytes.
@@ -55,6 +63,7 @@ impl Default for Options {
             old_version_bytes: 32 << 20,
             log_bytes: 32 << 20,
             log_data_bytes: 128 << 10,
+            map_reads: true,
             growth_bytes: 256 << 10,
             max_bytes: u64::MAX,
             background: true,
@@ -106,6 +115,7 @@ impl Options {
             dirty_pages: self.dirty_pages,
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.log_data_bytes,
+            map_reads: self.map_reads,
         }
     }
 }
