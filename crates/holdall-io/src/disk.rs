@@ -53,6 +53,12 @@ pub trait Disk: Send + Sync + Debug {
         false
     }
 
+    /// Says that [`read_resident`](Self::read_resident) of `len` bytes at `offset` comes next,
+    /// so that the processor may bring them closer meanwhile. Costs next to nothing.
+    fn approach(&self, offset: u64, len: usize) {
+        let _ = (offset, len);
+    }
+
     /// As [`read_at`](Self::read_at), for one of many small reads at places that cannot be
     /// foreseen in a stretch of the disk where more of them will follow. The disk may bring the
     /// neighbourhood into the system's cache, as far as `near` lets it and it pays.

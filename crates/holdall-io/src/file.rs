@@ -191,6 +191,10 @@ impl Disk for FileDisk {
         self.map.read(&self.file, offset, buf)
     }
 
+    fn approach(&self, offset: u64, len: usize) {
+        self.map.approach(offset, len);
+    }
+
     fn read_near(&self, offset: u64, buf: &mut [u8], near: Near) -> io::Result<()> {
         if self.read_cached(offset, buf) == buf.len() {
             self.around.found(near);

@@ -138,6 +138,14 @@ impl Map {
         chunk.mapping.copy(at as usize, buf)
     }
 
+    /// Begins to bring the first of `len` bytes from `at` on closer to the processor.
+    pub(crate) fn approach(&self, at: u64, len: usize) {
+        let number = place(at);
+        if let Some(Some(chunk)) = self.chunks.get(number).and_then(OnceLock::get) {
+            chunk.mapping.approach((at - extent(number).0) as usize, len);
+        }
+    }
+
     fn chunk(&self, file: &File, number: usize) -> Option<&Chunk> {
         let chunk = self.chunks.get(number)?;
         let chunk = chunk.get_or_init(|| {

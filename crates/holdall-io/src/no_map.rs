@@ -11,6 +11,8 @@ impl Map {
         false
     }
 
+    pub(crate) fn approach(&self, _at: u64, _len: usize) {}
+
     pub(crate) fn forget(&self, _at: u64, _len: u64) {}
 
     pub(crate) fn cut(

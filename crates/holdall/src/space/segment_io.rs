@@ -164,6 +164,10 @@ fn read_mapped<R: PageRead + ?Sized>(
     at: u64,
     buf: &mut [u8],
 ) -> Result<bool> {
+    disk.approach(at, buf.len());
+    let first = at / UNIT as u64;
+    // Looked up now, while the processor waits for the data.
+    sums.of(first, ((at + buf.len() as u64).div_ceil(UNIT as u64) - first) as usize)?;
     let mut done = 0;
     while done < buf.len() {
         let (place, left) = (at + done as u64, buf.len() - done);
