@@ -234,3 +234,6 @@ impl Map {
         shorten()
     }
 }
+
+#[cfg(test)]
+mod tests;
