@@ -43,6 +43,8 @@ const TRUSTED: u64 = 250;
 /// So many reads come into a window before the system is asked about it: few reads in many
 /// windows are better done by calls.
 const OFTEN: u64 = 6;
+/// Bytes of one read that count as another.
+const LONG: usize = 32 << 10;
 /// Bytes of the first mapping. The next is as long, and each later one as long as all before
 /// it: none ever moves, and all together are less than twice as long as the file.
 const FIRST: u64 = 64 << 20;
@@ -76,17 +78,18 @@ const READS_BITS: u32 = 6;
 
 impl Window {
     /// Whether its first `grains` are trusted at `now`. `None`: the system should be asked.
-    fn holds(&self, grains: u64, now: u64) -> Option<bool> {
+    /// A read that is not answered here counts as `weight`.
+    fn holds(&self, grains: u64, weight: u64, now: u64) -> Option<bool> {
         let state = self.0.load(Relaxed);
         if now.saturating_sub(state >> (GRAINS_BITS + READS_BITS)) <= TRUSTED {
             return Some(state & ((1 << GRAINS_BITS) - 1) >= grains);
         }
         // One of two counted at once may be lost.
         let reads = (state >> GRAINS_BITS) & ((1 << READS_BITS) - 1);
-        if reads + 1 >= OFTEN {
+        if reads + weight >= OFTEN {
             return None;
         }
-        self.0.store(state + (1 << GRAINS_BITS), Relaxed);
+        self.0.store(state + (weight << GRAINS_BITS), Relaxed);
         Some(false)
     }
 
@@ -126,11 +129,11 @@ impl Map {
         }
         let Some(chunk) = self.chunk(file, number) else { return false };
         let (at, end) = (at - start, end - start);
-        let now = now();
+        let (weight, now) = (1 + (buf.len() / LONG) as u64, now());
         for w in at / WINDOW..=(end - 1) / WINDOW {
             let Some(window) = chunk.windows.get(w as usize) else { return false };
             let grains = (end.min((w + 1) * WINDOW) - w * WINDOW).div_ceil(GRAIN);
-            let held = window.holds(grains, now);
+            let held = window.holds(grains, weight, now);
             if !held.unwrap_or_else(|| self.ask(file, number, w, now) >= grains) {
                 return false;
             }

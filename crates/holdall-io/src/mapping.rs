@@ -61,11 +61,18 @@ impl Mapping {
         if at.checked_add(buf.len()).is_none_or(|end| end > self.len) {
             return false;
         }
-        #[expect(unsafe_code, reason = "see the argument above")]
-        // SAFETY: `at + buf.len()` lies inside the mapping; `buf` is the caller's own, so they
-        // do not overlap; bytes have no invalid values.
-        unsafe {
-            ptr::copy_nonoverlapping(self.base.as_ptr().add(at), buf.as_mut_ptr(), buf.len());
+        let (mut from, end) = (at, at + buf.len());
+        for page in buf.chunks_mut(COPIED) {
+            // The processor does not look beyond a page by itself.
+            self.approach(from + COPIED, end.saturating_sub(from + COPIED));
+            #[expect(unsafe_code, reason = "see the argument above")]
+            // SAFETY: `at + buf.len()`, and so every part, lies inside the mapping; `buf` is
+            // the caller's own, so they do not overlap; bytes have no invalid values.
+            unsafe {
+                let from = self.base.as_ptr().add(from);
+                ptr::copy_nonoverlapping(from, page.as_mut_ptr(), page.len());
+            }
+            from += page.len();
         }
         true
     }
@@ -106,6 +113,8 @@ impl Mapping {
     }
 }
 
+/// Bytes copied at a time.
+const COPIED: usize = 4096;
 /// Bytes of a line of the processor's caches, on most.
 const LINE: usize = 64;
 /// Lines asked for at once: about as many as a processor waits for together.

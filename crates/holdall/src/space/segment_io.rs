@@ -35,9 +35,10 @@ const SHORT: usize = 16;
 /// one.
 const WORTH: usize = 4 * UNIT;
 
-/// Ranges up to this length are looked for in the system's cache without a call of the system;
-/// the call copies longer ones as fast.
-const MAPPED: usize = 8 * UNIT;
+/// Ranges up to this length are looked for first in the system's cache, without a call of the
+/// system, longer ones when a call found their first byte there: a look in vain may cost some
+/// microseconds.
+const MAPPED: usize = SHORT * UNIT;
 
 /// Where segment data may lie in memory.
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +71,21 @@ struct Checksums<'a, R: PageRead + ?Sized> {
     sums: [u32; BATCH],
     /// Where and how what is read now is to be kept.
     keep: Option<(&'a Units, Keep)>,
+    /// Whether the system seems to have in its cache what is read now, and may be asked for it
+    /// without calls.
+    mapped: bool,
 }
 
 impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
     fn new(source: &'a Source<'a, R>) -> Self {
-        Self { source, layout: source.layout, known: 0..0, sums: [0; BATCH], keep: None }
+        Self {
+            source,
+            layout: source.layout,
+            known: 0..0,
+            sums: [0; BATCH],
+            keep: None,
+            mapped: false,
+        }
     }
 
     /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
@@ -150,7 +161,7 @@ pub(super) fn read<R: PageRead + ?Sized>(
             if short && read_mapped(&mut sums, disk, at, buf)? {
                 return Ok(());
             }
-            read_through(&mut sums, memory.units, disk, at, buf)
+            read_through(&mut sums, memory, disk, at, buf)
         }
         _ => read_disk(&mut sums, disk, at, buf),
     }
@@ -212,15 +223,20 @@ fn is_right<R: PageRead + ?Sized>(
 /// system's copy more than its calls.
 fn read_through<'a, R: PageRead + ?Sized>(
     sums: &mut Checksums<'a, R>,
-    units: &'a Units,
+    memory: InMemory<'a>,
     disk: &dyn Disk,
     at: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let unit = UNIT as u64;
+    let (unit, units) = (UNIT as u64, memory.units);
     let (first, end) = (at / unit, (at + buf.len() as u64).div_ceil(unit));
     let count = (end - first) as usize;
     if count > SHORT {
+        if memory.mapped && disk.read_cached(at, &mut [0]) == 1 {
+            // Cheaper than a copy of each unit, and there is no need to keep it twice.
+            sums.mapped = true;
+            return read_disk(sums, disk, at, buf);
+        }
         sums.keep = units.wants_long(first, count).map(|how| (units, how));
         if units.is_empty() || !units.has(first, sums.of(first, count)?) {
             return read_disk(sums, disk, at, buf);
@@ -354,10 +370,14 @@ fn read_checked<R: PageRead + ?Sized>(
     buf: &mut [u8],
 ) -> Result<()> {
     let mut done = 0;
-    if buf.len() > STEP {
+    if sums.mapped || buf.len() > STEP {
         while done < buf.len() {
             let end = buf.len().min(done + STEP);
-            let step = &mut buf[done..end];
+            let (step, place) = (&mut buf[done..end], at + done as u64);
+            if sums.mapped && disk.read_resident(place, step) && is_right(sums, place, step)? {
+                done = end;
+                continue;
+            }
             let got = disk.read_cached(at + done as u64, step) / UNIT * UNIT;
             if got == 0 {
                 break;
