@@ -77,10 +77,9 @@ impl Drop for FileDisk {
 
 impl FileDisk {
     fn new(file: File, access: Access) -> Self {
-        let (resize, failed) = (Mutex::new(()), AtomicBool::new(false));
+        let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
         let (direct, direct_fails) = (None, AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
-        let map = Map::default();
         Self { file, access, resize, failed, process, direct, direct_fails, around, map }
     }
 
@@ -247,7 +246,6 @@ impl Disk for FileDisk {
         if result.is_err() {
             // Gives back what was allocated; the caller gets the first error.
             let _ = self.file.set_len(old);
-            // Nobody reads there yet.
             self.map.forget(old, u64::MAX - old);
         }
         result

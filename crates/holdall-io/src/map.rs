@@ -207,6 +207,7 @@ impl Map {
     }
 
     /// The bytes from `at` on were written past the cache, which dropped what it had of them.
+    /// Who asks at the same moment may still trust a window for a while: its touches wait.
     pub(crate) fn forget(&self, at: u64, len: u64) {
         let end = at.saturating_add(len);
         for (number, chunk) in self.chunks.iter().enumerate() {
