@@ -43,6 +43,22 @@ pub trait Disk: Send + Sync + Debug {
         0
     }
 
+    /// Fills `buf` with the bytes from `offset` on, if all of them are in the system's cache
+    /// and can be had without a call of the system; returns whether it did. What is missing is
+    /// for [`read_at`](Self::read_at), and so is every error. For short reads that come again
+    /// and again near each other, whose caller checks what it gets: where the range is
+    /// written or cut off at the same time, `buf` may hold anything.
+    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+        let _ = (offset, buf);
+        false
+    }
+
+    /// Says that [`read_resident`](Self::read_resident) of `len` bytes at `offset` comes next,
+    /// so that the processor may bring them closer meanwhile. Costs next to nothing.
+    fn approach(&self, offset: u64, len: usize) {
+        let _ = (offset, len);
+    }
+
     /// As [`read_at`](Self::read_at), for one of many small reads at places that cannot be
     /// foreseen in a stretch of the disk where more of them will follow. The disk may bring the
     /// neighbourhood into the system's cache, as far as `near` lets it and it pays.

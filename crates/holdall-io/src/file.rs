@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::disk::{MAX_LEN, Near, check_len, past_the_end, read_only, write_end};
+use crate::map::Map;
 use crate::read_around::ReadAround;
 use crate::write_out::{WriteOut, write_out};
 use crate::{Disk, Storage};
@@ -50,6 +51,7 @@ pub struct FileDisk {
     direct: Option<File>,
     direct_fails: AtomicBool,
     around: ReadAround,
+    map: Map,
 }
 
 /// Alignment of offset, length and memory for writes past the cache.
@@ -75,10 +77,10 @@ impl Drop for FileDisk {
 
 impl FileDisk {
     fn new(file: File, access: Access) -> Self {
-        let (resize, failed) = (Mutex::new(()), AtomicBool::new(false));
+        let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
         let (direct, direct_fails) = (None, AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
-        Self { file, access, resize, failed, process, direct, direct_fails, around }
+        Self { file, access, resize, failed, process, direct, direct_fails, around, map }
     }
 
     /// Opens the file at `path`, which is this one, for writes past the cache too.
@@ -104,6 +106,8 @@ impl FileDisk {
         }
         // Where the thread ends, and its memory with it, the way through the cache is left.
         let written = BOUNCE.try_with(|buffer| self.bounce(file, offset, (parts, len), buffer));
+        // What the cache had of it is dropped.
+        self.map.forget(offset, len as u64);
         written.unwrap_or(Ok(false))
     }
 
@@ -195,6 +199,14 @@ impl Disk for FileDisk {
         if write_end(offset, buf.len()).is_err() { 0 } else { read_now(&self.file, offset, buf) }
     }
 
+    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+        self.map.read(&self.file, offset, buf)
+    }
+
+    fn approach(&self, offset: u64, len: usize) {
+        self.map.approach(offset, len);
+    }
+
     fn read_near(&self, offset: u64, buf: &mut [u8], near: Near) -> io::Result<()> {
         if self.read_cached(offset, buf) == buf.len() {
             self.around.found(near);
@@ -247,6 +259,7 @@ impl Disk for FileDisk {
         if result.is_err() {
             // Gives back what was allocated; the caller gets the first error.
             let _ = self.file.set_len(old);
+            self.map.forget(old, u64::MAX - old);
         }
         result
     }
@@ -254,7 +267,7 @@ impl Disk for FileDisk {
     fn truncate(&self, len: u64) -> io::Result<()> {
         self.check_writable()?;
         let _resize = self.resize.lock();
-        if len < self.len()? { self.file.set_len(len) } else { Ok(()) }
+        if len < self.len()? { self.map.cut(len, || self.file.set_len(len)) } else { Ok(()) }
     }
 
     fn allocated(&self) -> io::Result<u64> {

@@ -18,6 +18,13 @@ mod disk;
 mod faulty;
 mod file;
 mod granules;
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+mod map;
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
+#[path = "no_map.rs"]
+mod map;
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+mod mapping;
 mod memory;
 mod overlay;
 mod read_around;

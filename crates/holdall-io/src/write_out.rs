@@ -1,6 +1,6 @@
 //! Write-out of a byte range: `sync_file_range`, which no safe wrapper offers.
 //!
-//! Owns no state; the only `unsafe` of this crate. The argument: the call takes a file
+//! Owns no state. The argument for the `unsafe`: the call takes a file
 //! descriptor and three numbers, reads and writes no memory of ours, and the descriptor is
 //! borrowed from an open [`File`] for the length of the call. Any numbers are safe: the
 //! kernel answers those it cannot use with an error.

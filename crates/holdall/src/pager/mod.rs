@@ -55,6 +55,8 @@ pub struct Limits {
     /// New pages and segment bytes of a commit beyond this go straight home and are synced
     /// beside the log instead of passing through it (architecture, idea 3).
     pub log_data_bytes: usize,
+    /// Whether segment data in the system's cache is read through a mapping of the file.
+    pub map_reads: bool,
 }
 
 /// Pages of an open store.

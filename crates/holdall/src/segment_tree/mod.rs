@@ -4,9 +4,8 @@
 //! `holdall_core::segment_tree`. A node is changed in place (its page is logged); segments
 //! are staged to free runs.
 
-use crate::pager::Units;
 use crate::sharing::Sharing;
-use crate::space::{SpaceTx, Stager, read_segment};
+use crate::space::{InMemory, SpaceTx, Stager, read_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
     Node, NodeRead, NodeRef, Nodes, Options, Pieces, Prefetch, SegmentRead, Segments, Slice,
@@ -61,14 +60,14 @@ impl DataRead for SpaceTx {
     }
 }
 
-/// Reads segment data of a snapshot from `units`, if given, and the volume.
+/// Reads segment data of a snapshot from memory, if given, and the volume.
 ///
 /// # Errors
 /// As [`read_segment`].
 pub fn read_from<R: PageRead + ?Sized>(
     pages: &R,
     layout: &SpaceLayout,
-    source: (&dyn Disk, Option<&Units>),
+    source: (&dyn Disk, Option<InMemory<'_>>),
     (start, offset): (PageNo, u64),
     buf: &mut [u8],
 ) -> Result<()> {

@@ -15,6 +15,6 @@ mod tx;
 pub use allocator::{Allocator, Near, SpaceStats};
 pub use apply::fresh_directory;
 pub use run_set::RunSet;
-pub use segment_io::{UNIT, check_segment, read_segment};
+pub use segment_io::{InMemory, UNIT, check_segment, read_segment};
 pub use stage::{Staged, Stager};
 pub use tx::SpaceTx;

@@ -35,14 +35,28 @@ const SHORT: usize = 16;
 /// one.
 const WORTH: usize = 4 * UNIT;
 
+/// Ranges up to this length are looked for first in the system's cache, without a call of the
+/// system, longer ones when a call found their first byte there: a look in vain may cost some
+/// microseconds.
+const MAPPED: usize = SHORT * UNIT;
+
+/// Where segment data may lie in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct InMemory<'a> {
+    /// Data that was read before.
+    pub units: &'a Units,
+    /// Whether to read what is in the system's cache without calls.
+    pub mapped: bool,
+}
+
 /// Where checksums come from.
 pub(super) struct Source<'a, R: PageRead + ?Sized> {
     pub(super) pages: &'a R,
     pub(super) layout: &'a SpaceLayout,
     /// Checksums by unit that are in no info page yet.
     pub(super) own: &'a dyn Fn(u64) -> Option<u32>,
-    /// Where data is kept in memory, if it is.
-    pub(super) units: Option<&'a Units>,
+    /// Where data may lie in memory, if it is looked for there.
+    pub(super) memory: Option<InMemory<'a>>,
 }
 
 /// Checksums looked up at a time: those of a step.
@@ -57,11 +71,21 @@ struct Checksums<'a, R: PageRead + ?Sized> {
     sums: [u32; BATCH],
     /// Where and how what is read now is to be kept.
     keep: Option<(&'a Units, Keep)>,
+    /// Whether the system seems to have in its cache what is read now, and may be asked for it
+    /// without calls.
+    mapped: bool,
 }
 
 impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
     fn new(source: &'a Source<'a, R>) -> Self {
-        Self { source, layout: source.layout, known: 0..0, sums: [0; BATCH], keep: None }
+        Self {
+            source,
+            layout: source.layout,
+            known: 0..0,
+            sums: [0; BATCH],
+            keep: None,
+            mapped: false,
+        }
     }
 
     /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
@@ -111,12 +135,12 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
 pub fn read_segment<R: PageRead + ?Sized>(
     pages: &R,
     layout: &SpaceLayout,
-    (disk, units): (&dyn Disk, Option<&Units>),
+    (disk, memory): (&dyn Disk, Option<InMemory<'_>>),
     start: PageNo,
     offset: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    read(&Source { pages, layout, own: &|_| None, units }, disk, start, offset, buf)
+    read(&Source { pages, layout, own: &|_| None, memory }, disk, start, offset, buf)
 }
 
 pub(super) fn read<R: PageRead + ?Sized>(
@@ -131,10 +155,67 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let at = start.0.checked_mul(size).and_then(|at| at.checked_add(offset));
     let at = at.filter(|at| *at < 1 << 62);
     let at = at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))?;
-    match source.units {
-        Some(units) if !buf.is_empty() => read_through(&mut sums, units, disk, at, buf),
+    match source.memory {
+        Some(memory) if !buf.is_empty() => {
+            let short = memory.mapped && buf.len() <= MAPPED;
+            if short && read_mapped(&mut sums, disk, at, buf)? {
+                return Ok(());
+            }
+            read_through(&mut sums, memory, disk, at, buf)
+        }
         _ => read_disk(&mut sums, disk, at, buf),
     }
+}
+
+/// Reads what the system has in its cache, without calls. Returns whether all of it was there
+/// and right; what was not is to be read by other ways, which tell what is wrong with it.
+fn read_mapped<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<bool> {
+    disk.approach(at, buf.len());
+    let first = at / UNIT as u64;
+    // Looked up now, while the processor waits for the data.
+    sums.of(first, ((at + buf.len() as u64).div_ceil(UNIT as u64) - first) as usize)?;
+    let mut done = 0;
+    while done < buf.len() {
+        let (place, left) = (at + done as u64, buf.len() - done);
+        let skip = (place % UNIT as u64) as usize;
+        let whole = left / UNIT * UNIT;
+        let found = if skip == 0 && whole > 0 {
+            let units = &mut buf[done..done + whole];
+            done += whole;
+            disk.read_resident(place, units) && is_right(sums, place, units)?
+        } else {
+            let (mut unit, n) = ([0; UNIT], left.min(UNIT - skip));
+            let from = place - skip as u64;
+            let found = disk.read_resident(from, &mut unit) && is_right(sums, from, &unit)?;
+            buf[done..done + n].copy_from_slice(&unit[skip..skip + n]);
+            done += n;
+            found
+        };
+        if !found {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether whole units that lie at byte `at` of the volume have their checksums.
+fn is_right<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    at: u64,
+    bytes: &[u8],
+) -> Result<bool> {
+    let (first, count) = (at / UNIT as u64, bytes.len() / UNIT);
+    for (i, unit) in bytes.chunks(UNIT).enumerate() {
+        if sums.of(first + i as u64, count - i)? != crc(unit) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Reads what is in memory from there and the rest from the disk, and keeps of that what is
@@ -142,15 +223,20 @@ pub(super) fn read<R: PageRead + ?Sized>(
 /// system's copy more than its calls.
 fn read_through<'a, R: PageRead + ?Sized>(
     sums: &mut Checksums<'a, R>,
-    units: &'a Units,
+    memory: InMemory<'a>,
     disk: &dyn Disk,
     at: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let unit = UNIT as u64;
+    let (unit, units) = (UNIT as u64, memory.units);
     let (first, end) = (at / unit, (at + buf.len() as u64).div_ceil(unit));
     let count = (end - first) as usize;
     if count > SHORT {
+        if memory.mapped && disk.read_cached(at, &mut [0]) == 1 {
+            // Cheaper than a copy of each unit, and there is no need to keep it twice.
+            sums.mapped = true;
+            return read_disk(sums, disk, at, buf);
+        }
         sums.keep = units.wants_long(first, count).map(|how| (units, how));
         if units.is_empty() || !units.has(first, sums.of(first, count)?) {
             return read_disk(sums, disk, at, buf);
@@ -232,7 +318,7 @@ pub fn check_segment<R: PageRead + ?Sized>(
     start: PageNo,
     count: u64,
 ) -> Result<()> {
-    let source = Source { pages, layout, own: &|_| None, units: None };
+    let source = Source { pages, layout, own: &|_| None, memory: None };
     let mut sums = Checksums::new(&source);
     let size = layout.page_size() as u64;
     let last = start.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0 + 1);
@@ -284,10 +370,14 @@ fn read_checked<R: PageRead + ?Sized>(
     buf: &mut [u8],
 ) -> Result<()> {
     let mut done = 0;
-    if buf.len() > STEP {
+    if sums.mapped || buf.len() > STEP {
         while done < buf.len() {
             let end = buf.len().min(done + STEP);
-            let step = &mut buf[done..end];
+            let (step, place) = (&mut buf[done..end], at + done as u64);
+            if sums.mapped && disk.read_resident(place, step) && is_right(sums, place, step)? {
+                done = end;
+                continue;
+            }
             let got = disk.read_cached(at + done as u64, step) / UNIT * UNIT;
             if got == 0 {
                 break;

@@ -184,7 +184,7 @@ impl SpaceTx {
         let disk = self.pager().volume.disk.clone();
         let own = |unit| self.own_checksum(unit);
         let layout = self.alloc.layout();
-        let source = segment_io::Source { pages: self, layout, own: &own, units: None };
+        let source = segment_io::Source { pages: self, layout, own: &own, memory: None };
         segment_io::read(&source, &*disk, start, offset, buf)
     }
 

@@ -29,6 +29,15 @@ pub struct Options {
     /// once, to its place, and synced first. While a checkpoint runs, eight times as much
     /// segment data passes through the log.
     pub log_data_bytes: usize,
+    /// Whether reads of large objects that hit the system's cache are copied from a read-only
+    /// mapping of the file instead of by calls. Only what the system has in its cache is
+    /// touched, as it said at most a quarter of a second before. A page that it drops in that
+    /// time and the device then fails to read, or a file that another program makes shorter,
+    /// ends the process with `SIGBUS` where a call returns an error: turn it off where that
+    /// may happen (a file system over a network). Takes addresses of up to twice the file, and
+    /// the part of the system's cache that was touched counts as memory of the process.
+    /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
+    pub map_reads: bool,
     /// Least step in bytes by which the file grows.
     pub growth_bytes: u64,
     /// Largest size of the file in bytes.
@@ -55,6 +64,7 @@ impl Default for Options {
             old_version_bytes: 32 << 20,
             log_bytes: 32 << 20,
             log_data_bytes: 128 << 10,
+            map_reads: true,
             growth_bytes: 256 << 10,
             max_bytes: u64::MAX,
             background: true,
@@ -106,6 +116,7 @@ impl Options {
             dirty_pages: self.dirty_pages,
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.log_data_bytes,
+            map_reads: self.map_reads,
         }
     }
 }

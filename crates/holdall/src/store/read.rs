@@ -11,6 +11,7 @@ use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
+use crate::space::InMemory;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
@@ -69,7 +70,8 @@ impl DataRead for State {
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
         let pager = &self.view.inner.pager;
-        let source = (&*pager.volume.disk, Some(pager.units()));
+        let memory = InMemory { units: pager.units(), mapped: pager.limits().map_reads };
+        let source = (&*pager.volume.disk, Some(memory));
         let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;

@@ -1,0 +1,267 @@
+use super::*;
+use crate::{Access, Disk, FileStorage, Storage};
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+const PAGE: usize = 4096;
+
+fn byte(at: usize) -> u8 {
+    (at / PAGE * 7 + at) as u8
+}
+
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(byte).collect()
+}
+
+/// A file that is in the system's cache.
+fn cached(len: usize) -> File {
+    let file = tempfile::tempfile().unwrap();
+    file.write_all_at(&content(len), 0).unwrap();
+    file.sync_all().unwrap();
+    file
+}
+
+/// Reads as often as it takes to have the system asked.
+fn read(map: &Map, file: &File, at: u64, buf: &mut [u8]) -> bool {
+    (0..OFTEN).any(|_| map.read(file, at, buf))
+}
+
+fn drop_cache(file: &File) {
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+}
+
+/// Whether the system can drop what it has of a file: not where files lie in memory alone.
+fn can_drop() -> bool {
+    let file = cached(PAGE);
+    drop_cache(&file);
+    let mut to = [0];
+    let mut to = [io::IoSliceMut::new(&mut to)];
+    let now = rustix::io::ReadWriteFlags::NOWAIT;
+    rustix::io::preadv2(&file, &mut to, 0, now).is_err()
+}
+
+#[test]
+fn places_follow_one_another_without_gap() {
+    let mut at = 0;
+    for number in 0..CHUNKS {
+        let (start, len) = extent(number);
+        assert_eq!(start, at);
+        assert_eq!((place(start), place(start + len - 1)), (number, number));
+        at += len;
+    }
+    assert_eq!(at, 1 << 47);
+    let (map, file) = (Map::default(), cached(PAGE));
+    for at in [1 << 46, 1 << 47, 1 << 62, u64::MAX - 4096, u64::MAX] {
+        assert!(!read(&map, &file, at, &mut [0; PAGE]), "{at}");
+        map.approach(at, PAGE);
+        map.forget(at, u64::MAX);
+    }
+}
+
+#[test]
+fn what_is_resident_is_read_once_reads_are_frequent() {
+    let len = (5 << 20) + 100;
+    let (map, file) = (Map::default(), cached(len));
+    let mut buf = vec![0; PAGE];
+    for n in 1..OFTEN {
+        assert!(!map.read(&file, 0, &mut buf), "read {n} is left to a call");
+    }
+    assert!(map.read(&file, 0, &mut buf));
+    let whole = content(len);
+    for (at, n) in
+        [(0, 1), (5000, 9000), (len - 200, 200), ((2 << 20) - 10, 20), (3 << 20, 1 << 20)]
+    {
+        let mut buf = vec![0; n];
+        map.approach(at as u64, n);
+        assert!(read(&map, &file, at as u64, &mut buf), "{n} at {at}");
+        assert_eq!(buf, whole[at..at + n], "{n} at {at}");
+    }
+    let tail = len.next_multiple_of(PAGE);
+    assert!(!read(&map, &file, tail as u64 - 10, &mut [0; 20]), "behind the end");
+    assert!(!read(&map, &file, tail as u64, &mut [0; 20]), "behind the end");
+    assert!(!read(&map, &file, 0, &mut []));
+}
+
+#[test]
+fn what_grows_is_found_and_what_spans_two_mappings_is_not() {
+    let (map, file) = (Map::default(), cached(PAGE));
+    let mut buf = [0; 2 * PAGE];
+    assert!(!read(&map, &file, 0, &mut buf));
+    // Into the second mapping, with a hole in the first.
+    let at = FIRST - 2 * PAGE as u64;
+    file.write_all_at(&[7; 4 * PAGE], at).unwrap();
+    assert!(!read(&map, &file, 0, &mut buf), "believed for a while, and then not resident");
+    let last = &mut [0; PAGE];
+    assert!(read(&map, &file, FIRST, last) && *last == [7; PAGE]);
+    assert!(!read(&map, &file, FIRST - PAGE as u64, &mut buf), "spans two");
+    assert!(!read(&map, &file, at, &mut buf), "a window with a hole");
+}
+
+#[test]
+fn what_is_not_resident_is_not_touched() {
+    if !can_drop() {
+        return;
+    }
+    let (map, file) = (Map::default(), cached(4 << 20));
+    let mut buf = [0; PAGE];
+    drop_cache(&file);
+    assert!(!read(&map, &file, 0, &mut buf));
+    // One page that is there does not make its window trusted.
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
+    file.read_exact_at(&mut buf, 2 << 20).unwrap();
+    assert!(!read(&map, &file, 2 << 20, &mut buf));
+    // What the system said is believed for a while.
+    let mut all = vec![0; 4 << 20];
+    file.read_exact_at(&mut all, 0).unwrap();
+    assert!(!read(&map, &file, 2 << 20, &mut buf));
+    std::thread::sleep(std::time::Duration::from_millis(TRUSTED + 50));
+    assert!(read(&map, &file, 2 << 20, &mut buf));
+    assert_eq!(buf[..], content(4 << 20)[2 << 20..][..PAGE]);
+    // And that it is gone is known after that at the latest.
+    drop_cache(&file);
+    std::thread::sleep(std::time::Duration::from_millis(TRUSTED + 50));
+    assert!(!read(&map, &file, 2 << 20, &mut buf));
+}
+
+#[test]
+fn whoever_is_lied_to_about_residence_does_not_use_it() {
+    // A page behind the end is resident to who may not know. Here, that is made so by a file
+    // that grows while it is asked about: the end was read before.
+    let (map, file) = (Map::default(), cached(PAGE));
+    assert!(map.tells_truth(&file, PAGE as u64));
+    file.write_all_at(&[1; PAGE], FIRST).unwrap();
+    assert!(!map.tells_truth(&file, PAGE as u64));
+}
+
+fn volume(path: &Path, len: usize) -> Arc<dyn Disk> {
+    let disk = FileStorage::create(path).unwrap().volume();
+    disk.grow(len as u64).unwrap();
+    disk.write_at(0, &content(len)).unwrap();
+    disk
+}
+
+fn read_disk(disk: &dyn Disk, at: u64, buf: &mut [u8]) -> bool {
+    (0..OFTEN).any(|_| disk.read_resident(at, buf))
+}
+
+#[test]
+fn both_kinds_of_writes_are_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = volume(&dir.path().join("v"), 4 << 20);
+    let mut buf = vec![0; 2 * PAGE];
+    assert!(read_disk(&*disk, PAGE as u64, &mut buf));
+    for round in 0..50_u8 {
+        let at = u64::from(round) * 3 * PAGE as u64;
+        disk.write_at(at, &[round; 2 * PAGE]).unwrap();
+        if read_disk(&*disk, at, &mut buf) {
+            assert_eq!(buf, [round; 2 * PAGE], "buffered {round}");
+        }
+        disk.write_bulk(at, &[round ^ 99; 2 * PAGE]).unwrap();
+        if read_disk(&*disk, at, &mut buf) {
+            assert_eq!(buf, [round ^ 99; 2 * PAGE], "past the cache {round}");
+        }
+        let mut by_call = vec![0; 2 * PAGE];
+        disk.read_at(at, &mut by_call).unwrap();
+        assert_eq!(by_call, [round ^ 99; 2 * PAGE]);
+        if round % 25 == 0 {
+            // The cache may have dropped more than was written.
+            disk.read_at(0, &mut vec![0; 4 << 20]).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(TRUSTED + 50));
+            assert!(read_disk(&*disk, at, &mut buf), "in the cache again");
+            assert_eq!(buf, by_call);
+        }
+    }
+}
+
+#[test]
+fn writes_past_the_cache_beside_reads_are_seen_by_the_next_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = volume(&dir.path().join("v"), 2 << 20);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut page = vec![0; PAGE];
+            while !done.load(Relaxed) {
+                for n in 0..512 {
+                    disk.read_resident(n * PAGE as u64, &mut page);
+                }
+            }
+        });
+        for round in 0..300_u64 {
+            let (at, fill) = (round * 5 % 512 * PAGE as u64, round as u8);
+            if round % 2 == 0 {
+                disk.write_bulk(at, &[fill; PAGE]).unwrap();
+            } else {
+                disk.write_at(at, &[fill; PAGE]).unwrap();
+            }
+            let (mut page, mut mapped) = ([0; PAGE], [0; PAGE]);
+            disk.read_at(at, &mut page).unwrap();
+            assert_eq!(page, [fill; PAGE], "{round}");
+            if disk.read_resident(at, &mut mapped) {
+                assert_eq!(mapped, page, "{round}");
+            }
+        }
+        done.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn what_is_cut_off_while_it_is_read_ends_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = volume(&dir.path().join("v"), 4 << 20);
+    let (done, far) = (std::sync::atomic::AtomicBool::new(false), 3 << 20);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut page = vec![0; 8 * PAGE];
+            while !done.load(Relaxed) {
+                disk.read_resident(far, &mut page);
+            }
+        });
+        assert!(read_disk(&*disk, far, &mut [0; PAGE]));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        disk.truncate((1 << 20) + 10).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        done.store(true, Relaxed);
+    });
+    let mut page = [9; PAGE];
+    std::thread::sleep(std::time::Duration::from_millis(TRUSTED + 50));
+    assert!(!read_disk(&*disk, far, &mut page));
+    // What is left can be had, what grows again only by calls.
+    assert!(read_disk(&*disk, 0, &mut page));
+    assert_eq!(page[..], content(PAGE));
+    disk.grow(4 << 20).unwrap();
+    disk.write_at(2 << 20, &[5; 2 << 20]).unwrap();
+    assert!(!read_disk(&*disk, far, &mut page));
+    disk.read_at(far, &mut page).unwrap();
+    assert_eq!(page, [5; PAGE]);
+}
+
+#[test]
+fn cutting_runs_where_nothing_is_mapped_and_tells_its_error() {
+    let map = Map::default();
+    map.cut(0, || Ok(())).unwrap();
+    let file = cached(PAGE);
+    assert!(read(&map, &file, 0, &mut [0; 10]));
+    let refused = map.cut(PAGE as u64, || Err(io::ErrorKind::Other.into()));
+    assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::Other);
+    assert!(map.read(&file, 0, &mut [0; 10]), "before the new end");
+}
+
+#[test]
+fn who_may_only_read_the_file_reads_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v");
+    std::fs::write(&path, content(1 << 20)).unwrap();
+    let disk = FileStorage::open(&path, Access::ReadOnly).unwrap().volume();
+    let mut page = [0; PAGE];
+    // The owner is told the truth about it.
+    assert!(read_disk(&*disk, 8192, &mut page));
+    assert_eq!(page[..], content(1 << 20)[8192..][..PAGE]);
+    let other = OpenOptions::new().write(true).open(&path).unwrap();
+    other.write_all_at(&[3; PAGE], 8192).unwrap();
+    assert!(read_disk(&*disk, 8192, &mut page));
+    assert_eq!(page, [3; PAGE], "written by somebody else");
+}

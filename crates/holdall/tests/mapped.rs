@@ -1,0 +1,185 @@
+//! Short reads of data in the system's cache, without calls: they give what the disk holds,
+//! and what is wrong with it is an error as on every other way.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use holdall::{Error, Oid, Options, Store};
+use holdall_io::{Disk, MemoryStorage, Storage};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+const LEN: usize = 1 << 20;
+
+fn options(map_reads: bool) -> Options {
+    // Nothing of the data stays in the store's own memory.
+    Options { background: false, pool_bytes: 0, map_reads, ..Options::default() }
+}
+
+fn bytes() -> Vec<u8> {
+    (0..LEN as u64 / 8).flat_map(|i| (i << 20 | 0x5a).to_le_bytes()).collect()
+}
+
+/// What the disk answers to reads without calls.
+#[derive(Debug, Default)]
+struct Answer {
+    asked: AtomicU64,
+    given: AtomicU64,
+    /// Flips a bit of what is given.
+    wrong: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Spy(Arc<dyn Disk>, Arc<Answer>);
+
+impl Disk for Spy {
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, buf)
+    }
+
+    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+        self.1.asked.fetch_add(1, Relaxed);
+        if self.1.given.load(Relaxed) == u64::MAX || self.0.read_at(offset, buf).is_err() {
+            return false;
+        }
+        self.1.given.fetch_add(1, Relaxed);
+        if let Some(last) = buf.last_mut() {
+            *last ^= self.1.wrong.load(Relaxed) as u8;
+        }
+        true
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_at(offset, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn grow(&self, len: u64) -> io::Result<()> {
+        self.0.grow(len)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.0.truncate(len)
+    }
+
+    fn allocated(&self) -> io::Result<u64> {
+        self.0.allocated()
+    }
+}
+
+#[derive(Debug)]
+struct SpyStorage(MemoryStorage, Arc<Answer>);
+
+impl Storage for SpyStorage {
+    fn volume(&self) -> Arc<dyn Disk> {
+        Arc::new(Spy(self.0.volume(), self.1.clone()))
+    }
+
+    fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
+        self.0.open_log()
+    }
+
+    fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
+        self.0.create_log()
+    }
+
+    fn remove_log(&self) -> io::Result<()> {
+        self.0.remove_log()
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        self.0.sync_dir()
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn now(&self) -> Duration {
+        self.0.now()
+    }
+}
+
+fn spied(map_reads: bool) -> (Store, Oid, Arc<Answer>) {
+    let answer = Arc::new(Answer::default());
+    let storage = Arc::new(SpyStorage(MemoryStorage::new(), answer.clone()));
+    let store = Store::create_on(storage, &options(map_reads)).unwrap();
+    let oid = store.write(|tx| tx.put("x", &bytes())).unwrap();
+    (store, oid, answer)
+}
+
+/// Ranges within a unit, of units, and over ragged ends.
+const RANGES: [(usize, usize); 6] =
+    [(0, 4096), (5, 100), (4000, 300), (8192, 32_768), (1, 32_000), (LEN - 9, 9)];
+
+fn check(store: &Store, oid: Oid) {
+    let expected = bytes();
+    for (at, n) in RANGES {
+        let got = store.read().unwrap().get_range(oid, at as u64..(at + n) as u64).unwrap();
+        assert!(got == expected[at..at + n], "{n} at {at}");
+    }
+}
+
+#[test]
+fn short_reads_are_given_without_calls_and_long_ones_are_not() {
+    let (store, oid, answer) = spied(true);
+    check(&store, oid);
+    let given = answer.given.load(Relaxed);
+    assert!(given >= RANGES.len() as u64, "{given}");
+    assert_eq!(given, answer.asked.load(Relaxed));
+    assert!(store.read().unwrap().get(oid).unwrap() == bytes());
+    assert_eq!(given, answer.asked.load(Relaxed));
+}
+
+#[test]
+fn what_is_not_given_or_wrong_is_read_by_calls() {
+    let (store, oid, answer) = spied(true);
+    answer.wrong.store(1, Relaxed);
+    check(&store, oid);
+    assert!(answer.given.load(Relaxed) >= RANGES.len() as u64);
+    answer.given.store(u64::MAX, Relaxed);
+    check(&store, oid);
+}
+
+#[test]
+fn the_option_turns_it_off() {
+    let (store, oid, answer) = spied(false);
+    check(&store, oid);
+    assert_eq!(answer.asked.load(Relaxed), 0);
+}
+
+#[test]
+fn a_flipped_byte_in_the_file_is_an_error_and_one_put_right_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    for map_reads in [true, false] {
+        let store = Store::create(&path, &options(map_reads)).unwrap();
+        let oid = store.write(|tx| tx.put("x", &bytes())).unwrap();
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut whole = vec![0; file.metadata().unwrap().len() as usize];
+        // Into the system's cache, so that it can be given from there.
+        file.read_exact_at(&mut whole, 0).unwrap();
+        let part = &bytes()[8192..8200];
+        let at = whole.windows(8).position(|w| w == part).unwrap() as u64;
+        let read = || store.read().unwrap().get_range(oid, 8192..12_288);
+        for round in 0..100_u8 {
+            assert!(read().unwrap() == bytes()[8192..12_288], "{round}");
+            file.write_all_at(&[part[0] ^ (round + 1)], at).unwrap();
+            let error = read().unwrap_err();
+            assert!(matches!(error, Error::Corrupt { .. }), "{round}: {error}");
+            file.write_all_at(&part[..1], at).unwrap();
+        }
+        check(&store, oid);
+        store.close().unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
+}
