@@ -84,7 +84,7 @@ mod tests {
             }
             assert_eq!(found, want);
         }
-        assert_eq!(Marks::ALL.stretches(8192).collect::<Vec<_>>(), [0..8192]);
+        assert!(Marks::ALL.stretches(8192).eq(std::iter::once(0..8192)));
         assert_eq!(Marks::NONE.stretches(8192).next(), None);
     }
 

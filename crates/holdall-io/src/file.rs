@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
+use crate::direct::Direct;
 use crate::disk::{MAX_LEN, Near, check_len, past_the_end, read_only, write_end};
 use crate::map::Map;
 use crate::read_around::ReadAround;
@@ -48,19 +49,9 @@ pub struct FileDisk {
     failed: AtomicBool,
     process: u32,
     /// The same file, opened to bypass the cache, where the system can.
-    direct: Option<File>,
-    direct_fails: AtomicBool,
+    direct: Option<Direct>,
     around: ReadAround,
     map: Map,
-}
-
-/// Alignment of offset, length and memory for writes past the cache.
-const ALIGN: usize = 4096;
-/// Bytes copied to aligned memory and written at a time.
-const BOUNCE_BYTES: usize = 1 << 20;
-
-thread_local! {
-    static BOUNCE: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 impl Drop for FileDisk {
@@ -78,86 +69,25 @@ impl Drop for FileDisk {
 impl FileDisk {
     fn new(file: File, access: Access) -> Self {
         let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
-        let (direct, direct_fails) = (None, AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
-        Self { file, access, resize, failed, process, direct, direct_fails, around, map }
+        Self { file, access, resize, failed, process, direct: None, around, map }
     }
 
     /// Opens the file at `path`, which is this one, for writes past the cache too.
     fn with_direct(mut self, path: &Path) -> Self {
         if self.access == Access::ReadWrite {
-            self.direct = open_direct(path);
+            self.direct = Direct::open(path);
         }
         self
     }
 
-    /// Writes past the cache. `Ok(false)`: this file cannot, nothing was written.
+    /// Writes past the cache. `Ok(false)`: this file cannot.
     fn write_direct(&self, offset: u64, parts: &[&[u8]]) -> io::Result<bool> {
-        let Some(file) = self.direct.as_ref() else { return Ok(false) };
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let ragged = !offset.is_multiple_of(ALIGN as u64) || !len.is_multiple_of(ALIGN);
-        if ragged || self.direct_fails.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        if let [bytes] = parts
-            && bytes.as_ptr().align_offset(ALIGN) == 0
-        {
-            return self.straight(file, offset, bytes);
-        }
-        // Where the thread ends, and its memory with it, the way through the cache is left.
-        let written = BOUNCE.try_with(|buffer| self.bounce(file, offset, (parts, len), buffer));
+        let Some(direct) = &self.direct else { return Ok(false) };
+        let written = direct.write(offset, parts);
         // What the cache had of it is dropped.
-        self.map.forget(offset, len as u64);
-        written.unwrap_or(Ok(false))
-    }
-
-    /// Writes what is aligned already, as [`FileDisk::write_direct`].
-    fn straight(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<bool> {
-        match write_all(file, offset, bytes) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                // The file system wants another alignment, or none of this.
-                self.direct_fails.store(true, Ordering::Relaxed);
-                Ok(false)
-            }
-            Err(e) => Err(e),
-        }
-    }
-
-    /// Writes through aligned memory, as [`FileDisk::write_direct`].
-    fn bounce(
-        &self,
-        file: &File,
-        mut offset: u64,
-        (parts, len): (&[&[u8]], usize),
-        buffer: &std::cell::RefCell<Vec<u8>>,
-    ) -> io::Result<bool> {
-        let mut buffer = buffer.borrow_mut();
-        // Grown once: a thread that only commits needs a block or two.
-        let most = len.min(BOUNCE_BYTES) + ALIGN;
-        if buffer.len() < most {
-            buffer.resize(most, 0);
-        }
-        let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
-        let (mut parts, mut rest, mut left) = (parts.iter(), &[][..], len);
-        while left > 0 {
-            let aligned = &mut buffer[skip..skip + left.min(BOUNCE_BYTES)];
-            let mut filled = 0;
-            while filled < aligned.len() {
-                if rest.is_empty() {
-                    rest = parts.next().copied().unwrap_or_default();
-                    continue;
-                }
-                let (now, later) = rest.split_at(rest.len().min(aligned.len() - filled));
-                aligned[filled..filled + now.len()].copy_from_slice(now);
-                (filled, rest) = (filled + now.len(), later);
-            }
-            if !self.straight(file, offset, aligned)? {
-                return Ok(false);
-            }
-            (offset, left) = (offset + filled as u64, left - filled);
-        }
-        Ok(true)
+        self.map.forget(offset, parts.iter().map(|part| part.len() as u64).sum());
+        written
     }
 
     fn check_writable(&self) -> io::Result<()> {
@@ -314,7 +244,7 @@ impl Disk for FileDisk {
     }
 }
 
-fn write_all(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write_at(bytes, offset) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -496,18 +426,6 @@ impl FileStorage {
     fn check_writable(&self) -> io::Result<()> {
         if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
     }
-}
-
-/// The file once more, for writes past the cache; `None` where that is not to be had.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn open_direct(path: &Path) -> Option<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(path).ok()
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn open_direct(_path: &Path) -> Option<File> {
-    None
 }
 
 fn refuse_directory(path: &Path) -> io::Result<()> {

@@ -14,6 +14,7 @@
 //! each other; a caller orders calls on overlapping ranges itself.
 
 mod counted;
+mod direct;
 mod disk;
 mod faulty;
 mod file;

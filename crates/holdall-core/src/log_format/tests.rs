@@ -129,10 +129,10 @@ proptest! {
         for (at, len, seed, equal) in edits {
             // Random bytes, with stretches of up to eight that stay as they are.
             let mut state = seed | 1;
-            for i in at..(at + len).min(4096) {
+            for (i, byte) in new.iter_mut().enumerate().take((at + len).min(4096)).skip(at) {
                 state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                 let skip = (state >> 40) % 64 < u64::from(equal) || i % 97 < usize::from(equal);
-                new[i] = if skip { 0 } else { (state >> 32) as u8 | 1 };
+                *byte = if skip { 0 } else { (state >> 32) as u8 | 1 };
             }
         }
         let mut log = Vec::new();

@@ -143,10 +143,10 @@ fn what_is_handed_over_later_ends_on_top() {
         with_thread(&behind, &volume, helper, || {
             for round in 1..=3 * MOST_WAITING as u64 {
                 behind.send(&volume, batch([(5, page(round as u8)), (7, page(round as u8))]));
-                behind.send(&volume, batch([(5, page(round as u8 ^ 1))]));
+                behind.send(&volume, batch([(5, page((round as u8) ^ 1))]));
             }
             behind.finish(&volume, batch([(7, page(77))])).unwrap();
-            assert_eq!([5, 7].map(|no| byte_at(&disk, no)), [3 * MOST_WAITING as u8 ^ 1, 77]);
+            assert_eq!([5, 7].map(|no| byte_at(&disk, no)), [(3 * MOST_WAITING as u8) ^ 1, 77]);
         });
         assert_eq!(disk.calls.lock().len(), 9 * MOST_WAITING + 1);
     }
