@@ -187,33 +187,17 @@ fn pieces(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pager::fixture;
     use holdall_core::Lsn;
     use holdall_core::log_format::push_commit;
     use holdall_core::page::PageKind;
-    use holdall_core::superblock::Superblock;
     use holdall_io::MemoryDisk;
     use std::sync::Arc;
 
     const SIZE: usize = 4096;
 
     fn volume() -> Volume {
-        let superblock = Superblock {
-            store_id: [7; 16],
-            incarnation: 0,
-            epoch: 1,
-            page_size: SIZE as u32,
-            space_pages: 64,
-            sequence: 1,
-            replay: Lsn(0),
-            home: Lsn(0),
-            log_bytes: 65536,
-            log_required: false,
-            unique_ceiling: 1,
-            volume_pages: 0,
-            spaces: 0,
-            root: PageNo(1),
-        };
-        Volume::new(Arc::new(MemoryDisk::from_bytes(vec![0; 600 * SIZE])), superblock)
+        fixture::volume(Arc::new(MemoryDisk::from_bytes(vec![0; 600 * SIZE])), SIZE)
     }
 
     /// Two sealed pages at 10 and a run of segment data at 20, longer than a piece.

@@ -7,6 +7,8 @@
 
 mod at_home;
 mod checkpoint;
+#[cfg(test)]
+mod fixture;
 mod horizon;
 mod hot;
 mod in_memory;

@@ -1,6 +1,6 @@
 use super::*;
-use holdall_core::superblock::Superblock;
-use holdall_core::{Error, Lsn};
+use crate::pager::fixture;
+use holdall_core::Error;
 use holdall_io::{Disk, MemoryDisk};
 use std::io;
 use std::sync::Arc;
@@ -56,29 +56,13 @@ impl Disk for Watched {
 }
 
 fn volume() -> (Arc<Watched>, Volume) {
-    let superblock = Superblock {
-        store_id: [7; 16],
-        incarnation: 0,
-        epoch: 1,
-        page_size: SIZE as u32,
-        space_pages: 64,
-        sequence: 1,
-        replay: Lsn(0),
-        home: Lsn(0),
-        log_bytes: 65536,
-        log_required: false,
-        unique_ceiling: 1,
-        volume_pages: 0,
-        spaces: 0,
-        root: PageNo(1),
-    };
     let disk = Arc::new(Watched {
         disk: MemoryDisk::from_bytes(vec![0; 600 * SIZE]),
         calls: Mutex::default(),
         fails: AtomicBool::new(false),
         gate: Mutex::default(),
     });
-    (disk.clone(), Volume::new(disk, superblock))
+    (disk.clone(), fixture::volume(disk, SIZE))
 }
 
 fn page(byte: u8) -> Piece {
