@@ -75,7 +75,7 @@ impl Batch {
         self.pieces.sort_by_key(|(first, _)| *first);
         let size = volume.page_size() as u64;
         let follows = |a: &(u64, Piece), b: &(u64, Piece)| {
-            a.0 + a.1.bytes().len() as u64 / size == b.0 && both_small(&a.1, &b.1)
+            a.0 + a.1.bytes().len() as u64 / size == b.0 && of_a_kind(&a.1, &b.1)
         };
         for run in self.pieces.chunk_by(follows) {
             let parts: Vec<&[u8]> = run.iter().map(|(_, piece)| piece.bytes()).collect();
@@ -92,7 +92,7 @@ impl Batch {
 
 /// Whether two neighbours may share a call: data goes through the cache, where it may be read
 /// soon, pages need not.
-fn both_small(a: &Piece, b: &Piece) -> bool {
+fn of_a_kind(a: &Piece, b: &Piece) -> bool {
     matches!((a, b), (Piece::Page(_), Piece::Page(_)) | (Piece::Data(_), Piece::Data(_)))
 }
 
