@@ -81,6 +81,16 @@ impl Pager {
             _one: one,
         })
     }
+
+    /// Waits for the end of the checkpoint under way; returns whether there was one. It may
+    /// have failed.
+    pub fn await_checkpoint(&self) -> bool {
+        if self.checkpointing.try_lock().is_some() {
+            return false;
+        }
+        drop(self.checkpointing.lock());
+        true
+    }
 }
 
 impl CheckpointRun<'_> {

@@ -27,7 +27,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// What the commit asks of the layer above.
 pub trait CommitWork {
-    /// Makes room in the log, by a checkpoint.
+    /// Makes room in the log, by a checkpoint or by waiting for the one under way. Called
+    /// again where that is not enough.
     ///
     /// # Errors
     /// Whatever stops the checkpoint; the transaction then fails, nothing is installed.

@@ -158,7 +158,12 @@ impl Inner {
             let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
             self.grow_log(share.max(LOG_LEAST))?;
         }
-        if self.pager.dirty_pages() >= self.options.dirty_pages {
+        let full = || self.pager.dirty_pages() >= self.options.dirty_pages;
+        // Mostly the checkpoint under way is enough, and half the wait of one behind it.
+        if full() {
+            self.pager.await_checkpoint();
+        }
+        if full() {
             self.checkpoint()?;
         }
         Ok(())
@@ -385,7 +390,8 @@ impl Inner {
 impl CommitWork for &Inner {
     fn make_room(&mut self) -> Result<()> {
         self.log_short.store(true, SeqCst);
-        self.checkpoint()
+        // As in `prepare_write`; where it is not enough the commit asks again.
+        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
     }
 
     fn enlarge_log(&mut self) -> Result<bool> {
