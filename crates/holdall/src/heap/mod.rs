@@ -17,6 +17,7 @@
 
 mod crowd;
 mod room;
+mod run;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use std::ops::{Deref, Range};
 
 pub use holdall_core::handle_page::Location;
 use holdall_core::placement::Cached;
+pub use run::{Records, Run};
 pub use holdall_core::placement::{Placement, Policy};
 
 /// Root and counts of a heap file.

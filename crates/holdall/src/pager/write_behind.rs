@@ -221,7 +221,8 @@ impl WriteBehind {
     }
 
     /// Writes what transactions hand over, on a thread of its own, until [`WriteBehind::end`].
-    pub fn run(&self, volume: &Volume) {
+    /// Runs `before` before each batch, for what else the transaction needs done.
+    pub fn run(&self, volume: &Volume, before: &dyn Fn()) {
         let mut s = self.state.lock();
         s.helper = !s.ended;
         while !s.ended {
@@ -229,6 +230,8 @@ impl WriteBehind {
                 // The transaction writes one itself.
                 self.done.wait(&mut s);
             } else if let Some(batch) = s.waiting.pop_front() {
+                s.busy = true;
+                MutexGuard::unlocked(&mut s, before);
                 s = self.write(volume, s, batch, true);
             } else {
                 self.wanted.wait(&mut s);
