@@ -113,13 +113,6 @@ impl Pager {
         }
     }
 
-    /// Writes what transactions hand over, and makes pages for them ahead, on a thread of its
-    /// own, until [`WriteBehind::end`].
-    pub fn run_behind(&self) {
-        let stock = || self.pool.spare.stock(self.page_size());
-        self.behind.run(&self.volume, &stock);
-    }
-
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.limits

@@ -12,8 +12,6 @@ use std::sync::Arc;
 
 /// Most pages kept: about what one checkpoint gives up.
 const MOST: usize = 512;
-/// Pages made ahead for a bulk load: what it takes while three batches are written.
-const AHEAD: usize = 48;
 
 /// Spare pages of one size.
 #[derive(Debug, Default)]
@@ -28,16 +26,6 @@ impl Spare {
         let mut all = self.0.lock();
         if all.len() < MOST {
             all.push(page);
-        }
-    }
-
-    /// Makes pages of `len` bytes ahead, up to [`AHEAD`] with those that are here. Memory that
-    /// is touched for the first time costs a fault for each 4 KiB: whoever has time to spare
-    /// takes them in place of a bulk load.
-    pub(super) fn stock(&self, len: usize) {
-        while self.0.lock().len() < AHEAD {
-            let page = std::iter::repeat_n(0, len).collect();
-            self.0.lock().push(page);
         }
     }
 
@@ -89,12 +77,7 @@ mod tests {
         spare.put(zeros);
         assert_eq!(&*spare.copy_of(&[3; 4]), &[3; 4], "of another length");
         assert_eq!(&*spare.zeros(4), &[0; 4]);
-        spare.stock(8);
-        assert_eq!(spare.0.lock().len(), AHEAD);
-        (0..AHEAD).for_each(|_| assert_eq!(*spare.take(8).unwrap(), [0; 8]));
-        assert_eq!(spare.take(8), None, "no more than these");
         (0..2 * MOST).for_each(|_| spare.put(vec![0; 8].into()));
-        spare.stock(8);
         assert_eq!(spare.0.lock().len(), MOST);
     }
 }

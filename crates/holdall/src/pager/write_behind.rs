@@ -144,6 +144,21 @@ struct State {
     ended: bool,
 }
 
+impl State {
+    /// What is to be written next. Where the transaction is faster than the device, all that
+    /// waits up to [`CALL_BYTES`], so that calls become longer and fewer.
+    fn next(&mut self) -> Option<Batch> {
+        let mut all = self.waiting.pop_front()?;
+        while let Some(next) =
+            self.waiting.pop_front_if(|next| all.bytes + next.bytes <= CALL_BYTES)
+        {
+            all.bytes += next.bytes;
+            all.pieces.extend(next.pieces);
+        }
+        Some(all)
+    }
+}
+
 /// The queue of a pager.
 #[derive(Debug, Default)]
 pub struct WriteBehind {
@@ -195,7 +210,7 @@ impl WriteBehind {
         loop {
             if s.busy {
                 self.done.wait(&mut s);
-            } else if let Some(batch) = s.waiting.pop_front() {
+            } else if let Some(batch) = s.next() {
                 s = self.write(volume, s, batch, false);
             } else {
                 return s;
@@ -221,17 +236,14 @@ impl WriteBehind {
     }
 
     /// Writes what transactions hand over, on a thread of its own, until [`WriteBehind::end`].
-    /// Runs `before` before each batch, for what else the transaction needs done.
-    pub fn run(&self, volume: &Volume, before: &dyn Fn()) {
+    pub fn run(&self, volume: &Volume) {
         let mut s = self.state.lock();
         s.helper = !s.ended;
         while !s.ended {
             if s.busy {
                 // The transaction writes one itself.
                 self.done.wait(&mut s);
-            } else if let Some(batch) = s.waiting.pop_front() {
-                s.busy = true;
-                MutexGuard::unlocked(&mut s, before);
+            } else if let Some(batch) = s.next() {
                 s = self.write(volume, s, batch, true);
             } else {
                 self.wanted.wait(&mut s);

@@ -35,7 +35,7 @@ impl Threads {
             let (theirs, flush) = (pager.clone(), (weak.clone(), wishes.clone()));
             let others = [
                 spawn("holdall-sync", move || theirs.volume.run_syncs()),
-                spawn("holdall-write", move || pager.run_behind()),
+                spawn("holdall-write", move || pager.behind.run(&pager.volume)),
                 spawn("holdall-flush", move || flushes(&flush.0, &flush.1, defer)),
             ];
             checkpoints(&weak, &wishes);

@@ -85,7 +85,7 @@ fn byte_at(disk: &Watched, page: u64) -> u8 {
 fn with_thread(behind: &WriteBehind, volume: &Volume, helper: bool, f: impl FnOnce()) {
     std::thread::scope(|scope| {
         if helper {
-            scope.spawn(|| behind.run(volume, &|| ()));
+            scope.spawn(|| behind.run(volume));
             while !behind.state.lock().helper {
                 std::thread::yield_now();
             }
