@@ -36,8 +36,8 @@ use std::ops::{Deref, Range};
 
 pub use holdall_core::handle_page::Location;
 use holdall_core::placement::Cached;
-pub use run::{Records, Run};
 pub use holdall_core::placement::{Placement, Policy};
+pub use run::{Records, Run};
 
 /// Root and counts of a heap file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

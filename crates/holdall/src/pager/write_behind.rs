@@ -149,8 +149,8 @@ impl State {
     /// waits up to [`CALL_BYTES`], so that calls become longer and fewer.
     fn next(&mut self) -> Option<Batch> {
         let mut all = self.waiting.pop_front()?;
-        while let Some(next) =
-            self.waiting.pop_front_if(|next| all.bytes + next.bytes <= CALL_BYTES)
+        while self.waiting.front().is_some_and(|next| all.bytes + next.bytes <= CALL_BYTES)
+            && let Some(next) = self.waiting.pop_front()
         {
             all.bytes += next.bytes;
             all.pieces.extend(next.pieces);

@@ -23,19 +23,19 @@ const GROUP_BYTES: usize = 256 << 10;
 
 /// What a caller gives for an object.
 trait Given {
-    fn new(&self) -> New<'_>;
+    fn object(&self) -> New<'_>;
 }
 
 struct Nameless<B>(B);
 
 impl<B: AsRef<[u8]>> Given for Nameless<B> {
-    fn new(&self) -> New<'_> {
+    fn object(&self) -> New<'_> {
         New { name: None, bytes: self.0.as_ref() }
     }
 }
 
 impl<N: AsRef<[u8]>, B: AsRef<[u8]>> Given for (N, B) {
-    fn new(&self) -> New<'_> {
+    fn object(&self) -> New<'_> {
         New { name: Some(self.0.as_ref()), bytes: self.1.as_ref() }
     }
 }
@@ -92,9 +92,9 @@ impl WriteTx {
 
     fn add_all(&mut self, objects: impl Iterator<Item: Given>) -> Result<Vec<Oid>> {
         let mut oids = Vec::with_capacity(objects.size_hint().0.min(1 << 20));
-        let (mut group, mut bytes) = (Vec::with_capacity(GROUP), 0);
+        let (mut group, mut bytes) = (Vec::with_capacity(objects.size_hint().0.min(GROUP)), 0);
         for object in objects {
-            bytes += object.new().bytes.len();
+            bytes += object.object().bytes.len();
             group.push(object);
             if group.len() == GROUP || bytes >= GROUP_BYTES {
                 self.add_group(&group, &mut oids)?;
@@ -107,7 +107,7 @@ impl WriteTx {
     }
 
     fn add_group(&mut self, group: &[impl Given], oids: &mut Vec<Oid>) -> Result<()> {
-        let objects: Vec<New<'_>> = group.iter().map(Given::new).collect();
+        let objects: Vec<New<'_>> = group.iter().map(Given::object).collect();
         let mut left = &objects[..];
         while let Some(first) = left.first() {
             let mut done = self.add_run(left, oids);
