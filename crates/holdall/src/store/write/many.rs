@@ -48,7 +48,8 @@ impl WriteTx {
     /// ```
     /// # fn main() -> holdall::Result<()> {
     /// # let dir = tempfile::tempdir().expect("a directory");
-    /// # let store = holdall::Store::create(dir.path().join("s.holdall"))?;
+    /// # let path = dir.path().join("s.holdall");
+    /// # let store = holdall::Store::create(path, &holdall::Options::default())?;
     /// let oids = store.write(|tx| tx.create_all(["one", "two", "three"]))?;
     /// assert_eq!(store.read()?.get(oids[2])?, b"three");
     /// # Ok(())
@@ -73,7 +74,8 @@ impl WriteTx {
     /// ```
     /// # fn main() -> holdall::Result<()> {
     /// # let dir = tempfile::tempdir().expect("a directory");
-    /// # let store = holdall::Store::create(dir.path().join("s.holdall"))?;
+    /// # let path = dir.path().join("s.holdall");
+    /// # let store = holdall::Store::create(path, &holdall::Options::default())?;
     /// store.write(|tx| tx.put_all([("a", "first"), ("b", "second")]))?;
     /// assert_eq!(store.read()?.get("b")?, b"second");
     /// # Ok(())
