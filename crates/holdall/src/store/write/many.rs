@@ -42,7 +42,7 @@ impl<N: AsRef<[u8]>, B: AsRef<[u8]>> Given for (N, B) {
 
 impl WriteTx {
     /// Creates objects without names, in the order given, and returns their OIDs in that order.
-    /// As [`WriteTx::create`] for each, in a third of its processor time for small objects;
+    /// As [`WriteTx::create`] for each, in about half of its processor time for small objects;
     /// memory for 64 of `objects` at a time and for the OIDs.
     ///
     /// ```
