@@ -155,6 +155,12 @@ impl<'a> HandlePage<'a> {
         Ok(Some(first - 1))
     }
 
+    /// So many slots, from [`HandlePage::next_slot`] on, are taken one after the other.
+    pub fn next_in_order(&self) -> usize {
+        let Head { first_free, touched, .. } = self.head;
+        if first_free == 0 { capacity(self.bytes.len()) - touched } else { 1 }
+    }
+
     /// What `slot` holds.
     ///
     /// # Errors
@@ -292,6 +298,42 @@ impl<'a> HandlePageMut<'a> {
         Ok(Some(slot))
     }
 
+    /// As [`HandlePageMut::insert`] for each of `handles`, which take slots from `first` on: at
+    /// most [`HandlePage::next_in_order`]. Returns where the page was changed.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where these are not the slots that come next.
+    pub fn insert_run(
+        &mut self,
+        first: u16,
+        handles: impl ExactSizeIterator<Item = (u32, Location)>,
+    ) -> Result<Marks> {
+        let next = self.view().next_slot()?;
+        if next != Some(first) || handles.len() > self.view().next_in_order() {
+            let detail = format!("{} handles from {first} on are not the next", handles.len());
+            return Err(Error::page(self.no, detail));
+        }
+        if self.head.first_free != 0 {
+            // One, from the chain.
+            for (unique, loc) in handles {
+                self.insert(unique, loc)?;
+            }
+            return Ok(Marks::ALL);
+        }
+        let Head { live, touched, first_free } = self.head;
+        let end = touched + handles.len();
+        let mut marks = Marks::NONE;
+        marks.add(LIVE..ENTRIES, self.bytes.len());
+        marks.add(place(first).start..ENTRIES + end * ENTRY, self.bytes.len());
+        let live = live + handles.len();
+        for (slot, (unique, loc)) in (first..).zip(handles) {
+            debug_assert!(loc.is_valid(), "{loc:?}");
+            self.put(slot, unique, loc.page.0, loc.slot);
+        }
+        self.write_head(Head { live, touched: end, first_free });
+        Ok(marks)
+    }
+
     /// Points live handle `slot` elsewhere. The caller has looked at it with
     /// [`HandlePage::get`]; `unique` stays its own. Returns where the page was changed.
     pub fn update(&mut self, slot: u16, unique: u32, loc: Location) -> Marks {
@@ -364,6 +406,36 @@ mod tests {
             assert_eq!(all, want);
             assert_eq!(page.get(capacity(size) as u16).unwrap(), Handle::Never);
         }
+    }
+
+    #[test]
+    fn a_run_is_so_many_insertions() {
+        let (mut one, mut many) = (empty(4096), empty(4096));
+        let mut rng = SmallRng::seed_from_u64(4);
+        for turn in 0..60 {
+            let mut single = HandlePageMut::new(&mut one, PageNo(9), 3).unwrap();
+            let mut run = HandlePageMut::new(&mut many, PageNo(9), 3).unwrap();
+            let Some(first) = run.view().next_slot().unwrap() else { break };
+            let n = rng.random_range(1..20).min(run.view().next_in_order());
+            let handles = || (0..n as u32).map(|i| (turn * 100 + i, loc(u64::from(i))));
+            assert!(run.insert_run(first + 1, handles()).is_err(), "not the next");
+            let marks = run.insert_run(first, handles()).unwrap();
+            for (slot, (unique, loc)) in (first..).zip(handles()) {
+                assert_eq!(single.insert(unique, loc).unwrap(), Some(slot));
+                assert!(marks.stretches(4096).any(|r| r.contains(&place(slot).start)));
+            }
+            if turn % 3 == 0 {
+                single.remove(first, turn * 100).unwrap();
+                run.remove(first, turn * 100).unwrap();
+            }
+            let too_many = run.view().next_in_order() + 1;
+            if let Some(next) = run.view().next_slot().unwrap() {
+                let handles = (0..too_many as u32).map(|i| (i, loc(1)));
+                assert!(run.insert_run(next, handles).is_err(), "too many");
+            }
+            assert_eq!(one, many, "turn {turn}");
+        }
+        HandlePage::new(&many, PageNo(9), 3).unwrap().check().unwrap();
     }
 
     #[test]

@@ -269,19 +269,36 @@ impl<'a> HeapPageMut<'a> {
     /// # Errors
     /// [`Error::Corrupt`] where the page contradicts itself.
     pub fn insert(&mut self, record: &[u8]) -> Result<Option<u16>> {
-        debug_assert!(!record.is_empty(), "empty record");
-        if record.len() > self.view().free_bytes() {
+        self.insert_with(record.len(), |to| {
+            to.copy_from_slice(record);
+            Ok(())
+        })
+    }
+
+    /// As [`HeapPageMut::insert`], for a record of `len` bytes that `write` writes all of.
+    ///
+    /// # Errors
+    /// As [`HeapPageMut::insert`], and those of `write`, after which the page is not to be used.
+    #[inline]
+    pub fn insert_with(
+        &mut self,
+        len: usize,
+        write: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<Option<u16>> {
+        debug_assert!(len > 0, "empty record");
+        if len > self.view().free_bytes() {
             return Ok(None);
         }
         let slot = if self.head.free_slots > 0 { self.free_slot()? } else { self.head.slots };
         let grow = if slot == self.head.slots { SLOT } else { 0 };
-        let start = self.make_room(record.len(), grow)?;
+        let start = self.make_room(len, grow)?;
         if slot == self.head.slots {
             self.head.slots += 1;
         } else {
             self.head.free_slots -= 1;
         }
-        self.place(slot, start, record);
+        write(self.at(start..start + len))?;
+        self.set_slot(slot, start, len);
         self.write_head();
         Ok(Some(slot as u16))
     }

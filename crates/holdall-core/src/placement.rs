@@ -125,6 +125,17 @@ impl Placement {
         fits.iter().find(|c| !self.is_closed(c.index)).copied()
     }
 
+    /// As [`Placement::choose`], and how long a record at least must be to go there too: a
+    /// shorter one goes to a page with less room. Good until that page has no room for it.
+    pub fn choose_for_run(&self, need: usize) -> Option<(Cached, usize)> {
+        if self.closed.is_some() {
+            return None;
+        }
+        let at = self.cache.partition_point(|c| c.free < need);
+        let before = at.checked_sub(1).and_then(|at| self.cache.get(at));
+        Some((*self.cache.get(at)?, before.map_or(0, |c| c.free + 1)))
+    }
+
     /// The `most` pages in the cache with the most room, the emptiest first.
     pub fn emptiest(&self, most: usize) -> Vec<Cached> {
         let mut all = self.cache.clone();
@@ -351,6 +362,10 @@ mod tests {
             let need = rng.random_range(1..320);
             let fits = model.iter().filter(|c| c.free >= need && !p.is_closed(c.index));
             assert_eq!(p.choose(need), fits.min_by_key(|c| (c.free, c.index)).copied());
+            if let Some((chosen, least)) = p.choose_for_run(need) {
+                let there = |need| p.choose(need).map(|c| c.index) == Some(chosen.index);
+                assert!((0..=chosen.free).all(|need| there(need) == (need >= least)));
+            }
             assert_eq!(p.is_marked(index), model.iter().any(|c| c.index == index && c.marked));
             assert_eq!(p.cached().len(), model.len());
         }

@@ -114,23 +114,20 @@ impl Opened {
 
     /// By OID: creates or, in place, replaces each. Returns what is new.
     fn put_each(tx: &mut WriteTx, ids: &Ids, items: &[(u64, &[u8])]) -> holdall::Result<Vec<Oid>> {
-        let mut new = Vec::new();
         for (ordinal, bytes) in items {
-            match ids.get(*ordinal) {
-                Some(oid) => tx.set_bytes(oid, bytes)?,
-                None => new.push(tx.create(bytes)?),
+            if let Some(oid) = ids.get(*ordinal) {
+                tx.set_bytes(oid, bytes)?;
             }
         }
-        Ok(new)
+        let new = items.iter().filter(|(ordinal, _)| ids.get(*ordinal).is_none());
+        tx.create_all(new.map(|(_, bytes)| *bytes))
     }
 }
 
 impl Peer for Opened {
     fn put(&self, items: &[(&[u8], &[u8])]) -> Result<()> {
         let Some(ids) = &self.ids else {
-            self.store.write(|tx| {
-                items.iter().try_for_each(|(key, bytes)| tx.put(key, bytes).map(|_| ()))
-            })?;
+            self.store.write(|tx| tx.put_all(items.iter().copied()))?;
             return Ok(());
         };
         let items: Vec<_> =

@@ -109,6 +109,34 @@ impl<'a> NodeMut<'a> {
         Ok(true)
     }
 
+    /// Puts cells behind all others of a leaf, as [`NodeMut::insert`] would one by one, while
+    /// they fit as the leaf is; returns how many did. The caller knows that their keys ascend
+    /// and come after all others.
+    ///
+    /// # Errors
+    /// As [`NodeMut::insert`].
+    pub fn append<'c>(&mut self, cells: impl Iterator<Item = Cell<'c>>) -> Result<usize> {
+        let node = Node::open_at(self.no, self.page, 0)?;
+        let (first, mut low, mut gap) = (node.count(), node.low(), node.gap());
+        let (mut count, prefix) = (first, self.page.len() - node.prefix().len());
+        for cell in cells {
+            if cell.key.len() > MAX_KEY || cell.payload.len() > MAX_VALUE {
+                return Err(Error::page(self.no, "no place for a cell of this length"));
+            }
+            let skip = cell.shared(&self.page[prefix..]);
+            let cost = cell.cost_without(0, skip);
+            if cost > gap {
+                break;
+            }
+            low = self.write_cell(low, &cell, 0, skip);
+            put_u16(self.page, SLOTS + count * SLOT, low as u16);
+            (count, gap) = (count + 1, gap - cost);
+        }
+        put_u16(self.page, COUNT, count as u16);
+        put_u16(self.page, USED, (self.page.len() - low) as u16);
+        Ok(count - first)
+    }
+
     /// Inserts by rewriting the node: without its holes, and under the best prefix.
     fn insert_packing(&mut self, i: usize, cell: Cell<'_>) -> Result<bool> {
         if is_packed(&self.view()?, self.page, &cell) {

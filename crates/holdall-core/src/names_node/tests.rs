@@ -35,6 +35,44 @@ fn random_key(rng: &mut SmallRng) -> Vec<u8> {
 }
 
 #[test]
+fn cells_appended_together_lie_as_if_put_one_by_one() {
+    let mut rng = SmallRng::seed_from_u64(8);
+    for prefix in [&b""[..], b"stem/"] {
+        let mut one = leaf(4096);
+        NodeMut::new(NO, &mut one).build(0, PageNo::NONE, &[], prefix).unwrap();
+        let (mut many, mut next) = (one.clone(), 0_u32);
+        loop {
+            let keys: Vec<Vec<u8>> = (next..next + rng.random_range(1..30))
+                .map(|n| {
+                    let stem: &[u8] = if n % 40 == 39 { b"stem0" } else { b"stem/" };
+                    [stem, &n.to_be_bytes()].concat()
+                })
+                .collect();
+            let cells = keys.iter().map(|k| Cell { key: k.as_slice().into(), payload: b"value" });
+            let count = Node::open(NO, &one).unwrap().count();
+            let done = NodeMut::new(NO, &mut many).append(cells.clone()).unwrap();
+            for (i, cell) in cells.take(done).enumerate() {
+                let mut node = NodeMut::new(NO, &mut one);
+                assert!(node.insert(count + i, cell.key, cell.payload).unwrap());
+            }
+            assert_eq!(one, many);
+            next += 30;
+            if done < keys.len() {
+                break;
+            }
+        }
+        let count = Node::open(NO, &many).unwrap().count();
+        assert!(count > 100, "{count} cells in a full leaf");
+        let long = vec![1; MAX_KEY + 1];
+        let cell = Cell { key: long.as_slice().into(), payload: b"value" };
+        assert!(NodeMut::new(NO, &mut many).append([cell].into_iter()).is_err());
+    }
+    let mut inner = leaf(4096);
+    NodeMut::new(NO, &mut inner).build(1, PageNo(3), &[], b"").unwrap();
+    assert!(NodeMut::new(NO, &mut inner).append(std::iter::empty()).is_err());
+}
+
+#[test]
 fn a_leaf_is_a_small_map() {
     for seed in 0..30 {
         let mut rng = SmallRng::seed_from_u64(seed);

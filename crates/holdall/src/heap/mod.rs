@@ -17,6 +17,7 @@
 
 mod crowd;
 mod room;
+mod run;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use std::ops::{Deref, Range};
 pub use holdall_core::handle_page::Location;
 use holdall_core::placement::Cached;
 pub use holdall_core::placement::{Placement, Policy};
+pub use run::{Records, Run};
 
 /// Root and counts of a heap file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

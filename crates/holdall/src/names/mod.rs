@@ -14,6 +14,7 @@
 //! gives the transaction up.
 
 mod ahead;
+mod append;
 mod check;
 mod cursor;
 mod insert;

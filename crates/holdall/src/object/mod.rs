@@ -9,6 +9,7 @@ mod hints;
 mod read;
 mod record;
 mod replace;
+mod run;
 mod write;
 
 pub use copy::Shares;
@@ -17,6 +18,7 @@ pub use hints::{Hints, Kept};
 pub use read::{Layout, Metadata, Whole, look, metadata, open, read_record};
 pub use record::{Body, Head, Record, encode_attributes};
 pub use replace::{Old, Place};
+pub use run::New;
 pub use write::{Data, ObjectWrite, max_tail};
 
 use std::collections::BTreeMap;

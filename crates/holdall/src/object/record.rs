@@ -176,6 +176,32 @@ impl Head<'_> {
     }
 }
 
+/// Bytes of the record of a small object without attributes.
+pub(super) fn small_len(name: Option<&[u8]>, body: usize) -> usize {
+    let part = |len: usize| holdall_core::bytes::varint_len(len as u64).saturating_add(len);
+    name.map_or(FIXED, |name| part(name.len()).saturating_add(FIXED)).saturating_add(body)
+}
+
+/// Writes the record that [`Head::small`] would make of the same, without attributes, to `out`,
+/// which has the length that [`small_len`] tells.
+pub(super) fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, bytes: &[u8]) {
+    let (fixed, mut rest) = out.split_at_mut(FIXED);
+    fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
+    fixed[FIXED - 1] = SMALL | if name.is_some() { NAMED } else { 0 };
+    if let Some(name) = name {
+        let (mut left, mut at) = (name.len(), 0);
+        while left >= 0x80 {
+            rest[at] = left as u8 | 0x80;
+            (left, at) = (left >> 7, at + 1);
+        }
+        rest[at] = left as u8;
+        let (head, body) = rest.split_at_mut(at + 1 + name.len());
+        head[at + 1..].copy_from_slice(name);
+        rest = body;
+    }
+    rest.copy_from_slice(bytes);
+}
+
 /// Attributes as stored: key length, key, value length, value; repeated.
 ///
 /// # Errors
@@ -204,12 +230,16 @@ mod tests {
     proptest! {
         #[test]
         fn records_round_trip(
-            name in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)),
+            name in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..300)),
             attributes in proptest::collection::btree_map("[a-z]{1,5}",
                 proptest::collection::vec(any::<u8>(), 0..20), 0..4),
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
             let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
+            let mut written = vec![0xaa; small_len(name.as_deref(), bytes.len())];
+            write_small(&mut written, oid, name.as_deref(), &bytes);
+            let plain = Head { name: name.clone().map(Cow::Owned), ..Head::default() };
+            prop_assert_eq!(written, plain.small(oid, &bytes));
             let encoded = encode_attributes(&attributes, 4096).unwrap();
             let head = Head { name: name.clone().map(Cow::Owned), attributes: encoded.into() };
             let record = head.small(oid, &bytes);

@@ -144,6 +144,21 @@ struct State {
     ended: bool,
 }
 
+impl State {
+    /// What is to be written next. Where the transaction is faster than the device, all that
+    /// waits up to [`CALL_BYTES`], so that calls become longer and fewer.
+    fn next(&mut self) -> Option<Batch> {
+        let mut all = self.waiting.pop_front()?;
+        while self.waiting.front().is_some_and(|next| all.bytes + next.bytes <= CALL_BYTES)
+            && let Some(next) = self.waiting.pop_front()
+        {
+            all.bytes += next.bytes;
+            all.pieces.extend(next.pieces);
+        }
+        Some(all)
+    }
+}
+
 /// The queue of a pager.
 #[derive(Debug, Default)]
 pub struct WriteBehind {
@@ -195,7 +210,7 @@ impl WriteBehind {
         loop {
             if s.busy {
                 self.done.wait(&mut s);
-            } else if let Some(batch) = s.waiting.pop_front() {
+            } else if let Some(batch) = s.next() {
                 s = self.write(volume, s, batch, false);
             } else {
                 return s;
@@ -228,7 +243,7 @@ impl WriteBehind {
             if s.busy {
                 // The transaction writes one itself.
                 self.done.wait(&mut s);
-            } else if let Some(batch) = s.waiting.pop_front() {
+            } else if let Some(batch) = s.next() {
                 s = self.write(volume, s, batch, true);
             } else {
                 self.wanted.wait(&mut s);

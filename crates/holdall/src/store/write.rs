@@ -3,12 +3,15 @@
 //! Owns: [`WriteTx`]. The writer's lock is taken at the first touch of an existing page and
 //! held to the commit; streaming large data needs none (rule 10).
 
+mod many;
+
+use super::heads::check_name;
 use super::inner::{Cursors, Inner};
 use super::opened::Opened;
 use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
-use crate::names::{Gap, MAX_KEY, Tail};
+use crate::names::{Gap, Tail};
 use crate::object::{
     self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Old, Place, Record, Whole,
 };
@@ -585,15 +588,4 @@ impl WriteTx {
         let lsn = tx.commit_then(&mut &*inner, || *inner.cursors.lock() = cursors)?;
         Ok(Some(lsn))
     }
-}
-
-pub(super) fn check_name(name: &[u8]) -> Result<()> {
-    if name.len() > MAX_KEY {
-        let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
-        return Err(Error::Invalid(text));
-    }
-    if name.is_empty() {
-        return Err(Error::Invalid("a name must not be empty".into()));
-    }
-    Ok(())
 }

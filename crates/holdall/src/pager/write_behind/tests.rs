@@ -181,3 +181,28 @@ fn nothing_is_under_way_after_a_transaction_was_abandoned() {
         assert_eq!(*disk.calls.lock(), [(0, 1), (9, 1)]);
     });
 }
+
+#[test]
+fn batches_that_wait_share_calls_up_to_their_bound() {
+    let (disk, volume) = volume();
+    let behind = WriteBehind::default();
+    let (open, gate): (Sender<()>, _) = channel();
+    *disk.gate.lock() = Some(gate);
+    let most = CALL_BYTES / SIZE;
+    with_thread(&behind, &volume, true, || {
+        behind.send(&volume, batch([(0, page(1))]));
+        while !behind.state.lock().busy {
+            std::thread::yield_now();
+        }
+        // One at a time behind the first: as many as a call may have, and three more.
+        (1..most as u64 + 4).for_each(|no| {
+            let mut s = behind.state.lock();
+            s.waiting.push_back(batch([(no, page(no as u8))]));
+        });
+        (0..3).for_each(|_| open.send(()).unwrap());
+        behind.finish(&volume, Batch::default()).unwrap();
+    });
+    assert_eq!(*disk.calls.lock(), [(0, 1), (1, most), (1 + most as u64, 3)]);
+    assert_eq!([0, 1, 200, 258, 259].map(|no| byte_at(&disk, no)), [1, 1, 200, 2, 3]);
+    assert_eq!(byte_at(&disk, 260), 0);
+}

@@ -1,0 +1,62 @@
+//! Handles of several new objects at once.
+//!
+//! A bulk load gives out one slot of a handle page after the other. Here they are chosen
+//! together, and filled together once their records have their places: one look at the page
+//! and one change of it, as single insertions would have left it.
+
+use super::{HandleTable, Spot};
+use crate::handle::HandleCursor;
+use holdall_core::handle_page::{HandlePage, HandlePageMut, Location};
+use holdall_core::page_map_node::FRESH;
+use holdall_core::{Oid, PageKind, PageWrite, Result};
+
+impl Spot {
+    /// The OID of the object that takes the `n`-th slot from this one on.
+    pub fn oid_after(&self, n: usize, unique: u32) -> Oid {
+        let oid = self.oid(unique);
+        Oid { slot: oid.slot.saturating_add(n as u16), ..oid }
+    }
+}
+
+impl HandleTable {
+    /// As [`HandleTable::next`] without an object to be near to, and how many slots from there
+    /// on may be given out in order: at least one. Cost: one more look at the page.
+    ///
+    /// # Errors
+    /// As [`HandleTable::next`].
+    pub fn next_run<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        cursor: &mut HandleCursor,
+    ) -> Result<(Spot, usize)> {
+        let spot = self.next(pages, cursor, None)?;
+        let most = pages.look(spot.page, PageKind::Handle, |bytes| {
+            Ok(HandlePage::new(bytes, spot.page, spot.index)?.next_in_order())
+        })?;
+        Ok((spot, most))
+    }
+
+    /// As [`HandleTable::fill`] for the slots from `spot` on that [`HandleTable::next_run`] told
+    /// of. Cost: one changed page; the map's height where its class changes.
+    ///
+    /// # Errors
+    /// As [`HandleTable::fill`].
+    pub fn fill_run<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        spot: Spot,
+        handles: impl ExactSizeIterator<Item = (u32, Location)>,
+    ) -> Result<()> {
+        let Spot { index, page, slot, fresh } = spot;
+        let (class, new) = pages.change(page, PageKind::Handle, |bytes| {
+            let mut all = HandlePageMut::new(bytes, page, index)?;
+            let class = if fresh { FRESH } else { all.view().class() };
+            let marks = all.insert_run(slot, handles)?;
+            Ok(((class, all.view().class()), marks))
+        })?;
+        if new != class {
+            self.map.set_class(pages, index, new)?;
+        }
+        Ok(())
+    }
+}
