@@ -80,6 +80,9 @@ impl Entry {
 pub enum Want {
     /// A page of at least this class.
     Class(u8),
+    /// A page of at least this class that is not [`FRESH`]; an inner entry of any class from
+    /// this one on may have one below.
+    Partly(u8),
     /// An index without a page.
     Hole,
 }
@@ -88,8 +91,23 @@ impl Want {
     fn met(self, raw: u64) -> bool {
         match self {
             Self::Class(c) => class_bits(raw) >= c && raw & PageNo::MAX.0 != 0,
+            Self::Partly(c) => (c..FRESH).contains(&class_bits(raw)) && raw & PageNo::MAX.0 != 0,
             Self::Hole => raw & HOLE_BIT != 0,
         }
+    }
+
+    /// What to look for in an inner node: its sums tell of the largest class below only.
+    pub fn in_inner(self) -> Self {
+        match self {
+            Self::Partly(class) => Self::Class(class),
+            other => other,
+        }
+    }
+
+    /// Whether an inner entry that has what is wanted keeps its promise: the class `FRESH`
+    /// hides the others below.
+    pub fn is_promised(self, class: u8) -> bool {
+        !matches!(self, Self::Partly(_)) || class != FRESH
     }
 }
 
@@ -218,6 +236,8 @@ mod tests {
         assert_eq!(node.next(Want::Class(0), 0..507), Some(3));
         assert_eq!(node.next(Want::Class(4), 4..507), Some(506));
         assert_eq!(node.next(Want::Class(7), 0..507), None);
+        assert_eq!(node.next(Want::Partly(5), 0..507), Some(506));
+        assert_eq!(node.next(Want::Partly(7), 0..507), None);
         assert_eq!(node.next(Want::Hole, 0..507), Some(9));
         assert_eq!(node.next(Want::Hole, 10..507), None);
         assert_eq!(node.next(Want::Class(4), 4..506), None);

@@ -74,6 +74,7 @@ enum Op {
     Alloc(u32),
     AllocUpTo(u32),
     AllocSnug(u32, u32),
+    AllocShortest(u32),
     AllocAt(u32, u32),
     Lowest,
     Free(u32, u32),
@@ -87,6 +88,7 @@ fn op(pages: u32) -> impl Strategy<Value = Op> {
         3 => len.clone().prop_map(Op::Alloc),
         2 => len.clone().prop_map(Op::AllocUpTo),
         2 => (len.clone(), 0..20u32).prop_map(|(l, m)| Op::AllocSnug(l, l + m)),
+        1 => (0..20u32).prop_map(Op::AllocShortest),
         1 => (0..pages + 9, len.clone()).prop_map(|(s, l)| Op::AllocAt(s, l)),
         2 => Just(Op::Lowest),
         2 => (0..pages + 9, len).prop_map(|(s, l)| Op::Free(s, l)),
@@ -105,6 +107,12 @@ fn apply(tree: &mut BuddyTree, model: &mut Model, op: &Op) {
             let best = fits.min_by_key(|r| (r.len, r.start)).filter(|_| len > 0);
             let best = best.map(|r| Run { start: r.start, len });
             assert_eq!(tree.alloc_snug(len, most), best);
+            best.into_iter().for_each(|r| model.set(r.start, r.len, false));
+        }
+        Op::AllocShortest(most) => {
+            let fits = model.runs().into_iter().filter(|r| r.len <= most);
+            let best = fits.min_by_key(|r| (r.len, r.start));
+            assert_eq!(tree.alloc_shortest(most), best);
             best.into_iter().for_each(|r| model.set(r.start, r.len, false));
         }
         Op::Lowest => {

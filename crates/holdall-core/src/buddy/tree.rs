@@ -128,6 +128,23 @@ impl BuddyTree {
         Some(run)
     }
 
+    /// Takes the whole of the shortest free run of at most `most` pages, the lowest of them.
+    /// Cost: as [`BuddyTree::alloc_snug`].
+    pub fn alloc_shortest(&mut self, most: u32) -> Option<Run> {
+        let mut best: Option<Run> = None;
+        for run in self.free_runs().filter(|r| r.len <= most) {
+            if best.is_none_or(|b| run.len < b.len) {
+                best = Some(run);
+            }
+            if run.len == 1 {
+                break;
+            }
+        }
+        let run = best?;
+        self.take(run);
+        Some(run)
+    }
+
     /// Takes one page: the first of the lowest of the smallest free blocks, so that large
     /// blocks stay whole. Cost: one descent.
     pub fn alloc_lowest(&mut self) -> Option<u32> {

@@ -14,8 +14,6 @@ use holdall_core::{PageKind, PageNo, PageRead, Result, page};
 const CANDIDATES: usize = 16;
 /// Most records moved for one.
 const MOST_MOVED: usize = 4;
-/// What a record takes besides its bytes.
-const SLOT: usize = 4;
 
 /// A page, and the records to move out of it.
 #[derive(Debug, Clone)]
@@ -70,14 +68,15 @@ impl HeapFile {
         pages.look(cached.page, PageKind::Heap, |bytes| {
             let heap_page = HeapPage::new(bytes, cached.page)?;
             let own = page::owner(bytes) == self.owner && heap_page.index() == cached.index;
-            let short = (need + SLOT).saturating_sub(heap_page.free_bytes());
+            let short = need.saturating_sub(heap_page.free_bytes());
             if !own || short > need / 4 * 3 {
                 return Ok(None);
             }
             let mut all = Vec::with_capacity(heap_page.live());
             for record in heap_page.iter() {
                 let (slot, range) = record?;
-                all.push((range.len() + SLOT, slot));
+                // Its slot is not counted: only the last ones are given up with their record.
+                all.push((range.len(), slot));
             }
             let chosen = choose(all, short, most);
             Ok(chosen.map(|slots| {

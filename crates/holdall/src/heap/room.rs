@@ -92,7 +92,8 @@ impl HeapFile {
         })
     }
 
-    /// A page from the map of at least `class`, next-fit.
+    /// A page from the map of at least `class`, next-fit. Not a fresh one: those are for
+    /// records for which no room can be made elsewhere.
     fn search<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -101,17 +102,14 @@ impl HeapFile {
         class: u8,
     ) -> Result<Option<At>> {
         for _ in 0..WRONG_CLASSES {
-            let Some(index) = self.map.find(pages, class, placement.cursor)? else {
+            let Some(index) = self.map.find_partly(pages, class, placement.cursor)? else {
                 return Ok(None);
             };
             placement.cursor = index;
-            let Some((page, found)) = self.map.get(pages, index)? else { return Ok(None) };
+            let Some((page, _)) = self.map.get(pages, index)? else { return Ok(None) };
             let at = At { index, page };
             if placement.is_closed(index) {
                 return Ok(None);
-            }
-            if found == FRESH {
-                return self.start(pages, at).map(Some);
             }
             match self.free(pages, at)? {
                 Some(free) if free >= need => return Ok(Some(at)),

@@ -80,3 +80,23 @@ fn a_dense_file_grows() {
     }
     assert!(w.file.crowd(&w.pages, &mut w.placement, 3000).unwrap().is_none());
 }
+
+#[test]
+fn slots_in_the_midst_make_no_room() {
+    for short in 301..=412 {
+        let mut w = World::new(4096, Policy { cache_pages: 8, utilization: 94 }, 13);
+        // The slots of the short ones stay, for a longer record has one behind them.
+        for len in [100, 100, 100, 100, 1000, 3100] {
+            w.insert(len..len + 1, None);
+        }
+        let (crowded, other) = (w.locs[0].page, w.locs[5].page);
+        assert_ne!(crowded, other);
+        let page = w.pages.page(crowded, PageKind::Heap).unwrap();
+        let need = HeapPage::new(&page, crowded).unwrap().free_bytes() + short;
+        drop(page);
+        let crowd = w.file.crowd(&w.pages, &mut w.placement, need).unwrap();
+        assert_eq!(crowd.map(|c| c.records.len()), (short <= 400).then_some(4), "{short}");
+        w.make_room(need);
+        w.verify();
+    }
+}

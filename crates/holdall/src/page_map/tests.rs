@@ -1,9 +1,11 @@
 //! Page map against a vector, over pages in memory.
 
 use super::*;
+use holdall_core::page_map_node::FRESH;
 use holdall_core::pages::MemPages;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 type Model = Vec<Option<(PageNo, u8)>>;
 
@@ -30,9 +32,16 @@ fn verify(pages: &MemPages, map: &PageMap, model: &Model) {
 }
 
 fn model_find(model: &Model, class: u8, from: usize) -> Option<u32> {
+    model_find_in(model, class..=FRESH, from)
+}
+
+fn model_find_in(model: &Model, classes: RangeInclusive<u8>, from: usize) -> Option<u32> {
     let from = if from < model.len() { from } else { 0 };
     let order = (from..model.len()).chain(0..from);
-    order.into_iter().find(|&i| model[i].is_some_and(|(_, c)| c >= class)).map(|i| i as u32)
+    order
+        .into_iter()
+        .find(|&i| model[i].is_some_and(|(_, c)| classes.contains(&c)))
+        .map(|i| i as u32)
 }
 
 #[test]
@@ -84,10 +93,13 @@ fn random_use_equals_a_vector() {
                             model[hole as usize] = Some((PageNo(next), class));
                         }
                     }
-                    4 => assert_eq!(
-                        map.find(&pages, class, index + 1).unwrap(),
-                        model_find(&model, class, index as usize + 1)
-                    ),
+                    4 => {
+                        let from = index as usize + 1;
+                        let found = map.find(&pages, class, index + 1).unwrap();
+                        assert_eq!(found, model_find(&model, class, from));
+                        let partly = map.find_partly(&pages, class, index + 1).unwrap();
+                        assert_eq!(partly, model_find_in(&model, class..=FRESH - 1, from));
+                    }
                     _ => {
                         assert_eq!(
                             map.get(&pages, index).unwrap(),

@@ -54,6 +54,8 @@ struct State {
     free: u64,
     /// Where the last look for a hole that fits ended.
     holes_from: u32,
+    /// The same for one of a few pages.
+    crumbs_from: u32,
 }
 
 impl State {
@@ -131,6 +133,7 @@ impl Allocator {
             cursor: PageNo(0),
             free: 0,
             holes_from: 0,
+            crumbs_from: 0,
         };
         let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
         Self {
@@ -196,6 +199,23 @@ impl Allocator {
         self.find(&mut s, want, 1, near)?.ok_or(Error::Full(full))
     }
 
+    /// Reserves at most `want` pages that need not lie together: of a volume with holes, one
+    /// of the holes too short for most data.
+    ///
+    /// # Errors
+    /// As [`Allocator::reserve`].
+    pub fn reserve_pages(&self, want: u64, near: Near) -> Result<PageRun> {
+        let mut s = self.state.lock();
+        if want > 1
+            && s.has_holes()
+            && let Some(run) = self.find_crumb(&mut s, want as u32)?
+        {
+            return Ok(run);
+        }
+        drop(s);
+        self.reserve(want, 1, near)
+    }
+
     fn taken(&self, s: &mut MutexGuard<'_, State>, space: u32, index: u32, len: u32) -> PageRun {
         let start = u64::from(space) * u64::from(self.layout.space_pages()) + u64::from(index);
         let run = PageRun::new(PageNo(start), u64::from(len));
@@ -250,7 +270,9 @@ impl Allocator {
         let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
         let step = (self.growth_bytes / size).max(1);
         // A share of the store as well, so that a large import does not grow page by page.
-        let step = step.max((s.volume_pages / 128).min((64 << 20) / size));
+        // One with holes is not being loaded, and what growth leaves is another hole.
+        let part = if s.has_holes() { 1024 } else { 128 };
+        let step = step.max((s.volume_pages / part).min((64 << 20) / size));
         let left = n - s.volume_pages % n;
         // A new space's own pages come first; a run never crosses from space to space.
         let own = 1 + u64::from(self.layout.stretches());

@@ -296,7 +296,7 @@ impl PageWrite for SpaceTx {
     }
 
     fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {
-        let run = self.alloc.reserve(want, 1, near.map_or(Near::Anywhere, Near::Page))?;
+        let run = self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page))?;
         self.mine.insert(run);
         Ok(run)
     }

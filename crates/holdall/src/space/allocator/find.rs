@@ -8,6 +8,8 @@ use parking_lot::MutexGuard;
 
 /// Spaces looked into where a run may but need not be: the search stays bounded.
 const MOST_VISITS: usize = 8;
+/// Holes of so many pages serve pages that need not lie together.
+const CRUMB: u32 = 4;
 
 impl Allocator {
     pub(super) fn find(
@@ -108,6 +110,28 @@ impl Allocator {
             from = space + 1;
         }
         s.holes_from = from;
+        Ok(None)
+    }
+
+    /// The whole of a hole of a few pages, at most `most`, in one of a few spaces.
+    pub(super) fn find_crumb(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        most: u32,
+    ) -> Result<Option<PageRun>> {
+        let mut from = s.crumbs_from;
+        for _ in 0..MOST_VISITS.min(s.trees.len()) {
+            let next = s.directory.next_from(from, 0);
+            let Some(space) = next.or_else(|| s.directory.next_from(0, 0)) else {
+                return Ok(None);
+            };
+            s.crumbs_from = space;
+            if let Some(run) = self.tree(s, space)?.alloc_shortest(most.min(CRUMB)) {
+                return Ok(Some(self.taken(s, space, run.start, run.len)));
+            }
+            from = space + 1;
+        }
+        s.crumbs_from = from;
         Ok(None)
     }
 
