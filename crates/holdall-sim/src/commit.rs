@@ -21,11 +21,14 @@ impl World {
         }
         let store = self.store()?.clone();
         let mut next = State::clone(self.newest());
-        let (mut bad, mut finished) = (None, false);
+        let (mut bad, mut finished, mut refused) = (None, false, false);
         let (ever, uniques) = (&mut self.ever, &mut self.uniques);
         let body = |tx: &mut holdall::WriteTx| {
-            let mut playing = Playing { state: &mut next, ever, uniques };
+            let mut playing = Playing { state: &mut next, ever, uniques, refused: false };
             for op in ops {
+                if playing.refused {
+                    break;
+                }
                 match playing.apply(tx, op) {
                     Ok(()) => {}
                     Err(Bad::Engine(e)) => return Err(e),
@@ -35,7 +38,8 @@ impl World {
                     }
                 }
             }
-            finished = true;
+            refused = playing.refused;
+            finished = !refused;
             if end == End::Abort { Err(Error::Other("given up".into())) } else { Ok(()) }
         };
         let result =
@@ -46,6 +50,11 @@ impl World {
         let changed = next != **self.newest();
         let next = Arc::new(next);
         match result {
+            Ok(()) if refused => Err("a transaction was committed of which a call failed".into()),
+            Err(Error::Invalid(_)) if refused => {
+                self.note("refused a name, and so the transaction".into());
+                self.check_newest()
+            }
             Ok(()) => {
                 self.note(format!(
                     "{end:?} of {} calls, {} objects",

@@ -63,7 +63,12 @@ impl Script {
                 ops.push(draw.op(true));
             }
         }
-        Self { seed, params, ops }
+        let mut script = Self { seed, params, ops };
+        // A lap fills the log to a measure.
+        if !lap {
+            crate::many::add(&mut script);
+        }
+        script
     }
 }
 

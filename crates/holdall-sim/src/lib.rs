@@ -15,6 +15,7 @@ mod crash;
 mod damage;
 mod draw;
 pub mod exhaustive;
+mod many;
 mod model;
 pub mod mutants;
 mod op;
@@ -27,6 +28,6 @@ mod world;
 
 pub use check::dump;
 pub use model::{Object, State};
-pub use op::{Again, Crash, EditKind, End, Fault, Hint, Op, TxOp};
+pub use op::{Again, Crash, EditKind, End, Fault, Hint, Names, Op, TxOp};
 pub use params::Params;
 pub use script::{Failure, Report, Script, run};

@@ -45,6 +45,21 @@ pub(crate) fn name(n: u8) -> Vec<u8> {
     name
 }
 
+/// What names of their own that calls for many objects use begin with; they come behind those
+/// of [`name`].
+const NUMBERED: &str = "object ";
+
+/// The name with this number, which tells its order too.
+pub(crate) fn numbered(n: u32) -> Vec<u8> {
+    let mut name = format!("{NUMBERED}{n:09}").into_bytes();
+    match n {
+        n if n % 61 == 5 => name.resize(1024, b'.'),
+        n if n % 29 == 7 => name.resize(300, b'.'),
+        _ => {}
+    }
+    name
+}
+
 /// `size` bytes drawn from `seed`.
 pub(crate) fn bytes(seed: u64, size: u32) -> Arc<[u8]> {
     let mut bytes = vec![0; size as usize];
@@ -61,6 +76,14 @@ impl State {
     /// The object of this name.
     pub fn lookup(&self, collection: &str, name: &[u8]) -> Option<Oid> {
         self.names.get(collection)?.get(name).copied()
+    }
+
+    /// The number of the first [`numbered`] name behind all names of the collection.
+    pub(crate) fn next_numbered(&self, collection: &str) -> u32 {
+        let last = self.names.get(collection).and_then(|names| names.keys().next_back());
+        let digits = last.and_then(|name| name.strip_prefix(NUMBERED.as_bytes()));
+        let digits = digits.and_then(|d| std::str::from_utf8(d.get(..9)?).ok());
+        digits.and_then(|d| d.parse::<u32>().ok()).map_or(0, |n| n + 1)
     }
 
     /// Enters an object; a name leads to it from now on.

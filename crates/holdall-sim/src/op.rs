@@ -132,6 +132,9 @@ pub enum TxOp {
     },
     /// Creates an unnamed object.
     Create { coll: u8, size: u32, seed: u64, near: Option<u16> },
+    /// `count` objects in one call, most of them small, none over `size` bytes; at `bad` (as a
+    /// remainder of `count`) one whose name is refused.
+    Many { coll: u8, names: Names, count: u8, size: u32, seed: u64, bad: Option<u8> },
     /// Deletes by name.
     DeleteName { coll: u8, name: u8 },
     /// Deletes by OID.
@@ -164,4 +167,21 @@ pub enum EditKind {
     Truncate,
     /// `size` bytes are written as into a file.
     WriteAt,
+    /// `size` bytes become all of it.
+    Set,
+}
+
+/// Which names the objects of one call have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Names {
+    /// None.
+    None,
+    /// New ones behind all others, in order.
+    Behind,
+    /// In order: the last ones there are, then new ones behind them.
+    Across,
+    /// The same, backwards.
+    Back,
+    /// Any of those there may be, and some new ones.
+    Drawn,
 }

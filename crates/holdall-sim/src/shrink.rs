@@ -110,10 +110,15 @@ fn shorter(call: &mut TxOp) -> bool {
         TxOp::Put { size, .. }
         | TxOp::Stream { size, .. }
         | TxOp::Create { size, .. }
+        | TxOp::Many { size, .. }
         | TxOp::Edit { size, .. }
             if *size > 16 =>
         {
             *size /= 2;
+            true
+        }
+        TxOp::Many { count, .. } if *count > 1 => {
+            *count /= 2;
             true
         }
         _ => false,

@@ -18,9 +18,11 @@ pub(crate) struct Playing<'a> {
     /// Every OID ever given out.
     pub(crate) ever: &'a mut BTreeSet<Oid>,
     pub(crate) uniques: &'a mut BTreeSet<u32>,
+    /// A call has failed that fails the transaction: it can only be given up.
+    pub(crate) refused: bool,
 }
 
-fn wrong<T>(text: String) -> Result<T, Bad> {
+pub(crate) fn wrong<T>(text: String) -> Result<T, Bad> {
     Err(Bad::Wrong(text))
 }
 
@@ -59,7 +61,7 @@ impl Playing<'_> {
     }
 
     /// Notes an object that the store says it has put under `name`.
-    fn put(&mut self, coll: u8, oid: Oid, object: Object) -> Result<(), Bad> {
+    pub(crate) fn put(&mut self, coll: u8, oid: Oid, object: Object) -> Result<(), Bad> {
         let collection = model::collection(coll);
         let old = object.name.as_ref().and_then(|n| self.state.lookup(&collection, n));
         match old {
@@ -82,6 +84,7 @@ impl Playing<'_> {
                 self.put(coll, oid, Object { name: Some(name), attributes, bytes })
             }
             TxOp::Stream { .. } => self.stream(tx, op),
+            TxOp::Many { .. } => self.many(tx, op),
             TxOp::Edit { .. } => self.edit(tx, op),
             TxOp::Copy { .. } => self.copy(tx, op),
             TxOp::CopyRange { .. } => self.copy_range(tx, op),
@@ -178,6 +181,10 @@ impl Playing<'_> {
                 bytes[place..place + new.len()].copy_from_slice(&new);
                 tx.write_at(oid, place as u64, &new)
             }
+            EditKind::Set => {
+                bytes = new.to_vec();
+                self.set_bytes(tx, oid, at, &new)
+            }
         };
         let told = result.as_ref().ok().copied();
         if expect(op, result.map(|_| ()), there)? {
@@ -187,6 +194,21 @@ impl Playing<'_> {
             self.state.change(oid, |o| o.bytes = bytes.into());
         }
         Ok(())
+    }
+
+    /// By name, where the object has one and `at` is odd. Returns the size, as edits do.
+    fn set_bytes(&self, tx: &mut WriteTx, oid: Oid, at: u16, new: &[u8]) -> Result<u64, Error> {
+        let name = self.state.objects.get(&oid).and_then(|o| o.name.as_deref());
+        match name.filter(|_| !at.is_multiple_of(2)) {
+            Some(name) => {
+                let mut collections = self.state.names.iter();
+                let own = collections.find(|(_, names)| names.get(name) == Some(&oid));
+                let own = own.map_or("", |(collection, _)| collection);
+                tx.collection(own)?.set_bytes(name, new)?;
+            }
+            None => tx.set_bytes(oid, new)?,
+        }
+        Ok(new.len() as u64)
     }
 
     fn copy(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
@@ -230,7 +252,12 @@ impl Playing<'_> {
         Ok(())
     }
 
-    fn get(&self, op: &TxOp, found: Result<Vec<u8>, Error>, oid: Option<Oid>) -> Result<(), Bad> {
+    pub(crate) fn get(
+        &self,
+        op: &TxOp,
+        found: Result<Vec<u8>, Error>,
+        oid: Option<Oid>,
+    ) -> Result<(), Bad> {
         let wanted = oid.and_then(|oid| self.state.objects.get(&oid));
         let bytes = found.as_ref().map(Vec::len).unwrap_or_default();
         match (found, wanted) {

@@ -2,7 +2,7 @@
 
 use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use holdall_sim::shrink::shrink;
-use holdall_sim::{Crash, End, Op, Params, Script, TxOp, dump, run};
+use holdall_sim::{Crash, End, Names, Op, Params, Script, TxOp, dump, run};
 use std::sync::Arc;
 
 fn put(name: u8, size: u32) -> Op {
@@ -50,4 +50,31 @@ fn a_script_by_hand_crashes_and_goes_on() {
     let ops = vec![put(0, 10), Op::Crash(crash), put(1, 50_000), Op::Probe(3), Op::Damage(4)];
     let report = run(&Script { seed: 3, params: Params::tiny(), ops }).unwrap();
     assert_eq!((report.commits, report.crashes), (2, 6));
+}
+
+#[test]
+fn many_objects_in_one_call_are_committed_or_refused_as_a_whole() {
+    let many = |names, bad, end| {
+        let op = TxOp::Many { coll: 1, names, count: 60, size: 9000, seed: 5, bad };
+        let first = TxOp::Put { coll: 0, name: 0, size: 10, seed: 1, attributes: 0 };
+        Op::Write { ops: vec![first, op], end }
+    };
+    let kinds = [Names::None, Names::Behind, Names::Across, Names::Back, Names::Drawn];
+    let play = |bad| {
+        let ops = kinds.map(|names| many(names, bad, End::Commit)).to_vec();
+        let params = Params { page_size: 8192, ..Params::tiny() };
+        let mut script = Script { seed: 3, params, ops };
+        script.params.tuning.log_bytes = 1 << 20;
+        script.params.tuning.dirty_pages = 1000;
+        run(&script).unwrap()
+    };
+    let kept = play(None);
+    assert_eq!((kept.commits, kept.errors), (5, 0), "{:#?}", kept.trace);
+    for bad in [0, 31, 59] {
+        let refused = play(Some(bad));
+        // Objects without a name have none that could be refused.
+        assert_eq!((refused.commits, refused.errors), (1, 0), "{:#?}", refused.trace);
+        let told = refused.trace.iter().filter(|line| line.contains("refused a name")).count();
+        assert_eq!(told, 4, "{:#?}", refused.trace);
+    }
 }
