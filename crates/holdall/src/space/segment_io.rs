@@ -220,10 +220,18 @@ fn read_step<R: PageRead + ?Sized>(
     at: u64,
     step: &mut [u8],
 ) -> Result<bool> {
-    if !sums.streamed {
-        return Ok(disk.read_resident(at, step) && is_right(sums, at, step)?);
-    }
-    // Checked where it is near, and not looked at again where it goes.
+    // Whether a stretch is resident is asked sooner for the step than for small parts of it.
+    Ok(sums.streamed && stream_step(sums, disk, at, step)?
+        || disk.read_resident(at, step) && is_right(sums, at, step)?)
+}
+
+/// As [`read_step`], checked where it is near, and not looked at again where it goes.
+fn stream_step<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    step: &mut [u8],
+) -> Result<bool> {
     let mut near = [0; NEAR];
     let mut place = at;
     for part in step.chunks_mut(NEAR) {
