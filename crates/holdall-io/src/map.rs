@@ -40,11 +40,15 @@ const WINDOW: u64 = 2 << 20;
 const GRAIN: u64 = 4096;
 /// So long the answer is believed, in milliseconds.
 const TRUSTED: u64 = 250;
-/// So many reads come into a window before the system is asked about it: few reads in many
-/// windows are better done by calls.
-const OFTEN: u64 = 6;
-/// Bytes of one read that count as another.
-const LONG: usize = 32 << 10;
+/// So much comes into a window before the system is asked about it, in [`GRAIN`]s: its length
+/// three times. Few reads in many windows are better done by calls; and so is what is read for
+/// the first time, as each page that is touched first here costs the system a look, on some
+/// virtual machines ten times as much as the page's copy.
+const OFTEN: u64 = 3 * WINDOW / GRAIN;
+/// What a read of few bytes counts, of which the call is the larger part: six are often.
+const CALL: u64 = OFTEN / 6;
+/// Bytes of a read that counts as what it reads.
+const LONG: usize = 16 << 10;
 /// Bytes of the first mapping. The next is as long, and each later one as long as all before
 /// it: none ever moves, and all together are less than twice as long as the file.
 const FIRST: u64 = 64 << 20;
@@ -68,22 +72,30 @@ struct Chunk {
     windows: Box<[Window]>,
 }
 
-/// When the system was asked (upper 48 bits, milliseconds), reads since that is too long ago
-/// (6 bits), and how many grains from the front on are trusted (10 bits).
+/// When the system was asked (upper bits, milliseconds), what was read since that is too long
+/// ago (11 bits, as [`OFTEN`] counts), and how many grains from the front on are trusted (10
+/// bits).
 #[derive(Debug, Default)]
 struct Window(AtomicU64);
 
 const GRAINS_BITS: u32 = 10;
-const READS_BITS: u32 = 6;
+const READS_BITS: u32 = 11;
 
 impl Window {
     /// Whether its first `grains` are trusted at `now`. `None`: the system should be asked.
-    /// A read that is not answered here counts as `weight`.
-    fn holds(&self, grains: u64, weight: u64, now: u64) -> Option<bool> {
+    /// Where nothing is known, a read of `len` bytes counts.
+    fn holds(&self, grains: u64, len: usize, now: u64) -> Option<bool> {
         let state = self.0.load(Relaxed);
+        let trusted = state & ((1 << GRAINS_BITS) - 1);
         if now.saturating_sub(state >> (GRAINS_BITS + READS_BITS)) <= TRUSTED {
-            return Some(state & ((1 << GRAINS_BITS) - 1) >= grains);
+            return Some(trusted >= grains);
         }
+        let weight = match len {
+            ..LONG => CALL,
+            // It was resident when last asked for, and was touched since.
+            _ if trusted > 0 => OFTEN,
+            _ => len as u64 / GRAIN,
+        };
         // One of two counted at once may be lost.
         let reads = (state >> GRAINS_BITS) & ((1 << READS_BITS) - 1);
         if reads + weight >= OFTEN {
@@ -113,7 +125,8 @@ fn extent(number: usize) -> (u64, u64) {
 fn now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0).saturating_add(1000);
-    (seconds.saturating_mul(1000) + now.tv_nsec as u64 / 1_000_000) & ((1 << 48) - 1)
+    (seconds.saturating_mul(1000) + now.tv_nsec as u64 / 1_000_000)
+        & (u64::MAX >> (GRAINS_BITS + READS_BITS))
 }
 
 impl Map {
@@ -129,11 +142,11 @@ impl Map {
         }
         let Some(chunk) = self.chunk(file, number) else { return false };
         let (at, end) = (at - start, end - start);
-        let (weight, now) = (1 + (buf.len() / LONG) as u64, now());
+        let now = now();
         for w in at / WINDOW..=(end - 1) / WINDOW {
             let Some(window) = chunk.windows.get(w as usize) else { return false };
             let grains = (end.min((w + 1) * WINDOW) - w * WINDOW).div_ceil(GRAIN);
-            let held = window.holds(grains, weight, now);
+            let held = window.holds(grains, buf.len(), now);
             if !held.unwrap_or_else(|| self.ask(file, (number, at.max(w * WINDOW)), now) >= grains)
             {
                 return false;

@@ -45,6 +45,11 @@ impl Class {
         (draw % self.count, hashed(draw) % (self.bytes / RANGE) as u64 * RANGE as u64)
     }
 
+    /// As much memory as all its objects take, and some.
+    fn touch_memory(self) {
+        system::touch_memory(self.bytes * self.count as usize + (64 << 20));
+    }
+
     fn whole(self, what: &str, done: &Driven) -> Figure {
         let rate = done.rate * self.bytes as f64 / 1e6;
         Figure::new(self.row(what), Unit::MbPerSecond, rate).latency(&done.latency)
@@ -106,7 +111,7 @@ impl Large {
         let logical = class.bytes as u64 * class.count;
         // The caller's memory, which gets write to: there before, and used again.
         let mut buf = vec![1; class.bytes];
-        system::touch_memory(logical as usize + (64 << 20));
+        class.touch_memory();
         let setup = ctx.setup(Load::Large);
         let mut session = Session::new(ctx, maker, setup, "large")?;
         let (peer, meter) = (session.peer()?, session.meter()?);
@@ -149,6 +154,8 @@ impl Large {
     ) -> Result<()> {
         let setup = ctx.setup(Load::Large);
         session.chill(setup)?;
+        // What the cache gave up goes back to the host of a virtual machine in part.
+        class.touch_memory();
         let (peer, meter) = (session.peer()?, session.meter()?);
         let done = repeat(Duration::MAX, class.count, |i| {
             ensure!(peer.get(&key(i), buf)?, "object {i} is missing");
@@ -158,6 +165,7 @@ impl Large {
         meter.stop(&mut figure, 0)?;
         out.push(figure);
         session.chill(setup)?;
+        class.touch_memory();
         let (peer, meter) = (session.peer()?, session.meter()?);
         let mut part = [0; RANGE];
         let mut figure =
@@ -173,7 +181,7 @@ impl Large {
         std::fs::create_dir(&dir)?;
         let path = |i: u64| -> PathBuf { dir.join(i.to_string()) };
         let mut buf = vec![1; class.bytes];
-        system::touch_memory(class.bytes * class.count as usize + (64 << 20));
+        class.touch_memory();
         let done = repeat(Duration::MAX, class.count, |i| {
             bare::write_once(&path(i), objects.bytes(i, 0))
         })?;
@@ -187,11 +195,13 @@ impl Large {
         let view = out.last().map(|_| out[out.len() - 2].clone());
         out.extend(view.map(|f| Figure { row: class.row(VIEW), ..f }));
         system::drop_caches_below(&dir)?;
+        class.touch_memory();
         out.push(class.whole(COLD, &repeat(Duration::MAX, class.count, &mut whole)?));
         for file in &files {
             rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::Random)?;
         }
         system::drop_caches_below(&dir)?;
+        class.touch_memory();
         out.push(cold_ranges(ctx, class, &mut range)?);
         let copied = repeat(ctx.seconds(1), 64, |i| {
             buf.copy_from_slice(objects.bytes(i, 0));
@@ -217,7 +227,8 @@ impl Workload for Large {
         "One commit each, from memory that was touched before. A whole get copies the object \
          to memory of the caller's, used again; a whole view reads every byte where it lies, \
          or of a copy where the store has no such call. Ranges begin at multiples of 4 KiB, \
-         drawn evenly. Cold: the store reopened, the page cache dropped. Bare: pwrite to a new \
+         drawn evenly. Cold: the store reopened, the page cache dropped, as much memory \
+         touched as is read. Bare: pwrite to a new \
          file in calls of 1 MiB and one fdatasync; pread into memory used again, with open \
          files; cold ranges with readahead switched off (fadvise); view as get."
     }

@@ -114,6 +114,7 @@ impl<'a> State<'a> {
     /// Cold reads of whole objects.
     fn read(&self, session: &Session<'_>, age: u64) -> Result<Figure> {
         session.drop_caches()?;
+        system::touch_memory(self.ctx.pick(1 << 29, 64 << 20));
         let peer = session.peer()?;
         let (mut latency, mut time, mut bytes) = (Recorder::new()?, Duration::ZERO, 0);
         let mut out = Vec::with_capacity(2 << 20);
@@ -202,6 +203,7 @@ impl Aging {
             }
             out.push(mb(row(kind, "write", age), at, time, &latency));
             system::drop_caches(&ctx.dir, &[&path])?;
+            system::touch_memory(ctx.pick(1 << 29, 64 << 20));
             let (mut latency, mut time, mut at) = (Recorder::new()?, Duration::ZERO, 0);
             let mut buf = vec![1; 2 << 20];
             for i in 0..count {

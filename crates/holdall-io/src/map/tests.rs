@@ -66,7 +66,7 @@ fn what_is_resident_is_read_once_reads_are_frequent() {
     let len = (5 << 20) + 100;
     let (map, file) = (Map::default(), cached(len));
     let mut buf = vec![0; PAGE];
-    for n in 1..OFTEN {
+    for n in 1..OFTEN / CALL {
         assert!(!map.read(&file, 0, &mut buf), "read {n} is left to a call");
     }
     assert!(map.read(&file, 0, &mut buf));
@@ -83,6 +83,23 @@ fn what_is_resident_is_read_once_reads_are_frequent() {
     assert!(!read(&map, &file, tail as u64 - 10, &mut [0; 20]), "behind the end");
     assert!(!read(&map, &file, tail as u64, &mut [0; 20]), "behind the end");
     assert!(!read(&map, &file, 0, &mut []));
+}
+
+#[test]
+fn what_is_read_through_is_left_to_calls_twice() {
+    let len = WINDOW as usize;
+    let (map, file) = (Map::default(), cached(len));
+    let mut piece = vec![0; 256 << 10];
+    let mut pass = || {
+        let answered = |at| map.read(&file, at as u64, &mut piece);
+        (0..len).step_by(256 << 10).map(answered).filter(|&found| found).count()
+    };
+    assert_eq!((pass(), pass()), (0, 0));
+    assert_eq!(pass(), 1, "with the last piece, the system is asked");
+    assert_eq!(pass(), 8);
+    // What was resident once is asked about at once when that is too long ago.
+    std::thread::sleep(std::time::Duration::from_millis(TRUSTED + 50));
+    assert_eq!(pass(), 8);
 }
 
 #[test]
