@@ -201,13 +201,21 @@ impl Reader {
         read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
     }
 
+    /// Where an object's bytes lie.
+    fn find(&self, key: Key<'_>) -> Result<(Oid, Whole)> {
+        if let Some(found) = self.find_once(key)? {
+            return Ok(found);
+        }
+        let oid = self.resolve(key)?;
+        Ok((oid, object::open(&*self.state, &self.state.root().handles, oid)?))
+    }
+
     /// The bytes `range` of an object; nothing else of it is read.
     ///
     /// # Errors
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
     pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
-        let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
+        let (oid, whole) = self.find(key.into())?;
         read_range(&*self.state, &whole, oid, range)
     }
 
@@ -216,8 +224,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
-        let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
+        let (oid, whole) = self.find(key.into())?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
