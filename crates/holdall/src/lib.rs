@@ -44,6 +44,7 @@ pub mod segment_tree;
 pub mod sharing;
 pub mod space;
 pub mod store;
+mod stream;
 
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, inspect};

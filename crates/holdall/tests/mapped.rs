@@ -183,3 +183,34 @@ fn a_flipped_byte_in_the_file_is_an_error_and_one_put_right_is_not() {
         std::fs::remove_file(&path).unwrap();
     }
 }
+
+/// An object long enough for its bytes to go past the processor's caches, ragged at its end.
+#[test]
+fn a_flipped_byte_in_a_streamed_object_is_an_error_and_one_put_right_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, &options(true)).unwrap();
+    let data: Vec<u8> =
+        (0..(64 << 20) / 8 + 700_u64).flat_map(|i| (i << 24 | 0xa5).to_le_bytes()).collect();
+    let oid = store.write(|tx| tx.put("x", &data)).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut whole = vec![0; file.metadata().unwrap().len() as usize];
+    // Into the system's cache, so that it can be given from there.
+    file.read_exact_at(&mut whole, 0).unwrap();
+    let mut got = Vec::new();
+    for _ in 0..3 {
+        store.read().unwrap().get_into(oid, &mut got).unwrap();
+        assert!(got == data);
+    }
+    assert!(store.read().unwrap().get_range(oid, 3..data.len() as u64).unwrap() == data[3..]);
+    for place in [5 << 20, 40 << 20, data.len() - 8] {
+        let part = &data[place..place + 8];
+        let at = whole.chunks_exact(8).position(|w| w == part).unwrap() as u64 * 8;
+        file.write_all_at(&[part[7] ^ 1], at + 7).unwrap();
+        let error = store.read().unwrap().get_into(oid, &mut got).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{place}: {error}");
+        file.write_all_at(&part[7..], at + 7).unwrap();
+        store.read().unwrap().get_into(oid, &mut got).unwrap();
+        assert!(got == data);
+    }
+}

@@ -15,7 +15,7 @@ mod write;
 pub use copy::Shares;
 pub use edit::Resized;
 pub use hints::{Hints, Kept};
-pub use read::{Layout, Metadata, Whole, look, metadata, open, read_record};
+pub use read::{Layout, Metadata, Whole, look, metadata, open, open_at, read_record};
 pub use record::{Body, Head, Record, encode_attributes};
 pub use replace::{Old, Place};
 pub use run::New;

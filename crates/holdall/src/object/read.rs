@@ -90,7 +90,7 @@ pub enum Whole {
     /// In the record.
     Small(RecordRef, std::ops::Range<usize>),
     /// In segments.
-    Large(Box<Descriptor>),
+    Large(Descriptor),
 }
 
 /// Finds an object's bytes.
@@ -105,7 +105,16 @@ pub fn open<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) ->
     if let Some(large) = large {
         return Ok(large);
     }
-    let record = read_record(pages, handles, oid)?;
+    open_at(pages, handles.lookup(pages, oid)?, oid)
+}
+
+/// As [`open`], of an object whose record lies at `loc`. Cost: a heap page, which a small
+/// object keeps in memory.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_at<D: DataRead + ?Sized>(pages: &D, loc: Location, oid: Oid) -> Result<Whole> {
+    let record = record_at(pages, loc, oid)?;
     Ok(match Record::parse(&record)?.body {
         Body::Small(bytes) => {
             let range = record.len() - bytes.len()..record.len();
@@ -142,7 +151,7 @@ impl Whole {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unsupported`].
     pub fn large(descriptor: &[u8]) -> Result<Self> {
-        Ok(Self::Large(Box::new(Descriptor::decode(descriptor)?)))
+        Ok(Self::Large(Descriptor::decode(descriptor)?))
     }
 
     /// The object's size in bytes.

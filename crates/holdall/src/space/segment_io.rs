@@ -8,6 +8,7 @@
 //! ([`Units`]), from where it is given out again to who demands the same checksum.
 
 use crate::pager::{Keep, Units};
+use crate::stream;
 use holdall_core::checksum::crc;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -29,6 +30,9 @@ const FIRST: usize = 8 * PIECE;
 /// What is in the system's cache is read and checked in steps of this size, so that it is
 /// still in the processor's when it is checked.
 const STEP: usize = 64 * UNIT;
+/// What goes to memory much larger than the caches is read and checked in parts of this size,
+/// in the processor's nearest cache.
+const NEAR: usize = 4 * UNIT;
 /// Reads of up to so many units look for each of them in memory.
 const SHORT: usize = 16;
 /// Bytes in memory that are worth a call less and one more: what lies around fewer is read in
@@ -47,6 +51,8 @@ pub struct InMemory<'a> {
     pub units: &'a Units,
     /// Whether to read what is in the system's cache without calls.
     pub mapped: bool,
+    /// Whether it is read to memory much larger than the processor's caches.
+    pub streamed: bool,
 }
 
 /// Where checksums come from.
@@ -74,6 +80,8 @@ struct Checksums<'a, R: PageRead + ?Sized> {
     /// Whether the system seems to have in its cache what is read now, and may be asked for it
     /// without calls.
     mapped: bool,
+    /// See [`InMemory::streamed`].
+    streamed: bool,
 }
 
 impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
@@ -85,6 +93,7 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
             sums: [0; BATCH],
             keep: None,
             mapped: false,
+            streamed: false,
         }
     }
 
@@ -203,6 +212,39 @@ fn read_mapped<R: PageRead + ?Sized>(
     Ok(true)
 }
 
+/// Reads whole units that the system has in its cache, without calls. Returns whether all of
+/// them were there and right.
+fn read_step<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    step: &mut [u8],
+) -> Result<bool> {
+    // Whether a stretch is resident is asked sooner for the step than for small parts of it.
+    Ok(sums.streamed && stream_step(sums, disk, at, step)?
+        || disk.read_resident(at, step) && is_right(sums, at, step)?)
+}
+
+/// As [`read_step`], checked where it is near, and not looked at again where it goes.
+fn stream_step<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    step: &mut [u8],
+) -> Result<bool> {
+    let mut near = [0; NEAR];
+    let mut place = at;
+    for part in step.chunks_mut(NEAR) {
+        let near = &mut near[..part.len()];
+        if !(disk.read_resident(place, near) && is_right(sums, place, near)?) {
+            return Ok(false);
+        }
+        stream::copy(near, part);
+        place += part.len() as u64;
+    }
+    Ok(true)
+}
+
 /// Whether whole units that lie at byte `at` of the volume have their checksums.
 fn is_right<R: PageRead + ?Sized>(
     sums: &mut Checksums<'_, R>,
@@ -234,7 +276,7 @@ fn read_through<'a, R: PageRead + ?Sized>(
     if count > SHORT {
         if memory.mapped && disk.read_cached(at, &mut [0]) == 1 {
             // Cheaper than a copy of each unit, and there is no need to keep it twice.
-            sums.mapped = true;
+            (sums.mapped, sums.streamed) = (true, memory.streamed);
             return read_disk(sums, disk, at, buf);
         }
         sums.keep = units.wants_long(first, count).map(|how| (units, how));
@@ -374,7 +416,7 @@ fn read_checked<R: PageRead + ?Sized>(
         while done < buf.len() {
             let end = buf.len().min(done + STEP);
             let (step, place) = (&mut buf[done..end], at + done as u64);
-            if sums.mapped && disk.read_resident(place, step) && is_right(sums, place, step)? {
+            if sums.mapped && read_step(sums, disk, place, step)? {
                 done = end;
                 continue;
             }

@@ -9,7 +9,7 @@ use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
-use crate::segment_tree::{DataRead, read_from};
+use crate::segment_tree::{DataRead, Streamed, read_from};
 use crate::sharing::Sharing;
 use crate::space::InMemory;
 use holdall_core::page::PageKind;
@@ -29,6 +29,17 @@ pub(crate) struct State {
 impl State {
     pub(super) fn root(&self) -> &Root {
         &self.view.root
+    }
+
+    fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
+        let pager = &self.view.inner.pager;
+        let mapped = pager.limits().map_reads;
+        let memory = InMemory { units: pager.units(), mapped, streamed };
+        let source = (&*pager.volume.disk, Some(memory));
+        let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
+        // Looked at after the read: the pages may have been reused while it ran.
+        self.snapshot.check()?;
+        result
     }
 
     fn default_collection(&self) -> Result<Option<&Collection>> {
@@ -69,13 +80,11 @@ impl DataRead for State {
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let pager = &self.view.inner.pager;
-        let memory = InMemory { units: pager.units(), mapped: pager.limits().map_reads };
-        let source = (&*pager.volume.disk, Some(memory));
-        let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
-        // Looked at after the read: the pages may have been reused while it ran.
-        self.snapshot.check()?;
-        result
+        self.data((start, offset), buf, false)
+    }
+
+    fn stream_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
+        self.data((start, offset), buf, true)
     }
 
     fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
@@ -192,13 +201,21 @@ impl Reader {
         read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
     }
 
+    /// Where an object's bytes lie.
+    fn find(&self, key: Key<'_>) -> Result<(Oid, Whole)> {
+        if let Some(found) = self.find_once(key)? {
+            return Ok(found);
+        }
+        let oid = self.resolve(key)?;
+        Ok((oid, object::open(&*self.state, &self.state.root().handles, oid)?))
+    }
+
     /// The bytes `range` of an object; nothing else of it is read.
     ///
     /// # Errors
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
     pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
-        let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
+        let (oid, whole) = self.find(key.into())?;
         read_range(&*self.state, &whole, oid, range)
     }
 
@@ -207,8 +224,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
-        let oid = self.resolve(key.into())?;
-        let whole = object::open(&*self.state, &self.state.root().handles, oid)?;
+        let (oid, whole) = self.find(key.into())?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
@@ -255,6 +271,9 @@ const PIECE: usize = 1 << 20;
 
 /// Bytes that are read ahead of a sequential read, where they lie in several segments.
 const AHEAD: u64 = 2 << 20;
+
+/// From this length on, what is read does not stay in the processor's caches until it is used.
+const STREAMED: usize = 64 << 20;
 
 /// Bytes asked for at once before a long read begins.
 const FIRST: u64 = 8 << 20;
@@ -303,7 +322,12 @@ fn read_range_into<D: DataRead + ?Sized>(
             bytes.resize(next, 0);
         }
         ahead.tell(pages, whole, start + at as u64, end);
-        whole.read_at(pages, oid, start + at as u64, &mut bytes[at..next])?;
+        let (from, piece) = (start + at as u64, &mut bytes[at..next]);
+        if len >= STREAMED {
+            whole.read_at(&Streamed(pages), oid, from, piece)?;
+        } else {
+            whole.read_at(pages, oid, from, piece)?;
+        }
         at = next;
     }
     Ok(())

@@ -18,7 +18,7 @@ use super::view::{Key, oid_of};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
-use crate::object::{Body, Record, Whole};
+use crate::object::{self, Body, Record, Whole};
 use crate::pager::InMemory;
 use holdall_core::{Error, Oid, PageNo, PageRead, Result};
 use std::ops::Range;
@@ -173,6 +173,42 @@ impl Reader {
     /// [`Error::NotFound`]; what else is wrong, the ordinary way tells.
     #[inline]
     pub(super) fn at_once(&self, key: Key<'_>, out: &mut Vec<u8>) -> Result<Once> {
+        let found = self.once(key, |pages, oid, loc| body_at(pages, oid, loc, out))?;
+        Ok(found.unwrap_or(Once::Ask))
+    }
+
+    /// Where the bytes of an object lie whose record is in memory.
+    ///
+    /// # Errors
+    /// As [`Reader::at_once`]; those of an ordinary look at a small object's record.
+    #[inline]
+    pub(super) fn find_once(&self, key: Key<'_>) -> Result<Option<(Oid, Whole)>> {
+        let found = self.once(key, |pages, oid, loc| {
+            HeapFile::look(pages, loc, |record| {
+                let record = Record::parse(record)?;
+                Ok(match record.body {
+                    _ if record.oid != oid => None,
+                    Body::Large(descriptor) => Some((oid, loc, Some(Whole::large(descriptor)?))),
+                    Body::Small(_) => Some((oid, loc, None)),
+                })
+            })
+        })?;
+        Ok(match found.flatten() {
+            Some((oid, _, Some(large))) => Some((oid, large)),
+            // Keeps its page, and so counts a reference.
+            Some((oid, loc, None)) => Some((oid, object::open_at(&*self.state, loc, oid)?)),
+            None => None,
+        })
+    }
+
+    /// What `look` makes of the place of an object's record, all in memory; `None` where that
+    /// cannot be told for certain and the ordinary way is to be asked.
+    #[inline]
+    fn once<T>(
+        &self,
+        key: Key<'_>,
+        look: impl FnOnce(&InMemory<'_>, Oid, Location) -> Result<T>,
+    ) -> Result<Option<T>> {
         let names = match key {
             Key::Name(_) => self.current()?.map(|c| c.names),
             Key::Oid(_) => None,
@@ -185,14 +221,14 @@ impl Reader {
         let oid = match found {
             Ok(Some(oid)) => oid,
             Ok(None) => return pages.check().and(Err(missing(key))),
-            Err(_) => return Ok(Once::Ask),
+            Err(_) => return Ok(None),
         };
         let loc = self.state.root().handles.lookup(&pages, oid);
         let found = loc.and_then(|loc| {
             HeapFile::fetch(&pages, loc);
-            body_at(&pages, oid, loc, out)
+            look(&pages, oid, loc)
         });
-        Ok(found.ok().filter(|_| pages.check().is_ok()).unwrap_or(Once::Ask))
+        Ok(found.ok().filter(|_| pages.check().is_ok()))
     }
 }
 
