@@ -116,7 +116,7 @@ fn simulate(place: &Path) -> Result<Option<String>> {
     check(&build, "building")?;
     let runs = [
         ("60", &["--exhaustive", "2", "--twice", "0"][..]),
-        ("150", &["--seeds", SEEDS, "--quick"][..]),
+        ("300", &["--seeds", SEEDS, "--quick"][..]),
     ];
     for (seconds, arguments) in runs {
         let run = Command::new("timeout")
