@@ -1,4 +1,5 @@
-//! Writes past the system's cache (`O_DIRECT`), through aligned memory where the caller's is not.
+//! Reads and writes past the system's cache (`O_DIRECT`), through aligned memory where the
+//! caller's is not.
 //!
 //! Owns: the file opened a second time for it, and whether it turned out not to serve.
 
@@ -7,19 +8,23 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, Builder};
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
 
 use crate::file::write_all;
 
 /// Alignment of offset, length and memory.
 const ALIGN: usize = 4096;
-/// Bytes copied to aligned memory and written at a time.
+/// Bytes that pass through aligned memory at a time.
 const BOUNCE_BYTES: usize = 1 << 20;
 
 thread_local! {
     static BOUNCE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A file opened for writes past the cache.
+/// A file opened for reads and writes past the cache.
 #[derive(Debug)]
 pub(crate) struct Direct {
     file: File,
@@ -29,14 +34,16 @@ pub(crate) struct Direct {
 impl Direct {
     /// The file at `path` once more; `None` where that is not to be had.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(crate) fn open(path: &Path) -> Option<Self> {
+    pub(crate) fn open(path: &Path, write: bool) -> Option<Self> {
         use std::os::unix::fs::OpenOptionsExt;
-        let file = File::options().write(true).custom_flags(libc::O_DIRECT).open(path).ok()?;
+        let mut options = File::options();
+        let options = options.read(true).write(write).custom_flags(libc::O_DIRECT);
+        let file = options.open(path).ok()?;
         Some(Self { file, fails: AtomicBool::new(false) })
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(crate) fn open(_path: &Path) -> Option<Self> {
+    pub(crate) fn open(_path: &Path, _write: bool) -> Option<Self> {
         None
     }
 
@@ -61,6 +68,82 @@ impl Direct {
         written.unwrap_or(Ok(false))
     }
 
+    /// Fills `parts`, one behind the other, with the bytes from `offset` on; returns whether it
+    /// did. What went wrong shows when they are read another way. Beside the caller another
+    /// thread reads, if there is more than one block: the device is busy while one copies.
+    pub(crate) fn read(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let ragged = !offset.is_multiple_of(ALIGN as u64) || !len.is_multiple_of(ALIGN);
+        if ragged || self.fails.load(Relaxed) {
+            return false;
+        }
+        let blocks = blocks(offset, parts);
+        let one = blocks.len() < 2;
+        let blocks = Mutex::new(blocks.into_iter());
+        let work = |buffer: &mut [u8]| {
+            loop {
+                let next = blocks.lock().next();
+                let Some(block) = next else { return true };
+                if !self.read_block(block, buffer) {
+                    return false;
+                }
+            }
+        };
+        let read = BOUNCE.try_with(|buffer| {
+            let mut buffer = buffer.borrow_mut();
+            if one {
+                return work(aligned(&mut buffer, len));
+            }
+            let (mine, other) = aligned(&mut buffer, 2 * BOUNCE_BYTES).split_at_mut(BOUNCE_BYTES);
+            thread::scope(|scope| {
+                let other = Builder::new().spawn_scoped(scope, || work(other));
+                // Where there is no other, this one reads everything.
+                work(mine) && other.map_or(true, |other| other.join().unwrap_or(false))
+            })
+        });
+        read.unwrap_or(false)
+    }
+
+    fn read_block(&self, mut block: Block<'_>, buffer: &mut [u8]) -> bool {
+        if let [to] = &mut block.to[..]
+            && to.as_ptr().align_offset(ALIGN) == 0
+        {
+            return self.fill(block.offset, to);
+        }
+        let len = block.to.iter().map(|to| to.len()).sum();
+        let Some(mut from) = buffer.get_mut(..len) else { return false };
+        if !self.fill(block.offset, from) {
+            return false;
+        }
+        for to in block.to {
+            let (now, rest) = from.split_at_mut(to.len());
+            to.copy_from_slice(now);
+            from = rest;
+        }
+        true
+    }
+
+    /// Reads into what is aligned already.
+    fn fill(&self, mut offset: u64, mut buf: &mut [u8]) -> bool {
+        while !buf.is_empty() {
+            match rustix::io::pread(&self.file, &mut *buf, offset) {
+                // A part that ends between blocks is the file's end.
+                Ok(n) if n > 0 && n.is_multiple_of(ALIGN) => {
+                    (buf, offset) = (&mut buf[n..], offset + n as u64);
+                }
+                Err(Errno::INTR) => {}
+                Ok(_) => return false,
+                Err(e) => {
+                    if e == Errno::INVAL {
+                        self.fails.store(true, Relaxed);
+                    }
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Writes what is aligned already.
     fn straight(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         match write_all(&self.file, offset, bytes) {
@@ -82,15 +165,10 @@ impl Direct {
         buffer: &RefCell<Vec<u8>>,
     ) -> io::Result<bool> {
         let mut buffer = buffer.borrow_mut();
-        // Grown once: a thread that only commits needs a block or two.
-        let most = len.min(BOUNCE_BYTES) + ALIGN;
-        if buffer.len() < most {
-            buffer.resize(most, 0);
-        }
-        let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
+        let buffer = aligned(&mut buffer, len.min(BOUNCE_BYTES));
         let (mut parts, mut rest, mut left) = (parts.iter(), &[][..], len);
         while left > 0 {
-            let aligned = &mut buffer[skip..skip + left.min(BOUNCE_BYTES)];
+            let aligned = &mut buffer[..left.min(BOUNCE_BYTES)];
             let mut filled = 0;
             while filled < aligned.len() {
                 if rest.is_empty() {
@@ -108,4 +186,41 @@ impl Direct {
         }
         Ok(true)
     }
+}
+
+/// Up to [`BOUNCE_BYTES`] of a read.
+struct Block<'a> {
+    offset: u64,
+    to: Vec<&'a mut [u8]>,
+}
+
+fn blocks<'a>(offset: u64, parts: &'a mut [&mut [u8]]) -> Vec<Block<'a>> {
+    let mut blocks: Vec<Block<'a>> = Vec::new();
+    let (mut at, mut room) = (offset, 0);
+    for part in parts {
+        let mut rest = &mut **part;
+        while !rest.is_empty() {
+            if room == 0 {
+                blocks.push(Block { offset: at, to: Vec::new() });
+                room = BOUNCE_BYTES;
+            }
+            let (now, later) = rest.split_at_mut(rest.len().min(room));
+            (at, room, rest) = (at + now.len() as u64, room - now.len(), later);
+            if let Some(block) = blocks.last_mut() {
+                block.to.push(now);
+            }
+        }
+    }
+    blocks
+}
+
+/// `len` bytes of `buffer` or more, aligned. It only grows: a thread that commits little needs
+/// a block or two.
+fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    let most = len + ALIGN;
+    if buffer.len() < most {
+        buffer.resize(most, 0);
+    }
+    let skip = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
+    &mut buffer[skip..]
 }

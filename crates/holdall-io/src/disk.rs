@@ -70,6 +70,16 @@ pub trait Disk: Send + Sync + Debug {
         self.read_at(offset, buf)
     }
 
+    /// Fills `parts`, one behind the other, with the bytes from `offset` on past the system's
+    /// cache, if they are not there and are read for the first time since they were written or
+    /// the disk was opened; returns whether it did. What is read once then puts nothing out of
+    /// the cache that is read often. For much data, offset and length multiples of 4 KiB; what
+    /// is missing is for [`read_at`](Self::read_at), and so is every error.
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+        let _ = (offset, parts);
+        false
+    }
+
     /// Writes all of `bytes` at `offset` (bytes), within or past the end; a gap reads as zeros.
     /// Not durable before the next [`sync`](Self::sync).
     ///

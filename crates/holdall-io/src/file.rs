@@ -29,6 +29,9 @@ use crate::read_around::ReadAround;
 use crate::write_out::{WriteOut, write_out};
 use crate::{Disk, Storage};
 
+/// Bytes of a hint for what is read in bulk.
+const BULK: u64 = 256 << 10;
+
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -73,11 +76,9 @@ impl FileDisk {
         Self { file, access, resize, failed, process, direct: None, around, map }
     }
 
-    /// Opens the file at `path`, which is this one, for writes past the cache too.
+    /// Opens the file at `path`, which is this one, for reads and writes past the cache too.
     fn with_direct(mut self, path: &Path) -> Self {
-        if self.access == Access::ReadWrite {
-            self.direct = Direct::open(path);
-        }
+        self.direct = Direct::open(path, self.access == Access::ReadWrite);
         self
     }
 
@@ -150,6 +151,13 @@ impl Disk for FileDisk {
             let _ = will_need(&self.file, piece.start, piece.end - piece.start);
         }
         Ok(())
+    }
+
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+        let len = parts.iter().map(|part| part.len() as u64).sum();
+        self.direct.as_ref().is_some_and(|direct| {
+            self.map.is_new(&self.file, offset, len, true) && direct.read(offset, parts)
+        })
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -237,7 +245,13 @@ impl Disk for FileDisk {
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
         // Where a byte is at hand, what is around it mostly is too, and telling the kernel page
         // by page would cost more than it saves.
-        if len == 0 || self.read_cached(offset, &mut [0]) == 1 {
+        // What is read in bulk would only be in the way there. Asked first: a look into the
+        // cache begins to fill it.
+        let bulk = len >= BULK && self.direct.is_some();
+        if bulk && self.map.is_new(&self.file, offset, len, false)
+            || len == 0
+            || self.read_cached(offset, &mut [0]) == 1
+        {
             return Ok(false);
         }
         will_need(&self.file, offset, len).map(|()| true)

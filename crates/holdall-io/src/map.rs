@@ -72,14 +72,17 @@ struct Chunk {
     windows: Box<[Window]>,
 }
 
-/// When the system was asked (upper bits, milliseconds), what was read since that is too long
-/// ago (11 bits, as [`OFTEN`] counts), and how many grains from the front on are trusted (10
-/// bits).
+/// When the system was asked (upper bits, milliseconds), whether it ever was (a bit), what was
+/// read since that is too long ago (11 bits, as [`OFTEN`] counts), and how many grains from the
+/// front on are trusted (10 bits).
 #[derive(Debug, Default)]
 struct Window(AtomicU64);
 
 const GRAINS_BITS: u32 = 10;
 const READS_BITS: u32 = 11;
+const READS: u64 = (1 << READS_BITS) - 1;
+const ASKED: u64 = 1 << (GRAINS_BITS + READS_BITS);
+const TIME_SHIFT: u32 = GRAINS_BITS + READS_BITS + 1;
 
 impl Window {
     /// Whether its first `grains` are trusted at `now`. `None`: the system should be asked.
@@ -87,7 +90,7 @@ impl Window {
     fn holds(&self, grains: u64, len: usize, now: u64) -> Option<bool> {
         let state = self.0.load(Relaxed);
         let trusted = state & ((1 << GRAINS_BITS) - 1);
-        if now.saturating_sub(state >> (GRAINS_BITS + READS_BITS)) <= TRUSTED {
+        if now.saturating_sub(state >> TIME_SHIFT) <= TRUSTED {
             return Some(trusted >= grains);
         }
         let weight = match len {
@@ -97,7 +100,7 @@ impl Window {
             _ => len as u64 / GRAIN,
         };
         // One of two counted at once may be lost.
-        let reads = (state >> GRAINS_BITS) & ((1 << READS_BITS) - 1);
+        let reads = (state >> GRAINS_BITS) & READS;
         if reads + weight >= OFTEN {
             return None;
         }
@@ -105,8 +108,20 @@ impl Window {
         Some(false)
     }
 
+    /// Whether it was not read through since it was written or opened; if `count`, `grains`
+    /// of it are read now.
+    fn is_new(&self, grains: u64, count: bool) -> bool {
+        let state = self.0.load(Relaxed);
+        let reads = (state >> GRAINS_BITS) & READS;
+        let new = state & ASKED == 0 && reads < WINDOW / GRAIN;
+        if new && count {
+            self.0.store(state + (grains << GRAINS_BITS), Relaxed);
+        }
+        new
+    }
+
     fn set(&self, grains: u64, now: u64) {
-        self.0.store(now << (GRAINS_BITS + READS_BITS) | grains, Relaxed);
+        self.0.store(now << TIME_SHIFT | ASKED | grains, Relaxed);
     }
 }
 
@@ -125,8 +140,7 @@ fn extent(number: usize) -> (u64, u64) {
 fn now() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicCoarse);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0).saturating_add(1000);
-    (seconds.saturating_mul(1000) + now.tv_nsec as u64 / 1_000_000)
-        & (u64::MAX >> (GRAINS_BITS + READS_BITS))
+    (seconds.saturating_mul(1000) + now.tv_nsec as u64 / 1_000_000) & (u64::MAX >> TIME_SHIFT)
 }
 
 impl Map {
@@ -153,6 +167,33 @@ impl Map {
             }
         }
         chunk.mapping.copy(at as usize, buf)
+    }
+
+    /// Whether any of the `len` bytes from `at` on lie in windows that were not read through
+    /// since they were written or the file was opened, and are not in the system's cache. If
+    /// `count`, they are read now. `false` where that cannot be told.
+    pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
+        let end = at.saturating_add(len);
+        let (mut next, mut new) = (at, false);
+        while next < end {
+            let start = extent(place(next)).0;
+            let Some(chunk) = self.chunk(file, place(next)) else { return false };
+            let window = chunk.windows.get(((next - start) / WINDOW) as usize);
+            let Some(window) = window else { return false };
+            let until = end.min((next / WINDOW + 1) * WINDOW);
+            new |= window.is_new((until - next) / GRAIN, count);
+            next = until;
+        }
+        // A look at three pages: whoever read it before read all of it.
+        let pages = [at, at.saturating_add(len / 2), end.saturating_sub(1)];
+        new && !pages.into_iter().all(|at| self.holds_page(file, at))
+    }
+
+    /// Whether the page of byte `at` is in the system's cache. Does not bring it there.
+    fn holds_page(&self, file: &File, at: u64) -> bool {
+        let Some(chunk) = self.chunk(file, place(at)) else { return false };
+        let page = (at - extent(place(at)).0) as usize / page_bytes() * page_bytes();
+        chunk.mapping.is_resident(page, 1, &mut [0])
     }
 
     /// Begins to bring the first of `len` bytes from `at` on closer to the processor.

@@ -11,6 +11,10 @@ impl Map {
         false
     }
 
+    pub(crate) fn is_new(&self, _file: &File, _at: u64, _len: u64, _count: bool) -> bool {
+        false
+    }
+
     pub(crate) fn approach(&self, _at: u64, _len: usize) {}
 
     pub(crate) fn forget(&self, _at: u64, _len: u64) {}

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use holdall_io::{Access, FileStorage, Near, OverlayStorage, Storage};
+use holdall_io::{Access, Disk, FileStorage, Near, OverlayStorage, Storage};
 use tempfile::tempdir;
 
 fn kind<T: std::fmt::Debug>(result: std::io::Result<T>) -> ErrorKind {
@@ -196,4 +196,49 @@ fn bulk_writes_are_read_back_whatever_their_alignment() {
         disk.read_at(0, &mut found).unwrap();
         assert!(found == expected, "write {i}");
     }
+}
+
+/// Reads parts of ragged lengths past the cache.
+fn bulk(disk: &dyn Disk, at: usize, len: usize) -> Option<Vec<u8>> {
+    let mut found = vec![0xee; len];
+    let (first, rest) = found.split_at_mut(len / 3 + 5);
+    let (second, third) = rest.split_at_mut(len / 2);
+    let read = disk.read_bulk(at as u64, &mut [first, &mut [], second, third]);
+    read.then_some(found)
+}
+
+#[test]
+fn what_is_new_is_read_past_the_cache_and_only_once() {
+    const MIB: usize = 1 << 20;
+    let dir = tempdir().unwrap();
+    let disk = FileStorage::create(dir.path().join("store")).unwrap().volume();
+    let mut bytes: Vec<u8> = (0..16 * MIB as u32).map(|i| (i / 4096 + i / 7) as u8).collect();
+    disk.write_bulk(0, &bytes).unwrap();
+    if disk.read_cached(0, &mut [0]) == 1 || bulk(&*disk, 0, 8192).is_none() {
+        return; // A file system without a way past its cache.
+    }
+    // Dirty pages in the midst of what is read.
+    for at in [9 * MIB + 77, 11 * MIB - 2] {
+        disk.write_at(at as u64, b"dirty").unwrap();
+        bytes[at..at + 5].copy_from_slice(b"dirty");
+    }
+    for (at, len) in [(2 * MIB, 4096), (2 * MIB + 4096, MIB), (8 * MIB, 5 * MIB + 8192)] {
+        let found = bulk(&*disk, at, len).expect("it is new");
+        assert!(found == bytes[at..at + len], "{len} at {at}");
+    }
+    assert_eq!(disk.read_cached(10 * MIB as u64, &mut [0]), 0, "nothing came into the cache");
+    assert_eq!(bulk(&*disk, 8 * MIB, 4 * MIB), None, "it was read");
+    assert!(!disk.read_hint(14 * MIB as u64, MIB as u64).unwrap(), "nothing to be read ahead");
+    // What is in the cache is read from there, and what is written anew is new.
+    disk.read_at(6 * MIB as u64, &mut vec![0; 2 * MIB]).unwrap();
+    assert_eq!(bulk(&*disk, 6 * MIB, 2 * MIB), None, "it is in the cache");
+    disk.write_bulk(8 * MIB as u64, &bytes[MIB..3 * MIB]).unwrap();
+    assert!(bulk(&*disk, 8 * MIB, 2 * MIB).unwrap() == bytes[MIB..3 * MIB]);
+    for (at, len) in [(15 * MIB, 2 * MIB), (100 * MIB, MIB), (14 * MIB + 1, MIB), (14 * MIB, 77)] {
+        assert_eq!(bulk(&*disk, at, len), None, "{len} at {at}");
+    }
+    assert_eq!(
+        disk.read_at(15 * MIB as u64, &mut vec![0; 2 * MIB]).unwrap_err().kind(),
+        ErrorKind::UnexpectedEof
+    );
 }

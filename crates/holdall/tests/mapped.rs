@@ -29,6 +29,8 @@ struct Answer {
     given: AtomicU64,
     /// Flips a bit of what is given.
     wrong: AtomicU64,
+    /// Bytes given past the cache; `u64::MAX`: none are to be given.
+    bulk: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -48,6 +50,22 @@ impl Disk for Spy {
         if let Some(last) = buf.last_mut() {
             *last ^= self.1.wrong.load(Relaxed) as u8;
         }
+        true
+    }
+
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+        if self.1.bulk.load(Relaxed) == u64::MAX {
+            return false;
+        }
+        let mut at = offset;
+        for part in &mut *parts {
+            self.0.read_at(at, part).unwrap();
+            at += part.len() as u64;
+        }
+        assert!(offset.is_multiple_of(4096) && at.is_multiple_of(4096), "{offset}..{at}");
+        self.1.bulk.fetch_add(at - offset, Relaxed);
+        let last = parts.iter_mut().rev().find_map(|part| part.last_mut());
+        *last.unwrap() ^= self.1.wrong.load(Relaxed) as u8;
         true
     }
 
@@ -138,6 +156,51 @@ fn short_reads_are_given_without_calls_and_long_ones_are_not() {
     assert_eq!(given, answer.asked.load(Relaxed));
     assert!(store.read().unwrap().get(oid).unwrap() == bytes());
     assert_eq!(given, answer.asked.load(Relaxed));
+}
+
+/// Ranges of 256 KiB and more, ragged at neither end, one, both; in one piece and several.
+const LONG: [(usize, usize); 5] =
+    [(0, 256 << 10), (4096, 300_001), (77, 1 << 20), (4095, 9 << 20), (1, (10 << 20) - 1)];
+
+fn long(direct_reads: bool) -> (Store, Oid, Arc<Answer>, Vec<u8>) {
+    let answer = Arc::new(Answer::default());
+    let storage = Arc::new(SpyStorage(MemoryStorage::new(), answer.clone()));
+    let options = Options { direct_reads, ..options(true) };
+    let store = Store::create_on(storage, &options).unwrap();
+    let bytes: Vec<u8> = (0..10 << 20).map(|i: u32| (i / 4096 + i / 3) as u8).collect();
+    let oid = store.write(|tx| tx.put("x", &bytes)).unwrap();
+    (store, oid, answer, bytes)
+}
+
+fn part(store: &Store, oid: Oid, (at, n): (usize, usize)) -> holdall::Result<Vec<u8>> {
+    store.read()?.get_range(oid, at as u64..(at + n) as u64)
+}
+
+#[test]
+fn long_reads_go_past_the_cache_where_the_disk_lets_them() {
+    let (store, oid, answer, bytes) = long(true);
+    for (at, n) in LONG {
+        let before = answer.bulk.load(Relaxed);
+        assert!(part(&store, oid, (at, n)).unwrap() == bytes[at..at + n], "{n} at {at}");
+        let read = answer.bulk.load(Relaxed) - before;
+        assert!((n as u64..n as u64 + 3 * 4096).contains(&read), "{read} for {n} at {at}");
+    }
+    let before = answer.bulk.swap(u64::MAX, Relaxed);
+    for (at, n) in LONG {
+        assert!(part(&store, oid, (at, n)).unwrap() == bytes[at..at + n], "{n} at {at}");
+    }
+    // What is wrong is told, wherever in a range it lies.
+    answer.bulk.store(before, Relaxed);
+    answer.wrong.store(1, Relaxed);
+    for (at, n) in LONG {
+        let error = part(&store, oid, (at, n)).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{n} at {at}: {error}");
+    }
+    let (store, oid, answer, bytes) = long(false);
+    for (at, n) in LONG {
+        assert!(part(&store, oid, (at, n)).unwrap() == bytes[at..at + n], "{n} at {at}");
+    }
+    assert_eq!(answer.bulk.load(Relaxed), 0, "it was turned off");
 }
 
 #[test]

@@ -282,3 +282,32 @@ fn who_may_only_read_the_file_reads_too() {
     assert!(read_disk(&*disk, 8192, &mut page));
     assert_eq!(page, [3; PAGE], "written by somebody else");
 }
+
+#[test]
+fn a_window_is_new_until_it_was_read_through() {
+    if !can_drop() {
+        return;
+    }
+    let len = 4 * WINDOW as usize;
+    let (map, file) = (Map::default(), cached(len));
+    assert!(!map.is_new(&file, 0, WINDOW, true), "it is in the cache");
+    drop_cache(&file);
+    let half = WINDOW / 2;
+    assert!(map.is_new(&file, WINDOW, half, false), "asking does not count");
+    assert!(map.is_new(&file, WINDOW, half, true));
+    assert!(map.is_new(&file, WINDOW + half, half, true), "the other half");
+    assert!(!map.is_new(&file, WINDOW, half, true), "again");
+    assert!(map.is_new(&file, WINDOW, 2 * WINDOW, true), "its neighbour is new");
+    assert!(!map.is_new(&file, WINDOW, 2 * WINDOW, true));
+    map.forget(WINDOW, 10);
+    assert!(map.is_new(&file, WINDOW, half, true), "written anew");
+    assert!(!map.is_new(&file, 2 * WINDOW, half, true), "not this one");
+    // Once the system was asked about it, it was read often, and stays known.
+    for n in 0..OFTEN {
+        assert!(!map.read(&file, 3 * WINDOW, &mut [0; PAGE]), "{n}: not in the cache");
+    }
+    assert!(!map.is_new(&file, 3 * WINDOW, half, true));
+    for at in [1 << 47, u64::MAX - 4096, u64::MAX] {
+        assert!(!map.is_new(&file, at, u64::MAX, true), "{at}");
+    }
+}

@@ -59,6 +59,8 @@ pub struct Limits {
     pub log_data_bytes: usize,
     /// Whether segment data in the system's cache is read through a mapping of the file.
     pub map_reads: bool,
+    /// Whether long reads of segment data new to that cache go past it.
+    pub direct_reads: bool,
 }
 
 /// Pages of an open store.

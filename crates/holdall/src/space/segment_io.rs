@@ -33,6 +33,10 @@ const STEP: usize = 64 * UNIT;
 /// What goes to memory much larger than the caches is read and checked in parts of this size,
 /// in the processor's nearest cache.
 const NEAR: usize = 4 * UNIT;
+/// Reads of so much go past the system's cache where they are new to it.
+const LEAST_NEW: usize = 64 * UNIT;
+/// So much is read past it at a time.
+const MOST_NEW: usize = 4 * PIECE;
 /// Reads of up to so many units look for each of them in memory.
 const SHORT: usize = 16;
 /// Bytes in memory that are worth a call less and one more: what lies around fewer is read in
@@ -51,6 +55,8 @@ pub struct InMemory<'a> {
     pub units: &'a Units,
     /// Whether to read what is in the system's cache without calls.
     pub mapped: bool,
+    /// Whether long reads of what is new to that cache go past it.
+    pub direct: bool,
     /// Whether it is read to memory much larger than the processor's caches.
     pub streamed: bool,
 }
@@ -274,6 +280,11 @@ fn read_through<'a, R: PageRead + ?Sized>(
     let (first, end) = (at / unit, (at + buf.len() as u64).div_ceil(unit));
     let count = (end - first) as usize;
     if count > SHORT {
+        let done = if memory.direct { read_new(sums, disk, at, buf)? } else { 0 };
+        let (at, buf) = (at + done as u64, &mut buf[done..]);
+        if buf.is_empty() {
+            return Ok(());
+        }
         if memory.mapped && disk.read_cached(at, &mut [0]) == 1 {
             // Cheaper than a copy of each unit, and there is no need to keep it twice.
             (sums.mapped, sums.streamed) = (true, memory.streamed);
@@ -318,6 +329,40 @@ fn read_through<'a, R: PageRead + ?Sized>(
         }
         None => Ok(()),
     }
+}
+
+/// Reads past the system's cache, as long as it is new there. Returns how many bytes of `buf`
+/// are filled.
+fn read_new<R: PageRead + ?Sized>(
+    sums: &mut Checksums<'_, R>,
+    disk: &dyn Disk,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<usize> {
+    let mut done = 0;
+    while buf.len() - done >= LEAST_NEW {
+        let place = at + done as u64;
+        let skip = (place % UNIT as u64) as usize;
+        let end = buf.len().min(done + MOST_NEW - skip);
+        // Units of which only a part is wanted are read with the others.
+        let (mut before, mut behind) = ([0; UNIT], [0; UNIT]);
+        let (first, rest) = buf[done..end].split_at_mut((UNIT - skip) % UNIT);
+        let (middle, last) = rest.split_at_mut(rest.len() / UNIT * UNIT);
+        let heads = if first.is_empty() { 0 } else { UNIT };
+        let tails = if last.is_empty() { 0 } else { UNIT };
+        let from = place - skip as u64;
+        let mut parts = [&mut before[..heads], &mut *middle, &mut behind[..tails]];
+        if !disk.read_bulk(from, &mut parts) {
+            break;
+        }
+        check(sums, from, &before[..heads])?;
+        check(sums, from + heads as u64, middle)?;
+        check(sums, from + (heads + middle.len()) as u64, &behind[..tails])?;
+        first.copy_from_slice(&before[UNIT - first.len()..]);
+        last.copy_from_slice(&behind[..last.len()]);
+        done = end;
+    }
+    Ok(done)
 }
 
 /// Fills `buf` with the bytes from byte `at` of the volume on.

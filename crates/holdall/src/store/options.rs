@@ -38,6 +38,13 @@ pub struct Options {
     /// the part of the system's cache that was touched counts as memory of the process.
     /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
     pub map_reads: bool,
+    /// Whether reads of 256 KiB and more of large objects go past the system's cache where
+    /// what they read is not there and was not read since it was written or the store opened.
+    /// What is read once then takes no memory from what is read often, and costs half the
+    /// processor time; what is read again comes into the cache the second time, and from there
+    /// the third. Turn it off where many short-lived processes read the same large objects.
+    /// Without effect except on Linux with 64 bits, and where the file system does not offer it.
+    pub direct_reads: bool,
     /// Least step in bytes by which the file grows.
     pub growth_bytes: u64,
     /// Largest size of the file in bytes.
@@ -65,6 +72,7 @@ impl Default for Options {
             log_bytes: 32 << 20,
             log_data_bytes: 128 << 10,
             map_reads: true,
+            direct_reads: true,
             growth_bytes: 256 << 10,
             max_bytes: u64::MAX,
             background: true,
@@ -117,6 +125,7 @@ impl Options {
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.log_data_bytes,
             map_reads: self.map_reads,
+            direct_reads: self.direct_reads,
         }
     }
 }

@@ -33,8 +33,8 @@ impl State {
 
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
         let pager = &self.view.inner.pager;
-        let mapped = pager.limits().map_reads;
-        let memory = InMemory { units: pager.units(), mapped, streamed };
+        let (mapped, direct) = (pager.limits().map_reads, pager.limits().direct_reads);
+        let memory = InMemory { units: pager.units(), mapped, direct, streamed };
         let source = (&*pager.volume.disk, Some(memory));
         let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
@@ -266,11 +266,14 @@ impl Reader {
     }
 }
 
-/// Bytes of an object read at a time.
-const PIECE: usize = 1 << 20;
+/// Bytes of an object read at a time: what goes past the system's cache at once.
+const PIECE: usize = 4 << 20;
+
+/// Reads longer than this begin with their hints.
+const LONG: usize = 1 << 20;
 
 /// Bytes that are read ahead of a sequential read, where they lie in several segments.
-const AHEAD: u64 = 2 << 20;
+const AHEAD: u64 = 8 << 20;
 
 /// From this length on, what is read does not stay in the processor's caches until it is used.
 const STREAMED: usize = 64 << 20;
@@ -310,7 +313,7 @@ fn read_range_into<D: DataRead + ?Sized>(
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
     let mut ahead = Ahead::default();
-    if len > PIECE {
+    if len > LONG {
         ahead.until = start.saturating_add(FIRST).min(end);
         whole.prefetch(pages, start..ahead.until, true);
     }
