@@ -124,7 +124,7 @@ impl Large {
         let last = class.count - 1;
         ensure!(peer.get(&key(last), &mut buf)?, "object {last} is missing");
         ensure!(buf == objects.bytes(last, 0), "object {last} is not what was put");
-        for i in 0..class.count {
+        for i in (0..class.count).chain(0..class.count) {
             peer.get(&key(i), &mut buf)?;
         }
         let mut whole = |i: u64| {
@@ -226,7 +226,8 @@ impl Workload for Large {
     fn remark(&self) -> &'static str {
         "One commit each, from memory that was touched before. A whole get copies the object \
          to memory of the caller's, used again; a whole view reads every byte where it lies, \
-         or of a copy where the store has no such call. Ranges begin at multiples of 4 KiB, \
+         or of a copy where the store has no such call. Hot: all was read twice before (a cache \
+         may be kept for what is read again). Ranges begin at multiples of 4 KiB, \
          drawn evenly. Cold: the store reopened, the page cache dropped, as much memory \
          touched as is read. Bare: pwrite to a new \
          file in calls of 1 MiB and one fdatasync; pread into memory used again, with open \

@@ -10,13 +10,15 @@ use anyhow::{Context as _, Result, bail, ensure};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const CLEAN: &str = "open after a clean close, and one get";
 const KILLED: &str = "open after a kill, and one get";
 /// Objects of a commit before the kill.
 const BATCH: u64 = 100;
 const NAME: &str = "open";
+/// What the child says when it did enough, and how many commits.
+const DONE: &str = "done ";
 
 pub(super) struct Open;
 
@@ -29,6 +31,9 @@ fn commits(ctx: &Ctx) -> u64 {
     ctx.pick(1000, 3)
 }
 
+/// A store that commits so slowly does fewer.
+const LONGEST: Duration = Duration::from_secs(5);
+
 /// Openings of each kind.
 fn turns(ctx: &Ctx) -> u64 {
     ctx.pick(5, 2)
@@ -39,22 +44,24 @@ fn victim(ctx: &Ctx, turn: u64, c: u64, n: u64) -> u64 {
     hashed(ctx.seed ^ 8 ^ (turn << 40) ^ (c * BATCH + n)) % count(ctx)
 }
 
-/// What the child does: replaces objects in durable commits, says when all are done, and
-/// commits on until it is killed.
+/// What the child does: replaces objects in durable commits, says how many it did when they
+/// are enough, and commits on until it is killed.
 ///
 /// # Errors
 /// The store's.
 pub fn work_until_killed(ctx: &Ctx, maker: &dyn Maker, turn: u64) -> Result<()> {
     let objects = Objects::new(ctx.seed, Sizes::SMALL);
     let peer = maker.open(&ctx.dir.join(NAME), &ctx.setup(Load::Small))?;
+    let (start, mut said) = (Instant::now(), false);
     for c in 0.. {
         let which: std::collections::BTreeSet<u64> =
             (0..BATCH).map(|n| victim(ctx, turn, c, n)).collect();
         objects.put(&*peer, which.into_iter(), |_| turn + 1)?;
-        if c + 1 == commits(ctx) {
+        if !said && (c + 1 == commits(ctx) || start.elapsed() > LONGEST) {
             let mut out = std::io::stdout();
-            writeln!(out, "done")?;
+            writeln!(out, "{DONE}{}", c + 1)?;
             out.flush()?;
+            said = true;
         }
     }
     Ok(())
@@ -70,7 +77,8 @@ impl Drop for Doomed {
     }
 }
 
-fn kill_at_work(ctx: &Ctx, maker: &dyn Maker, turn: u64) -> Result<()> {
+/// Returns how many commits the child reported.
+fn kill_at_work(ctx: &Ctx, maker: &dyn Maker, turn: u64) -> Result<u64> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("killed").arg("--dir").arg(&ctx.dir).arg("--store").arg(maker.name());
     command.arg("--seed").arg(ctx.seed.to_string()).arg("--turn").arg(turn.to_string());
@@ -81,10 +89,10 @@ fn kill_at_work(ctx: &Ctx, maker: &dyn Maker, turn: u64) -> Result<()> {
     let out = child.0.stdout.take().context("the child's output")?;
     // Line by line: a store may print things of its own.
     for line in BufReader::new(out).lines() {
-        if line? == "done" {
+        if let Some(commits) = line?.strip_prefix(DONE) {
             child.0.kill()?;
             child.0.wait()?;
-            return Ok(());
+            return Ok(commits.parse()?);
         }
     }
     bail!("the child ended before it was killed")
@@ -101,9 +109,13 @@ fn time_opening(ctx: &Ctx, session: &mut Session<'_>, latency: &mut Recorder) ->
     Ok(time.as_secs_f64() * 1e3)
 }
 
-/// All that the child committed before it said so must be there.
-fn check_commits(ctx: &Ctx, session: &Session<'_>, objects: &Objects, turn: u64) -> Result<()> {
-    let last = commits(ctx) - 1;
+/// All that the child committed before it said so, in `commits`, must be there.
+fn check_commits(
+    (ctx, session): (&Ctx, &Session<'_>),
+    objects: &Objects,
+    (turn, commits): (u64, u64),
+) -> Result<()> {
+    let last = commits - 1;
     for c in [0, last / 2, last] {
         for n in 0..BATCH {
             let i = victim(ctx, turn, c, n);
@@ -124,8 +136,8 @@ impl Workload for Open {
 
     fn remark(&self) -> &'static str {
         "Clean: closed in order, the page cache dropped. Kill: a process of its own replaces \
-         objects drawn evenly in durable commits of 100 (1,000 commits; 3 with --quick), then \
-         gets SIGKILL while it commits on; the page cache stays, as it does when a process \
+         objects drawn evenly in durable commits of 100 (1,000 commits or as many as it does in \
+         5 s; 3 with --quick), then gets SIGKILL while it commits on; the page cache stays, as it does when a process \
          dies. All commits it reported are checked to be there. The figure is the median of \
          the openings of a round, the greatest latency the longest. Bare: open and pread of \
          one file."
@@ -158,9 +170,9 @@ impl Workload for Open {
         let meter = session.meter()?;
         for turn in 0..turns(ctx) {
             session.close()?;
-            kill_at_work(ctx, maker, turn)?;
+            let commits = kill_at_work(ctx, maker, turn)?;
             killed.push(time_opening(ctx, &mut session, &mut latency)?);
-            check_commits(ctx, &session, &objects, turn)?;
+            check_commits((ctx, &session), &objects, (turn, commits))?;
         }
         let value = Stats::of(&killed).median;
         let mut figure = Figure::new(KILLED, Unit::Ms, value).latency(&latency);
