@@ -7,6 +7,8 @@
 //! anew from the device at any time. What was checked may stay in memory
 //! ([`Units`]), from where it is given out again to who demands the same checksum.
 
+use super::InfoPages;
+use super::apply::{Stretch, stretch_of};
 use crate::pager::{Keep, Units};
 use crate::stream;
 use holdall_core::checksum::crc;
@@ -53,6 +55,8 @@ pub struct InMemory<'a> {
     pub mapped: bool,
     /// Whether it is read to memory much larger than the processor's caches.
     pub streamed: bool,
+    /// Info pages of the state whose data it is.
+    pub infos: &'a InfoPages,
 }
 
 /// Where checksums come from.
@@ -113,10 +117,12 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
         PageNo(unit / self.layout.units() as u64)
     }
 
-    /// Looks up up to `wanted` checksums from `unit` on, all of one info page.
-    fn load(&mut self, unit: u64, wanted: usize) -> Result<()> {
-        let page = self.page_of(unit);
-        let s = super::apply::stretch_of(self.layout, page)?;
+    /// The info page of the stretch that `page` lies in.
+    fn info_page(&self, s: &Stretch, page: PageNo) -> Result<PageNo> {
+        let infos = self.source.memory.map(|memory| memory.infos);
+        if let Some(known) = infos.and_then(|infos| infos.get(self.layout, s.space, s.number)) {
+            return Ok(known);
+        }
         let (pages, layout) = (self.source.pages, *self.layout);
         let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
             SpaceDir::open(layout, s.space, bytes)?.info_page(s.number)
@@ -124,6 +130,18 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
         if info.is_none() {
             return Err(Error::page(page, "segment data without an info page"));
         }
+        if let Some(infos) = infos {
+            infos.note(self.layout, (s.space, s.number), info);
+        }
+        Ok(info)
+    }
+
+    /// Looks up up to `wanted` checksums from `unit` on, all of one info page.
+    fn load(&mut self, unit: u64, wanted: usize) -> Result<()> {
+        let page = self.page_of(unit);
+        let s = stretch_of(self.layout, page)?;
+        let (pages, layout) = (self.source.pages, *self.layout);
+        let info = self.info_page(&s, page)?;
         let first = unit - s.first * layout.units() as u64;
         let sums = &mut self.sums[..wanted];
         let count = pages.look(info, PageKind::SpaceInfo, |bytes| {

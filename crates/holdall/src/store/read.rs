@@ -34,7 +34,8 @@ impl State {
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
         let pager = &self.view.inner.pager;
         let mapped = pager.limits().map_reads;
-        let memory = InMemory { units: pager.units(), mapped, streamed };
+        let infos = &self.view.infos;
+        let memory = InMemory { units: pager.units(), mapped, streamed, infos };
         let source = (&*pager.volume.disk, Some(memory));
         let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
