@@ -4,9 +4,9 @@
 //! a large object needs the checksums of its stretch, and which page has them does not change
 //! within a state.
 //!
-//! Invariant: one table belongs to one state. What is noted was read of that state, by a
-//! snapshot that held it to the end of the look, so it is true for as long as any holds it;
-//! nobody else looks here.
+//! Invariant: one table belongs to one state, which never changes; it is looked at only with a
+//! snapshot of that state open. What is noted was read by such a snapshot. Should it have been
+//! given up meanwhile, so were all of this state, and no later one opens it again.
 //!
 //! Threads: any. Page and stretch are one word; of two that write one place, one is lost.
 
