@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Oid, Options, Store};
+use holdall::{Error, Oid, Options, Reader, Store};
 use holdall_io::{Disk, MemoryStorage, Storage};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -244,6 +244,46 @@ fn a_flipped_byte_in_the_file_is_an_error_and_one_put_right_is_not() {
         check(&store, oid);
         store.close().unwrap();
         std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// More ranges of a state than it takes to have it remember where checksums lie, while the same
+/// stretches come to other objects in the states after it.
+#[test]
+fn each_state_finds_its_own_checksums_after_many_ranges() {
+    for pool_bytes in [0, 8 << 20] {
+        let storage = Arc::new(SpyStorage(MemoryStorage::new(), Arc::default()));
+        let store = Store::create_on(storage, &Options { pool_bytes, ..options(true) }).unwrap();
+        let data = |n: u64| -> Vec<u8> {
+            (0..(5 << 20) / 8_u64).flat_map(|i| (i << 24 | n).to_le_bytes()).collect()
+        };
+        let check = |reader: &Reader, name: &str, expected: &[u8]| {
+            for i in 0..200 {
+                let at = i * 26_111 % (expected.len() - 5000);
+                let got = reader.get_range(name, at as u64..at as u64 + 5000).unwrap();
+                assert!(got == expected[at..at + 5000], "{name} at {at}");
+            }
+        };
+        for round in 0..4 {
+            let (first, second) = (data(2 * round), data(2 * round + 1));
+            store.write(|tx| tx.put("a", &first)).unwrap();
+            let old = store.read().unwrap();
+            check(&old, "a", &first);
+            store.write(|tx| tx.delete("a")).unwrap();
+            store.checkpoint().unwrap();
+            store.write(|tx| tx.put("b", &second)).unwrap();
+            check(&store.read().unwrap(), "b", &second);
+            check(&old, "a", &first);
+            drop(old);
+            store.checkpoint().unwrap();
+            store.write(|tx| tx.put("c", &first)).unwrap();
+            let new = store.read().unwrap();
+            check(&new, "b", &second);
+            check(&new, "c", &first);
+            drop(new);
+            store.write(|tx| tx.delete("b").and_then(|_| tx.delete("c"))).unwrap();
+            store.checkpoint().unwrap();
+        }
     }
 }
 

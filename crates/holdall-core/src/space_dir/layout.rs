@@ -31,6 +31,9 @@ const LSN_BYTES: usize = 8;
 pub struct SpaceLayout {
     page_size: usize,
     space_pages: u32,
+    /// What follows from these and is needed at every read: not divided anew each time.
+    stretch_pages: u32,
+    stretches: u32,
 }
 
 impl SpaceLayout {
@@ -43,7 +46,11 @@ impl SpaceLayout {
         if !page::valid_page_size(page_size) {
             return Err(Error::Invalid(format!("{page_size} is not a page size")));
         }
-        let layout = Self { page_size, space_pages };
+        let per_page = 4 * (page_size / UNIT_BYTES) + OWNER_BYTES;
+        // At most 64 KiB / 12, so the narrowing is exact.
+        let stretch_pages = ((page_size - INFO_FIXED) / per_page) as u32;
+        let stretches = space_pages.div_ceil(stretch_pages);
+        let layout = Self { page_size, space_pages, stretch_pages, stretches };
         let range = MIN_SPACE_PAGES..=MAX_SPACE_PAGES;
         if !range.contains(&space_pages) || layout.dir_bytes() > page_size {
             let text = format!("a space cannot have {space_pages} pages of {page_size} bytes");
@@ -74,13 +81,12 @@ impl SpaceLayout {
 
     /// Pages whose checksums fit into one info page (K), the length of a stretch.
     pub const fn stretch_pages(&self) -> u32 {
-        // At most 64 KiB / 12, so the narrowing is exact.
-        ((self.page_size - INFO_FIXED) / (4 * self.units() + OWNER_BYTES)) as u32
+        self.stretch_pages
     }
 
     /// Stretches of a space (M).
     pub const fn stretches(&self) -> u32 {
-        self.space_pages.div_ceil(self.stretch_pages())
+        self.stretches
     }
 
     /// The stretch of page `index` of a space, and the page's place in the stretch.

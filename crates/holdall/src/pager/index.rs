@@ -32,6 +32,8 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 const USED: usize = 1;
 /// Most places: 64 MiB of them. In a larger pool more pages are found in their shard only.
 const MOST_PLACES: usize = 1 << 23;
+/// Neighbours among so many pages, the smallest space by default, keep neighbouring places.
+const STRIDE_BITS: u32 = 14;
 // `Arc<[u8]>` keeps two counts before the bytes, so these are aligned as the counts are.
 const _: () = assert!(align_of::<AtomicUsize>() > USED);
 
@@ -71,7 +73,9 @@ impl Index {
 
     #[inline]
     fn first(&self, page: PageNo) -> usize {
-        page.0 as usize & (self.places.len() - 1)
+        // The directories of spaces lie a power of two apart: without the upper bits they would
+        // all have the same few places.
+        (page.0 ^ page.0 >> STRIDE_BITS) as usize & (self.places.len() - 1)
     }
 
     /// The page's newest version, if it is here and a reader at `lsn` sees it.

@@ -7,6 +7,7 @@
 mod allocator;
 mod apply;
 mod compose;
+mod info_pages;
 mod run_set;
 mod segment_io;
 mod stage;
@@ -14,7 +15,8 @@ mod tx;
 
 pub use allocator::{Allocator, Near, SpaceStats};
 pub use apply::fresh_directory;
+pub use info_pages::InfoPages;
 pub use run_set::RunSet;
-pub use segment_io::{InMemory, UNIT, check_segment, read_segment};
+pub use segment_io::{InMemory, Sums, UNIT, approach, check_segment, read_segment};
 pub use stage::{Staged, Stager};
 pub use tx::SpaceTx;

@@ -7,6 +7,8 @@
 //! anew from the device at any time. What was checked may stay in memory
 //! ([`Units`]), from where it is given out again to who demands the same checksum.
 
+use super::InfoPages;
+use super::apply::{Stretch, stretch_of};
 use crate::pager::{Keep, Units};
 use crate::stream;
 use holdall_core::checksum::crc;
@@ -59,6 +61,10 @@ pub struct InMemory<'a> {
     pub direct: bool,
     /// Whether it is read to memory much larger than the processor's caches.
     pub streamed: bool,
+    /// Info pages of the state whose data it is.
+    pub infos: &'a InfoPages,
+    /// Checksums that [`approach`] looked up for this read.
+    pub known: Option<&'a Sums>,
 }
 
 /// Where checksums come from.
@@ -74,13 +80,117 @@ pub(super) struct Source<'a, R: PageRead + ?Sized> {
 /// Checksums looked up at a time: those of a step.
 const BATCH: usize = STEP / UNIT;
 
+/// Checksums of some units in a row, as one info page has them.
+#[derive(Debug, Clone)]
+pub struct Sums {
+    /// The units whose checksums these are.
+    known: Range<u64>,
+    sums: [u32; BATCH],
+}
+
+impl Sums {
+    /// None yet.
+    pub const NONE: Self = Self { known: 0..0, sums: [0; BATCH] };
+
+    /// The checksum of a unit, if it is among these.
+    #[inline]
+    fn get(&self, unit: u64) -> Option<u32> {
+        let known = self.known.contains(&unit);
+        known.then(|| self.sums.get((unit - self.known.start) as usize).copied()).flatten()
+    }
+
+    /// Looks up up to `wanted` checksums from `unit` on, in place of those it has.
+    fn look_up<R: PageRead + ?Sized>(
+        &mut self,
+        (pages, infos): (&R, Option<&InfoPages>),
+        layout: &SpaceLayout,
+        unit: u64,
+        wanted: usize,
+    ) -> Result<()> {
+        let page = page_of(layout, unit);
+        let s = stretch_of(layout, page)?;
+        let info = info_page((pages, infos), layout, &s, page)?;
+        let first = unit - s.first * layout.units() as u64;
+        let wanted = &mut self.sums[..wanted.clamp(1, BATCH)];
+        self.known = 0..0;
+        let count = pages.look(info, PageKind::SpaceInfo, |bytes| {
+            SpaceInfo::open(*layout, s.space, s.number, bytes)?.copy_crcs(first, wanted)
+        })?;
+        self.known = unit..unit + count as u64;
+        Ok(())
+    }
+}
+
+/// The page that a unit lies in.
+fn page_of(layout: &SpaceLayout, unit: u64) -> PageNo {
+    PageNo(unit / layout.units() as u64)
+}
+
+/// The info page of the stretch that `page` lies in.
+fn info_page<R: PageRead + ?Sized>(
+    (pages, infos): (&R, Option<&InfoPages>),
+    layout: &SpaceLayout,
+    s: &Stretch,
+    page: PageNo,
+) -> Result<PageNo> {
+    if let Some(known) = infos.and_then(|infos| infos.get(layout, s.space, s.number)) {
+        return Ok(known);
+    }
+    let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
+        SpaceDir::open(*layout, s.space, bytes)?.info_page(s.number)
+    })?;
+    if info.is_none() {
+        return Err(Error::page(page, "segment data without an info page"));
+    }
+    if let Some(infos) = infos {
+        infos.note(layout, (s.space, s.number), info);
+    }
+    Ok(info)
+}
+
+/// Begins a short read of what the system may have in its cache: has its first bytes brought
+/// closer and, while they come, looks up its checksums in `pages`, which are those at hand.
+/// Returns whether it did; where not, pages are not at hand, or the read will tell what is
+/// wrong.
+///
+/// The caller has its pin before the bytes are asked for: to take one is to wait for all that
+/// the processor was asked before, and the first of these bytes takes it long to find.
+pub fn approach<R: PageRead + ?Sized>(
+    pages: &R,
+    layout: &SpaceLayout,
+    (disk, infos): (&dyn Disk, &InfoPages),
+    (start, offset): (PageNo, u64),
+    (len, sums): (usize, &mut Sums),
+) -> bool {
+    if len == 0 || len > MAPPED {
+        return false;
+    }
+    let Ok(at) = place(layout, start, offset) else { return false };
+    disk.approach(at, len);
+    let (first, wanted) = units_of(at, len);
+    sums.look_up((pages, Some(infos)), layout, first, wanted).is_ok()
+}
+
+/// The first unit of `len` bytes from byte `at` of the volume on, and how many they touch.
+fn units_of(at: u64, len: usize) -> (u64, usize) {
+    let first = at / UNIT as u64;
+    (first, ((at + len as u64).div_ceil(UNIT as u64) - first) as usize)
+}
+
+/// The byte of the volume that lies `offset` bytes behind the start of page `start`.
+fn place(layout: &SpaceLayout, start: PageNo, offset: u64) -> Result<u64> {
+    let at = start.0.checked_mul(layout.page_size() as u64).and_then(|at| at.checked_add(offset));
+    let at = at.filter(|at| *at < 1 << 62);
+    at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))
+}
+
 /// Looks up checksums by place, some at a time.
 struct Checksums<'a, R: PageRead + ?Sized> {
     source: &'a Source<'a, R>,
     layout: &'a SpaceLayout,
-    /// The units whose checksums are at hand.
-    known: Range<u64>,
-    sums: [u32; BATCH],
+    at_hand: Sums,
+    /// See [`InMemory::known`].
+    known: Option<&'a Sums>,
     /// Where and how what is read now is to be kept.
     keep: Option<(&'a Units, Keep)>,
     /// Whether the system seems to have in its cache what is read now, and may be asked for it
@@ -95,8 +205,8 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
         Self {
             source,
             layout: source.layout,
-            known: 0..0,
-            sums: [0; BATCH],
+            at_hand: Sums::NONE,
+            known: source.memory.and_then(|memory| memory.known),
             keep: None,
             mapped: false,
             streamed: false,
@@ -108,35 +218,15 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
         if let Some(own) = (self.source.own)(unit) {
             return Ok(own);
         }
-        if !self.known.contains(&unit) {
-            self.load(unit, wanted.clamp(1, BATCH))?;
+        if let Some(sum) = self.known.and_then(|known| known.get(unit)) {
+            return Ok(sum);
         }
-        let at = (unit - self.known.start) as usize;
-        self.sums.get(at).copied().ok_or_else(|| Error::page(self.page_of(unit), "no checksum"))
-    }
-
-    fn page_of(&self, unit: u64) -> PageNo {
-        PageNo(unit / self.layout.units() as u64)
-    }
-
-    /// Looks up up to `wanted` checksums from `unit` on, all of one info page.
-    fn load(&mut self, unit: u64, wanted: usize) -> Result<()> {
-        let page = self.page_of(unit);
-        let s = super::apply::stretch_of(self.layout, page)?;
-        let (pages, layout) = (self.source.pages, *self.layout);
-        let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
-            SpaceDir::open(layout, s.space, bytes)?.info_page(s.number)
-        })?;
-        if info.is_none() {
-            return Err(Error::page(page, "segment data without an info page"));
+        if !self.at_hand.known.contains(&unit) {
+            let infos = self.source.memory.map(|memory| memory.infos);
+            self.at_hand.look_up((self.source.pages, infos), self.layout, unit, wanted)?;
         }
-        let first = unit - s.first * layout.units() as u64;
-        let sums = &mut self.sums[..wanted];
-        let count = pages.look(info, PageKind::SpaceInfo, |bytes| {
-            SpaceInfo::open(layout, s.space, s.number, bytes)?.copy_crcs(first, sums)
-        })?;
-        self.known = unit..unit + count as u64;
-        Ok(())
+        let sum = self.at_hand.get(unit);
+        sum.ok_or_else(|| Error::page(page_of(self.layout, unit), "no checksum"))
     }
 }
 
@@ -166,10 +256,7 @@ pub(super) fn read<R: PageRead + ?Sized>(
     buf: &mut [u8],
 ) -> Result<()> {
     let mut sums = Checksums::new(source);
-    let size = source.layout.page_size() as u64;
-    let at = start.0.checked_mul(size).and_then(|at| at.checked_add(offset));
-    let at = at.filter(|at| *at < 1 << 62);
-    let at = at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))?;
+    let at = place(source.layout, start, offset)?;
     match source.memory {
         Some(memory) if !buf.is_empty() => {
             let short = memory.mapped && buf.len() <= MAPPED;
@@ -190,10 +277,12 @@ fn read_mapped<R: PageRead + ?Sized>(
     at: u64,
     buf: &mut [u8],
 ) -> Result<bool> {
-    disk.approach(at, buf.len());
-    let first = at / UNIT as u64;
-    // Looked up now, while the processor waits for the data.
-    sums.of(first, ((at + buf.len() as u64).div_ceil(UNIT as u64) - first) as usize)?;
+    if sums.known.is_none() {
+        disk.approach(at, buf.len());
+        let (first, wanted) = units_of(at, buf.len());
+        // Looked up now, while the processor waits for the data.
+        sums.of(first, wanted)?;
+    }
     let mut done = 0;
     while done < buf.len() {
         let (place, left) = (at + done as u64, buf.len() - done);

@@ -11,7 +11,7 @@ use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, Streamed, read_from};
 use crate::sharing::Sharing;
-use crate::space::InMemory;
+use crate::space::{InMemory, Sums, approach};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
@@ -34,9 +34,19 @@ impl State {
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
         let pager = &self.view.inner.pager;
         let (mapped, direct) = (pager.limits().map_reads, pager.limits().direct_reads);
-        let memory = InMemory { units: pager.units(), mapped, direct, streamed };
-        let source = (&*pager.volume.disk, Some(memory));
-        let result = read_from(self, &self.view.inner.layout, source, (start, offset), buf);
+        let infos = &self.view.infos;
+        let (layout, disk) = (&self.view.inner.layout, &*pager.volume.disk);
+        let mut sums = Sums::NONE;
+        let found = mapped && {
+            let pages = self.snapshot.in_memory();
+            let wanted = (buf.len(), &mut sums);
+            approach(&pages, layout, (disk, infos), (start, offset), wanted)
+                && pages.check().is_ok()
+        };
+        let known = found.then_some(&sums);
+        let units = pager.units();
+        let memory = InMemory { units, mapped, direct, streamed, infos, known };
+        let result = read_from(self, layout, (disk, Some(memory)), (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result

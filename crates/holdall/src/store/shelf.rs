@@ -14,6 +14,7 @@ use super::inner::Inner;
 use super::read::{Reader, State};
 use super::view::{Collection, Root};
 use crate::pager::{Seen, thread_number};
+use crate::space::InfoPages;
 use holdall_core::Result;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -28,6 +29,8 @@ pub(crate) struct View {
     pub(super) root: Root,
     /// The default collection, looked up when first needed: reads by OID do without.
     pub(super) default: OnceLock<Option<Collection>>,
+    /// Where checksums of segment data lie, as reads of this state found.
+    pub(super) infos: InfoPages,
     seen: Arc<Seen>,
 }
 
@@ -56,7 +59,8 @@ impl Shelf {
                 let root = Root::load(&snapshot, inner.root)?;
                 let (inner, default) = (inner.clone(), OnceLock::new());
                 let seen = snapshot.seen().clone();
-                let view = Arc::new(View { inner, root, default, seen });
+                let infos = InfoPages::default();
+                let view = Arc::new(View { inner, root, default, infos, seen });
                 *compartment.lock() = Some(view.clone());
                 view
             }
