@@ -387,17 +387,29 @@ impl Inner {
     }
 }
 
-impl CommitWork for &Inner {
+/// A commit of this store.
+pub(super) struct Committing<'a> {
+    pub(super) inner: &'a Inner,
+    /// Somebody will wait until it is durable.
+    pub(super) awaited: bool,
+}
+
+impl CommitWork for Committing<'_> {
+    fn is_awaited(&self) -> bool {
+        self.awaited
+    }
+
     fn make_room(&mut self) -> Result<()> {
-        self.log_short.store(true, SeqCst);
+        let inner = self.inner;
+        inner.log_short.store(true, SeqCst);
         // As in `prepare_write`; where it is not enough the commit asks again.
-        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
+        if inner.pager.await_checkpoint() { Ok(()) } else { inner.checkpoint() }
     }
 
     fn enlarge_log(&mut self) -> Result<bool> {
-        let before = self.pager.log.usage().capacity;
-        self.grow_log(u64::MAX)?;
-        Ok(self.pager.log.usage().capacity > before)
+        let before = self.inner.pager.log.usage().capacity;
+        self.inner.grow_log(u64::MAX)?;
+        Ok(self.inner.pager.log.usage().capacity > before)
     }
 }
 
