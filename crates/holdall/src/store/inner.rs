@@ -191,12 +191,16 @@ impl Inner {
             disk.truncate(0).map_err(fail)?;
         }
         self.storage.sync_dir().map_err(fail)?;
-        self.pager.volume.write_superblock(|sb| {
+        let volume = &self.pager.volume;
+        let named = volume.write_superblock(|sb| {
             sb.log_required = true;
             sb.log_bytes = capacity;
-        })?;
+        });
         // Both copies alike: the older one would look for the log elsewhere, or not at all.
-        let written = self.pager.volume.write_superblock(|_| {})?;
+        let written = named.and_then(|_| volume.write_superblock(|_| {})).inspect_err(|e| {
+            // What a failed write left may ask for this log: no next try may empty it.
+            self.pager.log.set_poison(&e.to_string());
+        })?;
         self.pager.log.attach(disk, capacity)?;
         self.pager.log.note_checkpoint(written.sequence);
         Ok(())
