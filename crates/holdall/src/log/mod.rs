@@ -60,6 +60,8 @@ struct State {
     commits: u64,
     /// Bytes at home that the group being filled relies on.
     home_bytes: u64,
+    /// The last sync that its commits asked for, and whether one of them did not ask.
+    home_sync: (Option<u64>, bool),
     in_flight: bool,
     /// Whether the last durable group relies on data at home.
     last_at_home: bool,
@@ -101,10 +103,15 @@ impl Appending<'_> {
     }
 
     /// Appends the commit's records, then its end. It can no longer fail but by poison.
-    /// `home_bytes` that they list were written home and will be synced with the group.
+    /// `home` bytes that they list were written home and will be synced with the group: by the
+    /// sync that [`Home::ask_for_sync`] gave the number of, else by one that the group asks for.
     /// Returns memory to be used again.
-    pub fn finish(mut self, mut records: Vec<u8>, home_bytes: u64) -> Vec<u8> {
+    pub fn finish(mut self, mut records: Vec<u8>, home: (u64, Option<u64>)) -> Vec<u8> {
+        let (home_bytes, sync) = home;
         self.state.home_bytes += home_bytes;
+        let (last, unasked) = &mut self.state.home_sync;
+        *last = sync.max(*last);
+        *unasked |= home_bytes > 0 && sync.is_none();
         if self.state.payload.is_empty() {
             // Mostly: the group's first commit is not copied.
             std::mem::swap(&mut self.state.payload, &mut records);
@@ -142,6 +149,7 @@ impl Log {
             payload: Vec::new(),
             commits: 0,
             home_bytes: 0,
+            home_sync: (None, false),
             in_flight: false,
             last_at_home: false,
             durable: at,
@@ -263,10 +271,12 @@ impl Log {
         state.commits = 0;
         // All of it was written before its commit was appended.
         let at_home = std::mem::take(&mut state.home_bytes) > 0;
+        let (asked, unasked) = std::mem::take(&mut state.home_sync);
         state.in_flight = true;
         drop(state);
 
-        let ticket = at_home.then(|| home.ask_for_sync());
+        let asked = asked.filter(|_| !unasked);
+        let ticket = at_home.then(|| asked.unwrap_or_else(|| home.ask_for_sync()));
         let bytes = aligned(&mut memory, blocks * BLOCK);
         let sum = format::build_group_into(&header, &payload, bytes);
         let done = write_circular(&*disk, capacity, start, bytes).and_then(|()| disk.sync());
@@ -435,4 +445,62 @@ pub fn prepare_file(disk: &dyn Disk, capacity: u64) -> Result<()> {
         at += n as u64;
     }
     disk.sync().map_err(fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdall_io::MemoryDisk;
+
+    /// Notes which syncs are asked and waited for.
+    #[derive(Default)]
+    struct Asked(Mutex<(u64, Vec<u64>)>);
+
+    impl Home for Asked {
+        fn ask_for_sync(&self) -> u64 {
+            let mut s = self.0.lock();
+            s.0 += 1;
+            s.0
+        }
+
+        fn wait_synced(&self, ticket: u64) -> Result<()> {
+            self.0.lock().1.push(ticket);
+            Ok(())
+        }
+    }
+
+    fn log() -> Log {
+        let capacity = 64 << 10;
+        let (store_id, start) = ([7; 16], Lsn(0));
+        let log = Log::new(LogStart { store_id, epoch: 1, start, capacity, checkpoint: 1 });
+        let disk = Arc::new(MemoryDisk::from_bytes(vec![0; capacity as usize]));
+        log.attach(disk, capacity).unwrap();
+        log
+    }
+
+    /// Appends commits with so many bytes at home and the sync each asked for, as one group.
+    fn group(log: &Log, home: &Asked, commits: &[(u64, Option<u64>)]) {
+        for commit in commits {
+            log.begin(0).unwrap().unwrap().finish(Vec::new(), *commit);
+        }
+        log.flush(home).unwrap();
+    }
+
+    #[test]
+    fn a_group_waits_for_the_last_sync_its_commits_asked_for() {
+        let (log, home) = (log(), Asked::default());
+        group(&log, &home, &[(0, None)]);
+        assert_eq!(*home.0.lock(), (0, vec![]), "nothing lies home");
+        let (first, second) = (home.ask_for_sync(), home.ask_for_sync());
+        group(&log, &home, &[(9, Some(first)), (0, None), (9, Some(second))]);
+        assert_eq!(*home.0.lock(), (2, vec![2]));
+        // One did not ask: none of those asked for need cover it.
+        let third = home.ask_for_sync();
+        group(&log, &home, &[(9, Some(third)), (9, None)]);
+        assert_eq!(*home.0.lock(), (4, vec![2, 4]));
+        // Nothing of that is left for the next.
+        group(&log, &home, &[(9, None)]);
+        assert_eq!(*home.0.lock(), (5, vec![2, 4, 5]));
+        assert!(log.ends_at_home());
+    }
 }

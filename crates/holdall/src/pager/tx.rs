@@ -27,6 +27,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// What the commit asks of the layer above.
 pub trait CommitWork {
+    /// Whether somebody waits for the commit to be durable as soon as it is installed: a sync
+    /// of what it wrote home may then begin before.
+    fn is_awaited(&self) -> bool;
+
     /// Makes room in the log, by a checkpoint or by waiting for the one under way. Called
     /// again where that is not enough.
     ///
@@ -326,6 +330,9 @@ impl PageTx {
             return Ok(self.base);
         }
         let went_home = self.settle_new_data()?;
+        // All of it is written: its sync need not wait for the records.
+        let early = self.at_home.bytes() > 0 && work.is_awaited();
+        let sync = early.then(|| self.pager.volume.ask_for_sync());
         let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
         let (mut records, order) = self.records(went_home);
         let appending = loop {
@@ -353,7 +360,7 @@ impl PageTx {
             self.pager.pool.install(PageNo(no), version, p.base.as_ref(), home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        let memory = appending.finish(records, self.at_home.bytes());
+        let memory = appending.finish(records, (self.at_home.bytes(), sync));
         self.pager.keep_buffer(memory);
         self.pager.copied.fetch_add(copied, Relaxed);
         self.pages.clear();

@@ -70,7 +70,8 @@ impl Batch {
 
     /// Writes neighbours in one call. With `hint` the device is set to work on what went to
     /// the system's cache: a sync follows, but not at once.
-    fn write(mut self, volume: &Volume, hint: bool) -> Result<()> {
+    /// Pages that lie apart are put together in `memory`.
+    fn write(mut self, volume: &Volume, hint: bool, memory: &mut Vec<u8>) -> Result<()> {
         // Stable: of two pieces for one page the later one stays on top.
         self.pieces.sort_by_key(|(first, _)| *first);
         let size = volume.page_size() as u64;
@@ -82,7 +83,7 @@ impl Batch {
             let pages = run.iter().all(|(_, piece)| matches!(piece, Piece::Page(_)));
             let mut first = run[0].0;
             for call in calls(&parts) {
-                write_parts(volume, PageNo(first), call, pages, hint)?;
+                write_parts(volume, PageNo(first), (call, pages), hint, memory)?;
                 first += call.iter().map(|part| part.len() as u64).sum::<u64>() / size;
             }
         }
@@ -114,9 +115,9 @@ fn calls<'a, 'b>(mut parts: &'b [&'a [u8]]) -> impl Iterator<Item = &'b [&'a [u8
 fn write_parts(
     volume: &Volume,
     first: PageNo,
-    parts: &[&[u8]],
-    pages: bool,
+    (parts, pages): (&[&[u8]], bool),
     hint: bool,
+    memory: &mut Vec<u8>,
 ) -> Result<()> {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     if pages && bytes >= BULK_BYTES {
@@ -124,7 +125,11 @@ fn write_parts(
     }
     match parts {
         [part] => volume.write_pages(first, part)?,
-        _ => volume.write_pages(first, &parts.concat())?,
+        _ => {
+            memory.clear();
+            parts.iter().for_each(|part| memory.extend_from_slice(part));
+            volume.write_pages(first, memory)?;
+        }
     }
     if hint {
         volume.start_write_out(first, bytes as u64)?;
@@ -141,6 +146,8 @@ struct State {
     failed: Option<holdall_core::Error>,
     /// Whether the writing thread is there.
     helper: bool,
+    /// Of the last batch, for the next one: fresh memory costs a fault for each of its pages.
+    memory: Vec<u8>,
     ended: bool,
 }
 
@@ -226,7 +233,9 @@ impl WriteBehind {
         hint: bool,
     ) -> MutexGuard<'a, State> {
         s.busy = true;
-        let result = MutexGuard::unlocked(&mut s, || batch.write(volume, hint));
+        let mut memory = std::mem::take(&mut s.memory);
+        let result = MutexGuard::unlocked(&mut s, || batch.write(volume, hint, &mut memory));
+        s.memory = memory;
         s.busy = false;
         if let Err(e) = result {
             s.failed.get_or_insert(e);

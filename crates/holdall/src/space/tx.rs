@@ -217,6 +217,7 @@ impl SpaceTx {
         installed: impl FnOnce(),
     ) -> Result<Lsn> {
         let spaces = apply::write_directories(&mut self)?;
+        self.pages.send_home_what_is_much();
         if self.pages.relies_on_unsynced() {
             for segment in self.segments.values() {
                 self.pages.at_home(segment.run, &segment.checksums);

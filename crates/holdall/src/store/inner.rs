@@ -191,12 +191,16 @@ impl Inner {
             disk.truncate(0).map_err(fail)?;
         }
         self.storage.sync_dir().map_err(fail)?;
-        self.pager.volume.write_superblock(|sb| {
+        let volume = &self.pager.volume;
+        let named = volume.write_superblock(|sb| {
             sb.log_required = true;
             sb.log_bytes = capacity;
-        })?;
+        });
         // Both copies alike: the older one would look for the log elsewhere, or not at all.
-        let written = self.pager.volume.write_superblock(|_| {})?;
+        let written = named.and_then(|_| volume.write_superblock(|_| {})).inspect_err(|e| {
+            // What a failed write left may ask for this log: no next try may empty it.
+            self.pager.log.set_poison(&e.to_string());
+        })?;
         self.pager.log.attach(disk, capacity)?;
         self.pager.log.note_checkpoint(written.sequence);
         Ok(())
@@ -387,17 +391,29 @@ impl Inner {
     }
 }
 
-impl CommitWork for &Inner {
+/// A commit of this store.
+pub(super) struct Committing<'a> {
+    pub(super) inner: &'a Inner,
+    /// Somebody will wait until it is durable.
+    pub(super) awaited: bool,
+}
+
+impl CommitWork for Committing<'_> {
+    fn is_awaited(&self) -> bool {
+        self.awaited
+    }
+
     fn make_room(&mut self) -> Result<()> {
-        self.log_short.store(true, SeqCst);
+        let inner = self.inner;
+        inner.log_short.store(true, SeqCst);
         // As in `prepare_write`; where it is not enough the commit asks again.
-        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
+        if inner.pager.await_checkpoint() { Ok(()) } else { inner.checkpoint() }
     }
 
     fn enlarge_log(&mut self) -> Result<bool> {
-        let before = self.pager.log.usage().capacity;
-        self.grow_log(u64::MAX)?;
-        Ok(self.pager.log.usage().capacity > before)
+        let before = self.inner.pager.log.usage().capacity;
+        self.inner.grow_log(u64::MAX)?;
+        Ok(self.inner.pager.log.usage().capacity > before)
     }
 }
 

@@ -70,7 +70,7 @@ fn close(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
         let mut tx = WriteTx::new(inner)?;
         tx.flush_placements()?;
-        tx.commit()?;
+        tx.commit(false)?;
     }
     inner.close()
 }
@@ -190,7 +190,7 @@ impl Store {
     pub fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
         let mut tx = WriteTx::new(&self.inner)?;
         let value = f(&mut tx)?;
-        if let Some(lsn) = tx.commit()? {
+        if let Some(lsn) = tx.commit(true)? {
             self.inner.pager.wait_durable(lsn)?;
             self.inner.after_commit()?;
         }
@@ -206,7 +206,7 @@ impl Store {
     pub fn write_deferred<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
         let mut tx = WriteTx::new(&self.inner)?;
         let value = f(&mut tx)?;
-        if tx.commit()?.is_some() {
+        if tx.commit(false)?.is_some() {
             self.inner.after_deferred()?;
         }
         Ok(value)

@@ -6,7 +6,7 @@
 mod many;
 
 use super::heads::check_name;
-use super::inner::{Cursors, Inner};
+use super::inner::{Committing, Cursors, Inner};
 use super::opened::Opened;
 use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
@@ -567,8 +567,9 @@ impl WriteTx {
         Ok(())
     }
 
-    /// Commits; `None` where the transaction never touched a page.
-    pub(super) fn commit(mut self) -> Result<Option<Lsn>> {
+    /// Commits; `None` where the transaction never touched a page. `awaited`: the caller will
+    /// wait until it is durable.
+    pub(super) fn commit(mut self, awaited: bool) -> Result<Option<Lsn>> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
@@ -585,7 +586,8 @@ impl WriteTx {
         root_page::set_handles(bytes, root.handles.map.encode());
         root_page::set_next_collection(bytes, root.next_collection);
         let inner = self.inner.clone();
-        let lsn = tx.commit_then(&mut &*inner, || *inner.cursors.lock() = cursors)?;
+        let work = &mut Committing { inner: &inner, awaited };
+        let lsn = tx.commit_then(work, || *inner.cursors.lock() = cursors)?;
         Ok(Some(lsn))
     }
 }

@@ -48,6 +48,20 @@ impl PageTx {
         self.pager.limits.log_data_bytes.min(BATCH_BYTES)
     }
 
+    /// Bytes of new pages.
+    fn new_page_bytes(&self) -> usize {
+        let new = self.pages.values().filter(|p| p.base.is_none()).count();
+        new * self.pager.page_size()
+    }
+
+    /// Where the new pages are too much for the log, segment data need not pass through it
+    /// either: the volume is synced in any case. To be asked once all pages are there.
+    pub fn send_home_what_is_much(&mut self) {
+        if !self.at_home.relied_on() && self.new_page_bytes() > self.pager.limits.log_data_bytes {
+            self.rely_on_unsynced();
+        }
+    }
+
     /// Hands over the heap pages that are full by now, once there are enough of them and their
     /// transaction is too large for the log.
     pub(super) fn send_full_pages(&mut self) {
@@ -125,9 +139,8 @@ impl PageTx {
     /// is too much to be read again after a crash is synced here. Returns whether the new
     /// pages went home.
     pub(super) fn settle_new_data(&mut self) -> Result<bool> {
-        let size = self.pager.page_size();
-        let new = self.pages.values().filter(|p| p.base.is_none()).count();
-        let direct = self.at_home.relied_on() || new * size > self.pager.limits.log_data_bytes;
+        let most = self.pager.limits.log_data_bytes;
+        let direct = self.at_home.relied_on() || self.new_page_bytes() > most;
         if direct {
             self.write_new_pages(true)?;
         } else {
