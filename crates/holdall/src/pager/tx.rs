@@ -85,6 +85,10 @@ impl std::fmt::Debug for WriterLock {
 /// So many times the segment bytes pass through the log while a checkpoint runs.
 const BESIDE_CHECKPOINT: usize = 8;
 
+/// Up to so many bytes at home their sync is a large part of the commit's time, and begins
+/// before the commit is in the log.
+const EARLY_SYNC_BYTES: u64 = 1 << 20;
+
 impl PageTx {
     /// Takes the writer's lock, waiting for the transaction that has it. `prepare` runs with
     /// the lock held, before anything is read.
@@ -331,7 +335,7 @@ impl PageTx {
         }
         let went_home = self.settle_new_data()?;
         // All of it is written: its sync need not wait for the records.
-        let early = self.at_home.bytes() > 0 && work.is_awaited();
+        let early = (1..=EARLY_SYNC_BYTES).contains(&self.at_home.bytes()) && work.is_awaited();
         let sync = early.then(|| self.pager.volume.ask_for_sync());
         let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
         let (mut records, order) = self.records(went_home);
