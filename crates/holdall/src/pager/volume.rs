@@ -66,7 +66,7 @@ impl Volume {
     }
 
     /// Asks the store's syncing thread, if there is one, for a sync that covers every write
-    /// that has returned. What is returned is for [`Volume::wait_synced`].
+    /// that has returned. What is returned is for `wait_synced`.
     pub fn ask_for_sync(&self) -> u64 {
         let mut s = self.syncs.lock();
         let mine = s.started + 1;
