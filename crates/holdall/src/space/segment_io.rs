@@ -8,16 +8,17 @@
 //! ([`Units`]), from where it is given out again to who demands the same checksum.
 
 use super::InfoPages;
-use super::apply::{Stretch, stretch_of};
-use crate::pager::{Keep, Units};
+use crate::pager::Units;
 use crate::stream;
 use holdall_core::checksum::crc;
-use holdall_core::page::PageKind;
-use holdall_core::space_dir::{SpaceDir, SpaceLayout};
-use holdall_core::space_info::SpaceInfo;
+use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, Result};
 use holdall_io::Disk;
-use std::ops::Range;
+use sums::Checksums;
+
+mod sums;
+
+pub use sums::Sums;
 
 /// Bytes under one checksum.
 pub const UNIT: usize = 4096;
@@ -77,77 +78,6 @@ pub(super) struct Source<'a, R: PageRead + ?Sized> {
     pub(super) memory: Option<InMemory<'a>>,
 }
 
-/// Checksums looked up at a time: those of a step.
-const BATCH: usize = STEP / UNIT;
-
-/// Checksums of some units in a row, as one info page has them.
-#[derive(Debug, Clone)]
-pub struct Sums {
-    /// The units whose checksums these are.
-    known: Range<u64>,
-    sums: [u32; BATCH],
-}
-
-impl Sums {
-    /// None yet.
-    pub const NONE: Self = Self { known: 0..0, sums: [0; BATCH] };
-
-    /// The checksum of a unit, if it is among these.
-    #[inline]
-    fn get(&self, unit: u64) -> Option<u32> {
-        let known = self.known.contains(&unit);
-        known.then(|| self.sums.get((unit - self.known.start) as usize).copied()).flatten()
-    }
-
-    /// Looks up up to `wanted` checksums from `unit` on, in place of those it has.
-    fn look_up<R: PageRead + ?Sized>(
-        &mut self,
-        (pages, infos): (&R, Option<&InfoPages>),
-        layout: &SpaceLayout,
-        unit: u64,
-        wanted: usize,
-    ) -> Result<()> {
-        let page = page_of(layout, unit);
-        let s = stretch_of(layout, page)?;
-        let info = info_page((pages, infos), layout, &s, page)?;
-        let first = unit - s.first * layout.units() as u64;
-        let wanted = &mut self.sums[..wanted.clamp(1, BATCH)];
-        self.known = 0..0;
-        let count = pages.look(info, PageKind::SpaceInfo, |bytes| {
-            SpaceInfo::open(*layout, s.space, s.number, bytes)?.copy_crcs(first, wanted)
-        })?;
-        self.known = unit..unit + count as u64;
-        Ok(())
-    }
-}
-
-/// The page that a unit lies in.
-fn page_of(layout: &SpaceLayout, unit: u64) -> PageNo {
-    PageNo(unit / layout.units() as u64)
-}
-
-/// The info page of the stretch that `page` lies in.
-fn info_page<R: PageRead + ?Sized>(
-    (pages, infos): (&R, Option<&InfoPages>),
-    layout: &SpaceLayout,
-    s: &Stretch,
-    page: PageNo,
-) -> Result<PageNo> {
-    if let Some(known) = infos.and_then(|infos| infos.get(layout, s.space, s.number)) {
-        return Ok(known);
-    }
-    let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
-        SpaceDir::open(*layout, s.space, bytes)?.info_page(s.number)
-    })?;
-    if info.is_none() {
-        return Err(Error::page(page, "segment data without an info page"));
-    }
-    if let Some(infos) = infos {
-        infos.note(layout, (s.space, s.number), info);
-    }
-    Ok(info)
-}
-
 /// Begins a short read of what the system may have in its cache: has its first bytes brought
 /// closer and, while they come, looks up its checksums in `pages`, which are those at hand.
 /// Returns whether it did; where not, pages are not at hand, or the read will tell what is
@@ -182,52 +112,6 @@ fn place(layout: &SpaceLayout, start: PageNo, offset: u64) -> Result<u64> {
     let at = start.0.checked_mul(layout.page_size() as u64).and_then(|at| at.checked_add(offset));
     let at = at.filter(|at| *at < 1 << 62);
     at.ok_or_else(|| Error::page(start, "segment data lies beyond every volume"))
-}
-
-/// Looks up checksums by place, some at a time.
-struct Checksums<'a, R: PageRead + ?Sized> {
-    source: &'a Source<'a, R>,
-    layout: &'a SpaceLayout,
-    at_hand: Sums,
-    /// See [`InMemory::known`].
-    known: Option<&'a Sums>,
-    /// Where and how what is read now is to be kept.
-    keep: Option<(&'a Units, Keep)>,
-    /// Whether the system seems to have in its cache what is read now, and may be asked for it
-    /// without calls.
-    mapped: bool,
-    /// See [`InMemory::streamed`].
-    streamed: bool,
-}
-
-impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
-    fn new(source: &'a Source<'a, R>) -> Self {
-        Self {
-            source,
-            layout: source.layout,
-            at_hand: Sums::NONE,
-            known: source.memory.and_then(|memory| memory.known),
-            keep: None,
-            mapped: false,
-            streamed: false,
-        }
-    }
-
-    /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
-    fn of(&mut self, unit: u64, wanted: usize) -> Result<u32> {
-        if let Some(own) = (self.source.own)(unit) {
-            return Ok(own);
-        }
-        if let Some(sum) = self.known.and_then(|known| known.get(unit)) {
-            return Ok(sum);
-        }
-        if !self.at_hand.known.contains(&unit) {
-            let infos = self.source.memory.map(|memory| memory.infos);
-            self.at_hand.look_up((self.source.pages, infos), self.layout, unit, wanted)?;
-        }
-        let sum = self.at_hand.get(unit);
-        sum.ok_or_else(|| Error::page(page_of(self.layout, unit), "no checksum"))
-    }
 }
 
 /// Reads `buf.len()` bytes from `offset` bytes behind the start of page `start`, all inside
