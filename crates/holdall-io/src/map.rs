@@ -27,6 +27,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -174,19 +175,29 @@ impl Map {
     /// `count`, they are read now. `false` where that cannot be told.
     pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
         let end = at.saturating_add(len);
-        let (mut next, mut new) = (at, false);
-        while next < end {
+        // A look at three pages: whoever read it before read all of it.
+        let pages = [at, at.saturating_add(len / 2), end.saturating_sub(1)];
+        let new = self.any_new(file, at..end, false)
+            && !pages.into_iter().all(|at| self.holds_page(file, at));
+        if new && count {
+            self.any_new(file, at..end, true);
+        }
+        new
+    }
+
+    /// Whether a window of the range was not read through; if `count`, it is read now.
+    fn any_new(&self, file: &File, range: Range<u64>, count: bool) -> bool {
+        let (mut next, mut new) = (range.start, false);
+        while next < range.end {
             let start = extent(place(next)).0;
             let Some(chunk) = self.chunk(file, place(next)) else { return false };
             let window = chunk.windows.get(((next - start) / WINDOW) as usize);
             let Some(window) = window else { return false };
-            let until = end.min((next / WINDOW + 1) * WINDOW);
+            let until = range.end.min((next / WINDOW + 1) * WINDOW);
             new |= window.is_new((until - next) / GRAIN, count);
             next = until;
         }
-        // A look at three pages: whoever read it before read all of it.
-        let pages = [at, at.saturating_add(len / 2), end.saturating_sub(1)];
-        new && !pages.into_iter().all(|at| self.holds_page(file, at))
+        new
     }
 
     /// Whether the page of byte `at` is in the system's cache. Does not bring it there.
