@@ -31,6 +31,10 @@ use std::time::Duration;
 /// Bytes of cache every store gets, where a workload does not say otherwise.
 pub const CACHE: u64 = 256 << 20;
 
+/// A load, or a part of replacements or deletions, that has run so long ends with its next
+/// commit; its rate is of what it did.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// What a workload is given.
 #[derive(Debug, Clone)]
 pub struct Ctx {

@@ -2,7 +2,8 @@
 
 use super::goal::BY_NAME;
 use super::{
-    Bound, Ctx, Goal, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed, key,
+    Bound, Ctx, Goal, LONGEST, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed,
+    key,
 };
 use crate::bare;
 use crate::measure::{Driven, Figure, Meter, Unit, repeat};
@@ -11,7 +12,6 @@ use crate::system;
 use anyhow::{Result, ensure};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
 
 const FILL: &str = "first fill";
 const DELETE: &str = "delete half";
@@ -26,15 +26,16 @@ fn count(ctx: &Ctx) -> u64 {
     ctx.pick(200_000, 300)
 }
 
-/// Ordinals in the order of a draw; the first half of them is deleted and put again.
-fn drawn(ctx: &Ctx) -> Vec<u64> {
-    let mut all: Vec<u64> = (0..count(ctx)).collect();
+/// The first `count` ordinals in the order of a draw; the first half of them is deleted and
+/// put again.
+fn drawn(ctx: &Ctx, count: u64) -> Vec<u64> {
+    let mut all: Vec<u64> = (0..count).collect();
     all.sort_unstable_by_key(|i| hashed(ctx.seed ^ 10 ^ i));
     all
 }
 
 /// Deleted objects again with new lengths, until the logical bytes are what they were.
-fn refill(objects: &Objects, deleted: &[u64]) -> (Vec<u64>, u64) {
+fn refill(objects: &Objects, deleted: &[u64]) -> Vec<u64> {
     let gone: u64 = deleted.iter().map(|i| objects.len(*i, 0) as u64).sum();
     let (mut again, mut bytes) = (Vec::new(), 0);
     for i in deleted {
@@ -45,7 +46,7 @@ fn refill(objects: &Objects, deleted: &[u64]) -> (Vec<u64>, u64) {
         again.push(*i);
         bytes += len;
     }
-    (again, bytes)
+    again
 }
 
 fn mb(row: &str, bytes: u64, done: &Driven) -> Figure {
@@ -53,11 +54,16 @@ fn mb(row: &str, bytes: u64, done: &Driven) -> Figure {
     Figure::new(row, Unit::MbPerSecond, rate).latency(&done.latency)
 }
 
-/// Calls `op` with batches of `which` until they are used up.
+/// Calls `op` with batches of `which` until they are used up or [`LONGEST`] has passed.
 fn batches(which: &[u64], mut op: impl FnMut(&[u64]) -> Result<()>) -> Result<Driven> {
     let mut left = which.chunks(BATCH);
     let count = left.len() as u64;
-    repeat(Duration::MAX, count, |_| left.next().map_or(Ok(()), &mut op))
+    repeat(LONGEST, count, |_| left.next().map_or(Ok(()), &mut op))
+}
+
+/// Those of `which` that [`batches`] came to.
+fn reached<'a>(which: &'a [u64], done: &Driven) -> &'a [u64] {
+    &which[..which.len().min(done.count as usize * BATCH)]
 }
 
 impl Refill {
@@ -89,8 +95,9 @@ impl Workload for Refill {
         "Sizes as in W4, 100 objects to a commit. Half of the objects, drawn evenly, are \
          deleted; then deleted ones are put again with new sizes until the logical bytes are \
          those of before. Disk ÷ logical divides by the logical bytes when fullest, after the \
-         store's own checkpoint or compaction. Latencies are of commits. Bare: the bytes \
-         appended, for the refill written over, one pwrite and fdatasync for each commit."
+         store's own checkpoint or compaction. Latencies are of commits. Each part ends after \
+         60 s; the next is of what is there then. Bare: the bytes appended, for the refill \
+         written over, one pwrite and fdatasync for each commit."
     }
 
     fn load(&self) -> Load {
@@ -99,28 +106,32 @@ impl Workload for Refill {
 
     fn measure(&self, ctx: &Ctx, maker: &dyn Maker, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::Web);
-        let (all, drawn) = ((0..count(ctx)).collect::<Vec<_>>(), drawn(ctx));
-        let (deleted, kept) = drawn.split_at(drawn.len() / 2);
-        let (again, bytes) = refill(&objects, deleted);
-        let peak = objects.total(count(ctx));
+        let all: Vec<u64> = (0..count(ctx)).collect();
         system::touch_memory(ctx.pick(1 << 30, 32 << 20));
         let session = Session::new(ctx, maker, ctx.setup(Load::Web), "refill")?;
         let (peer, meter) = (session.peer()?, session.meter()?);
         let done = batches(&all, |b| objects.put(peer, b.iter().copied(), |_| 0))?;
+        let there = reached(&all, &done).len() as u64;
+        let (drawn, peak) = (drawn(ctx, there), objects.total(there));
+        let (half, kept) = drawn.split_at(drawn.len() / 2);
         out.push(Self::row(&session, &meter, mb(FILL, peak, &done), (0.0, peak, peak))?);
         let meter = session.meter()?;
-        let done = batches(deleted, |b| {
+        let done = batches(half, |b| {
             let keys: Vec<_> = b.iter().map(|i| key(*i)).collect();
             peer.delete(&keys.iter().map(|k| &k[..]).collect::<Vec<_>>())
         })?;
+        let deleted = reached(half, &done);
         let rate = deleted.len() as f64 * done.rate / done.count as f64;
         let figure = Figure::new(DELETE, Unit::PerSecond, rate).latency(&done.latency);
         out.push(Self::row(&session, &meter, figure, (1.0, 0, peak))?);
         for i in deleted.iter().take(10) {
             ensure!(!peer.get(&key(*i), &mut Vec::new())?, "object {i} is there, though deleted");
         }
+        let again = refill(&objects, deleted);
         let meter = session.meter()?;
         let done = batches(&again, |b| objects.put(peer, b.iter().copied(), |_| 1))?;
+        let again = reached(&again, &done);
+        let bytes = again.iter().map(|i| objects.len(*i, 1) as u64).sum();
         out.push(Self::row(&session, &meter, mb(REFILL, bytes, &done), (2.0, bytes, peak))?);
         for i in kept.iter().take(100) {
             objects.check(peer, &key(*i), *i, 0)?;

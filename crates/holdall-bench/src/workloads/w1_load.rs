@@ -1,7 +1,7 @@
 //! W1: bulk load of small objects.
 
 use super::goal::{BY_NAME, BY_OID};
-use super::{Bound, Ctx, Goal, Objects, Session, Sizes, Than, Workload, hashed, key};
+use super::{Bound, Ctx, Goal, LONGEST, Objects, Session, Sizes, Than, Workload, hashed, key};
 use crate::bare;
 use crate::measure::{Driven, Figure, Unit, repeat};
 use crate::peer::{Load, Maker};
@@ -12,9 +12,6 @@ use std::time::Duration;
 
 const ORDERED: &str = "ordered keys";
 const RANDOM: &str = "random keys";
-
-/// A load that has run so long ends with its next commit.
-const LONGEST: Duration = Duration::from_secs(60);
 
 pub(super) struct Bulk;
 
@@ -74,7 +71,8 @@ impl Workload for Bulk {
          keys: the same through a bijective hash. Latencies are of commits. The store's own \
          checkpoint or compaction afterwards is outside the clock, its writes are counted. A \
          load ends after 60 s: a store that stores fewer than 16,667 objects a second did not \
-         store all, and its rate is of those it did. Bare: the objects' bytes appended, one pwrite and fdatasync for each commit."
+         store all, and its rate is of those it did. Bare: the objects' bytes appended, one \
+         pwrite and fdatasync for each commit."
     }
 
     fn load(&self) -> Load {

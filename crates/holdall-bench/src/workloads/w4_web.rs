@@ -2,7 +2,8 @@
 
 use super::goal::BY_NAME;
 use super::{
-    Bound, Ctx, Goal, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed, key,
+    Bound, Ctx, Goal, LONGEST, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed,
+    key,
 };
 use crate::bare;
 use crate::measure::{Driven, Figure, Meter, Recorder, Unit, repeat};
@@ -31,9 +32,9 @@ fn replaced(ctx: &Ctx) -> u64 {
     4 * count(ctx)
 }
 
-/// Which object replacement number `n` is of.
-fn victim(ctx: &Ctx, n: u64) -> u64 {
-    hashed(ctx.seed ^ 4 ^ n) % count(ctx)
+/// Which of `count` objects replacement number `n` is of.
+fn victim(ctx: &Ctx, count: u64, n: u64) -> u64 {
+    hashed(ctx.seed ^ 4 ^ n) % count
 }
 
 /// Versions and lengths of all objects as replacements go on.
@@ -43,8 +44,12 @@ struct State {
 }
 
 impl State {
-    fn new(ctx: &Ctx, objects: &Objects) -> Self {
-        Self { version: vec![0; count(ctx) as usize], live: objects.total(count(ctx)) }
+    fn new(objects: &Objects, count: u64) -> Self {
+        Self { version: vec![0; count as usize], live: objects.total(count) }
+    }
+
+    fn count(&self) -> u64 {
+        self.version.len() as u64
     }
 
     /// Commit `c` of replacements: the objects and their new versions. An object drawn twice
@@ -52,7 +57,7 @@ impl State {
     fn next(&mut self, ctx: &Ctx, objects: &Objects, c: u64) -> Vec<(u64, u64)> {
         let mut all = Vec::new();
         for n in c * BATCH..(c + 1) * BATCH {
-            let i = victim(ctx, n);
+            let i = victim(ctx, self.count(), n);
             let version = &mut self.version[i as usize];
             self.live -= objects.len(i, *version) as u64;
             *version += 1;
@@ -90,9 +95,13 @@ impl Web {
                 (0..all.len()).map(|n| (&keys[n][..], value(n))).collect();
             bytes += items.iter().map(|(_, v)| v.len() as u64).sum::<u64>();
             time += latency.time(|| peer.put(&items))?;
-            if (c + 1) % (commits / LOOKS).max(1) == 0 {
-                let turns = ((c + 1) * BATCH) as f64 / count(ctx) as f64;
+            let last = time >= LONGEST;
+            if last || (c + 1) % (commits / LOOKS).max(1) == 0 {
+                let turns = ((c + 1) * BATCH) as f64 / state.count() as f64;
                 points.push((turns, meter.disk_share(state.live)?));
+            }
+            if last {
+                break;
             }
         }
         let mut figure = mb(REPLACE, bytes, time.as_secs_f64(), &latency);
@@ -106,12 +115,12 @@ impl Web {
     fn read(ctx: &Ctx, session: &Session<'_>, objects: &Objects, state: &State) -> Result<Figure> {
         let peer = session.peer()?;
         let mut out = Vec::new();
-        for i in 0..count(ctx) {
+        for i in 0..state.count() {
             ensure!(peer.get(&key(i), &mut out)?, "object {i} is missing");
         }
         let meter = session.meter()?;
         let done = repeat(ctx.seconds(3), u64::MAX, |n| {
-            let i = victim(ctx, n ^ 1 << 40);
+            let i = victim(ctx, state.count(), n ^ 1 << 40);
             let len = objects.len(i, state.version[i as usize]);
             ensure!(peer.get(&key(i), &mut out)? && out.len() == len, "object {i} is not whole");
             Ok(())
@@ -123,13 +132,15 @@ impl Web {
     }
 }
 
+/// Loads; how many objects that were, and the figure.
 fn load_figure(
     ctx: &Ctx,
     objects: &Objects,
     put: &mut dyn FnMut(u64) -> Result<()>,
-) -> Result<Figure> {
-    let done = repeat(Duration::MAX, count(ctx) / BATCH, put)?;
-    Ok(mb(LOAD, objects.total(count(ctx)), seconds(&done), &done.latency))
+) -> Result<(u64, Figure)> {
+    let done = repeat(LONGEST, count(ctx) / BATCH, put)?;
+    let count = done.count * BATCH;
+    Ok((count, mb(LOAD, objects.total(count), seconds(&done), &done.latency)))
 }
 
 fn start(meter: &Meter, live: u64, figure: &mut Figure) -> Result<()> {
@@ -154,7 +165,8 @@ impl Workload for Web {
          mean near 3.8 KB), drawn anew at each replacement; victims are drawn evenly. \
          Latencies of load and replace are of commits, of read of single gets, hot. Disk ÷ \
          logical of \"replace\" is taken right after the last commit, that of \"read\" after \
-         the store's own checkpoint or compaction. Bare: the same bytes appended, one pwrite \
+         the store's own checkpoint or compaction. Load and replacement end after 60 s each; \
+         what comes after is of the objects there are. Bare: the same bytes appended, one pwrite \
          and fdatasync for each commit; pread of the same lengths from the page cache."
     }
 
@@ -164,18 +176,18 @@ impl Workload for Web {
 
     fn measure(&self, ctx: &Ctx, maker: &dyn Maker, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::Web);
-        let mut state = State::new(ctx, &objects);
         system::touch_memory(ctx.pick(1 << 30, 16 << 20));
         let session = Session::new(ctx, maker, ctx.setup(Load::Web), "web")?;
         let (peer, meter) = (session.peer()?, session.meter()?);
-        let mut figure = load_figure(ctx, &objects, &mut |c| {
+        let (count, mut figure) = load_figure(ctx, &objects, &mut |c| {
             objects.put(peer, c * BATCH..(c + 1) * BATCH, |_| 0)
         })?;
+        let mut state = State::new(&objects, count);
         start(&meter, state.live, &mut figure)?;
         session.settle(&meter, &mut figure, state.live)?;
         out.push(figure);
         out.push(Self::replace(ctx, &session, &objects, &mut state)?);
-        objects.check_some(peer, count(ctx), |i| state.version[i as usize])?;
+        objects.check_some(peer, count, |i| state.version[i as usize])?;
         out.push(Self::read(ctx, &session, &objects, &state)?);
         Ok(())
     }
@@ -184,7 +196,7 @@ impl Workload for Web {
         let objects = Objects::new(ctx.seed, Sizes::Web);
         let file = bare::create(&ctx.dir.join("bare"))?;
         let (mut at, mut joined, mut starts) = (0, Vec::new(), Vec::new());
-        let figure = load_figure(ctx, &objects, &mut |c| {
+        let (count, figure) = load_figure(ctx, &objects, &mut |c| {
             joined.clear();
             for i in c * BATCH..(c + 1) * BATCH {
                 starts.push(at + joined.len() as u64);
@@ -198,7 +210,7 @@ impl Workload for Web {
         out.push(figure);
         let mut buf = Vec::new();
         let done = repeat(ctx.seconds(1), u64::MAX, |n| {
-            let i = victim(ctx, n);
+            let i = victim(ctx, count, n);
             buf.resize(objects.len(i, 0), 0);
             Ok(file.read_exact_at(&mut buf, starts[i as usize])?)
         })?;

@@ -15,6 +15,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+/// A store that has written so long, of one kind of sizes, ends at the age it has: its last
+/// rows are of that age.
+const LONGEST_AGING: Duration = Duration::from_secs(300);
+
 /// Share of the volume that is live, in percent.
 const FULL: u64 = 85;
 
@@ -153,7 +157,7 @@ impl Aging {
         let peer = session.peer()?;
         let last = oldest(ctx);
         let mut meter: Meter = session.meter()?;
-        let mut all = 0;
+        let (mut all, mut time) = (0, Duration::ZERO);
         let (mut writes, mut readings, mut space) = (Vec::new(), Vec::new(), Vec::new());
         for age in 0..=last {
             let done = state.grow_older(peer, age)?;
@@ -162,18 +166,23 @@ impl Aging {
             writes.push((age, figure.value));
             space.push((age, share));
             all += done.bytes;
-            if age == 0 || age == last {
+            time += done.time;
+            let ends = age == last || time >= LONGEST_AGING;
+            if age == 0 || ends {
                 figure.disk = Some(share);
                 meter.stop(&mut figure, all)?;
                 (meter, all) = (session.meter()?, 0);
                 out.push(figure);
             }
-            if age % 2 == 0 || age == last {
+            if age % 2 == 0 || ends {
                 let figure = state.read(&session, age)?;
                 readings.push((age, figure.value));
-                if age == 0 || age == last {
+                if age == 0 || ends {
                     out.push(figure);
                 }
+            }
+            if ends {
+                break;
             }
         }
         // Points of all ages hang on the last row.
@@ -233,7 +242,8 @@ impl Workload for Aging {
          grow beyond the volume; peers are not limited. Latencies are of puts and of reads. At \
          each second age some objects drawn evenly are read whole after the page cache was \
          dropped, the stores' own caches staying. Device bytes of the oldest write row are of \
-         all replacements, disk ÷ logical is taken right after the last. Bare: the objects \
+         all replacements, disk ÷ logical is taken right after the last. A store that has \
+         written for 300 s ends at the age it has, and has rows of its own. Bare: the objects \
          appended (at the oldest age: written over), each with pwrite and fdatasync; cold \
          preads in order."
     }
