@@ -62,10 +62,6 @@ pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
     // What it holds is written over; zeroing it first would cost as much again.
     bytes.truncate(len);
-    let fresh = bytes.capacity() < len;
-    if fresh {
-        bytes.clear();
-    }
     bytes.try_reserve_exact(len - bytes.len()).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
