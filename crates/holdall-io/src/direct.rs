@@ -1,14 +1,14 @@
 //! Reads and writes past the system's cache (`O_DIRECT`), through aligned memory where the
 //! caller's is not.
 //!
-//! Owns: the file opened a second time for it, and whether it turned out not to serve.
+//! Owns: the file opened a second time for it, whether it turned out not to serve, and memory
+//! for reads.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::{self, Builder};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
@@ -17,8 +17,13 @@ use crate::file::write_all;
 
 /// Alignment of offset, length and memory.
 const ALIGN: usize = 4096;
-/// Bytes that pass through aligned memory at a time.
+/// Bytes that are written through aligned memory at a time.
 const BOUNCE_BYTES: usize = 1 << 20;
+/// Bytes that are read through it at a time: those of a piece of 1 MiB whose ends are ragged
+/// come at once.
+const READ_BYTES: usize = BOUNCE_BYTES + (64 << 10);
+/// Aligned memories for reads that a file keeps: threads that read long are made for it.
+const SPARE: usize = 4;
 
 thread_local! {
     static BOUNCE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -29,6 +34,7 @@ thread_local! {
 pub(crate) struct Direct {
     file: File,
     fails: AtomicBool,
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Direct {
@@ -39,7 +45,7 @@ impl Direct {
         let mut options = File::options();
         let options = options.read(true).write(write).custom_flags(libc::O_DIRECT);
         let file = options.open(path).ok()?;
-        Some(Self { file, fails: AtomicBool::new(false) })
+        Some(Self { file, fails: AtomicBool::new(false), spare: Mutex::default() })
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -68,50 +74,37 @@ impl Direct {
         written.unwrap_or(Ok(false))
     }
 
+    /// Whether it did not turn out to fail.
+    pub(crate) fn serves(&self) -> bool {
+        !self.fails.load(Relaxed)
+    }
+
     /// Fills `parts`, one behind the other, with the bytes from `offset` on; returns whether it
-    /// did. What went wrong shows when they are read another way. Beside the caller another
-    /// thread reads, if there is more than one block: the device is busy while one copies.
+    /// did. What went wrong shows when they are read another way.
     pub(crate) fn read(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let ragged = !offset.is_multiple_of(ALIGN as u64) || !len.is_multiple_of(ALIGN);
-        if ragged || self.fails.load(Relaxed) {
+        if ragged || !self.serves() {
             return false;
         }
-        let blocks = blocks(offset, parts);
-        let one = blocks.len() < 2;
-        let blocks = Mutex::new(blocks.into_iter());
-        let work = |buffer: &mut [u8]| {
-            loop {
-                let next = blocks.lock().next();
-                let Some(block) = next else { return true };
-                if !self.read_block(block, buffer) {
-                    return false;
-                }
-            }
-        };
-        let read = BOUNCE.try_with(|buffer| {
-            let mut buffer = buffer.borrow_mut();
-            if one {
-                return work(aligned(&mut buffer, len));
-            }
-            let (mine, other) = aligned(&mut buffer, 2 * BOUNCE_BYTES).split_at_mut(BOUNCE_BYTES);
-            thread::scope(|scope| {
-                let other = Builder::new().spawn_scoped(scope, || work(other));
-                // Where there is no other, this one reads everything.
-                work(mine) && other.map_or(true, |other| other.join().unwrap_or(false))
-            })
-        });
-        read.unwrap_or(false)
+        let mut buffer = self.spare.lock().pop().unwrap_or_default();
+        let mut blocks = blocks(offset, parts).into_iter();
+        let read = blocks.all(|block| self.read_block(block, &mut buffer));
+        let mut spare = self.spare.lock();
+        if !buffer.is_empty() && spare.len() < SPARE {
+            spare.push(buffer);
+        }
+        read
     }
 
-    fn read_block(&self, mut block: Block<'_>, buffer: &mut [u8]) -> bool {
+    fn read_block(&self, mut block: Block<'_>, buffer: &mut Vec<u8>) -> bool {
         if let [to] = &mut block.to[..]
             && to.as_ptr().align_offset(ALIGN) == 0
         {
             return self.fill(block.offset, to);
         }
         let len = block.to.iter().map(|to| to.len()).sum();
-        let Some(mut from) = buffer.get_mut(..len) else { return false };
+        let mut from = &mut aligned(buffer, len)[..len];
         if !self.fill(block.offset, from) {
             return false;
         }
@@ -188,7 +181,7 @@ impl Direct {
     }
 }
 
-/// Up to [`BOUNCE_BYTES`] of a read.
+/// Up to [`READ_BYTES`] of a read.
 struct Block<'a> {
     offset: u64,
     to: Vec<&'a mut [u8]>,
@@ -202,7 +195,7 @@ fn blocks<'a>(offset: u64, parts: &'a mut [&mut [u8]]) -> Vec<Block<'a>> {
         while !rest.is_empty() {
             if room == 0 {
                 blocks.push(Block { offset: at, to: Vec::new() });
-                room = BOUNCE_BYTES;
+                room = READ_BYTES;
             }
             let (now, later) = rest.split_at_mut(rest.len().min(room));
             (at, room, rest) = (at + now.len() as u64, room - now.len(), later);

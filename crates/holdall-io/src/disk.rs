@@ -80,6 +80,14 @@ pub trait Disk: Send + Sync + Debug {
         false
     }
 
+    /// Whether [`read_bulk`](Self::read_bulk) would read `len` bytes at `offset` now, as far as
+    /// that can be told before. Reads nothing and counts as no read. Who reads that way gives
+    /// no [`read_hint`](Self::read_hint), which brings into the cache what is to go past it.
+    fn reads_bulk(&self, offset: u64, len: u64) -> bool {
+        let _ = (offset, len);
+        false
+    }
+
     /// Writes all of `bytes` at `offset` (bytes), within or past the end; a gap reads as zeros.
     /// Not durable before the next [`sync`](Self::sync).
     ///
@@ -160,7 +168,8 @@ pub trait Disk: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Says that `len` bytes at `offset` will be read soon. Does not wait. Returns whether that
+    /// Says that `len` bytes at `offset` will be read soon, through the system's cache. Does not
+    /// wait. Returns whether that
     /// may help: false where the bytes are at hand already.
     ///
     /// # Errors

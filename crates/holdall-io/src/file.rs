@@ -29,9 +29,6 @@ use crate::read_around::ReadAround;
 use crate::write_out::{WriteOut, write_out};
 use crate::{Disk, Storage};
 
-/// Bytes of a hint for what is read in bulk.
-const BULK: u64 = 256 << 10;
-
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -160,6 +157,11 @@ impl Disk for FileDisk {
         })
     }
 
+    fn reads_bulk(&self, offset: u64, len: u64) -> bool {
+        self.direct.as_ref().is_some_and(Direct::serves)
+            && self.map.is_new(&self.file, offset, len, false)
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.check_writable()?;
         if bytes.is_empty() {
@@ -245,13 +247,7 @@ impl Disk for FileDisk {
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {
         // Where a byte is at hand, what is around it mostly is too, and telling the kernel page
         // by page would cost more than it saves.
-        // What is read in bulk would only be in the way there. Asked first: a look into the
-        // cache begins to fill it.
-        let bulk = len >= BULK && self.direct.is_some();
-        if bulk && self.map.is_new(&self.file, offset, len, false)
-            || len == 0
-            || self.read_cached(offset, &mut [0]) == 1
-        {
+        if len == 0 || self.read_cached(offset, &mut [0]) == 1 {
             return Ok(false);
         }
         will_need(&self.file, offset, len).map(|()| true)

@@ -227,7 +227,13 @@ fn what_is_new_is_read_past_the_cache_and_only_once() {
         assert!(found == bytes[at..at + len], "{len} at {at}");
     }
     assert_eq!(bulk(&*disk, 8 * MIB, 4 * MIB), None, "it was read");
-    assert!(!disk.read_hint(14 * MIB as u64, MIB as u64).unwrap(), "nothing to be read ahead");
+    assert!(!disk.reads_bulk(8 * MIB as u64, 4 * MIB as u64), "it was read");
+    let hinted = (14 * MIB as u64, MIB as u64);
+    assert!(disk.reads_bulk(hinted.0, hinted.1), "it is new");
+    // Whoever hints will read through the cache, whatever another way there is.
+    assert!(disk.read_hint(hinted.0, hinted.1).unwrap(), "it is not at hand");
+    disk.read_at(hinted.0, &mut vec![0; MIB]).unwrap();
+    assert!(!disk.reads_bulk(hinted.0, hinted.1), "it is in the cache");
     // What is in the cache is read from there, and what is written anew is new.
     disk.read_at(6 * MIB as u64, &mut vec![0; 2 * MIB]).unwrap();
     assert_eq!(bulk(&*disk, 6 * MIB, 2 * MIB), None, "it is in the cache");

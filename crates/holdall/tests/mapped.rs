@@ -31,6 +31,17 @@ struct Answer {
     wrong: AtomicU64,
     /// Bytes given past the cache; `u64::MAX`: none are to be given.
     bulk: AtomicU64,
+    /// Hints that data will be read through the cache.
+    hints: AtomicU64,
+    /// Where the device fails; 0: nowhere.
+    broken: AtomicU64,
+}
+
+impl Answer {
+    fn fails(&self, offset: u64, len: usize) -> bool {
+        let broken = self.broken.load(Relaxed);
+        broken > 0 && (offset..offset + len as u64).contains(&broken)
+    }
 }
 
 #[derive(Debug)]
@@ -38,12 +49,24 @@ struct Spy(Arc<dyn Disk>, Arc<Answer>);
 
 impl Disk for Spy {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        if self.1.fails(offset, buf.len()) {
+            return Err(io::Error::other("a bad sector"));
+        }
         self.0.read_at(offset, buf)
+    }
+
+    fn reads_bulk(&self, _offset: u64, _len: u64) -> bool {
+        self.1.bulk.load(Relaxed) != u64::MAX
+    }
+
+    fn read_hint(&self, _offset: u64, _len: u64) -> io::Result<bool> {
+        self.1.hints.fetch_add(1, Relaxed);
+        Ok(true)
     }
 
     fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
         self.1.asked.fetch_add(1, Relaxed);
-        if self.1.given.load(Relaxed) == u64::MAX || self.0.read_at(offset, buf).is_err() {
+        if self.1.given.load(Relaxed) == u64::MAX || self.read_at(offset, buf).is_err() {
             return false;
         }
         self.1.given.fetch_add(1, Relaxed);
@@ -59,6 +82,9 @@ impl Disk for Spy {
         }
         let mut at = offset;
         for part in &mut *parts {
+            if self.1.fails(at, part.len()) {
+                return false;
+            }
             self.0.read_at(at, part).unwrap();
             at += part.len() as u64;
         }
@@ -201,6 +227,97 @@ fn long_reads_go_past_the_cache_where_the_disk_lets_them() {
         assert!(part(&store, oid, (at, n)).unwrap() == bytes[at..at + n], "{n} at {at}");
     }
     assert_eq!(answer.bulk.load(Relaxed), 0, "it was turned off");
+}
+
+/// Where in the volume the unit lies that byte `at` of the object is in.
+fn place(answer: &Answer, store: &Store, oid: Oid, at: usize) -> u64 {
+    // Found by asking: where the device fails there, this unit cannot be read, but the next can.
+    let fails = |broken: u64, unit: usize| {
+        answer.broken.store(broken, Relaxed);
+        let read = part(store, oid, (unit * 4096, 4096));
+        answer.broken.store(0, Relaxed);
+        read.is_err()
+    };
+    let unit = at / 4096;
+    (1..1 << 13).map(|n| n * 4096).find(|&n| fails(n, unit) && !fails(n, unit ^ 1)).unwrap()
+}
+
+#[test]
+fn what_is_wrong_in_one_of_several_threads_is_told_and_the_first_of_two() {
+    let (store, oid, answer, bytes) = long(true);
+    let whole = || part(&store, oid, (0, bytes.len()));
+    // A device that fails in the last part, in the first, in the midst.
+    for at in [bytes.len() - 1, 0, 5 << 20] {
+        let broken = place(&answer, &store, oid, at);
+        answer.broken.store(broken, Relaxed);
+        let error = whole().unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{at}: {error}");
+        let mut buf = vec![0; bytes.len()];
+        let error = store.read().unwrap().open(oid).unwrap().read_at(0, &mut buf).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{at}: {error}");
+        answer.broken.store(0, Relaxed);
+        assert!(whole().unwrap() == bytes, "{at}");
+    }
+    // All parts are damaged: the error is that of the first, as where one thread reads.
+    answer.wrong.store(1, Relaxed);
+    let first = part(&store, oid, (0, 1 << 20)).unwrap_err().to_string();
+    for round in 0..50 {
+        assert_eq!(whole().unwrap_err().to_string(), first, "{round}");
+    }
+}
+
+#[test]
+fn an_open_object_is_read_by_several_threads_at_any_offset() {
+    let (store, oid, answer, bytes) = long(true);
+    let object = store.read().unwrap().open(oid).unwrap();
+    for (at, n) in LONG {
+        let before = answer.bulk.load(Relaxed);
+        let mut found = vec![0xee; n];
+        assert_eq!(object.read_at(at as u64, &mut found).unwrap(), n);
+        assert!(found == bytes[at..at + n], "{n} at {at}");
+        assert!(answer.bulk.load(Relaxed) - before >= n as u64, "{n} at {at}");
+    }
+    // In place of what was there: more, less, nothing; with room for it and without.
+    let mut found = Vec::new();
+    for held in [0, 5, bytes.len(), bytes.len() + 9] {
+        for room in [0, 20 << 20] {
+            found.clear();
+            found.shrink_to(room);
+            found.reserve_exact(room);
+            found.resize(held, 0xee);
+            store.read().unwrap().get_into(oid, &mut found).unwrap();
+            assert!(found == bytes, "{held} in {room}");
+        }
+    }
+}
+
+#[test]
+fn hints_are_for_what_is_read_through_the_cache() {
+    let insert = |store: &Store, oid| store.write(|tx| tx.insert(oid, 3 << 20, b"between"));
+    let hints = |answer: &Answer, read: &mut dyn FnMut()| {
+        let before = answer.hints.load(Relaxed);
+        read();
+        answer.hints.load(Relaxed) - before
+    };
+    for direct in [true, false] {
+        let (store, oid, answer, bytes) = long(direct);
+        let given = hints(&answer, &mut || drop(part(&store, oid, (0, bytes.len())).unwrap()));
+        assert_eq!(given > 0, !direct, "{given} hints for a long read");
+        insert(&store, oid).unwrap();
+        let len = bytes.len() + 7;
+        // Too little at a time for the other way.
+        let given = hints(&answer, &mut || {
+            let mut object = store.read().unwrap().open(oid).unwrap();
+            let mut small = vec![0; 64 << 10];
+            while io::Read::read(&mut object, &mut small).unwrap() > 0 {}
+        });
+        assert!(given > 0, "hints for small reads in order");
+        // A transaction reads through the cache.
+        let given = hints(&answer, &mut || {
+            store.write(|tx| tx.get(oid).map(|found| assert_eq!(found.len(), len))).unwrap();
+        });
+        assert!(given > 0, "hints for a transaction's read");
+    }
 }
 
 #[test]

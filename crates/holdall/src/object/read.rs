@@ -3,7 +3,7 @@
 use super::{Attributes, Body, Record};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location, RecordRef};
-use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead};
+use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead, ahead};
 use crate::sharing::Sharing;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result};
@@ -162,17 +162,24 @@ impl Whole {
         }
     }
 
-    /// Has the bytes `range` read ahead where they lie in several segments, or `even_one`. A
-    /// hint; what goes wrong shows when they are read.
+    /// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead where
+    /// they lie in several segments, or `even_one`. A hint; what goes wrong shows when they are
+    /// read.
     pub fn prefetch<D: DataRead + ?Sized>(
         &self,
         pages: &D,
-        range: std::ops::Range<u64>,
+        (range, at_once): (std::ops::Range<u64>, u64),
         even_one: bool,
     ) {
         if let Self::Large(d) = self {
-            let _ = segment_tree::prefetch(&TreeRead(pages), &d.tree, range, even_one);
+            ahead::prefetch(pages, &d.tree, (range, at_once), even_one);
         }
+    }
+
+    /// Whether some of the bytes `range`, read at once, would come from the device past the
+    /// system's cache; looks at its first segments. Cost: O(tree height) pages, some calls.
+    pub fn is_new<D: DataRead + ?Sized>(&self, pages: &D, range: std::ops::Range<u64>) -> bool {
+        matches!(self, Self::Large(d) if ahead::is_new(pages, &d.tree, range))
     }
 
     /// Fills `buf` with the bytes from `offset`, all of which exist. Cost: O(tree height)

@@ -8,12 +8,14 @@ use crate::sharing::Sharing;
 use crate::space::{InMemory, SpaceTx, Stager, read_segment};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
-    Node, NodeRead, NodeRef, Nodes, Options, Pieces, Prefetch, SegmentRead, Segments, Slice,
-    inner_fanout_of, leaf_fanout_of,
+    Node, NodeRead, NodeRef, Nodes, Options, Pieces, SegmentRead, Segments, Slice, inner_fanout_of,
+    leaf_fanout_of,
 };
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
 use holdall_io::Disk;
+
+pub mod ahead;
 
 /// Slices kept inline in a descriptor.
 pub const MAX_INLINE: usize = 8;
@@ -51,8 +53,16 @@ pub trait DataRead: PageRead {
     }
 
     /// Says that `len` bytes from `offset` bytes behind the start of segment page `start` on
-    /// will be read soon. A hint; returns whether it may help.
-    fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
+    /// will be read soon, in reads of up to `at_once` bytes. A hint; returns whether it may
+    /// help.
+    fn will_need(&self, start: PageNo, offset: u64, len: u64, at_once: u64) -> bool {
+        let _ = (start, offset, len, at_once);
+        false
+    }
+
+    /// Whether these bytes, read at once, would come from the device past the system's cache:
+    /// nobody else brings them meanwhile.
+    fn is_new(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let _ = (start, offset, len);
         false
     }
@@ -81,8 +91,12 @@ impl<D: DataRead + ?Sized> DataRead for Streamed<'_, D> {
         self.0.stream_data(start, offset, buf)
     }
 
-    fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
-        self.0.will_need(start, offset, len)
+    fn will_need(&self, start: PageNo, offset: u64, len: u64, at_once: u64) -> bool {
+        self.0.will_need(start, offset, len, at_once)
+    }
+
+    fn is_new(&self, start: PageNo, offset: u64, len: u64) -> bool {
+        self.0.is_new(start, offset, len)
     }
 }
 
@@ -151,13 +165,6 @@ impl<D: DataRead + ?Sized> SegmentRead for TreeRead<'_, D> {
 
     fn read_run(&self, slice: &Slice, at: u64, buf: &mut [u8]) -> Result<()> {
         self.0.read_data(run_start(slice)?, u64::from(slice.offset) + at, buf)
-    }
-}
-
-impl<D: DataRead + ?Sized> Prefetch for TreeRead<'_, D> {
-    fn will_read(&self, slice: &Slice, at: u64, len: u64) -> bool {
-        run_start(slice)
-            .is_ok_and(|start| self.0.will_need(start, u64::from(slice.offset) + at, len))
     }
 }
 

@@ -17,6 +17,6 @@ pub use allocator::{Allocator, Near, SpaceStats};
 pub use apply::fresh_directory;
 pub use info_pages::InfoPages;
 pub use run_set::RunSet;
-pub use segment_io::{InMemory, Sums, UNIT, approach, check_segment, read_segment};
+pub use segment_io::{InMemory, LEAST_NEW, Sums, UNIT, approach, check_segment, read_segment};
 pub use stage::{Staged, Stager};
 pub use tx::SpaceTx;

@@ -37,9 +37,9 @@ const STEP: usize = 64 * UNIT;
 /// in the processor's nearest cache.
 const NEAR: usize = 4 * UNIT;
 /// Reads of so much go past the system's cache where they are new to it.
-const LEAST_NEW: usize = 64 * UNIT;
+pub const LEAST_NEW: usize = 64 * UNIT;
 /// So much is read past it at a time.
-const MOST_NEW: usize = 4 * PIECE;
+const MOST_NEW: usize = PIECE;
 /// Reads of up to so many units look for each of them in memory.
 const SHORT: usize = 16;
 /// Bytes in memory that are worth a call less and one more: what lies around fewer is read in
@@ -246,15 +246,13 @@ fn read_through<'a, R: PageRead + ?Sized>(
     sums: &mut Checksums<'a, R>,
     memory: InMemory<'a>,
     disk: &dyn Disk,
-    at: u64,
-    buf: &mut [u8],
+    mut at: u64,
+    mut buf: &mut [u8],
 ) -> Result<()> {
-    let (unit, units) = (UNIT as u64, memory.units);
-    let (first, end) = (at / unit, (at + buf.len() as u64).div_ceil(unit));
-    let count = (end - first) as usize;
-    if count > SHORT {
+    let units = memory.units;
+    if units_of(at, buf.len()).1 > SHORT {
         let done = if memory.direct { read_new(sums, disk, at, buf)? } else { 0 };
-        let (at, buf) = (at + done as u64, &mut buf[done..]);
+        (at, buf) = (at + done as u64, &mut buf[done..]);
         if buf.is_empty() {
             return Ok(());
         }
@@ -263,16 +261,31 @@ fn read_through<'a, R: PageRead + ?Sized>(
             (sums.mapped, sums.streamed) = (true, memory.streamed);
             return read_disk(sums, disk, at, buf);
         }
+        // What is left, where a part of it was read.
+        let (first, count) = units_of(at, buf.len());
         sums.keep = units.wants_long(first, count).map(|how| (units, how));
         if units.is_empty() || !units.has(first, sums.of(first, count)?) {
             return read_disk(sums, disk, at, buf);
         }
     }
+    read_missing(sums, units, disk, at, buf)
+}
+
+/// Looks for each unit in memory, and reads from the disk what is not there.
+fn read_missing<'a, R: PageRead + ?Sized>(
+    sums: &mut Checksums<'a, R>,
+    units: &'a Units,
+    disk: &dyn Disk,
+    at: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    let (first, count) = units_of(at, buf.len());
+    let end = first + count as u64;
     // Where the bytes begin that are to be read, and those behind them that are here.
     let (mut missing, mut here) = (None, None);
     let mut done = 0;
     for number in first..end {
-        let skip = (at + done as u64 - number * unit) as usize;
+        let skip = (at + done as u64 - number * UNIT as u64) as usize;
         let next = buf.len().min(done + UNIT - skip);
         let sum = sums.of(number, (end - number) as usize)?;
         if units.copy(number, sum, skip, &mut buf[done..next]) {

@@ -8,6 +8,7 @@ mod format;
 mod heads;
 mod hints;
 mod inner;
+mod long_read;
 mod object_mut;
 mod opened;
 mod options;

@@ -39,7 +39,8 @@ pub struct Options {
     /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
     pub map_reads: bool,
     /// Whether reads of 256 KiB and more of large objects go past the system's cache where
-    /// what they read is not there and was not read since it was written or the store opened.
+    /// what they read is not there and was not read since it was written or the store opened,
+    /// those of more than 1 MiB by three threads, two of them made for the call.
     /// What is read once then takes no memory from what is read often, and costs half the
     /// processor time; what is read again comes into the cache the second time, and from there
     /// the third. Turn it off where many short-lived processes read the same large objects.

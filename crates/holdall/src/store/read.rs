@@ -3,15 +3,16 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
+use super::long_read::{Ahead, read_range, read_range_into, read_to};
 use super::read_many::{Once, body_at};
 use super::shelf::View;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, Whole};
 use crate::pager::Snapshot;
-use crate::segment_tree::{DataRead, Streamed, read_from};
+use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
-use crate::space::{InMemory, Sums, approach};
+use crate::space::{InMemory, LEAST_NEW, Sums, approach};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
@@ -50,6 +51,11 @@ impl State {
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result
+    }
+
+    /// The byte of the volume `offset` bytes behind the start of page `start`.
+    fn byte_of(&self, start: PageNo, offset: u64) -> Option<u64> {
+        start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset))
     }
 
     fn default_collection(&self) -> Result<Option<&Collection>> {
@@ -97,11 +103,23 @@ impl DataRead for State {
         self.data((start, offset), buf, true)
     }
 
-    fn will_need(&self, start: PageNo, offset: u64, len: u64) -> bool {
-        let at = start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset));
+    fn will_need(&self, start: PageNo, offset: u64, len: u64, at_once: u64) -> bool {
+        // What goes past the system's cache would only be in the way there. Asked first: a look
+        // into the cache begins to fill it.
+        if at_once >= LEAST_NEW as u64 && self.is_new(start, offset, len) {
+            return false;
+        }
         // What cannot be read ahead is read, and fails if it must, when it is asked for.
         let disk = &self.view.inner.pager.volume.disk;
+        let at = self.byte_of(start, offset);
         at.is_some_and(|at| disk.read_hint(at, len).unwrap_or(false))
+    }
+
+    fn is_new(&self, start: PageNo, offset: u64, len: u64) -> bool {
+        let pager = &self.view.inner.pager;
+        let at = self.byte_of(start, offset);
+        let at = at.filter(|_| pager.limits().direct_reads && len >= LEAST_NEW as u64);
+        at.is_some_and(|at| pager.volume.disk.reads_bulk(at, len))
     }
 }
 
@@ -276,96 +294,6 @@ impl Reader {
     }
 }
 
-/// Bytes of an object read at a time: what goes past the system's cache at once.
-const PIECE: usize = 4 << 20;
-
-/// Reads longer than this begin with their hints.
-const LONG: usize = 1 << 20;
-
-/// Bytes that are read ahead of a sequential read, where they lie in several segments.
-const AHEAD: u64 = 8 << 20;
-
-/// From this length on, what is read does not stay in the processor's caches until it is used.
-const STREAMED: usize = 64 << 20;
-
-/// Bytes asked for at once before a long read begins.
-const FIRST: u64 = 8 << 20;
-
-/// Refuses a range outside the object, then reads it.
-pub(super) fn read_range<D: DataRead + ?Sized>(
-    pages: &D,
-    whole: &Whole,
-    oid: Oid,
-    range: Range<u64>,
-) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    read_range_into(pages, whole, oid, range, &mut bytes)?;
-    Ok(bytes)
-}
-
-/// As [`read_range`], in place of what `bytes` holds.
-fn read_range_into<D: DataRead + ?Sized>(
-    pages: &D,
-    whole: &Whole,
-    oid: Oid,
-    range: Range<u64>,
-    bytes: &mut Vec<u8>,
-) -> Result<()> {
-    let (start, end, size) = (range.start, range.end, whole.size());
-    if start > end || end > size {
-        return Err(Error::Range { object: oid.to_string(), start, end, size });
-    }
-    let len = usize::try_from(end - start)
-        .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
-    // What it holds is written over; zeroing it first would cost as much again.
-    bytes.truncate(len);
-    bytes.try_reserve_exact(len - bytes.len()).map_err(|_| {
-        Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
-    })?;
-    let mut ahead = Ahead::default();
-    if len > LONG {
-        ahead.until = start.saturating_add(FIRST).min(end);
-        whole.prefetch(pages, start..ahead.until, true);
-    }
-    // Piece by piece, so that memory is still in the cache when the data comes.
-    let mut at = 0;
-    while at < len {
-        let next = len.min(at + PIECE);
-        if bytes.len() < next {
-            bytes.resize(next, 0);
-        }
-        ahead.tell(pages, whole, start + at as u64, end);
-        let (from, piece) = (start + at as u64, &mut bytes[at..next]);
-        if len >= STREAMED {
-            whole.read_at(&Streamed(pages), oid, from, piece)?;
-        } else {
-            whole.read_at(pages, oid, from, piece)?;
-        }
-        at = next;
-    }
-    Ok(())
-}
-
-/// How far a sequential read has told what comes next.
-#[derive(Debug, Clone, Copy, Default)]
-struct Ahead {
-    until: u64,
-}
-
-impl Ahead {
-    /// The bytes from `at` on are read next, and those behind them up to `end`. Tells so some
-    /// pieces ahead, one at a time.
-    fn tell<D: DataRead + ?Sized>(&mut self, pages: &D, whole: &Whole, at: u64, end: u64) {
-        let piece = PIECE as u64;
-        if at.saturating_add(piece) <= self.until || self.until >= end {
-            return;
-        }
-        let from = self.until.max(at);
-        self.until = at.saturating_add(AHEAD).min(end);
-        whole.prefetch(pages, from..self.until, false);
-    }
-}
-
 /// Names in order; see [`Reader::names`].
 #[derive(Debug)]
 pub struct NameIter {
@@ -445,7 +373,7 @@ impl Object {
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let left = self.size().saturating_sub(offset);
         let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.whole.read_at(&*self.state, self.oid, offset, &mut buf[..n])?;
+        read_to(&*self.state, (&self.whole, self.oid), offset, &mut buf[..n])?;
         Ok(n)
     }
 }
@@ -465,10 +393,7 @@ pub(super) fn to_io(e: Error) -> io::Error {
 impl io::Read for Object {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let (at, size) = (self.position, self.size());
-        if at > self.ahead.until {
-            self.ahead.until = at;
-        }
-        self.ahead.tell(&*self.state, &self.whole, at, size);
+        self.ahead.tell(&*self.state, &self.whole, at..size, buf.len());
         let n = self.read_at(at, buf).map_err(to_io)?;
         self.position += n as u64;
         Ok(n)

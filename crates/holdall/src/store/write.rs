@@ -7,8 +7,8 @@ mod many;
 
 use super::heads::check_name;
 use super::inner::{Committing, Cursors, Inner};
+use super::long_read::read_range;
 use super::opened::Opened;
-use super::read::read_range;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::{Gap, Tail};

@@ -1,0 +1,183 @@
+//! Reading many bytes of an object.
+//!
+//! Owns: in which pieces they are read, what is told to the system before, and the threads that
+//! read what is new: where one checks its piece and copies it, the device delivers the others'.
+//!
+//! Threads: those made here end before the call does.
+
+use crate::object::Whole;
+use crate::segment_tree::{DataRead, Streamed};
+use holdall_core::{Error, Oid, Result};
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::thread::{self, Builder};
+
+/// Bytes of an object read at a time, where one thread reads them.
+const PIECE: usize = 4 << 20;
+
+/// Reads longer than this begin with their hints.
+const LONG: usize = 1 << 20;
+
+/// Bytes that are read ahead of a sequential read, where they lie in several segments.
+const AHEAD: u64 = 8 << 20;
+
+/// From this length on, what is read does not stay in the processor's caches until it is used.
+const STREAMED: usize = 64 << 20;
+
+/// Bytes asked for at once before a long read begins.
+const FIRST: u64 = 8 << 20;
+
+/// Bytes that each of several threads reads at a time, and beyond which there are several.
+const PART: usize = 1 << 20;
+
+/// Threads that read what is new, with the caller: one that checks, and requests for the device
+/// meanwhile.
+const READERS: usize = 3;
+
+/// Refuses a range outside the object, then reads it.
+pub(super) fn read_range<D: DataRead + Sync + ?Sized>(
+    pages: &D,
+    whole: &Whole,
+    oid: Oid,
+    range: Range<u64>,
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_range_into(pages, whole, oid, range, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`read_range`], in place of what `bytes` holds.
+pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
+    pages: &D,
+    whole: &Whole,
+    oid: Oid,
+    range: Range<u64>,
+    bytes: &mut Vec<u8>,
+) -> Result<()> {
+    let (start, end, size) = (range.start, range.end, whole.size());
+    if start > end || end > size {
+        return Err(Error::Range { object: oid.to_string(), start, end, size });
+    }
+    let len = usize::try_from(end - start)
+        .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
+    // What it holds is written over; zeroing it first would cost as much again.
+    bytes.truncate(len);
+    bytes.try_reserve_exact(len - bytes.len()).map_err(|_| {
+        Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
+    })?;
+    let mut ahead = Ahead::default();
+    // Piece by piece, so that memory is still in the cache when the data comes.
+    let mut at = 0;
+    while at < len {
+        let from = start + at as u64;
+        let next = len.min(at + PIECE);
+        if len - at > PART && whole.is_new(pages, from..start + next as u64) {
+            bytes.resize(len, 0);
+            return read_new(pages, (whole, oid), from, &mut bytes[at..]);
+        }
+        if at == 0 && len > LONG {
+            ahead.until = start.saturating_add(FIRST).min(end);
+            whole.prefetch(pages, (start..ahead.until, PIECE as u64), true);
+        }
+        if bytes.len() < next {
+            bytes.resize(next, 0);
+        }
+        ahead.tell(pages, whole, from..end, PIECE);
+        let piece = &mut bytes[at..next];
+        if len >= STREAMED {
+            whole.read_at(&Streamed(pages), oid, from, piece)?;
+        } else {
+            whole.read_at(pages, oid, from, piece)?;
+        }
+        at = next;
+    }
+    Ok(())
+}
+
+/// Fills `buf` with the bytes from `from` on, all of which exist.
+pub(super) fn read_to<D: DataRead + Sync + ?Sized>(
+    pages: &D,
+    (whole, oid): (&Whole, Oid),
+    from: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    let next = from.saturating_add(buf.len().min(PIECE) as u64);
+    if buf.len() > PART && whole.is_new(pages, from..next) {
+        return read_new(pages, (whole, oid), from, buf);
+    }
+    whole.read_at(pages, oid, from, buf)
+}
+
+/// As [`read_to`], by several threads, each a part at a time: read, checked and copied by one.
+/// The error is that of the first part with one, as if one thread read them in order.
+fn read_new<D: DataRead + Sync + ?Sized>(
+    pages: &D,
+    (whole, oid): (&Whole, Oid),
+    from: u64,
+    buf: &mut [u8],
+) -> Result<()> {
+    let streamed = buf.len() >= STREAMED;
+    let readers = READERS.min(buf.len().div_ceil(PART));
+    // The parts end at multiples of their length in the object: mostly at ends of pages.
+    let first = (PART - (from % PART as u64) as usize).min(buf.len());
+    let (head, rest) = buf.split_at_mut(first);
+    let rest = rest.chunks_mut(PART).enumerate();
+    let rest = rest.map(|(i, part)| (from + (first + i * PART) as u64, part));
+    let parts = Mutex::new([(from, head)].into_iter().chain(rest));
+    let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
+    let work = || {
+        // What comes before the part that failed was taken before it: it is read to its end.
+        while failed.lock().is_none() {
+            let next = parts.lock().next();
+            let Some((at, part)) = next else { return };
+            whole.prefetch(pages, (at..at + part.len() as u64, PART as u64), false);
+            let read = if streamed {
+                whole.read_at(&Streamed(pages), oid, at, part)
+            } else {
+                whole.read_at(pages, oid, at, part)
+            };
+            if let Err(e) = read {
+                let mut failed = failed.lock();
+                if failed.as_ref().is_none_or(|(first, _)| at < *first) {
+                    *failed = Some((at, e));
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..readers {
+            // Where there are no more threads, those there are read all.
+            if Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    failed.into_inner().map_or(Ok(()), |(_, e)| Err(e))
+}
+
+/// How far a sequential read has told what comes next.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ahead {
+    until: u64,
+}
+
+impl Ahead {
+    /// The bytes from the start of `range` on are read next, up to `at_once` in one go, and
+    /// those behind them up to its end. Tells so some pieces ahead, one at a time.
+    pub(super) fn tell<D: DataRead + ?Sized>(
+        &mut self,
+        pages: &D,
+        whole: &Whole,
+        range: Range<u64>,
+        at_once: usize,
+    ) {
+        let (at, end, piece) = (range.start, range.end, PIECE as u64);
+        if at.saturating_add(piece) <= self.until || self.until.max(at) >= end {
+            return;
+        }
+        let from = self.until.max(at);
+        self.until = at.saturating_add(AHEAD).min(end);
+        whole.prefetch(pages, (from..self.until, at_once as u64), false);
+    }
+}
