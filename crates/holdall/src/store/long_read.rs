@@ -10,6 +10,7 @@ use crate::segment_tree::{DataRead, Streamed};
 use holdall_core::{Error, Oid, Result};
 use parking_lot::Mutex;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, Builder};
 
 /// Bytes of an object read at a time, where one thread reads them.
@@ -33,6 +34,27 @@ const PART: usize = 1 << 20;
 /// Threads that read what is new, with the caller: one that checks, and requests for the device
 /// meanwhile.
 const READERS: usize = 3;
+
+/// Threads made for that at a time, in the whole process: more would only wait for the device.
+const MOST_HELPERS: usize = 8;
+
+static HELPERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of [`MOST_HELPERS`], counted there.
+struct Helper<'a>(&'a AtomicUsize);
+
+impl<'a> Helper<'a> {
+    fn new(all: &'a AtomicUsize) -> Option<Self> {
+        let more = |n| (n < MOST_HELPERS).then_some(n + 1);
+        all.fetch_update(Relaxed, Relaxed, more).is_ok().then_some(Self(all))
+    }
+}
+
+impl Drop for Helper<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
 
 /// Refuses a range outside the object, then reads it.
 pub(super) fn read_range<D: DataRead + Sync + ?Sized>(
@@ -125,7 +147,7 @@ fn read_new<D: DataRead + Sync + ?Sized>(
     let rest = rest.map(|(i, part)| (from + (first + i * PART) as u64, part));
     let parts = Mutex::new([(from, head)].into_iter().chain(rest));
     let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
-    let work = || {
+    let work = &|| {
         // What comes before the part that failed was taken before it: it is read to its end.
         while failed.lock().is_none() {
             let next = parts.lock().next();
@@ -146,8 +168,13 @@ fn read_new<D: DataRead + Sync + ?Sized>(
     };
     thread::scope(|scope| {
         for _ in 1..readers {
+            let Some(helper) = Helper::new(&HELPERS) else { break };
+            let help = move || {
+                let _counted = helper;
+                work();
+            };
             // Where there are no more threads, those there are read all.
-            if Builder::new().spawn_scoped(scope, work).is_err() {
+            if Builder::new().spawn_scoped(scope, help).is_err() {
                 break;
             }
         }
@@ -179,5 +206,20 @@ impl Ahead {
         let from = self.until.max(at);
         self.until = at.saturating_add(AHEAD).min(end);
         whole.prefetch(pages, (from..self.until, at_once as u64), false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_threads_help_than_may() {
+        let all = AtomicUsize::new(0);
+        let most: Vec<Helper<'_>> = std::iter::from_fn(|| Helper::new(&all)).collect();
+        assert_eq!(most.len(), MOST_HELPERS);
+        drop(most);
+        assert!(Helper::new(&all).is_some(), "who is done makes room");
+        assert_eq!(all.load(Relaxed), 0);
     }
 }
