@@ -46,7 +46,7 @@ struct Helper<'a>(&'a AtomicUsize);
 impl<'a> Helper<'a> {
     fn new(all: &'a AtomicUsize) -> Option<Self> {
         let more = |n| (n < MOST_HELPERS).then_some(n + 1);
-        all.fetch_update(Relaxed, Relaxed, more).is_ok().then_some(Self(all))
+        all.fetch_update(Relaxed, Relaxed, more).is_ok().then(|| Self(all))
     }
 }
 
