@@ -201,8 +201,8 @@ impl Peer for Opened {
     }
 
     fn get_range(&self, key: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
-        let object = self.store.read()?.open(self.known(key)?)?;
-        ensure!(object.read_at(offset, out)? == out.len(), "the range is not in the object");
+        let n = self.store.read()?.read_at(self.known(key)?, offset, out)?;
+        ensure!(n == out.len(), "the range is not in the object");
         Ok(())
     }
 

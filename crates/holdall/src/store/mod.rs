@@ -12,6 +12,7 @@ mod object_mut;
 mod opened;
 mod options;
 mod pending;
+mod range;
 mod read;
 mod read_many;
 mod shelf;

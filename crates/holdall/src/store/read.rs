@@ -15,6 +15,7 @@ use crate::space::{InMemory, Sums, approach};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
+use holdall_io::Disk;
 use std::io::{self, SeekFrom};
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,22 +32,33 @@ impl State {
         &self.view.root
     }
 
+    pub(super) fn disk(&self) -> &dyn Disk {
+        &*self.view.inner.pager.volume.disk
+    }
+
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
+        let layout = &self.view.inner.layout;
+        let mut sums = Sums::NONE;
+        let found = self.view.inner.pager.limits().map_reads && {
+            let pages = self.snapshot.in_memory();
+            let (from, wanted) = ((self.disk(), &self.view.infos), (buf.len(), &mut sums));
+            approach(&pages, layout, from, (start, offset), wanted) && pages.check().is_ok()
+        };
+        self.data_by((start, offset), buf, (streamed, found.then_some(&sums)))
+    }
+
+    /// Reads segment data, of which these checksums are known.
+    pub(super) fn data_by(
+        &self,
+        (start, offset): (PageNo, u64),
+        buf: &mut [u8],
+        (streamed, known): (bool, Option<&Sums>),
+    ) -> Result<()> {
         let pager = &self.view.inner.pager;
         let (mapped, direct) = (pager.limits().map_reads, pager.limits().direct_reads);
-        let infos = &self.view.infos;
-        let (layout, disk) = (&self.view.inner.layout, &*pager.volume.disk);
-        let mut sums = Sums::NONE;
-        let found = mapped && {
-            let pages = self.snapshot.in_memory();
-            let wanted = (buf.len(), &mut sums);
-            approach(&pages, layout, (disk, infos), (start, offset), wanted)
-                && pages.check().is_ok()
-        };
-        let known = found.then_some(&sums);
-        let units = pager.units();
+        let (units, infos, layout) = (pager.units(), &self.view.infos, &self.view.inner.layout);
         let memory = InMemory { units, mapped, direct, streamed, infos, known };
-        let result = read_from(self, layout, (disk, Some(memory)), (start, offset), buf);
+        let result = read_from(self, layout, (self.disk(), Some(memory)), (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result
@@ -212,7 +224,7 @@ impl Reader {
     }
 
     /// Where an object's bytes lie.
-    fn find(&self, key: Key<'_>) -> Result<(Oid, Whole)> {
+    pub(super) fn find(&self, key: Key<'_>) -> Result<(Oid, Whole)> {
         if let Some(found) = self.find_once(key)? {
             return Ok(found);
         }

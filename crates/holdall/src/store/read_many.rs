@@ -204,7 +204,7 @@ impl Reader {
     /// What `look` makes of the place of an object's record, all in memory; `None` where that
     /// cannot be told for certain and the ordinary way is to be asked.
     #[inline]
-    fn once<T>(
+    pub(super) fn once<T>(
         &self,
         key: Key<'_>,
         look: impl FnOnce(&InMemory<'_>, Oid, Location) -> Result<T>,
