@@ -16,6 +16,7 @@ mod range;
 mod read;
 mod read_many;
 mod shelf;
+mod sight;
 mod stat;
 mod threads;
 mod view;
@@ -170,7 +171,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read(&self) -> Result<Reader> {
-        self.shelf.open(&self.inner, false)
+        self.shelf.open(&self.inner, false).map(Reader::new)
     }
 
     /// A snapshot of the newest commit of this process, deferred ones included, which a crash
@@ -179,7 +180,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read_newest(&self) -> Result<Reader> {
-        self.shelf.open(&self.inner, true)
+        self.shelf.open(&self.inner, true).map(Reader::new)
     }
 
     /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens

@@ -3,8 +3,8 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
-use super::read_many::{Once, body_at};
 use super::shelf::View;
+use super::sight::Sight;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, Whole};
@@ -64,7 +64,7 @@ impl State {
         result
     }
 
-    fn default_collection(&self) -> Result<Option<&Collection>> {
+    pub(super) fn default_collection(&self) -> Result<Option<&Collection>> {
         if let Some(known) = self.view.default.get() {
             return Ok(known.as_ref());
         }
@@ -131,10 +131,7 @@ impl Reader {
     }
 
     pub(super) fn current(&self) -> Result<Option<&Collection>> {
-        match &self.collection {
-            Some(c) => Ok(Some(c)),
-            None => self.state.default_collection(),
-        }
+        self.sight().current()
     }
 
     /// The commits it sees: all at or below.
@@ -174,17 +171,16 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
-        let Some(c) = self.current()? else { return Ok(None) };
-        c.names.find(&*self.state, name.as_ref(), oid_of)
+        self.sight().lookup(name.as_ref())
     }
 
     pub(crate) fn resolve(&self, key: Key<'_>) -> Result<Oid> {
-        match key {
-            Key::Oid(oid) => Ok(oid),
-            Key::Name(name) => {
-                self.lookup(name)?.ok_or_else(|| Error::NotFound(format!("object {}", key.show())))
-            }
-        }
+        self.sight().resolve(key)
+    }
+
+    #[inline]
+    pub(super) fn sight(&self) -> Sight<'_> {
+        Sight { state: &self.state, collection: self.collection.as_ref() }
     }
 
     /// All bytes of an object.
@@ -203,33 +199,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
-        let key = key.into();
-        let (oid, whole) = match self.at_once(key, bytes)? {
-            Once::Copied => return Ok(()),
-            Once::Large(oid, whole) => (oid, whole),
-            Once::Ask => {
-                let oid = self.resolve(key)?;
-                let loc = self.state.root().handles.lookup(&*self.state, oid)?;
-                match body_at(&*self.state, oid, loc, bytes)? {
-                    Once::Copied => return Ok(()),
-                    Once::Large(oid, whole) => (oid, whole),
-                    // Not its own record: this tells.
-                    Once::Ask => {
-                        (oid, object::open(&*self.state, &self.state.root().handles, oid)?)
-                    }
-                }
-            }
-        };
-        read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
-    }
-
-    /// Where an object's bytes lie.
-    pub(super) fn find(&self, key: Key<'_>) -> Result<(Oid, Whole)> {
-        if let Some(found) = self.find_once(key)? {
-            return Ok(found);
-        }
-        let oid = self.resolve(key)?;
-        Ok((oid, object::open(&*self.state, &self.state.root().handles, oid)?))
+        self.sight().get_into(key.into(), bytes)
     }
 
     /// The bytes `range` of an object; nothing else of it is read.
@@ -237,7 +207,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
     pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
-        let (oid, whole) = self.find(key.into())?;
+        let (oid, whole) = self.sight().find(key.into())?;
         read_range(&*self.state, &whole, oid, range)
     }
 
@@ -246,7 +216,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
-        let (oid, whole) = self.find(key.into())?;
+        let (oid, whole) = self.sight().find(key.into())?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
@@ -316,7 +286,7 @@ pub(super) fn read_range<D: DataRead + ?Sized>(
 }
 
 /// As [`read_range`], in place of what `bytes` holds.
-fn read_range_into<D: DataRead + ?Sized>(
+pub(super) fn read_range_into<D: DataRead + ?Sized>(
     pages: &D,
     whole: &Whole,
     oid: Oid,
