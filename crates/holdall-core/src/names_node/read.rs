@@ -389,13 +389,12 @@ impl<'a> Node<'a> {
         Ok((self.child(i)?, self.share(&key, i)))
     }
 
-    /// How far between the first cell and the last one the key is, for a node of which no parent
-    /// says where to begin. Not for a few cells, which are searched as fast.
+    /// How far between the ends of a node of some cells the key is, where no parent says it.
     fn guess(&self, key: &SoughtKey<'_>) -> Option<Share> {
-        let last = self.count.checked_sub(1).filter(|last| *last >= FEW)?;
+        let last = self.count.checked_sub(1).filter(|last| *last >= NEAR * STRIDE)?;
         let (below, above) = (self.head_of(0)?, self.head_of(last)?);
         let whole = above.checked_sub(below).filter(|w| *w > 0)?;
-        Some(ratio(key.rest.as_ref()?.head.saturating_sub(below).min(whole), whole))
+        Some(Share::ratio(key.rest.as_ref()?.head.saturating_sub(below), whole))
     }
 
     /// How far between the separators on its two sides the key is that child `i` holds. At
@@ -410,22 +409,10 @@ impl<'a> Node<'a> {
             _ if i > left + 1 => above,
             _ => below,
         };
-        let part = key.rest.as_ref()?.head.checked_sub(from)?.min(whole);
-        Some(ratio(part, whole))
+        let part = key.rest.as_ref()?.head.checked_sub(from)?;
+        Some(Share::ratio(part, whole))
     }
 }
-
-/// What share `part` is of `whole`, which is not less and not 0; rounded down.
-fn ratio(part: u64, whole: u64) -> Share {
-    // So that the part fits once it is shifted.
-    let shift = whole.leading_zeros();
-    let high = |n: u64| (n << shift) >> 32;
-    let share = (high(part) << 32) / high(whole);
-    Share(u32::try_from(share).unwrap_or(u32::MAX))
-}
-
-/// A node of so many cells and one is searched without a guess.
-const FEW: usize = 8;
 
 /// Cells passed by the first step away from a guess that was wrong.
 const NEAR: usize = 2;

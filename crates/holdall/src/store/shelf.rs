@@ -8,7 +8,8 @@
 //! only with a snapshot of that LSN open. A shelf belongs to the handles of a store, not to
 //! what they share, which its views keep alive.
 //!
-//! Threads: each remembers, without keeping it, what it found last; else it has its compartment, until there are more threads than compartments.
+//! Threads: each remembers what it found last, without keeping it, and has its compartment,
+//! until there are more threads than compartments.
 
 use super::inner::Inner;
 use super::read::State;
