@@ -72,7 +72,9 @@ pub(crate) fn read_out(reader: &Reader) -> Result<State, Bad> {
                 let size = object.map_or(0, |o| o.bytes.len() as u64);
                 let part = reader.get_range(Key::Name(name), size / 3..size / 2)?;
                 let wanted = object.map(|o| &o.bytes[size as usize / 3..size as usize / 2]);
-                if Some(part.as_slice()) != wanted {
+                let mut again = vec![0; part.len()];
+                let read = reader.read_at(Key::Name(name), size / 3, &mut again)?;
+                if Some(part.as_slice()) != wanted || read != part.len() || again != part {
                     return Err(Bad::Wrong(format!("a part of {oid} is not that of the whole")));
                 }
             }

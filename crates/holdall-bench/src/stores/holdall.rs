@@ -169,7 +169,7 @@ impl Peer for Opened {
 
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let Some(key) = self.key(key)? else { return Ok(false) };
-        match self.store.read()?.get_into(key, out) {
+        match self.store.get_into(key, out) {
             Ok(()) => Ok(true),
             Err(Error::NotFound(_)) => Ok(false),
             Err(e) => Err(e.into()),
@@ -201,8 +201,8 @@ impl Peer for Opened {
     }
 
     fn get_range(&self, key: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
-        let object = self.store.read()?.open(self.known(key)?)?;
-        ensure!(object.read_at(offset, out)? == out.len(), "the range is not in the object");
+        let n = self.store.read_at(self.known(key)?, offset, out)?;
+        ensure!(n == out.len(), "the range is not in the object");
         Ok(())
     }
 

@@ -351,6 +351,7 @@ impl<'a> Node<'a> {
 
     fn near(&self, key: &SoughtKey<'_>, near: Option<Share>) -> Result<Result<usize, usize>> {
         let (mut low, mut high) = (0, self.count);
+        let near = near.or_else(|| self.guess(key));
         let guess = self.first_look(near);
         if near.is_none() || high == 0 {
             return self.search_within(key, low..high, guess);
@@ -388,6 +389,14 @@ impl<'a> Node<'a> {
         Ok((self.child(i)?, self.share(&key, i)))
     }
 
+    /// How far between the ends of a node of some cells the key is, where no parent says it.
+    fn guess(&self, key: &SoughtKey<'_>) -> Option<Share> {
+        let last = self.count.checked_sub(1).filter(|last| *last >= NEAR * STRIDE)?;
+        let (below, above) = (self.head_of(0)?, self.head_of(last)?);
+        let whole = above.checked_sub(below).filter(|w| *w > 0)?;
+        Some(Share::ratio(key.rest.as_ref()?.head.saturating_sub(below), whole))
+    }
+
     /// How far between the separators on its two sides the key is that child `i` holds. At
     /// either end of the node, as if the child held as much as its neighbour.
     fn share(&self, key: &SoughtKey<'_>, i: usize) -> Option<Share> {
@@ -400,12 +409,8 @@ impl<'a> Node<'a> {
             _ if i > left + 1 => above,
             _ => below,
         };
-        let part = key.rest.as_ref()?.head.checked_sub(from)?.min(whole);
-        // So that the part fits once it is shifted.
-        let shift = whole.leading_zeros();
-        let high = |n: u64| (n << shift) >> 32;
-        let share = (high(part) << 32) / high(whole);
-        Some(Share(u32::try_from(share).unwrap_or(u32::MAX)))
+        let part = key.rest.as_ref()?.head.checked_sub(from)?;
+        Some(Share::ratio(part, whole))
     }
 }
 

@@ -137,7 +137,11 @@ fn node_at<P: PageRead + ?Sized>(pages: &P, node: NodeRef) -> Result<Node> {
     Node::decode(&bytes[page::HEADER..], pages.page_size(), &|| format!("page {no}"))
 }
 
-fn run_start(slice: &Slice) -> Result<PageNo> {
+/// The first page of a run.
+///
+/// # Errors
+/// [`Error::Corrupt`] where it can be none.
+pub fn run_start(slice: &Slice) -> Result<PageNo> {
     match slice.reference {
         1..=0xffff_ffff_ffff => Ok(PageNo(slice.reference)),
         n => Err(Error::corrupt(format!("segment at page {n}"), "impossible page number")),

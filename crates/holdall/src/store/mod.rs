@@ -13,9 +13,11 @@ mod object_mut;
 mod opened;
 mod options;
 mod pending;
+mod range;
 mod read;
 mod read_many;
 mod shelf;
+mod sight;
 mod stat;
 mod threads;
 mod view;
@@ -170,7 +172,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read(&self) -> Result<Reader> {
-        self.shelf.open(&self.inner, false)
+        self.shelf.open(&self.inner, false).map(Reader::new)
     }
 
     /// A snapshot of the newest commit of this process, deferred ones included, which a crash
@@ -179,7 +181,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read_newest(&self) -> Result<Reader> {
-        self.shelf.open(&self.inner, true)
+        self.shelf.open(&self.inner, true).map(Reader::new)
     }
 
     /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens

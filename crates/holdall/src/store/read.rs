@@ -3,9 +3,9 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
-use super::long_read::{Ahead, read_range, read_range_into, read_to};
-use super::read_many::{Once, body_at};
+use super::long_read::{Ahead, read_range, read_to};
 use super::shelf::View;
+use super::sight::Sight;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, Whole};
@@ -16,6 +16,7 @@ use crate::space::{InMemory, LEAST_NEW, Sums, approach};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
+use holdall_io::Disk;
 use std::io::{self, SeekFrom};
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,22 +33,33 @@ impl State {
         &self.view.root
     }
 
+    pub(super) fn disk(&self) -> &dyn Disk {
+        &*self.view.inner.pager.volume.disk
+    }
+
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
+        let layout = &self.view.inner.layout;
+        let mut sums = Sums::NONE;
+        let found = self.view.inner.pager.limits().map_reads && {
+            let pages = self.snapshot.in_memory();
+            let (from, wanted) = ((self.disk(), &self.view.infos), (buf.len(), &mut sums));
+            approach(&pages, layout, from, (start, offset), wanted) && pages.check().is_ok()
+        };
+        self.data_by((start, offset), buf, (streamed, found.then_some(&sums)))
+    }
+
+    /// Reads segment data, of which these checksums are known.
+    pub(super) fn data_by(
+        &self,
+        (start, offset): (PageNo, u64),
+        buf: &mut [u8],
+        (streamed, known): (bool, Option<&Sums>),
+    ) -> Result<()> {
         let pager = &self.view.inner.pager;
         let (mapped, direct) = (pager.limits().map_reads, pager.limits().direct_reads);
-        let infos = &self.view.infos;
-        let (layout, disk) = (&self.view.inner.layout, &*pager.volume.disk);
-        let mut sums = Sums::NONE;
-        let found = mapped && {
-            let pages = self.snapshot.in_memory();
-            let wanted = (buf.len(), &mut sums);
-            approach(&pages, layout, (disk, infos), (start, offset), wanted)
-                && pages.check().is_ok()
-        };
-        let known = found.then_some(&sums);
-        let units = pager.units();
+        let (units, infos, layout) = (pager.units(), &self.view.infos, &self.view.inner.layout);
         let memory = InMemory { units, mapped, direct, streamed, infos, known };
-        let result = read_from(self, layout, (disk, Some(memory)), (start, offset), buf);
+        let result = read_from(self, layout, (self.disk(), Some(memory)), (start, offset), buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result
@@ -58,7 +70,7 @@ impl State {
         start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset))
     }
 
-    fn default_collection(&self) -> Result<Option<&Collection>> {
+    pub(super) fn default_collection(&self) -> Result<Option<&Collection>> {
         if let Some(known) = self.view.default.get() {
             return Ok(known.as_ref());
         }
@@ -137,10 +149,7 @@ impl Reader {
     }
 
     pub(super) fn current(&self) -> Result<Option<&Collection>> {
-        match &self.collection {
-            Some(c) => Ok(Some(c)),
-            None => self.state.default_collection(),
-        }
+        self.sight().current()
     }
 
     /// The commits it sees: all at or below.
@@ -180,17 +189,16 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
-        let Some(c) = self.current()? else { return Ok(None) };
-        c.names.find(&*self.state, name.as_ref(), oid_of)
+        self.sight().lookup(name.as_ref())
     }
 
     pub(crate) fn resolve(&self, key: Key<'_>) -> Result<Oid> {
-        match key {
-            Key::Oid(oid) => Ok(oid),
-            Key::Name(name) => {
-                self.lookup(name)?.ok_or_else(|| Error::NotFound(format!("object {}", key.show())))
-            }
-        }
+        self.sight().resolve(key)
+    }
+
+    #[inline]
+    pub(super) fn sight(&self) -> Sight<'_> {
+        Sight { state: &self.state, collection: self.collection.as_ref() }
     }
 
     /// All bytes of an object.
@@ -209,33 +217,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
-        let key = key.into();
-        let (oid, whole) = match self.at_once(key, bytes)? {
-            Once::Copied => return Ok(()),
-            Once::Large(oid, whole) => (oid, whole),
-            Once::Ask => {
-                let oid = self.resolve(key)?;
-                let loc = self.state.root().handles.lookup(&*self.state, oid)?;
-                match body_at(&*self.state, oid, loc, bytes)? {
-                    Once::Copied => return Ok(()),
-                    Once::Large(oid, whole) => (oid, whole),
-                    // Not its own record: this tells.
-                    Once::Ask => {
-                        (oid, object::open(&*self.state, &self.state.root().handles, oid)?)
-                    }
-                }
-            }
-        };
-        read_range_into(&*self.state, &whole, oid, 0..whole.size(), bytes)
-    }
-
-    /// Where an object's bytes lie.
-    fn find(&self, key: Key<'_>) -> Result<(Oid, Whole)> {
-        if let Some(found) = self.find_once(key)? {
-            return Ok(found);
-        }
-        let oid = self.resolve(key)?;
-        Ok((oid, object::open(&*self.state, &self.state.root().handles, oid)?))
+        self.sight().get_into(key.into(), bytes)
     }
 
     /// The bytes `range` of an object; nothing else of it is read.
@@ -243,7 +225,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
     pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
-        let (oid, whole) = self.find(key.into())?;
+        let (oid, whole) = self.sight().find(key.into())?;
         read_range(&*self.state, &whole, oid, range)
     }
 
@@ -252,7 +234,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
-        let (oid, whole) = self.find(key.into())?;
+        let (oid, whole) = self.sight().find(key.into())?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 

@@ -1,6 +1,6 @@
-//! Whole objects that are small and in memory: one at once, or many in steps.
+//! Whole objects that are small and in memory, many in steps.
 //!
-//! Owns: [`Reader::get_many`], and the short way of a single get. A get is a chain of look-ups
+//! Owns: [`Reader::get_many`]. A get is a chain of look-ups
 //! each of which waits for memory: leaf of the names tree (head, slot, cell), handle, slot,
 //! record. Here a group of keys takes each step together: all ask for what the next step
 //! needs before any takes it, so that they wait once and not each for itself. (Group
@@ -18,9 +18,9 @@ use super::view::{Key, oid_of};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
-use crate::object::{self, Body, Record, Whole};
+use crate::object::{Body, Record};
 use crate::pager::InMemory;
-use holdall_core::{Error, Oid, PageNo, PageRead, Result};
+use holdall_core::{Oid, PageNo, PageRead, Result};
 use std::ops::Range;
 
 /// Keys that take their steps together. Each asks for up to eight lines at a time, and
@@ -40,16 +40,6 @@ enum Step {
     Found(Range<usize>),
     /// Left to the ordinary way.
     Ordinary,
-}
-
-/// What the short way of a get found.
-pub(super) enum Once {
-    /// All of a small object.
-    Copied,
-    /// Where a large one lies.
-    Large(Oid, Whole),
-    /// Nothing for certain: the ordinary way is to be asked.
-    Ask,
 }
 
 impl Reader {
@@ -165,108 +155,6 @@ impl Reader {
             group.iter_mut().for_each(|(_, step)| *step = Step::Ordinary);
         }
     }
-
-    /// Replaces `out` by the bytes of an object that lies in memory and in its record, or finds
-    /// a large one whose record is in memory; or says that no object has this name.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; what else is wrong, the ordinary way tells.
-    #[inline]
-    pub(super) fn at_once(&self, key: Key<'_>, out: &mut Vec<u8>) -> Result<Once> {
-        let found = self.once(key, |pages, oid, loc| body_at(pages, oid, loc, out))?;
-        Ok(found.unwrap_or(Once::Ask))
-    }
-
-    /// Where the bytes of an object lie whose record is in memory.
-    ///
-    /// # Errors
-    /// As [`Reader::at_once`]; those of an ordinary look at a small object's record.
-    #[inline]
-    pub(super) fn find_once(&self, key: Key<'_>) -> Result<Option<(Oid, Whole)>> {
-        let found = self.once(key, |pages, oid, loc| {
-            HeapFile::look(pages, loc, |record| {
-                let record = Record::parse(record)?;
-                Ok(match record.body {
-                    _ if record.oid != oid => None,
-                    Body::Large(descriptor) => Some((oid, loc, Some(Whole::large(descriptor)?))),
-                    Body::Small(_) => Some((oid, loc, None)),
-                })
-            })
-        })?;
-        Ok(match found.flatten() {
-            Some((oid, _, Some(large))) => Some((oid, large)),
-            // Keeps its page, and so counts a reference.
-            Some((oid, loc, None)) => Some((oid, object::open_at(&*self.state, loc, oid)?)),
-            None => None,
-        })
-    }
-
-    /// What `look` makes of the place of an object's record, all in memory; `None` where that
-    /// cannot be told for certain and the ordinary way is to be asked.
-    #[inline]
-    fn once<T>(
-        &self,
-        key: Key<'_>,
-        look: impl FnOnce(&InMemory<'_>, Oid, Location) -> Result<T>,
-    ) -> Result<Option<T>> {
-        let names = match key {
-            Key::Name(_) => self.current()?.map(|c| c.names),
-            Key::Oid(_) => None,
-        };
-        let pages = self.state.snapshot.in_memory();
-        let found = match key {
-            Key::Oid(oid) => Ok(Some(oid)),
-            Key::Name(name) => names.map_or(Ok(None), |n| in_leaf(&pages, n, name)),
-        };
-        let oid = match found {
-            Ok(Some(oid)) => oid,
-            Ok(None) => return pages.check().and(Err(missing(key))),
-            Err(_) => return Ok(None),
-        };
-        let loc = self.state.root().handles.lookup(&pages, oid);
-        let found = loc.and_then(|loc| {
-            HeapFile::fetch(&pages, loc);
-            look(&pages, oid, loc)
-        });
-        Ok(found.ok().filter(|_| pages.check().is_ok()))
-    }
-}
-
-/// Replaces `out` by a small object's bytes, or finds where a large one's lie.
-#[inline]
-pub(super) fn body_at<R: PageRead>(
-    pages: &R,
-    oid: Oid,
-    loc: Location,
-    out: &mut Vec<u8>,
-) -> Result<Once> {
-    HeapFile::look(pages, loc, |record| {
-        let record = Record::parse(record)?;
-        if record.oid != oid {
-            return Ok(Once::Ask);
-        }
-        Ok(match record.body {
-            Body::Small(bytes) => {
-                out.clear();
-                out.extend_from_slice(bytes);
-                Once::Copied
-            }
-            Body::Large(descriptor) => Once::Large(oid, Whole::large(descriptor)?),
-        })
-    })
-}
-
-/// As [`Names::find`], of one key.
-#[inline]
-fn in_leaf(pages: &InMemory<'_>, names: Names, name: &[u8]) -> Result<Option<Oid>> {
-    let Some(leaf) = names.leaf_of(pages, name)? else { return Ok(None) };
-    leaf.fetch(pages);
-    leaf.find(pages, name, oid_of)
-}
-
-#[cold]
-fn missing(key: Key<'_>) -> Error {
-    Error::NotFound(format!("object {}", key.show()))
 }
 
 /// Takes the names of a group to the cells of their leaves.

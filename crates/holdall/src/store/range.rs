@@ -1,0 +1,121 @@
+//! Reading a few bytes of an object that is not kept open.
+//!
+//! Owns: [`Reader::read_at`], and its short way: record, run and checksums are looked up under
+//! one pin, with the run's bytes asked for in between, and of the object's descriptor only what
+//! leads to the run is decoded. What the short way does not find right, the ordinary way is
+//! asked for, whose answer counts.
+
+use super::Store;
+use super::long_read::read_to;
+use super::read::Reader;
+use super::sight::Sight;
+use super::view::Key;
+use crate::heap::HeapFile;
+use crate::object::{Body, Record};
+use crate::segment_tree::run_start;
+use crate::space::{Sums, approach};
+use holdall_core::segment_tree::run_with;
+use holdall_core::{Error, Oid, PageNo, Result};
+
+/// A place in the segments: a page, and bytes behind its start.
+type Place = (PageNo, u64);
+
+/// Reads longer than this spend their time on the bytes, and may be worth several threads.
+const SHORT: usize = 64 << 10;
+
+impl Store {
+    /// All bytes of an object as the newest durable commit has it, in place of what `bytes`
+    /// holds: as [`Store::read`] and [`Reader::get_into`], a little faster. For several objects
+    /// of one state take a [`Reader`].
+    ///
+    /// # Errors
+    /// As [`Reader::get_into`].
+    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
+        let state = self.shelf.open(&self.inner, false)?;
+        Sight { state: &state, collection: None }.get_into(key.into(), bytes)
+    }
+
+    /// Up to `buf.len()` bytes of an object from `offset`, as the newest durable commit has it;
+    /// fewer only at the object's end: as [`Store::read`] and [`Reader::read_at`], a little
+    /// faster.
+    ///
+    /// # Errors
+    /// As [`Reader::read_at`].
+    pub fn read_at<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<usize> {
+        let state = self.shelf.open(&self.inner, false)?;
+        Sight { state: &state, collection: None }.read_at(key.into(), offset, buf)
+    }
+}
+
+impl Reader {
+    /// Reads up to `buf.len()` bytes of an object from `offset`; fewer only at the object's end.
+    /// For one read of an object: faster than to open it for that, and no slower where it is
+    /// large or the bytes are not in memory. For several reads of one object, open it.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn read_at<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<usize> {
+        self.sight().read_at(key.into(), offset, buf)
+    }
+}
+
+impl Sight<'_> {
+    fn read_at(self, key: Key<'_>, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        if self.read_short(key, offset, buf)? {
+            return Ok(buf.len());
+        }
+        let (oid, whole) = self.find(key)?;
+        let left = whole.size().saturating_sub(offset);
+        let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        read_to(self.state, (&whole, oid), offset, &mut buf[..n])?;
+        Ok(n)
+    }
+
+    /// Fills `buf` if its bytes lie in one run of an object whose record is in memory, and are
+    /// right; returns whether they did.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](holdall_core::Error::NotFound) where no object has this name; what
+    /// else is wrong, the ordinary way tells.
+    fn read_short(self, key: Key<'_>, offset: u64, buf: &mut [u8]) -> Result<bool> {
+        let (state, len, mut sums) = (self.state, buf.len(), Sums::NONE);
+        if len > SHORT || !state.view.inner.pager.limits().map_reads {
+            return Ok(false);
+        }
+        let found = self.once(key, |pages, oid, loc| {
+            let place = HeapFile::look(pages, loc, |record| place_in(record, oid, offset, len))?;
+            let (layout, disk) = (&state.view.inner.layout, state.disk());
+            let known = approach(pages, layout, (disk, &state.view.infos), place, (len, &mut sums));
+            Ok((place, known))
+        })?;
+        let Some((place, known)) = found else { return Ok(false) };
+        Ok(state.data_by(place, buf, (false, known.then_some(&sums))).is_ok())
+    }
+}
+
+/// Where `len` bytes from `offset` on of an object lie, by its record.
+///
+/// # Errors
+/// Any, where the ordinary way is to be asked.
+#[inline]
+fn place_in(record: &[u8], oid: Oid, offset: u64, len: usize) -> Result<Place> {
+    let record = Record::parse(record)?;
+    let found = match record.body {
+        Body::Large(descriptor) if record.oid == oid => {
+            offset.checked_add(len as u64).and_then(|end| run_with(descriptor, offset..end))
+        }
+        _ => None,
+    };
+    let found = found.ok_or(Error::SnapshotTooOld)?;
+    Ok((run_start(&found.slice)?, u64::from(found.slice.offset) + (offset - found.start)))
+}
