@@ -140,12 +140,16 @@ impl Disk for FileDisk {
             self.around.found(near);
             return Ok(());
         }
-        let piece = self.around.piece(near, offset, self.len()?);
+        let len = self.len()?;
+        let piece = self.around.piece(near, offset, len);
         // First what is waited for: behind a piece of megabytes it would come last.
         self.read_at(offset, buf)?;
         if let Some(piece) = piece {
-            // A hint: what is wrong shows when it is read.
-            let _ = will_need(&self.file, piece.start, piece.end - piece.start);
+            let more = self.around.sweep(near, &piece, len);
+            for range in [Some(piece), more].into_iter().flatten() {
+                // A hint: what is wrong shows when it is read.
+                let _ = will_need(&self.file, range.start, range.end - range.start);
+            }
         }
         Ok(())
     }

@@ -30,7 +30,11 @@ const EARNED: i64 = 64 << 10;
 /// Part of the memory that a file may have to be read in whole.
 const SHARE: u64 = 16;
 /// So many reads found in the cache make up for one that waited.
-const CALM: u64 = 16;
+const CALM: u64 = 256;
+/// After so many waits pieces are twice as large.
+const DOUBLES: u64 = 3;
+/// Waits beyond which no more are counted: pieces are largest well before.
+const MOST_WAITS: u64 = 32;
 
 /// One file's account.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ struct Account {
     /// The last piece.
     start: AtomicU64,
     end: AtomicU64,
+    /// How far the file was swept, see [`ReadAround::sweep`].
+    swept: AtomicU64,
 }
 
 impl Account {
@@ -59,7 +65,7 @@ impl Account {
         let (balance, waits, found) = (AtomicI64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         // No piece begins at the largest offset.
         let (start, end) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        Self { balance, waits, found, start, end }
+        Self { balance, waits, found, start, end, swept: AtomicU64::new(0) }
     }
 }
 
@@ -96,10 +102,10 @@ impl ReadAround {
         }
         let whole = near == Near::Many && len <= self.memory / SHARE;
         let (granted, size) = if whole {
-            let waits = account.waits.load(Relaxed).min(2 * MOST / LEAST) + 1;
+            let waits = account.waits.load(Relaxed).min(MOST_WAITS) + 1;
             account.waits.store(waits, Relaxed);
-            let size = (LEAST * waits).min(MOST);
-            (i64::try_from(len).unwrap_or(i64::MAX), 1 << size.ilog2())
+            let size = (LEAST << (waits / DOUBLES)).min(MOST);
+            (i64::try_from(len).unwrap_or(i64::MAX), size)
         } else {
             (TRIAL, LEAST)
         };
@@ -115,6 +121,19 @@ impl ReadAround {
         account.start.store(start, Relaxed);
         account.end.store(end, Relaxed);
         Some(start..end)
+    }
+
+    /// What else to ask for behind a `piece` for which a read waits: where pieces are largest,
+    /// most of the file will be asked for, and while it is read in order beside them the device
+    /// has work when nobody waits. Once over a file of `len` bytes.
+    pub(crate) fn sweep(&self, near: Near, piece: &Range<u64>, len: u64) -> Option<Range<u64>> {
+        let account = self.account(near);
+        if piece.end - piece.start < MOST || account.swept.load(Relaxed) >= len {
+            return None;
+        }
+        let start = account.swept.fetch_add(MOST, Relaxed);
+        let end = start.saturating_add(MOST).min(len);
+        (start < end).then_some(start..end)
     }
 }
 
@@ -176,6 +195,25 @@ mod tests {
         let places = (0..4000_u64).flat_map(|i| (0..8).map(move |k| (i << 25) + k * 8192));
         let (pieces, _) = run(1 << 40, Near::Few, places);
         assert_eq!(pieces, 4000);
+    }
+
+    #[test]
+    fn beside_the_largest_pieces_the_file_is_swept_once() {
+        let around = ReadAround::new(MEMORY);
+        let mut swept = Vec::new();
+        for at in scattered(FILE, 1000) {
+            let Some(piece) = around.piece(Near::Many, at, FILE) else { continue };
+            let more = around.sweep(Near::Many, &piece, FILE);
+            assert!(more.is_none() || piece.end - piece.start == MOST, "{piece:?}");
+            swept.extend(more);
+        }
+        assert!(swept.windows(2).all(|pair| pair[0].end == pair[1].start), "{swept:?}");
+        assert_eq!(swept.first().unwrap().start, 0);
+        // The pieces themselves have brought the rest, or the credit is used up.
+        assert!((FILE * 3 / 4..=FILE).contains(&swept.last().unwrap().end), "{swept:?}");
+        let around = ReadAround::new(MEMORY);
+        let piece = around.piece(Near::Many, 0, FILE).unwrap();
+        assert_eq!(around.sweep(Near::Many, &piece, FILE), None, "a few reads stay cheap");
     }
 
     #[test]

@@ -15,6 +15,7 @@
 mod edit;
 mod key;
 mod read;
+mod search;
 mod share;
 #[cfg(test)]
 mod tests;
