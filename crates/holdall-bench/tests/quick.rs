@@ -91,3 +91,14 @@ fn tables_are_markdown_of_the_stores_named() {
     let out = command.args(["w1", "--only", "nobody"]).output().unwrap();
     assert!(!out.status.success());
 }
+
+#[test]
+fn a_million_small_objects_are_opened_after_a_kill_with_the_log_full() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = run(dir.path(), &["--rounds", "1", "--json", "small-million"]).unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let rows = report.to_string();
+    assert!(rows.contains("open after a kill, and one get"), "{rows}");
+    assert!(rows.contains("log in use when killed"), "{rows}");
+}
