@@ -19,7 +19,6 @@ mod disk;
 mod faulty;
 mod file;
 mod granules;
-mod large_pages;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod map;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
@@ -37,7 +36,6 @@ pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
 pub use disk::{Disk, Near, Storage};
 pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy};
 pub use file::{Access, FileDisk, FileStorage};
-pub use large_pages::want_large_pages;
 pub use memory::{MemoryDisk, MemoryStorage};
 pub use overlay::{OverlayDisk, OverlayStorage};
 pub use sparse::SparseDisk;

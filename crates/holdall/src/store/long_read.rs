@@ -8,7 +8,6 @@
 use crate::object::Whole;
 use crate::segment_tree::{DataRead, Streamed};
 use holdall_core::{Error, Oid, Result};
-use holdall_io::want_large_pages;
 use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -85,13 +84,9 @@ pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
     // What it holds is written over; zeroing it first would cost as much again.
     bytes.truncate(len);
-    let fresh = bytes.capacity() < len;
     bytes.try_reserve_exact(len - bytes.len()).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
-    if fresh {
-        want_large_pages(bytes.spare_capacity_mut());
-    }
     let mut ahead = Ahead::default();
     // Piece by piece, so that memory is still in the cache when the data comes.
     let mut at = 0;
