@@ -3,8 +3,10 @@
 //! output come. Figures are not judged.
 
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn run(dir: &Path, args: &[&str]) -> std::io::Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
@@ -92,13 +94,24 @@ fn tables_are_markdown_of_the_stores_named() {
     assert!(!out.status.success());
 }
 
+/// The child that `small-million` kills. It once waited for a log larger than logs become.
 #[test]
-fn a_million_small_objects_are_opened_after_a_kill_with_the_log_full() {
+fn a_child_fills_the_log_and_says_how_full_it_is() {
     let dir = tempfile::tempdir().unwrap();
-    let out = run(dir.path(), &["--rounds", "1", "--json", "small-million"]).unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
-    let rows = report.to_string();
-    assert!(rows.contains("open after a kill, and one get"), "{rows}");
-    assert!(rows.contains("log in use when killed"), "{rows}");
+    let store = dir.path().join("store");
+    holdall::Store::create(&store, &holdall::Options::default()).unwrap().close().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
+    let mut child = command.arg("fill-log").arg(&store).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let (said, hears) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        out.read_line(&mut line).map(|_| said.send(line))
+    });
+    let line = hears.recv_timeout(Duration::from_secs(120));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let used: u64 = line.expect("it ends").trim().parse().unwrap();
+    let log = std::fs::metadata(dir.path().join("store-log")).unwrap().len();
+    assert!(used * 100 > log * 85 && used <= log, "{used} of {log}");
 }
