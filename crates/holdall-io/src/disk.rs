@@ -168,8 +168,8 @@ pub trait Disk: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Says that `len` bytes at `offset` will be read soon, through the system's cache. Does not
-    /// wait. Returns whether that
+    /// Says that `len` bytes at `offset` will be read soon, through the system's cache.
+    /// Does not wait. Returns whether that
     /// may help: false where the bytes are at hand already.
     ///
     /// # Errors

@@ -9,7 +9,8 @@
 //! Owns: what was spent and what it brought. Every byte read around is paid from a credit; a
 //! read found in the cache earns about what a wait costs. A file up to a sixteenth of the
 //! memory starts with its own length: it may be read once in whole, in pieces that grow with
-//! the number of waits, so that a few single reads stay cheap. Any other starts with
+//! the number of waits, so that a few single reads stay cheap; beside the largest it is swept
+//! once from its start, which is not paid. Any other starts with
 //! [`TRIAL`], in pieces of [`LEAST`].
 //!
 //! Threads: counters without order between them; lost or doubled counts change how much is

@@ -105,15 +105,25 @@ pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
             bytes.resize(next, 0);
         }
         ahead.tell(pages, whole, from..end, PIECE);
-        let piece = &mut bytes[at..next];
-        if len >= STREAMED {
-            whole.read_at(&Streamed(pages), oid, from, piece)?;
-        } else {
-            whole.read_at(pages, oid, from, piece)?;
-        }
+        read_part(pages, (whole, oid), from, &mut bytes[at..next], len >= STREAMED)?;
         at = next;
     }
     Ok(())
+}
+
+/// Fills `part` of a read, which as a whole is `streamed` or not, by this thread.
+fn read_part<D: DataRead + ?Sized>(
+    pages: &D,
+    (whole, oid): (&Whole, Oid),
+    from: u64,
+    part: &mut [u8],
+    streamed: bool,
+) -> Result<()> {
+    if streamed {
+        whole.read_at(&Streamed(pages), oid, from, part)
+    } else {
+        whole.read_at(pages, oid, from, part)
+    }
 }
 
 /// Fills `buf` with the bytes from `from` on, all of which exist.
@@ -153,12 +163,7 @@ fn read_new<D: DataRead + Sync + ?Sized>(
             let next = parts.lock().next();
             let Some((at, part)) = next else { return };
             whole.prefetch(pages, (at..at + part.len() as u64, PART as u64), false);
-            let read = if streamed {
-                whole.read_at(&Streamed(pages), oid, at, part)
-            } else {
-                whole.read_at(pages, oid, at, part)
-            };
-            if let Err(e) = read {
+            if let Err(e) = read_part(pages, (whole, oid), at, part, streamed) {
                 let mut failed = failed.lock();
                 if failed.as_ref().is_none_or(|(first, _)| at < *first) {
                     *failed = Some((at, e));
