@@ -4,7 +4,7 @@
 //! two hidden commands that this program runs of itself.
 
 use crate::peer::Maker;
-use crate::runner::{self, Plan};
+use crate::runner::{self, Keep, Plan};
 use crate::workloads::{self, Ctx, Workload, w8_open};
 use crate::{stores, system};
 use anyhow::{Result, bail, ensure};
@@ -43,6 +43,9 @@ pub struct Select {
     /// Draw into this directory
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
+    /// Keep each store's results here as they come; what is here is not run again
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
 }
 
 /// Commands of workloads.
@@ -185,17 +188,20 @@ fn workloads(common: &Common, command: &Command, makers: &[Box<dyn Maker>]) -> R
     let Some((workloads, select)) = chosen(command) else { bail!("no workload") };
     let rounds = common.rounds.unwrap_or(if common.quick { 1 } else { 3 });
     ensure!(rounds > 0, "at least one round is needed");
+    let mut machine = system::describe(&common.dir);
+    if cfg!(debug_assertions) {
+        machine.push_str("; a debug build, whose figures mean nothing");
+    }
+    let here = system::machine(&common.dir);
+    let keep = |dir: &PathBuf| Keep::new(dir, &here, select.seed, common.quick);
     let plan = Plan {
         dir: &common.dir,
         quick: common.quick,
         rounds,
         seed: select.seed,
         makers: only(makers, &select.only)?,
+        keep: select.keep.as_ref().map(keep).transpose()?,
     };
-    let mut machine = system::describe(&common.dir);
-    if cfg!(debug_assertions) {
-        machine.push_str("; a debug build, whose figures mean nothing");
-    }
     let cold = system::drop_caches(&common.dir, &[])?;
     let mut out = std::io::stdout();
     if !common.json {

@@ -133,21 +133,23 @@ pub fn touch_memory(bytes: usize) {
     std::hint::black_box(&memory);
 }
 
-/// Processor, memory, kernel, file system of `dir`, in one line.
+/// Processor, memory, kernel, file system of `dir` and the load, in one line.
 pub fn describe(dir: &Path) -> String {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{}, load {load} at the start", machine(dir))
+}
+
+/// The same without what changes from run to run.
+pub fn machine(dir: &Path) -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|l| l.strip_prefix("model name\t: ")).unwrap_or("unknown");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory = field(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0) / 1024;
     let kernel = read("/proc/sys/kernel/osrelease");
-    let load = read("/proc/loadavg");
-    let load = load.split(' ').next().unwrap_or_default();
     let kind = file_system(dir, &read("/proc/mounts"));
-    format!(
-        "{model}, {cores} cores, {memory} MiB, Linux {}, {kind}, load {load} at the start",
-        kernel.trim()
-    )
+    format!("{model}, {cores} cores, {memory} MiB, Linux {}, {kind}", kernel.trim())
 }
 
 /// Type of the file system that `dir` is on: the longest mount point that it lies under.

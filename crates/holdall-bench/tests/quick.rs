@@ -94,6 +94,32 @@ fn tables_are_markdown_of_the_stores_named() {
     assert!(!out.status.success());
 }
 
+#[test]
+fn a_run_goes_on_from_what_it_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let args = ["--json", "w1", "--keep", kept.to_str().unwrap(), "--only", "by name,files"];
+    let rounds = |out: &Output| {
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        report["workloads"][0]["rounds"].clone()
+    };
+    let first = run(dir.path(), &args).unwrap();
+    assert!(!String::from_utf8_lossy(&first.stderr).contains("was kept"));
+    std::fs::remove_file(kept.join("w1-1-files.json")).unwrap();
+    let second = run(dir.path(), &args).unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(said.contains("Holdall by name was kept") && said.contains("files took"), "{said}");
+    let (first, second) = (rounds(&first), rounds(&second));
+    assert_eq!(first["Holdall by name"], second["Holdall by name"]);
+    assert_ne!(first["files"], second["files"]);
+
+    let mut other = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
+    other.args(args).args(["--quick", "--seed", "2", "--dir"]).arg(dir.path());
+    let out = other.output().unwrap();
+    assert!(!out.status.success());
+    assert!(String::from_utf8_lossy(&out.stderr).contains("in another directory"), "{out:?}");
+}
+
 /// The child that `small-million` kills. It once waited for a log larger than logs become.
 #[test]
 fn a_child_fills_the_log_and_says_how_full_it_is() {

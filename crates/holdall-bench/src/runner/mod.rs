@@ -9,12 +9,14 @@
 mod drawings;
 mod json;
 mod judge;
+mod keep;
 mod markdown;
 mod one;
 
 pub use drawings::draw;
 pub use json::json;
 pub use judge::{Line, Row, Verdict, rows, verdicts};
+pub use keep::Keep;
 pub use markdown::{settings, tables};
 pub(crate) use one::find;
 pub use one::{Cell, ONE, run_one};
@@ -41,6 +43,8 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// The stores.
     pub makers: Vec<&'a dyn Maker>,
+    /// Where results are kept as they come, and taken from where they are already.
+    pub keep: Option<Keep>,
 }
 
 /// A directory that goes with this.
@@ -107,17 +111,32 @@ impl Plan<'_> {
         let mut cells = vec![Vec::new(); stores.len()];
         for round in 0..self.rounds {
             for i in turns(stores.len(), round) {
-                let start = Instant::now();
-                let cell = one::start(&ctx, workload.id(), stores[i])?;
-                let (id, time) = (workload.id(), start.elapsed().as_secs_f64());
-                eprintln!("… {id}, round {}: {} took {time:.1} s", round + 1, stores[i]);
-                if let Some(error) = &cell.error {
-                    eprintln!("  error: {error}");
-                }
-                cells[i].push(cell);
+                cells[i].push(self.turn(&ctx, workload.id(), round, stores[i])?);
             }
         }
         Ok(Outcome { workload, ctx, stores, cells })
+    }
+
+    /// One store's part of one round: as it was kept, or run now.
+    fn turn(&self, ctx: &Ctx, id: &str, round: usize, store: &str) -> Result<Cell> {
+        if let Some(keep) = &self.keep
+            && let Some(cell) = keep.find(id, round, store)?
+        {
+            eprintln!("… {id}, round {}: {store} was kept", round + 1);
+            return Ok(cell);
+        }
+        let start = Instant::now();
+        let (cell, whole) = one::start(ctx, id, store)?;
+        let time = start.elapsed().as_secs_f64();
+        eprintln!("… {id}, round {}: {store} took {time:.1} s", round + 1);
+        if let Some(error) = &cell.error {
+            eprintln!("  error: {error}");
+        }
+        // A part whose process died is run again next time.
+        if let (Some(keep), true) = (&self.keep, whole) {
+            keep.put(id, round, store, &cell)?;
+        }
+        Ok(cell)
     }
 }
 

@@ -51,8 +51,9 @@ pub(crate) fn find<'a>(makers: &'a [Box<dyn Maker>], name: &str) -> Result<&'a d
     Ok(&**maker.with_context(|| format!("no store {name:?}"))?)
 }
 
-/// Runs it in a new process, in a new directory that is removed afterwards.
-pub(super) fn start(ctx: &Ctx, workload: &str, store: &str) -> Result<Cell> {
+/// Runs it in a new process, in a new directory that is removed afterwards. Also returns
+/// whether the process came to its end.
+pub(super) fn start(ctx: &Ctx, workload: &str, store: &str) -> Result<(Cell, bool)> {
     let dir = ctx.dir.join(workload);
     let out = ctx.dir.join("cell.json");
     std::fs::create_dir_all(&dir)?;
@@ -72,5 +73,5 @@ pub(super) fn start(ctx: &Ctx, workload: &str, store: &str) -> Result<Cell> {
         Cell { figures: Vec::new(), error: Some(format!("the process ended with {status}")) }
     };
     std::fs::remove_dir_all(&dir)?;
-    Ok(cell)
+    Ok((cell, status.success()))
 }
