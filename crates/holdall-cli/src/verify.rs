@@ -27,7 +27,9 @@ pub fn run(args: &Args) -> Outcome {
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
     let report = store.verify(&mut |progress| {
-        totals.set(0, progress.total);
+        if progress.total > 0 {
+            totals.set(0, progress.total);
+        }
         meter.at(0, progress.done);
     })?;
     meter.finish();

@@ -55,6 +55,23 @@ fn a_store_stays_sound_through_random_work() {
 }
 
 #[test]
+fn a_store_that_grows_meanwhile_is_not_taken_for_one_cut_short() {
+    let options = Options { growth_bytes: 1, ..quiet() };
+    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    store.write(|tx| tx.put("first", b"1")).unwrap();
+    store.checkpoint().unwrap();
+    let mut calls = 0;
+    let report = store.verify(&mut |_| {
+        // The superblock then names a length that the file had not when the check began.
+        calls += 1;
+        store.write(|tx| tx.put(format!("more {calls}"), &vec![7; 300_000])).unwrap();
+        store.checkpoint().unwrap();
+    });
+    let report = report.unwrap();
+    assert!(calls > 1 && report.is_sound(), "{:#?}", report.problems);
+}
+
+#[test]
 fn progress_reaches_the_total_and_data_can_be_left_out() {
     let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
     store.write(|tx| tx.put("large", &vec![3; 5 << 20])).unwrap();

@@ -70,6 +70,7 @@ impl Store {
         let snapshot = self.inner.pager.snapshot();
         let pages = Pages::new(&self.inner, &snapshot)?;
         let mut walk = Walk::new(&pages, *options, progress)?;
+        walk.tell();
         walk.superblocks()?;
         let root = walk.root(self.inner.root)?;
         walk.spaces(root.as_ref().map(|r| r.spaces))?;

@@ -8,7 +8,7 @@
 pub struct Progress {
     /// Bytes of pages looked at.
     pub done: u64,
-    /// Bytes of pages there are.
+    /// Bytes of pages there are; 0 as long as they are not counted.
     pub total: u64,
 }
 

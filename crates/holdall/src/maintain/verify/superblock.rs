@@ -44,15 +44,29 @@ impl Walk<'_> {
                 }
             }
         }
-        let named = self.pages.pager.volume.superblock().volume_pages;
-        if named > self.pages.volume_pages {
-            let detail = format!(
-                "has {} pages, the superblock names {named}: it was cut short",
-                self.pages.volume_pages
-            );
-            self.found.add(Kind::Page, "the file", detail);
+        self.length()
+    }
+
+    /// Holds the file's length against the one that the superblock names.
+    fn length(&mut self) -> Result<()> {
+        let volume = &self.pages.pager.volume;
+        let mut named = volume.superblock().volume_pages;
+        loop {
+            // Asked for behind the name: the file grows before the superblock names its length.
+            let length = volume.disk.len();
+            let length = length.map_err(|e| Error::io("reading the volume's length", e))?;
+            let pages = length / self.layout.page_size() as u64;
+            // A close names a shorter length before it cuts the file.
+            let before = std::mem::replace(&mut named, volume.superblock().volume_pages);
+            if pages >= before {
+                return Ok(());
+            }
+            if named == before {
+                let detail = format!("has {pages} pages, the superblock names {named}");
+                self.found.add(Kind::Page, "the file", format!("{detail}: it was cut short"));
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// What is wrong with the copies, `current` being the newest one.

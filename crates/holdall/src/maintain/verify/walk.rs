@@ -183,7 +183,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn tell(&mut self) {
+    /// Tells how far the walk is; of a total of 0 as long as that is not known.
+    pub(super) fn tell(&mut self) {
         self.told = self.done;
         let size = self.layout.page_size() as u64;
         // A damaged store may name more pages than it has.
