@@ -4,6 +4,7 @@
 //! it is about and says what the user can do; callers branch on the variant.
 
 use crate::types::{Oid, PageNo};
+use std::time::Duration;
 
 /// What a Holdall operation returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -84,11 +85,17 @@ pub enum Error {
     /// A change was asked of a store opened for reading.
     #[error("the store is open read-only")]
     ReadOnly,
-    /// Old page versions went over their budget; this snapshot was the oldest.
+    /// The store gave the snapshot up: it was the oldest, and old page versions or freed space
+    /// kept for snapshots went over their budget, or a writer had no other space left.
     #[error(
-        "snapshot too old: it kept more old pages alive than the budget allows; open a new one"
+        "snapshot too old: the state it shows was replaced {:.1} s ago, and what it kept from \
+         being reused went over its budget; open a new one, or allow more",
+        age.as_secs_f64()
     )]
-    SnapshotTooOld,
+    SnapshotTooOld {
+        /// How long before it was given up the first commit changed the state it shows.
+        age: Duration,
+    },
     /// A caller's own error that ends a transaction.
     #[error(transparent)]
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),

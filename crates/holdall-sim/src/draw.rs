@@ -67,6 +67,7 @@ impl Script {
         // A lap fills the log to a measure.
         if !lap {
             crate::many::add(&mut script);
+            crate::beside::add(&mut script);
         }
         script
     }

@@ -17,6 +17,10 @@ pub enum Op {
     },
     /// Makes deferred commits durable.
     Flush,
+    /// Time goes by, until deferred commits must be durable.
+    Wait,
+    /// A verification with one of these at each call that tells of progress.
+    VerifyBeside(Vec<Op>),
     /// A whole checkpoint.
     Checkpoint,
     /// A checkpoint with one of these between each two steps.

@@ -29,6 +29,8 @@ pub struct Tuning {
     pub dirty_pages: usize,
     /// Bytes of old page versions for snapshots.
     pub old_version_bytes: usize,
+    /// Bytes of freed space for snapshots.
+    pub pinned_bytes: Option<u64>,
     /// Bytes of the log.
     pub log_bytes: u64,
     /// New data of a commit that passes through the log.
@@ -59,6 +61,7 @@ impl Tuning {
             pool_bytes: pages * page_size,
             dirty_pages: *[16, 24, 64, 1000, 4096].choose(rng).unwrap_or(&64),
             old_version_bytes: old,
+            pinned_bytes: None,
             log_bytes: log,
             log_data_bytes: direct,
             growth_bytes: growth,
@@ -98,6 +101,7 @@ impl Params {
                 pool_bytes: 4096,
                 dirty_pages: 64,
                 old_version_bytes: UNBOUNDED,
+                pinned_bytes: None,
                 log_bytes: 64 << 10,
                 log_data_bytes: 8192,
                 growth_bytes: 1,
@@ -116,6 +120,7 @@ impl Params {
             pool_bytes: t.pool_bytes,
             dirty_pages: t.dirty_pages,
             old_version_bytes: t.old_version_bytes,
+            pinned_bytes: t.pinned_bytes,
             log_bytes: t.log_bytes,
             log_data_bytes: t.log_data_bytes,
             growth_bytes: t.growth_bytes,

@@ -44,7 +44,7 @@ impl World {
                 None => Ok(()),
                 Some(text) => Err(format!("snapshot {n}: {text}")),
             },
-            Err(Bad::Engine(Error::SnapshotTooOld)) if self.params.tuning.bounds_old_versions() => {
+            Err(Bad::Engine(Error::SnapshotTooOld { .. })) if self.may_expire() => {
                 self.kept.remove(n);
                 self.note("a snapshot was given up".into());
                 Ok(())
@@ -97,8 +97,7 @@ impl World {
         let newest = self.newest().clone();
         let store = self.store()?;
         // A failed write may leave a torn superblock, and a failed read looks like damage.
-        let quiet = self.armed.is_none() && self.past.is_none();
-        let sound = if quiet { check::check_sound(store) } else { Ok(()) };
+        let sound = if self.is_quiet() { check::check_sound(store) } else { Ok(()) };
         let figures = sound
             .and_then(|()| check::check_figures(store, &newest))
             .and_then(|()| check::check_gone(&store.read_newest()?, &newest, self.ever.iter()));

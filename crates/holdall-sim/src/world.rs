@@ -43,6 +43,8 @@ pub(crate) struct World {
     /// A fault of this life that is over but may have poisoned the store.
     pub(crate) past: Option<(Fault, Crash)>,
     pub(crate) poisoned: bool,
+    /// The disk was full once in this life: snapshots may have been given up for space.
+    pub(crate) was_full: bool,
     /// Inside a checkpoint: nothing may need another one.
     pub(crate) inside: bool,
     pub(crate) report: Report,
@@ -65,6 +67,7 @@ impl World {
             armed: None,
             past: None,
             poisoned: false,
+            was_full: false,
             inside: false,
             report: Report::default(),
             at: 0,
@@ -120,6 +123,8 @@ impl World {
                 let result = self.store()?.flush();
                 self.made_durable("flush", result)?;
             }
+            Op::Wait => self.wait()?,
+            Op::VerifyBeside(work) => self.verify_beside(work)?,
             Op::Checkpoint => {
                 let result = self.store()?.checkpoint();
                 self.made_durable("checkpoint", result)?;
@@ -179,6 +184,7 @@ impl World {
                 let (volume, log) = self.storage.snapshot();
                 let now = volume.len() + log.map_or(0, |l| l.len());
                 plan.full_at_bytes = Some(now as u64 + more);
+                self.was_full = true;
             }
         }
         self.disarm();
@@ -263,6 +269,18 @@ impl World {
         self.check_newest()
     }
 
+    /// Whether no fault is planned, and none struck in this life.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.armed.is_none() && self.past.is_none()
+    }
+
+    /// Whether a snapshot may be given up for memory or space.
+    pub(crate) fn may_expire(&self) -> bool {
+        let tuning = &self.params.tuning;
+        let space = tuning.pinned_bytes.is_some() || self.params.max_bytes < u64::MAX;
+        tuning.bounds_old_versions() || space || self.was_full
+    }
+
     /// Whether a checkpoint is running below: no crash can be played now.
     pub(crate) fn at_work_inside(&self) -> bool {
         self.inside
@@ -275,6 +293,7 @@ impl World {
         self.armed = None;
         self.past = None;
         self.poisoned = false;
+        self.was_full = false;
     }
 }
 

@@ -6,20 +6,53 @@
 //! Threads: registering publishes a slot, then reads the visible LSN again until it has not
 //! moved (rule 18), so that whoever computes the horizon afterwards sees the slot.
 
+use super::times::Times;
 use holdall_core::{Error, Lsn, Result};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Release, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Release, Ordering::SeqCst};
+use std::time::Duration;
 
 const SLOTS: usize = 128;
 const FREE: u64 = u64::MAX;
+
+/// Whether a snapshot was given up, and its age at that moment.
+#[derive(Debug, Default)]
+struct Killed(AtomicU64);
+
+impl Killed {
+    fn set(&self, age: Duration) {
+        let micros = u64::try_from(age.as_micros()).unwrap_or(u64::MAX);
+        self.0.store(micros.saturating_add(1), SeqCst);
+    }
+
+    /// Written only where it changes: a store that all processors must see is dear.
+    fn clear(&self) {
+        if self.is_set() {
+            self.0.store(0, SeqCst);
+        }
+    }
+
+    #[inline]
+    fn is_set(&self) -> bool {
+        self.0.load(SeqCst) != 0
+    }
+
+    #[inline]
+    fn check(&self) -> Result<()> {
+        match self.0.load(SeqCst) {
+            0 => Ok(()),
+            micros => Err(Error::SnapshotTooOld { age: Duration::from_micros(micros - 1) }),
+        }
+    }
+}
 
 #[derive(Debug)]
 #[repr(align(64))]
 struct Slot {
     lsn: AtomicU64,
-    killed: AtomicBool,
+    killed: Killed,
 }
 
 /// Which page versions may still be read.
@@ -46,7 +79,7 @@ impl Needed {
 pub struct Horizon {
     slots: Box<[Slot]>,
     /// Snapshots beyond the slots: LSN by number, and whether killed.
-    overflow: Mutex<BTreeMap<u64, (Lsn, Arc<AtomicBool>)>>,
+    overflow: Mutex<BTreeMap<u64, (Lsn, Arc<Killed>)>>,
     next: AtomicU64,
     /// The newest durable commit: where new snapshots open.
     visible: AtomicU64,
@@ -54,12 +87,14 @@ pub struct Horizon {
     newest: AtomicU64,
     /// A running checkpoint's LSN, or [`FREE`].
     checkpoint: AtomicU64,
+    /// When commits were made.
+    times: Mutex<Times>,
 }
 
 #[derive(Debug)]
 enum Place {
     Slot(usize),
-    Overflow(u64, Arc<AtomicBool>),
+    Overflow(u64, Arc<Killed>),
 }
 
 /// A registered snapshot: nothing it can see is dropped or reused until it is closed.
@@ -85,7 +120,7 @@ pub(crate) fn thread_number() -> usize {
 impl Horizon {
     /// No snapshots; everything up to `visible` is durable.
     pub fn new(visible: Lsn) -> Self {
-        let slot = |_| Slot { lsn: AtomicU64::new(FREE), killed: AtomicBool::new(false) };
+        let slot = |_| Slot { lsn: AtomicU64::new(FREE), killed: Killed::default() };
         Self {
             slots: (0..SLOTS).map(slot).collect(),
             overflow: Mutex::new(BTreeMap::new()),
@@ -93,6 +128,7 @@ impl Horizon {
             visible: AtomicU64::new(visible.0),
             newest: AtomicU64::new(visible.0),
             checkpoint: AtomicU64::new(FREE),
+            times: Mutex::default(),
         }
     }
 
@@ -116,11 +152,8 @@ impl Horizon {
             {
                 continue;
             }
-            // A kill of the former owner may have come after it was gone. Written only where it
-            // changes: a store that all processors must see is dear.
-            if slot.killed.load(SeqCst) {
-                slot.killed.store(false, SeqCst);
-            }
+            // A kill of the former owner may have come after it was gone.
+            slot.killed.clear();
             loop {
                 let again = source.load(SeqCst);
                 if again == lsn {
@@ -132,7 +165,7 @@ impl Horizon {
             return Registration { place: Place::Slot(i), lsn: Lsn(lsn) };
         }
         let mut overflow = self.overflow.lock();
-        let (n, killed) = (self.next.fetch_add(1, SeqCst), Arc::new(AtomicBool::new(false)));
+        let (n, killed) = (self.next.fetch_add(1, SeqCst), Arc::new(Killed::default()));
         // The points are computed under this mutex too, so one read is enough.
         let lsn = Lsn(source.load(SeqCst));
         overflow.insert(n, (lsn, killed.clone()));
@@ -141,15 +174,13 @@ impl Horizon {
     }
 
     /// # Errors
-    /// [`Error::SnapshotTooOld`] once old page versions went over their budget and this
-    /// snapshot was the oldest.
+    /// [`Error::SnapshotTooOld`] once the snapshot was given up.
     #[inline]
     pub(super) fn check(&self, snapshot: &Registration) -> Result<()> {
-        let killed = match &snapshot.place {
-            Place::Slot(i) => self.slots.get(*i).is_some_and(|s| s.killed.load(SeqCst)),
-            Place::Overflow(_, killed) => killed.load(SeqCst),
-        };
-        if killed { Err(Error::SnapshotTooOld) } else { Ok(()) }
+        match &snapshot.place {
+            Place::Slot(i) => self.slots.get(*i).map_or(Ok(()), |s| s.killed.check()),
+            Place::Overflow(_, killed) => killed.check(),
+        }
     }
 
     /// Closes a snapshot, once.
@@ -157,9 +188,7 @@ impl Horizon {
         match &snapshot.place {
             Place::Slot(i) => {
                 if let Some(slot) = self.slots.get(*i) {
-                    if slot.killed.load(SeqCst) {
-                        slot.killed.store(false, SeqCst);
-                    }
+                    slot.killed.clear();
                     // Who finds the slot free knows that its reads are done. Who still finds it
                     // taken keeps too much, for a moment.
                     slot.lsn.store(FREE, Release);
@@ -206,12 +235,12 @@ impl Horizon {
         let mut all: Vec<Lsn> = self
             .slots
             .iter()
-            .filter(|s| s.lsn.load(SeqCst) != FREE && !s.killed.load(SeqCst))
+            .filter(|s| s.lsn.load(SeqCst) != FREE && !s.killed.is_set())
             .map(|s| Lsn(s.lsn.load(SeqCst)))
             .filter(|l| l.0 != FREE)
             .collect();
         let overflow = self.overflow.lock();
-        all.extend(overflow.values().filter(|(_, k)| !k.load(SeqCst)).map(|(l, _)| *l));
+        all.extend(overflow.values().filter(|(_, k)| !k.is_set()).map(|(l, _)| *l));
         all
     }
 
@@ -248,17 +277,23 @@ impl Horizon {
         self.snapshots().into_iter().min()
     }
 
+    /// Notes that everything up to `lsn` is installed at `now`.
+    pub fn note_time(&self, lsn: Lsn, now: Duration) {
+        self.times.lock().note(lsn, now);
+    }
+
     /// Gives up all snapshots at the oldest LSN: their reads fail from now on.
     pub fn kill_oldest(&self) {
         let Some(oldest) = self.oldest_snapshot() else { return };
+        let age = self.times.lock().since_replaced(oldest);
         for slot in &self.slots {
             if slot.lsn.load(SeqCst) == oldest.0 {
-                slot.killed.store(true, SeqCst);
+                slot.killed.set(age);
             }
         }
         for (lsn, killed) in self.overflow.lock().values() {
             if *lsn == oldest {
-                killed.store(true, SeqCst);
+                killed.set(age);
             }
         }
     }
@@ -279,8 +314,12 @@ mod tests {
         assert_eq!(needed.points, [Lsn(10), Lsn(20), Lsn(24)]);
         assert!(needed.keeps(Lsn(10), Lsn(15)) && needed.keeps(Lsn(11), Lsn(30)));
         assert!(!needed.keeps(Lsn(11), Lsn(15)), "nobody reads at 11..15");
+        for (lsn, second) in [(10, 1), (15, 2), (20, 5)] {
+            h.note_time(Lsn(lsn), Duration::from_secs(second));
+        }
         h.kill_oldest();
-        assert!(matches!(h.check(&old), Err(Error::SnapshotTooOld)));
+        let three = Duration::from_secs(3);
+        assert!(matches!(h.check(&old), Err(Error::SnapshotTooOld { age }) if age == three));
         assert!(many.iter().all(|s| h.check(s).is_ok()));
         assert_eq!(h.oldest(), Lsn(20));
         h.close(&old);

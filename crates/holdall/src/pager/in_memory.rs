@@ -50,7 +50,7 @@ impl PageRead for InMemory<'_> {
 
     /// Nothing is found here: to count a reference is no short look.
     fn page(&self, _page: PageNo, _kind: PageKind) -> Result<PageRef> {
-        Err(Error::SnapshotTooOld)
+        Err(absent())
     }
 
     #[inline]
@@ -66,12 +66,12 @@ impl PageRead for InMemory<'_> {
         }
         let lsn = self.snapshot.registration.lsn;
         let Some(bytes) = seen.pager.pool.peek(page, lsn, &self.pin) else {
-            return Err(Error::SnapshotTooOld);
+            return Err(absent());
         };
         page::of_kind(bytes, page, kind)?;
         if seen.hot.wants(page, kind, bytes) {
             // The snapshot's own look keeps it.
-            return Err(Error::SnapshotTooOld);
+            return Err(absent());
         }
         f(bytes)
     }
@@ -95,4 +95,10 @@ impl PageRead for InMemory<'_> {
     fn set_note(&self, page: PageNo, n: u16, value: u16) {
         self.snapshot.seen.pager.pool.set_note(page, n, value);
     }
+}
+
+/// What a look that finds nothing in memory returns; its caller asks the slow path.
+#[cold]
+fn absent() -> Error {
+    Error::SnapshotTooOld { age: std::time::Duration::ZERO }
 }

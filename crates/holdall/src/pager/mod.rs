@@ -17,11 +17,13 @@ mod notes;
 mod pool;
 mod recovery;
 mod spare;
+mod times;
 mod tx;
 mod tx_pages;
 mod units;
 mod volume;
 mod write_behind;
+mod writer;
 
 pub use checkpoint::CheckpointRun;
 pub use horizon::Horizon;
@@ -44,6 +46,7 @@ use parking_lot::Mutex;
 use pool::{Pool, Reading};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use writer::Writer;
 
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +79,7 @@ pub struct Pager {
     /// New data on its way to it.
     pub behind: WriteBehind,
     limits: Limits,
-    writer: Arc<Mutex<()>>,
+    writer: Writer,
     checkpointing: Mutex<()>,
     /// Bytes that replay would copy within the volume.
     copied: AtomicU64,
@@ -100,7 +103,7 @@ impl Pager {
             volume,
             behind: WriteBehind::default(),
             limits,
-            writer: Arc::new(Mutex::new(())),
+            writer: Writer::default(),
             checkpointing: Mutex::new(()),
             copied: AtomicU64::new(0),
             records: Mutex::default(),
@@ -207,8 +210,11 @@ impl Pager {
     }
 
     /// Keeps all transactions out for as long as the value lives; waits for a running one.
-    pub fn lock_writer(&self) -> impl Drop + use<> {
-        self.writer.lock_arc()
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Invalid`] where this thread runs one.
+    pub fn lock_writer(&self) -> Result<impl Drop + use<>> {
+        self.writer.lock()
     }
 
     /// Whether a checkpoint should begin: the log or the dirty limit is half used, or replay
@@ -299,7 +305,7 @@ impl Snapshot {
     }
 
     /// # Errors
-    /// [`holdall_core::Error::SnapshotTooOld`] where it was given up for memory.
+    /// [`holdall_core::Error::SnapshotTooOld`] where it was given up.
     #[inline]
     pub fn check(&self) -> Result<()> {
         self.seen.pager.horizon.check(&self.registration)

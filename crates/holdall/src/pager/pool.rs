@@ -257,7 +257,7 @@ impl Pool {
         let frames = shard.frames.read();
         let frame = frames.map.get(&page.0)?;
         frame.touch();
-        Some(frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld))
+        Some(frame.at(lsn).map(|v| v.bytes.clone()).ok_or_else(gone))
     }
 
     fn find(
@@ -318,10 +318,10 @@ impl Pool {
         let mut frames = shard.frames.write();
         if let Some(frame) = frames.map.get(&page.0) {
             // A commit installed the page while it was read: its version is the newer one.
-            return frame.at(lsn).map(|v| v.bytes.clone()).ok_or(Error::SnapshotTooOld);
+            return frame.at(lsn).map(|v| v.bytes.clone()).ok_or_else(gone);
         }
         if !reading.is_live() {
-            return Err(Error::SnapshotTooOld);
+            return Err(gone());
         }
         let version = Version { lsn: own, bytes: bytes.clone() };
         let (older, used) = (Vec::new(), AtomicBool::new(false));
@@ -532,4 +532,9 @@ fn read_by(
     })?;
     page::check(buffer, page)?;
     Ok(bytes)
+}
+/// No version is left for a snapshot that was given up; its owner says how old it was.
+#[cold]
+fn gone() -> Error {
+    Error::SnapshotTooOld { age: std::time::Duration::ZERO }
 }

@@ -14,12 +14,13 @@ use super::index::Pin;
 use super::pool::{PageHash, read_home};
 use super::tx_pages::{TxPage, TxPages};
 use super::write_behind::Batch;
+use super::writer::WriterLock;
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{HomeKind, Part, push_composed, push_marked, push_segment};
 use holdall_core::marks::Marks;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
-use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -73,15 +74,6 @@ pub struct PageTx {
     _writer: WriterLock,
 }
 
-/// The writer's lock, held.
-struct WriterLock(#[expect(dead_code, reason = "held, never read")] ArcMutexGuard<RawMutex, ()>);
-
-impl std::fmt::Debug for WriterLock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WriterLock")
-    }
-}
-
 /// So many times the segment bytes pass through the log while a checkpoint runs.
 const BESIDE_CHECKPOINT: usize = 8;
 
@@ -94,9 +86,9 @@ impl PageTx {
     /// the lock held, before anything is read.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], and those of `prepare`.
+    /// [`Error::Poisoned`]; [`Error::Invalid`] where this thread has it; those of `prepare`.
     pub fn begin(pager: &Arc<Pager>, prepare: &dyn Fn() -> Result<()>) -> Result<Self> {
-        let writer = WriterLock(pager.writer.lock_arc());
+        let writer = pager.writer.lock()?;
         pager.check_poison()?;
         prepare()?;
         Ok(Self {

@@ -107,6 +107,15 @@ pub struct SpaceStats {
     pub reserved_pages: u64,
     /// Spaces with a directory.
     pub spaces: u32,
+    /// Pages known to be free: those of spaces looked at since the store was opened.
+    pub free_pages: u64,
+}
+
+impl SpaceStats {
+    /// Pages in use; those of a space not looked at yet count as such.
+    pub fn live_pages(&self) -> u64 {
+        self.volume_pages.saturating_sub(self.free_pages + self.waiting_pages)
+    }
 }
 
 impl Allocator {
@@ -196,7 +205,15 @@ impl Allocator {
         reclaim()?;
         let mut s = self.state.lock();
         self.release_ready(&mut s)?;
-        self.find(&mut s, want, 1, near)?.ok_or(Error::Full(full))
+        loop {
+            if let Some(run) = self.find(&mut s, want, 1, near)? {
+                return Ok(run);
+            }
+            // Rather a reader that is old than a writer that cannot go on.
+            if !self.expire(&mut s)? {
+                return Err(Error::Full(full));
+            }
+        }
     }
 
     /// Reserves at most `want` pages that need not lie together: of a volume with holes, one
@@ -462,6 +479,35 @@ impl Allocator {
             waiting_pages: s.waiting.pages(),
             reserved_pages: s.reserved.pages(),
             spaces: s.spaces,
+            free_pages: s.free,
         }
+    }
+
+    /// Pages that are free but for a snapshot that may still read them: freed after its state,
+    /// and a checkpoint ago. Cost: a look at each commit that freed pages since.
+    pub fn pinned_pages(&self) -> u64 {
+        let Some(oldest) = self.pager.horizon.oldest_snapshot() else { return 0 };
+        let s = self.state.lock();
+        let pinned = s.queue.iter().filter(|f| f.lsn > oldest && f.lsn <= s.checkpointed);
+        pinned.flat_map(|f| &f.runs).map(|run| run.len).sum()
+    }
+
+    /// Gives up the oldest snapshot, if it keeps pages from being free. Returns whether it did.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the allocator contradicts itself.
+    pub fn expire_oldest(&self) -> Result<bool> {
+        self.expire(&mut self.state.lock())
+    }
+
+    fn expire(&self, s: &mut MutexGuard<'_, State>) -> Result<bool> {
+        let first = s.queue.front().map(|f| f.lsn).filter(|lsn| *lsn <= s.checkpointed);
+        let oldest = self.pager.horizon.oldest_snapshot();
+        let (Some(first), Some(oldest)) = (first, oldest) else { return Ok(false) };
+        if oldest >= first {
+            return Ok(false);
+        }
+        self.pager.horizon.kill_oldest();
+        self.release_ready(s).map(|_| true)
     }
 }

@@ -4,6 +4,7 @@
 //! counter; the transient placement state of each collection.
 
 use super::Options;
+use super::deferred::Deferred;
 use crate::handle::HandleCursor;
 use crate::log::{self, Log, LogStart};
 use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
@@ -47,6 +48,7 @@ pub struct Inner {
     pub(super) recovered: Recovered,
     pub(super) cursors: Mutex<Cursors>,
     pub(super) wishes: Arc<(Mutex<Wishes>, Condvar)>,
+    pub(super) deferred: Deferred,
     closed: AtomicBool,
     log_short: AtomicBool,
     next_unique: AtomicU64,
@@ -64,6 +66,8 @@ const LOG_GROWTH: u64 = 4;
 const LOG_SHARE: u64 = 64;
 /// That share's least.
 const LOG_LEAST: u64 = 4 << 20;
+/// Freed space that snapshots may hold in a store with less data than this.
+const LEAST_PINNED: u64 = 256 << 20;
 
 impl Inner {
     /// Opens a store: superblocks, recovery where needed, then nothing is read before it is
@@ -110,6 +114,7 @@ impl Inner {
             recovered,
             cursors: Mutex::default(),
             wishes: Arc::default(),
+            deferred: Deferred::default(),
             closed: AtomicBool::new(false),
             log_short: AtomicBool::new(false),
             next_unique: AtomicU64::new(sb.unique_ceiling),
@@ -257,20 +262,17 @@ impl Inner {
         Ok(n as u32)
     }
 
-    /// After a deferred commit: sees to it that it becomes durable in time.
-    pub(super) fn after_deferred(&self) -> Result<()> {
-        let much = self.pager.log.usage().unwritten > (1 << 20);
-        if !self.options.background || much {
-            // Nobody else would do it; what has gathered is written in one go.
-            if much {
-                self.pager.flush()?;
-            }
-        } else {
-            let (wishes, wake) = &*self.wishes;
-            wishes.lock().flush = true;
-            wake.notify_all();
-        }
-        self.after_commit()
+    /// Asks the flushing thread to make deferred commits durable.
+    pub(super) fn ask_for_flush(&self) {
+        let (wishes, wake) = &*self.wishes;
+        wishes.lock().flush = true;
+        wake.notify_all();
+    }
+
+    /// Notes when the newest commit was made, for the age of snapshots.
+    pub(super) fn note_time(&self) {
+        let horizon = &self.pager.horizon;
+        horizon.note_time(horizon.newest(), self.storage.now());
     }
 
     /// Remembers why a background thread failed, so that the next commit says so.
@@ -326,6 +328,10 @@ impl Inner {
 
     /// After a commit: asks for a checkpoint, or runs it, where one is due.
     pub(super) fn after_commit(&self) -> Result<()> {
+        if let Err(e) = self.bound_pinned() {
+            // As below: the commit has happened.
+            self.note_background_error(&e);
+        }
         if !self.options.auto_checkpoint || !self.wants_checkpoint() {
             return Ok(());
         }
@@ -340,6 +346,27 @@ impl Inner {
         } else if let Err(e) = self.checkpoint() {
             // The commit has happened: the next one meets the cause, as with a thread.
             self.note_background_error(&e);
+        }
+        Ok(())
+    }
+
+    /// Keeps what snapshots hold of freed space within [`Options::pinned_bytes`], by giving up
+    /// the oldest ones.
+    fn bound_pinned(&self) -> Result<()> {
+        let size = self.layout.page_size() as u64;
+        let most = |space: &SpaceStats| match self.options.pinned_bytes {
+            Some(bytes) => bytes / size,
+            None => space.live_pages().max(LEAST_PINNED / size),
+        };
+        let space = self.alloc.stats();
+        // More waits than is pinned: mostly this is all.
+        if space.waiting_pages <= most(&space) {
+            return Ok(());
+        }
+        while self.alloc.pinned_pages() > most(&self.alloc.stats()) {
+            if !self.alloc.expire_oldest()? {
+                break;
+            }
         }
         Ok(())
     }
@@ -360,7 +387,7 @@ impl Inner {
             return Ok(());
         }
         // Nobody commits between the checkpoint and the end of the log.
-        let _writer = self.pager.lock_writer();
+        let _writer = self.pager.lock_writer()?;
         if self.closed.swap(true, SeqCst) {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 //! Owns: [`Store`], the handle that users share between threads.
 
 mod copy;
+mod deferred;
 mod edit;
 mod format;
 mod heads;
@@ -27,6 +28,7 @@ mod writer;
 pub use inner::Inner;
 pub use object_mut::ObjectMut;
 pub use options::Options;
+use read::State;
 pub use read::{NameIter, Object, Reader};
 pub use stat::{CollectionStat, StoreStat};
 pub(crate) use view::{Collection, oid_of, page_of};
@@ -172,7 +174,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read(&self) -> Result<Reader> {
-        self.shelf.open(&self.inner, false).map(Reader::new)
+        self.state(false).map(Reader::new)
     }
 
     /// A snapshot of the newest commit of this process, deferred ones included, which a crash
@@ -181,7 +183,22 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn read_newest(&self) -> Result<Reader> {
-        self.shelf.open(&self.inner, true).map(Reader::new)
+        self.state(true).map(Reader::new)
+    }
+
+    /// Opens the newest durable state, or with `newest` the newest installed one.
+    pub(crate) fn state(&self, newest: bool) -> Result<State> {
+        if let Err(e) = self.inner.flush_overdue() {
+            // Reading goes on; the next commit meets the cause.
+            self.inner.note_background_error(&e);
+        }
+        loop {
+            match self.shelf.open(&self.inner, newest) {
+                // Given up before its first page was read; there is a newer state now.
+                Err(Error::SnapshotTooOld { .. }) => {}
+                result => return result,
+            }
+        }
     }
 
     /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens
@@ -189,12 +206,14 @@ impl Store {
     /// two where much new data came in.
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Poisoned`] where it cannot be made durable.
+    /// What `f` returns; [`Error::Poisoned`] where it cannot be made durable;
+    /// [`Error::Invalid`] within a transaction of the same thread, which would wait for itself.
     pub fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
         let mut tx = WriteTx::new(&self.inner)?;
         let value = f(&mut tx)?;
         if let Some(lsn) = tx.commit(true)? {
             self.inner.pager.wait_durable(lsn)?;
+            self.inner.note_time();
             self.inner.after_commit()?;
         }
         Ok(value)

@@ -22,6 +22,12 @@ pub struct Options {
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots before the oldest one is given up.
     pub old_version_bytes: usize,
+    /// Bytes of freed space that open snapshots may keep from being used again; beyond, the
+    /// oldest one is given up, and its reads fail with
+    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). None: 256 MiB or the bytes in
+    /// use, whichever is more. Where a writer finds no other space, [`Options::max_bytes`]
+    /// reached or the disk full, snapshots are given up earlier: writers never wait for them.
+    pub pinned_bytes: Option<u64>,
     /// Largest size of the log file in bytes. It begins smaller and grows when it is short:
     /// to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
     pub log_bytes: u64,
@@ -51,11 +57,13 @@ pub struct Options {
     /// Largest size of the file in bytes.
     pub max_bytes: u64,
     /// Whether threads of the store's own run checkpoints and flush deferred commits. Without
-    /// them a committing thread does it, which makes runs repeatable.
+    /// them calls of the store do it, which makes runs repeatable.
     pub background: bool,
     /// Whether checkpoints start by themselves.
     pub auto_checkpoint: bool,
-    /// How long a deferred commit may stay undurable.
+    /// How long a deferred commit may stay undurable. Without [`Options::background`] the first
+    /// call of the store after that time makes it durable, so one that nobody calls keeps it
+    /// longer; closing always makes it durable.
     pub defer: Duration,
     /// Creation: the 16 bytes that tell this store from others; None draws them.
     pub store_id: Option<[u8; 16]>,
@@ -70,6 +78,7 @@ impl Default for Options {
             pool_bytes: 96 << 20,
             dirty_pages: 8192,
             old_version_bytes: 32 << 20,
+            pinned_bytes: None,
             log_bytes: 32 << 20,
             log_data_bytes: 128 << 10,
             map_reads: true,

@@ -7,7 +7,7 @@
 
 use super::Store;
 use super::long_read::read_to;
-use super::read::Reader;
+use super::read::{Reader, State};
 use super::sight::Sight;
 use super::view::Key;
 use crate::heap::HeapFile;
@@ -31,8 +31,8 @@ impl Store {
     /// # Errors
     /// As [`Reader::get_into`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
-        let state = self.shelf.open(&self.inner, false)?;
-        Sight { state: &state, collection: None }.get_into(key.into(), bytes)
+        let key = key.into();
+        self.once(|state| Sight { state, collection: None }.get_into(key, bytes))
     }
 
     /// Up to `buf.len()` bytes of an object from `offset`, as the newest durable commit has it;
@@ -47,8 +47,20 @@ impl Store {
         offset: u64,
         buf: &mut [u8],
     ) -> Result<usize> {
-        let state = self.shelf.open(&self.inner, false)?;
-        Sight { state: &state, collection: None }.read_at(key.into(), offset, buf)
+        let key = key.into();
+        self.once(|state| Sight { state, collection: None }.read_at(key, offset, buf))
+    }
+
+    /// What `f` finds in the newest durable state; in a newer one where that was given up
+    /// meanwhile.
+    #[inline]
+    fn once<T>(&self, mut f: impl FnMut(&State) -> Result<T>) -> Result<T> {
+        loop {
+            match f(&self.state(false)?) {
+                Err(Error::SnapshotTooOld { .. }) => {}
+                result => return result,
+            }
+        }
     }
 }
 
@@ -116,6 +128,6 @@ fn place_in(record: &[u8], oid: Oid, offset: u64, len: usize) -> Result<Place> {
         }
         _ => None,
     };
-    let found = found.ok_or(Error::SnapshotTooOld)?;
+    let found = found.ok_or(Error::Dangling(oid))?;
     Ok((run_start(&found.slice)?, u64::from(found.slice.offset) + (offset - found.start)))
 }

@@ -26,7 +26,7 @@ pub(super) struct Threads {
 impl Threads {
     /// Starts them: one here, which starts the others, so that opening a store does not wait
     /// for all. Without them, where the system gives none, the store works: commits meet
-    /// full limits and help themselves, deferred commits wait for the next durable one.
+    /// full limits and help themselves, the next call flushes deferred commits whose time is over.
     pub(super) fn start(inner: &Arc<Inner>) -> Self {
         let shared = inner.wishes.clone();
         let (weak, wishes, pager) = (Arc::downgrade(inner), shared.clone(), inner.pager.clone());
@@ -90,6 +90,11 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
 
 fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {
     let (wishes, wake) = &**shared;
+    // What was deferred before this thread was there waits for the next call, or for this.
+    let Some(opened) = inner.upgrade() else { return };
+    opened.set_flushed_by_thread(true);
+    opened.ask_for_flush();
+    drop(opened);
     loop {
         let mut w = wishes.lock();
         while !w.flush && !w.stop {

@@ -56,6 +56,7 @@ pub struct WriteTx {
 impl WriteTx {
     pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
         inner.check_writable()?;
+        inner.flush_overdue()?;
         Ok(Self {
             inner: inner.clone(),
             begun: None,

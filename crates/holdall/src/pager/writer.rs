@@ -1,0 +1,55 @@
+//! The writer's lock: one transaction changes pages at a time.
+//!
+//! Owns: [`Writer`]. Invariant: the lock is held from a transaction's first touch of a page to
+//! its end. A thread that asks for it while it holds it would wait for ever, so it gets an error.
+
+use super::thread_number;
+use holdall_core::{Error, Result};
+use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The lock, and which thread holds it.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    lock: Arc<Mutex<()>>,
+    /// Number of the thread plus one; 0 where nobody holds it.
+    holder: Arc<AtomicUsize>,
+}
+
+/// The lock, held.
+pub(super) struct WriterLock {
+    holder: Arc<AtomicUsize>,
+    _guard: ArcMutexGuard<RawMutex, ()>,
+}
+
+impl Writer {
+    /// Takes the lock, waiting for the transaction that has it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where that is one of this thread.
+    pub(super) fn lock(&self) -> Result<WriterLock> {
+        let mine = thread_number() + 1;
+        // Only this thread sets or clears its own number.
+        if self.holder.load(Relaxed) == mine {
+            let text = "a transaction of this thread is still running; end it before the next";
+            return Err(Error::Invalid(text.into()));
+        }
+        let guard = self.lock.lock_arc();
+        self.holder.store(mine, Relaxed);
+        Ok(WriterLock { holder: self.holder.clone(), _guard: guard })
+    }
+}
+
+impl Drop for WriterLock {
+    fn drop(&mut self) {
+        // Before the lock is free: the next holder sets its own.
+        self.holder.store(0, Relaxed);
+    }
+}
+
+impl std::fmt::Debug for WriterLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WriterLock")
+    }
+}

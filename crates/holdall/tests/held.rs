@@ -1,0 +1,130 @@
+//! What open snapshots may hold, and what a thread that holds a transaction may not ask for.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use holdall::{Error, Options, Store};
+use holdall_io::{CrashKind, FaultyStorage, LossPolicy, MemoryStorage, Storage};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+const MIB: usize = 1 << 20;
+
+fn quiet() -> Options {
+    Options { background: false, ..Options::default() }
+}
+
+/// Replaces an object of 1 MiB so often.
+fn churn(store: &Store, times: usize) {
+    for n in 0..times {
+        store.write(|tx| tx.put("x", &vec![n as u8; MIB])).unwrap();
+    }
+}
+
+#[test]
+fn a_held_reader_expires_before_the_file_grows_without_bound() {
+    let storage = Arc::new(MemoryStorage::new());
+    let options = Options { pinned_bytes: Some(8 << 20), ..quiet() };
+    let store = Store::create_on(storage.clone(), &options).unwrap();
+    churn(&store, 4);
+    let held = store.read().unwrap();
+    churn(&store, 4);
+    assert_eq!(held.get("x").unwrap(), vec![3; MIB], "within its budget it is kept");
+    thread::sleep(Duration::from_millis(50));
+    churn(&store, 200);
+    match held.get("x") {
+        Err(Error::SnapshotTooOld { age }) => assert!(age >= Duration::from_millis(50), "{age:?}"),
+        other => panic!("{:?}", other.map(|bytes| bytes.len())),
+    }
+    let length = storage.volume().len().unwrap();
+    assert!(length < 40 << 20, "{length} bytes");
+    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+}
+
+#[test]
+fn without_an_option_a_held_reader_keeps_a_quarter_of_a_gigabyte() {
+    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    churn(&store, 1);
+    let held = store.read().unwrap();
+    churn(&store, 200);
+    assert_eq!(held.get("x").unwrap(), vec![0; MIB]);
+    churn(&store, 200);
+    assert!(matches!(held.get("x"), Err(Error::SnapshotTooOld { .. })));
+}
+
+#[test]
+fn a_held_reader_does_not_stop_writers_of_a_store_with_a_size_limit() {
+    let options = Options { max_bytes: 24 << 20, ..quiet() };
+    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    churn(&store, 1);
+    let held = store.read().unwrap();
+    churn(&store, 60);
+    assert!(matches!(held.get("x"), Err(Error::SnapshotTooOld { .. })));
+    assert_eq!(store.read().unwrap().get("x").unwrap(), vec![59; MIB]);
+}
+
+#[test]
+fn deferred_commits_become_durable_in_time_without_threads() {
+    let storage = Arc::new(FaultyStorage::new(1));
+    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let survivors = || {
+        let cut = storage.crash(CrashKind::PowerCut(LossPolicy::LoseAll), 1).unwrap();
+        let after = Store::open_on(Arc::new(cut), &quiet()).unwrap();
+        after.stat().unwrap().objects
+    };
+    for n in 0..30 {
+        storage.set_now(Duration::from_millis(10 * n));
+        store.write_deferred(|tx| tx.put(format!("{n}"), b"x")).unwrap();
+    }
+    // Those of the first 200 ms were flushed by the first call after that.
+    assert!((20..30).contains(&survivors()), "{}", survivors());
+    storage.set_now(Duration::from_millis(490));
+    store.read().unwrap();
+    assert_eq!(survivors(), 30, "a read flushes too");
+    store.write_deferred(|tx| tx.put("last", b"x")).unwrap();
+    assert_eq!(survivors(), 30);
+    store.close().unwrap();
+    assert_eq!(survivors(), 31, "and so does the close");
+}
+
+#[test]
+fn a_transaction_within_one_of_the_same_thread_is_an_error() {
+    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let result = store.write(|tx| {
+        tx.put("outer", b"1")?;
+        let inner = store.write(|tx| tx.put("inner", b"2"));
+        assert!(matches!(inner, Err(Error::Invalid(_))), "{inner:?}");
+        assert!(matches!(store.clone().close(), Err(Error::Invalid(_))));
+        tx.put("outer 2", b"3")
+    });
+    result.unwrap();
+    assert_eq!(store.stat().unwrap().objects, 2);
+    store.write(|tx| tx.put("after", b"4")).unwrap();
+}
+
+#[test]
+fn new_snapshots_open_whatever_the_budgets_are() {
+    let options = Options { old_version_bytes: 0, pinned_bytes: Some(0), ..Options::default() };
+    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    churn(&store, 1);
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut bytes = Vec::new();
+                    for _ in 0..3000 {
+                        drop(store.read().unwrap());
+                        drop(store.read_newest().unwrap());
+                        store.get_into("small", &mut bytes).err();
+                        store.read_at("x", 5, &mut [0; 9]).unwrap();
+                    }
+                })
+            })
+            .collect();
+        for n in 0..400_u32 {
+            store.write_deferred(|tx| tx.put("small", &n.to_le_bytes())).unwrap();
+            store.write(|tx| tx.put("x", &vec![1; 50_000])).unwrap();
+        }
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+}
