@@ -1,4 +1,5 @@
-//! What open snapshots may hold, and what a thread that holds a transaction may not ask for.
+//! What open snapshots and transactions may hold: freed space, the writer's lock, pages of their
+//! own.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -127,4 +128,33 @@ fn new_snapshots_open_whatever_the_budgets_are() {
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
+}
+
+#[test]
+fn many_small_edits_in_one_transaction_use_their_pages_again() {
+    let storage = Arc::new(MemoryStorage::new());
+    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let mut model = vec![5; 98_000];
+    store.write(|tx| tx.put("x", &model)).unwrap();
+    let edited = store.write(|tx| {
+        for n in 0..2000_usize {
+            let (at, byte) = (n * 31 % 97_000, [n as u8]);
+            if n % 2 == 0 {
+                tx.insert("x", at as u64, &byte)?;
+                model.insert(at, byte[0]);
+            } else {
+                tx.delete_range("x", at as u64..at as u64 + 1)?;
+                model.remove(at);
+            }
+        }
+        Ok(())
+    });
+    edited.unwrap();
+    assert_eq!(store.read().unwrap().get("x").unwrap(), model);
+    let length = storage.volume().len().unwrap();
+    assert!(length < 4 << 20, "{length} bytes while open");
+    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    store.close().unwrap();
+    let length = storage.volume().len().unwrap();
+    assert!(length < 2 << 20, "{length} bytes after the close");
 }

@@ -66,6 +66,29 @@ fn a_store_on_a_full_disk() {
 }
 
 #[test]
+fn objects_of_a_closed_store_can_be_deleted_on_a_disk_without_a_free_byte() {
+    let home = Home::new();
+    let Some(_disk) = SmallDisk::mount(&home, "disk", 16) else { return };
+    home.file("small", bytes(1, 1_000_000));
+    for name in ["a", "b", "c"] {
+        home.ok(&["put", "disk/s", name, "small"]);
+    }
+    let fill = |n: u32| {
+        let file = home.path(&format!("disk/other{n}"));
+        fs::write(&file, bytes(3, 20_000_000)).unwrap_err();
+        let rest = File::options().append(true).open(file).unwrap();
+        while std::io::Write::write_all(&mut &rest, &[7]).is_ok() {}
+    };
+    fill(1);
+    home.ok(&["rm", "disk/s", "a"]);
+    // Again and again, whatever others do with the room.
+    fill(2);
+    home.ok(&["rm", "disk/s", "b"]);
+    assert_eq!(home.ok(&["ls", "disk/s"]), b"c\n");
+    sound(&home, "disk/s");
+}
+
+#[test]
 fn an_import_that_fills_the_disk() {
     let home = Home::new();
     let Some(_disk) = SmallDisk::mount(&home, "disk", 48) else { return };

@@ -185,6 +185,12 @@ impl Log {
         Ok(())
     }
 
+    /// Lets go of the log's file, whose blocks then go back once its name is gone. Only where
+    /// nothing will be appended any more.
+    pub fn detach(&self) {
+        self.state.lock().disk = None;
+    }
+
     /// Fixes the LSN of the next commit, whose records take `bytes` bytes. `Ok(None)`: no
     /// room until a checkpoint moves the tail.
     ///

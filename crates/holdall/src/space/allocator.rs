@@ -444,13 +444,39 @@ impl Allocator {
         self.state.lock().volume_pages
     }
 
-    /// Cuts the volume after its last page in use, when nothing is reserved or waiting. Only
-    /// after the superblock names the new length. Returns the pages to keep.
+    /// Pages of the volume up to the last one in use, reserved or waiting.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
     pub fn pages_in_use(&self) -> Result<u64> {
+        self.in_use(&mut self.state.lock())
+    }
+
+    /// Gives the free end of the volume back to the file system, as far as the superblock does
+    /// not name it.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn cut_tail(&self) -> Result<()> {
         let mut s = self.state.lock();
+        let named = self.pager.volume.superblock().volume_pages;
+        let keep = self.in_use(&mut s)?.max(named);
+        if keep >= s.volume_pages {
+            return Ok(());
+        }
+        let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
+        let cut = self.pager.volume.disk.truncate(keep * size);
+        cut.map_err(|e| io_error("cutting the volume", e))?;
+        for space in (keep / n) as u32..s.volume_pages.div_ceil(n) as u32 {
+            let gone = s.trees.remove(&space);
+            s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
+            s.directory.raise(space, MOST_ORDER);
+        }
+        s.volume_pages = keep;
+        Ok(())
+    }
+
+    fn in_use(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
         let n = u64::from(self.layout.space_pages());
         let mut end = s.volume_pages;
         while end > 0 {
@@ -460,7 +486,7 @@ impl Allocator {
                 end = base;
                 continue;
             }
-            let tree = self.tree(&mut s, space)?;
+            let tree = self.tree(s, space)?;
             let limit = base + u64::from(tree.limit());
             let last = tree.free_runs().last().filter(|r| base + u64::from(r.end()) == limit);
             end = last.map_or(limit, |run| base + u64::from(run.start));

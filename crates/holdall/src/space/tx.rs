@@ -21,6 +21,9 @@ pub(super) struct NewSegment {
     pub(super) owner: u64,
 }
 
+/// Pages released within a transaction that are given back before its end.
+const REUSE_PAGES: u64 = 64;
+
 /// A write transaction over pages and segments. Dropped without commit, it leaves nothing.
 #[derive(Debug)]
 pub struct SpaceTx {
@@ -32,8 +35,9 @@ pub struct SpaceTx {
     /// By first page.
     pub(super) segments: BTreeMap<u64, NewSegment>,
     pub(super) freed: Vec<(PageRun, bool)>,
-    /// Segments both added and freed here: given back at the end.
+    /// Pages both added and freed here: given back once nothing of them is being written.
     released: Vec<PageRun>,
+    released_pages: u64,
     finished: bool,
 }
 
@@ -57,6 +61,7 @@ impl SpaceTx {
             segments: BTreeMap::new(),
             freed: Vec::new(),
             released: Vec::new(),
+            released_pages: 0,
             finished: false,
         })
     }
@@ -80,8 +85,9 @@ impl SpaceTx {
     /// is a hint kept with the first page of each run.
     ///
     /// # Errors
-    /// None today; the data is given back with the transaction.
+    /// Those of writing what the transaction freed again; the data is given back with it.
     pub fn adopt(&mut self, mut staged: Staged, owner: u64) -> Result<Vec<PageRun>> {
+        self.reuse_released()?;
         let runs = staged.take_runs();
         let page_size = self.page_size() as u64;
         let units = self.page_size() / super::UNIT;
@@ -144,7 +150,7 @@ impl SpaceTx {
             let (from, to) = (start.max(run.start.0), seg.run.end().min(run.end()));
             // Logged bytes of pages given back could land on their next owner's data.
             self.pages.rely_on_unsynced();
-            self.released.push(PageRun::new(PageNo(from), to - from));
+            self.release(PageRun::new(PageNo(from), to - from));
             for (a, b) in [(seg.run.start.0, from), (to, seg.run.end())] {
                 if a < b {
                     let at = (a - seg.run.start.0) as usize * units;
@@ -160,6 +166,29 @@ impl SpaceTx {
             old = old.into_iter().flat_map(|r| cut(r, from, to)).collect();
         }
         self.freed.extend(old.into_iter().map(|r| (r, true)));
+        Ok(())
+    }
+
+    /// Gives a run back later: some of it may be on its way home.
+    fn release(&mut self, run: PageRun) {
+        self.released.push(run);
+        self.released_pages += run.len;
+    }
+
+    /// Gives back what was released, once that is much, so that a transaction of many small
+    /// edits does not take new pages for each.
+    ///
+    /// # Errors
+    /// Those of the writes that have to end before; the commit then fails too.
+    fn reuse_released(&mut self) -> Result<()> {
+        if self.released_pages < REUSE_PAGES {
+            return Ok(());
+        }
+        self.pages.write_held()?;
+        self.released_pages = 0;
+        for run in self.released.drain(..) {
+            self.alloc.unreserve(run)?;
+        }
         Ok(())
     }
 
@@ -297,6 +326,7 @@ impl PageWrite for SpaceTx {
     }
 
     fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {
+        self.reuse_released()?;
         let run = self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page))?;
         self.mine.insert(run);
         Ok(run)
@@ -312,8 +342,7 @@ impl PageWrite for SpaceTx {
         if self.mine.contains(page) {
             self.mine.remove(run);
             self.pages.forget_new(page);
-            // Not before the end: the page may have been written home early.
-            self.released.push(run);
+            self.release(run);
         } else {
             self.freed.push((run, false));
         }

@@ -9,6 +9,7 @@ use crate::handle::HandleCursor;
 use crate::log::{self, Log, LogStart};
 use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
 use crate::space::{Allocator, SpaceStats};
+use holdall_core::log_format::BLOCK;
 use holdall_core::page::PageKind;
 use holdall_core::placement::Placement;
 use holdall_core::space_dir::SpaceLayout;
@@ -66,6 +67,8 @@ const LOG_GROWTH: u64 = 4;
 const LOG_SHARE: u64 = 64;
 /// That share's least.
 const LOG_LEAST: u64 = 4 << 20;
+/// The smallest log that is made, and what a closed file keeps for it.
+const LEAST_LOG: u64 = 64 << 10;
 /// Freed space that snapshots may hold in a store with less data than this.
 const LEAST_PINNED: u64 = 256 << 20;
 
@@ -186,14 +189,19 @@ impl Inner {
         }
         let disk = self.storage.create_log().map_err(fail)?;
         let mut capacity = self.options.first_log_bytes();
+        let mut reserve = true;
         // On a full disk a small log still lets objects be deleted.
         while let Err(e) = log::prepare_file(&*disk, capacity) {
-            let less = capacity / 4 / 4096 * 4096;
-            if !matches!(e, Error::Full(_)) || less < 65536 {
-                return Err(e);
-            }
-            capacity = less;
             disk.truncate(0).map_err(fail)?;
+            let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
+            match e {
+                Error::Full(_) if less >= LEAST_LOG => capacity = less,
+                Error::Full(_) if std::mem::take(&mut reserve) => {
+                    self.alloc.cut_tail()?;
+                    capacity = LEAST_LOG.min(self.options.log_bytes);
+                }
+                e => return Err(e),
+            }
         }
         self.storage.sync_dir().map_err(fail)?;
         let volume = &self.pager.volume;
@@ -380,8 +388,8 @@ impl Inner {
         waiting && self.alloc.has_new_waiting() || self.pager.wants_checkpoint()
     }
 
-    /// Closes: all durable and home, the log gone, the file cut to what is in use. Afterwards
-    /// the store can be read but not written. Cost: a checkpoint, two superblocks.
+    /// Closes: all durable and home, the log gone, the file cut to what is in use and a reserve
+    /// of 64 KiB. Afterwards the store can be read but not written. Cost: a checkpoint, two superblocks.
     pub(super) fn close(&self) -> Result<()> {
         if self.read_only || std::process::id() != self.process {
             return Ok(());
@@ -411,10 +419,26 @@ impl Inner {
                 sb.unique_ceiling = unique.max(1);
             })?;
         }
+        self.pager.log.detach();
         self.storage.remove_log().map_err(fail)?;
         self.storage.sync_dir().map_err(fail)?;
-        let bytes = keep * self.layout.page_size() as u64;
-        self.pager.volume.disk.truncate(bytes).map_err(fail)
+        self.cut_to(keep * self.layout.page_size() as u64)
+    }
+
+    /// Gives the file the length of what is in use, and of a log: on a full disk the next one
+    /// is made of that, so that objects can be deleted.
+    fn cut_to(&self, in_use: u64) -> Result<()> {
+        let fail = |e| pager::io_error("cutting the file", e);
+        let disk = &self.pager.volume.disk;
+        let length = in_use.saturating_add(LEAST_LOG).min(self.options.max_bytes).max(in_use);
+        if disk.len().map_err(fail)? >= length {
+            return disk.truncate(length).map_err(fail);
+        }
+        match disk.grow(length).map_err(fail) {
+            // Whoever took what the log left has it.
+            Err(Error::Full(_)) => Ok(()),
+            result => result,
+        }
     }
 }
 

@@ -147,8 +147,11 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
         model.named.get_mut("gaps").unwrap().remove(name.as_bytes());
     }
     store.close().unwrap();
-    // The file cannot grow from here on.
-    let max_bytes = storage.snapshot().0.len() as u64;
+    // The file cannot grow from here on, and has no reserve for a log.
+    let mut volume = storage.snapshot().0;
+    volume.truncate(volume.len() - 65536);
+    let max_bytes = volume.len() as u64;
+    let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
     let store = Store::open_on(storage.clone(), &Options { max_bytes, ..options }).unwrap();
     let tree = bytes(&mut rng, 10 * page_size + 100);
     let (oid, lone) = store
