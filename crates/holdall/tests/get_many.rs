@@ -264,7 +264,11 @@ fn a_snapshot_given_up_says_so_for_every_key() {
     }
     let said = many(&old, &keys);
     assert!(said.iter().any(Result::is_err), "the snapshot was to be given up");
-    assert!(said.iter().all(|s| s.as_ref().is_err_and(|e| e.starts_with("SnapshotTooOld"))), "{:?}", said.first());
+    assert!(
+        said.iter().all(|s| s.as_ref().is_err_and(|e| e.starts_with("SnapshotTooOld"))),
+        "{:?}",
+        said.first()
+    );
     assert!(many(&store.read().unwrap(), &keys).iter().all(|s| *s == Ok(vec![19; 1000])));
 }
 
