@@ -1,0 +1,99 @@
+//! Documents: how long they may be, and whether their links lead somewhere.
+//!
+//! Owns: the budgets in words, as `wc -w` counts them. `bench-results` and `testdata` hold what
+//! commands make, not documents.
+
+use crate::source::{File, paths};
+use anyhow::{Context, Result};
+use std::path::Path;
+
+/// Documents and their budgets; a folder's files have it together.
+const BUDGETS: [(&str, usize); 12] = [
+    ("README.md", 800),
+    ("CONTRIBUTING.md", 600),
+    ("CHANGELOG.md", 1200),
+    ("docs/design.md", 2500),
+    ("docs/tour.md", 1500),
+    ("docs/benchmarks.md", 1500),
+    ("docs/format.md", 3000),
+    ("docs/recovery.md", 2800),
+    ("docs/testing.md", 1500),
+    ("docs/cli.md", 3000),
+    ("docs/decisions", 3000),
+    ("docs/lab", 2200),
+];
+/// All documents together.
+const ALL: usize = 20_000;
+
+/// All documents.
+pub fn files(root: &Path) -> Result<Vec<File>> {
+    let mut out = Vec::new();
+    for path in paths(root, "md")? {
+        let shown = path.to_string_lossy().into_owned();
+        if shown.starts_with("bench-results") || shown.starts_with("testdata") {
+            continue;
+        }
+        let text = std::fs::read_to_string(root.join(&path))
+            .with_context(|| format!("reading {shown}"))?;
+        out.push(File { path: shown, text });
+    }
+    Ok(out)
+}
+
+/// Words of a text.
+pub fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+/// Documents that are too long, and links that lead nowhere.
+pub fn problems(root: &Path, documents: &[File]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (name, most) in BUDGETS {
+        let inside = |f: &&File| f.path == name || f.path.starts_with(&format!("{name}/"));
+        let found: usize = documents.iter().filter(inside).map(|f| words(&f.text)).sum();
+        if found > most {
+            out.push(format!("{name} has {found} words, its budget is {most}"));
+        }
+    }
+    let all: usize = documents.iter().map(|f| words(&f.text)).sum();
+    if all > ALL {
+        out.push(format!("the documents have {all} words, their budget is {ALL}"));
+    }
+    for document in documents {
+        let folder = root.join(&document.path);
+        let folder = folder.parent().unwrap_or(root);
+        for link in links(&document.text) {
+            let file = link.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !folder.join(file).exists() {
+                out.push(format!("{}: the link {link} leads nowhere", document.path));
+            }
+        }
+    }
+    out
+}
+
+/// Targets of links to files.
+fn links(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        fenced ^= line.trim_start().starts_with("```");
+        let parts = line.split("](").skip(1).filter_map(|part| part.split(')').next());
+        out.extend(parts.filter(|link| !fenced && !link.contains("://") && !link.is_empty()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_lengths() {
+        let text = "a [b](docs/none.md#x) [c](https://example.org) [d](#here)\n```\n[e](f)\n```\n";
+        assert_eq!(links(text), ["docs/none.md#x", "#here"]);
+        let long = File { path: "README.md".into(), text: "word ".repeat(801) + text };
+        let found = problems(&crate::root().unwrap(), &[long]);
+        assert_eq!(found.len(), 2, "{found:?}");
+    }
+}
