@@ -82,12 +82,12 @@ impl File {
 
 /// Passes over the item that follows an attribute.
 fn pass_item<'a>(lines: &mut impl Iterator<Item = &'a str>) {
-    let mut depth = 0_i64;
+    let (mut depth, mut begun) = (0_i64, false);
     for line in lines {
         let opens = line.matches('{').count() as i64;
         let closes = line.matches('}').count() as i64;
         depth += opens - closes;
-        let begun = opens > 0 || line.trim_end().ends_with(';');
+        begun |= opens > 0 || line.trim_end().ends_with(';');
         if begun && depth <= 0 {
             return;
         }
