@@ -125,6 +125,8 @@ impl Params {
             log_data_bytes: t.log_data_bytes,
             growth_bytes: t.growth_bytes,
             max_bytes: self.max_bytes,
+            // Checkpoints with work between their steps need a log of its full size.
+            first_log_bytes: 1 << 20,
             background: false,
             auto_checkpoint: t.auto_checkpoint,
             store_id: Some(STORE_ID),

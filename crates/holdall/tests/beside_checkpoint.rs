@@ -80,7 +80,7 @@ fn a_commit_that_finds_the_log_full_waits_for_the_checkpoint_under_way() {
     let storage = CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default());
     let storage = Arc::new(storage);
     // The log stays as small as it begins, and nobody else makes room in it.
-    let small = Options { log_bytes: 1 << 20, ..Options::default() };
+    let small = Options { log_bytes: 1 << 20, first_log_bytes: 1 << 20, ..Options::default() };
     let options = Options { background: false, auto_checkpoint: false, ..small };
     let store = Store::create_on(storage.clone(), &options).unwrap();
     let commit = |byte: u8| {

@@ -34,6 +34,7 @@ fn sample() -> (Arc<MemoryStorage>, Store) {
         space_pages: Some(128),
         growth_bytes: 4096,
         max_bytes: 90 * 4096,
+        first_log_bytes: 1 << 20,
         ..quiet()
     };
     let store = Store::create_on(storage.clone(), &options).unwrap();

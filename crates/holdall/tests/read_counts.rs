@@ -1,4 +1,4 @@
-//! How many reads of the volume a look-up costs.
+//! How many reads of the volume a lookup costs, and how many bytes an edit writes.
 
 use holdall::{Oid, Options, Store};
 use holdall_io::{CostModel, CountedStorage, MemoryStorage};
@@ -51,4 +51,19 @@ fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
     }
     assert!(most <= 2, "{most} reads for one object");
     assert!((1500..=3100).contains(&reads), "{reads} reads for 3000 objects");
+}
+
+#[test]
+fn an_edit_by_a_command_of_its_own_writes_little() {
+    let storage =
+        Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
+    let store = Store::create_on(storage.clone(), &Options::default()).unwrap();
+    store.write(|tx| tx.put("large", &vec![7; 5_000_000])).unwrap();
+    store.close().unwrap();
+    storage.reset();
+    let store = Store::open_on(storage.clone(), &Options::default()).unwrap();
+    store.write(|tx| tx.insert("large", 1_000_000, &[1; 100])).unwrap();
+    store.close().unwrap();
+    let written = storage.stats().bytes_written;
+    assert!((4096..=200_000).contains(&written), "{written} bytes");
 }

@@ -65,6 +65,10 @@ pub struct Options {
     /// call of the store after that time makes it durable, so one that nobody calls keeps it
     /// longer; closing always makes it durable.
     pub defer: Duration,
+    /// Bytes of a new log file, before it grows: what the first commit after an opening writes
+    /// more than later ones. A test sets it; the default serves a command that makes one edit.
+    #[doc(hidden)]
+    pub first_log_bytes: u64,
     /// Creation: the 16 bytes that tell this store from others; None draws them.
     pub store_id: Option<[u8; 16]>,
 }
@@ -88,13 +92,14 @@ impl Default for Options {
             background: true,
             auto_checkpoint: true,
             defer: Duration::from_millis(200),
+            first_log_bytes: FIRST_LOG_BYTES,
             store_id: None,
         }
     }
 }
 
 /// Size of a log when it is made.
-const FIRST_LOG_BYTES: u64 = 1 << 20;
+const FIRST_LOG_BYTES: u64 = 32 << 10;
 
 impl Options {
     /// Checks the options.
@@ -112,6 +117,9 @@ impl Options {
         if self.log_bytes < 16 * BLOCK as u64 {
             return bad(format!("log_bytes must be at least {}", 16 * BLOCK));
         }
+        if self.first_log_bytes < 8 * BLOCK as u64 {
+            return bad(format!("first_log_bytes must be at least {}", 8 * BLOCK));
+        }
         if self.dirty_pages < 16 {
             return bad("dirty_pages must be at least 16".into());
         }
@@ -120,7 +128,7 @@ impl Options {
 
     /// The log's size when it is made.
     pub(super) fn first_log_bytes(&self) -> u64 {
-        self.log_bytes.min(FIRST_LOG_BYTES) / BLOCK as u64 * BLOCK as u64
+        self.log_bytes.min(self.first_log_bytes) / BLOCK as u64 * BLOCK as u64
     }
 
     /// The log's largest size within `most` bytes.
