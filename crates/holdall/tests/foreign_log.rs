@@ -126,13 +126,24 @@ fn an_older_copy_beside_a_newer_log_is_told_from_damage() {
     let store = Store::open_on(place.clone(), &options(1)).unwrap();
     put(&store, "newer").unwrap();
     let later = place.snapshot();
-    // Two checkpoints later: the same epoch, but a later superblock.
+    // Checkpoints later: the same epoch, but a later superblock.
     store.checkpoint().unwrap();
     put(&store, "newest").unwrap();
     let latest = place.snapshot();
+    // And once the log has gone round, so that its start is written over.
+    let around: Vec<_> = (0..40)
+        .map(|n| {
+            if n % 5 == 0 {
+                store.checkpoint().unwrap();
+            }
+            put(&store, &format!("n{n}")).unwrap();
+            place.snapshot()
+        })
+        .collect();
     drop(store);
-    for (old, new) in [(&closed, &killed), (&closed, &later), (&killed, &later), (&later, &latest)]
-    {
+    let pairs = [(&closed, &killed), (&closed, &later), (&killed, &later), (&later, &latest)];
+    let gone_round = around[15..].iter().flat_map(|new| [(&closed, new), (&later, new)]);
+    for (old, new) in pairs.into_iter().chain(gone_round) {
         let mixed = (old.0.clone(), new.1.clone());
         refused(Store::open_read_only_on(storage(&mixed), &options(1)), &says);
         let place = storage(&mixed);
@@ -163,7 +174,7 @@ fn at_every_crash(files: &Files, work: impl Fn(Arc<FaultyStorage>)) {
             return;
         }
         let losses = [LossPolicy::LoseAll, LossPolicy::KeepAll].into_iter();
-        for (seed, loss) in losses.chain([LossPolicy::Random; 8]).enumerate() {
+        for (seed, loss) in losses.chain([LossPolicy::Random; 40]).enumerate() {
             let found = place.crash(CrashKind::PowerCut(loss), seed as u64).unwrap();
             let store = Store::open_on(Arc::new(found), &options(1)).unwrap();
             put(&store, "after").unwrap_or_else(|e| panic!("change {change}, {loss:?}: {e}"));
@@ -193,11 +204,13 @@ fn no_crash_leaves_a_log_that_the_store_does_not_know_again() {
     assert!(log.iter().any(|b| *b != 0));
     at_every_crash(&killed, open_and_close);
     at_every_crash(&killed, open_and_put);
-    // Left by a crash in the midst of closing: emptied anew.
-    let (_, killed) = closed_and_killed(1);
-    let place = storage(&killed);
-    Store::open_on(place.clone(), &options(1)).unwrap().close().unwrap();
-    at_every_crash(&(place.snapshot().0, killed.1), open_and_put);
+    // Left by a crash in the midst of closing: what is in it is torn as it is emptied.
+    let place = storage(&closed);
+    let store = Store::open_on(place.clone(), &options(1)).unwrap();
+    store.write(|tx| tx.put("longer", &[1; 3000])).unwrap();
+    let log = place.snapshot().1;
+    store.close().unwrap();
+    at_every_crash(&(place.snapshot().0, log), open_and_put);
 }
 
 fn as_left_by_a_kill(from: &Path, to: &Path) {

@@ -178,31 +178,31 @@ fn read_group(
 /// that what is missing was acknowledged. A block of another store, or of an epoch this
 /// store has not reached, proves that log and volume do not belong together.
 fn look_for_damage(window: &mut Window<'_>, found: &mut Scan, limit: u64) -> Result<()> {
-    let end = found.end;
+    let (end, mut damage) = (found.end, None);
     let (mut at, mut blocks, mut strange) = (end, 0u64, 0u64);
     while at.0 < limit {
-        let header = window.block(at)?.map(|(header, _)| header);
-        if let Some(h) = header.filter(|h| h.checkpoint > window.expect.sequence) {
-            // Not damage of the log: the superblock that it was written under is not here.
-            found.newest.add(&h);
-        } else if let Some(header) = header
-            && header.lsn == at
-            && header.durable > end
-        {
-            return Err(Error::corrupt(
-                format!("log at LSN {end}"),
-                format!(
-                    "damaged in its middle: the block at LSN {at} was written when all before \
-                     {} was durable",
-                    header.durable
-                ),
-            ));
+        if let Some((header, _)) = window.block(at)? {
+            found.newest.add(&header);
+            if header.lsn == at && header.durable > end {
+                damage.get_or_insert((at, header.durable));
+            }
         }
         if window.expect.required {
             blocks += 1;
             strange += u64::from(window.is_strange(at, found)?);
         }
         at = Lsn(at.0 + BLOCK as u64);
+    }
+    if found.newest.checkpoint > window.expect.sequence {
+        // Nothing of the log is missing, but the superblock that it was written under.
+        return Ok(());
+    }
+    if let Some((at, durable)) = damage {
+        let detail = format!(
+            "damaged in its middle: the block at LSN {at} was written when all before {durable} \
+             was durable"
+        );
+        return Err(Error::corrupt(format!("log at LSN {end}"), detail));
     }
     // A few may be what a device left of a torn write.
     if end == window.expect.from && strange * 2 > blocks {
