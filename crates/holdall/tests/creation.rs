@@ -1,6 +1,6 @@
 //! A crash at any point of a creation leaves a store, or a file that is made anew.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Error, Options, Store};
 use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy, MemoryStorage};
