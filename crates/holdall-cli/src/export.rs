@@ -8,10 +8,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
-use holdall::{Error, Oid, Reader, Store};
+use holdall::{Error, Layout, Oid, Reader, Store};
+use rustix::fs::{AtFlags, FileType};
 use serde_json::json;
 
 use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
@@ -42,7 +45,9 @@ pub fn run(args: &Args) -> Outcome {
     let store = open::read_only(&args.store)?;
     let reader = open::reader(&store, args.collection.as_deref())?;
     fs::create_dir_all(&args.dir).map_err(|e| Failure::file("make directory", &args.dir, &e))?;
-    let root = args.dir.canonicalize().map_err(|e| Failure::file("open", &args.dir, &e))?;
+    let failed = |e: &io::Error| Failure::file("open", &args.dir, e);
+    let root = args.dir.canonicalize().map_err(|e| failed(&e))?;
+    let opened = Rc::new(files::open_directory(&root).map_err(|e| failed(&e))?);
     let totals = Totals::default();
     let prefix = name::bytes(&args.prefix);
     if prefix.is_empty() {
@@ -50,8 +55,8 @@ pub fn run(args: &Args) -> Outcome {
     }
     let mut export = Exporter {
         reader: &reader,
-        parent: root.clone(),
-        root,
+        parent: (PathBuf::new(), opened.clone()),
+        root: (root, opened),
         meter: Meter::start(Some("files"), &totals),
         tally: Tally::default(),
     };
@@ -87,9 +92,9 @@ struct Tally {
 
 struct Exporter<'a> {
     reader: &'a Reader,
-    root: PathBuf,
-    /// The directory of the last file, known to be one and reached without a link.
-    parent: PathBuf,
+    root: (PathBuf, Rc<OwnedFd>),
+    /// The directory of the last file, below the root, reached without a link.
+    parent: (PathBuf, Rc<OwnedFd>),
     meter: Meter<'a>,
     tally: Tally,
 }
@@ -147,20 +152,23 @@ impl Exporter<'_> {
 
     fn export(&mut self, name: &[u8], oid: Oid) -> Result<(), Problem> {
         let below = relative(name).map_err(|why| Problem::This(why.into()))?;
-        let path = self.root.join(&below);
-        self.enter(below.parent().unwrap_or(Path::new("")))?;
-        if fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir()) {
+        let path = self.root.0.join(&below);
+        let dir = self.enter(below.parent().unwrap_or(Path::new("")))?;
+        let name = below.file_name().unwrap_or_default();
+        if kind(&dir, name).is_some_and(FileType::is_dir) {
             return Err(Problem::This("there is a directory of that name".into()));
         }
         let data = self.reader.metadata(oid)?;
         let failed = |e: &io::Error| Problem::system(e, &path);
+        let sparse = matches!(data.layout, Layout::Large { space, .. } if space < data.size);
         // Read before a file is made: a damaged object leaves nothing behind.
-        let whole = if data.size <= IN_MEMORY { Some(self.reader.get(oid)?) } else { None };
-        let mut file = Replacement::begin(&path).map_err(|e| failed(&e))?;
+        let small = data.size <= IN_MEMORY && !sparse;
+        let whole = if small { Some(self.reader.get(oid)?) } else { None };
+        let mut file = Replacement::begin(dir, name).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {
                 file.file().and_then(|f| f.write_all(&bytes)).map_err(|e| failed(&e))?;
-                self.tally.bytes += bytes.len() as u64;
+                self.tally.bytes = self.tally.bytes.saturating_add(bytes.len() as u64);
             }
             None => self.stream(oid, file.file().map_err(|e| failed(&e))?, &path)?,
         }
@@ -171,46 +179,56 @@ impl Exporter<'_> {
 
     fn stream(&mut self, oid: Oid, to: &mut fs::File, path: &Path) -> Result<(), Problem> {
         let mut object = self.reader.open(oid)?;
+        let all = 0..object.size();
         let (count, before) = (self.tally.files, self.tally.bytes);
         let mut moved = before;
+        // The sizes of objects full of holes add up to more than any file system holds.
         let meter = &mut self.meter;
         let mut show = |bytes| {
-            moved += bytes;
+            moved = moved.saturating_add(bytes);
             meter.at(count, moved);
         };
         let size =
-            files::copy(&mut object, to, u64::MAX, &mut show).map_err(|error| match error {
-                CopyError::Read(error) => files::store_error(error).into(),
-                CopyError::Write(error) => Problem::system(&error, path),
-            })?;
-        self.tally.bytes = before + size;
+            files::copy_with_holes(&mut object, all, to, &mut show).map_err(
+                |error| match error {
+                    CopyError::Read(error) => files::store_error(error).into(),
+                    CopyError::Write(error) => Problem::system(&error, path),
+                },
+            )?;
+        self.tally.bytes = before.saturating_add(size);
         Ok(())
     }
 
-    /// Makes the directories down to `below` the root; each must be a directory, not a link.
-    fn enter(&mut self, below: &Path) -> Result<(), Problem> {
-        let wanted = self.root.join(below);
-        if wanted == self.parent {
-            return Ok(());
+    /// Opens the directory `below` the root, made where it is missing; none on the way may be
+    /// a link.
+    fn enter(&mut self, below: &Path) -> Result<Rc<OwnedFd>, Problem> {
+        if below == self.parent.0 {
+            return Ok(self.parent.1.clone());
         }
-        let mut path = self.root.clone();
+        let (mut path, mut dir) = self.root.clone();
         for part in below.components() {
+            let part = part.as_os_str();
             path.push(part);
-            match fs::create_dir(&path) {
-                Ok(()) => continue,
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(Problem::system(&e, &path)),
-            }
-            let kind = fs::symlink_metadata(&path).map_err(|e| Problem::system(&e, &path))?;
-            if !kind.is_dir() {
-                let what = if kind.is_symlink() { "a link" } else { "a file" };
-                let why = format!("{} is {what} where a directory is needed", path.display());
-                return Err(Problem::This(why));
-            }
+            let inner = files::enter_directory(&dir, part).map_err(|e| {
+                let what = match kind(&dir, part) {
+                    Some(FileType::Symlink) => "a link",
+                    Some(found) if found != FileType::Directory => "a file",
+                    _ => return Problem::system(&e, &path),
+                };
+                let path = path.display();
+                Problem::This(format!("{path} is {what} where a directory is needed"))
+            })?;
+            dir = Rc::new(inner);
         }
-        self.parent = wanted;
-        Ok(())
+        self.parent = (below.into(), dir.clone());
+        Ok(dir)
     }
+}
+
+/// What lies under `name` in `dir`, if anything.
+fn kind(dir: &OwnedFd, name: &OsStr) -> Option<FileType> {
+    let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(FileType::from_raw_mode(found.st_mode))
 }
 
 /// The path of a name below the directory, or why it has none.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use holdall::Error;
 
-use crate::name::escape;
+use crate::name::{escape, is_hidden};
 
 /// Anything without a code of its own.
 pub const ERROR: u8 = 1;
@@ -98,11 +98,19 @@ pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "holdall: {}", one_line(line));
 }
 
+/// Writes what is wrong with a command line on standard error, control characters escaped.
+pub fn say_usage(text: &str) {
+    for line in text.lines() {
+        // With standard error gone there is nowhere left to report to.
+        let _ = writeln!(io::stderr(), "{}", one_line(line));
+    }
+}
+
 /// `line` with its control characters escaped; backslashes stay, they were escaped before.
 fn one_line(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
-        if c.is_control() {
+        if is_hidden(c) {
             out.push_str(&escape(c.encode_utf8(&mut [0; 4]).as_bytes()));
         } else {
             out.push(c);
@@ -139,6 +147,11 @@ fn store_message(error: &Error) -> (String, String) {
             format!("{path} is not a Holdall store: {detail}"),
             "give the path of a store, or make one with `holdall create`",
         ),
+        Error::Unfinished { path } => (
+            format!("{path} is empty or was cut short while it was created, and holds nothing"),
+            "make the store with `holdall create`, or put something into it",
+        ),
+        Error::WrongLog { path, detail, advice } => (format!("{path} {detail}"), advice.as_str()),
         Error::Unsupported { detail } => (detail.clone(), "use a newer Holdall"),
         Error::NotFound(what) => {
             (format!("not found: {what}"), "see what is there with `holdall ls STORE`")
@@ -201,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line() {
-        assert_eq!(one_line("a\nb\\x\u{7f}"), "a\\nb\\x\\x7f");
+        assert_eq!(one_line("a\nb\\x\u{7f}\u{202e}"), "a\\nb\\x\\x7f\\xe2\\x80\\xae");
     }
 
     #[test]

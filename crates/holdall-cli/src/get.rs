@@ -115,8 +115,13 @@ fn to_file(object: Object, range: Range<u64>, path: &Path) -> Outcome {
     }
     // A link keeps pointing to its file; the file is what is replaced.
     let target = if before.is_some() { path.canonicalize() } else { Ok(path.into()) };
-    let mut file = target.and_then(|path| Replacement::begin(&path)).map_err(|e| failed(&e))?;
-    copy(object, range, file.file().map_err(|e| failed(&e))?, failed)?;
+    let mut file = target.and_then(|path| Replacement::beside(&path)).map_err(|e| failed(&e))?;
+    let mut object = object;
+    let to = file.file().map_err(|e| failed(&e))?;
+    files::copy_with_holes(&mut object, range, to, &mut |_| ()).map_err(|e| match e {
+        CopyError::Read(e) => Failure::from(files::store_error(e)),
+        CopyError::Write(e) => failed(&e),
+    })?;
     if let Some(data) = before {
         let file = file.file().map_err(|e| failed(&e))?;
         file.set_permissions(data.permissions()).map_err(|e| failed(&e))?;

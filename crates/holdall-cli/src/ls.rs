@@ -7,7 +7,7 @@ use holdall::{Metadata, Oid, Reader};
 use serde_json::{Map, Value};
 
 use crate::failure::Outcome;
-use crate::output::Out;
+use crate::output::{self, Out};
 use crate::{files, name, open, stat, time};
 
 /// List names in byte order
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Outcome {
         let (name, oid) = item?;
         if args.json {
             out.text(if first { "[\n" } else { ",\n" })?;
-            out.text(&json(&reader, &name, oid)?.to_string())?;
+            out.text(&output::json_text(&json(&reader, &name, oid)?))?;
         } else if args.long {
             out.line(format_args!("{}", long(&reader.metadata(oid)?, &name)))?;
         } else {

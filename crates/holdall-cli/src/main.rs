@@ -62,8 +62,13 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nowhere to report a failed write of the usage text to.
-            let _ = error.print();
+            if error.use_stderr() {
+                // It repeats what was given.
+                failure::say_usage(&error.render().to_string());
+            } else {
+                // Nowhere to report a failed write of the usage text to.
+                let _ = error.print();
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
         }
     };

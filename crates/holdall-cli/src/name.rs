@@ -48,8 +48,16 @@ pub fn resolve(
         .ok_or_else(|| Failure::told(format!("{oid} has no name"), "give an object that has one"))
 }
 
-/// The name as text for people: UTF-8 as it is, control characters, backslashes and bytes
-/// that are not UTF-8 escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
+/// Whether a terminal acts on the character, or shows nothing for it: control characters, those
+/// that turn the direction of text, breaks of lines, and those without a width.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The name as text for people: UTF-8 as it is; backslashes, bytes that are not UTF-8 and
+/// characters that [`is_hidden`] escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
 pub fn escape(name: &[u8]) -> String {
     let mut out = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -59,7 +67,7 @@ pub fn escape(name: &[u8]) -> String {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
-                c if c.is_control() => push_hex(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                c if is_hidden(c) => push_hex(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes()),
                 c => out.push(c),
             }
         }
@@ -104,6 +112,12 @@ mod tests {
         assert_eq!(escape(b"a\nb\x1b[0m\\ \xff"), "a\\nb\\x1b[0m\\\\ \\xff");
         assert_ne!(escape(b"\\n"), escape(b"\n"));
         assert_eq!(escape("\u{85}".as_bytes()), "\\xc2\\x85");
+        assert_eq!(escape("\u{9b}1m\u{7f}".as_bytes()), "\\xc2\\x9b1m\\x7f");
+        assert_eq!(escape("a\u{202e}gpj.exe".as_bytes()), "a\\xe2\\x80\\xaegpj.exe");
+        let hidden = [0x61c, 0x200b, 0x200f, 0x2028, 0x202a, 0x2060, 0x2069, 0xfeff];
+        assert!(hidden.into_iter().filter_map(char::from_u32).all(is_hidden));
+        let shown = [0x61b, 0x200a, 0x2010, 0x2027, 0x202f, 0x205f, 0x206f + 1, 0x1f980];
+        assert!(!shown.into_iter().filter_map(char::from_u32).any(is_hidden));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! Owns: [`Out`]. One thread.
 
-use std::fmt::Arguments;
+use std::fmt::{Arguments, Write as _};
 use std::io::{self, BufWriter, Stdout, Write};
 
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
+use crate::name::is_hidden;
 
 /// Standard output of a subcommand. Call [`Out::finish`] at the end: a drop loses errors.
 pub struct Out(BufWriter<Stdout>);
@@ -44,10 +45,28 @@ impl Out {
     }
 }
 
+/// A JSON value on one line. Hidden characters, which occur in strings only, are escaped there.
+pub fn json_text(value: &Value) -> String {
+    let plain = value.to_string();
+    if !plain.chars().any(is_hidden) {
+        return plain;
+    }
+    let mut text = String::with_capacity(plain.len() + 16);
+    for c in plain.chars() {
+        if is_hidden(c) {
+            // All of them take one unit; writing to a String does not fail.
+            let _ = write!(text, "\\u{:04x}", u32::from(c));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
 /// Writes one JSON value on one line.
 pub fn json(value: &Value) -> Outcome {
     let mut out = Out::new();
-    out.line(format_args!("{value}"))?;
+    out.line(format_args!("{}", json_text(value)))?;
     out.finish()
 }
 
@@ -56,4 +75,25 @@ pub fn say(text: Arguments<'_>) -> Outcome {
     let mut out = Out::new();
     out.line(text)?;
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_shows_hidden_characters_and_means_the_same() {
+        let text = "a\u{9b}\u{7f}\u{202e}\u{200b}\u{feff}\n\u{85}\u{61c}\u{e4}";
+        let value = serde_json::json!({ "\u{2066}": text });
+        let shown = json_text(&value);
+        assert!(!shown.chars().any(is_hidden), "{shown}");
+        assert!(
+            shown.contains(
+                r"a\u009b\u007f\u202e\u200b\ufeff\n\u0085\u061c\u{e4}"
+                    .replace(r"\u{e4}", "\u{e4}")
+                    .as_str()
+            )
+        );
+        assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+    }
 }

@@ -37,6 +37,25 @@ pub enum Error {
         /// Why.
         detail: String,
     },
+    /// The file holds nothing: it is empty, or its creation was cut short.
+    #[error(
+        "{path} is empty or was cut short while it was created, and holds nothing; create the \
+         store again, in its place"
+    )]
+    Unfinished {
+        /// The file.
+        path: String,
+    },
+    /// What lies in the log's place is not the log of this store as it is. It was left alone.
+    #[error("{path} {detail}; {advice}")]
+    WrongLog {
+        /// The file.
+        path: String,
+        /// What it is.
+        detail: String,
+        /// What to do with it.
+        advice: String,
+    },
     /// The store uses a format this build cannot read or write.
     #[error("{detail}; use a newer Holdall")]
     Unsupported {

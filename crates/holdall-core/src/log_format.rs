@@ -104,6 +104,11 @@ pub fn may_be_block(b: &[u8]) -> bool {
     }
 }
 
+/// Whether these bytes, which are no whole block, begin like one of store `store_id`.
+pub fn is_torn_block_of(b: &[u8], store_id: &[u8; 16]) -> bool {
+    b.get(..24).is_some_and(|head| u32_at(head, 4) == MAGIC && head[8..24] == store_id[..])
+}
+
 /// The payload bytes of a block that [`BlockHeader::decode`] accepted.
 pub fn payload<'a>(block: &'a [u8], header: &BlockHeader) -> &'a [u8] {
     block.get(HEADER..HEADER + header.payload as usize).unwrap_or(&[])

@@ -7,7 +7,6 @@
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
@@ -38,18 +37,20 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    /// The file at `path` once more; `None` where that is not to be had.
+    /// The same file once more, whatever its path leads to by now; `None` where that is not to
+    /// be had.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    pub(crate) fn open(path: &Path, write: bool) -> Option<Self> {
+    pub(crate) fn open(file: &File, write: bool) -> Option<Self> {
+        use std::os::fd::AsRawFd;
         use std::os::unix::fs::OpenOptionsExt;
         let mut options = File::options();
         let options = options.read(true).write(write).custom_flags(libc::O_DIRECT);
-        let file = options.open(path).ok()?;
+        let file = options.open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
         Some(Self { file, fails: AtomicBool::new(false), spare: Mutex::default() })
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    pub(crate) fn open(_path: &Path, _write: bool) -> Option<Self> {
+    pub(crate) fn open(_file: &File, _write: bool) -> Option<Self> {
         None
     }
 

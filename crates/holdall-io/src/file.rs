@@ -1,33 +1,22 @@
-//! Files of the operating system: [`FileDisk`] and [`FileStorage`].
-//!
-//! Owns the lock: `flock` on the volume, exclusive for writing and shared for reading, held as
-//! long as the volume's disk lives. The lock covers the log too. `flock` belongs to the open file,
-//! so that a second open in the same process is refused like one in another process.
-//!
-//! The log lies at the volume's real path (symbolic links resolved) with `-log` appended; a hard
-//! link would hide it from an open under the other name, so that a volume must have one name.
+//! One file of the operating system: [`FileDisk`].
 //!
 //! Threads: reads and writes are `pread` and `pwrite` and take no lock; a mutex orders changes of
 //! the length.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
+use crate::Disk;
 use crate::direct::Direct;
 use crate::disk::{MAX_LEN, Near, check_len, past_the_end, read_only, write_end};
 use crate::map::Map;
 use crate::read_around::ReadAround;
 use crate::write_out::{WriteOut, write_out};
-use crate::{Disk, Storage};
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +56,15 @@ impl Drop for FileDisk {
 }
 
 impl FileDisk {
-    fn new(file: File, access: Access) -> Self {
+    pub(crate) fn new(file: File, access: Access) -> Self {
         let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
         Self { file, access, resize, failed, process, direct: None, around, map }
     }
 
-    /// Opens the file at `path`, which is this one, for reads and writes past the cache too.
-    fn with_direct(mut self, path: &Path) -> Self {
-        self.direct = Direct::open(path, self.access == Access::ReadWrite);
+    /// Opens the file once more, for reads and writes past the cache.
+    pub(crate) fn with_direct(mut self) -> Self {
+        self.direct = Direct::open(&self.file, self.access == Access::ReadWrite);
         self
     }
 
@@ -352,154 +341,6 @@ fn will_need(file: &File, offset: u64, len: u64) -> io::Result<()> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn will_need(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Ok(())
-}
-
-/// A volume in a file, and its log in the file beside it.
-#[derive(Debug)]
-pub struct FileStorage {
-    volume: Arc<FileDisk>,
-    access: Access,
-    path: PathBuf,
-    log_path: PathBuf,
-    opened: Instant,
-}
-
-impl FileStorage {
-    /// Creates an empty volume at `path` and locks it. Its name is not durable before
-    /// [`Storage::sync_dir`]. A log left beside it by a store that is gone is not looked at.
-    ///
-    /// # Errors
-    /// `AlreadyExists`; `IsADirectory`; `WouldBlock` if another process was faster in locking it.
-    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        let path = path.as_ref();
-        refuse_directory(path)?;
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-        Self::locked(file.map_err(|e| named(path, &e))?, path, Access::ReadWrite)
-    }
-
-    /// Opens the volume at `path` and locks it: alone for [`Access::ReadWrite`], together with
-    /// other readers for [`Access::ReadOnly`].
-    ///
-    /// # Errors
-    /// `NotFound`; `IsADirectory`; `InvalidInput` if it is not a regular file; `WouldBlock` if it
-    /// is locked by another open, in this process or another.
-    pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<Self> {
-        let path = path.as_ref();
-        refuse_directory(path)?;
-        let metadata = fs::metadata(path).map_err(|e| named(path, &e))?;
-        if !metadata.is_file() {
-            let message = format!("{}: not a regular file", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        let file = OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path);
-        Self::locked(file.map_err(|e| named(path, &e))?, path, access)
-    }
-
-    fn locked(file: File, path: &Path, access: Access) -> io::Result<Self> {
-        let locked = match access {
-            Access::ReadOnly => file.try_lock_shared(),
-            Access::ReadWrite => file.try_lock(),
-        };
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let message = format!("{}: the store is already open elsewhere", path.display());
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
-            }
-            Err(TryLockError::Error(e)) => return Err(named(path, &e)),
-        }
-        // Two names for one volume must lead to one log.
-        let path = fs::canonicalize(path).map_err(|e| named(path, &e))?;
-        let mut log_path = OsString::from(&path);
-        log_path.push("-log");
-        Ok(Self {
-            volume: Arc::new(FileDisk::new(file, access).with_direct(&path)),
-            access,
-            path,
-            log_path: log_path.into(),
-            opened: Instant::now(),
-        })
-    }
-
-    /// The volume's real path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The log's path, whether or not there is a log.
-    #[must_use]
-    pub fn log_path(&self) -> &Path {
-        &self.log_path
-    }
-
-    fn log(&self, file: File) -> FileDisk {
-        FileDisk::new(file, self.access).with_direct(&self.log_path)
-    }
-
-    fn check_writable(&self) -> io::Result<()> {
-        if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
-    }
-}
-
-fn refuse_directory(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        let message = format!("{}: is a directory, not a store", path.display());
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
-    }
-    Ok(())
-}
-
-/// The error with the path in its message.
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}
-
-impl Storage for FileStorage {
-    fn volume(&self) -> Arc<dyn Disk> {
-        self.volume.clone()
-    }
-
-    fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
-        let write = self.access == Access::ReadWrite;
-        match OpenOptions::new().read(true).write(write).open(&self.log_path) {
-            Ok(file) => Ok(Some(Arc::new(self.log(file)))),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(named(&self.log_path, &e)),
-        }
-    }
-
-    fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
-        self.check_writable()?;
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&self.log_path);
-        let file = file.map_err(|e| named(&self.log_path, &e))?;
-        Ok(Arc::new(self.log(file)))
-    }
-
-    fn remove_log(&self) -> io::Result<()> {
-        self.check_writable()?;
-        match fs::remove_file(&self.log_path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(named(&self.log_path, &e)),
-            _ => Ok(()),
-        }
-    }
-
-    fn sync_dir(&self) -> io::Result<()> {
-        if self.access == Access::ReadOnly {
-            return Ok(());
-        }
-        let dir = self.path.parent().unwrap_or(Path::new("/"));
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| named(dir, &e))
-    }
-
-    fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    fn now(&self) -> Duration {
-        self.opened.elapsed()
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 //! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
 //! past the end), `StorageFull` (no space), `WouldBlock` (locked by somebody else),
 //! `AlreadyExists`, `NotFound`, `IsADirectory`, `PermissionDenied` (a change through a read-only
-//! open), `InvalidInput` (an offset no file can have).
+//! open), `InvalidInput` (an offset no file can have; a path that leads to
+//! no regular file, or, for a log, to a link).
 //!
 //! Threads: every type is `Send + Sync`. Concurrent calls on separate byte ranges do not disturb
 //! each other; a caller orders calls on overlapping ranges itself.
@@ -18,6 +19,7 @@ mod direct;
 mod disk;
 mod faulty;
 mod file;
+mod file_storage;
 mod granules;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod map;
@@ -27,6 +29,7 @@ mod map;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod mapping;
 mod memory;
+mod open;
 mod overlay;
 mod read_around;
 mod sparse;
@@ -35,7 +38,8 @@ mod write_out;
 pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
 pub use disk::{Disk, Near, Storage};
 pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy};
-pub use file::{Access, FileDisk, FileStorage};
+pub use file::{Access, FileDisk};
+pub use file_storage::FileStorage;
 pub use memory::{MemoryDisk, MemoryStorage};
 pub use overlay::{OverlayDisk, OverlayStorage};
 pub use sparse::SparseDisk;

@@ -108,6 +108,57 @@ fn the_log_lies_beside_the_real_volume() {
     assert!(!dir.path().join("store-log").exists());
 }
 
+/// A pipe that nobody writes to.
+fn make_fifo(path: &std::path::Path) {
+    let mode = rustix::fs::Mode::from_raw_mode(0o644);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+}
+
+#[test]
+fn only_a_regular_file_is_opened_as_a_store() {
+    let dir = tempdir().unwrap();
+    let (fifo, link, socket) =
+        (dir.path().join("fifo"), dir.path().join("link"), dir.path().join("socket"));
+    make_fifo(&fifo);
+    std::os::unix::fs::symlink(&fifo, &link).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for path in [&fifo, &link, &socket] {
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let error = FileStorage::open(path, access).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+            assert!(error.to_string().contains("is not a regular file"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_lies_in_the_logs_place_is_opened_only_if_it_is_a_file_itself() {
+    let dir = tempdir().unwrap();
+    let (path, log) = (dir.path().join("store"), dir.path().join("store-log"));
+    let victim = dir.path().join("victim");
+    fs::write(&victim, b"untouched").unwrap();
+    let storage = FileStorage::create(&path).unwrap();
+    let refused = |part: &str| {
+        for error in [storage.open_log().unwrap_err(), storage.create_log().unwrap_err()] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    };
+    std::os::unix::fs::symlink(&victim, &log).unwrap();
+    refused("store-log: is a symbolic link");
+    fs::remove_file(&log).unwrap();
+    // Not even one that leads nowhere yet.
+    std::os::unix::fs::symlink(dir.path().join("new"), &log).unwrap();
+    refused("store-log: is a symbolic link");
+    fs::remove_file(&log).unwrap();
+    make_fifo(&log);
+    refused("store-log: is not a regular file");
+    fs::remove_file(&log).unwrap();
+    fs::create_dir(&log).unwrap();
+    refused("directory");
+    assert_eq!(fs::read(&victim).unwrap(), b"untouched");
+    assert!(!dir.path().join("new").exists());
+}
+
 #[test]
 fn growing_takes_real_blocks() {
     let dir = tempdir().unwrap();

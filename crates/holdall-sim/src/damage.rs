@@ -52,9 +52,12 @@ impl World {
         };
         let store = match opened {
             Ok(store) => store,
-            Err(Error::Corrupt { .. } | Error::NotAStore { .. } | Error::Unsupported { .. }) => {
-                return Ok(());
-            }
+            Err(
+                Error::Corrupt { .. }
+                | Error::NotAStore { .. }
+                | Error::Unsupported { .. }
+                | Error::WrongLog { .. },
+            ) => return Ok(()),
             Err(e) => return Err(e.to_string()),
         };
         match store.read().map_err(Bad::from).and_then(|r| check::read_out(&r)) {
@@ -69,7 +72,9 @@ impl World {
                 Err(format!("{oid} is given out again"))
             }
             Ok(_) => Ok(()),
-            Err(Error::Corrupt { .. } | Error::ReadOnly | Error::Full(_)) => Ok(()),
+            Err(
+                Error::Corrupt { .. } | Error::ReadOnly | Error::Full(_) | Error::WrongLog { .. },
+            ) => Ok(()),
             Err(e) => Err(format!("writing: {e}")),
         }
     }

@@ -114,7 +114,7 @@ fn an_older_copy_of_the_store_beside_a_newer_log_is_refused() {
     let store = Store::open_on(again.clone(), &quiet()).unwrap();
     store.write(|tx| tx.put("b", b"2")).unwrap();
     let log = again.snapshot().1.unwrap();
-    refused(open(&old, Some(&log)), &["of epoch 2", "older copy"]);
+    refused(open(&old, Some(&log)), &["memory-log is newer", "older copy", "move the log away"]);
 }
 
 #[test]
@@ -127,7 +127,6 @@ fn a_closed_store_does_not_mind_a_log_left_beside_it() {
         assert_eq!(model.check(&store, &|| "with a foreign log".into()), 0);
         let storage = Arc::new(MemoryStorage::from_bytes(volume.clone(), Some(log)));
         let store = Store::open_on(storage, &quiet()).unwrap();
-        store.write(|tx| tx.put("new", b"x")).unwrap();
         assert!(store.verify(&mut |_| {}).unwrap().is_sound());
     }
 }

@@ -107,7 +107,7 @@ fn fifty_kills_lose_nothing_acknowledged() {
         let store = match Store::open(&path, &options()) {
             Ok(store) => store,
             // Killed while the file was being made: nothing was acknowledged yet.
-            Err(holdall::Error::NotAStore { .. }) if put.is_empty() => {
+            Err(holdall::Error::Unfinished { .. }) if put.is_empty() => {
                 std::fs::remove_file(&path).unwrap();
                 continue;
             }

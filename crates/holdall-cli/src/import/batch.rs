@@ -3,7 +3,6 @@
 //! Owns: [`Importer`] and [`Tally`]. One thread. Invariant: a file counts as stored only
 //! once the transaction that stored it is durable.
 
-use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -201,8 +200,8 @@ impl Importer<'_, '_> {
             }
             Content::Path(path) => path,
         };
-        let mut from = match File::open(path) {
-            Ok(from) => from,
+        let mut from = match files::open_regular(path) {
+            Ok((from, _)) => from,
             Err(error) => return Ok(Err(error.to_string())),
         };
         let expected_size = (file.size > 0).then_some(file.size);

@@ -8,7 +8,7 @@
 //! The chunk that the taker waits for may always deliver, so nobody waits in a circle.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -299,11 +299,7 @@ fn compare(reader: &Reader, name: &[u8], path: &Path) -> Result<Known, Error> {
 /// Reads a file that fits in memory. Time and size are taken before the bytes, so that a
 /// file changed meanwhile differs from what is stored and is taken again by the next run.
 fn read_file(path: &Path) -> io::Result<(Content, Metadata)> {
-    let file = File::open(path)?;
-    let data = file.metadata()?;
-    if !data.is_file() {
-        return Err(io::Error::other("it is not a regular file any more"));
-    }
+    let (file, data) = files::open_regular(path)?;
     let size = data.len();
     if size > IN_MEMORY {
         return Ok((Content::Path(path.into()), data));

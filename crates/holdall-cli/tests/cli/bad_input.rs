@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use holdall_core::checksum::crc;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES};
 
-use crate::support::{Home, Run, bytes};
+use crate::support::{Home, Run, bytes, sound};
 
 fn with_object() -> Home {
     let home = Home::new();
@@ -58,8 +58,7 @@ fn a_file_that_is_no_store() {
     home.file("tree/in", "x");
     home.file("text", "just text\n".repeat(10_000));
     home.file("short", "x");
-    home.file("empty", "");
-    for store in ["text", "short", "empty"] {
+    for store in ["text", "short"] {
         let before = fs::read(home.path(store)).unwrap();
         for args in on_each(store) {
             home.fails(&args, 1, "is not a Holdall store");
@@ -67,6 +66,69 @@ fn a_file_that_is_no_store() {
         assert!(fs::read(home.path(store)).unwrap() == before, "{store} was changed");
     }
     home.fails(&["create", "text"], 1, "already exists");
+}
+
+#[test]
+fn a_file_that_holds_nothing_is_made_a_store_where_one_would_be_made() {
+    let home = Home::new();
+    home.file("in", "x");
+    home.file("tree/in", "x");
+    for zeros in [0, 8192, 106_496] {
+        for args in on_each("s") {
+            home.file("s", vec![0; zeros]);
+            if ["put", "import"].contains(&args[0]) {
+                home.ok(&args);
+                sound(&home, "s");
+                continue;
+            }
+            home.fails(&args, 1, "s is empty or was cut short while it was created");
+            assert!(fs::read(home.path("s")).unwrap() == vec![0; zeros]);
+        }
+        home.ok(&["create", "s"]);
+        sound(&home, "s");
+        home.fails(&["create", "s"], 1, "already exists");
+    }
+}
+
+#[test]
+fn what_a_terminal_would_act_on_or_hide_is_escaped() {
+    let home = Home::new();
+    let name = "a\u{9b}31m\u{7f}\u{202e}gpj\u{200b}\u{2066}\u{feff}\u{61c}z";
+    home.file(&format!("tree/{name}"), "x");
+    home.file("in", "x");
+    let hidden = |c: char| {
+        c.is_control() && c != '\n' || !c.is_ascii() && !c.is_alphanumeric() && c != '\u{fffd}'
+    };
+    home.ok(&["import", "s", "tree"]);
+    let shown = |args: &[&str]| {
+        let run = home.run(args);
+        let text = format!("{}{}", run.text(), run.err);
+        assert!(!text.chars().any(hidden), "{args:?}: {text:?}");
+        text
+    };
+    let escaped = r"a\xc2\x9b31m\x7f\xe2\x80\xaegpj\xe2\x80\x8b\xe2\x81\xa6\xef\xbb\xbf\xd8\x9cz";
+    for args in [&["ls", "s"][..], &["ls", "s", "--long"], &["stat", "s", name]] {
+        assert!(shown(args).contains(escaped), "{args:?}");
+    }
+    let in_json = r"a\u009b31m\u007f\u202egpj\u200b\u2066\ufeff\u061cz";
+    for args in [
+        &["ls", "s", "--json"][..],
+        &["stat", "s", name, "--json"],
+        &["put", "s", name, "in", "--json"],
+        &["rm", "s", name, "--json"],
+    ] {
+        assert!(shown(args).contains(in_json), "{args:?}");
+    }
+    shown(&["get", "s", name]);
+    shown(&["get", "s", "in", "--range", name]);
+    shown(&["ls", name]);
+    shown(&["import", name, "none"]);
+    fs::create_dir(home.path("out")).unwrap();
+    home.file(&format!("tree/{name}"), "x");
+    home.ok(&["import", "s", "tree"]);
+    fs::create_dir_all(home.path(&format!("out/{name}"))).unwrap();
+    assert!(shown(&["export", "s", "out"]).contains("not exported: a\\xc2\\x9b31m"));
+    shown(&["inspect", "s", "names"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bad_input;
 mod docs;
 mod full_disk;
 mod objects;
+mod planted;
 mod resume;
 mod support;
 mod tree;

@@ -11,11 +11,13 @@
 //! bytes is never written again before the tail has passed it; I3 after a failed write or
 //! sync nothing is ever acknowledged again.
 
+pub mod place;
 mod scan;
 
 pub use scan::{Expect, Scan, harden, scan};
 
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
+use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -430,6 +432,30 @@ pub(crate) fn write_circular(
     let first = bytes.len().min((capacity - at) as usize);
     disk.write_bulk(at, &bytes[..first])?;
     if first < bytes.len() { disk.write_bulk(0, &bytes[first..]) } else { Ok(()) }
+}
+
+/// Writes an empty group at the start of a log that nothing was written to since, and syncs it:
+/// the mark of whose log it is. Recovery reads it as a group without a commit.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn sign(disk: &dyn Disk, sb: &Superblock) -> Result<()> {
+    let lsn = sb.replay;
+    let header = BlockHeader {
+        store_id: sb.store_id,
+        epoch: sb.epoch,
+        payload: 0,
+        last: true,
+        lsn,
+        group: lsn,
+        durable: lsn,
+        checkpoint: sb.sequence,
+        previous: 0,
+    };
+    let (block, _) = format::build_group(&header, &[]);
+    write_circular(disk, sb.log_bytes, lsn, &block)
+        .and_then(|()| disk.sync())
+        .map_err(|e| Error::io("marking the log", e))
 }
 
 /// Writes zeros over the whole log file, so that later writes change no file metadata, and

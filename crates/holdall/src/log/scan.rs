@@ -3,6 +3,7 @@
 //! Owns: finding the durable groups from the replay position on, and telling a torn tail
 //! from damage (rules 3, 4). Reads only.
 
+use super::place::Newest;
 use super::write_circular;
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::{Error, Lsn, Result};
@@ -17,8 +18,10 @@ pub struct Scan {
     pub end: Lsn,
     /// The last group's blocks and where they lie: rewritten before anything relies on it.
     pub last_group: Option<(Lsn, Vec<u8>)>,
-    /// Highest superblock sequence that a block says was durable.
-    pub checkpoint: u64,
+    /// What the groups name, and the blocks behind them that this store's log cannot hold.
+    pub newest: Newest,
+    /// Whether one of those blocks is of another store.
+    pub foreign: bool,
 }
 
 /// What to expect of the log.
@@ -32,6 +35,8 @@ pub struct Expect {
     pub from: Lsn,
     /// Bytes of the circular log.
     pub capacity: u64,
+    /// The superblock's sequence number.
+    pub sequence: u64,
     /// Whether the store needs its log; else a file that is not its log is passed over.
     pub required: bool,
 }
@@ -57,7 +62,7 @@ pub fn scan(
     let mut previous = None;
     while let Some((blocks, payload, sum)) = read_group(&mut window, found.end, limit, previous)? {
         let header = BlockHeader::decode(&blocks[..BLOCK], &expect.store_id, expect.epoch);
-        found.checkpoint = found.checkpoint.max(header.map_or(0, |h| h.checkpoint));
+        header.iter().for_each(|h| found.newest.add(h));
         previous = Some(sum);
         let start = found.end;
         found.end = Lsn(start.0 + blocks.len() as u64);
@@ -72,7 +77,7 @@ pub fn scan(
         found.last_group = None;
         found.groups.pop();
     }
-    look_for_damage(&mut window, found.end, limit)?;
+    look_for_damage(&mut window, &mut found, limit)?;
     Ok(found)
 }
 
@@ -109,28 +114,17 @@ impl Window<'_> {
     }
 
     /// Whether the place of `lsn` holds what no log writes there: neither zeros nor a block,
-    /// whole or torn.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] for a whole block of another store or of a later epoch.
-    fn is_strange(&mut self, lsn: Lsn) -> Result<bool> {
+    /// whole or torn. Notes a whole block of another store or of a later epoch.
+    fn is_strange(&mut self, lsn: Lsn, found: &mut Scan) -> Result<bool> {
         let expect = self.expect;
         let Some(block) = self.bytes(lsn)? else { return Ok(false) };
-        match BlockHeader::decode_any(block) {
-            Some(h) if h.store_id != expect.store_id => Err(Error::corrupt(
-                "log",
-                "belongs to another store; put the right one in its place",
-            )),
-            Some(h) if h.epoch > expect.epoch => {
-                let detail = format!(
-                    "is of epoch {}, the store of {}: the store is an older copy than the log",
-                    h.epoch, expect.epoch
-                );
-                Err(Error::corrupt("log", detail))
-            }
-            Some(_) => Ok(false),
-            None => Ok(!format::may_be_block(block)),
+        let header = BlockHeader::decode_any(block);
+        match &header {
+            Some(h) if h.store_id != expect.store_id => found.foreign = true,
+            Some(h) if h.epoch > expect.epoch => found.newest.add(h),
+            _ => {}
         }
+        Ok(header.is_none() && !format::may_be_block(block))
     }
 
     /// The bytes of the block at `lsn`; `None` beyond the end of the file.
@@ -183,27 +177,32 @@ fn read_group(
 /// A block beyond the end that was written when the log was durable past the end proves
 /// that what is missing was acknowledged. A block of another store, or of an epoch this
 /// store has not reached, proves that log and volume do not belong together.
-fn look_for_damage(window: &mut Window<'_>, end: Lsn, limit: u64) -> Result<()> {
+fn look_for_damage(window: &mut Window<'_>, found: &mut Scan, limit: u64) -> Result<()> {
+    let (end, mut damage) = (found.end, None);
     let (mut at, mut blocks, mut strange) = (end, 0u64, 0u64);
     while at.0 < limit {
-        if let Some((header, _)) = window.block(at)?
-            && header.lsn == at
-            && header.durable > end
-        {
-            return Err(Error::corrupt(
-                format!("log at LSN {end}"),
-                format!(
-                    "damaged in its middle: the block at LSN {at} was written when all before \
-                     {} was durable",
-                    header.durable
-                ),
-            ));
+        if let Some((header, _)) = window.block(at)? {
+            found.newest.add(&header);
+            if header.lsn == at && header.durable > end {
+                damage.get_or_insert((at, header.durable));
+            }
         }
         if window.expect.required {
             blocks += 1;
-            strange += u64::from(window.is_strange(at)?);
+            strange += u64::from(window.is_strange(at, found)?);
         }
         at = Lsn(at.0 + BLOCK as u64);
+    }
+    if found.newest.checkpoint > window.expect.sequence {
+        // Nothing of the log is missing, but the superblock that it was written under.
+        return Ok(());
+    }
+    if let Some((at, durable)) = damage {
+        let detail = format!(
+            "damaged in its middle: the block at LSN {at} was written when all before {durable} \
+             was durable"
+        );
+        return Err(Error::corrupt(format!("log at LSN {end}"), detail));
     }
     // A few may be what a device left of a torn write.
     if end == window.expect.from && strange * 2 > blocks {

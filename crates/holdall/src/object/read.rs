@@ -182,6 +182,34 @@ impl Whole {
         matches!(self, Self::Large(d) if ahead::is_new(pages, &d.tree, range))
     }
 
+    /// The first stretch of bytes in `range` that were never written. Cost: O(tree height +
+    /// segments before it) pages.
+    ///
+    /// # Errors
+    /// As [`Whole::read_at`].
+    pub fn hole<D: DataRead + ?Sized>(
+        &self,
+        pages: &D,
+        oid: Oid,
+        range: std::ops::Range<u64>,
+    ) -> Result<Option<std::ops::Range<u64>>> {
+        let Self::Large(d) = self else { return Ok(None) };
+        let mut hole: Option<std::ops::Range<u64>> = None;
+        for located in segment_tree::slices(&TreeRead(pages), &d.tree, range.clone()) {
+            let l = located.map_err(|e| name_range(e, oid, range.start, range.end))?;
+            match &mut hole {
+                _ if l.slice.is_run() => {
+                    if hole.is_some() {
+                        break;
+                    }
+                }
+                None => hole = Some(range.start.max(l.start)..range.end.min(l.end())),
+                Some(hole) => hole.end = range.end.min(l.end()),
+            }
+        }
+        Ok(hole)
+    }
+
     /// Fills `buf` with the bytes from `offset`, all of which exist. Cost: O(tree height)
     /// pages, and the bytes; nothing else of the object is read.
     ///

@@ -4,7 +4,7 @@
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
 
 use super::at_home;
-use super::volume::{Volume, io_error};
+use super::volume::{Volume, io_error, slots_are_whole};
 use crate::log::{self, Expect, Scan};
 use holdall_core::bytes::Reader;
 use holdall_core::checksum::crc;
@@ -80,25 +80,16 @@ impl Replay {
 /// [`Error::Corrupt`] where log or volume contradict what was acknowledged, [`Error::Io`].
 pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     let sb = volume.superblock();
-    let opened = storage.open_log().map_err(|e| Error::io("opening the log", e))?;
-    let Some(disk) = opened else {
-        if sb.log_required {
-            let detail = "the log file is missing; put it back beside the store".to_owned();
-            return Err(Error::corrupt(format!("{}-log", storage.name()), detail));
-        }
+    let Some(disk) = log::place::to_recover(storage, &sb)? else {
+        volume.complete_creation()?;
         return Ok(Recovered::default());
     };
-    let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
-    if sb.log_required && length < sb.log_bytes {
-        let detail =
-            format!("has {length} bytes, {} were prepared: it was cut short", sb.log_bytes);
-        return Err(Error::corrupt(format!("{}-log", storage.name()), detail));
-    }
     let expect = Expect {
         store_id: sb.store_id,
         epoch: sb.epoch,
         from: sb.replay,
         capacity: sb.log_bytes,
+        sequence: sb.sequence,
         required: sb.log_required,
     };
     // What a checkpoint was about to bring home, it found durable.
@@ -106,7 +97,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     let scan = log::scan(&*disk, &expect, &mut |end, payload| {
         Ok(!doubtful(end) || at_home::holds(volume, payload)?)
     })?;
-    refuse_contradictions(&sb, &scan)?;
+    refuse_contradictions(storage, &sb, &scan)?;
     let replay = read_records(volume, &scan)?;
     if !scan.groups.is_empty() {
         // First the log, then what is derived from it: a second crash must find as much.
@@ -136,19 +127,25 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     })
 }
 
-fn refuse_contradictions(sb: &Superblock, scan: &Scan) -> Result<()> {
+fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) -> Result<()> {
+    if scan.foreign {
+        return Err(log::place::wrong(storage, "belongs to another store"));
+    }
+    if scan.newest.is_after(sb) && slots_are_whole(&*storage.volume())? {
+        return Err(log::place::older_copy(storage));
+    }
     if scan.end < sb.home {
         return Err(Error::corrupt(
             format!("log at LSN {}", scan.end),
             format!("ends there, but pages up to LSN {} are at home", sb.home),
         ));
     }
-    if scan.checkpoint > sb.sequence {
+    if scan.newest.is_after(sb) {
         return Err(Error::corrupt(
             "superblock",
             format!(
                 "copy {} is damaged; the other one ({}) is too old to go back to",
-                scan.checkpoint, sb.sequence
+                scan.newest.checkpoint, sb.sequence
             ),
         ));
     }

@@ -205,6 +205,28 @@ impl Volume {
     }
 }
 
+impl Volume {
+    /// Writes the second copy of the superblock of a store whose creation a crash cut short
+    /// between the two. Cost: nothing for any other store.
+    ///
+    /// # Errors
+    /// As [`Volume::write_superblock`].
+    pub fn complete_creation(&self) -> Result<()> {
+        if self.superblock().sequence != 1 {
+            return Ok(());
+        }
+        let mut other = vec![0; SLOT_BYTES];
+        let at = SLOT_AT[Superblock::slot_of(2)];
+        self.disk
+            .read_at(at, &mut other)
+            .map_err(|e| Error::io(format!("reading the superblock at {at}"), e))?;
+        if other.iter().all(|b| *b == 0) {
+            self.write_superblock(|_| {})?;
+        }
+        Ok(())
+    }
+}
+
 impl Home for Volume {
     fn ask_for_sync(&self) -> u64 {
         self.ask_for_sync()
@@ -235,6 +257,23 @@ pub struct Slots {
     pub read_only: bool,
 }
 
+/// Whether both copies of the superblock can be read, so that none later than the newer one
+/// was ever there.
+///
+/// # Errors
+/// [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+pub fn slots_are_whole(disk: &dyn Disk) -> Result<bool> {
+    for at in SLOT_AT {
+        let mut bytes = vec![0; SLOT_BYTES];
+        disk.read_at(at, &mut bytes)
+            .map_err(|e| Error::io(format!("reading the superblock at {at}"), e))?;
+        if Superblock::decode(&bytes)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Reads the superblocks of a store.
 ///
 /// # Errors
@@ -262,7 +301,6 @@ pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
     }
     match valid.into_iter().max_by_key(|(sb, _)| sb.sequence) {
         Some((best, read_only)) => Ok(Slots { best, read_only }),
-        None if length == 0 => Err(not_a_store("the file is empty")),
         None if !magic => Err(not_a_store("it does not begin as one")),
         None => Err(Error::corrupt(format!("{name}: superblock"), "both copies are damaged")),
     }

@@ -1,51 +1,129 @@
-//! Making a new store.
+//! Making a new store, and telling what a creation that was cut short left.
 
 use super::Options;
+use crate::log::place::{self, Found};
 use crate::space::fresh_directory;
 use holdall_core::bytes::put_u64;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::superblock::{SLOT_AT, Superblock};
 use holdall_core::{Error, Lsn, PageNo, Result, root_page};
-use holdall_io::Storage;
+use holdall_io::{Disk, Storage};
 
 /// Where a new store's log begins: not 0, so that no LSN of it is 0.
 const FIRST_LSN: Lsn = Lsn(1 << 16);
 
-/// Writes an empty store into an empty volume: a directory, a root page, two superblocks.
-/// The first superblock goes last but one, after a sync, so that a store cut short at
-/// creation is not taken for one.
+/// What a new store holds but for its superblocks.
+struct Fresh {
+    space_pages: u32,
+    /// Pages of the volume.
+    pages: u64,
+    root: PageNo,
+    /// Address and bytes of each page.
+    written: [(u64, Vec<u8>); 2],
+}
+
+impl Fresh {
+    fn new(page_size: usize, space_pages: u32) -> Result<Self> {
+        let layout = SpaceLayout::new(page_size, space_pages)?;
+        let fixed = layout.fixed_pages(0).max().unwrap_or(0);
+        let mut dir = fresh_directory(&layout, 0)?;
+        let index = (1..space_pages).find(|i| !layout.fixed_pages(0).any(|f| f == *i));
+        let index = index.ok_or_else(|| Error::Invalid("the space has no room".into()))?;
+        SpaceDir::open(layout, 0, &mut dir[..])?.set_range(index, 1, true)?;
+        page::seal(&mut dir, FIRST_LSN);
+        let root = layout.page_at(0, index);
+        let mut root_bytes = vec![0; page_size];
+        page::format(&mut root_bytes, PageKind::Root, root, 0);
+        root_page::set_spaces(&mut root_bytes, 1);
+        root_page::set_next_collection(&mut root_bytes, 1);
+        page::seal(&mut root_bytes, FIRST_LSN);
+        let at = |no: PageNo| no.0 * page_size as u64;
+        let written = [(at(layout.dir_page(0)), dir), (at(root), root_bytes)];
+        Ok(Self { space_pages, pages: u64::from(fixed) + 4, root, written })
+    }
+
+    fn of(options: &Options) -> Result<Self> {
+        let size = options.page_size;
+        Self::new(size, options.space_pages.unwrap_or(SpaceLayout::default_space_pages(size)))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.pages * self.written[0].1.len() as u64
+    }
+
+    /// Whether a creation of this store can have left `found`: no superblock yet, and every
+    /// sector of the rest as it is written or not written.
+    fn may_leave(&self, found: &[u8]) -> bool {
+        let mut whole = vec![0; self.bytes() as usize];
+        for (at, bytes) in &self.written {
+            whole[*at as usize..][..bytes.len()].copy_from_slice(bytes);
+        }
+        let zeros = |part: &[u8]| part.iter().all(|b| *b == 0);
+        // Written only once the file has its length.
+        if found.len() != whole.len() {
+            return found.len() < whole.len() && zeros(found);
+        }
+        let mut sectors = found.chunks(SECTOR).zip(whole.chunks(SECTOR));
+        sectors.all(|(found, whole)| found == whole || zeros(found))
+    }
+}
+
+/// What a device writes whole or not at all.
+const SECTOR: usize = 512;
+
+/// Whether the volume, in which no superblock was found, is empty or what a crash leaves of a
+/// creation: with these options, or with any page size and no other choice. Such a file holds
+/// nothing. Cost: reads up to 448 KiB, nothing of a longer file.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::Full`], [`Error::Io`].
+/// [`Error::Io`].
+pub(super) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> {
+    let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
+    if length == 0 {
+        return Ok(true);
+    }
+    let sizes = (12..=16).map(|bits| 1 << bits);
+    let usual = sizes.map(|size| Fresh::new(size, SpaceLayout::default_space_pages(size)));
+    let candidates = usual.chain([Fresh::of(options)]).flatten();
+    let candidates: Vec<_> = candidates.filter(|fresh| length <= fresh.bytes()).collect();
+    if candidates.is_empty() {
+        return Ok(false);
+    }
+    let mut found = vec![0; length as usize];
+    disk.read_at(0, &mut found).map_err(|e| Error::io("reading what lies in the volume", e))?;
+    Ok(candidates.iter().any(|fresh| fresh.may_leave(&found)))
+}
+
+/// Writes an empty store into an empty volume, or one whose creation was cut short: a
+/// directory, a root page, two superblocks. The first superblock goes last but one, after a
+/// sync, so that a store cut short at creation is not taken for one.
+///
+/// # Errors
+/// [`Error::Invalid`]; [`Error::Exists`] where the volume holds anything; [`Error::WrongLog`]
+/// where anything lies in the log's place; [`Error::Full`], [`Error::Io`].
 pub(super) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     options.check()?;
-    let size = options.page_size;
-    let space_pages = options.space_pages.unwrap_or(SpaceLayout::default_space_pages(size));
-    let layout = SpaceLayout::new(size, space_pages)?;
+    let fresh = Fresh::of(options)?;
     let disk = storage.volume();
     let fail = |e| crate::pager::io_error("creating the store", e);
+    if !is_unfinished(&*disk, options)? {
+        return Err(Error::Exists(format!("file {}", storage.name())));
+    }
+    if let Found::Foreign(what) = place::look(storage, None)? {
+        return Err(place::wrong(storage, what));
+    }
     storage.remove_log().map_err(fail)?;
-    let fixed = layout.fixed_pages(0).max().unwrap_or(0);
-    let pages = u64::from(fixed) + 4;
-    disk.grow(pages * size as u64).map_err(fail)?;
-
-    let mut dir = fresh_directory(&layout, 0)?;
-    let index = (1..space_pages).find(|i| !layout.fixed_pages(0).any(|f| f == *i));
-    let index = index.ok_or_else(|| Error::Invalid("the space has no room".into()))?;
-    SpaceDir::open(layout, 0, &mut dir[..])?.set_range(index, 1, true)?;
-    page::seal(&mut dir, FIRST_LSN);
-    let root = layout.page_at(0, index);
-    let mut root_bytes = vec![0; size];
-    page::format(&mut root_bytes, PageKind::Root, root, 0);
-    root_page::set_spaces(&mut root_bytes, 1);
-    root_page::set_next_collection(&mut root_bytes, 1);
-    page::seal(&mut root_bytes, FIRST_LSN);
-    for (no, bytes) in [(layout.dir_page(0), &dir), (root, &root_bytes)] {
-        disk.write_at(no.0 * size as u64, bytes).map_err(fail)?;
+    if disk.len().map_err(fail)? > 0 {
+        // Else a crash could leave sectors of two creations.
+        disk.truncate(0).and_then(|()| disk.sync()).map_err(fail)?;
+    }
+    disk.grow(fresh.bytes()).map_err(fail)?;
+    for (at, bytes) in &fresh.written {
+        disk.write_at(*at, bytes).map_err(fail)?;
     }
     disk.sync().map_err(fail)?;
-    let sb = superblock(options, space_pages, pages, root);
+    let sb = superblock(options, &fresh);
     for sequence in [1, 2] {
         let sb = Superblock { sequence, ..sb.clone() };
         disk.write_at(SLOT_AT[Superblock::slot_of(sequence)], &sb.encode()).map_err(fail)?;
@@ -54,22 +132,22 @@ pub(super) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     storage.sync_dir().map_err(fail)
 }
 
-fn superblock(options: &Options, space_pages: u32, pages: u64, root: PageNo) -> Superblock {
+fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
     Superblock {
         store_id: options.store_id.unwrap_or_else(draw_id),
         incarnation: 1,
         epoch: 1,
         page_size: options.page_size as u32,
-        space_pages,
+        space_pages: fresh.space_pages,
         sequence: 0,
         replay: FIRST_LSN,
         home: FIRST_LSN,
         log_bytes: options.first_log_bytes(),
         log_required: false,
         unique_ceiling: 1,
-        volume_pages: pages,
+        volume_pages: fresh.pages,
         spaces: 1,
-        root,
+        root: fresh.root,
     }
 }
 

@@ -3,9 +3,10 @@
 //! Owns: [`Inner`], shared by the store's handles, its readers and its threads; the `unique`
 //! counter; the transient placement state of each collection.
 
-use super::Options;
 use super::deferred::Deferred;
+use super::{Options, format};
 use crate::handle::HandleCursor;
+use crate::log::place::{self, Found};
 use crate::log::{self, Log, LogStart};
 use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
 use crate::space::{Allocator, SpaceStats};
@@ -15,7 +16,7 @@ use holdall_core::placement::Placement;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, PageNo, Result, root_page};
-use holdall_io::Storage;
+use holdall_io::{Disk, Storage};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +82,12 @@ impl Inner {
         read_only: bool,
     ) -> Result<Arc<Self>> {
         let disk = storage.volume();
-        let slots = pager::read_slots(&*disk, &storage.name())?;
+        let slots = match pager::read_slots(&*disk, &storage.name()) {
+            Err(Error::NotAStore { .. }) if format::is_unfinished(&*disk, options)? => {
+                return Err(Error::Unfinished { path: storage.name() });
+            }
+            other => other?,
+        };
         if slots.read_only && !read_only {
             let detail = "the store may only be read by this build".into();
             return Err(Error::Unsupported { detail });
@@ -187,7 +193,7 @@ impl Inner {
             // Recovery has raised the epoch and moved the LSN: what it holds is of no account.
             return self.pager.log.attach(disk, sb.log_bytes);
         }
-        let disk = self.storage.create_log().map_err(fail)?;
+        let disk = self.empty_log()?;
         let mut capacity = self.options.first_log_bytes();
         let mut reserve = true;
         // On a full disk a small log still lets objects be deleted.
@@ -217,6 +223,25 @@ impl Inner {
         self.pager.log.attach(disk, capacity)?;
         self.pager.log.note_checkpoint(written.sequence);
         Ok(())
+    }
+
+    /// A log file without a byte in it. Only this store's own is emptied.
+    fn empty_log(&self) -> Result<Arc<dyn Disk>> {
+        let fail = |e| pager::io_error("creating the log file", e);
+        match place::look(&*self.storage, Some(&self.pager.volume.superblock().store_id))? {
+            Found::Nothing => {}
+            Found::Blank(disk) => {
+                disk.truncate(0).map_err(fail)?;
+                return Ok(disk);
+            }
+            Found::Own(..) => {
+                // A crash halfway through emptying it could leave what looks like nobody's.
+                self.storage.remove_log().map_err(fail)?;
+                self.storage.sync_dir().map_err(fail)?;
+            }
+            Found::Foreign(what) => return Err(place::wrong(&*self.storage, what)),
+        }
+        self.storage.create_log().map_err(fail)
     }
 
     /// Makes the log larger, but no larger than `most`; no commit can happen meanwhile, since
@@ -400,10 +425,7 @@ impl Inner {
             return Ok(());
         }
         let fail = |e| pager::io_error("closing the store", e);
-        // Without a commit since a recovery the log is not attached but still there; and a
-        // crash may have left one that nothing needs.
-        let required = self.pager.log.attached() || self.pager.volume.superblock().log_required;
-        if !required && self.storage.open_log().map_err(fail)?.is_none() {
+        if !self.has_log_to_remove()? {
             return Ok(());
         }
         self.checkpoint()?;
@@ -439,6 +461,27 @@ impl Inner {
             Err(Error::Full(_)) => Ok(()),
             result => result,
         }
+    }
+
+    /// Whether a log of this store lies beside it. One that the superblock names is marked as
+    /// the store's first: after a crash in the midst of closing nothing names it any more.
+    fn has_log_to_remove(&self) -> Result<bool> {
+        let (storage, sb) = (&*self.storage, self.pager.volume.superblock());
+        // Without a commit since a recovery the log is not attached but still there; and a
+        // crash may have left one that nothing needs.
+        let required = self.pager.log.attached() || sb.log_required;
+        if required && self.pager.log.groups() > 0 {
+            return Ok(true);
+        }
+        let found = place::look(storage, Some(&sb.store_id))?;
+        if required
+            && matches!(found, Found::Foreign(_))
+            && let Some(disk) = place::open(storage)?
+        {
+            // All that was in it was torn.
+            log::sign(&*disk, &sb)?;
+        }
+        Ok(required || matches!(found, Found::Own(..) | Found::Blank(_)))
     }
 }
 

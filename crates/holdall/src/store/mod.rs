@@ -81,15 +81,25 @@ fn close(inner: &Arc<Inner>) -> Result<()> {
 }
 
 impl Store {
-    /// Creates a store in a new file.
+    /// Creates a store in a new file, or in one that is empty or that a crash left of a
+    /// creation.
     ///
     /// # Errors
-    /// [`Error::Exists`] where the file is there, [`Error::Invalid`] for impossible options,
-    /// [`Error::Full`], [`Error::Io`].
+    /// [`Error::Exists`] where the file is there, [`Error::WrongLog`] where something else lies
+    /// in the log's place, [`Error::Invalid`] for impossible options, [`Error::Full`],
+    /// [`Error::Io`].
     pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         options.check()?;
         let path = path.as_ref();
-        let storage = FileStorage::create(path).map_err(|e| open_error(path, e))?;
+        let storage = match FileStorage::create(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                let Ok(storage) = FileStorage::open(path, Access::ReadWrite) else {
+                    return Err(open_error(path, e));
+                };
+                return Self::create_on(Arc::new(storage), options);
+            }
+            other => other.map_err(|e| open_error(path, e))?,
+        };
         match Self::create_on(Arc::new(storage), options) {
             Ok(store) => Ok(store),
             Err(e) => {
@@ -103,8 +113,8 @@ impl Store {
     /// Opens a store. Only one handle in one process can have it open for writing.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Locked`],
-    /// [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Unfinished`], [`Error::Locked`],
+    /// [`Error::WrongLog`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         let path = path.as_ref();
         let storage =
@@ -112,13 +122,14 @@ impl Store {
         Self::open_on(Arc::new(storage), options)
     }
 
-    /// Opens a store, or creates it where the file is missing.
+    /// Opens a store, or creates it where the file is missing, empty, or what a crash left of
+    /// a creation.
     ///
     /// # Errors
     /// As [`Store::open`] and [`Store::create`].
     pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
         match Self::open(&path, options) {
-            Err(Error::NotFound(_)) => Self::create(path, options),
+            Err(Error::NotFound(_) | Error::Unfinished { .. }) => Self::create(path, options),
             other => other,
         }
     }
@@ -134,7 +145,7 @@ impl Store {
         Self::open_read_only_on(Arc::new(storage), options)
     }
 
-    /// Creates a store on any storage.
+    /// Creates a store on any storage that holds none.
     ///
     /// # Errors
     /// As [`Store::create`].
@@ -295,6 +306,9 @@ pub(crate) fn open_error(path: &Path, e: std::io::Error) -> Error {
         ErrorKind::WouldBlock => Error::Locked { path: shown },
         ErrorKind::IsADirectory => {
             Error::NotAStore { path: shown, detail: "it is a directory".into() }
+        }
+        ErrorKind::InvalidInput => {
+            Error::NotAStore { path: shown, detail: "it is not a regular file".into() }
         }
         ErrorKind::StorageFull => Error::Full(format!("creating {shown}")),
         _ => Error::io(format!("opening {shown}"), e),

@@ -348,6 +348,16 @@ impl Object {
         self.oid
     }
 
+    /// The first stretch of bytes in `range` that were never written, where there is one: they
+    /// read as zeros and take no space. For whoever copies an object and would keep its holes.
+    /// Cost: O(tree height + segments before the stretch) pages.
+    ///
+    /// # Errors
+    /// As [`Object::read_at`].
+    pub fn hole(&self, range: Range<u64>) -> Result<Option<Range<u64>>> {
+        self.whole.hole(&*self.state, self.oid, range)
+    }
+
     /// Reads up to `buf.len()` bytes from `offset`; fewer only at the object's end.
     ///
     /// # Errors

@@ -1,0 +1,151 @@
+//! What lies in the log's place: this store's log, a blank file, or something that is not to be
+//! touched.
+//!
+//! Owns no state. Every file there is looked at before it is used, emptied or removed: a store
+//! may have been moved away from its log, and a user may have a file of that name.
+
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
+use holdall_core::superblock::Superblock;
+use holdall_core::{Error, Result};
+use holdall_io::{Disk, Storage};
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+/// What lies in the log's place.
+#[derive(Debug)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// A file without a byte that is not zero: what a crash leaves of a log being made.
+    Blank(Arc<dyn Disk>),
+    /// A log of this store, of whatever time.
+    Own(Arc<dyn Disk>, Newest),
+    /// Something else, of which this is known.
+    Foreign(&'static str),
+}
+
+/// The highest of what the blocks of a log name.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Newest {
+    /// Recovery epoch.
+    pub epoch: u32,
+    /// Superblock sequence that was durable.
+    pub checkpoint: u64,
+}
+
+impl Newest {
+    /// Takes a block into account.
+    pub fn add(&mut self, header: &BlockHeader) {
+        self.epoch = self.epoch.max(header.epoch);
+        self.checkpoint = self.checkpoint.max(header.checkpoint);
+    }
+
+    /// Whether a later state of the store wrote this than the one that `sb` tells of.
+    pub fn is_after(&self, sb: &Superblock) -> bool {
+        self.epoch > sb.epoch || self.checkpoint > sb.sequence
+    }
+}
+
+/// Said of a link, a pipe, a directory.
+const NO_FILE: &str = "is not a regular file";
+/// Bytes read at a time.
+const CHUNK: u64 = 64 * BLOCK as u64;
+
+/// Opens the log, whatever it holds; `None` where there is none.
+///
+/// # Errors
+/// [`Error::WrongLog`] where it is no regular file, [`Error::Io`].
+pub fn open(storage: &dyn Storage) -> Result<Option<Arc<dyn Disk>>> {
+    storage.open_log().map_err(|e| match e.kind() {
+        ErrorKind::InvalidInput | ErrorKind::IsADirectory => wrong(storage, NO_FILE),
+        _ => Error::io("opening the log", e),
+    })
+}
+
+/// Looks whose the file in the log's place is; a new store, without an id yet, has none.
+/// Cost: nothing where there is none, else one pass over it in pieces of 256 KiB.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn look(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found> {
+    let disk = match open(storage) {
+        Ok(Some(disk)) => disk,
+        Ok(None) => return Ok(Found::Nothing),
+        Err(Error::WrongLog { .. }) => return Ok(Found::Foreign(NO_FILE)),
+        Err(e) => return Err(e),
+    };
+    let fail = |e| Error::io("reading what lies in the log's place", e);
+    let length = disk.len().map_err(fail)?;
+    let (mut newest, mut own, mut strange) = (Newest::default(), false, false);
+    let mut buffer = vec![0; CHUNK.min(length) as usize];
+    for at in (0..length).step_by(CHUNK as usize) {
+        buffer.truncate((length - at).min(CHUNK) as usize);
+        disk.read_at(at, &mut buffer).map_err(fail)?;
+        for block in buffer.chunks(BLOCK).filter(|block| block.iter().any(|b| *b != 0)) {
+            match (BlockHeader::decode_any(block), store_id) {
+                (Some(header), Some(id)) if header.store_id == *id => {
+                    own = true;
+                    newest.add(&header);
+                }
+                (Some(_), _) => return Ok(Found::Foreign("is the log of another store")),
+                (None, Some(id)) if format::is_torn_block_of(block, id) => own = true,
+                (None, _) => strange = true,
+            }
+        }
+    }
+    Ok(match (own, strange) {
+        // What is strange in it is what a device left of a torn write.
+        (true, _) => Found::Own(disk, newest),
+        (false, true) => Found::Foreign("is not a log of this store"),
+        (false, false) => Found::Blank(disk),
+    })
+}
+
+/// The log that recovery has to read: where the store needs none, also one that a crash left.
+///
+/// # Errors
+/// [`Error::Corrupt`] where the store needs a log that is missing or cut short;
+/// [`Error::WrongLog`] where a later state of the store wrote it; those of [`look`].
+pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
+    if !sb.log_required {
+        return match look(storage, Some(&sb.store_id))? {
+            Found::Own(_, newest) if newest.is_after(sb) => Err(older_copy(storage)),
+            Found::Own(disk, _) | Found::Blank(disk) => Ok(Some(disk)),
+            Found::Nothing | Found::Foreign(_) => Ok(None),
+        };
+    }
+    let name = name(storage);
+    let Some(disk) = open(storage)? else {
+        let detail = "the log file is missing; put it back beside the store".to_owned();
+        return Err(Error::corrupt(name, detail));
+    };
+    let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
+    if length < sb.log_bytes {
+        let detail =
+            format!("has {length} bytes, {} were prepared: it was cut short", sb.log_bytes);
+        return Err(Error::corrupt(name, detail));
+    }
+    Ok(Some(disk))
+}
+
+/// The error of a file in the log's place that must not be touched.
+pub fn wrong(storage: &dyn Storage, detail: &str) -> Error {
+    let advice = "move it away, or if it belongs to a store that was moved, put it back beside \
+                  that store";
+    Error::WrongLog { path: name(storage), detail: detail.into(), advice: advice.into() }
+}
+
+/// The error of a store beside a log that a later state of it wrote.
+pub fn older_copy(storage: &dyn Storage) -> Error {
+    Error::WrongLog {
+        path: name(storage),
+        detail: "is newer than the store: the store file is an older copy".into(),
+        advice: "put back the store file that the log belongs to, or, to go on from the older \
+                 copy, move the log away"
+            .into(),
+    }
+}
+
+fn name(storage: &dyn Storage) -> String {
+    format!("{}-log", storage.name())
+}
