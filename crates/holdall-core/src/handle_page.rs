@@ -7,6 +7,7 @@
 
 use crate::bytes::{put_u16, put_u32, put_u48, u16_at, u32_at, u48_at};
 use crate::marks::Marks;
+use crate::mutation::{self, Mutation};
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
 use std::ops::Range;
@@ -324,7 +325,8 @@ impl<'a> HandlePageMut<'a> {
         let end = touched + handles.len();
         let mut marks = Marks::NONE;
         marks.add(LIVE..ENTRIES, self.bytes.len());
-        marks.add(place(first).start..ENTRIES + end * ENTRY, self.bytes.len());
+        let marked = if mutation::is(Mutation::R13RunHandle) { end - 1 } else { end };
+        marks.add(place(first).start..ENTRIES + marked * ENTRY, self.bytes.len());
         let live = live + handles.len();
         for (slot, (unique, loc)) in (first..).zip(handles) {
             debug_assert!(loc.is_valid(), "{loc:?}");

@@ -15,6 +15,7 @@ pub mod handle_page;
 pub mod heap_page;
 pub mod log_format;
 pub mod marks;
+pub mod mutation;
 pub mod names_node;
 pub mod page;
 pub mod page_map_node;

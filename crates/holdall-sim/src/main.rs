@@ -5,8 +5,9 @@
 
 use anyhow::{Result, bail};
 use clap::Parser;
+#[cfg(holdall_mutations)]
+use holdall_core::mutation;
 use holdall_sim::{Script, exhaustive, mutants, run, shrink};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -29,10 +30,13 @@ struct Arguments {
     /// With --exhaustive: crash recoveries too, for sequences of up to this length.
     #[arg(long, default_value_t = 2)]
     twice: usize,
-    /// Break the rules one by one, as the patches in this folder do, and see that it shows.
-    #[arg(long, value_name = "FOLDER")]
-    mutants: Option<PathBuf>,
-    /// With --mutants: only patches whose name contains this.
+    /// Break the rules one by one and see that it shows.
+    #[arg(long)]
+    mutants: bool,
+    /// Break this rule, in a build with `--cfg holdall_mutations`.
+    #[arg(long, value_name = "NAME")]
+    mutation: Option<String>,
+    /// With --mutants: only mutations whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
     /// Stop at the first failure and do not shrink it.
@@ -54,16 +58,24 @@ fn work() -> Result<()> {
     let arguments = Arguments::parse();
     // A panic of the store is a finding like others and reported as such.
     std::panic::set_hook(Box::new(|_| {}));
+    if let Some(name) = &arguments.mutation {
+        activate(name)?;
+    }
     if let Some(seed) = arguments.seed {
         return replay(seed);
     }
     if let Some(length) = arguments.exhaustive {
         return every_crash_point(&exhaustive::Plan { length, twice: arguments.twice, random: 2 });
     }
-    if let Some(folder) = &arguments.mutants {
-        let survivors = mutants::run_all(folder, &arguments.only, &mut |line| println!("{line}"))?;
-        if survivors > 0 {
-            bail!("{survivors} patches were not noticed");
+    if arguments.mutants {
+        let tally = mutants::run_all(&arguments.only, &mut |line| println!("{line}"))?;
+        let (noticed, argued) = (tally.noticed, tally.argued);
+        println!(
+            "{noticed} mutations noticed, {argued} not noticed as argued, {} wrong",
+            tally.wrong
+        );
+        if tally.wrong > 0 {
+            bail!("{} mutations did not show as they should", tally.wrong);
         }
         return Ok(());
     }
@@ -74,6 +86,20 @@ fn work() -> Result<()> {
     };
     let limit = arguments.minutes.map(|m| Duration::from_secs(60 * m));
     many(from..to, limit, arguments.quick)
+}
+
+/// Takes a rule away for this process.
+#[cfg(holdall_mutations)]
+fn activate(name: &str) -> Result<()> {
+    let entry = mutation::ALL.iter().find(|entry| entry.name == name);
+    let Some(entry) = entry else { bail!("there is no mutation {name}") };
+    mutation::activate(Some(entry.mutation));
+    Ok(())
+}
+
+#[cfg(not(holdall_mutations))]
+fn activate(name: &str) -> Result<()> {
+    bail!("this build has no mutation {name}: build it with RUSTFLAGS='--cfg holdall_mutations'")
 }
 
 fn parse_range(range: &str) -> Result<(u64, u64)> {

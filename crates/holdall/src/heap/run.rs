@@ -8,6 +8,7 @@
 use super::{At, HeapFile, Location, Placement};
 use holdall_core::heap_page::HeapPageMut;
 use holdall_core::marks::Marks;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{PageKind, PageNo, PageWrite, Result};
 
 /// Most records of a run.
@@ -89,7 +90,9 @@ impl HeapFile {
                 run.slots[run.len] = slot;
                 run.len += 1;
             }
-            Ok(((run.len > 0).then(|| (before, page.view().room())), page.marks()))
+            let forgets = mutation::is(Mutation::R13RunHeap);
+            let marks = if forgets { Marks::NONE } else { page.marks() };
+            Ok(((run.len > 0).then(|| (before, page.view().room())), marks))
         })?;
         let Some((before, after)) = rooms else { return Ok(None) };
         self.records = self.records.saturating_add(run.len as u64);

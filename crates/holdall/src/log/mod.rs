@@ -17,6 +17,7 @@ mod scan;
 pub use scan::{Expect, Scan, harden, scan};
 
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
@@ -287,11 +288,15 @@ impl Log {
         let ticket = at_home.then(|| asked.unwrap_or_else(|| home.ask_for_sync()));
         let bytes = aligned(&mut memory, blocks * BLOCK);
         let sum = format::build_group_into(&header, &payload, bytes);
-        let done = write_circular(&*disk, capacity, start, bytes).and_then(|()| disk.sync());
+        let done = write_circular(&*disk, capacity, start, bytes);
+        let done = done
+            .and_then(|()| if mutation::is(Mutation::R03LogSync) { Ok(()) } else { disk.sync() });
         let done = done.map_err(|e| format!("log at LSN {start}: {e}"));
         let done = done.and_then(|()| match ticket {
-            Some(ticket) => home.wait_synced(ticket).map_err(|e| e.to_string()),
-            None => Ok(()),
+            Some(ticket) if !mutation::is(Mutation::R13HomeWait) => {
+                home.wait_synced(ticket).map_err(|e| e.to_string())
+            }
+            _ => Ok(()),
         });
         if let Err(why) = &done {
             // Poison before the lock is taken again: nobody may acknowledge past this point.
@@ -398,8 +403,8 @@ impl Log {
     /// [`Error::Poisoned`] once anything failed.
     pub fn check_poison(&self) -> Result<()> {
         match &*self.poison.lock() {
-            Some(why) => Err(Error::Poisoned(why.clone())),
-            None => Ok(()),
+            Some(why) if !mutation::is(Mutation::R06Poison) => Err(Error::Poisoned(why.clone())),
+            _ => Ok(()),
         }
     }
 }

@@ -7,6 +7,7 @@
 use super::{Body, Head, Kept, ObjectWrite, Place, Record, read_record};
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
 use crate::sharing::Sharing;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::{Error, Oid, PageNo, PageRead, PageRun, Result};
 use std::ops::Range;
@@ -109,7 +110,7 @@ impl ObjectWrite<'_> {
         self.refer(&slices)?;
         shares.slices = slices;
         shares.flags = MAY_HOLD_SHARED_RUNS;
-        if d.flags & MAY_HOLD_SHARED_RUNS == 0 {
+        if d.flags & MAY_HOLD_SHARED_RUNS == 0 && !mutation::is(Mutation::R24Flag) {
             d.flags |= MAY_HOLD_SHARED_RUNS;
             let place = Place::of(&*self.tx, self.handles, oid)?;
             self.put_record(place, &head.large(oid, &d))?;

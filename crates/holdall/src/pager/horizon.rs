@@ -7,6 +7,7 @@
 //! moved (rule 18), so that whoever computes the horizon afterwards sees the slot.
 
 use super::times::Times;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ impl Killed {
     fn check(&self) -> Result<()> {
         match self.0.load(SeqCst) {
             0 => Ok(()),
+            _ if mutation::is(Mutation::R20Killed) => Ok(()),
             micros => Err(Error::SnapshotTooOld { age: Duration::from_micros(micros - 1) }),
         }
     }
@@ -70,7 +72,8 @@ pub struct Needed {
 impl Needed {
     /// Whether a version of `lsn` that was replaced at `until` must be kept.
     pub fn keeps(&self, lsn: Lsn, until: Lsn) -> bool {
-        until > self.upto || self.points.iter().any(|p| lsn <= *p && *p < until)
+        let forgets = mutation::is(Mutation::R20Keep);
+        until > self.upto || !forgets && self.points.iter().any(|p| lsn <= *p && *p < until)
     }
 }
 
@@ -134,7 +137,8 @@ impl Horizon {
 
     /// Opens a snapshot of the newest durable state. The caller closes it.
     pub(super) fn open(&self) -> Registration {
-        self.register(&self.visible)
+        let newest = mutation::is(Mutation::R11Deferred);
+        self.register(if newest { &self.newest } else { &self.visible })
     }
 
     /// Opens a snapshot of the newest installed state, which a crash may still lose.
@@ -156,7 +160,7 @@ impl Horizon {
             slot.killed.clear();
             loop {
                 let again = source.load(SeqCst);
-                if again == lsn {
+                if again == lsn || mutation::is(Mutation::R18Register) {
                     break;
                 }
                 lsn = again;
@@ -257,11 +261,12 @@ impl Horizon {
 
     fn points(&self) -> Vec<Lsn> {
         // Visible first: who registers after the look at the slots then reads at least this.
-        let visible = self.visible();
+        let newest = mutation::is(Mutation::R17Visible);
+        let visible = if newest { self.newest() } else { self.visible() };
         let mut points = self.snapshots();
         points.push(visible);
         let checkpoint = self.checkpoint.load(SeqCst);
-        if checkpoint != FREE {
+        if checkpoint != FREE && !mutation::is(Mutation::R17Checkpoint) {
             points.push(Lsn(checkpoint));
         }
         points

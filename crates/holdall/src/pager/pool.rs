@@ -13,6 +13,7 @@ use super::index::{Index, Pin};
 use super::notes::Notes;
 use super::spare::Spare;
 use super::units::Units;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use holdall_io::{Disk, Near};
@@ -355,7 +356,8 @@ impl Pool {
             }
             let newest = &frame.newest.bytes;
             let used = self.index.take_used(PageNo(no), newest) | frame.used.swap(false, Relaxed);
-            if used || frame.dirty() || no == keep.0 || !frame.older.is_empty() {
+            let dirty = frame.dirty() && !mutation::is(Mutation::R19Dirty);
+            if used || dirty || no == keep.0 || !frame.older.is_empty() {
                 frames.hand += 1;
             } else {
                 self.index.withdraw(PageNo(no), newest);
@@ -437,7 +439,10 @@ impl Pool {
         for shard in &self.shards {
             let frames = shard.frames.read();
             for (no, frame) in &frames.map {
-                if let Some(v) = frame.at(lsn).filter(|v| frame.dirty() && v.lsn > frame.home) {
+                let passed_over =
+                    |v: &Version| mutation::is(Mutation::R14Newest) && v.lsn != frame.newest.lsn;
+                let due = |v: &&Version| frame.dirty() && v.lsn > frame.home && !passed_over(v);
+                if let Some(v) = frame.at(lsn).filter(due) {
                     out.push((PageNo(*no), v.lsn, v.bytes.clone()));
                 }
             }

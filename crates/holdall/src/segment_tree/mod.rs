@@ -6,6 +6,7 @@
 
 use crate::sharing::Sharing;
 use crate::space::{InMemory, SpaceTx, Stager, read_segment};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
     Node, NodeRead, NodeRef, Nodes, Options, Pieces, SegmentRead, Segments, Slice, inner_fanout_of,
@@ -259,7 +260,7 @@ impl Segments for TreeWrite<'_> {
     fn retire_run(&mut self, slice: &Slice) -> Result<()> {
         let size = PageRead::page_size(self.tx) as u64;
         let run = PageRun::new(run_start(slice)?, slice.pages(size));
-        if !self.shared {
+        if !self.shared || mutation::is(Mutation::R24Shared) {
             return self.tx.free_segment(run);
         }
         let root = self.tx.root();

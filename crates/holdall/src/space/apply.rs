@@ -7,6 +7,7 @@
 //! anew and never read, so that what an uncommitted transaction left there cannot matter.
 
 use super::SpaceTx;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
@@ -45,7 +46,9 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
         mark(tx, &layout, run, true, lsn)?;
     }
     for (run, segment) in tx.freed.clone() {
-        mark(tx, &layout, run, false, lsn)?;
+        if !(segment && mutation::is(Mutation::R23Bitmap)) {
+            mark(tx, &layout, run, false, lsn)?;
+        }
         if segment {
             for (stretch, part) in pieces(&layout, run)? {
                 count_segment_pages(tx, &layout, &stretch, -(part.len as i64))?;
@@ -162,7 +165,9 @@ fn info_page(tx: &mut SpaceTx, layout: &SpaceLayout, stretch: &Stretch) -> Resul
         info = tx.alloc_run(1, Some(layout.dir_page(stretch.space)))?.start;
         directory(tx, layout, stretch.space)?.set_info_page(stretch.number, info)?;
     }
-    if missing || (live == 0 && !tx.alloc.has_waiting_segments(range)) {
+    let live = live > 0 && !mutation::is(Mutation::R22Live);
+    let waiting = tx.alloc.has_waiting_segments(range) && !mutation::is(Mutation::R22Waiting);
+    if missing || (!live && !waiting) {
         let bytes = tx.format(info, PageKind::SpaceInfo, stretch.first)?;
         SpaceInfo::init(*layout, stretch.space, stretch.number, bytes)?;
     }
