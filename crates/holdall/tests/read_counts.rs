@@ -52,3 +52,39 @@ fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
     assert!(most <= 2, "{most} reads for one object");
     assert!((1500..=3100).contains(&reads), "{reads} reads for 3000 objects");
 }
+
+#[test]
+fn metadata_reads_the_record_whatever_the_number_of_segments() {
+    // More than T pages, so that nothing is copied.
+    const PART: u64 = 32 * 4096;
+    let storage =
+        Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
+    let options = Options { pool_bytes: 16 << 20, page_size: 4096, ..Options::default() };
+    let store = Store::create_on(storage.clone(), &options).unwrap();
+    store
+        .write(|tx| tx.put("part", &[7; PART as usize]).and_then(|_| tx.put("whole", b"")))
+        .unwrap();
+    // The same shared segment again and again: no two are neighbours.
+    store
+        .write(|tx| {
+            for at in 0..10_000 {
+                tx.copy_range("part", 0..PART, "whole", at * PART)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    store.close().unwrap();
+    let reads = |what: &dyn Fn(&holdall::Reader)| {
+        let store = Store::open_read_only_on(storage.clone(), &options).unwrap();
+        let reader = store.read().unwrap();
+        reader.lookup("whole").unwrap();
+        let before = storage.volume_stats().reads;
+        what(&reader);
+        storage.volume_stats().reads - before
+    };
+    let size = |r: &holdall::Reader| assert_eq!(r.metadata("whole").unwrap().size, 10_000 * PART);
+    let count = |r: &holdall::Reader| assert_eq!(r.segments("whole").unwrap().segments, 10_000);
+    let (known, counted) = (reads(&size), reads(&count));
+    assert!(known <= 3, "{known} reads: the handle's page, the record's and the map's");
+    assert!(counted > 30, "{counted} reads: there is a tree that could have been walked");
+}

@@ -79,14 +79,15 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
     let (mut used, mut capacity) = (0, 0);
     for entry in state.root().catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
+        let name = String::from_utf8_lossy(&name).into_owned();
         let c = Collection::load(state, page_of(&value)?)?;
         let (u, all) = c.heap.utilization(state.page_size());
         (used, capacity) = (used + u, capacity + all);
         collections.push(CollectionStat {
-            name: String::from_utf8_lossy(&name).into_owned(),
             objects: c.objects,
-            logical_bytes: c.logical_bytes,
+            logical_bytes: c.logical_bytes(&name)?,
             heap_utilization: share(u, all),
+            name,
         });
     }
     let space = inner.alloc.stats();
