@@ -185,7 +185,13 @@ fn read_group(
 /// store has not reached, proves that log and volume do not belong together.
 fn look_for_damage(window: &mut Window<'_>, end: Lsn, limit: u64) -> Result<()> {
     let (mut at, mut blocks, mut strange) = (end, 0u64, 0u64);
+    let (capacity, length) = (window.expect.capacity, window.length);
     while at.0 < limit {
+        if at.0 % capacity + BLOCK as u64 > length {
+            // A superblock may claim a terabyte: on to where the file begins again.
+            at = Lsn(at.0 + (capacity - at.0 % capacity));
+            continue;
+        }
         if let Some((header, _)) = window.block(at)?
             && header.lsn == at
             && header.durable > end
