@@ -6,11 +6,13 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a target fails by panicking")]
 
+mod kinds;
 pub mod log;
 mod model;
 mod pages;
 mod store;
 
+pub use kinds::hostile_store;
 pub use log::hostile_log;
 pub use model::model;
 pub use pages::{
@@ -23,7 +25,7 @@ pub use store::{open_store, write_store};
 pub type Body = fn(&[u8]);
 
 /// All bodies by name.
-pub const ALL: [(&str, Body); 16] = [
+pub const ALL: [(&str, Body); 17] = [
     ("superblock", superblock),
     ("log_blocks", log_blocks),
     ("page_header", page_header),
@@ -37,6 +39,7 @@ pub const ALL: [(&str, Body); 16] = [
     ("descriptor", descriptor),
     ("heap_record", heap_record),
     ("hostile_log", hostile_log),
+    ("hostile_store", hostile_store),
     ("open_store", open_store),
     ("write_store", write_store),
     ("model", model),
