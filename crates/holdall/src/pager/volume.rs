@@ -170,7 +170,7 @@ impl Volume {
     }
 
     /// Before a commit whose last page ends at byte `end`: keeps what replay would have to make
-    /// again to [`MOST_UNSYNCED_GROWTH`]. Cost: none but where the file grew by so much since
+    /// again to 64 MiB. Cost: none but where the file grew by so much since
     /// the last sync, then one.
     ///
     /// # Errors
