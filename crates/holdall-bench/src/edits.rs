@@ -116,14 +116,16 @@ impl BlockInserts {
 }
 
 fn layout(store: &Store) -> Result<String> {
-    let metadata = store.read()?.metadata("x")?;
-    let Layout::Large { segments, levels, threshold, space, .. } = metadata.layout else {
+    let reader = store.read()?;
+    let (metadata, of) = (reader.metadata("x")?, reader.segments("x")?);
+    let Layout::Large { levels, threshold, .. } = metadata.layout else {
         return Ok("a small object".into());
     };
-    let utilization = 100.0 * metadata.size as f64 / space as f64;
+    let utilization = 100.0 * metadata.size as f64 / of.space as f64;
     Ok(format!(
-        "{segments} segments, a tree of {levels} levels, T = {threshold}, {utilization:.1} % of the \
-         pages' bytes in use"
+        "{} segments, a tree of {levels} levels, T = {threshold}, {utilization:.1} % of the \
+         pages' bytes in use",
+        of.segments
     ))
 }
 

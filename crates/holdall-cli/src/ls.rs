@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Outcome {
 fn json(reader: &Reader, name: &[u8], oid: Oid) -> Outcome<Value> {
     let mut object = Map::new();
     name::to_json(&mut object, "name", name);
-    stat::describe(&mut object, &reader.metadata(oid)?);
+    stat::describe(&mut object, &reader.metadata(oid)?, &reader.segments(oid)?);
     Ok(Value::Object(object))
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use holdall::{Layout, Metadata, StoreStat};
+use holdall::{Layout, Metadata, Segments, StoreStat};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Outcome;
@@ -34,9 +34,14 @@ pub fn run(args: &Args) -> Outcome {
             if args.json { output::json(&store_json(&stat)) } else { store_text(&stat) }
         }
         Some(arg) => {
-            let data =
-                open::reader(&store, args.collection.as_deref())?.metadata(name::key(arg))?;
-            if args.json { object_json(arg, &data) } else { object_text(arg, &data) }
+            let reader = open::reader(&store, args.collection.as_deref())?;
+            let data = reader.metadata(name::key(arg))?;
+            let segments = reader.segments(data.oid)?;
+            if args.json {
+                object_json(arg, &data, &segments)
+            } else {
+                object_text(arg, &data, &segments)
+            }
         }
     }
 }
@@ -114,18 +119,18 @@ fn shown<'a>(arg: &'a OsStr, data: &'a Metadata) -> Option<&'a [u8]> {
     data.name.as_deref().or(asked)
 }
 
-fn object_json(arg: &OsStr, data: &Metadata) -> Outcome {
+fn object_json(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
     let mut object = Map::new();
     match shown(arg, data) {
         Some(name) => name::to_json(&mut object, "name", name),
         None => drop(object.insert("name".into(), Value::Null)),
     }
-    describe(&mut object, data);
+    describe(&mut object, data, segments);
     output::json(&Value::Object(object))
 }
 
 /// Adds what is known about an object, its name aside, to a JSON object.
-pub fn describe(object: &mut Map<String, Value>, data: &Metadata) {
+pub fn describe(object: &mut Map<String, Value>, data: &Metadata, segments: &Segments) {
     object.insert("oid".into(), data.oid.to_string().into());
     object.insert("size".into(), data.size.into());
     let mut attributes = Map::new();
@@ -135,26 +140,21 @@ pub fn describe(object: &mut Map<String, Value>, data: &Metadata) {
     object.insert("attributes".into(), Value::Object(attributes));
     let layout = match &data.layout {
         Layout::Small => json!({ "kind": "small" }),
-        Layout::Large {
-            segments,
-            nodes,
-            levels,
-            pages,
-            shared_pages,
-            threshold,
-            tail,
-            space,
-            append_mostly,
-        } => json!({
-            "kind": "large", "segments": segments, "nodes": nodes, "levels": levels,
-            "pages": pages, "shared_pages": shared_pages, "threshold": threshold, "tail": tail,
-            "append_mostly": append_mostly, "utilization": data.size as f64 / (*space).max(1) as f64,
-        }),
+        Layout::Large { levels, threshold, tail, append_mostly } => {
+            let Segments { segments, nodes, pages, shared_pages, space } = *segments;
+            json!({
+                "kind": "large", "segments": segments, "nodes": nodes, "levels": levels,
+                "pages": pages, "shared_pages": shared_pages, "threshold": threshold,
+                "tail": tail, "append_mostly": append_mostly,
+                "utilization": data.size as f64 / space.max(1) as f64,
+            })
+        }
     };
     object.insert("layout".into(), layout);
 }
 
-fn object_text(arg: &OsStr, data: &Metadata) -> Outcome {
+fn object_text(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
+    let Segments { segments, nodes, pages, shared_pages, space } = *segments;
     let mut out = Out::new();
     let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
     row("name", shown(arg, data).map_or_else(|| "-".to_owned(), name::escape))?;
@@ -162,7 +162,7 @@ fn object_text(arg: &OsStr, data: &Metadata) -> Outcome {
     row("size", data.size.to_string())?;
     let layout = match &data.layout {
         Layout::Small => "small: in a heap record".to_owned(),
-        Layout::Large { segments, nodes, levels, pages, shared_pages, threshold, tail, .. } => {
+        Layout::Large { levels, threshold, tail, .. } => {
             format!(
                 "large: {segments} segments of {pages} pages ({shared_pages} shared), {nodes} nodes \
                  on {levels} levels, threshold {threshold}, tail of {tail} bytes"
@@ -170,7 +170,7 @@ fn object_text(arg: &OsStr, data: &Metadata) -> Outcome {
         }
     };
     row("layout", layout)?;
-    if let Layout::Large { space, append_mostly, .. } = data.layout {
+    if let Layout::Large { append_mostly, .. } = data.layout {
         row("utilization", format!("{:.1} %", 100.0 * data.size as f64 / space.max(1) as f64))?;
         if append_mostly {
             row("hint", "append mostly".to_owned())?;

@@ -293,6 +293,14 @@ impl Part<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Those of them that the log does not hold.
+    pub fn unlogged(&self) -> u64 {
+        match self {
+            Self::Bytes(_) => 0,
+            Self::Copy { len, .. } | Self::Zeros(len) => *len,
+        }
+    }
 }
 
 /// The parts of a composed record, encoded: kind, length (varint), then the bytes of new
@@ -302,6 +310,14 @@ pub struct Parts<'a>(&'a [u8]);
 
 /// Most bytes a composed record may stand for.
 pub const MAX_COMPOSED: u64 = 64 << 20;
+
+/// Most bytes not in the log that all composed records of a log of `capacity` bytes may stand
+/// for: a record of a few bytes stands for megabytes, and replay makes them.
+pub const fn most_composed(capacity: u64) -> u64 {
+    let least = 256 << 20;
+    if capacity.saturating_mul(2) > least { capacity.saturating_mul(2) } else { least }
+}
+
 const PART_BYTES: u8 = 0;
 const PART_COPY: u8 = 1;
 const PART_ZEROS: u8 = 2;
@@ -317,28 +333,37 @@ impl<'a> Parts<'a> {
         self.0
     }
 
-    /// The parts.
+    /// The parts, one at a time: of two bytes each, together they may take much more memory
+    /// than the record.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] for bytes that are no parts or stand for too much.
-    pub fn decode(&self) -> Result<Vec<Part<'a>>> {
-        let bad = || Error::corrupt("log record", "composed data cannot be read");
-        let (mut r, mut out, mut all) = (Reader::new(self.0), Vec::new(), 0_u64);
-        while !r.rest().is_empty() {
-            let (kind, len) = r.u8().zip(r.varint()).ok_or_else(bad)?;
-            all = all.saturating_add(len);
-            if len == 0 || all > MAX_COMPOSED {
-                return Err(bad());
+    /// [`Error::Corrupt`], once, for bytes that are no parts or stand for too much.
+    pub fn iter(&self) -> impl Iterator<Item = Result<Part<'a>>> + use<'a> {
+        let (mut r, mut all, mut failed) = (Reader::new(self.0), 0_u64, false);
+        std::iter::from_fn(move || {
+            if failed || r.rest().is_empty() {
+                return None;
             }
-            out.push(match kind {
-                PART_BYTES => Part::Bytes(r.take(len as usize).ok_or_else(bad)?),
-                PART_COPY => Part::Copy { from: r.varint().ok_or_else(bad)?, len },
-                PART_ZEROS => Part::Zeros(len),
-                _ => return Err(bad()),
-            });
-        }
-        Ok(out)
+            let part = next_part(&mut r, &mut all);
+            failed = part.is_none();
+            let bad = || Error::corrupt("log record", "composed data cannot be read");
+            Some(part.ok_or_else(bad))
+        })
     }
+}
+
+fn next_part<'a>(r: &mut Reader<'a>, all: &mut u64) -> Option<Part<'a>> {
+    let (kind, len) = r.u8().zip(r.varint())?;
+    *all = all.saturating_add(len);
+    if len == 0 || *all > MAX_COMPOSED {
+        return None;
+    }
+    Some(match kind {
+        PART_BYTES => Part::Bytes(r.take(len as usize)?),
+        PART_COPY => Part::Copy { from: r.varint()?, len },
+        PART_ZEROS => Part::Zeros(len),
+        _ => return None,
+    })
 }
 
 const PAGE_DIFF: u8 = 1;

@@ -1,7 +1,8 @@
 //! A writable layer in memory above a storage that is only read: [`OverlayStorage`].
 //!
 //! Owns the changes, in granules of 4 KiB. Used to open a store read-only that was not closed
-//! cleanly: recovery writes into the overlay, the files stay as they are. Invariants: no call
+//! cleanly: recovery writes into the overlay, the files stay as they are. What is written as it
+//! lies below takes no memory. Invariants: no call
 //! changes the base; bytes of the base at or past `visible` are never shown (they were cut off).
 //! Threads: a read-write lock per disk; writes hold it while they read the base.
 
@@ -104,10 +105,14 @@ impl Disk for OverlayDisk {
         let end = write_end(offset, bytes.len())?;
         let mut state = self.state.write();
         for piece in state.granules.pieces(offset, bytes.len()) {
-            if state.granules.get(piece.index).is_none() && piece.inside != (0..GRANULE) {
-                // The granule's other bytes come from below; stored only once they are read.
+            if state.granules.get(piece.index).is_none() {
+                // The granule's other bytes come from below; stored only once they are read,
+                // and only where it differs: recovery writes much that is there already.
                 let mut below = [0; GRANULE];
                 self.read_base(state.visible, piece.index * GRANULE as u64, &mut below)?;
+                if below[piece.inside.clone()] == bytes[piece.outside.clone()] {
+                    continue;
+                }
                 state.granules.get_or_zeros(piece.index).copy_from_slice(&below);
             }
             let target = &mut state.granules.get_or_zeros(piece.index)[piece.inside];
@@ -262,6 +267,23 @@ mod tests {
         assert!(overlay.open_log().unwrap().is_none());
         assert_eq!(overlay.create_log().unwrap().len().unwrap(), 0);
         assert_eq!(base.snapshot(), before);
+    }
+
+    #[test]
+    fn what_is_there_already_takes_no_memory() {
+        let base = Arc::new(MemoryStorage::from_bytes(vec![1; 9000], None));
+        let overlay = OverlayStorage::new(base).unwrap();
+        let volume = overlay.volume();
+        volume.write_at(100, &[1; 8900]).unwrap();
+        volume.write_at(9000, &[0; 50_000]).unwrap();
+        assert_eq!((overlay.changed(), volume.len().unwrap()), (0, 59_000));
+        // What was changed and changes back is still above.
+        for byte in [2, 1] {
+            volume.write_at(5000, &[byte]).unwrap();
+            let mut found = [0];
+            volume.read_at(5000, &mut found).unwrap();
+            assert_eq!((found, overlay.changed()), ([byte], GRANULE as u64));
+        }
     }
 
     #[test]

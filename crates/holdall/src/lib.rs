@@ -49,7 +49,7 @@ mod stream;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, inspect};
 pub use names::{Entry, ListOptions, Listing};
-pub use object::{Attributes, Hints, Layout, Metadata};
+pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use store::{
     CollectionStat, DEFAULT_COLLECTION, Key, NameIter, Object, ObjectMut, ObjectWriter, Options,
     Reader, Store, StoreStat, Target, WriteTx, WriterOptions,

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Key, Layout, Options, Store, Target, WriteTx};
+use holdall::{Error, Key, Options, Store, Target, WriteTx};
 use holdall_io::{MemoryStorage, Storage};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
@@ -151,9 +151,7 @@ fn a_copy_takes_no_space_and_an_edit_of_it_little() {
     assert!(used() - before < 512 << 10, "{} more", used() - before);
     let reader = store.read().unwrap();
     assert!(reader.get("a").unwrap() == bytes);
-    let Layout::Large { shared_pages, .. } = reader.metadata(copy).unwrap().layout else {
-        panic!("a large object");
-    };
+    let shared_pages = reader.segments(copy).unwrap().shared_pages;
     assert!(shared_pages > 5000, "{shared_pages}");
     drop(reader);
     store.write(|tx| tx.delete("a")).unwrap();

@@ -1,6 +1,7 @@
 //! Every fuzz body with seeded inputs, a bounded number of them. HOLDALL_FUZZ_RUNS=100 runs a
 //! hundred times as many, HOLDALL_FUZZ_SEED moves them.
 
+#[expect(dead_code, reason = "what other tests use too")]
 mod fuzz_bodies;
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -26,7 +27,7 @@ fn run(names: &[&str], count: u64) {
 #[test]
 fn parsers_survive_seeded_nonsense() {
     let mut names: Vec<&str> = fuzz_bodies::ALL.iter().map(|(name, _)| *name).collect();
-    names.retain(|name| !["open_store", "write_store", "model"].contains(name));
+    names.retain(|name| !name.ends_with("_store") && !["hostile_log", "model"].contains(name));
     assert_eq!(names.len(), 12);
     run(&names, 1500);
 }

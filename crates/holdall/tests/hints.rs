@@ -86,10 +86,11 @@ fn unfilled(append_mostly: bool) -> u64 {
     }
     assert!(store.read().unwrap().get("log").unwrap() == model);
     assert!(store.verify(&mut |_| {}).unwrap().is_sound());
-    let layout = store.read().unwrap().metadata("log").unwrap().layout;
-    let Layout::Large { append_mostly: kept, space, .. } = layout else { return 0 };
+    let reader = store.read().unwrap();
+    let layout = reader.metadata("log").unwrap().layout;
+    let Layout::Large { append_mostly: kept, .. } = layout else { return 0 };
     assert_eq!(kept, append_mostly);
-    space - model.len() as u64
+    reader.segments("log").unwrap().space - model.len() as u64
 }
 
 #[test]

@@ -67,3 +67,39 @@ fn an_edit_by_a_command_of_its_own_writes_little() {
     let written = storage.stats().bytes_written;
     assert!((4096..=200_000).contains(&written), "{written} bytes");
 }
+
+#[test]
+fn metadata_reads_the_record_whatever_the_number_of_segments() {
+    // More than T pages, so that nothing is copied.
+    const PART: u64 = 32 * 4096;
+    let storage =
+        Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
+    let options = Options { pool_bytes: 16 << 20, page_size: 4096, ..Options::default() };
+    let store = Store::create_on(storage.clone(), &options).unwrap();
+    store
+        .write(|tx| tx.put("part", &[7; PART as usize]).and_then(|_| tx.put("whole", b"")))
+        .unwrap();
+    // The same shared segment again and again: no two are neighbours.
+    store
+        .write(|tx| {
+            for at in 0..10_000 {
+                tx.copy_range("part", 0..PART, "whole", at * PART)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    store.close().unwrap();
+    let reads = |what: &dyn Fn(&holdall::Reader)| {
+        let store = Store::open_read_only_on(storage.clone(), &options).unwrap();
+        let reader = store.read().unwrap();
+        reader.lookup("whole").unwrap();
+        let before = storage.volume_stats().reads;
+        what(&reader);
+        storage.volume_stats().reads - before
+    };
+    let size = |r: &holdall::Reader| assert_eq!(r.metadata("whole").unwrap().size, 10_000 * PART);
+    let count = |r: &holdall::Reader| assert_eq!(r.segments("whole").unwrap().segments, 10_000);
+    let (known, counted) = (reads(&size), reads(&count));
+    assert!(known <= 3, "{known} reads: the handle's page, the record's and the map's");
+    assert!(counted > 30, "{counted} reads: there is a tree that could have been walked");
+}

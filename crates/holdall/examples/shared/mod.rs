@@ -79,15 +79,15 @@ pub struct Form {
 impl Form {
     /// The form that object `name` has now.
     pub fn of(store: &Store, name: &str) -> Result<Self> {
-        let metadata = store.read()?.metadata(name)?;
-        let size = metadata.size;
-        Ok(match metadata.layout {
-            Layout::Small => Self { size, segments: 0, nodes: 0, levels: 0, taken: 0 },
-            Layout::Large { segments, nodes, levels, pages, .. } => {
-                let taken = (pages + nodes) * store.stat()?.page_size as u64;
-                Self { size, segments, nodes, levels, taken }
-            }
-        })
+        let reader = store.read()?;
+        let (metadata, of) = (reader.metadata(name)?, reader.segments(name)?);
+        let levels = match metadata.layout {
+            Layout::Small => 0,
+            Layout::Large { levels, .. } => levels,
+        };
+        let taken = (of.pages + of.nodes) * store.stat()?.page_size as u64;
+        let (size, segments, nodes) = (metadata.size, of.segments, of.nodes);
+        Ok(Self { size, segments, nodes, levels, taken })
     }
 }
 

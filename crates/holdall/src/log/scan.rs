@@ -180,7 +180,13 @@ fn read_group(
 fn look_for_damage(window: &mut Window<'_>, found: &mut Scan, limit: u64) -> Result<()> {
     let (end, mut damage) = (found.end, None);
     let (mut at, mut blocks, mut strange) = (end, 0u64, 0u64);
+    let (capacity, length) = (window.expect.capacity, window.length);
     while at.0 < limit {
+        if at.0 % capacity + BLOCK as u64 > length {
+            // A superblock may claim a terabyte: on to where the file begins again.
+            at = Lsn(at.0 + (capacity - at.0 % capacity));
+            continue;
+        }
         if let Some((header, _)) = window.block(at)? {
             found.newest.add(&header);
             if header.lsn == at && header.durable > end {

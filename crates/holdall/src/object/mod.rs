@@ -15,7 +15,9 @@ mod write;
 pub use copy::Shares;
 pub use edit::Resized;
 pub use hints::{Hints, Kept};
-pub use read::{Layout, Metadata, Whole, look, metadata, open, open_at, read_record};
+pub use read::{
+    Layout, Metadata, Segments, Whole, look, metadata, open, open_at, read_record, segments,
+};
 pub use record::{Body, Head, Record, encode_attributes};
 pub use replace::{Old, Place};
 pub use run::New;

@@ -5,35 +5,41 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead, ahead};
 use crate::sharing::Sharing;
-use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
+use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result};
 
-/// How an object is stored.
+/// How an object is stored, as its record tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// Inside its heap record.
     Small,
     /// In segments.
     Large {
-        /// Runs of neighbouring pages.
-        segments: u64,
-        /// Nodes of the positional tree; 0 where the record itself lists the segments.
-        nodes: u64,
-        /// Height of the tree.
+        /// Levels of the positional tree; 0 where the record itself lists the segments.
         levels: u8,
-        /// Pages of segments.
-        pages: u64,
-        /// Pages among them that other objects, or other parts of this one, hold too.
-        shared_pages: u64,
         /// Segment threshold T in pages.
         threshold: u16,
         /// Bytes at the end kept in the record.
         tail: u64,
-        /// Bytes of the pages and the tail: the object's size ÷ this is its utilization.
-        space: u64,
         /// Whether it is hinted to grow at its end mostly.
         append_mostly: bool,
     },
+}
+
+/// What an object's segments are in numbers; all 0 for a small object.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Runs of neighbouring pages.
+    pub segments: u64,
+    /// Nodes of the positional tree; 0 where the record itself lists the segments.
+    pub nodes: u64,
+    /// Pages of segments.
+    pub pages: u64,
+    /// Pages among them that other objects, or other parts of this one, hold too.
+    pub shared_pages: u64,
+    /// Bytes of the pages and of the tail in the record: the object's size ÷ this is its
+    /// utilization.
+    pub space: u64,
 }
 
 /// What is known of an object without reading its bytes.
@@ -274,14 +280,13 @@ fn shared_pages<D: DataRead + ?Sized>(pages: &D, sharing: &Sharing, d: &Descript
     Ok(shared)
 }
 
-/// What is known of an object. Cost: its record; all nodes of its tree where it has one.
+/// What is known of an object. Cost: its record, whatever its size and its segments.
 ///
 /// # Errors
 /// As [`read_record`].
 pub fn metadata<D: DataRead + ?Sized>(
     pages: &D,
     handles: &HandleTable,
-    sharing: &Sharing,
     oid: Oid,
 ) -> Result<Metadata> {
     let record = read_record(pages, handles, oid)?;
@@ -290,20 +295,14 @@ pub fn metadata<D: DataRead + ?Sized>(
         Body::Small(bytes) => (bytes.len() as u64, Layout::Small),
         Body::Large(bytes) => {
             let d = Descriptor::decode(bytes)?;
-            let s = segment_tree::stats(&TreeRead(pages), &d, pages.page_size())?;
-            let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
-            let layout = Layout::Large {
-                segments: s.segments,
-                nodes: s.nodes,
-                levels: s.levels,
-                pages: s.pages,
-                shared_pages: shared_pages(pages, sharing, &d)?,
-                threshold,
-                tail: s.tail,
-                space: s.pages * pages.page_size() as u64 + s.tail,
-                append_mostly: d.flags & APPEND_MOSTLY != 0,
+            let levels = match d.tree.top {
+                Top::Inline(_) => 0,
+                Top::Root { height, .. } => height.saturating_add(1),
             };
-            (d.size(), layout)
+            let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
+            let append_mostly = d.flags & APPEND_MOSTLY != 0;
+            let tail = d.tail.len() as u64;
+            (d.size(), Layout::Large { levels, threshold, tail, append_mostly })
         }
     };
     Ok(Metadata {
@@ -312,5 +311,29 @@ pub fn metadata<D: DataRead + ?Sized>(
         size,
         attributes: record.attributes()?,
         layout,
+    })
+}
+
+/// Counts an object's segments. Cost: all nodes of its tree, and the notes of sharing about
+/// them where it may share.
+///
+/// # Errors
+/// As [`read_record`].
+pub fn segments<D: DataRead + ?Sized>(
+    pages: &D,
+    handles: &HandleTable,
+    sharing: &Sharing,
+    oid: Oid,
+) -> Result<Segments> {
+    let record = read_record(pages, handles, oid)?;
+    let Body::Large(bytes) = Record::parse(&record)?.body else { return Ok(Segments::default()) };
+    let d = Descriptor::decode(bytes)?;
+    let s = segment_tree::stats(&TreeRead(pages), &d, pages.page_size())?;
+    Ok(Segments {
+        segments: s.segments,
+        nodes: s.nodes,
+        pages: s.pages,
+        shared_pages: shared_pages(pages, sharing, &d)?,
+        space: s.pages.saturating_mul(pages.page_size() as u64).saturating_add(s.tail),
     })
 }

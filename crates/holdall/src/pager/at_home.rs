@@ -99,7 +99,7 @@ impl AtHome {
 /// [`Error::Io`]; [`Error::Corrupt`] where the group is none.
 pub(super) fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
     let mut all = true;
-    each(payload, |run, kind, checksum| {
+    each(payload, volume.page_size(), |run, kind, checksum| {
         all = run_holds(volume, run, kind, checksum)?;
         Ok(if all { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
@@ -114,7 +114,7 @@ pub(super) fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
 /// As [`holds`].
 pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<bool> {
     let mut any = false;
-    each(payload, |run, _, _| {
+    each(payload, volume.page_size(), |run, _, _| {
         any = true;
         pieces(volume, run, |first, bytes| volume.write_bulk(first, bytes))?;
         Ok(ControlFlow::Continue(()))
@@ -127,15 +127,19 @@ pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<bool> {
 
 fn each(
     payload: &[u8],
+    page_size: usize,
     mut f: impl FnMut(PageRun, HomeKind, u32) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut reader = Reader::new(payload);
+    let mut left = MOST_BYTES / page_size as u64;
     while let Some(record) = next_record(&mut reader)? {
         let Record::Home { page, count, kind, checksum } = record else { continue };
         let end = page.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0);
-        if count == 0 || end.is_none() {
+        // A record of 28 bytes may name the whole volume, to be read twice and written.
+        if count == 0 || end.is_none() || count > left {
             return Err(Error::corrupt("log record", format!("{count} pages at page {page}")));
         }
+        left -= count;
         if f(PageRun::new(page, count), kind, checksum)?.is_break() {
             return Ok(());
         }
@@ -251,10 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn impossible_runs_are_errors() {
+    fn impossible_runs_and_more_than_a_group_may_list_are_errors() {
         let volume = volume();
-        for (page, count) in [(PageNo(u64::MAX), 1), (PageNo(3), u64::MAX), (PageNo(3), 0)] {
+        let none = crc(&crc(&[0; SIZE]).to_le_bytes());
+        let most = MOST_BYTES / SIZE as u64;
+        for (page, count) in
+            [(PageNo(u64::MAX), 1), (PageNo(3), u64::MAX), (PageNo(3), 0), (PageNo(3), most)]
+        {
             let mut payload = Vec::new();
+            push_home(&mut payload, PageNo(0), 1, HomeKind::Units, none);
             push_home(&mut payload, page, count, HomeKind::Pages, 0);
             assert!(matches!(holds(&volume, &payload), Err(Error::Corrupt { .. })));
         }

@@ -67,8 +67,7 @@ impl Pager {
             }
             lsn = again;
         }
-        // Commits between the two lines are counted for this one: no more than a hint.
-        self.copied.store(0, std::sync::atomic::Ordering::Relaxed);
+        self.copied.lock().begun(lsn);
         Ok(CheckpointRun {
             pager: self,
             stage: Stage::Announce,
@@ -196,6 +195,7 @@ impl CheckpointRun<'_> {
             fill(sb);
         })?;
         self.pager.log.release(lsn, written.sequence);
+        self.pager.copied.lock().released(lsn);
         self.stage = Stage::Done;
         Ok(())
     }

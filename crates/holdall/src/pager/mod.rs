@@ -7,6 +7,7 @@
 
 mod at_home;
 mod checkpoint;
+mod copied;
 #[cfg(test)]
 mod fixture;
 mod horizon;
@@ -37,6 +38,7 @@ pub use volume::{Slots, Volume, io_error, read_slots};
 pub use write_behind::WriteBehind;
 
 use crate::log::Log;
+use copied::Copied;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use horizon::Registration;
@@ -45,7 +47,6 @@ use index::Pin;
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use writer::Writer;
 
 /// Limits of a pager.
@@ -81,16 +82,14 @@ pub struct Pager {
     limits: Limits,
     writer: Writer,
     checkpointing: Mutex<()>,
-    /// Bytes that replay would copy within the volume.
-    copied: AtomicU64,
+    /// What replay would copy within the volume.
+    copied: Mutex<Copied>,
     /// Empty, with the memory of the last commit's records.
     records: Mutex<Vec<u8>>,
 }
 
 /// Memory of a commit's records up to this many bytes is kept for the next one.
 const KEEP_BYTES: usize = 1 << 20;
-/// Bytes that replay may have to copy before a checkpoint: some tenths of a second.
-const COPIED_MOST: u64 = 128 << 20;
 
 impl Pager {
     /// A pager over a recovered volume; `log` begins where replay would.
@@ -105,7 +104,7 @@ impl Pager {
             limits,
             writer: Writer::default(),
             checkpointing: Mutex::new(()),
-            copied: AtomicU64::new(0),
+            copied: Mutex::default(),
             records: Mutex::default(),
         }
     }
@@ -221,7 +220,7 @@ impl Pager {
     /// would have to copy much more than the log holds.
     pub fn wants_checkpoint(&self) -> bool {
         let log = self.log.usage();
-        if self.copied.load(Relaxed) > COPIED_MOST.max(log.capacity) {
+        if self.copied.lock().is_much(log.capacity) {
             return true;
         }
         log.used * 2 > log.capacity || self.dirty_pages() * 2 > self.limits.dirty_pages

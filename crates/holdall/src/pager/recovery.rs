@@ -1,19 +1,20 @@
 //! Recovery: replaying the log over the volume.
 //!
-//! Owns: what happens between reading the superblock and the first snapshot. Runs alone.
+//! Owns: what happens between reading the superblock and the first snapshot, but for the
+//! records ([`replay`]). Runs alone.
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
+
+mod replay;
 
 use super::at_home;
 use super::volume::{Volume, io_error, slots_are_whole};
 use crate::log::{self, Expect, Scan};
-use holdall_core::bytes::Reader;
 use holdall_core::checksum::crc;
-use holdall_core::log_format::{BLOCK, Part, Parts, Record, next_record};
-use holdall_core::space_dir::{SpaceDir, SpaceLayout};
+use holdall_core::log_format::{BLOCK, Part, Parts};
 use holdall_core::superblock::Superblock;
-use holdall_core::{Error, Lsn, PageNo, Result, page};
+use holdall_core::{Error, Lsn, PageNo, Result};
 use holdall_io::Storage;
-use std::collections::BTreeMap;
+use replay::{Data, Replay, Segment};
 
 /// What recovery found and did.
 #[derive(Debug, Clone, Default)]
@@ -24,51 +25,6 @@ pub struct Recovered {
     pub pages: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
-}
-
-struct Image {
-    bytes: Vec<u8>,
-    lsn: Lsn,
-    checksum: u32,
-}
-
-/// Segment data of a record. Kept as in the log, whose size so bounds memory.
-struct Segment {
-    first: PageNo,
-    pages: u64,
-    data: Data,
-}
-
-enum Data {
-    Bytes(Vec<u8>),
-    /// Checksum, and the encoded parts.
-    Composed(u32, Vec<u8>),
-}
-
-#[derive(Default)]
-struct Replay {
-    pages: BTreeMap<PageNo, Image>,
-    segments: Vec<Segment>,
-    commits: u64,
-}
-
-impl Replay {
-    fn push_segment(
-        &mut self,
-        volume: &Volume,
-        first: PageNo,
-        bytes: u64,
-        data: Data,
-    ) -> Result<()> {
-        let size = volume.page_size() as u64;
-        let pages = bytes / size;
-        let inside = first.0.checked_add(pages).is_some_and(|end| end <= PageNo::MAX.0);
-        if !inside || !bytes.is_multiple_of(size) {
-            return Err(Error::corrupt("log record", format!("segment at page {first}")));
-        }
-        self.segments.push(Segment { first, pages, data });
-        Ok(())
-    }
 }
 
 /// Brings the volume to its last durable commit. Afterwards the log holds nothing that
@@ -84,6 +40,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
         volume.complete_creation()?;
         return Ok(Recovered::default());
     };
+    let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
     let expect = Expect {
         store_id: sb.store_id,
         epoch: sb.epoch,
@@ -98,7 +55,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
         Ok(!doubtful(end) || at_home::holds(volume, payload)?)
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
-    let replay = read_records(volume, &scan)?;
+    let replay = Replay::read(volume, &scan, sb.log_bytes.min(length))?;
     if !scan.groups.is_empty() {
         // First the log, then what is derived from it: a second crash must find as much.
         let last = scan.groups.last().filter(|_| doubtful(scan.end));
@@ -122,7 +79,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     volume.write_superblock(|_| {})?;
     Ok(Recovered {
         commits: replay.commits,
-        pages: replay.pages.len() as u64,
+        pages: replay.pages,
         log_bytes: scan.end.0 - sb.replay.0,
     })
 }
@@ -152,108 +109,19 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
     Ok(())
 }
 
-fn read_records(volume: &Volume, scan: &Scan) -> Result<Replay> {
-    let mut replay = Replay::default();
-    for group in &scan.groups {
-        let mut reader = Reader::new(group);
-        let mut open = Vec::new();
-        while let Some(record) = next_record(&mut reader)? {
-            match record {
-                Record::Commit { lsn } => {
-                    for r in open.drain(..) {
-                        apply(volume, &mut replay, r, lsn)?;
-                    }
-                    replay.commits += 1;
-                }
-                other => open.push(other),
-            }
-        }
-        if !open.is_empty() {
-            return Err(Error::corrupt("log", "a group ends inside a commit"));
-        }
-    }
-    for (no, image) in &mut replay.pages {
-        if page::seal(&mut image.bytes, image.lsn) != image.checksum {
-            let detail = "replaying the log does not give the page that was committed";
-            return Err(Error::page(*no, detail));
-        }
-    }
-    Ok(replay)
-}
-
-fn apply(volume: &Volume, replay: &mut Replay, record: Record<'_>, lsn: Lsn) -> Result<()> {
-    match record {
-        Record::Page { page: no, new, checksum, ranges } => {
-            if no > PageNo::MAX {
-                return Err(Error::corrupt("log record", format!("impossible page {no}")));
-            }
-            if new {
-                let bytes = vec![0; volume.page_size()];
-                replay.pages.insert(no, Image { bytes, lsn, checksum });
-            } else if let std::collections::btree_map::Entry::Vacant(slot) = replay.pages.entry(no)
-            {
-                slot.insert(Image { bytes: raw_page(volume, no)?, lsn, checksum });
-            }
-            if let Some(image) = replay.pages.get_mut(&no) {
-                ranges.apply(&mut image.bytes)?;
-                (image.lsn, image.checksum) = (lsn, checksum);
-            }
-        }
-        Record::Segment { page, bytes } => {
-            let data = Data::Bytes(bytes.to_vec());
-            replay.push_segment(volume, page, bytes.len() as u64, data)?;
-        }
-        Record::Composed { page, checksum, parts } => {
-            let bytes = parts.decode()?.iter().map(Part::len).sum();
-            let data = Data::Composed(checksum, parts.encoded().to_vec());
-            replay.push_segment(volume, page, bytes, data)?;
-        }
-        Record::Home { .. } | Record::Commit { .. } | Record::Skipped => {}
-    }
-    Ok(())
-}
-
-/// A page as it lies there, torn or not; zeros beyond the end of the file, whose growth the
-/// crash may have undone.
-fn raw_page(volume: &Volume, no: PageNo) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; volume.page_size()];
-    let at = no.0 * volume.page_size() as u64;
-    match volume.disk.read_at(at, &mut bytes) {
-        Ok(()) => Ok(bytes),
-        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(vec![0; bytes.len()]),
-        Err(e) => Err(Error::io(format!("reading page {no} for replay"), e)),
-    }
-}
-
-/// One past the last page that the replayed directories hold as allocated. Extents are
-/// allocated before their pages are written, and their growth need not have been synced.
-fn allocated_end(volume: &Volume, replay: &Replay) -> Result<u64> {
-    let sb = volume.superblock();
-    let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
-    let mut end = 0;
-    for (no, image) in &replay.pages {
-        if page::kind(&image.bytes) != Some(page::PageKind::SpaceDir) {
-            continue;
-        }
-        let (space, _) = layout.split(*no)?;
-        let dir = SpaceDir::open(layout, space, &image.bytes[..])?;
-        let last = (0..layout.space_pages()).rev().find(|i| dir.is_allocated(*i));
-        end = end.max(last.map_or(0, |i| layout.page_at(space, i).0 + 1));
-    }
-    Ok(end)
-}
-
 /// Puts segment data together again and writes it home.
 ///
 /// What it is copied from lies unchanged (I16), unless the other superblock was lost with a
 /// checkpoint that allowed its reuse: then that checkpoint synced this data home, so it is
 /// there, or was itself freed before, and nobody will read it. The checksum tells which.
-fn compose(volume: &Volume, segment: &Segment, checksum: u32, parts: &[u8]) -> Result<()> {
+fn compose(volume: &Volume, segment: &Segment<'_>, checksum: u32, parts: &Parts<'_>) -> Result<()> {
     let size = volume.page_size() as u64;
+    // At most MAX_COMPOSED.
     let mut bytes = vec![0; (segment.pages * size) as usize];
     let mut at = 0;
     let mut lost = None;
-    for part in Parts::new(parts).decode()? {
+    for part in parts.iter() {
+        let part = part?;
         let to = &mut bytes[at..at + part.len() as usize];
         match part {
             Part::Bytes(new) => to.copy_from_slice(new),
@@ -283,15 +151,12 @@ fn read_part(volume: &Volume, from: u64, to: &mut [u8]) -> Option<Error> {
     }
 }
 
-fn write_home(volume: &Volume, replay: &Replay) -> Result<()> {
+fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     let size = volume.page_size() as u64;
-    let pages = replay.pages.keys().map(|no| no.0 + 1);
-    let segments = replay.segments.iter().map(|s| s.first.0 + s.pages);
-    let allocated = allocated_end(volume, replay)?;
-    let end = pages.chain(segments).max().unwrap_or(0).max(allocated).saturating_mul(size);
+    let end = replay.end.saturating_mul(size);
     let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length < end {
-        volume.disk.grow(end).map_err(|e| io_error("growing the volume", e))?;
+        volume.grow(end).map_err(|e| io_error("growing the volume", e))?;
     }
     // In the order of the log: what one commit wrote another may have copied.
     for segment in &replay.segments {
@@ -303,16 +168,17 @@ fn write_home(volume: &Volume, replay: &Replay) -> Result<()> {
     // Pages last: a run freed and a page allocated in one window never share a place.
     let mut batch: Vec<u8> = Vec::new();
     let mut first = PageNo(0);
-    for (no, image) in &replay.pages {
+    replay.each_page(volume, &mut |no, bytes| {
         let follows = first.0 + batch.len() as u64 / size == no.0;
         if !batch.is_empty() && (!follows || batch.len() >= 1 << 20) {
             volume.write_pages(first, &batch)?;
             batch.clear();
         }
         if batch.is_empty() {
-            first = *no;
+            first = no;
         }
-        batch.extend_from_slice(&image.bytes);
-    }
+        batch.extend_from_slice(bytes);
+        Ok(())
+    })?;
     if batch.is_empty() { Ok(()) } else { volume.write_pages(first, &batch) }
 }

@@ -10,6 +10,7 @@ mod home;
 
 use super::Pager;
 use super::at_home::AtHome;
+use super::copied::COPIED_MOST;
 use super::index::Pin;
 use super::pool::{PageHash, read_home};
 use super::tx_pages::{TxPage, TxPages};
@@ -24,7 +25,6 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// What the commit asks of the layer above.
 pub trait CommitWork {
@@ -69,8 +69,10 @@ pub struct PageTx {
     /// Records of segment data, encoded.
     segments: Vec<u8>,
     segment_bytes: usize,
-    /// Bytes in them that lie elsewhere in the volume.
+    /// Bytes that they stand for and do not hold.
     copied_bytes: u64,
+    /// Behind the last page it allocated.
+    end: u64,
     _writer: WriterLock,
 }
 
@@ -105,6 +107,7 @@ impl PageTx {
             segments: Vec::new(),
             segment_bytes: 0,
             copied_bytes: 0,
+            end: 0,
             _writer: writer,
         })
     }
@@ -265,6 +268,11 @@ impl PageTx {
         self.at_home.push(run, bytes, HomeKind::Units, checksums.iter().copied());
     }
 
+    /// Notes that the transaction allocated no page from `end` on; before the commit.
+    pub fn ends_at(&mut self, end: PageNo) {
+        self.end = end.0;
+    }
+
     /// Segment bytes of a commit that may pass through the log. A sync of the volume beside a
     /// checkpoint waits for that one's pages too: then more bytes in the log are the lesser
     /// evil, as long as they are a small part of it.
@@ -294,12 +302,14 @@ impl PageTx {
     /// makes them reusable (I16), so that replay can read them again.
     pub fn log_composed(&mut self, start: PageNo, bytes: &[u8], parts: &[Part<'_>]) {
         let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
-        let copied = |p: &Part<'_>| matches!(p, Part::Copy { .. }).then_some(p.len());
+        let copied: u64 = parts.iter().map(Part::unlogged).sum();
         self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
-        if self.at_home.relied_on() || self.segment_bytes > self.most_logged() {
+        let much =
+            self.segment_bytes > self.most_logged() || self.copied_bytes + copied > COPIED_MOST;
+        if self.at_home.relied_on() || much {
             self.rely_on_unsynced();
         } else {
-            self.copied_bytes += parts.iter().filter_map(copied).sum::<u64>();
+            self.copied_bytes += copied;
             self.take_buffer();
             push_composed(&mut self.segments, start, crc(bytes), parts);
         }
@@ -330,6 +340,10 @@ impl PageTx {
         let early = (1..=EARLY_SYNC_BYTES).contains(&self.at_home.bytes()) && work.is_awaited();
         let sync = early.then(|| self.pager.volume.ask_for_sync());
         let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
+        // What replay may have to copy is room in the log too.
+        while !self.pager.copied.lock().has_room(copied, self.pager.log.usage().capacity) {
+            work.make_room()?;
+        }
         let (mut records, order) = self.records(went_home);
         let appending = loop {
             match self.pager.log.begin(records.len()) {
@@ -358,7 +372,7 @@ impl PageTx {
         self.pager.horizon.set_newest(lsn);
         let memory = appending.finish(records, (self.at_home.bytes(), sync));
         self.pager.keep_buffer(memory);
-        self.pager.copied.fetch_add(copied, Relaxed);
+        self.pager.copied.lock().push(lsn, copied);
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)

@@ -12,6 +12,7 @@ use holdall_core::{Error, PageNo, Result};
 use holdall_io::Disk;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 #[derive(Debug, Default)]
 struct Syncs {
@@ -19,6 +20,8 @@ struct Syncs {
     started: u64,
     done: u64,
     failed: Option<String>,
+    /// Bytes that the file has after a power cut.
+    durable_len: u64,
     /// Whether a thread runs the syncs that are asked for; the last one that was.
     helper: bool,
     asked: u64,
@@ -31,19 +34,29 @@ pub struct Volume {
     /// The file.
     pub disk: Arc<dyn Disk>,
     page_size: usize,
+    /// Bytes that the file has at least.
+    len: AtomicU64,
     syncs: Mutex<Syncs>,
     finished: Condvar,
     wanted: Condvar,
     superblock: Mutex<Superblock>,
 }
 
+/// A commit lies at most so many bytes behind the end that the file is known to have after a
+/// power cut. Replay, which makes growth again that was lost, so knows what it may be asked for,
+/// and a log of a few bytes cannot ask for a terabyte.
+pub const MOST_UNSYNCED_GROWTH: u64 = 64 << 20;
+
 impl Volume {
     /// The volume whose valid superblock is `superblock`.
     pub fn new(disk: Arc<dyn Disk>, superblock: Superblock) -> Self {
+        // A checkpoint names a length only once it is durable.
+        let len = superblock.volume_pages.saturating_mul(u64::from(superblock.page_size));
         Self {
             disk,
             page_size: superblock.page_size as usize,
-            syncs: Mutex::new(Syncs::default()),
+            len: AtomicU64::new(len),
+            syncs: Mutex::new(Syncs { durable_len: len, ..Syncs::default() }),
             finished: Condvar::new(),
             wanted: Condvar::new(),
             superblock: Mutex::new(superblock),
@@ -94,9 +107,13 @@ impl Volume {
             s.running = true;
             s.started += 1;
             drop(s);
+            let len = self.len.load(SeqCst);
             let result = self.disk.sync();
             s = self.syncs.lock();
             s.running = false;
+            if result.is_ok() {
+                s.durable_len = s.durable_len.max(len);
+            }
             match result {
                 Ok(()) => s.done = s.started,
                 Err(e) => s.failed = Some(format!("sync of the volume: {e}")),
@@ -135,6 +152,32 @@ impl Volume {
     /// Why the volume stopped accepting syncs, if it did.
     pub fn poison(&self) -> Option<String> {
         self.syncs.lock().failed.clone()
+    }
+
+    /// Notes that the file has `len` bytes, which may not be durable.
+    pub fn note_len(&self, len: u64) {
+        self.len.fetch_max(len, SeqCst);
+    }
+
+    /// Makes the file at least `len` bytes long, of real blocks.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn grow(&self, len: u64) -> std::io::Result<()> {
+        self.disk.grow(len)?;
+        self.note_len(len);
+        Ok(())
+    }
+
+    /// Before a commit whose last page ends at byte `end`: keeps what replay would have to make
+    /// again to 64 MiB. Cost: none but where the file grew by so much since
+    /// the last sync, then one.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn sync_growth(&self, end: u64) -> Result<()> {
+        let durable = self.syncs.lock().durable_len;
+        if end <= durable.saturating_add(MOST_UNSYNCED_GROWTH) { Ok(()) } else { self.sync() }
     }
 
     /// Writes `bytes`, whole pages, at `page`.

@@ -300,7 +300,7 @@ impl Allocator {
                 let limit = self.max_pages * size;
                 return Err(Error::Full(format!("the store may have {limit} bytes at most")));
             }
-            match self.pager.volume.disk.grow(to * size) {
+            match self.pager.volume.grow(to * size) {
                 Ok(()) => return self.set_volume_pages(s, to),
                 Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {}
                 Err(e) => return Err(io_error("growing the volume", e)),

@@ -9,6 +9,7 @@
 use super::{Allocator, Near, UNIT};
 use crate::pager::{Pager, io_error};
 use holdall_core::checksum::crc;
+use holdall_core::log_format::MAX_COMPOSED;
 use holdall_core::segment_tree::Origin;
 use holdall_core::{PageNo, PageRun, Result};
 use std::collections::VecDeque;
@@ -160,7 +161,8 @@ impl Stager {
             of.map(Origin::len).sum::<u64>()
         };
         let (new, others) = (sum(true), sum(false));
-        if others > 0 && new <= self.keep as u64 && others <= COPIED_MOST {
+        let fits = new.saturating_add(others) <= MAX_COMPOSED;
+        if others > 0 && new <= self.keep as u64 && others <= COPIED_MOST && fits {
             self.keep = (new + others).next_multiple_of(self.pager.page_size() as u64) as usize;
             self.origins = Some(origins);
         }

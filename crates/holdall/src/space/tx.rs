@@ -252,6 +252,9 @@ impl SpaceTx {
                 self.pages.at_home(segment.run, &segment.checksums);
             }
         }
+        let segments = self.segments.values().map(|s| s.run);
+        let end = self.mine.iter().chain(segments).map(PageRun::end).max();
+        self.pages.ends_at(PageNo(end.unwrap_or(0)));
         self.alloc.hold_freed(&self.freed);
         match self.pages.commit(work) {
             Ok(lsn) => {

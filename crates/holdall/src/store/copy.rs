@@ -117,7 +117,7 @@ impl WriteTx {
     fn put_shares(&mut self, oid: Oid, at: u64, shares: Shares) -> Result<u64> {
         let result = self.with_object(oid, |objects, c| {
             let Resized { before, after } = objects.splice_shares(oid, at, shares)?;
-            c.logical_bytes = c.logical_bytes.saturating_sub(before).saturating_add(after);
+            c.resize(before, after);
             Ok(after)
         });
         self.fail_with(result)

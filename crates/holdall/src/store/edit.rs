@@ -120,7 +120,7 @@ impl WriteTx {
         check_range(key, &range, size)?;
         self.with_placed(place, |objects, c| {
             let Resized { before, after } = objects.splice_at(place, oid, range, content)?;
-            c.logical_bytes = c.logical_bytes.saturating_sub(before) + after;
+            c.resize(before, after);
             Ok(after)
         })
     }

@@ -43,11 +43,10 @@ impl WriteTx {
     /// # Errors
     /// [`Error::Full`](holdall_core::Error::Full) where the collection is new.
     pub fn set_collection_hints(&mut self, hints: Hints) -> Result<()> {
-        let kept = hints.kept(self.page_size());
+        let (kept, name) = (hints.kept(self.page_size()), self.collection.clone());
         self.with_objects(|objects, c| {
             c.hints = kept;
-            c.store(objects.tx.page_mut(c.page, PageKind::Collection)?);
-            Ok(())
+            c.store(&name, objects.tx.page_mut(c.page, PageKind::Collection)?)
         })
     }
 }

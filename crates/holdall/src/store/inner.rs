@@ -107,6 +107,7 @@ impl Inner {
         let pager = Arc::new(Pager::new(volume, log, options.limits()));
         let root = pager.newest(sb.root, PageKind::Root)?;
         let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
+        pager.volume.note_len(length);
         let pages = length / layout.page_size() as u64;
         let spaces = root_page::spaces(&root);
         let (step, most) = (options.growth_bytes, options.max_bytes);
@@ -248,7 +249,7 @@ impl Inner {
     /// the writer's lock is held.
     fn grow_log(&self, most: u64) -> Result<()> {
         let old = self.pager.log.usage().capacity;
-        let new = (old * LOG_GROWTH).min(self.options.log_bytes_within(most));
+        let new = old.saturating_mul(LOG_GROWTH).min(self.options.log_bytes_within(most));
         // Not for a little: each growth costs a checkpoint.
         if new < old * 2 {
             return Ok(());

@@ -42,8 +42,8 @@ impl Opened {
         self.all.push((name, collection));
     }
 
-    /// All of them, in the order in which they were opened.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Collection> {
-        self.all.iter().map(|(_, collection)| collection)
+    /// All of them with their names, in the order in which they were opened.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(String, Collection)> {
+        self.all.iter()
     }
 }

@@ -8,7 +8,7 @@ use super::shelf::View;
 use super::sight::Sight;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use crate::names::{ListOptions, Listing};
-use crate::object::{self, Metadata, Whole};
+use crate::object::{self, Metadata, Segments, Whole};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
@@ -238,14 +238,24 @@ impl Reader {
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
-    /// What is known of an object without reading its bytes.
+    /// What is known of an object without reading its bytes. Cost: its record.
     ///
     /// # Errors
     /// As [`Reader::get`].
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let oid = self.resolve(key.into())?;
+        object::metadata(&*self.state, &self.state.root().handles, oid)
+    }
+
+    /// Counts the segments of an object and the pages they take. Cost: in proportion to their
+    /// number; [`Reader::metadata`] tells what can be told without.
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn segments<'k>(&self, key: impl Into<Key<'k>>) -> Result<Segments> {
+        let oid = self.resolve(key.into())?;
         let sharing = Sharing::load(&*self.state, self.state.view.inner.root)?;
-        object::metadata(&*self.state, &self.state.root().handles, &sharing, oid)
+        object::segments(&*self.state, &self.state.root().handles, &sharing, oid)
     }
 
     /// Lists names by prefix, start and delimiter, in order.

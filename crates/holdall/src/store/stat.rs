@@ -76,23 +76,25 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
     let reader = store.read_newest()?;
     let state = &*reader.state;
     let mut collections = Vec::new();
-    let (mut used, mut capacity) = (0, 0);
+    // Counters of damaged pages may be anything.
+    let (mut used, mut capacity) = (0_u64, 0_u64);
     for entry in state.root().catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
+        let name = String::from_utf8_lossy(&name).into_owned();
         let c = Collection::load(state, page_of(&value)?)?;
         let (u, all) = c.heap.utilization(state.page_size());
-        (used, capacity) = (used + u, capacity + all);
+        (used, capacity) = (used.saturating_add(u), capacity.saturating_add(all));
         collections.push(CollectionStat {
-            name: String::from_utf8_lossy(&name).into_owned(),
             objects: c.objects,
-            logical_bytes: c.logical_bytes,
+            logical_bytes: c.logical_bytes(&name)?,
             heap_utilization: share(u, all),
+            name,
         });
     }
     let space = inner.alloc.stats();
     let size = state.page_size() as u64;
     let allocated = allocated_pages(store, space.spaces)?;
-    let free = space.volume_pages.saturating_sub(allocated + space.waiting_pages);
+    let free = space.volume_pages.saturating_sub(allocated.saturating_add(space.waiting_pages));
     let disk = &inner.pager.volume.disk;
     let file_bytes = disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e))?;
     let log_file = inner.storage.open_log().ok().flatten();
@@ -108,7 +110,7 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
         utilization: logical_bytes as f64 / file_bytes.max(1) as f64,
         heap_utilization: share(used, capacity),
         used_bytes: allocated * size,
-        shared_bytes: saved_pages(state, inner.root)? * size,
+        shared_bytes: saved_pages(state, inner.root)?.saturating_mul(size),
         free_bytes: free * size,
         waiting_bytes: space.waiting_pages * size,
         page_size: state.page_size(),

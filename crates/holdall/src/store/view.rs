@@ -21,7 +21,8 @@ pub(crate) struct Collection {
     pub(crate) names: Names,
     pub(crate) heap: HeapFile,
     pub(crate) objects: u64,
-    pub(crate) logical_bytes: u64,
+    /// Wider than its place in the page: [`Collection::logical_bytes`] is asked after each change.
+    pub(crate) logical_bytes: u128,
     pub(crate) hints: Kept,
 }
 
@@ -40,7 +41,7 @@ impl Collection {
             names: Names { root: collection_page::names(bytes) },
             heap: HeapFile::decode(&collection_page::heap(bytes), owner)?,
             objects: collection_page::objects(bytes),
-            logical_bytes: collection_page::logical_bytes(bytes),
+            logical_bytes: collection_page::logical_bytes(bytes).into(),
             hints: Kept {
                 threshold: collection_page::threshold(bytes),
                 flags: collection_page::flags(bytes),
@@ -48,14 +49,38 @@ impl Collection {
         })
     }
 
-    /// Writes the collection back into its page.
-    pub(crate) fn store(&self, bytes: &mut [u8]) {
+    /// Notes that an object of `before` bytes has `after` now.
+    pub(crate) fn resize(&mut self, before: u64, after: u64) {
+        self.logical_bytes = self.logical_bytes.saturating_sub(before.into()) + u128::from(after);
+    }
+
+    /// The sum of its objects' sizes. A count cut off at the most its place can hold would
+    /// stay wrong for ever.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where it is over [`u64::MAX`].
+    pub(crate) fn logical_bytes(&self, name: &str) -> Result<u64> {
+        u64::try_from(self.logical_bytes).map_err(|_| {
+            let (sum, most) = (self.logical_bytes, u64::MAX);
+            Error::Invalid(format!(
+                "the objects of collection {name:?} would have {sum} bytes in all, at most {most} \
+                 are possible; put some into another collection"
+            ))
+        })
+    }
+
+    /// Writes the collection `name` back into its page.
+    ///
+    /// # Errors
+    /// As [`Collection::logical_bytes`].
+    pub(crate) fn store(&self, name: &str, bytes: &mut [u8]) -> Result<()> {
         collection_page::set_names(bytes, self.names.root);
         collection_page::set_heap(bytes, self.heap.encode());
         collection_page::set_objects(bytes, self.objects);
-        collection_page::set_logical_bytes(bytes, self.logical_bytes);
+        collection_page::set_logical_bytes(bytes, self.logical_bytes(name)?);
         collection_page::set_threshold(bytes, self.hints.threshold);
         collection_page::set_flags(bytes, self.hints.flags);
+        Ok(())
     }
 }
 

@@ -16,7 +16,6 @@ use crate::object::{
     self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Old, Place, Record, Whole,
 };
 use crate::prefetch;
-use crate::sharing::Sharing;
 use crate::space::{SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
@@ -49,7 +48,7 @@ struct Begun {
 pub struct WriteTx {
     inner: Arc<Inner>,
     begun: Option<Box<Begun>>,
-    collection: String,
+    pub(super) collection: String,
     failed: bool,
 }
 
@@ -184,6 +183,7 @@ impl WriteTx {
             ObjectWrite { tx, handles, cursor, heap, placement, hints, scratch: record };
         let value = f(&mut objects, collection)?;
         collection.heap = new;
+        collection.logical_bytes(&self.collection)?;
         Ok(value)
     }
 
@@ -289,16 +289,14 @@ impl WriteTx {
         self.failed = true;
     }
 
-    /// What is known of an object.
+    /// What is known of an object. Cost: its record.
     ///
     /// # Errors
     /// As [`WriteTx::get`].
     pub fn metadata<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Metadata> {
         let oid = self.resolve(key.into())?;
-        let root = self.inner.root;
         let begun = self.begin()?;
-        let sharing = Sharing::load(&begun.tx, root)?;
-        object::metadata(&begun.tx, &begun.root.handles, &sharing, oid)
+        object::metadata(&begun.tx, &begun.root.handles, oid)
     }
 
     /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
@@ -393,7 +391,7 @@ impl WriteTx {
         let data = self.stage(&head, bytes)?;
         self.with_placed(place, |objects, c| {
             let before = objects.replace_at(place, &old, &head, data, None)?;
-            c.logical_bytes = c.logical_bytes.saturating_sub(before) + bytes.len() as u64;
+            c.resize(before, bytes.len() as u64);
             Ok(())
         })
     }
@@ -456,7 +454,7 @@ impl WriteTx {
         if let Some(Ok(oid)) = found {
             return self.with_objects(|objects, c| {
                 let before = objects.replace(oid, head, data, hints)?;
-                c.logical_bytes = c.logical_bytes.saturating_sub(before).saturating_add(size);
+                c.resize(before, size);
                 Ok(oid)
             });
         }
@@ -473,7 +471,7 @@ impl WriteTx {
                 tail_of = c.number;
             }
             c.objects = c.objects.saturating_add(1);
-            c.logical_bytes = c.logical_bytes.saturating_add(size);
+            c.resize(0, size);
             Ok(oid)
         })?;
         let begun = self.begin()?;
@@ -495,7 +493,7 @@ impl WriteTx {
                 c.names.remove(objects.tx, &name)?;
             }
             c.objects = c.objects.saturating_sub(1);
-            c.logical_bytes = c.logical_bytes.saturating_sub(size);
+            c.resize(size, 0);
             Ok(())
         })
     }
@@ -579,8 +577,8 @@ impl WriteTx {
         if tx.is_unchanged() {
             return Ok(None);
         }
-        for c in collections.iter() {
-            c.store(tx.page_mut(c.page, PageKind::Collection)?);
+        for (name, c) in collections.iter() {
+            c.store(name, tx.page_mut(c.page, PageKind::Collection)?)?;
         }
         let bytes = tx.page_mut(self.inner.root, PageKind::Root)?;
         root_page::set_catalog(bytes, root.catalog.root);

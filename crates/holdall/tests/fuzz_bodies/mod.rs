@@ -6,10 +6,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a target fails by panicking")]
 
+mod kinds;
+pub mod log;
 mod model;
 mod pages;
 mod store;
 
+pub use kinds::hostile_store;
+pub use log::hostile_log;
 pub use model::model;
 pub use pages::{
     descriptor, handle_page, heap_page, heap_record, log_blocks, names_node, page_header,
@@ -21,7 +25,7 @@ pub use store::{open_store, write_store};
 pub type Body = fn(&[u8]);
 
 /// All bodies by name.
-pub const ALL: [(&str, Body); 15] = [
+pub const ALL: [(&str, Body); 17] = [
     ("superblock", superblock),
     ("log_blocks", log_blocks),
     ("page_header", page_header),
@@ -34,6 +38,8 @@ pub const ALL: [(&str, Body); 15] = [
     ("segment_node", segment_node),
     ("descriptor", descriptor),
     ("heap_record", heap_record),
+    ("hostile_log", hostile_log),
+    ("hostile_store", hostile_store),
     ("open_store", open_store),
     ("write_store", write_store),
     ("model", model),

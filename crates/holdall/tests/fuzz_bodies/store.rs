@@ -60,7 +60,7 @@ pub fn open_store(data: &[u8]) {
             break;
         };
         objects += 1;
-        let _ = reader.metadata(oid);
+        let _ = (reader.metadata(oid), reader.segments(oid));
         // An object may claim any size; nobody would read it into memory.
         let read = reader.open(oid).and_then(|object| {
             let mut buf = vec![0; object.size().min(1 << 20) as usize];

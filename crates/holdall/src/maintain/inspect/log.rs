@@ -160,25 +160,27 @@ fn show(text: &mut Text, record: &Record<'_>) {
         Record::Segment { page, bytes } => {
             text.line(1, format_args!("segment data from page {page}: {} bytes", bytes.len()));
         }
-        Record::Composed { page, checksum, parts } => match parts.decode() {
-            Ok(parts) => {
-                let bytes: u64 = parts.iter().map(Part::len).sum();
-                let of = format_args!(
-                    "segment data from page {page}: {bytes} bytes with checksum {checksum:08x}, of"
-                );
-                text.line(1, of);
-                for part in parts {
-                    match part {
-                        Part::Bytes(b) => text.line(2, format_args!("{} new bytes", b.len())),
-                        Part::Copy { from, len } => {
-                            text.line(2, format_args!("{len} bytes that lie at byte {from}"));
+        Record::Composed { page, checksum, parts } => {
+            match parts.iter().collect::<Result<Vec<_>>>() {
+                Ok(parts) => {
+                    let bytes: u64 = parts.iter().map(Part::len).sum();
+                    let of = format_args!(
+                        "segment data from page {page}: {bytes} bytes with checksum {checksum:08x}, of"
+                    );
+                    text.line(1, of);
+                    for part in parts {
+                        match part {
+                            Part::Bytes(b) => text.line(2, format_args!("{} new bytes", b.len())),
+                            Part::Copy { from, len } => {
+                                text.line(2, format_args!("{len} bytes that lie at byte {from}"));
+                            }
+                            Part::Zeros(len) => text.line(2, format_args!("{len} zeros")),
                         }
-                        Part::Zeros(len) => text.line(2, format_args!("{len} zeros")),
                     }
                 }
+                Err(e) => text.line(1, format_args!("segment data from page {page}: {e}")),
             }
-            Err(e) => text.line(1, format_args!("segment data from page {page}: {e}")),
-        },
+        }
         Record::Home { page, count, kind, checksum } => {
             let of = match kind {
                 HomeKind::Units => "segment data",
@@ -197,6 +199,13 @@ fn show(text: &mut Text, record: &Record<'_>) {
 
 /// Shows what the blocks behind the end hold: of a crash, leftovers; of damage, proof.
 fn behind(text: &mut Text, file: &File<'_>, end: Lsn) -> Result<()> {
+    if file.length < file.sb.log_bytes {
+        text.line(
+            0,
+            format_args!("the file is shorter than the log: its other blocks are not shown"),
+        );
+        return Ok(());
+    }
     let mut states = Vec::new();
     let (from, limit) = (end.0, file.sb.replay.0 + file.sb.log_bytes);
     for lsn in (from..limit).step_by(BLOCK) {

@@ -85,7 +85,7 @@ impl Walk<'_> {
         let listed = self.listed(&c, name)?;
         let whole = self.complete;
         self.complete &= before;
-        if whole_heap && (tally.objects, tally.bytes) != (c.objects, c.logical_bytes) {
+        if whole_heap && (tally.objects, u128::from(tally.bytes)) != (c.objects, c.logical_bytes) {
             let detail = format!(
                 "counts {} objects of {} bytes, it has {} of {}",
                 c.objects, c.logical_bytes, tally.objects, tally.bytes

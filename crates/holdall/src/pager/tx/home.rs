@@ -154,6 +154,7 @@ impl PageTx {
             self.pager.volume.sync()?;
             self.at_home.synced();
         }
+        self.pager.volume.sync_growth(self.end.saturating_mul(self.pager.page_size() as u64))?;
         Ok(direct)
     }
 }

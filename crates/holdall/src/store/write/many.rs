@@ -156,7 +156,7 @@ impl WriteTx {
             }
             let bytes: u64 = made.iter().map(|new| new.bytes.len() as u64).sum();
             c.objects = c.objects.saturating_add(done as u64);
-            c.logical_bytes = c.logical_bytes.saturating_add(bytes);
+            c.resize(0, bytes);
             Ok(done)
         })?;
         if let Some(begun) = self.begun.as_deref_mut() {

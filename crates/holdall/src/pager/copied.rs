@@ -1,0 +1,83 @@
+//! What replay would have to copy within the volume: a resource of the log, as its bytes are.
+//!
+//! Owns: [`Copied`], how much each commit since the last checkpoint would ask for. Invariant:
+//! the commits that replay can meet ask for [`most_composed`] bytes at most, so that recovery
+//! may refuse a log that asks for more.
+
+use super::Lsn;
+use holdall_core::log_format::most_composed;
+use std::collections::VecDeque;
+
+/// Bytes that one commit may ask for; what copies more goes home and is synced. Replay of so
+/// many takes some tenths of a second.
+pub(super) const COPIED_MOST: u64 = 128 << 20;
+
+/// Bytes that replay would copy, by commit.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    commits: VecDeque<(Lsn, u64)>,
+    /// Of all commits.
+    all: u64,
+    /// Of those that the last checkpoint begun does not bring home.
+    fresh: u64,
+}
+
+impl Copied {
+    /// Whether a commit that asks for `bytes` may follow, in a log of `capacity` bytes.
+    pub(super) fn has_room(&self, bytes: u64, capacity: u64) -> bool {
+        bytes == 0 || self.all == 0 || self.all + bytes <= most_composed(capacity)
+    }
+
+    /// Notes a commit, the newest.
+    pub(super) fn push(&mut self, lsn: Lsn, bytes: u64) {
+        if bytes > 0 {
+            self.commits.push_back((lsn, bytes));
+            self.all += bytes;
+            self.fresh += bytes;
+        }
+    }
+
+    /// Whether so much has gathered that a checkpoint should begin.
+    pub(super) fn is_much(&self, capacity: u64) -> bool {
+        self.fresh > most_composed(capacity) / 2
+    }
+
+    /// A checkpoint begins that brings home all commits up to `lsn`.
+    pub(super) fn begun(&mut self, lsn: Lsn) {
+        self.fresh = self.commits.iter().rev().take_while(|c| c.0 > lsn).map(|c| c.1).sum();
+    }
+
+    /// It is complete.
+    pub(super) fn released(&mut self, lsn: Lsn) {
+        while let Some((_, bytes)) = self.commits.front().filter(|c| c.0 <= lsn) {
+            self.all -= bytes;
+            self.commits.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_comes_back_with_the_checkpoint_and_only_of_what_it_brought_home() {
+        let (mut copied, mib) = (Copied::default(), 1 << 20);
+        for lsn in [10, 20, 30] {
+            assert!(copied.has_room(80 * mib, mib));
+            copied.push(Lsn(lsn), 80 * mib);
+        }
+        copied.push(Lsn(31), 0);
+        assert!(!copied.has_room(80 * mib, mib) && copied.has_room(16 * mib, mib));
+        assert!(copied.has_room(80 * mib, 200 * mib), "a larger log");
+        assert!(copied.has_room(0, mib) && copied.is_much(mib));
+        copied.begun(Lsn(20));
+        assert!(!copied.is_much(mib), "it is on its way");
+        assert!(!copied.has_room(80 * mib, mib), "a crash would find it all");
+        copied.released(Lsn(20));
+        assert!(copied.has_room(80 * mib, mib));
+        copied.begun(Lsn(30));
+        copied.released(Lsn(30));
+        assert_eq!((copied.all, copied.fresh), (0, 0));
+    }
+}
