@@ -6,6 +6,7 @@
 use super::place::Newest;
 use super::write_circular;
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
 
@@ -159,7 +160,8 @@ fn read_group(
     let mut at = start;
     while at.0 < limit {
         let Some((header, block)) = window.block(at)? else { return Ok(None) };
-        let chained = previous.is_none_or(|p| p == header.previous);
+        let chained =
+            previous.is_none_or(|p| p == header.previous) || mutation::is(Mutation::R01Chain);
         if header.lsn != at || header.group != start || !chained {
             return Ok(None);
         }
@@ -189,7 +191,8 @@ fn look_for_damage(window: &mut Window<'_>, found: &mut Scan, limit: u64) -> Res
         }
         if let Some((header, _)) = window.block(at)? {
             found.newest.add(&header);
-            if header.lsn == at && header.durable > end {
+            let blind = mutation::is(Mutation::R04Middle);
+            if header.lsn == at && header.durable > end && !blind {
                 damage.get_or_insert((at, header.durable));
             }
         }

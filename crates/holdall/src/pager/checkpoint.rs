@@ -8,6 +8,7 @@
 //! superblock with the new replay position, and only then reuse of log and space.
 
 use super::{Pager, io_error};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, Result};
 use parking_lot::MutexGuard;
@@ -116,16 +117,24 @@ impl CheckpointRun<'_> {
     }
 
     fn announce(&mut self) -> Result<()> {
-        self.pages = self.pager.pool.dirty_at(self.lsn);
+        let early = mutation::is(Mutation::R14Durable);
+        let upto = if early { self.pager.horizon.newest() } else { self.lsn };
+        self.pages = self.pager.pool.dirty_at(upto);
         let lsn = self.lsn;
-        if !self.pages.is_empty() && self.pager.volume.superblock().home < lsn {
+        let due = self.pages.is_empty() == mutation::is(Mutation::R04Home);
+        if due && self.pager.volume.superblock().home < lsn {
             let mut written = self.pager.volume.write_superblock(|sb| sb.home = lsn)?;
             if self.pager.log.ends_at_home() {
                 // Both copies alike: with the older one alone recovery would look for what that
                 // group lists, and find in its place the pages about to be written.
-                written = self.pager.volume.write_superblock(|_| {})?;
+                if !mutation::is(Mutation::R13HomeBoth) {
+                    written = self.pager.volume.write_superblock(|_| {})?;
+                }
             }
             self.pager.log.note_checkpoint(written.sequence);
+        }
+        if mutation::is(Mutation::R15Release) {
+            self.pager.log.release(lsn, self.pager.volume.superblock().sequence);
         }
         self.stage = Stage::Write;
         Ok(())
@@ -178,7 +187,9 @@ impl CheckpointRun<'_> {
     /// Only now may the pages leave the pool: after a failed sync what is at home is not known
     /// (rule 7), and readers go on from memory.
     fn sync(&mut self) -> Result<()> {
-        self.pager.volume.sync()?;
+        if !mutation::is(Mutation::R15Sync) {
+            self.pager.volume.sync()?;
+        }
         let needed = self.pager.needed();
         for (no, lsn, _) in &self.pages {
             self.pager.pool.written_home(*no, *lsn, &needed);

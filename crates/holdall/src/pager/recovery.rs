@@ -11,6 +11,7 @@ use super::volume::{Volume, io_error, slots_are_whole};
 use crate::log::{self, Expect, Scan};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{BLOCK, Part, Parts};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, Result};
 use holdall_io::Storage;
@@ -50,28 +51,40 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
         required: sb.log_required,
     };
     // What a checkpoint was about to bring home, it found durable.
-    let doubtful = |end: Lsn| end > sb.home;
+    let doubtful = |end: Lsn| end > sb.home || mutation::is(Mutation::R13HomeDoubt);
     let scan = log::scan(&*disk, &expect, &mut |end, payload| {
-        Ok(!doubtful(end) || at_home::holds(volume, payload)?)
+        let trusted = !doubtful(end) || mutation::is(Mutation::R13HomeHolds);
+        Ok(trusted || at_home::holds(volume, payload)?)
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
     let replay = Replay::read(volume, &scan, sb.log_bytes.min(length))?;
-    if !scan.groups.is_empty() {
+    let flagged_clean = mutation::is(Mutation::R05Flag) && sb.epoch <= 1;
+    if !scan.groups.is_empty() && !flagged_clean {
         // First the log, then what is derived from it: a second crash must find as much.
         let last = scan.groups.last().filter(|_| doubtful(scan.end));
-        let at_home = last.map_or(Ok(false), |payload| at_home::write_again(volume, payload))?;
-        log::harden(&*disk, sb.log_bytes, &scan)?;
+        let at_home = match last {
+            Some(_) if mutation::is(Mutation::R07Home) => true,
+            Some(payload) => at_home::write_again(volume, payload)?,
+            None => false,
+        };
+        if !mutation::is(Mutation::R07Harden) {
+            log::harden(&*disk, sb.log_bytes, &scan)?;
+        }
         volume.write_superblock(|s| s.home = s.home.max(scan.end))?;
         if at_home {
             // Both copies alike, as in a checkpoint: the pages it lists may change now.
             volume.write_superblock(|_| {})?;
         }
         write_home(volume, &replay)?;
-        volume.sync()?;
+        if !mutation::is(Mutation::R07Sync) {
+            volume.sync()?;
+        }
     }
     let lap = sb.log_bytes.next_multiple_of(BLOCK as u64);
     volume.write_superblock(|s| {
-        s.epoch += 1;
+        let stays = mutation::is(Mutation::R02Both);
+        s.epoch += u32::from(!stays && !mutation::is(Mutation::R02Epoch));
+        let lap = if stays || mutation::is(Mutation::R02Lap) { 0 } else { lap };
         s.replay = Lsn(scan.end.0 + lap);
         s.home = s.home.max(scan.end);
     })?;
@@ -91,13 +104,13 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
     if scan.newest.is_after(sb) && slots_are_whole(&*storage.volume())? {
         return Err(log::place::older_copy(storage));
     }
-    if scan.end < sb.home {
+    if scan.end < sb.home && !mutation::is(Mutation::R04Refuse) {
         return Err(Error::corrupt(
             format!("log at LSN {}", scan.end),
             format!("ends there, but pages up to LSN {} are at home", sb.home),
         ));
     }
-    if scan.newest.is_after(sb) {
+    if scan.newest.is_after(sb) && !mutation::is(Mutation::R15Fallback) {
         return Err(Error::corrupt(
             "superblock",
             format!(
@@ -161,7 +174,9 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     // In the order of the log: what one commit wrote another may have copied.
     for segment in &replay.segments {
         match &segment.data {
+            Data::Bytes(_) if mutation::is(Mutation::R07Segments) => {}
             Data::Bytes(bytes) => volume.write_pages(segment.first, bytes)?,
+            Data::Composed(..) if mutation::is(Mutation::R07Composed) => {}
             Data::Composed(checksum, parts) => compose(volume, segment, *checksum, parts)?,
         }
     }

@@ -19,6 +19,7 @@ use super::writer::WriterLock;
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{HomeKind, Part, push_composed, push_marked, push_segment};
 use holdall_core::marks::Marks;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::Mutex;
@@ -187,7 +188,7 @@ impl PageTx {
         let gone = || Error::page(no, "is not among the transaction's pages");
         let found = self.pages.get_mut(&no.0).ok_or_else(gone)?;
         page::of_kind(&found.now, no, kind)?;
-        found.sent = false;
+        found.sent &= mutation::is(Mutation::R13HomeAgain);
         Ok(found)
     }
 
@@ -367,7 +368,8 @@ impl PageTx {
                 holdall_core::bytes::put_u32(&mut records, at, sum);
             }
             let version = (lsn, p.now.clone());
-            self.pager.pool.install(PageNo(no), version, p.base.as_ref(), home, &needed);
+            let base = p.base.as_ref().filter(|_| !mutation::is(Mutation::R19Base));
+            self.pager.pool.install(PageNo(no), version, base, home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
         let memory = appending.finish(records, (self.at_home.bytes(), sync));

@@ -7,6 +7,7 @@
 //! call, so all its own writes have returned by then.
 
 use crate::log::Home;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, Result};
 use holdall_io::Disk;
@@ -116,6 +117,7 @@ impl Volume {
             }
             match result {
                 Ok(()) => s.done = s.started,
+                Err(_) if mutation::is(Mutation::R06VolumePoison) => s.done = s.started,
                 Err(e) => s.failed = Some(format!("sync of the volume: {e}")),
             }
             self.finished.notify_all();
@@ -238,7 +240,8 @@ impl Volume {
         let mut next = current.clone();
         change(&mut next);
         next.sequence = current.sequence + 1;
-        let slot = SLOT_AT[Superblock::slot_of(next.sequence)];
+        let other = !mutation::is(Mutation::R15Slot);
+        let slot = SLOT_AT[if other { Superblock::slot_of(next.sequence) } else { 0 }];
         self.disk
             .write_at(slot, &next.encode())
             .map_err(|e| io_error(format!("writing the superblock at byte {slot}"), e))?;

@@ -12,6 +12,7 @@ mod find;
 use super::RunSet;
 use crate::pager::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
@@ -272,7 +273,9 @@ impl Allocator {
         let dir = SpaceDir::open(self.layout, space, &*page)?;
         let mut tree = BuddyTree::from_free_words(n, limit, |w| dir.free_word(w))?;
         let end = base + u64::from(n);
-        for run in s.reserved.overlapping(base, end).chain(s.waiting.overlapping(base, end)) {
+        let none = |mutation| if mutation::is(mutation) { base } else { end };
+        let reserved = s.reserved.overlapping(base, none(Mutation::R10Reserved));
+        for run in reserved.chain(s.waiting.overlapping(base, none(Mutation::R10Waiting))) {
             let mut at = (run.start.0 - base) as u32;
             let to = (run.end() - base) as u32;
             while at < to {
@@ -413,7 +416,11 @@ impl Allocator {
 
     /// Makes waiting pages free where nobody needs them. Returns whether any became free.
     fn release_ready(&self, s: &mut MutexGuard<'_, State>) -> Result<bool> {
-        let limit = s.checkpointed.min(self.pager.horizon.oldest());
+        let limit = match (s.checkpointed, self.pager.horizon.oldest()) {
+            (_, oldest) if mutation::is(Mutation::R16Checkpoint) => oldest,
+            (checkpointed, _) if mutation::is(Mutation::R16Horizon) => checkpointed,
+            (checkpointed, oldest) => checkpointed.min(oldest),
+        };
         let mut any = false;
         while s.queue.front().is_some_and(|f| f.lsn <= limit) {
             let Some(freed) = s.queue.pop_front() else { break };

@@ -8,6 +8,7 @@ use super::{Allocator, Near, Staged, apply, segment_io};
 use crate::pager::{CommitWork, PageTx, Pager};
 use crate::space::RunSet;
 use holdall_core::marks::Marks;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
 use std::collections::BTreeMap;
@@ -149,7 +150,9 @@ impl SpaceTx {
             let Some(seg) = self.segments.remove(&start) else { continue };
             let (from, to) = (start.max(run.start.0), seg.run.end().min(run.end()));
             // Logged bytes of pages given back could land on their next owner's data.
-            self.pages.rely_on_unsynced();
+            if !mutation::is(Mutation::R13LoggedFree) {
+                self.pages.rely_on_unsynced();
+            }
             self.release(PageRun::new(PageNo(from), to - from));
             for (a, b) in [(seg.run.start.0, from), (to, seg.run.end())] {
                 if a < b {
@@ -249,7 +252,9 @@ impl SpaceTx {
         self.pages.send_home_what_is_much();
         if self.pages.relies_on_unsynced() {
             for segment in self.segments.values() {
-                self.pages.at_home(segment.run, &segment.checksums);
+                if !mutation::is(Mutation::R13HomeList) {
+                    self.pages.at_home(segment.run, &segment.checksums);
+                }
             }
         }
         let segments = self.segments.values().map(|s| s.run);
@@ -266,7 +271,9 @@ impl SpaceTx {
                 Ok(lsn)
             }
             Err(e) => {
-                self.alloc.unhold_freed(&self.freed);
+                if !mutation::is(Mutation::R09TooLarge) {
+                    self.alloc.unhold_freed(&self.freed);
+                }
                 Err(e)
             }
         }
@@ -284,7 +291,8 @@ impl Drop for SpaceTx {
         // Nothing may still be on its way to pages that others can have from here on.
         self.pages.abandon_writes();
         let mut back = std::mem::take(&mut self.released);
-        if !self.finished {
+        let all = mutation::is(Mutation::R09Reservations) && self.freed.is_empty();
+        if !self.finished || all {
             back.extend(self.mine.iter());
             back.extend(self.segments.values().map(|s| s.run));
         }

@@ -11,6 +11,7 @@ use crate::log::{self, Log, LogStart};
 use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
 use crate::space::{Allocator, SpaceStats};
 use holdall_core::log_format::BLOCK;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::placement::Placement;
 use holdall_core::space_dir::SpaceLayout;
@@ -284,11 +285,15 @@ impl Inner {
         if n >= ceiling {
             // A share of those given out, so that neither loads nor crashes waste many.
             let more = (n / 8).clamp(FIRST_UNIQUES, MOST_UNIQUES);
-            self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            if !mutation::is(Mutation::R12Ceiling) {
+                self.pager.volume.write_superblock(|sb| sb.unique_ceiling = n + more)?;
+            }
             // Both copies: an older one, should this one be damaged, must not bring back numbers
             // given out since (rule 12).
-            let written = self.pager.volume.write_superblock(|_| {})?;
-            self.pager.log.note_checkpoint(written.sequence);
+            if !mutation::is(Mutation::R12Both) {
+                let written = self.pager.volume.write_superblock(|_| {})?;
+                self.pager.log.note_checkpoint(written.sequence);
+            }
             self.unique_ceiling.store(n + more, SeqCst);
         }
         // The low 32 bits: an OID would have to be kept through four billion creations to
@@ -380,6 +385,9 @@ impl Inner {
         } else if let Err(e) = self.checkpoint() {
             // The commit has happened: the next one meets the cause, as with a thread.
             self.note_background_error(&e);
+            if mutation::is(Mutation::R09AfterCommit) {
+                return Err(e);
+            }
         }
         Ok(())
     }
@@ -439,7 +447,8 @@ impl Inner {
                 sb.log_required = false;
                 sb.volume_pages = keep;
                 sb.spaces = spaces;
-                sb.unique_ceiling = unique.max(1);
+                let lost = u64::from(mutation::is(Mutation::R12Close));
+                sb.unique_ceiling = unique.max(1 + lost) - lost;
             })?;
         }
         self.pager.log.detach();

@@ -11,6 +11,7 @@ use crate::log::Scan;
 use crate::pager::volume::{MOST_UNSYNCED_GROWTH, Volume};
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::{Parts, Ranges, Record, most_composed, next_record};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, Result, page};
@@ -179,7 +180,10 @@ impl<'a> Replay<'a> {
             }
             Ok(())
         })?;
-        (self.pages, self.end, self.kept) = (pages, end, kept);
+        (self.pages, self.kept) = (pages, kept);
+        if !mutation::is(Mutation::R21Grown) {
+            self.end = end;
+        }
         Ok(())
     }
 
@@ -202,8 +206,8 @@ impl<'a> Replay<'a> {
             // A new page starts as zeros: nothing before matters, and the disk is not read.
             let from = edits.iter().rposition(|edit| edit.new);
             match from {
-                Some(_) => bytes.fill(0),
-                None => raw_page(volume, last.page, &mut bytes)?,
+                Some(_) if !mutation::is(Mutation::R13Unread) => bytes.fill(0),
+                _ => raw_page(volume, last.page, &mut bytes)?,
             }
             for edit in &edits[from.unwrap_or(0)..] {
                 edit.ranges.apply(&mut bytes)?;

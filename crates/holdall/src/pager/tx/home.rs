@@ -6,6 +6,7 @@
 
 use super::PageTx;
 use crate::pager::write_behind::{BATCH_BYTES, Batch, Piece};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page;
 use holdall_core::{Error, PageNo, Result};
 use std::sync::Arc;
@@ -116,6 +117,9 @@ impl PageTx {
             self.pages.iter().filter(|(_, p)| p.base.is_none()).map(|(no, _)| *no).collect();
         new.sort_unstable();
         let mut batch = std::mem::take(self.data.get_mut());
+        if mutation::is(Mutation::R13HomeHeld) {
+            batch = Batch::default();
+        }
         self.gather(&new, &mut batch);
         self.heap.clear();
         self.finish_writes(batch)?;
@@ -126,7 +130,9 @@ impl PageTx {
         }
         if !keep {
             // They may be changed or given back before the commit.
-            self.at_home.give_up();
+            if !mutation::is(Mutation::R13HomeEarly) {
+                self.at_home.give_up();
+            }
             for no in new {
                 self.pages.remove(&no);
                 self.early.insert(no);

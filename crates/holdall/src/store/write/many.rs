@@ -12,6 +12,7 @@ use super::{Begun, WriteTx};
 use crate::object::{Head, New};
 use crate::store::heads::check_name;
 use crate::store::view::Key;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;
 
@@ -120,7 +121,9 @@ impl WriteTx {
                 });
             }
             // What came before in this call cannot be taken back.
-            let done = self.fail_with(done).map_err(|e| blame(e, oids.len(), first))?;
+            let goes_on = mutation::is(Mutation::R09Refused);
+            let done = if goes_on { done } else { self.fail_with(done) };
+            let done = done.map_err(|e| blame(e, oids.len(), first))?;
             left = left.get(done..).unwrap_or_default();
         }
         Ok(())
