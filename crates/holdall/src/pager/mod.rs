@@ -58,7 +58,7 @@ pub struct Limits {
     /// Bytes of old page versions kept for snapshots.
     pub old_version_bytes: usize,
     /// New pages and segment bytes of a commit beyond this go straight home and are synced
-    /// beside the log instead of passing through it (architecture, idea 3).
+    /// while the log is, instead of passing through it (docs/recovery.md, "What is synced when").
     pub log_data_bytes: usize,
     /// Whether segment data in the system's cache is read through a mapping of the file.
     pub map_reads: bool,
