@@ -7,9 +7,9 @@
 //! the leader, writes and syncs everything appended so far, and wakes the rest. Appending
 //! goes on while a group is in flight, so writers share syncs.
 //!
-//! Invariants (docs/recovery.md): I1 one group in flight, data at home that it lists included; I2 a block holding acknowledged
-//! bytes is never written again before the tail has passed it; I3 after a failed write or
-//! sync nothing is ever acknowledged again.
+//! Invariants (docs/recovery.md): one group is in flight, data in place that it lists included
+//! (rule 3); a block holding acknowledged bytes is not written again before the tail has passed
+//! it (rule 1); after a failed write or sync nothing is acknowledged any more (rule 6).
 
 mod scan;
 
