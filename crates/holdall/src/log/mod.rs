@@ -354,7 +354,7 @@ impl Log {
         [state.durable, state.group]
     }
 
-    /// (bytes in use, capacity, tail, bytes appended and not yet written).
+    /// How much of the log is in use, and what of it is durable.
     pub fn usage(&self) -> Usage {
         let s = self.state.lock();
         Usage {

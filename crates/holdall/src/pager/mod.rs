@@ -51,7 +51,8 @@ use writer::Writer;
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of clean pages kept in memory, and of segment data in what these leave.
+    /// Bytes of pages kept in memory, of which dirty ones stay in any case, and of segment data
+    /// in what these leave.
     pub pool_bytes: usize,
     /// Pages that may differ from home before a writer must wait for a checkpoint.
     pub dirty_pages: usize,
