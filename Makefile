@@ -42,7 +42,7 @@ sim:
 	$(CARGO) run --release --config profile.release.debug-assertions=true -p holdall-sim -- --minutes $(MINUTES)
 
 mutants:
-	$(CARGO) run --release --config profile.release.debug-assertions=true -p holdall-sim -- --mutants testdata/mutations
+	$(CARGO) run --release -p holdall-sim -- --mutants
 
 fuzz:
 	cd fuzz && for t in $$(cargo fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=60 || exit 1; done

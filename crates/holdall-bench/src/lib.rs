@@ -3,7 +3,7 @@
 //! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), the adapters of
 //! Holdall and of plain files ([`stores`]), how things are measured ([`measure`]), how peers
 //! take turns and how results are told ([`runner`]), and the command line of it ([`cli`]).
-//! docs/bench-peers.md says what each figure means.
+//! docs/benchmarks.md says what each figure means.
 
 pub mod bare;
 pub mod cli;

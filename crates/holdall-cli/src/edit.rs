@@ -1,5 +1,5 @@
 //! `holdall insert`, `delete-range`, `replace`, `append`, `truncate`: change a part of an
-//! object, the rest of which is neither read nor copied.
+//! object; of the rest only a few pages beside that part are copied.
 //!
 //! Each is one transaction. A file's bytes are streamed; standard input, whose length is not
 //! known, is held in memory first.

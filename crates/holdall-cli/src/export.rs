@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use holdall::{Error, Layout, Oid, Reader, Store};
+use holdall::{Error, Layout, Metadata, Oid, Reader, Store};
 use rustix::fs::{AtFlags, FileType};
 use serde_json::json;
 
@@ -160,9 +160,8 @@ impl Exporter<'_> {
         }
         let data = self.reader.metadata(oid)?;
         let failed = |e: &io::Error| Problem::system(e, &path);
-        let sparse = matches!(data.layout, Layout::Large { space, .. } if space < data.size);
         // Read before a file is made: a damaged object leaves nothing behind.
-        let small = data.size <= IN_MEMORY && !sparse;
+        let small = data.size <= IN_MEMORY && !self.has_holes(oid, &data)?;
         let whole = if small { Some(self.reader.get(oid)?) } else { None };
         let mut file = Replacement::begin(dir, name).map_err(|e| failed(&e))?;
         match whole {
@@ -175,6 +174,11 @@ impl Exporter<'_> {
         let attributes = &data.attributes;
         file.file().and_then(|f| files::restore(f, attributes)).map_err(|e| failed(&e))?;
         file.finish().map_err(|e| failed(&e))
+    }
+
+    fn has_holes(&self, oid: Oid, data: &Metadata) -> Result<bool, Problem> {
+        let large = matches!(data.layout, Layout::Large { .. });
+        Ok(large && self.reader.open(oid)?.hole(0..data.size)?.is_some())
     }
 
     fn stream(&mut self, oid: Oid, to: &mut fs::File, path: &Path) -> Result<(), Problem> {

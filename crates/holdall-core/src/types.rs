@@ -28,7 +28,7 @@ impl fmt::Display for PageNo {
 }
 
 /// Log sequence number: a place in the endless log. Also a commit's, a snapshot's and a
-/// page version's number (architecture, idea 2). Never reused.
+/// page version's number (docs/design.md, "Decisions"). Never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Lsn(pub u64);
 

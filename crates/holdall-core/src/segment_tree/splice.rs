@@ -8,6 +8,10 @@
 //! How a cut treats pages (T4): the part on the left keeps the page the cut falls into, its
 //! bytes behind the cut are dead; the rest of that page is copied into what is written; the
 //! part on the right starts at the next page.
+//!
+//! What is written at the object's end and does not fill a page becomes the inline tail, if it
+//! is short enough, else a partly filled last page. An append of whole pages copies nothing; one
+//! behind a partly filled page copies up to T pages, since pages are written once.
 
 use super::find::{Finder, Located};
 use super::limits::Limits;

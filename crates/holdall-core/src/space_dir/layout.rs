@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_numbers_of_the_format_do_not_move() {
-        // (K, M, granules, bytes of the directory page in use), as in docs/format.md.
+        // (K, M, granules, bytes of the directory page in use), by the formulas of docs/format.md.
         let expected = [
             (337, 49, 64, 48 + 2048 + 512 + 490),
             (509, 65, 256, 48 + 4096 + 2048 + 650),

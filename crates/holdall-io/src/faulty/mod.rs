@@ -6,6 +6,10 @@
 //! crash gives the storage as found at the reboot. Nothing durable is ever lost, and nothing that
 //! is not durable can be relied on.
 //!
+//! A sector never has the bytes of a later write without those of an earlier one. Not modelled:
+//! sectors that hold neither old nor new content after a power cut, and devices that lose what
+//! they acknowledged (`ignore_volume_sync` and its like do, to show that each sync matters).
+//!
 //! Invariants: all state changes run under the lock; random decisions come from seeds alone (the
 //! storage's for half-done calls, the crash's for what survives). Threads: safe from any, but
 //! deterministic only as far as the order of the calls is.

@@ -7,9 +7,9 @@
 //! the leader, writes and syncs everything appended so far, and wakes the rest. Appending
 //! goes on while a group is in flight, so writers share syncs.
 //!
-//! Invariants (docs/recovery.md): I1 one group in flight, data at home that it lists included; I2 a block holding acknowledged
-//! bytes is never written again before the tail has passed it; I3 after a failed write or
-//! sync nothing is ever acknowledged again.
+//! Invariants (docs/recovery.md): one group is in flight, data in place that it lists included
+//! (rule 3); a block holding acknowledged bytes is not written again before the tail has passed
+//! it (rule 1); after a failed write or sync nothing is acknowledged any more (rule 6).
 
 pub mod place;
 mod scan;
@@ -361,7 +361,7 @@ impl Log {
         [state.durable, state.group]
     }
 
-    /// (bytes in use, capacity, tail, bytes appended and not yet written).
+    /// How much of the log is in use, and what of it is durable.
     pub fn usage(&self) -> Usage {
         let s = self.state.lock();
         Usage {

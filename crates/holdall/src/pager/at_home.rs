@@ -1,8 +1,8 @@
 //! Data that a commit relies on and that was written to its place, not into the log.
 //!
 //! Owns: [`AtHome`], the list of such data of a transaction; and what recovery does with the
-//! lists of the last group. The volume is synced while the group is, so that a commit costs
-//! the time of one sync whatever its size. A crash may then leave the group without its data:
+//! lists of the last group. The volume is synced while the group is, so that a commit of up
+//! to 32 MiB costs the time of one sync. A crash may then leave the group without its data:
 //! the last group counts only if all that it lists is there (docs/recovery.md, "One sync").
 
 use super::{Volume, io_error};

@@ -52,14 +52,15 @@ use writer::Writer;
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of clean pages kept in memory, and of segment data in what these leave.
+    /// Bytes of pages kept in memory, of which dirty ones stay in any case, and of segment data
+    /// in what these leave.
     pub pool_bytes: usize,
     /// Pages that may differ from home before a writer must wait for a checkpoint.
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots.
     pub old_version_bytes: usize,
     /// New pages and segment bytes of a commit beyond this go straight home and are synced
-    /// beside the log instead of passing through it (architecture, idea 3).
+    /// while the log is, instead of passing through it (docs/recovery.md, "What is synced when").
     pub log_data_bytes: usize,
     /// Whether segment data in the system's cache is read through a mapping of the file.
     pub map_reads: bool,

@@ -124,7 +124,7 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
 
 /// Puts segment data together again and writes it home.
 ///
-/// What it is copied from lies unchanged (I16), unless the other superblock was lost with a
+/// What it is copied from lies unchanged (rule 16), unless the other superblock was lost with a
 /// checkpoint that allowed its reuse: then that checkpoint synced this data home, so it is
 /// there, or was itself freed before, and nobody will read it. The checksum tells which.
 fn compose(volume: &Volume, segment: &Segment<'_>, checksum: u32, parts: &Parts<'_>) -> Result<()> {

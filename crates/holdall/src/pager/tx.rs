@@ -300,7 +300,7 @@ impl PageTx {
 
     /// As [`PageTx::log_segment`], for data put together of `parts`: only the new bytes pass
     /// through the log. What is copied lies in pages that stay as they are until a checkpoint
-    /// makes them reusable (I16), so that replay can read them again.
+    /// makes them reusable (rule 16), so that replay can read them again.
     pub fn log_composed(&mut self, start: PageNo, bytes: &[u8], parts: &[Part<'_>]) {
         let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
         let copied: u64 = parts.iter().map(Part::unlogged).sum();

@@ -10,7 +10,8 @@
 //!
 //! Key: the range's last page, 8 bytes, most significant first; so the first range that may
 //! overlap a run is the first key not below the run's first page. Value: number of pages,
-//! references; two varints.
+//! references; two varints. Counts are kept by range, so a copy of n segments changes at most n
+//! entries. An entry is split where references end, and never joined with its neighbours again.
 //!
 //! Threads: as [`Names`].
 

@@ -88,7 +88,7 @@ impl std::fmt::Debug for Reclaim {
     }
 }
 
-/// Trees kept in memory; a tree of 32,768 pages takes 8 KiB.
+/// Trees kept in memory; a tree of 32,768 pages takes 6 KiB.
 const MOST_TREES: usize = 4096;
 
 /// Free pages that are no reason yet to look for holes: growth adds about as many.

@@ -6,6 +6,11 @@
 //! Every byte that comes from the disk is checked: what the system's cache holds may be read
 //! anew from the device at any time. What was checked may stay in memory
 //! ([`Units`]), from where it is given out again to who demands the same checksum.
+//!
+//! A read of up to 64 KiB asks the mapping of the page cache, then units in memory, then the
+//! disk. A longer one reads past the page cache what is new there; what is not, from the mapping
+//! where the page cache has its first byte, else from units or by calls. What the mapping gave is
+//! checked in the caller's copy; where it is wrong it is read by call, whose answer counts.
 
 use super::InfoPages;
 use crate::pager::Units;

@@ -3,7 +3,7 @@
 //! Owns: reservations until a transaction takes them; the data's checksums. Needs no writer's
 //! lock (rule 10). Dropped unused, everything is given back and no trace remains.
 //!
-//! Each page is written whole and once (architecture, idea 6). Written ranges are pushed to
+//! Each page is written whole and once (docs/format.md, "Segment data"). Written ranges are pushed to
 //! the device as they come and what is dirty in the cache is bounded (rule 8).
 
 use super::{Allocator, Near, UNIT};
@@ -41,7 +41,7 @@ struct Depth {
 const ALONE: Depth = Depth { bytes: 4 << 20, ranges: 8 };
 /// Our own sync follows soon: the device gets each piece at once, and nothing is waited for.
 const SOON: Depth = Depth { bytes: 1, ranges: 16 };
-/// Others commit meanwhile: their syncs wait behind what is queued here (benchmarks.md).
+/// Others commit meanwhile: their syncs wait behind what is queued here.
 const SHARED: Depth = Depth { bytes: 1 << 20, ranges: 1 };
 
 /// Whatever has gathered, without waiting.

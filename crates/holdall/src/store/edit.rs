@@ -9,8 +9,8 @@ use std::io::Read;
 use std::ops::Range;
 
 impl WriteTx {
-    /// Replaces the bytes `range` of an object by `bytes`; all else moves up or down, but is
-    /// not copied. Returns the new size.
+    /// Replaces the bytes `range` of an object by `bytes`; all else moves up or down; of it
+    /// about T pages beside the range are copied at most. Returns the new size.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Dangling`]; [`Error::Range`] where the range is not

@@ -213,8 +213,9 @@ impl Store {
     }
 
     /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens
-    /// where `f` returns an error. Cost: one sync, shared with commits that come together;
-    /// two where much new data came in.
+    /// where `f` returns an error. Cost: one sync of the log, shared with commits that come together;
+    /// where more than [`Options::log_data_bytes`] of new data came in, one of the volume as
+    /// well, at the same time, or before it beyond 32 MiB.
     ///
     /// # Errors
     /// What `f` returns; [`Error::Poisoned`] where it cannot be made durable;

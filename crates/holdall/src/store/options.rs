@@ -31,9 +31,10 @@ pub struct Options {
     /// Largest size of the log file in bytes. It begins smaller and grows when it is short:
     /// to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
     pub log_bytes: u64,
-    /// New data of a commit up to this passes through the log (one sync); more is written
-    /// once, to its place, and synced first. While a checkpoint runs, eight times as much
-    /// segment data passes through the log.
+    /// New pages, and new data of large objects, of a commit up to this many bytes pass through
+    /// the log. More is written once, in place, and synced while the log is; beyond 32 MiB
+    /// before it (docs/recovery.md, "What is synced when"). While a checkpoint runs, up to
+    /// eight times as much data of large objects passes through the log.
     pub log_data_bytes: usize,
     /// Whether reads of large objects that hit the system's cache are copied from a read-only
     /// mapping of the file instead of by calls. Only what the system has in its cache is

@@ -8,6 +8,10 @@
 //!
 //! Who refers to whom is compared by fingerprints ([`cross`]), so that a sound store is read
 //! in the order it lies in; only where they differ is each entry looked up.
+//!
+//! No checksum covers free pages, pages allocated for later
+//! ([`VerifyReport::blank_pages`]) and what lies behind a superblock in its page. The first are
+//! never read before they are formatted, the last is checked to be zeros.
 
 mod bits;
 mod catalog;
