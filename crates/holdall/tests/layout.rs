@@ -57,6 +57,7 @@ fn page_of(out: &mut String, title: &str, bytes: &mut [u8], fields: &[(usize, &s
     annotate(out, title, bytes, &all);
 }
 
+#[expect(clippy::too_many_lines, reason = "one table after the other")]
 fn superblock_and_log(out: &mut String) {
     let sb = Superblock {
         store_id: *b"0123456789abcdef",
@@ -238,6 +239,7 @@ fn roots(out: &mut String) {
     );
 }
 
+#[expect(clippy::too_many_lines, reason = "one table after the other")]
 fn nodes(out: &mut String) {
     let mut map = formatted(PageKind::PageMap);
     page_map_node::init(&mut map, 1, 507);
