@@ -6,7 +6,7 @@
 use crate::source::File;
 
 /// A phrase, what is said instead, and in how many lines it may still stand.
-const BANNED: [(&str, &str, usize); 22] = [
+const BANNED: [(&str, &str, usize); 21] = [
     ("the ordinary way", "the slow path", 0),
     ("the short way", "the fast path", 0),
     ("the system's cache", "the page cache", 0),
@@ -18,7 +18,6 @@ const BANNED: [(&str, &str, usize); 22] = [
     ("written home", "flushed in place", 0),
     ("at home", "in place", 0),
     ("brought closer", "prefetched", 0),
-    ("room for", "free space for", 0),
     ("crowd", "relocation", 0),
     ("shelf", "view cache", 0),
     ("compartment", "slot", 0),

@@ -45,7 +45,7 @@ pub fn init(bytes: &mut [u8], index: u32) {
 
 /// What a heap file keeps book of for each page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct FreeSpace {
     /// Length of the longest record that can be inserted now (0 where none can).
     pub free: usize,
     /// The page holds no record.
@@ -95,10 +95,10 @@ impl Head {
         size - self.top - ARRAY - self.slots * SLOT
     }
 
-    fn room(self, size: usize) -> Room {
+    fn room(self, size: usize) -> FreeSpace {
         let slot = if self.free_slots > 0 { 0 } else { SLOT };
         let free = (self.gap(size) + self.holes).saturating_sub(slot).min(max_record(size));
-        Room { free, empty: self.slots == self.free_slots }
+        FreeSpace { free, empty: self.slots == self.free_slots }
     }
 
     /// Takes a record's bytes out of the books.
@@ -144,7 +144,7 @@ impl<'a> HeapPage<'a> {
     }
 
     /// Room for records.
-    pub fn room(&self) -> Room {
+    pub fn room(&self) -> FreeSpace {
         self.head.room(self.bytes.len())
     }
 
@@ -537,13 +537,13 @@ mod tests {
             let mut bytes = empty(size);
             let mut page = HeapPageMut::new(&mut bytes, PageNo(1)).unwrap();
             let rec = vec![7; max_record(size)];
-            assert_eq!(page.view().room(), Room { free: rec.len(), empty: true });
+            assert_eq!(page.view().room(), FreeSpace { free: rec.len(), empty: true });
             assert_eq!(page.insert(&rec).unwrap(), Some(0));
             assert_eq!(page.insert(&[1]).unwrap(), None);
             assert_eq!(page.view().get(0).unwrap(), Some(&rec[..]));
             page.view().check().unwrap();
             page.delete(0).unwrap();
-            assert_eq!(page.view().room(), Room { free: rec.len(), empty: true });
+            assert_eq!(page.view().room(), FreeSpace { free: rec.len(), empty: true });
         }
     }
 

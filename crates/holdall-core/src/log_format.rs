@@ -179,14 +179,14 @@ pub enum Record<'a> {
         /// What changed.
         ranges: Ranges<'a>,
     },
-    /// Whole pages of segment data, which are also at home, unsynced.
+    /// Whole pages of segment data, which are also in place, unsynced.
     Segment {
         /// First page.
         page: PageNo,
         /// The bytes, whole pages.
         bytes: &'a [u8],
     },
-    /// Whole pages of segment data, which are also at home, unsynced, put together of new
+    /// Whole pages of segment data, which are also in place, unsynced, put together of new
     /// bytes and of bytes that lie elsewhere in the volume.
     Composed {
         /// First page.
@@ -196,7 +196,7 @@ pub enum Record<'a> {
         /// What they are put together of.
         parts: Parts<'a>,
     },
-    /// Pages written home before the group, to be synced together with it. Where the group is
+    /// Pages written in place before the group, to be synced together with it. Where the group is
     /// the last one, it counts only if they are there.
     Home {
         /// First page.
@@ -530,7 +530,7 @@ pub fn push_composed(out: &mut Vec<u8>, page: PageNo, checksum: u32, parts: &[Pa
     put_u32(out, start + 4, len);
 }
 
-/// Appends a record of `count` pages from `page` on that lie home, unsynced.
+/// Appends a record of `count` pages from `page` on that lie in place, unsynced.
 pub fn push_home(out: &mut Vec<u8>, page: PageNo, count: u64, kind: HomeKind, checksum: u32) {
     let kind = match kind {
         HomeKind::Units => HOME_UNITS,

@@ -20,11 +20,11 @@ pub enum Mutation {
     R02Lap,
     /// Rule 3: a group is acknowledged only after its sync.
     R03LogSync,
-    /// Rule 4: the superblock names the highest LSN at home before pages go there.
+    /// Rule 4: the superblock names the highest LSN in place before pages go there.
     R04Home,
     /// Rule 4: damage in the middle of the log is told from a torn tail.
     R04Middle,
-    /// Rule 4: replay that ends below the highest LSN at home is refused.
+    /// Rule 4: replay that ends below the highest LSN in place is refused.
     R04Refuse,
     /// Rule 5: opening looks at the log whatever a flag says.
     R05Flag,
@@ -36,7 +36,7 @@ pub enum Mutation {
     R07Composed,
     /// Rule 7: recovery writes the tail of the log again.
     R07Harden,
-    /// Rule 7: recovery writes again the data at home that the last group lists.
+    /// Rule 7: recovery writes again the data in place that the last group lists.
     R07Home,
     /// Rule 7: recovery writes logged segment bytes again.
     R07Segments,
@@ -62,21 +62,21 @@ pub enum Mutation {
     R12Ceiling,
     /// Rule 12: a clean close keeps the unique numbers.
     R12Close,
-    /// Rule 13: a page that changes after it was handed over is written home again.
+    /// Rule 13: a page that changes after it was handed over is written in place again.
     R13HomeAgain,
-    /// Rule 13: before pages of a group that lists data at home change there, both superblocks say that it is durable.
+    /// Rule 13: before pages of a group that lists data in place change there, both superblocks say that it is durable.
     R13HomeBoth,
-    /// Rule 13: what a checkpoint found durable is not doubted: its pages may have changed at home.
+    /// Rule 13: what a checkpoint found durable is not doubted: its pages may have changed in place.
     R13HomeDoubt,
-    /// Rule 13: pages written home before the end of their transaction are synced before the group.
+    /// Rule 13: pages written in place before the end of their transaction are synced before the group.
     R13HomeEarly,
-    /// Rule 13: segment data that waits to be written home is written before the group.
+    /// Rule 13: segment data that waits to be written in place is written before the group.
     R13HomeHeld,
-    /// Rule 13: the last group counts only if the data at home that it lists is there.
+    /// Rule 13: the last group counts only if the data in place that it lists is there.
     R13HomeHolds,
-    /// Rule 13: a group lists all segment data that lies home.
+    /// Rule 13: a group lists all segment data that lies in place.
     R13HomeList,
-    /// Rule 13: a group is acknowledged only when the data at home that it lists is synced too.
+    /// Rule 13: a group is acknowledged only when the data in place that it lists is synced too.
     R13HomeWait,
     /// Rule 13: logged bytes of pages given back are not replayed.
     R13LoggedFree,
@@ -110,7 +110,7 @@ pub enum Mutation {
     R18Register,
     /// Rule 19: a version that was evicted comes back before a newer one hides it.
     R19Base,
-    /// Rule 19: a page that is not at home stays in the pool.
+    /// Rule 19: a page that is not in place stays in the pool.
     R19Dirty,
     /// Rule 20: the version that a snapshot needs is kept.
     R20Keep,

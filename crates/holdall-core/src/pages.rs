@@ -41,12 +41,12 @@ pub trait PageRead {
         f(&self.page(page, kind)?)
     }
 
-    /// Page `page` will be looked at soon: where it is to be found may be brought closer. The
+    /// Page `page` will be looked at soon: where it is to be found may be prefetched. The
     /// first of two hints, without an effect but on time; each needs some time to work, best
     /// filled with the same hint for other pages.
     fn approach(&self, _page: PageNo) {}
 
-    /// After [`PageRead::approach`]: these bytes of the page may be brought closer.
+    /// After [`PageRead::approach`]: these bytes of the page may be prefetched.
     fn fetch(&self, _page: PageNo, _bytes: Range<usize>) {}
 
     /// What [`PageRead::set_note`] noted of a page, if that was kept; 0 where it was not. It may

@@ -8,7 +8,7 @@
 //! the cache ([`Cached::marked`]). Threads: belongs to the writer of its collection.
 
 use crate::PageNo;
-use crate::heap_page::Room;
+use crate::heap_page::FreeSpace;
 use crate::page_map_node::FRESH;
 
 /// Parameters of HY(n,u).
@@ -29,7 +29,7 @@ impl Default for Policy {
 
 /// Class of a page of a file whose empty pages have room for `max` bytes: 15 where it is
 /// empty, else the largest c of 0..=14 with `room.free >= c/15 max`.
-pub fn class_of(room: Room, max: usize) -> u8 {
+pub fn class_of(room: FreeSpace, max: usize) -> u8 {
     if room.empty { FRESH } else { (room.free * 15 / max.max(1)).min(14) as u8 }
 }
 
@@ -268,8 +268,8 @@ mod tests {
     fn a_class_promises_what_a_need_asks() {
         for max in [4048, 8144, 65488] {
             for free in (0..=max).step_by(37).chain([max]) {
-                let class = class_of(Room { free, empty: false }, max);
-                let empty = class_of(Room { free, empty: true }, max);
+                let class = class_of(FreeSpace { free, empty: false }, max);
+                let empty = class_of(FreeSpace { free, empty: true }, max);
                 assert_eq!(empty, FRESH);
                 for need in (1..=max).step_by(53).chain([free.max(1), max]) {
                     if class_for(need, max) <= class {

@@ -67,9 +67,9 @@ pub struct Superblock {
     pub space_pages: u32,
     /// Counts superblock writes; the higher valid slot counts.
     pub sequence: u64,
-    /// Where replay begins: all before it is at home. A multiple of the log block size.
+    /// Where replay begins: all before it is in place. A multiple of the log block size.
     pub replay: Lsn,
-    /// No page at home is newer than this.
+    /// No page in place is newer than this.
     pub home: Lsn,
     /// Size of the circular log in bytes.
     pub log_bytes: u64,

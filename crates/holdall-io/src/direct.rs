@@ -1,4 +1,4 @@
-//! Reads and writes past the system's cache (`O_DIRECT`), through aligned memory where the
+//! Reads and writes past the page cache (`O_DIRECT`), through aligned memory where the
 //! caller's is not.
 //!
 //! Owns: the file opened a second time for it, whether it turned out not to serve, and memory

@@ -43,8 +43,8 @@ pub trait Disk: Send + Sync + Debug {
         0
     }
 
-    /// Fills `buf` with the bytes from `offset` on, if all of them are in the system's cache
-    /// and can be had without a call of the system; returns whether it did. What is missing is
+    /// Fills `buf` with the bytes from `offset` on, if all of them are in the page cache
+    /// and can be had without a system call; returns whether it did. What is missing is
     /// for [`read_at`](Self::read_at), and so is every error. For short reads that come again
     /// and again near each other, whose caller checks what it gets: where the range is
     /// written or cut off at the same time, `buf` may hold anything.
@@ -61,7 +61,7 @@ pub trait Disk: Send + Sync + Debug {
 
     /// As [`read_at`](Self::read_at), for one of many small reads at places that cannot be
     /// foreseen in a stretch of the disk where more of them will follow. The disk may bring the
-    /// neighbourhood into the system's cache, as far as `near` lets it and it pays.
+    /// neighbourhood into the page cache, as far as `near` lets it and it pays.
     ///
     /// # Errors
     /// As [`read_at`](Self::read_at).
@@ -97,7 +97,7 @@ pub trait Disk: Send + Sync + Debug {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// As [`write_at`](Self::write_at), for much data that will not be read back at once: it may
-    /// bypass the operating system's cache, which keeps others' syncs from waiting behind it.
+    /// bypass the page cache, which keeps others' syncs from waiting behind it.
     /// Best with offset and length multiples of 4 KiB.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ pub trait Disk: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Waits until `len` bytes at `offset` are no longer dirty in the operating system's cache.
+    /// Waits until `len` bytes at `offset` are no longer dirty in the page cache.
     /// Bounds the memory a bulk writer takes; promises no durability.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ pub trait Disk: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Says that `len` bytes at `offset` will be read soon, through the system's cache.
+    /// Says that `len` bytes at `offset` will be read soon, through the page cache.
     /// Does not wait. Returns whether that
     /// may help: false where the bytes are at hand already.
     ///

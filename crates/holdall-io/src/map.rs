@@ -1,4 +1,4 @@
-//! What of a file is in the system's cache, read without a call of the system.
+//! What of a file is in the page cache, read without a system call.
 //!
 //! A `pread` of 4 KiB costs half as much again as the copy it makes. [`Map`] shows the file in
 //! memory and copies from there what is known to be resident. To know it takes a call too
@@ -9,7 +9,7 @@
 //!
 //! Invariants:
 //! - A byte is touched only where all pages of its window (those before the end of the file)
-//!   were in the system's cache at most [`TRUSTED`] ago. A page that was dropped since is read
+//!   were in the page cache at most [`TRUSTED`] ago. A page that was dropped since is read
 //!   by the touch: a wait, as the read by call would be. Only where the device fails in it as
 //!   well, after it had delivered the page shortly before, does the process end by `SIGBUS`.
 //!   The same where another program makes the file shorter in that time: it has to ignore the
@@ -171,7 +171,7 @@ impl Map {
     }
 
     /// Whether any of the `len` bytes from `at` on lie in windows that were not read through
-    /// since they were written or the file was opened, and are not in the system's cache. If
+    /// since they were written or the file was opened, and are not in the page cache. If
     /// `count`, they are read now. `false` where that cannot be told.
     pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
         let end = at.saturating_add(len);
@@ -200,7 +200,7 @@ impl Map {
         new
     }
 
-    /// Whether the page of byte `at` is in the system's cache. Does not bring it there.
+    /// Whether the page of byte `at` is in the page cache. Does not bring it there.
     fn holds_page(&self, file: &File, at: u64) -> bool {
         let Some(chunk) = self.chunk(file, place(at)) else { return false };
         let page = (at - extent(place(at)).0) as usize / page_bytes() * page_bytes();

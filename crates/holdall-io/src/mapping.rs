@@ -13,7 +13,7 @@
 //! - *Pages that cannot be had.* Touching a page behind the end of the file, or one that the
 //!   device fails to deliver, ends the process by `SIGBUS`. That breaks no rule of memory, but
 //!   is no answer to an error either. So callers touch only what [`Mapping::is_resident`] told
-//!   them lies in the system's cache (`map.rs` says for how long that is believed), and who
+//!   them lies in the page cache (`map.rs` says for how long that is believed), and who
 //!   makes the file shorter calls [`Mapping::cut`] before: it puts zeros in the place of the
 //!   pages, in one step as far as threads can see that copy them at the time.
 
@@ -86,7 +86,7 @@ impl Mapping {
     }
 
     /// Whether all pages of the `len` bytes from `at` on, a multiple of [`page_bytes`], are in
-    /// the system's cache, as far as the system says. `seen` is for its answer, a byte for
+    /// the page cache, as far as the system says. `seen` is for its answer, a byte for
     /// each page.
     pub(crate) fn is_resident(&self, at: usize, len: usize, seen: &mut [u8]) -> bool {
         let pages = len.div_ceil(page_bytes());

@@ -29,7 +29,7 @@ fn said(got: holdall::Result<impl AsRef<[u8]>>) -> Said {
     got.map(|b| b.as_ref().to_vec()).map_err(|e| format!("{e:?}"))
 }
 
-/// The ordinary way: opened and read through.
+/// The slow path: opened and read through.
 fn read_through(reader: &Reader, key: Key<'_>) -> Said {
     let object = reader.open(key);
     said(object.map(|mut object| {

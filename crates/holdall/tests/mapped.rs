@@ -1,4 +1,4 @@
-//! Short reads of data in the system's cache, without calls: they give what the disk holds,
+//! Short reads of data in the page cache, without calls: they give what the disk holds,
 //! and what is wrong with it is an error as on every other way.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -346,7 +346,7 @@ fn a_flipped_byte_in_the_file_is_an_error_and_one_put_right_is_not() {
         let oid = store.write(|tx| tx.put("x", &bytes())).unwrap();
         let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut whole = vec![0; file.metadata().unwrap().len() as usize];
-        // Into the system's cache, so that it can be given from there.
+        // Into the page cache, so that it can be given from there.
         file.read_exact_at(&mut whole, 0).unwrap();
         let part = &bytes()[8192..8200];
         let at = whole.windows(8).position(|w| w == part).unwrap() as u64;
@@ -415,7 +415,7 @@ fn a_flipped_byte_in_a_streamed_object_is_an_error_and_one_put_right_is_not() {
     let oid = store.write(|tx| tx.put("x", &data)).unwrap();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
     let mut whole = vec![0; file.metadata().unwrap().len() as usize];
-    // Into the system's cache, so that it can be given from there.
+    // Into the page cache, so that it can be given from there.
     file.read_exact_at(&mut whole, 0).unwrap();
     let mut got = Vec::new();
     for _ in 0..3 {

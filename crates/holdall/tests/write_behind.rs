@@ -1,4 +1,4 @@
-//! New data that goes home while its transaction is at work: transactions that end without a
+//! New data that is written in place while its transaction is at work: transactions that end without a
 //! commit leave nothing, whoever gets their pages next; readers of the same transaction see it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

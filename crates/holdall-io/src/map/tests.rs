@@ -1,3 +1,5 @@
+//! The mapping alone: what it answers, what it forgets, and that it never shows stale bytes.
+
 use super::*;
 use crate::{Access, Disk, FileStorage, Storage};
 use std::fs::OpenOptions;
@@ -15,7 +17,7 @@ fn content(len: usize) -> Vec<u8> {
     (0..len).map(byte).collect()
 }
 
-/// A file that is in the system's cache.
+/// A file that is in the page cache.
 fn cached(len: usize) -> File {
     let file = tempfile::tempfile().unwrap();
     file.write_all_at(&content(len), 0).unwrap();

@@ -51,7 +51,7 @@ impl HandleCursor {
 
 /// A free handle that [`HandleTable::next`] chose.
 #[derive(Debug, Clone, Copy)]
-pub struct Spot {
+pub struct HandleSlot {
     index: u32,
     page: PageNo,
     slot: u16,
@@ -59,7 +59,7 @@ pub struct Spot {
     fresh: bool,
 }
 
-impl Spot {
+impl HandleSlot {
     /// The OID of the object that takes it.
     pub fn oid(&self, unique: u32) -> Oid {
         Oid { site: SITE, page: self.index, slot: self.slot, unique }
@@ -104,7 +104,7 @@ impl HandleTable {
         }
     }
 
-    /// Has the handle of `oid` brought closer; see [`PageRead::fetch`].
+    /// Has the handle of `oid` prefetched; see [`PageRead::fetch`].
     #[inline]
     pub fn fetch<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) {
         pages.fetch(page, handle_page::HEAD);
@@ -154,7 +154,7 @@ impl HandleTable {
         pages: &mut W,
         cursor: &mut HandleCursor,
         near: Option<Oid>,
-    ) -> Result<Spot> {
+    ) -> Result<HandleSlot> {
         let near = near.filter(|oid| oid.site == SITE).map(|oid| oid.page);
         for hint in [near, cursor.page].into_iter().flatten() {
             if let Some(spot) = self.next_in(pages, cursor, hint)? {
@@ -178,7 +178,7 @@ impl HandleTable {
         pages: &mut W,
         cursor: &mut HandleCursor,
         index: u32,
-    ) -> Result<Option<Spot>> {
+    ) -> Result<Option<HandleSlot>> {
         let known = cursor.known.filter(|(known, _)| *known == index).map(|(_, page)| page);
         let page = match known {
             Some(page) => page,
@@ -186,7 +186,7 @@ impl HandleTable {
                 let Some((page, class)) = self.map.get(pages, index)? else { return Ok(None) };
                 if class == FRESH {
                     handle_page::init(pages.format(page, PageKind::Handle, 0)?, index);
-                    return Ok(Some(Spot { index, page, slot: 0, fresh: true }));
+                    return Ok(Some(HandleSlot { index, page, slot: 0, fresh: true }));
                 }
                 page
             }
@@ -195,7 +195,7 @@ impl HandleTable {
             HandlePage::new(bytes, page, index)?.next_slot()
         })?;
         cursor.known = Some((index, page));
-        Ok(slot.map(|slot| Spot { index, page, slot, fresh: false }))
+        Ok(slot.map(|slot| HandleSlot { index, page, slot, fresh: false }))
     }
 
     /// Makes the handle that [`HandleTable::next`] told of a live one. `unique` must never have
@@ -206,11 +206,11 @@ impl HandleTable {
     pub fn fill<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
-        spot: Spot,
+        spot: HandleSlot,
         unique: u32,
         loc: Location,
     ) -> Result<Oid> {
-        let Spot { index, page, slot, fresh } = spot;
+        let HandleSlot { index, page, slot, fresh } = spot;
         let bytes = pages.page_mut(page, PageKind::Handle)?;
         let mut handles = HandlePageMut::new(bytes, page, index)?;
         let class = if fresh { FRESH } else { handles.view().class() };

@@ -4,13 +4,13 @@
 //! together, and filled together once their records have their places: one look at the page
 //! and one change of it, as single insertions would have left it.
 
-use super::{HandleTable, Spot};
+use super::{HandleSlot, HandleTable};
 use crate::handle::HandleCursor;
 use holdall_core::handle_page::{HandlePage, HandlePageMut, Location};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::{Oid, PageKind, PageWrite, Result};
 
-impl Spot {
+impl HandleSlot {
     /// The OID of the object that takes the `n`-th slot from this one on.
     pub fn oid_after(&self, n: usize, unique: u32) -> Oid {
         let oid = self.oid(unique);
@@ -28,7 +28,7 @@ impl HandleTable {
         &mut self,
         pages: &mut W,
         cursor: &mut HandleCursor,
-    ) -> Result<(Spot, usize)> {
+    ) -> Result<(HandleSlot, usize)> {
         let spot = self.next(pages, cursor, None)?;
         let most = pages.look(spot.page, PageKind::Handle, |bytes| {
             Ok(HandlePage::new(bytes, spot.page, spot.index)?.next_in_order())
@@ -44,10 +44,10 @@ impl HandleTable {
     pub fn fill_run<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
-        spot: Spot,
+        spot: HandleSlot,
         handles: impl ExactSizeIterator<Item = (u32, Location)>,
     ) -> Result<()> {
-        let Spot { index, page, slot, fresh } = spot;
+        let HandleSlot { index, page, slot, fresh } = spot;
         let (class, new) = pages.change(page, PageKind::Handle, |bytes| {
             let mut all = HandlePageMut::new(bytes, page, index)?;
             let class = if fresh { FRESH } else { all.view().class() };

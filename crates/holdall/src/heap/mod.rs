@@ -15,21 +15,21 @@
 //! back the [`HeapFile`] and the [`Placement`] from before (a placement that is not put back is
 //! found out and emptied; its pages then look full until they are next changed).
 
-mod crowd;
-mod room;
+mod free_space;
+mod relocation;
 mod run;
 mod scan;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod tests_crowd;
-#[cfg(test)]
 mod tests_damage;
+#[cfg(test)]
+mod tests_relocation;
 
 use crate::page_map::PageMap;
 use crate::prefetch;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
-use holdall_core::heap_page::{self, HeapPage, HeapPageMut, Room, max_record};
+use holdall_core::heap_page::{self, FreeSpace, HeapPage, HeapPageMut, max_record};
 use holdall_core::marks::Marks;
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
@@ -169,7 +169,7 @@ impl HeapFile {
         })
     }
 
-    /// Has the slot of a record brought closer, and the record, where an earlier look noted
+    /// Has the slot of a record prefetched, and the record, where an earlier look noted
     /// its place; see [`PageRead::fetch`].
     #[inline]
     pub fn fetch<R: PageRead + ?Sized>(pages: &R, loc: Location) {
@@ -181,7 +181,7 @@ impl HeapFile {
         }
     }
 
-    /// After [`HeapFile::fetch`]: has the record itself brought closer.
+    /// After [`HeapFile::fetch`]: has the record itself prefetched.
     ///
     /// # Errors
     /// As [`HeapFile::get`].
@@ -261,7 +261,7 @@ impl HeapFile {
         })?;
         let Some((slot, before, after)) = put else { return Ok(None) };
         self.records = self.records.saturating_add(1);
-        self.settle(pages, placement, At { index, page: no }, before, after)?;
+        self.update_free_space(pages, placement, At { index, page: no }, before, after)?;
         Ok(Some(Location { page: no, slot }))
     }
 
@@ -280,7 +280,7 @@ impl HeapFile {
             Ok(((slot, before, page.view().room()), page.marks()))
         })?;
         self.records = self.records.saturating_add(1);
-        self.settle(pages, placement, at, before, after)?;
+        self.update_free_space(pages, placement, at, before, after)?;
         Ok(Location { page: at.page, slot })
     }
 
@@ -350,7 +350,7 @@ impl HeapFile {
             let value = f(&mut page)?;
             Ok(((index, before, page.view().room(), value), page.marks()))
         })?;
-        self.settle(pages, placement, At { index, page: no }, before, after)?;
+        self.update_free_space(pages, placement, At { index, page: no }, before, after)?;
         Ok(value)
     }
 

@@ -98,7 +98,7 @@ impl HeapFile {
         self.records = self.records.saturating_add(run.len as u64);
         // As many changes as there were records: the last of them is counted with the rest.
         self.changes = self.changes.wrapping_add(run.len as u32 - 1);
-        self.settle(pages, placement, at, before, after)?;
+        self.update_free_space(pages, placement, at, before, after)?;
         Ok(Some(run))
     }
 }

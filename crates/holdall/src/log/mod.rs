@@ -61,12 +61,12 @@ struct State {
     group: Lsn,
     payload: Vec<u8>,
     commits: u64,
-    /// Bytes at home that the group being filled relies on.
+    /// Bytes in place that the group being filled relies on.
     home_bytes: u64,
     /// The last sync that its commits asked for, and whether one of them did not ask.
     home_sync: (Option<u64>, bool),
     in_flight: bool,
-    /// Whether the last durable group relies on data at home.
+    /// Whether the last durable group relies on data in place.
     last_at_home: bool,
     durable: Lsn,
     tail: Lsn,
@@ -106,7 +106,7 @@ impl Appending<'_> {
     }
 
     /// Appends the commit's records, then its end. It can no longer fail but by poison.
-    /// `home` bytes that they list were written home and will be synced with the group: by the
+    /// `home` bytes that they list were written in place and will be synced with the group: by the
     /// sync that [`Home::ask_for_sync`] gave the number of, else by one that the group asks for.
     /// Returns memory to be used again.
     pub fn finish(mut self, mut records: Vec<u8>, home: (u64, Option<u64>)) -> Vec<u8> {
@@ -222,7 +222,7 @@ impl Log {
 
     /// Waits until commit `lsn` is durable, writing and syncing the group if nobody does.
     /// Cost: one write and one sync for everything appended so far; where commits rely on data
-    /// at home, a sync of that at the same time.
+    /// in place, a sync of that at the same time.
     ///
     /// # Errors
     /// [`Error::Poisoned`] where the write or sync failed, now or earlier.
@@ -324,12 +324,12 @@ impl Log {
         self.state.lock().durable
     }
 
-    /// Bytes at home that commits of the group being filled rely on.
+    /// Bytes in place that commits of the group being filled rely on.
     pub fn home_bytes(&self) -> u64 {
         self.state.lock().home_bytes
     }
 
-    /// Whether the last durable group relies on data at home: recovery would look whether it
+    /// Whether the last durable group relies on data in place: recovery would look whether it
     /// is there, unless a superblock says that it was.
     pub fn ends_at_home(&self) -> bool {
         self.state.lock().last_at_home
@@ -424,7 +424,7 @@ pub struct Usage {
     pub unwritten: u64,
 }
 
-/// Writes `bytes` at `lsn` of a circular file of `capacity` bytes, past the system's cache
+/// Writes `bytes` at `lsn` of a circular file of `capacity` bytes, past the page cache
 /// where that can be: nothing is read from there before a crash, and the sync that follows
 /// then has only the device to wait for.
 pub(crate) fn write_circular(
@@ -515,7 +515,7 @@ mod tests {
         log
     }
 
-    /// Appends commits with so many bytes at home and the sync each asked for, as one group.
+    /// Appends commits with so many bytes in place and the sync each asked for, as one group.
     fn group(log: &Log, home: &Asked, commits: &[(u64, Option<u64>)]) {
         for commit in commits {
             log.begin(0).unwrap().unwrap().finish(Vec::new(), *commit);

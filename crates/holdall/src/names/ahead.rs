@@ -67,7 +67,7 @@ impl Leaf {
         self.no
     }
 
-    /// First step: has the leaf's head brought closer; and slot and cell too, where an earlier
+    /// First step: has the leaf's head prefetched; and slot and cell too, where an earlier
     /// look-up noted of this leaf how many cells it has, and where in it those of this part
     /// lie. See [`PageRead::fetch`].
     #[inline]
@@ -81,7 +81,7 @@ impl Leaf {
         }
     }
 
-    /// Second step: has the slot of the cell brought closer at which the search begins, unless
+    /// Second step: has the slot of the cell prefetched at which the search begins, unless
     /// the first one could.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Leaf {
         self.hint(pages, |node| node.slot_offset(node.first_look(self.near)), 0)
     }
 
-    /// Third step: has that cell brought closer, and what lies beside it, since the search
+    /// Third step: has that cell prefetched, and what lies beside it, since the search
     /// often ends a cell or two further on.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Leaf {
         })
     }
 
-    /// Has the bytes around an offset of the page brought closer.
+    /// Has the bytes around an offset of the page prefetched.
     #[inline]
     fn hint<R: PageRead + ?Sized>(
         &self,

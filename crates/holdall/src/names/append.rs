@@ -5,11 +5,11 @@
 //! way splits it. The tree is then what single insertions would have made it.
 
 use super::insert::node_mut;
-use super::{Names, Tail};
+use super::{AppendCursor, Names};
 use holdall_core::names_node::{Cell, MAX_KEY};
 use holdall_core::{Error, PageWrite, Result};
 
-impl Tail {
+impl AppendCursor {
     /// How many of `keys` ascend, each beyond all keys of the tree: these are not in it. None
     /// where the last leaf is not known, or for a key of no or too many bytes.
     pub fn ascending<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
@@ -27,7 +27,7 @@ impl Tail {
 }
 
 impl Names {
-    /// Adds cells whose keys [`Tail::ascending`] told of, with values of one length. `tail` then
+    /// Adds cells whose keys [`AppendCursor::ascending`] told of, with values of one length. `tail` then
     /// says what is known of the last leaf. Cost: one changed page, and a split for each leaf
     /// filled.
     ///
@@ -38,7 +38,7 @@ impl Names {
         pages: &mut W,
         owner: u64,
         cells: impl Iterator<Item = (&'c [u8], &'c [u8])> + Clone,
-        tail: &mut Tail,
+        tail: &mut AppendCursor,
     ) -> Result<()> {
         let mut left = cells;
         while left.clone().next().is_some() {

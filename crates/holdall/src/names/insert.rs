@@ -4,7 +4,7 @@
 //! of the tree, where ascending keys arrive, the full node stays as it is and the new cell
 //! begins a new one, so that a sorted load fills its leaves.
 
-use super::{Gap, Names, Path, Tail, check_key, level_above, load};
+use super::{AppendCursor, InsertPosition, Names, Path, check_key, level_above, load};
 use holdall_core::names_node::{Cell, Key, MAX_VALUE, Node, NodeMut, Plan, Value, child_bytes};
 use holdall_core::{Error, PageKind, PageNo, PageWrite, Result};
 
@@ -41,9 +41,9 @@ impl Names {
         check_key(key)?;
         check_value(value)?;
         if self.root.is_none() {
-            let gap = Gap::NOWHERE;
+            let gap = InsertPosition::NOWHERE;
             return self
-                .insert_at(pages, owner, gap, key, value, &mut Tail::default())
+                .insert_at(pages, owner, gap, key, value, &mut AppendCursor::default())
                 .map(|()| None);
         }
         let (leaf, at, _) = self.leaf(pages, key)?;
@@ -60,8 +60,8 @@ impl Names {
                 (i, Some(old))
             }
         };
-        let gap = Gap { leaf, i, rightmost: false, end: false };
-        self.insert_at(pages, owner, gap, key, value, &mut Tail::default())?;
+        let gap = InsertPosition { leaf, i, rightmost: false, end: false };
+        self.insert_at(pages, owner, gap, key, value, &mut AppendCursor::default())?;
         Ok(old)
     }
 
@@ -75,10 +75,10 @@ impl Names {
         &mut self,
         pages: &mut W,
         owner: u64,
-        gap: Gap,
+        gap: InsertPosition,
         key: &[u8],
         value: &[u8],
-        tail: &mut Tail,
+        tail: &mut AppendCursor,
     ) -> Result<()> {
         check_key(key)?;
         check_value(value)?;
@@ -87,7 +87,7 @@ impl Names {
             let root = pages.new_page(PageKind::Names, owner, None)?;
             node_mut(pages, root)?.build(0, PageNo::NONE, &[cell], &[])?;
             self.root = root;
-            tail.follow(Gap { leaf: root, i: 0, rightmost: true, end: true }, key);
+            tail.follow(InsertPosition { leaf: root, i: 0, rightmost: true, end: true }, key);
             return Ok(());
         }
         if node_mut(pages, gap.leaf)?.insert(gap.i, cell.key, cell.payload)? {

@@ -49,7 +49,7 @@ enum Next<T> {
 
 /// Where a missing key would be: good until the tree is changed.
 #[derive(Debug, Clone, Copy)]
-pub struct Gap {
+pub struct InsertPosition {
     /// The leaf; [`PageNo::NONE`] while the tree is empty.
     leaf: PageNo,
     /// The place among its cells.
@@ -60,7 +60,7 @@ pub struct Gap {
     end: bool,
 }
 
-impl Gap {
+impl InsertPosition {
     /// The gap of any key in an empty tree.
     pub const NOWHERE: Self = Self { leaf: PageNo::NONE, i: 0, rightmost: false, end: true };
 }
@@ -68,21 +68,21 @@ impl Gap {
 /// The last leaf of a tree, if it is known: keys beyond its last belong there, and need no way
 /// down. Good until the tree is changed; an insertion tells of it anew.
 #[derive(Debug, Clone, Default)]
-pub struct Tail {
+pub struct AppendCursor {
     leaf: Option<PageNo>,
     /// The leaf's cells, where `key` is the last of them.
     count: Option<usize>,
     key: Vec<u8>,
 }
 
-impl Tail {
+impl AppendCursor {
     /// Forgets what is known, but not the memory.
     pub fn forget(&mut self) {
         (self.leaf, self.count) = (None, None);
     }
 
     /// After `key` went into `gap` of a leaf that had room for it.
-    fn follow(&mut self, gap: Gap, key: &[u8]) {
+    fn follow(&mut self, gap: InsertPosition, key: &[u8]) {
         self.leaf = gap.rightmost.then_some(gap.leaf);
         self.count = gap.end.then_some(gap.i + 1);
         if gap.end {
@@ -92,9 +92,13 @@ impl Tail {
     }
 
     /// The place behind the last key, if `key` belongs there.
-    fn gap_for<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Option<Gap>> {
+    fn gap_for<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        key: &[u8],
+    ) -> Result<Option<InsertPosition>> {
         let Some(leaf) = self.leaf else { return Ok(None) };
-        let gap = |i| Gap { leaf, i, rightmost: true, end: true };
+        let gap = |i| InsertPosition { leaf, i, rightmost: true, end: true };
         if let Some(count) = self.count {
             return Ok((key > &self.key[..]).then(|| gap(count)));
         }
@@ -161,18 +165,18 @@ impl Names {
         &self,
         pages: &R,
         key: &[u8],
-        tail: &Tail,
-    ) -> Result<std::result::Result<Value, Gap>> {
+        tail: &AppendCursor,
+    ) -> Result<std::result::Result<Value, InsertPosition>> {
         check_key(key)?;
         if self.root.is_none() {
-            return Ok(Err(Gap::NOWHERE));
+            return Ok(Err(InsertPosition::NOWHERE));
         }
         if let Some(gap) = tail.gap_for(pages, key)? {
             return Ok(Err(gap));
         }
         let (leaf, at, rightmost) = self.leaf(pages, key)?;
         match at {
-            Err(i) => Ok(Err(Gap { leaf, i, rightmost, end: false })),
+            Err(i) => Ok(Err(InsertPosition { leaf, i, rightmost, end: false })),
             Ok(i) => {
                 pages.look(leaf, PageKind::Names, |page| Node::open(leaf, page)?.value(i)).map(Ok)
             }

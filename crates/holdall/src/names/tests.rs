@@ -6,7 +6,7 @@ mod damage;
 mod listing;
 mod model;
 
-use super::{Names, Tail};
+use super::{AppendCursor, Names};
 use holdall_core::PageNo;
 use holdall_core::pages::MemPages;
 use rand::Rng;
@@ -20,14 +20,14 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Pair {
     pages: MemPages,
     names: Names,
-    tail: Tail,
+    tail: AppendCursor,
     model: Model,
 }
 
 impl Pair {
     fn new(page_size: usize) -> Self {
         let pages = MemPages::new(page_size);
-        Self { pages, names: Names::default(), tail: Tail::default(), model: Model::new() }
+        Self { pages, names: Names::default(), tail: AppendCursor::default(), model: Model::new() }
     }
 
     fn insert(&mut self, key: &[u8], value: &[u8]) {

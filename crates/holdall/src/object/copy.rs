@@ -4,7 +4,7 @@
 //! never written, as no segment page is; whoever edits a copy writes new pages and gives the
 //! old references back.
 
-use super::{Body, Head, Kept, ObjectWrite, Place, Record, read_record};
+use super::{Body, Head, ObjectLocation, ObjectWrite, Record, StoredHints, read_record};
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
 use crate::sharing::Sharing;
 use holdall_core::mutation::{self, Mutation};
@@ -25,7 +25,7 @@ pub struct Shares {
     /// The descriptor's flags that whoever takes them must have.
     pub flags: u8,
     /// The object's hints.
-    pub hints: Kept,
+    pub hints: StoredHints,
 }
 
 impl Shares {
@@ -81,7 +81,7 @@ impl ObjectWrite<'_> {
     ) -> Result<Shares> {
         let page = self.tx.page_size() as u64;
         let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
-        let mut shares = Shares { hints: Kept::of(&d), ..Shares::default() };
+        let mut shares = Shares { hints: StoredHints::of(&d), ..Shares::default() };
         if range.end - range.start < u64::from(threshold) * page {
             shares.head = self.copied(&d, range)?;
             return Ok(shares);
@@ -112,7 +112,7 @@ impl ObjectWrite<'_> {
         shares.flags = MAY_HOLD_SHARED_RUNS;
         if d.flags & MAY_HOLD_SHARED_RUNS == 0 && !mutation::is(Mutation::R24Flag) {
             d.flags |= MAY_HOLD_SHARED_RUNS;
-            let place = Place::of(&*self.tx, self.handles, oid)?;
+            let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
             self.put_record(place, &head.large(oid, &d))?;
         }
         Ok(shares)

@@ -4,7 +4,7 @@
 //! the positional tree's (Biliris §2.3, EOS): untouched parts are not copied, pages are
 //! written once.
 
-use super::{Body, Head, Kept, ObjectWrite, Place, Record, Shares, max_tail};
+use super::{Body, Head, ObjectLocation, ObjectWrite, Record, Shares, StoredHints, max_tail};
 use crate::segment_tree::{TreeRead, tree_options};
 use holdall_core::heap_page::max_record;
 use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Options, Tree};
@@ -31,7 +31,7 @@ impl ObjectWrite<'_> {
     /// [`Error::Range`] where the range is not inside the object; [`Error::Full`];
     /// [`Error::Invalid`] where the object would become too large.
     pub fn splice(&mut self, oid: Oid, range: Range<u64>, content: Content<'_>) -> Result<Resized> {
-        let place = Place::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
         self.splice_at(place, oid, range, content)
     }
 
@@ -41,7 +41,7 @@ impl ObjectWrite<'_> {
     /// As [`ObjectWrite::splice`].
     pub fn splice_at(
         &mut self,
-        place: Place,
+        place: ObjectLocation,
         oid: Oid,
         range: Range<u64>,
         content: Content<'_>,
@@ -62,14 +62,14 @@ impl ObjectWrite<'_> {
             return self.splice(oid, at..at, Content::Bytes(&head));
         }
         let content = Content::Staged { head: &head, slices, tail: &tail };
-        let place = Place::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
         self.splice_with(place, oid, at..at, content, flags)
     }
 
     /// `flags` are added to those of the descriptor.
     fn splice_with(
         &mut self,
-        place: Place,
+        place: ObjectLocation,
         oid: Oid,
         range: Range<u64>,
         content: Content<'_>,
@@ -141,7 +141,7 @@ impl ObjectWrite<'_> {
             d.flags &= !MAY_HOLD_SHARED_RUNS;
         }
         // Hints of its own lie in the descriptor.
-        let small = Kept::of(&d) == self.hints
+        let small = StoredHints::of(&d) == self.hints
             && usize::try_from(d.size()).is_ok_and(|n| self.demotes(head, n));
         if !small {
             return Ok(head.large(oid, &d));

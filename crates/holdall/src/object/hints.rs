@@ -1,6 +1,6 @@
 //! What is known beforehand of how an object will be used.
 //!
-//! Owns: [`Hints`], which callers give, and [`Kept`], what of them descriptors and
+//! Owns: [`Hints`], which callers give, and [`StoredHints`], what of them descriptors and
 //! collections keep. Hints never change what is read or what survives, only how it lies.
 
 use crate::segment_tree::DEFAULT_THRESHOLD;
@@ -27,26 +27,26 @@ pub struct Hints {
 
 impl Hints {
     /// What is kept of them in a store of this page size.
-    pub(crate) fn kept(&self, page_size: usize) -> Kept {
+    pub(crate) fn kept(&self, page_size: usize) -> StoredHints {
         let pages = |bytes: u64| {
             let pages = bytes.min(MOST_BYTES).div_ceil(page_size as u64);
             u16::try_from(pages).unwrap_or(u16::MAX).max(DEFAULT_THRESHOLD)
         };
         let threshold = self.threshold.or(self.operation_size.map(pages)).unwrap_or(0);
-        Kept { threshold, flags: if self.append_mostly { APPEND_MOSTLY } else { 0 } }
+        StoredHints { threshold, flags: if self.append_mostly { APPEND_MOSTLY } else { 0 } }
     }
 }
 
 /// What descriptors and collections keep of hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct StoredHints {
     /// T in pages; 0 for the default.
     pub threshold: u16,
     /// [`APPEND_MOSTLY`] or nothing.
     pub flags: u8,
 }
 
-impl Kept {
+impl StoredHints {
     /// What a descriptor keeps.
     pub fn of(d: &Descriptor) -> Self {
         Self { threshold: d.threshold, flags: d.flags & APPEND_MOSTLY }

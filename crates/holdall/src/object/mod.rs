@@ -14,12 +14,12 @@ mod write;
 
 pub use copy::Shares;
 pub use edit::Resized;
-pub use hints::{Hints, Kept};
+pub use hints::{Hints, StoredHints};
 pub use read::{
-    Layout, Metadata, Segments, Whole, look, metadata, open, open_at, read_record, segments,
+    Layout, Metadata, ObjectBody, Segments, look, metadata, open, open_at, read_record, segments,
 };
 pub use record::{Body, Head, Record, encode_attributes};
-pub use replace::{Old, Place};
+pub use replace::{ObjectLocation, PreviousBody};
 pub use run::New;
 pub use write::{Data, ObjectWrite, max_tail};
 

@@ -92,7 +92,7 @@ pub(super) fn own_record(record: &[u8], loc: Location, oid: Oid) -> Result<Recor
 
 /// An object's bytes, found but not read.
 #[derive(Debug, Clone)]
-pub enum Whole {
+pub enum ObjectBody {
     /// In the record.
     Small(RecordRef, std::ops::Range<usize>),
     /// In segments.
@@ -103,9 +103,13 @@ pub enum Whole {
 ///
 /// # Errors
 /// As [`read_record`].
-pub fn open<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) -> Result<Whole> {
+pub fn open<D: DataRead + ?Sized>(
+    pages: &D,
+    handles: &HandleTable,
+    oid: Oid,
+) -> Result<ObjectBody> {
     let large = look(pages, handles, oid, |body| match body {
-        Body::Large(descriptor) => Whole::large(descriptor).map(Some),
+        Body::Large(descriptor) => ObjectBody::large(descriptor).map(Some),
         Body::Small(_) => Ok(None),
     })?;
     if let Some(large) = large {
@@ -119,14 +123,14 @@ pub fn open<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) ->
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_at<D: DataRead + ?Sized>(pages: &D, loc: Location, oid: Oid) -> Result<Whole> {
+pub fn open_at<D: DataRead + ?Sized>(pages: &D, loc: Location, oid: Oid) -> Result<ObjectBody> {
     let record = record_at(pages, loc, oid)?;
     Ok(match Record::parse(&record)?.body {
         Body::Small(bytes) => {
             let range = record.len() - bytes.len()..record.len();
-            Whole::Small(record, range)
+            ObjectBody::Small(record, range)
         }
-        Body::Large(descriptor) => Whole::large(descriptor)?,
+        Body::Large(descriptor) => ObjectBody::large(descriptor)?,
     })
 }
 
@@ -151,7 +155,7 @@ fn not_its_own(loc: Location, own: Oid, oid: Oid) -> Error {
     Error::page(loc.page, format!("slot {} holds {own}, not {oid}", loc.slot))
 }
 
-impl Whole {
+impl ObjectBody {
     /// The bytes that an encoded descriptor leads to.
     ///
     /// # Errors
@@ -192,7 +196,7 @@ impl Whole {
     /// segments before it) pages.
     ///
     /// # Errors
-    /// As [`Whole::read_at`].
+    /// As [`ObjectBody::read_at`].
     pub fn hole<D: DataRead + ?Sized>(
         &self,
         pages: &D,

@@ -1,7 +1,7 @@
 //! Giving an object another record, or none: handle, record and page are looked up once.
 
 use super::read::record_at;
-use super::{Body, Data, Head, Kept, ObjectWrite, Record};
+use super::{Body, Data, Head, ObjectWrite, Record, StoredHints};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, RecordRef};
 use crate::segment_tree::DataRead;
@@ -12,13 +12,13 @@ use holdall_core::{Oid, PageNo, Result};
 /// Where a live object's handle and its record lie. Good until the object, or its page's
 /// records, are changed.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct ObjectLocation {
     oid: Oid,
     handle: PageNo,
     loc: Location,
 }
 
-impl Place {
+impl ObjectLocation {
     /// Finds an object. Cost: the map of the handles and a handle page.
     ///
     /// # Errors
@@ -55,12 +55,12 @@ impl Place {
 
 /// What is to be given up of an object: its size, and its tree if it has one.
 #[derive(Debug)]
-pub struct Old {
+pub struct PreviousBody {
     size: u64,
     descriptor: Option<Box<Descriptor>>,
 }
 
-impl Old {
+impl PreviousBody {
     /// Of the object that has this record.
     ///
     /// # Errors
@@ -87,10 +87,10 @@ impl ObjectWrite<'_> {
         oid: Oid,
         head: &Head,
         data: Data<'_>,
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Result<u64> {
-        let place = Place::of(&*self.tx, self.handles, oid)?;
-        let old = place.look(&*self.tx, Old::of)?;
+        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+        let old = place.look(&*self.tx, PreviousBody::of)?;
         self.replace_at(place, &old, head, data, hints)
     }
 
@@ -100,14 +100,14 @@ impl ObjectWrite<'_> {
     /// As [`ObjectWrite::replace`].
     pub fn replace_at(
         &mut self,
-        place: Place,
-        old: &Old,
+        place: ObjectLocation,
+        old: &PreviousBody,
         head: &Head,
         data: Data<'_>,
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Result<u64> {
         self.drop_tree(place.oid, old)?;
-        let kept = old.descriptor.as_deref().map(Kept::of);
+        let kept = old.descriptor.as_deref().map(StoredHints::of);
         let record = self.build(place.oid, head, data, hints.or(kept))?;
         self.put_record(place, &record)?;
         Ok(old.size)
@@ -118,7 +118,7 @@ impl ObjectWrite<'_> {
     ///
     /// # Errors
     /// [`holdall_core::Error::NotFound`], [`holdall_core::Error::Dangling`].
-    pub fn delete(&mut self, place: Place, old: &Old) -> Result<u64> {
+    pub fn delete(&mut self, place: ObjectLocation, old: &PreviousBody) -> Result<u64> {
         self.drop_tree(place.oid, old)?;
         let loc = self.handles.remove(self.tx, place.oid)?;
         self.heap.delete(self.tx, self.placement, loc)?;
@@ -126,12 +126,12 @@ impl ObjectWrite<'_> {
     }
 
     /// Frees nodes and segments of an object; its data is not read.
-    fn drop_tree(&mut self, oid: Oid, old: &Old) -> Result<()> {
+    fn drop_tree(&mut self, oid: Oid, old: &PreviousBody) -> Result<()> {
         let Some(d) = &old.descriptor else { return Ok(()) };
         segment_tree::delete_all(&mut self.tree(oid, d.flags), &d.tree)
     }
 
-    pub(super) fn put_record(&mut self, place: Place, record: &[u8]) -> Result<()> {
+    pub(super) fn put_record(&mut self, place: ObjectLocation, record: &[u8]) -> Result<()> {
         // Where it does not fit, the old one goes first: no record is moved that is to go, and
         // its room may serve.
         if self.heap.replace(self.tx, self.placement, place.loc, record)? {

@@ -6,7 +6,7 @@
 
 use super::ObjectWrite;
 use super::record::{small_len, write_small};
-use crate::handle::Spot;
+use crate::handle::HandleSlot;
 use crate::heap::Records;
 use crate::prefetch;
 use holdall_core::heap_page::max_record;
@@ -38,7 +38,7 @@ impl New<'_> {
 /// The records of new objects, given their OIDs as they are written.
 struct Writing<'a, 'o, U> {
     objects: &'a [New<'a>],
-    spot: Spot,
+    spot: HandleSlot,
     unique: U,
     oids: &'o mut Vec<Oid>,
 }

@@ -1,6 +1,6 @@
 //! Creating, replacing and deleting objects inside a transaction.
 
-use super::{Body, Head, Kept, Place, Record, Shares};
+use super::{Body, Head, ObjectLocation, Record, Shares, StoredHints};
 use crate::handle::{HandleCursor, HandleTable};
 use crate::heap::HeapFile;
 use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
@@ -36,7 +36,7 @@ pub struct ObjectWrite<'a> {
     /// Its placement state.
     pub placement: &'a mut Placement,
     /// The collection's hints, for objects without their own.
-    pub hints: Kept,
+    pub hints: StoredHints,
     /// Memory in which records are put together, kept from one to the next.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -68,7 +68,7 @@ impl ObjectWrite<'_> {
         head: &Head<'_>,
         data: Data<'_>,
         near: Option<Oid>,
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Result<Oid> {
         // The record names its OID and the handle the record's place: the handle is chosen
         // first and filled last. Between the two no handle comes or goes.
@@ -86,10 +86,10 @@ impl ObjectWrite<'_> {
         oid: Oid,
         head: &Head<'_>,
         data: Data<'_>,
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Result<Vec<u8>> {
         let own = hints.filter(|h| *h != self.hints);
-        let Kept { threshold, flags } = own.unwrap_or(self.hints);
+        let StoredHints { threshold, flags } = own.unwrap_or(self.hints);
         match data {
             Data::Small(bytes) if own.is_none() => {
                 Ok(head.small_in(std::mem::take(self.scratch), oid, bytes))
@@ -134,7 +134,7 @@ impl ObjectWrite<'_> {
     /// # Errors
     /// As [`ObjectWrite::replace`].
     pub fn set_head(&mut self, oid: Oid, head: &Head) -> Result<()> {
-        let place = Place::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
         let bytes = place.record(&*self.tx)?;
         let record = match Record::parse(&bytes)?.body {
             Body::Small(b) if head.record_len(b.len()) <= max_record(self.tx.page_size()) => {
@@ -154,8 +154,8 @@ impl ObjectWrite<'_> {
     ///
     /// # Errors
     /// As [`ObjectWrite::replace`].
-    pub fn set_hints(&mut self, oid: Oid, hints: Kept) -> Result<()> {
-        let place = Place::of(&*self.tx, self.handles, oid)?;
+    pub fn set_hints(&mut self, oid: Oid, hints: StoredHints) -> Result<()> {
+        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let head = record.head();
@@ -176,7 +176,7 @@ impl ObjectWrite<'_> {
         oid: Oid,
         head: &Head<'_>,
         bytes: &[u8],
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Result<Vec<u8>> {
         let alloc = self.tx.alloc().clone();
         let len = Some(bytes.len() as u64);
@@ -206,15 +206,15 @@ impl ObjectWrite<'_> {
         if let Some(loc) = at_hand {
             return Ok(loc);
         }
-        let crowd = self.heap.crowd(&*self.tx, self.placement, record.len())?;
-        if let Some(crowd) = &crowd {
-            self.placement.close(Some(crowd.index));
-            for loc in &crowd.records {
+        let plan = self.heap.relocate(&*self.tx, self.placement, record.len())?;
+        if let Some(plan) = &plan {
+            self.placement.close(Some(plan.index));
+            for loc in &plan.records {
                 self.relocate(*loc)?;
             }
             self.placement.close(None);
         }
-        let near = crowd.map(|c| c.page);
+        let near = plan.map(|c| c.page);
         self.heap.insert(self.tx, self.placement, record, near)
     }
 

@@ -12,7 +12,7 @@ use holdall_core::log_format::{HomeKind, Record, next_record, push_home};
 use holdall_core::{Error, PageNo, PageRun, Result, page};
 use std::ops::ControlFlow;
 
-/// Most bytes at home that a group may list: recovery reads them twice and writes them once.
+/// Most bytes in place that a group may list: recovery reads them twice and writes them once.
 /// More are synced before their commit, which then takes little of its time.
 const MOST_BYTES: u64 = 32 << 20;
 /// Bytes under one checksum of segment data.
@@ -58,7 +58,7 @@ impl AtHome {
         }
     }
 
-    /// Lists neighbouring sealed pages that were written home.
+    /// Lists neighbouring sealed pages that were written in place.
     pub(super) fn push_pages(&mut self, first: PageNo, pages: &[&[u8]]) {
         let bytes: usize = pages.iter().map(|page| page.len()).sum();
         let run = PageRun::new(first, pages.len() as u64);
@@ -93,7 +93,7 @@ impl AtHome {
     }
 }
 
-/// Whether all that a group lists lies home as it was written. Cost: one read of it.
+/// Whether all that a group lists lies in place as it was written. Cost: one read of it.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Corrupt`] where the group is none.

@@ -4,7 +4,7 @@
 //! work and crashes between any two of them.
 //!
 //! Threads: one checkpoint at a time; it takes no writer's lock and no log space (rule 14).
-//! Order (rule 15): superblock naming the highest LSN about to be at home, home pages, sync,
+//! Order (rule 15): superblock naming the highest LSN about to be in place, home pages, sync,
 //! superblock with the new replay position, and only then reuse of log and space.
 
 use super::{Pager, io_error};
@@ -162,7 +162,7 @@ impl CheckpointRun<'_> {
         self.write_out(at, at + self.batch.len() as u64)
     }
 
-    /// Bounds what is dirty in the system's cache: starts writing out what has gathered and
+    /// Bounds what is dirty in the page cache: starts writing out what has gathered and
     /// waits for the part before it. Bytes `at..end` were written last.
     fn write_out(&mut self, at: u64, end: u64) -> Result<()> {
         if self.fresh.0 == 0 {
@@ -178,13 +178,13 @@ impl CheckpointRun<'_> {
         let started = disk.flush_hint(from, end - from);
         let done = leaving.map_or(Ok(()), |(from, len)| disk.flush_wait(from, len));
         started.and(done).map_err(|e| {
-            // As a failed sync: what is at home is not known, and it is told only once.
+            // As a failed sync: what is in place is not known, and it is told only once.
             self.pager.log.set_poison(&format!("write-out of the volume: {e}"));
             io_error("writing out pages of a checkpoint", e)
         })
     }
 
-    /// Only now may the pages leave the pool: after a failed sync what is at home is not known
+    /// Only now may the pages leave the pool: after a failed sync what is in place is not known
     /// (rule 7), and readers go on from memory.
     fn sync(&mut self) -> Result<()> {
         if !mutation::is(Mutation::R15Sync) {

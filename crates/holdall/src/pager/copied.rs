@@ -8,7 +8,7 @@ use super::Lsn;
 use holdall_core::log_format::most_composed;
 use std::collections::VecDeque;
 
-/// Bytes that one commit may ask for; what copies more goes home and is synced. Replay of so
+/// Bytes that one commit may ask for; what copies more is written in place and is synced. Replay of so
 /// many takes some tenths of a second.
 pub(super) const COPIED_MOST: u64 = 128 << 20;
 
@@ -42,7 +42,7 @@ impl Copied {
         self.fresh > most_composed(capacity) / 2
     }
 
-    /// A checkpoint begins that brings home all commits up to `lsn`.
+    /// A checkpoint begins that brings in place all commits up to `lsn`.
     pub(super) fn begun(&mut self, lsn: Lsn) {
         self.fresh = self.commits.iter().rev().take_while(|c| c.0 > lsn).map(|c| c.1).sum();
     }

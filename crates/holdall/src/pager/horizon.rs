@@ -95,7 +95,7 @@ pub struct Horizon {
 }
 
 #[derive(Debug)]
-enum Place {
+enum SlotKind {
     Slot(usize),
     Overflow(u64, Arc<Killed>),
 }
@@ -103,7 +103,7 @@ enum Place {
 /// A registered snapshot: nothing it can see is dropped or reused until it is closed.
 #[derive(Debug)]
 pub(super) struct Registration {
-    place: Place,
+    place: SlotKind,
     /// What the snapshot sees: every commit at or below.
     pub(super) lsn: Lsn,
 }
@@ -166,7 +166,7 @@ impl Horizon {
                 lsn = again;
                 slot.lsn.store(lsn, SeqCst);
             }
-            return Registration { place: Place::Slot(i), lsn: Lsn(lsn) };
+            return Registration { place: SlotKind::Slot(i), lsn: Lsn(lsn) };
         }
         let mut overflow = self.overflow.lock();
         let (n, killed) = (self.next.fetch_add(1, SeqCst), Arc::new(Killed::default()));
@@ -174,7 +174,7 @@ impl Horizon {
         let lsn = Lsn(source.load(SeqCst));
         overflow.insert(n, (lsn, killed.clone()));
         drop(overflow);
-        Registration { place: Place::Overflow(n, killed), lsn }
+        Registration { place: SlotKind::Overflow(n, killed), lsn }
     }
 
     /// # Errors
@@ -182,15 +182,15 @@ impl Horizon {
     #[inline]
     pub(super) fn check(&self, snapshot: &Registration) -> Result<()> {
         match &snapshot.place {
-            Place::Slot(i) => self.slots.get(*i).map_or(Ok(()), |s| s.killed.check()),
-            Place::Overflow(_, killed) => killed.check(),
+            SlotKind::Slot(i) => self.slots.get(*i).map_or(Ok(()), |s| s.killed.check()),
+            SlotKind::Overflow(_, killed) => killed.check(),
         }
     }
 
     /// Closes a snapshot, once.
     pub(super) fn close(&self, snapshot: &Registration) {
         match &snapshot.place {
-            Place::Slot(i) => {
+            SlotKind::Slot(i) => {
                 if let Some(slot) = self.slots.get(*i) {
                     slot.killed.clear();
                     // Who finds the slot free knows that its reads are done. Who still finds it
@@ -198,7 +198,7 @@ impl Horizon {
                     slot.lsn.store(FREE, Release);
                 }
             }
-            Place::Overflow(n, _) => {
+            SlotKind::Overflow(n, _) => {
                 self.overflow.lock().remove(n);
             }
         }

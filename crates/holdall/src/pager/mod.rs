@@ -59,10 +59,10 @@ pub struct Limits {
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots.
     pub old_version_bytes: usize,
-    /// New pages and segment bytes of a commit beyond this go straight home and are synced
+    /// New pages and segment bytes of a commit beyond this go straight to its place and are synced
     /// while the log is, instead of passing through it (docs/recovery.md, "What is synced when").
     pub log_data_bytes: usize,
-    /// Whether segment data in the system's cache is read through a mapping of the file.
+    /// Whether segment data in the page cache is read through a mapping of the file.
     pub map_reads: bool,
     /// Whether long reads of segment data new to that cache go past it.
     pub direct_reads: bool,
@@ -135,25 +135,33 @@ impl Pager {
 
     /// As [`Pager::snapshot`], sharing what an earlier snapshot found if its state is the
     /// same. With `newest`, of the newest installed commit, which a crash may still lose.
-    pub fn snapshot_after(self: &Arc<Self>, newest: bool, last: Option<&Arc<Seen>>) -> Snapshot {
+    pub fn snapshot_after(
+        self: &Arc<Self>,
+        newest: bool,
+        last: Option<&Arc<SharedState>>,
+    ) -> Snapshot {
         let open = if newest { self.horizon.open_newest() } else { self.horizon.open() };
         self.hold(open, last)
     }
 
-    fn hold(self: &Arc<Self>, registration: Registration, last: Option<&Arc<Seen>>) -> Snapshot {
+    fn hold(
+        self: &Arc<Self>,
+        registration: Registration,
+        last: Option<&Arc<SharedState>>,
+    ) -> Snapshot {
         let lsn = registration.lsn;
         let seen = match last {
             Some(seen) if seen.hot.lsn() == lsn && Arc::ptr_eq(&seen.pager, self) => seen.clone(),
             _ => {
                 let hot = HotPages::new(lsn, self.page_size());
-                Arc::new(Seen { hot, pager: self.clone() })
+                Arc::new(SharedState { hot, pager: self.clone() })
             }
         };
         Snapshot { registration, seen }
     }
 
     fn get(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
-        self.pool.get(page, kind, lsn, &Tip(self))
+        self.pool.get(page, kind, lsn, &LatestState(self))
     }
 
     fn needed(&self) -> horizon::Needed {
@@ -188,13 +196,13 @@ impl Pager {
         Ok(())
     }
 
-    /// LSNs of the newest version of a page and of the one at home, for verification; `None`
+    /// LSNs of the newest version of a page and of the one in place, for verification; `None`
     /// where the page is not in memory, so that home has its newest version.
     pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
         self.pool.home_state(page)
     }
 
-    /// Pages whose newest version is not at home.
+    /// Pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()
     }
@@ -255,9 +263,9 @@ impl Pager {
 }
 
 /// Reads the newest state, which nobody can take away.
-struct Tip<'a>(&'a Pager);
+struct LatestState<'a>(&'a Pager);
 
-impl Reading for Tip<'_> {
+impl Reading for LatestState<'_> {
     fn needed(&self) -> horizon::Needed {
         self.0.needed()
     }
@@ -280,7 +288,7 @@ impl Reading for Snapshot {
 /// What snapshots of one state share. Opening another one counts this as used and nothing
 /// that all threads write to.
 #[derive(Debug)]
-pub struct Seen {
+pub struct SharedState {
     hot: HotPages,
     pager: Arc<Pager>,
 }
@@ -289,7 +297,7 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct Snapshot {
     registration: Registration,
-    seen: Arc<Seen>,
+    seen: Arc<SharedState>,
 }
 
 impl Drop for Snapshot {
@@ -312,7 +320,7 @@ impl Snapshot {
     }
 
     /// What later snapshots of the same state can share.
-    pub fn seen(&self) -> &Arc<Seen> {
+    pub fn seen(&self) -> &Arc<SharedState> {
         &self.seen
     }
 

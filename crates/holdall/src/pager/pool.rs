@@ -1,6 +1,6 @@
 //! The buffer pool: page versions in memory within a budget.
 //!
-//! Owns: frames (a page's versions, and which of them is at home), loading, eviction.
+//! Owns: frames (a page's versions, and which of them is in place), loading, eviction.
 //! Knows nothing of the log or of transactions; LSNs come from outside.
 //!
 //! Threads: shards, each a reader-writer lock; the index repeats their newest versions for
@@ -35,7 +35,7 @@ struct Frame {
     newest: Version,
     /// The versions before it, oldest first.
     older: Vec<Version>,
-    /// LSN of the version at home.
+    /// LSN of the version in place.
     home: Lsn,
     used: AtomicBool,
 }
@@ -146,7 +146,7 @@ pub struct PoolStats {
     pub misses: u64,
     /// Pages in memory.
     pub pages: u64,
-    /// Pages whose newest version is not at home.
+    /// Pages whose newest version is not in place.
     pub dirty: u64,
     /// Versions kept beside the newest ones.
     pub old_versions: u64,
@@ -368,10 +368,10 @@ impl Pool {
         }
     }
 
-    /// Publishes a version. `home`: it is at home already. `needed`: which older versions
+    /// Publishes a version. `home`: it is in place already. `needed`: which older versions
     /// must stay; the version just replaced stays in any case, since readers may be opening
     /// at it.
-    /// `base` is that version: where its frame was evicted since it was read, it is at home
+    /// `base` is that version: where its frame was evicted since it was read, it is in place
     /// and comes back, because the frame now hides home from those readers.
     pub fn install(
         &self,
@@ -451,7 +451,7 @@ impl Pool {
         out
     }
 
-    /// Notes that version `lsn` of `page` is at home and drops what nobody needs.
+    /// Notes that version `lsn` of `page` is in place and drops what nobody needs.
     pub fn written_home(&self, page: PageNo, lsn: Lsn, needed: &Needed) {
         let mut frames = self.shard(page).frames.write();
         let Some(frame) = frames.map.get_mut(&page.0) else { return };
@@ -473,14 +473,14 @@ impl Pool {
         }
     }
 
-    /// LSNs of the newest version of a page and of the one at home; `None` where the page is
+    /// LSNs of the newest version of a page and of the one in place; `None` where the page is
     /// not in memory, so that home has its newest version.
     pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
         let frames = self.shard(page).frames.read();
         frames.map.get(&page.0).map(|frame| (frame.newest.lsn, frame.home))
     }
 
-    /// Number of pages whose newest version is not at home.
+    /// Number of pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.dirty.load(Relaxed).max(0) as usize
     }
@@ -502,7 +502,7 @@ impl Pool {
     }
 }
 
-/// Reads and checks a page at home.
+/// Reads and checks a page in place.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Corrupt`].

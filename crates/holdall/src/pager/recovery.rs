@@ -22,7 +22,7 @@ use replay::{Data, Replay, Segment};
 pub struct Recovered {
     /// Commits replayed.
     pub commits: u64,
-    /// Pages written home.
+    /// Pages written in place.
     pub pages: u64,
     /// Bytes of log read.
     pub log_bytes: u64,

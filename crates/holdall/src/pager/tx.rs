@@ -1,6 +1,6 @@
 //! A transaction over pages: private copies, then one commit.
 //!
-//! Owns: the writer's lock from begin to drop; the copies; what goes home before the commit
+//! Owns: the writer's lock from begin to drop; the copies; what is written in place before the commit
 //! and what goes through the log. Knows nothing of which pages are free.
 //!
 //! Everything that can fail comes before the first page is installed; afterwards the only
@@ -53,7 +53,7 @@ pub trait CommitWork {
 pub struct PageTx {
     pager: Arc<Pager>,
     pages: TxPages,
-    /// New pages written home already and no longer in memory.
+    /// New pages written in place already and no longer in memory.
     early: HashSet<u64, PageHash>,
     existing: usize,
     base: Lsn,
@@ -65,7 +65,7 @@ pub struct PageTx {
     under_way: AtomicBool,
     /// Some of it could not be written.
     broken: AtomicBool,
-    /// Data lies home, unsynced, that the commit relies on.
+    /// Data lies in place, unsynced, that the commit relies on.
     at_home: AtHome,
     /// Records of segment data, encoded.
     segments: Vec<u8>,
@@ -80,7 +80,7 @@ pub struct PageTx {
 /// So many times the segment bytes pass through the log while a checkpoint runs.
 const BESIDE_CHECKPOINT: usize = 8;
 
-/// Up to so many bytes at home their sync is a large part of the commit's time, and begins
+/// Up to so many bytes in place their sync is a large part of the commit's time, and begins
 /// before the commit is in the log.
 const EARLY_SYNC_BYTES: u64 = 1 << 20;
 
@@ -250,7 +250,7 @@ impl PageTx {
             && !self.at_home.relied_on()
     }
 
-    /// Notes that data lies home, written but not synced, that the commit relies on.
+    /// Notes that data lies in place, written but not synced, that the commit relies on.
     /// [`PageTx::at_home`] says which, before the commit.
     pub fn rely_on_unsynced(&mut self) {
         self.at_home.rely();
@@ -262,7 +262,7 @@ impl PageTx {
         self.at_home.relied_on()
     }
 
-    /// Notes a run of segment pages that lies home and is relied on, with the checksums of its
+    /// Notes a run of segment pages that lies in place and is relied on, with the checksums of its
     /// units.
     pub fn at_home(&mut self, run: PageRun, checksums: &[u32]) {
         let bytes = run.len * self.pager.page_size() as u64;
@@ -286,7 +286,7 @@ impl PageTx {
         most.max(part.min(most.saturating_mul(BESIDE_CHECKPOINT)))
     }
 
-    /// Notes segment pages written home, with their bytes: up to the limit they pass through
+    /// Notes segment pages written in place, with their bytes: up to the limit they pass through
     /// the log too, so that the commit needs one sync only.
     pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
         self.segment_bytes += bytes.len();
@@ -324,7 +324,7 @@ impl PageTx {
     }
 
     /// Installs all changes under one LSN and hands them to the log; durable only once the
-    /// log says so. Cost: no sync, or one of the volume where more new data went home than
+    /// log says so. Cost: no sync, or one of the volume where more new data was written in place than
     /// the group may name; one pass and one checksum per changed page.
     ///
     /// # Errors
@@ -381,7 +381,7 @@ impl PageTx {
     }
 
     /// The commit's records, and for each page its number and where its checksum goes in
-    /// the records (None: it is at home).
+    /// the records (None: it is in place).
     fn records(&mut self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
         self.take_buffer();
         let mut records = std::mem::take(&mut self.segments);

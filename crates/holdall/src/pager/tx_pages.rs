@@ -22,7 +22,7 @@ pub(super) struct TxPage {
     pub(super) now: PageRef,
     /// Where the two may differ.
     pub(super) marks: Marks,
-    /// As it is now it was handed over to be written home.
+    /// As it is now it was handed over to be written in place.
     pub(super) sent: bool,
 }
 

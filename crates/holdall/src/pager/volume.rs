@@ -191,7 +191,7 @@ impl Volume {
         self.disk.write_at(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
-    /// As [`Volume::write_pages`], past the system's cache where that can be: for pages that
+    /// As [`Volume::write_pages`], past the page cache where that can be: for pages that
     /// will not be read from there soon and whose sync follows.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Volume {
         written.map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
-    /// Sets the device to work on `bytes` bytes at `page` that lie in the system's cache.
+    /// Sets the device to work on `bytes` bytes at `page` that lie in the page cache.
     ///
     /// # Errors
     /// [`Error::Io`]; the volume is then poisoned: what could not be written out may be marked

@@ -1,4 +1,4 @@
-//! Write-behind: new data of a transaction on its way home while the transaction goes on.
+//! Write-behind: new data of a transaction on its way to its place while the transaction goes on.
 //!
 //! Owns: [`WriteBehind`], the queue between the one transaction that has the writer's lock and
 //! the store's writing thread. What is handed over is new, lies in pages that are free in every
@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 pub(super) const BATCH_BYTES: usize = 128 << 10;
 /// Most bytes of neighbouring pages written in one call.
 const CALL_BYTES: usize = 1 << 20;
-/// Pages written together go past the system's cache from so many bytes on: they stay in
+/// Pages written together go past the page cache from so many bytes on: they stay in
 /// the pool, their sync follows, and copying them to the cache would cost more than writing.
 const BULK_BYTES: usize = 128 << 10;
 /// Batches waiting; beyond, the transaction writes one itself.
@@ -69,7 +69,7 @@ impl Batch {
     }
 
     /// Writes neighbours in one call. With `hint` the device is set to work on what went to
-    /// the system's cache: a sync follows, but not at once.
+    /// the page cache: a sync follows, but not at once.
     /// Pages that lie apart are put together in `memory`.
     fn write(mut self, volume: &Volume, hint: bool, memory: &mut Vec<u8>) -> Result<()> {
         // Stable: of two pieces for one page the later one stays on top.

@@ -48,7 +48,7 @@ pub fn prefetch<D: DataRead + ?Sized>(
     let _ = segment_tree::prefetch(&Ahead { pages, each }, tree, range, even_one);
 }
 
-/// Whether some of the bytes `range`, read at once, would come past the system's cache; looks
+/// Whether some of the bytes `range`, read at once, would come past the page cache; looks
 /// at its first segments.
 pub fn is_new<D: DataRead + ?Sized>(pages: &D, tree: &Tree, range: Range<u64>) -> bool {
     let new = Cell::new(false);

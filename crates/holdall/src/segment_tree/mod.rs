@@ -61,7 +61,7 @@ pub trait DataRead: PageRead {
         false
     }
 
-    /// Whether these bytes, read at once, would come from the device past the system's cache:
+    /// Whether these bytes, read at once, would come from the device past the page cache:
     /// nobody else brings them meanwhile.
     fn is_new(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let _ = (start, offset, len);

@@ -3,7 +3,7 @@
 //! Owns: the checksum unit of 4 KiB (rule 22) and its lookup by place. Segment pages do not
 //! pass through the pool: they are read straight into the caller's buffer where the range
 //! covers whole units, and through a copy at its ragged ends (Biliris §3.2, the 3-step read).
-//! Every byte that comes from the disk is checked: what the system's cache holds may be read
+//! Every byte that comes from the disk is checked: what the page cache holds may be read
 //! anew from the device at any time. What was checked may stay in memory
 //! ([`Units`]), from where it is given out again to who demands the same checksum.
 //!
@@ -35,13 +35,13 @@ const PIECE: usize = 256 * UNIT;
 /// Asked for before the first piece is read; then the system has seen that reads follow one
 /// another.
 const FIRST: usize = 8 * PIECE;
-/// What is in the system's cache is read and checked in steps of this size, so that it is
+/// What is in the page cache is read and checked in steps of this size, so that it is
 /// still in the processor's when it is checked.
 const STEP: usize = 64 * UNIT;
 /// What goes to memory much larger than the caches is read and checked in parts of this size,
 /// in the processor's nearest cache.
 const NEAR: usize = 4 * UNIT;
-/// Reads of so much go past the system's cache where they are new to it.
+/// Reads of so much go past the page cache where they are new to it.
 pub const LEAST_NEW: usize = 64 * UNIT;
 /// So much is read past it at a time.
 const MOST_NEW: usize = PIECE;
@@ -51,7 +51,7 @@ const SHORT: usize = 16;
 /// one.
 const WORTH: usize = 4 * UNIT;
 
-/// Ranges up to this length are looked for first in the system's cache, without a call of the
+/// Ranges up to this length are looked for first in the page cache, without a call of the
 /// system, longer ones when a call found their first byte there: a look in vain may cost some
 /// microseconds.
 const MAPPED: usize = SHORT * UNIT;
@@ -61,7 +61,7 @@ const MAPPED: usize = SHORT * UNIT;
 pub struct InMemory<'a> {
     /// Data that was read before.
     pub units: &'a Units,
-    /// Whether to read what is in the system's cache without calls.
+    /// Whether to read what is in the page cache without calls.
     pub mapped: bool,
     /// Whether long reads of what is new to that cache go past it.
     pub direct: bool,
@@ -322,7 +322,7 @@ fn read_missing<'a, R: PageRead + ?Sized>(
     }
 }
 
-/// Reads past the system's cache, as long as it is new there. Returns how many bytes of `buf`
+/// Reads past the page cache, as long as it is new there. Returns how many bytes of `buf`
 /// are filled.
 fn read_new<R: PageRead + ?Sized>(
     sums: &mut Checksums<'_, R>,

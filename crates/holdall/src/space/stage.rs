@@ -110,7 +110,7 @@ pub struct Stager {
     /// Most bytes that are kept.
     keep: usize,
     origins: Option<Vec<Origin>>,
-    /// Nothing is written as long as all is kept: a small object goes home with others.
+    /// Nothing is written as long as all is kept: a small object is written in place with others.
     unwritten: bool,
     /// Groups the log had synced when last looked at.
     synced: u64,

@@ -172,7 +172,7 @@ impl SpaceTx {
         Ok(())
     }
 
-    /// Gives a run back later: some of it may be on its way home.
+    /// Gives a run back later: some of it may be on its way to its place.
     fn release(&mut self, run: PageRun) {
         self.released.push(run);
         self.released_pages += run.len;

@@ -32,7 +32,7 @@ pub(super) struct Cursors {
 
 /// Requests to the store's own threads.
 #[derive(Debug, Default)]
-pub(super) struct Wishes {
+pub(super) struct BackgroundRequests {
     pub(super) checkpoint: bool,
     pub(super) flush: bool,
     pub(super) stop: bool,
@@ -50,7 +50,7 @@ pub struct Inner {
     pub(super) read_only: bool,
     pub(super) recovered: Recovered,
     pub(super) cursors: Mutex<Cursors>,
-    pub(super) wishes: Arc<(Mutex<Wishes>, Condvar)>,
+    pub(super) wishes: Arc<(Mutex<BackgroundRequests>, Condvar)>,
     pub(super) deferred: Deferred,
     closed: AtomicBool,
     log_short: AtomicBool,
@@ -496,13 +496,13 @@ impl Inner {
 }
 
 /// A commit of this store.
-pub(super) struct Committing<'a> {
+pub(super) struct CommitHooks<'a> {
     pub(super) inner: &'a Inner,
     /// Somebody will wait until it is durable.
     pub(super) awaited: bool,
 }
 
-impl CommitWork for Committing<'_> {
+impl CommitWork for CommitHooks<'_> {
     fn is_awaited(&self) -> bool {
         self.awaited
     }

@@ -5,7 +5,7 @@
 //!
 //! Threads: those made here end before the call does.
 
-use crate::object::Whole;
+use crate::object::ObjectBody;
 use crate::segment_tree::{DataRead, Streamed};
 use holdall_core::{Error, Oid, Result};
 use parking_lot::Mutex;
@@ -59,7 +59,7 @@ impl Drop for Helper<'_> {
 /// Refuses a range outside the object, then reads it.
 pub(super) fn read_range<D: DataRead + Sync + ?Sized>(
     pages: &D,
-    whole: &Whole,
+    whole: &ObjectBody,
     oid: Oid,
     range: Range<u64>,
 ) -> Result<Vec<u8>> {
@@ -71,7 +71,7 @@ pub(super) fn read_range<D: DataRead + Sync + ?Sized>(
 /// As [`read_range`], in place of what `bytes` holds.
 pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
     pages: &D,
-    whole: &Whole,
+    whole: &ObjectBody,
     oid: Oid,
     range: Range<u64>,
     bytes: &mut Vec<u8>,
@@ -114,7 +114,7 @@ pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
 /// Fills `part` of a read, which as a whole is `streamed` or not, by this thread.
 fn read_part<D: DataRead + ?Sized>(
     pages: &D,
-    (whole, oid): (&Whole, Oid),
+    (whole, oid): (&ObjectBody, Oid),
     from: u64,
     part: &mut [u8],
     streamed: bool,
@@ -129,7 +129,7 @@ fn read_part<D: DataRead + ?Sized>(
 /// Fills `buf` with the bytes from `from` on, all of which exist.
 pub(super) fn read_to<D: DataRead + Sync + ?Sized>(
     pages: &D,
-    (whole, oid): (&Whole, Oid),
+    (whole, oid): (&ObjectBody, Oid),
     from: u64,
     buf: &mut [u8],
 ) -> Result<()> {
@@ -144,7 +144,7 @@ pub(super) fn read_to<D: DataRead + Sync + ?Sized>(
 /// The error is that of the first part with one, as if one thread read them in order.
 fn read_new<D: DataRead + Sync + ?Sized>(
     pages: &D,
-    (whole, oid): (&Whole, Oid),
+    (whole, oid): (&ObjectBody, Oid),
     from: u64,
     buf: &mut [u8],
 ) -> Result<()> {
@@ -200,7 +200,7 @@ impl Ahead {
     pub(super) fn tell<D: DataRead + ?Sized>(
         &mut self,
         pages: &D,
-        whole: &Whole,
+        whole: &ObjectBody,
         range: Range<u64>,
         at_once: usize,
     ) {

@@ -10,6 +10,7 @@ mod heads;
 mod hints;
 mod inner;
 mod long_read;
+mod lookup;
 mod object_mut;
 mod opened;
 mod options;
@@ -17,11 +18,10 @@ mod pending;
 mod range;
 mod read;
 mod read_many;
-mod shelf;
-mod sight;
 mod stat;
 mod threads;
 mod view;
+mod view_cache;
 mod write;
 mod writer;
 
@@ -45,7 +45,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
-    shelf: Arc<shelf::Shelf>,
+    views: Arc<view_cache::ViewCache>,
     _close: Arc<CloseOnDrop>,
 }
 
@@ -176,8 +176,8 @@ impl Store {
     }
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
-        let shelf = Arc::new(shelf::Shelf::new());
-        Self { _close: Arc::new(CloseOnDrop { inner: inner.clone(), threads }), shelf, inner }
+        let views = Arc::new(view_cache::ViewCache::new());
+        Self { _close: Arc::new(CloseOnDrop { inner: inner.clone(), threads }), views, inner }
     }
 
     /// A snapshot of the newest durable commit. It never waits for a transaction.
@@ -204,7 +204,7 @@ impl Store {
             self.inner.note_background_error(&e);
         }
         loop {
-            match self.shelf.open(&self.inner, newest) {
+            match self.views.open(&self.inner, newest) {
                 // Given up before its first page was read; there is a newer state now.
                 Err(Error::SnapshotTooOld { .. }) => {}
                 result => return result,

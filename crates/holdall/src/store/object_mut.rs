@@ -10,10 +10,10 @@
 //! Threads: it borrows its transaction, which one thread has.
 
 use super::WriteTx;
-use super::pending::{LIMIT, Pending, Place};
+use super::pending::{LIMIT, ObjectLocation, Pending};
 use super::read::{seek_from, to_io};
 use super::view::Key;
-use crate::object::Whole;
+use crate::object::ObjectBody;
 use holdall_core::segment_tree::MAX_OBJECT;
 use holdall_core::{Error, Oid, Result};
 use std::io::{self, SeekFrom};
@@ -116,7 +116,7 @@ pub struct ObjectMut<'a> {
     tx: &'a mut WriteTx,
     oid: Oid,
     /// Where the stored bytes are, once looked up; None again after each edit of them.
-    whole: Option<Whole>,
+    whole: Option<ObjectBody>,
     /// Bytes of the stored object, before what is pending.
     stored: u64,
     pending: Pending,
@@ -171,8 +171,8 @@ impl<'a> ObjectMut<'a> {
             let (len, place) = self.pending.find(offset + done as u64, n - done);
             let part = &mut buf[done..done + len];
             match place {
-                Place::Gathered(bytes) => part.copy_from_slice(bytes),
-                Place::Stored(from) => {
+                ObjectLocation::Gathered(bytes) => part.copy_from_slice(bytes),
+                ObjectLocation::Stored(from) => {
                     let whole = match &mut self.whole {
                         Some(whole) => whole,
                         none => none.insert(self.tx.open_whole(self.oid)?),

@@ -36,16 +36,16 @@ pub struct Options {
     /// before it (docs/recovery.md, "What is synced when"). While a checkpoint runs, up to
     /// eight times as much data of large objects passes through the log.
     pub log_data_bytes: usize,
-    /// Whether reads of large objects that hit the system's cache are copied from a read-only
+    /// Whether reads of large objects that hit the page cache are copied from a read-only
     /// mapping of the file instead of by calls. Only what the system has in its cache is
     /// touched, as it said at most a quarter of a second before. A page that it drops in that
     /// time and the device then fails to read, or a file that another program makes shorter,
     /// ends the process with `SIGBUS` where a call returns an error: turn it off where that
     /// may happen (a file system over a network). Takes addresses of up to twice the file, and
-    /// the part of the system's cache that was touched counts as memory of the process.
+    /// the part of the page cache that was touched counts as memory of the process.
     /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
     pub map_reads: bool,
-    /// Whether reads of 256 KiB and more of large objects go past the system's cache where
+    /// Whether reads of 256 KiB and more of large objects go past the page cache where
     /// what they read is not there and was not read since it was written or the store opened,
     /// those of more than 1 MiB by three threads, two of them made for the call.
     /// What is read once then takes no memory from what is read often, and costs half the

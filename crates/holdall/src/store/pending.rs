@@ -120,18 +120,18 @@ impl Pending {
     }
 
     /// Splits the bytes from `at` on for a read: how many of `len` lie together, and where.
-    pub(super) fn find(&self, at: u64, len: usize) -> (usize, Place<'_>) {
+    pub(super) fn find(&self, at: u64, len: usize) -> (usize, ObjectLocation<'_>) {
         let most = |left: u64| len.min(usize::try_from(left).unwrap_or(usize::MAX));
         if at < self.start {
-            return (most(self.start - at), Place::Stored(at));
+            return (most(self.start - at), ObjectLocation::Stored(at));
         }
         let gathered = (at - self.start).try_into().ok().and_then(|n: usize| self.bytes.get(n..));
         match gathered {
             Some(bytes) if !bytes.is_empty() => {
                 let n = len.min(bytes.len());
-                (n, Place::Gathered(&bytes[..n]))
+                (n, ObjectLocation::Gathered(&bytes[..n]))
             }
-            _ => (len, Place::Stored(at - self.bytes.len() as u64 + self.replaced)),
+            _ => (len, ObjectLocation::Stored(at - self.bytes.len() as u64 + self.replaced)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Pending {
 
 /// Where bytes of the object are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum ObjectLocation<'a> {
     /// In the stored object from this offset on.
     Stored(u64),
     /// Gathered.

@@ -1,14 +1,14 @@
 //! Reading a few bytes of an object that is not kept open.
 //!
-//! Owns: [`Reader::read_at`], and its short way: record, run and checksums are looked up under
+//! Owns: [`Reader::read_at`], and its fast path: record, run and checksums are looked up under
 //! one pin, with the run's bytes asked for in between, and of the object's descriptor only what
-//! leads to the run is decoded. What the short way does not find right, the ordinary way is
+//! leads to the run is decoded. What the fast path does not find right, the slow path is
 //! asked for, whose answer counts.
 
 use super::Store;
 use super::long_read::read_to;
+use super::lookup::ObjectLookup;
 use super::read::{Reader, State};
-use super::sight::Sight;
 use super::view::Key;
 use crate::heap::HeapFile;
 use crate::object::{Body, Record};
@@ -32,7 +32,7 @@ impl Store {
     /// As [`Reader::get_into`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
         let key = key.into();
-        self.once(|state| Sight { state, collection: None }.get_into(key, bytes))
+        self.once(|state| ObjectLookup { state, collection: None }.get_into(key, bytes))
     }
 
     /// Up to `buf.len()` bytes of an object from `offset`, as the newest durable commit has it;
@@ -48,7 +48,7 @@ impl Store {
         buf: &mut [u8],
     ) -> Result<usize> {
         let key = key.into();
-        self.once(|state| Sight { state, collection: None }.read_at(key, offset, buf))
+        self.once(|state| ObjectLookup { state, collection: None }.read_at(key, offset, buf))
     }
 
     /// What `f` finds in the newest durable state; in a newer one where that was given up
@@ -81,7 +81,7 @@ impl Reader {
     }
 }
 
-impl Sight<'_> {
+impl ObjectLookup<'_> {
     fn read_at(self, key: Key<'_>, offset: u64, buf: &mut [u8]) -> Result<usize> {
         if self.read_short(key, offset, buf)? {
             return Ok(buf.len());
@@ -98,7 +98,7 @@ impl Sight<'_> {
     ///
     /// # Errors
     /// [`Error::NotFound`](holdall_core::Error::NotFound) where no object has this name; what
-    /// else is wrong, the ordinary way tells.
+    /// else is wrong, the slow path tells.
     fn read_short(self, key: Key<'_>, offset: u64, buf: &mut [u8]) -> Result<bool> {
         let (state, len, mut sums) = (self.state, buf.len(), Sums::NONE);
         if len > SHORT || !state.view.inner.pager.limits().map_reads {
@@ -118,7 +118,7 @@ impl Sight<'_> {
 /// Where `len` bytes from `offset` on of an object lie, by its record.
 ///
 /// # Errors
-/// Any, where the ordinary way is to be asked.
+/// Any, where the slow path is to be asked.
 #[inline]
 fn place_in(record: &[u8], oid: Oid, offset: u64, len: usize) -> Result<Place> {
     let record = Record::parse(record)?;

@@ -4,11 +4,11 @@
 //! state until dropped and never wait for a transaction.
 
 use super::long_read::{Ahead, read_range, read_to};
-use super::shelf::View;
-use super::sight::Sight;
+use super::lookup::ObjectLookup;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
+use super::view_cache::StateView;
 use crate::names::{ListOptions, Listing};
-use crate::object::{self, Metadata, Segments, Whole};
+use crate::object::{self, Metadata, ObjectBody, Segments};
 use crate::pager::Snapshot;
 use crate::segment_tree::{DataRead, read_from};
 use crate::sharing::Sharing;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct State {
     pub(super) snapshot: Snapshot,
-    pub(super) view: Arc<View>,
+    pub(super) view: Arc<StateView>,
 }
 
 impl State {
@@ -116,7 +116,7 @@ impl DataRead for State {
     }
 
     fn will_need(&self, start: PageNo, offset: u64, len: u64, at_once: u64) -> bool {
-        // What goes past the system's cache would only be in the way there. Asked first: a look
+        // What goes past the page cache would only be in the way there. Asked first: a look
         // into the cache begins to fill it.
         if at_once >= LEAST_NEW as u64 && self.is_new(start, offset, len) {
             return false;
@@ -197,8 +197,8 @@ impl Reader {
     }
 
     #[inline]
-    pub(super) fn sight(&self) -> Sight<'_> {
-        Sight { state: &self.state, collection: self.collection.as_ref() }
+    pub(super) fn sight(&self) -> ObjectLookup<'_> {
+        ObjectLookup { state: &self.state, collection: self.collection.as_ref() }
     }
 
     /// All bytes of an object.
@@ -342,7 +342,7 @@ impl Iterator for NameIter {
 pub struct Object {
     state: Arc<State>,
     oid: Oid,
-    whole: Whole,
+    whole: ObjectBody,
     position: u64,
     ahead: Ahead,
 }

@@ -9,7 +9,7 @@
 //! chaining", VLDB 2015, let each key go on by itself; ours have chains of much the same length.)
 //!
 //! Only an object that is found whole in memory, in its record, is delivered from here. For
-//! all others, and for all errors, the ordinary way is asked, whose answer counts.
+//! all others, and for all errors, the slow path is asked, whose answer counts.
 //!
 //! Invariant: no code of the user's runs, and nothing is read from disk, under a pin.
 
@@ -38,7 +38,7 @@ enum Step {
     Record(Oid, Location),
     /// Where its bytes lie among those of its group.
     Found(Range<usize>),
-    /// Left to the ordinary way.
+    /// Left to the slow path.
     Ordinary,
 }
 

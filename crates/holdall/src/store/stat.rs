@@ -59,7 +59,7 @@ pub struct StoreStat {
     pub log_used: u64,
     /// Bytes of the log.
     pub log_capacity: u64,
-    /// Pages newer in memory than at home.
+    /// Pages newer in memory than in place.
     pub dirty_pages: u64,
     /// Old page versions kept for snapshots.
     pub old_versions: u64,

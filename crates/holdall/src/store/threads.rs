@@ -5,14 +5,14 @@
 //! [`Threads::stop`] ends and joins them, so
 //! that nothing of the store, its file lock included, is held when its last handle is gone.
 
-use super::inner::{Inner, Wishes};
+use super::inner::{BackgroundRequests, Inner};
 use crate::pager::Pager;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-type Shared = Arc<(Mutex<Wishes>, Condvar)>;
+type Shared = Arc<(Mutex<BackgroundRequests>, Condvar)>;
 
 /// The threads of an open store.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;
 use crate::names::{Names, Value};
-use crate::object::Kept;
+use crate::object::StoredHints;
 use crate::page_map::PageMap;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_page};
@@ -23,7 +23,7 @@ pub(crate) struct Collection {
     pub(crate) objects: u64,
     /// Wider than its place in the page: [`Collection::logical_bytes`] is asked after each change.
     pub(crate) logical_bytes: u128,
-    pub(crate) hints: Kept,
+    pub(crate) hints: StoredHints,
 }
 
 impl Collection {
@@ -42,7 +42,7 @@ impl Collection {
             heap: HeapFile::decode(&collection_page::heap(bytes), owner)?,
             objects: collection_page::objects(bytes),
             logical_bytes: collection_page::logical_bytes(bytes).into(),
-            hints: Kept {
+            hints: StoredHints {
                 threshold: collection_page::threshold(bytes),
                 flags: collection_page::flags(bytes),
             },

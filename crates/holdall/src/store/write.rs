@@ -6,14 +6,15 @@
 mod many;
 
 use super::heads::check_name;
-use super::inner::{Committing, Cursors, Inner};
+use super::inner::{CommitHooks, Cursors, Inner};
 use super::long_read::read_range;
 use super::opened::Opened;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
-use crate::names::{Gap, Tail};
+use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
-    self, Attributes, Data, Head, Kept, Metadata, ObjectWrite, Old, Place, Record, Whole,
+    self, Attributes, Data, Head, Metadata, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody,
+    Record, StoredHints,
 };
 use crate::prefetch;
 use crate::space::{SpaceTx, Stager};
@@ -33,7 +34,7 @@ struct Begun {
     collections: Opened,
     cursors: Cursors,
     /// Where names in ascending order go; only while names are but added.
-    tail: Tail,
+    tail: AppendCursor,
     /// The collection's number that `tail` is of.
     tail_of: u32,
     /// Where records are put together.
@@ -90,7 +91,7 @@ impl WriteTx {
                 root,
                 collections: Opened::default(),
                 cursors,
-                tail: Tail::default(),
+                tail: AppendCursor::default(),
                 tail_of: 0,
                 record: Vec::new(),
             }));
@@ -198,14 +199,14 @@ impl WriteTx {
     }
 
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
-    fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, Gap>> {
+    fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
         self.begin()?;
         let known = self.begun.as_deref_mut().and_then(|b| b.collections.get(&self.collection));
         let (number, names) = match known {
             Some(c) => (c.number, c.names),
             None => match self.current()? {
                 Some(c) => (c.number, c.names),
-                None => return Ok(Err(Gap::NOWHERE)),
+                None => return Ok(Err(InsertPosition::NOWHERE)),
             },
         };
         let begun = self.begin()?;
@@ -253,7 +254,7 @@ impl WriteTx {
     /// An object's size in bytes.
     pub(super) fn object_size(&mut self, oid: Oid) -> Result<u64> {
         let begun = self.begin()?;
-        Place::of(&begun.tx, &begun.root.handles, oid)?.look(&begun.tx, |r| r.size())
+        ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?.look(&begun.tx, |r| r.size())
     }
 
     /// Finds an object, and gives `f` its record.
@@ -261,14 +262,14 @@ impl WriteTx {
         &mut self,
         oid: Oid,
         f: impl FnOnce(&Record<'_>) -> Result<T>,
-    ) -> Result<(Place, T)> {
+    ) -> Result<(ObjectLocation, T)> {
         let begun = self.begin()?;
-        let place = Place::of(&begun.tx, &begun.root.handles, oid)?;
+        let place = ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?;
         Ok((place, place.look(&begun.tx, f)?))
     }
 
     /// Finds an object's bytes as this transaction sees them until its next change.
-    pub(super) fn open_whole(&mut self, oid: Oid) -> Result<Whole> {
+    pub(super) fn open_whole(&mut self, oid: Oid) -> Result<ObjectBody> {
         let begun = self.begin()?;
         object::open(&begun.tx, &begun.root.handles, oid)
     }
@@ -276,7 +277,7 @@ impl WriteTx {
     /// Reads bytes of an object that [`WriteTx::open_whole`] found.
     pub(super) fn read_whole(
         &mut self,
-        whole: &Whole,
+        whole: &ObjectBody,
         oid: Oid,
         offset: u64,
         buf: &mut [u8],
@@ -387,7 +388,7 @@ impl WriteTx {
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Full`], [`Error::Io`].
     pub fn set_bytes<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<()> {
         let oid = self.resolve(key.into())?;
-        let (place, (old, head)) = self.place_of(oid, |r| Ok((Old::of(r)?, r.head())))?;
+        let (place, (old, head)) = self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.head())))?;
         let data = self.stage(&head, bytes)?;
         self.with_placed(place, |objects, c| {
             let before = objects.replace_at(place, &old, &head, data, None)?;
@@ -445,7 +446,7 @@ impl WriteTx {
         data: Data<'_>,
         size: u64,
         near: Option<Oid>,
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Result<Oid> {
         let found = match &head.name {
             Some(name) => Some(self.find(name)?),
@@ -486,7 +487,7 @@ impl WriteTx {
     pub fn delete<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<()> {
         let oid = self.resolve(key.into())?;
         let (place, (old, name)) =
-            self.place_of(oid, |r| Ok((Old::of(r)?, r.name.map(<[u8]>::to_vec))))?;
+            self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.name.map(<[u8]>::to_vec))))?;
         self.with_placed(place, |objects, c| {
             let size = objects.delete(place, &old)?;
             if let Some(name) = name {
@@ -500,7 +501,7 @@ impl WriteTx {
 
     /// The name of the collection that an object belongs to, which an OID does not tell;
     /// `None` where it is the current one.
-    fn collection_of(&mut self, place: Place) -> Result<Option<String>> {
+    fn collection_of(&mut self, place: ObjectLocation) -> Result<Option<String>> {
         let current = self.current()?.map(|c| c.number);
         let begun = self.begin()?;
         let owner = begun
@@ -529,14 +530,14 @@ impl WriteTx {
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
         let begun = self.begin()?;
-        let place = Place::of(&begun.tx, &begun.root.handles, oid)?;
+        let place = ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?;
         self.with_placed(place, f)
     }
 
     /// As [`WriteTx::with_object`], for an object found before.
     pub(super) fn with_placed<T>(
         &mut self,
-        place: Place,
+        place: ObjectLocation,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
         let Some(of) = self.collection_of(place)? else { return self.with_objects(f) };
@@ -585,7 +586,7 @@ impl WriteTx {
         root_page::set_handles(bytes, root.handles.map.encode());
         root_page::set_next_collection(bytes, root.next_collection);
         let inner = self.inner.clone();
-        let work = &mut Committing { inner: &inner, awaited };
+        let work = &mut CommitHooks { inner: &inner, awaited };
         let lsn = tx.commit_then(work, || *inner.cursors.lock() = cursors)?;
         Ok(Some(lsn))
     }

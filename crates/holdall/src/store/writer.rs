@@ -2,7 +2,7 @@
 
 use super::WriteTx;
 use super::read::to_io;
-use crate::object::{self, Attributes, Data, Head, Hints, Kept};
+use crate::object::{self, Attributes, Data, Head, Hints, StoredHints};
 use crate::space::Stager;
 use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
@@ -39,7 +39,7 @@ pub struct ObjectWriter<'a> {
     /// The first bytes, until they are too many for a record.
     small: Option<Vec<u8>>,
     near: Option<Oid>,
-    hints: Option<Kept>,
+    hints: Option<StoredHints>,
 }
 
 impl<'a> ObjectWriter<'a> {
@@ -48,7 +48,7 @@ impl<'a> ObjectWriter<'a> {
         head: Head<'static>,
         stager: Stager,
         near: Option<Oid>,
-        hints: Option<Kept>,
+        hints: Option<StoredHints>,
     ) -> Self {
         Self { tx, head, stager, small: Some(Vec::new()), near, hints }
     }

@@ -41,7 +41,7 @@ pub(super) enum Data<'a> {
     Composed(u32, Parts<'a>),
 }
 
-/// What the log asks to be written home.
+/// What the log asks to be written in place.
 pub(super) struct Replay<'a> {
     /// By page, those of a page in the order of the log.
     edits: Vec<Edit<'a>>,

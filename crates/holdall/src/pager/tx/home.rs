@@ -1,4 +1,4 @@
-//! New data of a transaction on its way home.
+//! New data of a transaction on its way to its place.
 //!
 //! Owns: which new pages and segment data have been handed over to be written
 //! ([`WriteBehind`](crate::pager::WriteBehind)), and their list for the commit. Full heap pages
@@ -143,7 +143,7 @@ impl PageTx {
 
     /// Writes home what does not go through the log. It is synced with the commit's group; what
     /// is too much to be read again after a crash is synced here. Returns whether the new
-    /// pages went home.
+    /// pages was written in place.
     pub(super) fn settle_new_data(&mut self) -> Result<bool> {
         let most = self.pager.limits.log_data_bytes;
         let direct = self.at_home.relied_on() || self.new_page_bytes() > most;

@@ -1,3 +1,5 @@
+//! Segment data in memory: what is kept, what is given up, and that it is what was put in.
+
 use super::*;
 use crate::pager::pool::Pool;
 use holdall_core::checksum::crc;

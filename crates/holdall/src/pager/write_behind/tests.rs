@@ -1,3 +1,5 @@
+//! The queue alone: order, neighbours in one call, failures, and with and without its thread.
+
 use super::*;
 use crate::pager::fixture;
 use holdall_core::Error;

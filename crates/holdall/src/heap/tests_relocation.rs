@@ -13,25 +13,25 @@ impl World {
 
     /// Puts a record in as the object layer does: where need be others make room.
     fn make_room(&mut self, len: usize) {
-        let crowd = self.file.crowd(&self.pages, &mut self.placement, len).unwrap();
-        let Some(crowd) = crowd else {
+        let plan = self.file.relocate(&self.pages, &mut self.placement, len).unwrap();
+        let Some(plan) = plan else {
             self.insert(len..len + 1, None);
             return;
         };
-        self.placement.close(Some(crowd.index));
-        for old in &crowd.records {
+        self.placement.close(Some(plan.index));
+        for old in &plan.records {
             let record = self.model.remove(old).unwrap();
             let (pages, placement) = (&mut self.pages, &mut self.placement);
             let new = self.file.insert(pages, placement, &record, None).unwrap();
-            assert_ne!(new.page, crowd.page, "a closed page takes no record");
+            assert_ne!(new.page, plan.page, "a closed page takes no record");
             self.file.delete(pages, placement, *old).unwrap();
             self.model.insert(new, record);
             let at = self.locs.iter().position(|l| l == old).unwrap();
             self.locs[at] = new;
         }
         self.placement.close(None);
-        let loc = self.insert(len..len + 1, Some(crowd.page));
-        assert_eq!(loc.page, crowd.page, "what was chosen makes enough room");
+        let loc = self.insert(len..len + 1, Some(plan.page));
+        assert_eq!(loc.page, plan.page, "what was chosen makes enough room");
     }
 
     fn at_hand(&mut self, len: usize) -> bool {
@@ -78,7 +78,7 @@ fn a_dense_file_grows() {
     for _ in 0..500 {
         w.insert(500..900, None);
     }
-    assert!(w.file.crowd(&w.pages, &mut w.placement, 3000).unwrap().is_none());
+    assert!(w.file.relocate(&w.pages, &mut w.placement, 3000).unwrap().is_none());
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn slots_in_the_midst_make_no_room() {
         let page = w.pages.page(crowded, PageKind::Heap).unwrap();
         let need = HeapPage::new(&page, crowded).unwrap().free_bytes() + short;
         drop(page);
-        let crowd = w.file.crowd(&w.pages, &mut w.placement, need).unwrap();
-        assert_eq!(crowd.map(|c| c.records.len()), (short <= 400).then_some(4), "{short}");
+        let plan = w.file.relocate(&w.pages, &mut w.placement, need).unwrap();
+        assert_eq!(plan.map(|c| c.records.len()), (short <= 400).then_some(4), "{short}");
         w.make_room(need);
         w.verify();
     }

@@ -3,7 +3,7 @@
 //! The decisions are `holdall_core::placement`; here they are carried out: cached pages are
 //! checked, the map is searched and kept, pages are allocated, formatted and freed.
 
-use super::{At, HeapFile, Room};
+use super::{At, FreeSpace, HeapFile};
 use holdall_core::heap_page::{self, HeapPage, max_record};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::{Cached, Offer, Placement, class_of, extent};
@@ -159,13 +159,13 @@ impl HeapFile {
     }
 
     /// Keeps the books after a change of a page: counts, cache, map class.
-    pub(super) fn settle<W: PageWrite + ?Sized>(
+    pub(super) fn update_free_space<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
         placement: &mut Placement,
         at: At,
-        before: Room,
-        after: Room,
+        before: FreeSpace,
+        after: FreeSpace,
     ) -> Result<()> {
         let used = self.used.checked_add(before.free as u64);
         let used = used.and_then(|used| used.checked_sub(after.free as u64));
@@ -220,7 +220,7 @@ impl HeapFile {
         out: Cached,
     ) -> Result<()> {
         let max = max_record(pages.page_size());
-        if !out.marked || class_of(Room { free: out.free, empty: false }, max) == 0 {
+        if !out.marked || class_of(FreeSpace { free: out.free, empty: false }, max) == 0 {
             return Ok(());
         }
         // The class must be true, so it is taken from the page and not from the cache.

@@ -17,7 +17,7 @@ const MOST_MOVED: usize = 4;
 
 /// A page, and the records to move out of it.
 #[derive(Debug, Clone)]
-pub struct Crowd {
+pub struct Relocation {
     /// The page.
     pub page: PageNo,
     /// Its logical index.
@@ -33,12 +33,12 @@ impl HeapFile {
     ///
     /// # Errors
     /// Page access.
-    pub fn crowd<R: PageRead + ?Sized>(
+    pub fn relocate<R: PageRead + ?Sized>(
         &self,
         pages: &R,
         placement: &mut Placement,
         need: usize,
-    ) -> Result<Option<Crowd>> {
+    ) -> Result<Option<Relocation>> {
         placement.sync(self.changes);
         let (used, capacity) = self.utilization(pages.page_size());
         if !placement.is_sparse(used, capacity) {
@@ -49,22 +49,22 @@ impl HeapFile {
             // What moves must fit elsewhere, or nothing is gained.
             let other = candidates.iter().find(|c| c.index != cached.index);
             let most = other.map_or(0, |c| c.free).min(need);
-            let crowd = self.crowd_in(pages, *cached, need, most)?;
-            if crowd.is_some() {
-                return Ok(crowd);
+            let plan = self.relocate_in(pages, *cached, need, most)?;
+            if plan.is_some() {
+                return Ok(plan);
             }
         }
         Ok(None)
     }
 
-    /// As [`HeapFile::crowd`] for one page, moving records of at most `most` bytes.
-    fn crowd_in<R: PageRead + ?Sized>(
+    /// As [`HeapFile::relocate`] for one page, moving records of at most `most` bytes.
+    fn relocate_in<R: PageRead + ?Sized>(
         &self,
         pages: &R,
         cached: Cached,
         need: usize,
         most: usize,
-    ) -> Result<Option<Crowd>> {
+    ) -> Result<Option<Relocation>> {
         pages.look(cached.page, PageKind::Heap, |bytes| {
             let heap_page = HeapPage::new(bytes, cached.page)?;
             let own = page::owner(bytes) == self.owner && heap_page.index() == cached.index;
@@ -81,7 +81,7 @@ impl HeapFile {
             let chosen = choose(all, short, most);
             Ok(chosen.map(|slots| {
                 let place = |slot| Location { page: cached.page, slot };
-                Crowd {
+                Relocation {
                     page: cached.page,
                     index: cached.index,
                     records: slots.map(place).collect(),

@@ -1,6 +1,6 @@
 //! One look at one object.
 //!
-//! Owns: [`Sight`], and the short way of a single get: handle and record, and the leaf of a name,
+//! Owns: [`ObjectLookup`], and the fast path of a single get: handle and record, and the leaf of a name,
 //! looked up under one pin and in memory only. For all else, and for all errors, the ordinary
 //! way is asked, whose answer counts.
 //!
@@ -11,29 +11,29 @@ use super::read::State;
 use super::view::{Collection, Key, oid_of};
 use crate::heap::{HeapFile, Location};
 use crate::names::Names;
-use crate::object::{self, Body, Record, Whole};
+use crate::object::{self, Body, ObjectBody, Record};
 use crate::pager::InMemory;
 use holdall_core::{Error, Oid, PageRead, Result};
 
 /// A state, seen through one collection, for one call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sight<'a> {
+pub(super) struct ObjectLookup<'a> {
     pub(super) state: &'a State,
     /// None: the default one.
     pub(super) collection: Option<&'a Collection>,
 }
 
-/// What the short way of a get found.
-pub(super) enum Once {
+/// What the fast path of a get found.
+pub(super) enum Probe {
     /// All of a small object.
     Copied,
     /// Where a large one lies.
-    Large(Oid, Whole),
-    /// Nothing for certain: the ordinary way is to be asked.
+    Large(Oid, ObjectBody),
+    /// Nothing for certain: the slow path is to be asked.
     Ask,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> ObjectLookup<'a> {
     pub(super) fn current(self) -> Result<Option<&'a Collection>> {
         match self.collection {
             Some(c) => Ok(Some(c)),
@@ -57,16 +57,16 @@ impl<'a> Sight<'a> {
     /// See [`Reader::get_into`](super::Reader::get_into).
     pub(super) fn get_into(self, key: Key<'_>, bytes: &mut Vec<u8>) -> Result<()> {
         let (oid, whole) = match self.at_once(key, bytes)? {
-            Once::Copied => return Ok(()),
-            Once::Large(oid, whole) => (oid, whole),
-            Once::Ask => {
+            Probe::Copied => return Ok(()),
+            Probe::Large(oid, whole) => (oid, whole),
+            Probe::Ask => {
                 let (handles, oid) = (&self.state.root().handles, self.resolve(key)?);
                 let loc = handles.lookup(self.state, oid)?;
                 match body_at(self.state, oid, loc, bytes)? {
-                    Once::Copied => return Ok(()),
-                    Once::Large(oid, whole) => (oid, whole),
+                    Probe::Copied => return Ok(()),
+                    Probe::Large(oid, whole) => (oid, whole),
                     // Not its own record: this tells.
-                    Once::Ask => (oid, object::open(self.state, handles, oid)?),
+                    Probe::Ask => (oid, object::open(self.state, handles, oid)?),
                 }
             }
         };
@@ -74,7 +74,7 @@ impl<'a> Sight<'a> {
     }
 
     /// Where an object's bytes lie.
-    pub(super) fn find(self, key: Key<'_>) -> Result<(Oid, Whole)> {
+    pub(super) fn find(self, key: Key<'_>) -> Result<(Oid, ObjectBody)> {
         if let Some(found) = self.find_once(key)? {
             return Ok(found);
         }
@@ -86,25 +86,27 @@ impl<'a> Sight<'a> {
     /// a large one whose record is in memory; or says that no object has this name.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; what else is wrong, the ordinary way tells.
+    /// [`Error::NotFound`]; what else is wrong, the slow path tells.
     #[inline]
-    fn at_once(self, key: Key<'_>, out: &mut Vec<u8>) -> Result<Once> {
+    fn at_once(self, key: Key<'_>, out: &mut Vec<u8>) -> Result<Probe> {
         let found = self.once(key, |pages, oid, loc| body_at(pages, oid, loc, out))?;
-        Ok(found.unwrap_or(Once::Ask))
+        Ok(found.unwrap_or(Probe::Ask))
     }
 
     /// Where the bytes of an object lie whose record is in memory.
     ///
     /// # Errors
-    /// As [`Sight::at_once`]; those of an ordinary look at a small object's record.
+    /// As [`ObjectLookup::at_once`]; those of an ordinary look at a small object's record.
     #[inline]
-    fn find_once(self, key: Key<'_>) -> Result<Option<(Oid, Whole)>> {
+    fn find_once(self, key: Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
         let found = self.once(key, |pages, oid, loc| {
             HeapFile::look(pages, loc, |record| {
                 let record = Record::parse(record)?;
                 Ok(match record.body {
                     _ if record.oid != oid => None,
-                    Body::Large(descriptor) => Some((oid, loc, Some(Whole::large(descriptor)?))),
+                    Body::Large(descriptor) => {
+                        Some((oid, loc, Some(ObjectBody::large(descriptor)?)))
+                    }
                     Body::Small(_) => Some((oid, loc, None)),
                 })
             })
@@ -118,7 +120,7 @@ impl<'a> Sight<'a> {
     }
 
     /// What `look` makes of the place of an object's record, all in memory; `None` where that
-    /// cannot be told for certain and the ordinary way is to be asked.
+    /// cannot be told for certain and the slow path is to be asked.
     #[inline]
     pub(super) fn once<T>(
         self,
@@ -155,19 +157,19 @@ pub(super) fn body_at<R: PageRead>(
     oid: Oid,
     loc: Location,
     out: &mut Vec<u8>,
-) -> Result<Once> {
+) -> Result<Probe> {
     HeapFile::look(pages, loc, |record| {
         let record = Record::parse(record)?;
         if record.oid != oid {
-            return Ok(Once::Ask);
+            return Ok(Probe::Ask);
         }
         Ok(match record.body {
             Body::Small(bytes) => {
                 out.clear();
                 out.extend_from_slice(bytes);
-                Once::Copied
+                Probe::Copied
             }
-            Body::Large(descriptor) => Once::Large(oid, Whole::large(descriptor)?),
+            Body::Large(descriptor) => Probe::Large(oid, ObjectBody::large(descriptor)?),
         })
     })
 }
