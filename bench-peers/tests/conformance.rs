@@ -205,6 +205,7 @@ fn fjall() {
 }
 
 #[test]
+#[cfg(feature = "rocksdb")]
 fn rocksdb() {
     all_loads("RocksDB");
     all_loads("RocksDB blobs");
@@ -221,7 +222,10 @@ fn holdall_and_files() {
 
 #[test]
 fn every_maker_has_a_test() {
-    let tested = ["SQLite", "LMDB", "redb", "fjall", "fjall blobs", "RocksDB", "RocksDB blobs"];
+    let mut tested = vec!["SQLite", "LMDB", "redb", "fjall", "fjall blobs"];
+    if cfg!(feature = "rocksdb") {
+        tested.extend(["RocksDB", "RocksDB blobs"]);
+    }
     let makers = holdall_bench_peers::stores::makers();
     let names: Vec<_> = makers.iter().map(|maker| maker.name()).collect();
     assert_eq!(names, tested);

@@ -7,6 +7,7 @@
 mod fjall;
 mod lmdb;
 mod redb;
+#[cfg(feature = "rocksdb")]
 mod rocksdb;
 mod sqlite;
 
@@ -21,7 +22,9 @@ pub fn makers() -> Vec<Box<dyn Maker>> {
         Box::new(redb::Redb),
         Box::new(fjall::Fjall::plain()),
         Box::new(fjall::Fjall::blobs()),
+        #[cfg(feature = "rocksdb")]
         Box::new(rocksdb::RocksDb::plain()),
+        #[cfg(feature = "rocksdb")]
         Box::new(rocksdb::RocksDb::blobs()),
     ]
 }
