@@ -185,6 +185,7 @@ fn inspection_describes_each_part() {
     for args in [
         ["inspect", "s", "page", "1"].as_slice(),
         &["inspect", "s", "space", "0"],
+        &["inspect", "s", "space"],
         &["inspect", "s", "log"],
         &["inspect", "s", "object", "one"],
         &["inspect", "s", "names"],
