@@ -9,4 +9,5 @@ mod objects;
 mod planted;
 mod resume;
 mod support;
+mod terminal;
 mod tree;
