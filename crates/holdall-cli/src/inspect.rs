@@ -26,10 +26,10 @@ enum What {
         /// Page number
         number: u64,
     },
-    /// A buddy space: which runs are used and free
+    /// A buddy space: which runs are used and free; without a number a list of all
     Space {
         /// Space number, from 0
-        number: u32,
+        number: Option<u32>,
     },
     /// The log beside the store: its blocks and records
     Log,
@@ -60,7 +60,10 @@ pub fn run(args: &Args) -> Outcome {
             inspect::log(&args.store)?
         }
         What::Page { number } => inspect::page(&open::read_only(&args.store)?, PageNo(*number))?,
-        What::Space { number } => inspect::space(&open::read_only(&args.store)?, *number)?,
+        What::Space { number } => {
+            let store = open::read_only(&args.store)?;
+            number.map_or_else(|| inspect::spaces(&store), |n| inspect::space(&store, n))?
+        }
         What::Object { name, collection } => {
             let store = open::read_only(&args.store)?;
             inspect::object(&store, collection.as_deref().unwrap_or("default"), name::key(name))?

@@ -1,9 +1,9 @@
-//! How far a long command is: a bar on a terminal, a line every few seconds elsewhere.
+//! How far a long command is: a bar on a terminal, a line every few seconds elsewhere. The bar
+//! has no colours.
 //!
 //! Owns: [`Meter`] (used by one thread) and [`Totals`] (filled by another, read by the
 //! meter). All of it goes to standard error; standard output carries results only.
 
-use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -51,14 +51,14 @@ pub struct Meter<'t> {
 }
 
 impl<'t> Meter<'t> {
-    /// Starts the clock. Nothing is drawn if standard error is not a terminal.
+    /// Starts the clock. Nothing is drawn if standard error is no terminal, or a dumb one.
     pub fn start(items: Option<&'static str>, totals: &'t Totals) -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            set_style(&bar, COUNTING);
+        // A bar that cannot be drawn is hidden from its start.
+        let bar = Some(ProgressBar::new_spinner()).filter(|bar| !bar.is_hidden());
+        if let Some(bar) = &bar {
+            set_style(bar, COUNTING);
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        }
         let now = Instant::now();
         Self { totals, items, bar, has_length: false, started: now, said: now }
     }

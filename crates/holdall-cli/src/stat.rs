@@ -179,7 +179,7 @@ fn object_text(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
     for (key, value) in &data.attributes {
         let mut text = name::escape(value);
         if let Some(nanos) = time::parse(value).filter(|_| key == files::MTIME) {
-            text = format!("{text} ({})", time::date(nanos));
+            text = format!("{} ({nanos} ns)", time::date(nanos));
         }
         row(&name::escape(key.as_bytes()), text)?;
     }

@@ -6,7 +6,8 @@
 mod damage;
 
 use damage::{bytes, quiet};
-use holdall::{Attributes, PageNo, Store, inspect};
+use holdall::{Attributes, Error, PageNo, Store, inspect};
+use holdall_core::{page, root_page};
 use holdall_io::MemoryStorage;
 use rand::{SeedableRng, rngs::SmallRng};
 use std::fmt::Write as _;
@@ -70,6 +71,7 @@ fn dumps_of_a_fixed_store_are_as_expected() {
     let (storage, store) = sample();
     golden("superblock.txt", &inspect::superblock(&store).unwrap());
     golden("space.txt", &inspect::space(&store, 0).unwrap());
+    golden("spaces.txt", &inspect::spaces(&store).unwrap());
     golden("names.txt", &inspect::names(&store, "photos", b"").unwrap());
     let part = inspect::names(&store, "photos", b"folder/name 01").unwrap();
     golden("names-prefix.txt", &part);
@@ -131,6 +133,77 @@ fn a_damaged_log_is_shown_as_far_as_it_goes() {
     assert!(text.contains("torn or damaged") && text.contains("the log is damaged"), "{text}");
     let none = inspect::log_of(&MemoryStorage::from_bytes(volume, None)).unwrap();
     assert!(none.contains("missing, although"), "{none}");
+}
+
+#[test]
+fn an_empty_log_or_store_is_said_to_be_empty() {
+    let (storage, store) = sample();
+    let (volume, _) = storage.snapshot();
+    let needed = MemoryStorage::from_bytes(volume, Some(Vec::new()));
+    let text = inspect::log_of(&needed).unwrap();
+    assert!(text.starts_with("log: empty, although the store needs it: put back"), "{text}");
+    store.close().unwrap();
+    let (volume, _) = storage.snapshot();
+    let closed = MemoryStorage::from_bytes(volume.clone(), Some(Vec::new()));
+    let text = inspect::log_of(&closed).unwrap();
+    assert_eq!(text, "log: empty, and the store, which was closed, needs none\n");
+    let short = MemoryStorage::from_bytes(volume, Some(vec![1; 100]));
+    let text = inspect::log_of(&short).unwrap();
+    assert!(text.contains(" is beyond the end of the file\n"), "{text}");
+    let empty = MemoryStorage::from_bytes(Vec::new(), Some(Vec::new()));
+    let error = inspect::log_of(&empty).unwrap_err();
+    assert!(matches!(error, Error::Unfinished { .. }), "{error}");
+}
+
+#[test]
+fn spaces_are_listed_with_what_is_free() {
+    let options = holdall::Options { space_pages: Some(64), growth_bytes: 4096, ..quiet() };
+    let storage = Arc::new(MemoryStorage::new());
+    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let mut rng = SmallRng::seed_from_u64(2);
+    for i in 0..20 {
+        store.write(|tx| tx.put(format!("{i}"), &bytes(&mut rng, 40_000))).unwrap();
+    }
+    store.close().unwrap();
+    let (mut volume, _) = storage.snapshot();
+    let pages = volume.len() / 4096;
+    assert!(!pages.is_multiple_of(64), "the last space is cut short");
+    let read = |volume: &[u8]| {
+        let storage = Arc::new(MemoryStorage::from_bytes(volume.to_vec(), None));
+        let store = Store::open_read_only_on(storage, &quiet()).unwrap();
+        (inspect::spaces(&store).unwrap(), store)
+    };
+    let (list, store) = read(&volume);
+    assert_eq!(list.lines().count(), pages.div_ceil(64), "{list}");
+    for (i, line) in list.lines().enumerate() {
+        let map = inspect::space(&store, i as u32).unwrap();
+        let figures = line.strip_prefix(&format!("space {i}: ")).unwrap();
+        assert!(map.contains(figures), "{line}\n{map}");
+        let map = map.lines().nth(2).unwrap().split_whitespace().last().unwrap();
+        let map = &map[..64.min(pages - i * 64)];
+        let longest = map.split('#').map(str::len).max().unwrap();
+        let free = map.matches('.').count();
+        let used = map.len() - free;
+        let says = format!("{used} pages in use, {free} free, largest free run of {longest}");
+        let (figures, rest) = figures.split_once(';').unwrap_or((figures, ""));
+        assert_eq!(figures, says);
+        let beyond = 64 - map.len();
+        assert!(beyond == 0 && rest.is_empty() || rest.starts_with(&format!(" {beyond} beyond")));
+    }
+    // The directory of the second space, and only that.
+    drop(store);
+    volume[64 * 4096 + 100] ^= 1;
+    let (damaged, _) = read(&volume);
+    let differ: Vec<_> = list.lines().zip(damaged.lines()).filter(|(a, b)| a != b).collect();
+    assert!(matches!(differ[..], [(_, line)] if line.starts_with("space 1: ")), "{damaged}");
+    // A root page that names more spaces than the file has.
+    let kind = page::PageKind::Root as u8;
+    let root = volume.chunks_exact_mut(4096).find(|page| page[4] == kind).unwrap();
+    root_page::set_spaces(root, u32::MAX);
+    page::seal(root, page::lsn(root));
+    let (many, _) = read(&volume);
+    let says = format!("names {} spaces, the file has {}", u32::MAX, list.lines().count());
+    assert!(many.lines().last().is_some_and(|line| line.ends_with(&says)), "{many}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub struct Importer<'s, 't> {
     pub meter: Meter<'t>,
     /// Counts.
     pub tally: Tally,
-    /// Say how many files each batch acknowledged.
+    /// Say how many files each batch acknowledged, and name what is skipped.
     pub verbose: bool,
     /// Print the last name of each batch.
     pub report_acks: bool,
@@ -118,7 +118,9 @@ impl Importer<'_, '_> {
                 let count =
                     if kind == "link" { &mut self.tally.links } else { &mut self.tally.special };
                 *count += 1;
-                self.meter.complain(&format!("skipped: {}: {kind}", escape(&name)));
+                if self.verbose {
+                    self.meter.complain(&format!("skipped: {}: {kind}", escape(&name)));
+                }
             }
             Event::Failed(name, why) => self.failed(&name, &why),
             Event::Broken(error) => return Err(error.into()),

@@ -44,7 +44,7 @@ pub struct Args {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
-    /// Say on standard error how many files each batch acknowledged
+    /// Name links and special files left out, and say how many files each batch acknowledged
     #[arg(long, short)]
     verbose: bool,
     /// Print "ack NAME" on standard output once NAME and all names before it are durable

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::support::{HOLDALL, Home};
 
-const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+pub const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
 
 struct Example {
     line: usize,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::support::{HOLDALL, Home, Run, bytes, sound};
 
@@ -179,12 +180,27 @@ fn figures() {
 }
 
 #[test]
+fn a_time_is_a_date_first() {
+    let home = Home::new();
+    let path = home.file("in", "x");
+    let time = UNIX_EPOCH + Duration::new(1_795_384_311, 538_653_248);
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    home.ok(&["put", "s", "a", "in"]);
+    let text = String::from_utf8(home.ok(&["stat", "s", "a"])).unwrap();
+    let line = "mtime             2026-11-22T21:51:51Z (1795384311538653248 ns)\n";
+    assert!(text.ends_with(line), "{text}");
+    let json = home.json(&["stat", "s", "a", "--json"]);
+    assert_eq!(json["attributes"]["mtime"], "1795384311538653248");
+}
+
+#[test]
 fn inspection_describes_each_part() {
     let home = Home::new();
     home.feed(&["put", "s", "one"], b"x");
     for args in [
         ["inspect", "s", "page", "1"].as_slice(),
         &["inspect", "s", "space", "0"],
+        &["inspect", "s", "space"],
         &["inspect", "s", "log"],
         &["inspect", "s", "object", "one"],
         &["inspect", "s", "names"],

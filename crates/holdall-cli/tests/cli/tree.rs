@@ -104,17 +104,22 @@ fn a_second_import_takes_only_what_changed() {
 
 #[cfg(unix)]
 #[test]
-fn links_and_special_files_are_named_and_left_out() {
+fn links_and_special_files_are_counted_and_named_if_asked() {
     let home = Home::new();
     home.file("tree/file", "x");
     std::os::unix::fs::symlink("file", home.path("tree/link")).unwrap();
     std::os::unix::fs::symlink("/etc", home.path("tree/dirlink")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(home.path("tree/socket")).unwrap();
-    let run = home.run(&["import", "s", "tree", "--json"]);
-    assert_eq!(run.code, 0);
-    let result: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
+    // `json` demands that nothing is said on standard error.
+    let result = home.json(&["import", "s", "tree", "--json"]);
     assert_eq!((&result["files"], &result["skipped_links"]), (&1.into(), &2.into()));
     assert_eq!(result["skipped_special"], 1);
+    let text = String::from_utf8(home.ok(&["import", "s", "tree"])).unwrap();
+    assert!(text.contains("; skipped 2 links, 1 special files; 0 failed"), "{text}");
+    let run = home.run(&["import", "s", "tree", "--json", "--verbose"]);
+    assert_eq!(run.code, 0);
+    let again: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
+    assert_eq!((&again["skipped_links"], &again["skipped_special"]), (&2.into(), &1.into()));
     for line in ["skipped: link: link", "skipped: dirlink: link", "skipped: socket: special file"] {
         assert!(run.err.contains(&format!("holdall: {line}\n")), "{}", run.err);
     }

@@ -2,6 +2,7 @@
 
 use super::Options;
 use crate::log::place::{self, Found};
+use crate::pager::{self, Slots};
 use crate::space::fresh_directory;
 use holdall_core::bytes::put_u64;
 use holdall_core::page::{self, PageKind};
@@ -93,6 +94,21 @@ pub(super) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> 
     let mut found = vec![0; length as usize];
     disk.read_at(0, &mut found).map_err(|e| Error::io("reading what lies in the volume", e))?;
     Ok(candidates.iter().any(|fresh| fresh.may_leave(&found)))
+}
+
+/// Reads the superblocks of a store.
+///
+/// # Errors
+/// [`Error::Unfinished`] where there is nothing to read yet; else those of
+/// [`pager::read_slots`](crate::pager::read_slots).
+pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slots> {
+    let disk = storage.volume();
+    match pager::read_slots(&*disk, &storage.name()) {
+        Err(Error::NotAStore { .. }) if is_unfinished(&*disk, options)? => {
+            Err(Error::Unfinished { path: storage.name() })
+        }
+        other => other,
+    }
 }
 
 /// Writes an empty store into an empty volume, or one whose creation was cut short: a

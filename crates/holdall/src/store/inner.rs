@@ -43,7 +43,7 @@ pub(super) struct BackgroundRequests {
 pub struct Inner {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) pager: Arc<Pager>,
-    pub(super) alloc: Arc<Allocator>,
+    pub(crate) alloc: Arc<Allocator>,
     pub(crate) layout: SpaceLayout,
     pub(crate) root: PageNo,
     pub(super) options: Options,
@@ -83,12 +83,7 @@ impl Inner {
         read_only: bool,
     ) -> Result<Arc<Self>> {
         let disk = storage.volume();
-        let slots = match pager::read_slots(&*disk, &storage.name()) {
-            Err(Error::NotAStore { .. }) if format::is_unfinished(&*disk, options)? => {
-                return Err(Error::Unfinished { path: storage.name() });
-            }
-            other => other?,
-        };
+        let slots = format::read_slots(&*storage, options)?;
         if slots.read_only && !read_only {
             let detail = "the store may only be read by this build".into();
             return Err(Error::Unsupported { detail });

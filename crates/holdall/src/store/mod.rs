@@ -25,6 +25,7 @@ mod view_cache;
 mod write;
 mod writer;
 
+pub(crate) use format::read_slots;
 pub use inner::Inner;
 pub use object_mut::ObjectMut;
 pub use options::Options;

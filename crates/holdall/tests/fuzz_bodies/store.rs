@@ -48,7 +48,11 @@ pub fn open_store(data: &[u8]) {
     for no in 0..report.pages.min(100) {
         let _ = inspect::page(&store, PageNo(no));
     }
-    let _ = (inspect::space(&store, 0), inspect::names(&store, "default", b""));
+    let _ = (
+        inspect::space(&store, 0),
+        inspect::spaces(&store),
+        inspect::names(&store, "default", b""),
+    );
     let Ok(reader) = store.read() else {
         assert!(!sound, "cannot be read, found sound");
         return;

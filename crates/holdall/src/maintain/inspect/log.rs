@@ -2,7 +2,7 @@
 //! on, and what lies behind their end. Nothing is replayed.
 
 use super::text::{Hex, Text, runs};
-use crate::pager::read_slots;
+use crate::store::{Options, read_slots};
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::next_record;
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader, HomeKind, Part, Record};
@@ -11,7 +11,7 @@ use holdall_core::{Error, Lsn, Result};
 use holdall_io::{Disk, Storage};
 
 pub(super) fn dump(storage: &dyn Storage) -> Result<String> {
-    let sb = read_slots(&*storage.volume(), &storage.name())?.best;
+    let sb = read_slots(storage, &Options::default())?.best;
     let mut text = Text::default();
     let log = storage.open_log().map_err(|e| Error::io("opening the log", e))?;
     let Some(disk) = log else {
@@ -24,6 +24,15 @@ pub(super) fn dump(storage: &dyn Storage) -> Result<String> {
         return Ok(text.finish());
     };
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
+    if length == 0 {
+        let why = if sb.log_required {
+            "although the store needs it: put back the log that was beside the store"
+        } else {
+            "and the store, which was closed, needs none"
+        };
+        text.line(0, format_args!("log: empty, {why}"));
+        return Ok(text.finish());
+    }
     text.line(
         0,
         format_args!(
@@ -61,7 +70,7 @@ impl File<'_> {
     /// The block at `lsn` and its header, or what else lies there.
     fn block(&self, lsn: Lsn) -> Result<std::result::Result<(BlockHeader, Vec<u8>), String>> {
         let Some(block) = self.read(lsn)? else {
-            return Ok(Err("lies beyond the end of the file".into()));
+            return Ok(Err("beyond the end of the file".into()));
         };
         if block.iter().all(|b| *b == 0) {
             return Ok(Err("never written".into()));

@@ -36,6 +36,15 @@ pub fn space(store: &Store, space: u32) -> Result<String> {
     space::dump(store, space)
 }
 
+/// All buddy spaces, a line each: pages in use, free pages, the largest free run. Cost: a page
+/// read per space.
+///
+/// # Errors
+/// Those of reading the root page; a directory that cannot be read is shown as such.
+pub fn spaces(store: &Store) -> Result<String> {
+    space::list(store)
+}
+
 /// An object: its handle, its record, its tree with all segments. Cost: reads all nodes.
 ///
 /// # Errors
@@ -80,7 +89,7 @@ pub fn superblock_of(storage: &dyn Storage) -> Result<String> {
 /// The log of the store at `path`, which is neither opened nor recovered.
 ///
 /// # Errors
-/// Those of [`Store::open_read_only`] but damage of the log, which is shown.
+/// Those of [`Store::open_read_only`] but an empty or damaged log, which is shown.
 pub fn log(path: impl AsRef<Path>) -> Result<String> {
     let path = path.as_ref();
     let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;

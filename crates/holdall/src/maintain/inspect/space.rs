@@ -22,8 +22,7 @@ pub(super) fn dump(store: &Store, space: u32) -> Result<String> {
     let mut text = Text::default();
     let (first, n) = (layout.page_at(space, 0), layout.space_pages());
     text.line(0, format_args!("space {space}: {n} pages from {first}, directory in page {no}"));
-    let used = dir.count_allocated();
-    text.line(0, format_args!("{used} pages in use, {} free", n - used));
+    text.line(0, format_args!("{}", figures(store, &dir)?));
     if let Err(e) = dir.check() {
         text.line(0, format_args!("{e}"));
     }
@@ -34,6 +33,44 @@ pub(super) fn dump(store: &Store, space: u32) -> Result<String> {
         text.line(0, format_args!("MiB {from} to {to}: last noted change at LSN {lsn}"));
     }
     Ok(text.finish())
+}
+
+/// A line for each space.
+pub(super) fn list(store: &Store) -> Result<String> {
+    let (inner, snapshot) = (&store.inner, store.inner.pager.snapshot());
+    let spaces = root_page::spaces(&snapshot.page(inner.root, PageKind::Root)?);
+    // The root page may be false: what the file has is the limit.
+    let most = inner.layout.spaces(inner.alloc.volume_pages())?;
+    let mut text = Text::default();
+    for space in 0..spaces.min(most) {
+        let page = snapshot.page(inner.layout.dir_page(space), PageKind::SpaceDir);
+        let line = page.and_then(|bytes| {
+            let dir = SpaceDir::open(inner.layout, space, &*bytes)?;
+            figures(store, &dir)
+        });
+        match line {
+            Ok(figures) => text.line(0, format_args!("space {space}: {figures}")),
+            Err(e) => text.line(0, format_args!("space {space}: {e}")),
+        }
+    }
+    if spaces > most {
+        text.line(0, format_args!("the root page names {spaces} spaces, the file has {most}"));
+    }
+    Ok(text.finish())
+}
+
+/// What is used and free of a space as far as it lies in the file.
+fn figures(store: &Store, dir: &SpaceDir<&[u8]>) -> Result<String> {
+    let layout = dir.layout();
+    let inside = layout.pages_inside(dir.space(), store.inner.alloc.volume_pages());
+    let used = dir.count_allocated_in(0, inside)?;
+    let (free, run) = (inside - used, dir.tree(inside)?.longest_run());
+    let mut line = format!("{used} pages in use, {free} free, largest free run of {run}");
+    let beyond = layout.space_pages() - inside;
+    if beyond > 0 {
+        line += &format!("; {beyond} beyond the end of the file");
+    }
+    Ok(line)
 }
 
 /// One character per page, # in use; lines that repeat are left out.
