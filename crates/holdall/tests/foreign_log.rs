@@ -10,8 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn options(id: u8) -> Options {
-    let (store_id, log_bytes) = (Some([id; 16]), 64 << 10);
-    Options { background: false, page_size: 4096, store_id, log_bytes, ..Options::default() }
+    let (store_id, log_bytes, first_log_bytes) = (Some([id; 16]), 64 << 10, 64 << 10);
+    let first = Options { first_log_bytes, ..Options::default() };
+    Options { background: false, page_size: 4096, store_id, log_bytes, ..first }
 }
 
 type Files = (Vec<u8>, Option<Vec<u8>>);
