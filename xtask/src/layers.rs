@@ -27,15 +27,16 @@ pub const LAYERS: [&str; 14] = [
 ];
 
 /// Each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 8] = [
+const CRATES: [(&str, &[&str]); 9] = [
     ("holdall-io", &[]),
     ("holdall-core", &[]),
     ("holdall-plot", &[]),
+    ("holdall-testkit", &["holdall-io"]),
     ("holdall", &["holdall-io", "holdall-core"]),
-    ("holdall-sim", &["holdall-io", "holdall-core", "holdall"]),
+    ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("holdall-cli", &["holdall-io", "holdall-core", "holdall"]),
     ("holdall-bench", &["holdall", "holdall-plot"]),
-    ("holdall-lab", &["holdall-io", "holdall-core", "holdall-plot"]),
+    ("holdall-lab", &["holdall-io", "holdall-core", "holdall-plot", "holdall-testkit"]),
 ];
 
 /// What contradicts the order.

@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::Disk;
+use crate::bounds::{MAX_LEN, check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
-use crate::disk::{MAX_LEN, Near, check_len, past_the_end, read_only, write_end};
+use crate::disk::Near;
 use crate::map::Map;
 use crate::read_around::ReadAround;
 use crate::write_out::{WriteOut, write_out};

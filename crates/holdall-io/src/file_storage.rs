@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::disk::read_only;
+use crate::bounds::read_only;
 use crate::file::Access;
 use crate::open::{directory, is_at, named, open, open_itself};
 use crate::{Disk, FileDisk, Storage};

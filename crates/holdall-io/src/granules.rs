@@ -1,5 +1,5 @@
-//! A sparse map of equally long pieces of bytes ([`Granules`]), for [`crate::SparseDisk`] and
-//! [`crate::OverlayDisk`].
+//! A sparse map of equally long pieces of bytes ([`Granules`]), for disks in memory
+//! and for [`crate::OverlayDisk`].
 //!
 //! Owns the granules that exist; knows nothing of lengths or of what lies below. Invariant: every
 //! stored granule is exactly one granule long. Threads: none of its own, the owner locks.
@@ -9,30 +9,30 @@ use std::ops::Range;
 
 /// Granules by their number (offset / granule size).
 #[derive(Clone)]
-pub(crate) struct Granules {
+pub struct Granules {
     size: usize,
     map: BTreeMap<u64, Box<[u8]>>,
 }
 
 /// The part of a byte range that lies in one granule.
-pub(crate) struct Piece {
+pub struct Piece {
     /// Which granule.
-    pub(crate) index: u64,
+    pub index: u64,
     /// The part of the granule.
-    pub(crate) inside: Range<usize>,
+    pub inside: Range<usize>,
     /// The part of the range, counted from its start.
-    pub(crate) outside: Range<usize>,
+    pub outside: Range<usize>,
 }
 
 impl Granules {
     /// No granules, each of `size` bytes.
-    pub(crate) fn new(size: usize) -> Self {
+    pub fn new(size: usize) -> Self {
         Self { size, map: BTreeMap::new() }
     }
 
     /// Cuts `len` bytes at `offset` at the borders of granules. The caller has checked that the
     /// end does not overflow.
-    pub(crate) fn pieces(&self, offset: u64, len: usize) -> impl Iterator<Item = Piece> + use<> {
+    pub fn pieces(&self, offset: u64, len: usize) -> impl Iterator<Item = Piece> + use<> {
         let size = self.size;
         let mut done = 0;
         std::iter::from_fn(move || {
@@ -49,18 +49,18 @@ impl Granules {
     }
 
     /// The granule, if stored.
-    pub(crate) fn get(&self, index: u64) -> Option<&[u8]> {
+    pub fn get(&self, index: u64) -> Option<&[u8]> {
         self.map.get(&index).map(|bytes| &**bytes)
     }
 
     /// The granule, stored as zeros if it was not.
-    pub(crate) fn get_or_zeros(&mut self, index: u64) -> &mut [u8] {
+    pub fn get_or_zeros(&mut self, index: u64) -> &mut [u8] {
         self.map.entry(index).or_insert_with(|| vec![0; self.size].into())
     }
 
     /// Forgets everything from `len` (bytes) on: whole granules are dropped, the rest of the one
     /// that `len` cuts becomes zeros.
-    pub(crate) fn cut(&mut self, len: u64) {
+    pub fn cut(&mut self, len: u64) {
         let index = len / self.size as u64;
         let tail = self.map.split_off(&index);
         let keep = (len % self.size as u64) as usize;
@@ -73,7 +73,7 @@ impl Granules {
     }
 
     /// Bytes stored.
-    pub(crate) fn stored(&self) -> u64 {
+    pub fn stored(&self) -> u64 {
         self.map.len() as u64 * self.size as u64
     }
 }

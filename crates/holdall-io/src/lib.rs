@@ -1,9 +1,9 @@
 //! Disks for Holdall: the only crate that touches the operating system.
 //!
 //! Owns the traits [`Disk`] and [`Storage`] and their backends: files
-//! ([`FileStorage`]), memory ([`MemoryStorage`], [`SparseDisk`]), a writable layer above a
-//! read-only base ([`OverlayStorage`]), a counting wrapper with the cost model of the papers
-//! ([`CountedDisk`]) and a storage that fails on purpose ([`FaultyStorage`]).
+//! ([`FileStorage`]), memory ([`MemoryStorage`]) and a writable layer above a read-only base
+//! ([`OverlayStorage`]). Disks that count, fail on purpose or hold terabytes of nothing are in
+//! `holdall-testkit`.
 //!
 //! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
 //! past the end), `StorageFull` (no space), `WouldBlock` (locked by somebody else),
@@ -14,13 +14,12 @@
 //! Threads: every type is `Send + Sync`. Concurrent calls on separate byte ranges do not disturb
 //! each other; a caller orders calls on overlapping ranges itself.
 
-mod counted;
+pub mod bounds;
 mod direct;
 mod disk;
-mod faulty;
 mod file;
 mod file_storage;
-mod granules;
+pub mod granules;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod map;
 #[cfg(not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64")))]
@@ -32,14 +31,10 @@ mod memory;
 mod open;
 mod overlay;
 mod read_around;
-mod sparse;
 mod write_out;
 
-pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
 pub use disk::{Disk, Near, Storage};
-pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy};
 pub use file::{Access, FileDisk};
 pub use file_storage::FileStorage;
 pub use memory::{MemoryDisk, MemoryStorage};
 pub use overlay::{OverlayDisk, OverlayStorage};
-pub use sparse::SparseDisk;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::disk::{check_len, full, read_end, write_end};
+use crate::bounds::{check_len, full, read_end, write_end};
 use crate::{Disk, Storage};
 
 /// A disk whose bytes are one vector in memory.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::disk::{check_len, read_end, write_end};
+use crate::bounds::{check_len, read_end, write_end};
 use crate::granules::Granules;
 use crate::{Disk, Storage};
 

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use holdall_io::{CostModel, SeekRule};
 use holdall_plot::Table;
+use holdall_testkit::{CostModel, SeekRule};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -251,7 +251,7 @@ mod tests {
             assert!(bad.parse::<Price>().is_err(), "{bad}");
         }
         let model = price.model(4096);
-        let one = holdall_io::DiskStats { seeks: 1, pages_read: 1, ..Default::default() };
+        let one = holdall_testkit::DiskStats { seeks: 1, pages_read: 1, ..Default::default() };
         assert!((model.time_ms(&one) - (0.0805 + 4096.0 / 1.5e6)).abs() < 1e-9);
     }
 

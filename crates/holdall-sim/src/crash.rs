@@ -9,7 +9,7 @@ use crate::model::State;
 use crate::op::{Again, Crash, Op};
 use crate::world::{Outcome, World};
 use holdall::{Error, Reader, Store};
-use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::world::{Outcome, World};
 use holdall::{Error, Store};
 use holdall_core::log_format::{BLOCK, BlockHeader};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
-use holdall_io::{CrashKind, FaultyFile, FaultyStorage};
+use holdall_testkit::{CrashKind, FaultyFile, FaultyStorage};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -6,7 +6,7 @@ use crate::crash::draw_kind;
 use crate::op::{Again, Crash, EditKind, End, Fault, Hint, Op, TxOp};
 use crate::params::Params;
 use crate::script::Script;
-use holdall_io::{CrashKind, LossPolicy};
+use holdall_testkit::{CrashKind, LossPolicy};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -9,7 +9,7 @@
 use crate::op::{Again, Crash, End, Fault, Op, TxOp};
 use crate::params::Params;
 use crate::script::{Failure, Script, run};
-use holdall_io::{CrashKind, LossPolicy};
+use holdall_testkit::{CrashKind, LossPolicy};
 
 /// What is tried.
 #[derive(Debug, Clone, Copy)]

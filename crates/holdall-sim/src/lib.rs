@@ -19,6 +19,7 @@ pub mod exhaustive;
 mod many;
 mod model;
 pub mod mutants;
+pub mod mutation_list;
 mod op;
 mod params;
 mod reading;

@@ -91,7 +91,7 @@ fn work() -> Result<()> {
 /// Takes a rule away for this process.
 #[cfg(holdall_mutations)]
 fn activate(name: &str) -> Result<()> {
-    let entry = mutation::ALL.iter().find(|entry| entry.name == name);
+    let entry = holdall_sim::mutation_list::ALL.iter().find(|entry| entry.name == name);
     let Some(entry) = entry else { bail!("there is no mutation {name}") };
     mutation::activate(Some(entry.mutation));
     Ok(())

@@ -1,10 +1,10 @@
 //! Breaking the rules on purpose: each mutation takes one away, and the simulation must notice.
 //!
 //! Owns: one build of the simulation with `--cfg holdall_mutations`, in `target/mutants`, and
-//! the runs of it. The mutations are listed in `holdall_core::mutation`.
+//! the runs of it. The mutations are listed in [`mutation_list`](crate::mutation_list).
 
+use crate::mutation_list::{ALL, Entry, Shows};
 use anyhow::{Context, Result, bail};
-use holdall_core::mutation::{ALL, Entry, Shows};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

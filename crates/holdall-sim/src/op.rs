@@ -3,7 +3,7 @@
 //! Owns: [`Op`] and its parts. Objects are named by small numbers that mean something in any
 //! state, so that a script stays playable when operations are taken out of it.
 
-use holdall_io::CrashKind;
+use holdall_testkit::CrashKind;
 
 /// One operation of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]

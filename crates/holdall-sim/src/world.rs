@@ -10,7 +10,7 @@ use crate::op::{Crash, Fault, Op};
 use crate::params::{Params, Tuning};
 use crate::script::{Report, Script};
 use holdall::{Error, Oid, Reader, Store};
-use holdall_io::{CrashKind, FaultPlan, FaultyStorage};
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::BTreeSet;

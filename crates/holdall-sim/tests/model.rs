@@ -1,8 +1,8 @@
 //! The simulation itself: it notices what is wrong, and makes failing scripts small.
 
-use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use holdall_sim::shrink::shrink;
 use holdall_sim::{Crash, End, Names, Op, Params, Script, TxOp, dump, run};
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use std::sync::Arc;
 
 fn put(name: u8, size: u32) -> Op {

@@ -3,8 +3,8 @@
 
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
-use holdall_io::{CrashKind, LossPolicy};
 use holdall_sim::{Crash, End, Fault, Op, Params, Script, TxOp, run};
+use holdall_testkit::{CrashKind, LossPolicy};
 
 fn put(name: u8, size: u32, end: End) -> Op {
     let op = TxOp::Put { coll: 0, name, size, seed: 1, attributes: 0 };

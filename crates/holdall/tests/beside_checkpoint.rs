@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use holdall::{Options, Store};
-use holdall_io::{CostModel, CountedStorage, MemoryStorage};
+use holdall_io::MemoryStorage;
+use holdall_testkit::{CostModel, CountedStorage};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;

@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Error, Options, Store};
-use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy, MemoryStorage};
+use holdall_io::MemoryStorage;
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use std::fs;
 use std::sync::Arc;
 

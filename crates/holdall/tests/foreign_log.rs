@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use holdall::{Error, Options, Store};
-use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy, MemoryStorage, Storage};
+use holdall_io::{MemoryStorage, Storage};
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Error, Options, Store};
-use holdall_io::{CrashKind, FaultyStorage, LossPolicy, MemoryStorage, Storage};
+use holdall_io::{MemoryStorage, Storage};
+use holdall_testkit::{CrashKind, FaultyStorage, LossPolicy};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;

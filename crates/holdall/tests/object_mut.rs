@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Error, Layout, ObjectMut, Options, Store, Target};
-use holdall_io::{FaultPlan, FaultyStorage, MemoryStorage};
+use holdall_io::MemoryStorage;
+use holdall_testkit::{FaultPlan, FaultyStorage};
 use rand::{Rng, RngCore, SeedableRng, rngs::SmallRng};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! How many reads of the volume a lookup costs, and how many bytes an edit writes.
 
 use holdall::{Oid, Options, Store};
-use holdall_io::{CostModel, CountedStorage, MemoryStorage};
+use holdall_io::MemoryStorage;
+use holdall_testkit::{CostModel, CountedStorage};
 use std::sync::Arc;
 
 /// Bytes of the pool: enough for all handle pages and what leads to them, far too few for the

@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Error, Hints, Options, Store, Target, WriterOptions};
-use holdall_io::{CrashKind, FaultyStorage, LossPolicy, MemoryStorage};
+use holdall_io::MemoryStorage;
+use holdall_testkit::{CrashKind, FaultyStorage, LossPolicy};
 use std::io::Write;
 use std::sync::Arc;
 

@@ -4,7 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Error, Options, Reader, Store};
-use holdall_io::{CostModel, CountedStorage, MemoryStorage, Storage};
+use holdall_io::{MemoryStorage, Storage};
+use holdall_testkit::{CostModel, CountedStorage};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::free_space::nibbles;
-use holdall_io::{CostModel, CountedDisk, FileStorage, MemoryDisk, Storage};
+use holdall_io::{FileStorage, MemoryDisk, Storage};
+use holdall_testkit::{CostModel, CountedDisk};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
 

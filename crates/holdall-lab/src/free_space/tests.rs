@@ -72,7 +72,7 @@ fn the_same_seed_gives_the_same_counts() {
         victims: Victims::Zipf(0.9),
         filler: Kind::Ao(8),
         options: Options { pool_pages: 20, ..Options::default() },
-        disk: holdall_io::CostModel::default(),
+        disk: holdall_testkit::CostModel::default(),
         seed: 9,
     };
     for kind in Kind::all() {

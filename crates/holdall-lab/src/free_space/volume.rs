@@ -285,7 +285,7 @@ impl Volume {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdall_io::SparseDisk;
+    use holdall_testkit::SparseDisk;
 
     #[test]
     fn entries_of_several_inventory_pages() {

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use anyhow::Result;
-use holdall_io::{Disk, DiskStats, MemoryDisk, SparseDisk};
+use holdall_io::{Disk, MemoryDisk};
+use holdall_testkit::{DiskStats, SparseDisk};
 
 use super::store::Config;
 use super::technique::{LargeObject, Technique};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use holdall_io::CostModel;
+use holdall_testkit::CostModel;
 
 use super::runs::{OBJECT, build, build_and_scan, in_memory, scan};
 use super::store::Config;

@@ -5,7 +5,7 @@
 //! All draws come from one seeded generator.
 
 use anyhow::Result;
-use holdall_io::{CostModel, DiskStats};
+use holdall_testkit::{CostModel, DiskStats};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};

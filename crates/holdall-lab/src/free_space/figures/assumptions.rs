@@ -10,8 +10,8 @@ use crate::free_space::algorithm::Kind;
 use crate::free_space::pool::Purpose;
 use crate::free_space::workload::{self, Run};
 use anyhow::Result;
-use holdall_io::CostModel;
 use holdall_plot::Table;
+use holdall_testkit::CostModel;
 
 /// Fills are run on this part of the paper's volume.
 const PART: u32 = 10;
@@ -63,7 +63,7 @@ fn fills(workload: Workload, settings: &Settings<'_>, done: u64, of: u64) -> Res
 fn disks(settings: &Settings<'_>) -> Result<Table> {
     let runs = runs(Workload::Churn, &super::runs::PAPER_KINDS, settings)?;
     let seek = |seek_ms: f64| CostModel { seek_ms, ..PAPER_DISK };
-    let every = holdall_io::SeekRule::EveryAccess;
+    let every = holdall_testkit::SeekRule::EveryAccess;
     let models = [
         ("8 ms", seek(8.0)),
         ("14.5 ms", PAPER_DISK),

@@ -1,7 +1,7 @@
 //! What time is charged: disks and processors. Owns constants only.
 
 use crate::free_space::workload::Sample;
-use holdall_io::{CostModel, SeekRule};
+use holdall_testkit::{CostModel, SeekRule};
 
 /// A disk of the class of the paper's Seagate ST12400N: 9 ms of arm and half a turn at 5411 per
 /// minute for an access that does not begin where the last one ended; 3.5 MB/s.

@@ -8,8 +8,9 @@ use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample, Victims, churn, churn_on};
 use anyhow::Result;
-use holdall_io::{CostModel, Disk, FileStorage, Storage};
+use holdall_io::{Disk, FileStorage, Storage};
 use holdall_plot::{Panel, Series};
+use holdall_testkit::CostModel;
 use std::time::Instant;
 
 const N: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];

@@ -49,7 +49,7 @@ pub(super) fn params(
             max_pages: u32::MAX / 2,
             release: Release::Lazy,
         },
-        disk: holdall_io::CostModel { page_size: page_size as u32, ..PAPER_DISK },
+        disk: holdall_testkit::CostModel { page_size: page_size as u32, ..PAPER_DISK },
         seed: settings.seed,
     }
 }
@@ -112,7 +112,7 @@ impl Point {
         let ops =
             (z.counters.created + z.counters.deleted) - (a.counters.created + a.counters.deleted);
         let per = |x: f64| x / (ops as f64).max(1.0);
-        let paper_disk = holdall_io::CostModel { page_size: page_size as u32, ..PAPER_DISK };
+        let paper_disk = holdall_testkit::CostModel { page_size: page_size as u32, ..PAPER_DISK };
         let paper = |s| time(s, &paper_disk, Cpu::Paper);
         let reads = |s: &crate::free_space::workload::Sample| s.reads(Purpose::Create) as f64;
         Self {

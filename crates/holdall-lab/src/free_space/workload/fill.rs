@@ -8,7 +8,7 @@ use crate::free_space::algorithm::Kind;
 use crate::free_space::error::Error;
 use crate::free_space::heap_file::{HeapFile, Options};
 use anyhow::{Result, ensure};
-use holdall_io::{CostModel, CountedDisk, SparseDisk};
+use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::sync::Arc;

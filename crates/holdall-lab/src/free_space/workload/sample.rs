@@ -4,7 +4,7 @@
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::Counters;
 use crate::free_space::pool::Purpose;
-use holdall_io::{CostModel, DiskStats};
+use holdall_testkit::{CostModel, DiskStats};
 
 /// Counters at one moment; all but the first five fields count from the run's start.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,11 +44,11 @@ impl Sample {
     }
 
     /// Time of the disk in seconds by `model`, whose rule of seeks must be the run's or
-    /// [`holdall_io::SeekRule::EveryAccess`].
+    /// [`holdall_testkit::SeekRule::EveryAccess`].
     #[must_use]
     pub fn disk_time(&self, model: &CostModel) -> f64 {
         let mut stats = self.disk;
-        if model.seeks == holdall_io::SeekRule::EveryAccess {
+        if model.seeks == holdall_testkit::SeekRule::EveryAccess {
             stats.seeks = stats.reads + stats.writes;
         }
         model.time_ms(&stats) / 1000.0

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use holdall_core::segment_tree::Cut;
-use holdall_io::CostModel;
+use holdall_testkit::CostModel;
 
 use super::tables::ms;
 use crate::experiment::{Experiment, Outcome, Paper, Settings};

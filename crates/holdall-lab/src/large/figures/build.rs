@@ -1,8 +1,8 @@
 //! Figures 5 and 6: building a 10 MiB object by appends, and scanning it (Biliris §4.2, §4.3).
 
 use anyhow::Result;
-use holdall_io::{CostModel, DiskStats};
 use holdall_plot::Scale;
+use holdall_testkit::{CostModel, DiskStats};
 
 use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings};
 use crate::large::report::{Because, axis, finished, holds, lines, number, ratio, series};

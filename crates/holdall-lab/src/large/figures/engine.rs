@@ -2,7 +2,7 @@
 //! size, and a structure that stays dense under edits.
 
 use anyhow::Result;
-use holdall_io::CostModel;
+use holdall_testkit::CostModel;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

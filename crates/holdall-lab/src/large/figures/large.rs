@@ -3,8 +3,8 @@
 use std::sync::{LazyLock, Mutex};
 
 use anyhow::Result;
-use holdall_io::CostModel;
 use holdall_plot::Scale;
+use holdall_testkit::CostModel;
 
 use super::tables::ms;
 use crate::experiment::{Experiment, Outcome, Paper, Settings};

@@ -1,8 +1,8 @@
 //! Figures 7 to 12 and the deletes: the mix on a 10 MiB object (Biliris §4.4).
 
 use anyhow::Result;
-use holdall_io::CostModel;
 use holdall_plot::{Axis, Panel, Scale, Series};
+use holdall_testkit::CostModel;
 
 use super::mix_claims as claims;
 use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings};

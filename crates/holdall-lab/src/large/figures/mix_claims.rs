@@ -1,7 +1,7 @@
 //! The claims on figures 7 to 12.
 
 use anyhow::Result;
-use holdall_io::CostModel;
+use holdall_testkit::CostModel;
 
 use crate::experiment::{Claim, Settings};
 use crate::large::report::{Because, between, holds, number, percent, ratio};

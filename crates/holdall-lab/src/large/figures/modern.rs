@@ -4,7 +4,7 @@
 //! accesses are those of the paper's figures; only their price is another.
 
 use anyhow::Result;
-use holdall_io::CostModel;
+use holdall_testkit::CostModel;
 
 use super::build::panels_by;
 use super::mix::{What, panels};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use holdall_core::segment_tree::Cut;
-use holdall_io::CostModel;
+use holdall_testkit::CostModel;
 
 use super::build::KIB;
 use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings, Verdict};

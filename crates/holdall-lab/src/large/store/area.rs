@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use holdall_core::buddy::{BuddyTree, SuperDirectory, least_order_for};
 use holdall_core::{Error, Result};
-use holdall_io::{CostModel, CountedDisk, Disk, DiskStats};
+use holdall_io::Disk;
+use holdall_testkit::{CostModel, CountedDisk, DiskStats};
 
 /// Data pages of a buddy space: 63.5 MiB of 4 KiB pages (§3.1).
 pub const SPACE_PAGES: u32 = 16_256;

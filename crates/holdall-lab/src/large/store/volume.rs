@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use holdall_core::segment_tree::{Cut, Node, NodeRef};
 use holdall_core::{Error, Result};
-use holdall_io::{CostModel, Disk, DiskStats};
+use holdall_io::Disk;
+use holdall_testkit::{CostModel, DiskStats};
 
 use super::{Area, Format, Key, Pool, Which};
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use holdall_io::{CostModel, CountedDisk, Disk, FileStorage, MemoryDisk, SparseDisk, Storage};
+use holdall_io::{Disk, FileStorage, MemoryDisk, Storage};
+use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use proptest::prelude::*;
 
 use super::{InsertRule, LargeObject, Technique};

@@ -15,7 +15,8 @@ mod starburst;
 use std::sync::Arc;
 
 use anyhow::Result;
-use holdall_io::{Disk, DiskStats};
+use holdall_io::Disk;
+use holdall_testkit::DiskStats;
 
 pub use eos::{Bytes, Eos};
 pub use esm::{Esm, InsertRule};

@@ -13,7 +13,7 @@ use super::file::{SECTOR, SimFile};
 use super::plan::{Chooser, CrashKind, Fate, FaultyFile, Kind, Planned, Verdict};
 use super::rng::Rng;
 use super::trace::{Call, FileId, Trace};
-use crate::disk::MAX_LEN;
+use holdall_io::bounds::MAX_LEN;
 
 /// A log's content, and who has it open.
 struct Log {

@@ -7,9 +7,9 @@ use std::io;
 
 use parking_lot::RwLock;
 
-use crate::Disk;
-use crate::disk::{check_len, read_end, write_end};
-use crate::granules::Granules;
+use holdall_io::Disk;
+use holdall_io::bounds::{check_len, read_end, write_end};
+use holdall_io::granules::Granules;
 
 const GRANULE: usize = 64 * 1024;
 

@@ -5,10 +5,8 @@
 use std::io;
 use std::sync::Arc;
 
-use holdall_io::{
-    Access, CostModel, CountedStorage, Disk, FaultyStorage, FileStorage, MemoryStorage, Near,
-    OverlayStorage, SparseDisk, Storage,
-};
+use holdall_io::{Access, Disk, FileStorage, MemoryStorage, Near, OverlayStorage, Storage};
+use holdall_testkit::{CostModel, CountedStorage, FaultyStorage, SparseDisk};
 use proptest::prelude::*;
 
 const MAX: u64 = 200_000;

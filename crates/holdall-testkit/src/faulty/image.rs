@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::disk::full;
+use holdall_io::bounds::full;
 
 const CHUNK: usize = 4096;
 

@@ -31,8 +31,8 @@ use parking_lot::Mutex;
 
 pub use plan::{CrashKind, FaultPlan, FaultyFile, Flip, LossPolicy};
 
-use crate::disk::{check_len, full, read_end, write_end};
-use crate::{Disk, Storage};
+use holdall_io::bounds::{check_len, full, read_end, write_end};
+use holdall_io::{Disk, Storage};
 use plan::{Kind, Verdict};
 use state::State;
 use trace::{Call, FileId};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::{Disk, Storage};
+use holdall_io::{Disk, Storage};
 
 /// Which access is a seek.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -369,7 +369,8 @@ impl Storage for CountedStorage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MemoryStorage, SparseDisk};
+    use crate::SparseDisk;
+    use holdall_io::MemoryStorage;
 
     const PAGE: u64 = 4096;
 

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use holdall_io::{CrashKind, FaultPlan, FaultyStorage, LossPolicy, Storage};
+use holdall_io::Storage;
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
 use proptest::prelude::*;
 
 const LEN: usize = 8 * 512;

@@ -1,0 +1,394 @@
+//! The list of mutations: name, rule, and how each shows.
+//!
+//! Owns: [`ALL`]. The switches are those of `holdall_core::mutation`.
+
+use holdall_core::mutation::Mutation;
+
+/// How a mutation shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// In the exhaustive test or the simulation's usual seeds.
+    Usually,
+    /// In these seeds.
+    In(&'static str),
+    /// Not from outside, for this reason.
+    Never(&'static str),
+}
+
+/// A mutation with its name, its rule, and how it shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Which one.
+    pub mutation: Mutation,
+    /// Its name on the command line: the rule's number and a word.
+    pub name: &'static str,
+    /// What holds without it.
+    pub rule: &'static str,
+    /// How it shows.
+    pub shows: Shows,
+}
+
+const fn entry(mutation: Mutation, name: &'static str, rule: &'static str, shows: Shows) -> Entry {
+    Entry { mutation, name, rule, shows }
+}
+
+/// All mutations.
+pub const ALL: &[Entry] = &[
+    entry(
+        Mutation::R01Chain,
+        "01-chain",
+        "a group follows only the group whose checksum it names.",
+        Shows::Never(
+            "one group is in flight at a time and no LSN is used twice (rules 2, 3), so no foreign group lies where the next one is looked for.",
+        ),
+    ),
+    entry(
+        Mutation::R02Both,
+        "02-both",
+        "recovery leaves epoch and LSN as they are.",
+        Shows::In("1340..1360"),
+    ),
+    entry(
+        Mutation::R02Epoch,
+        "02-epoch",
+        "recovery raises the epoch.",
+        Shows::Never("the lap alone keeps blocks of a former life away; 02-both takes both."),
+    ),
+    entry(
+        Mutation::R02Lap,
+        "02-lap",
+        "recovery moves the LSN ahead by a lap.",
+        Shows::Never("the epoch alone keeps blocks of a former life away; 02-both takes both."),
+    ),
+    entry(
+        Mutation::R03LogSync,
+        "03-log-sync",
+        "a group is acknowledged only after its sync.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R04Home,
+        "04-home",
+        "the superblock names the highest LSN at home before pages go there.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R04Middle,
+        "04-middle",
+        "damage in the middle of the log is told from a torn tail.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R04Refuse,
+        "04-refuse",
+        "replay that ends below the highest LSN at home is refused.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R05Flag,
+        "05-flag",
+        "opening looks at the log whatever a flag says.",
+        Shows::Usually,
+    ),
+    entry(Mutation::R06Poison, "06-poison", "poison is looked at before a commit.", Shows::Usually),
+    entry(
+        Mutation::R06VolumePoison,
+        "06-volume-poison",
+        "a failed sync of the volume poisons the store.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R07Composed,
+        "07-composed",
+        "recovery composes again what a record only names the parts of.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R07Harden,
+        "07-harden",
+        "recovery writes the tail of the log again.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R07Home,
+        "07-home",
+        "recovery writes again the data at home that the last group lists.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R07Segments,
+        "07-segments",
+        "recovery writes logged segment bytes again.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R07Sync,
+        "07-sync",
+        "recovery syncs what it wrote before it moves the replay position.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R09AfterCommit,
+        "09-after-commit",
+        "what fails after the install is no failure of the commit.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R09Refused,
+        "09-refused",
+        "a call for many objects that fails half way fails the transaction.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R09Reservations,
+        "09-reservations",
+        "what a transaction has reserved is given back only if it failed.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R09TooLarge,
+        "09-too-large",
+        "a failed commit leaves what it would have freed.",
+        Shows::Usually,
+    ),
+    entry(Mutation::R10Reserved, "10-reserved", "reserved pages are not free.", Shows::Usually),
+    entry(
+        Mutation::R10Waiting,
+        "10-waiting",
+        "pages waiting to be freed are not free.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R11Deferred,
+        "11-deferred",
+        "a snapshot opens at the newest durable commit.",
+        Shows::Usually,
+    ),
+    entry(Mutation::R12Both, "12-both", "both superblocks know the ceiling.", Shows::Usually),
+    entry(
+        Mutation::R12Ceiling,
+        "12-ceiling",
+        "unique numbers are taken out of the superblock before they are used.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R12Close,
+        "12-close",
+        "a clean close keeps the unique numbers.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeAgain,
+        "13-home-again",
+        "a page that changes after it was handed over is written home again.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeBoth,
+        "13-home-both",
+        "before pages of a group that lists data at home change there, both superblocks say that it is durable.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeDoubt,
+        "13-home-doubt",
+        "what a checkpoint found durable is not doubted: its pages may have changed at home.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeEarly,
+        "13-home-early",
+        "pages written home before the end of their transaction are synced before the group.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeHeld,
+        "13-home-held",
+        "segment data that waits to be written home is written before the group.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeHolds,
+        "13-home-holds",
+        "the last group counts only if the data at home that it lists is there.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeList,
+        "13-home-list",
+        "a group lists all segment data that lies home.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13HomeWait,
+        "13-home-wait",
+        "a group is acknowledged only when the data at home that it lists is synced too.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13LoggedFree,
+        "13-logged-free",
+        "logged bytes of pages given back are not replayed.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13RunHandle,
+        "13-run-handle",
+        "the last handle of a run is logged as the others are.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13RunHeap,
+        "13-run-heap",
+        "what a run of records changes in an old page is logged.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13Unread,
+        "13-unread",
+        "a new page is replayed without reading the disk.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R14Durable,
+        "14-durable",
+        "a checkpoint writes only durable commits.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R14Newest,
+        "14-newest",
+        "a checkpoint writes each page that is newer than home.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R15Fallback,
+        "15-fallback",
+        "an old superblock whose log is gone is refused.",
+        Shows::Never(
+            "the other copy either has the same replay position and ceiling, or names a higher LSN at home, which rule 4 refuses.",
+        ),
+    ),
+    entry(
+        Mutation::R15Release,
+        "15-release",
+        "log space is used again only after the superblock is durable.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R15Slot,
+        "15-slot",
+        "the superblock is written to the slot that is not in force.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R15Sync,
+        "15-sync",
+        "home pages are synced before the superblock moves on.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R16Checkpoint,
+        "16-checkpoint",
+        "freed pages wait for a checkpoint.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R16Horizon,
+        "16-horizon",
+        "freed pages wait for open snapshots.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R17Checkpoint,
+        "17-checkpoint",
+        "a running checkpoint holds the horizon.",
+        Shows::Never(
+            "the run holds its pages in memory, and releases only up to the checkpoint before it.",
+        ),
+    ),
+    entry(
+        Mutation::R17Visible,
+        "17-visible",
+        "the newest durable state holds the horizon.",
+        Shows::Never(
+            "pages are released only up to the last checkpoint, which lies at or below the visible commit.",
+        ),
+    ),
+    entry(
+        Mutation::R18Register,
+        "18-register",
+        "a snapshot looks at the visible commit again after it is registered.",
+        Shows::Never(
+            "it needs two threads; pager/horizon.rs argues the order and the stress tests run it.",
+        ),
+    ),
+    entry(
+        Mutation::R19Base,
+        "19-base",
+        "a version that was evicted comes back before a newer one hides it.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R19Dirty,
+        "19-dirty",
+        "a page that is not at home stays in the pool.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R20Keep,
+        "20-keep",
+        "the version that a snapshot needs is kept.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R20Killed,
+        "20-killed",
+        "a snapshot that was given up says so.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R21Grown,
+        "21-grown",
+        "pages allocated have their place in the file, also after a crash.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R22Live,
+        "22-live",
+        "a stretch with live segments is not fresh.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R22Waiting,
+        "22-waiting",
+        "a stretch with waiting segments is not fresh.",
+        Shows::Usually,
+    ),
+    entry(Mutation::R23Bitmap, "23-bitmap", "the bitmap is what is reachable.", Shows::Usually),
+    entry(
+        Mutation::R24Flag,
+        "24-flag",
+        "the flag is set in the source in the same transaction as the copy.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R24Shared,
+        "24-shared",
+        "one path releases runs, and asks the tree of shared pages.",
+        Shows::Usually,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdall_core::mutation;
+
+    #[test]
+    fn names_are_unique_and_in_order() {
+        assert!(ALL.windows(2).all(|w| w[0].name < w[1].name));
+        assert!(ALL.iter().enumerate().all(|(i, e)| e.mutation as usize == i));
+        assert!(cfg!(holdall_mutations) || ALL.iter().all(|e| !mutation::is(e.mutation)));
+    }
+}
