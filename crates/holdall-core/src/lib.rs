@@ -13,6 +13,7 @@ pub mod collection_page;
 pub mod error;
 pub mod handle_page;
 pub mod heap_page;
+pub mod heap_record;
 pub mod log_format;
 pub mod marks;
 pub mod mutation;

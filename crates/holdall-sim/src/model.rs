@@ -31,7 +31,7 @@ pub struct State {
 
 /// The name of collection number `coll`.
 pub(crate) fn collection(coll: u8) -> String {
-    if coll == 0 { holdall::store::DEFAULT_COLLECTION.into() } else { format!("collection {coll}") }
+    if coll == 0 { holdall::DEFAULT_COLLECTION.into() } else { format!("collection {coll}") }
 }
 
 /// Name number `n`: most are short, some as long as names may be.

@@ -46,7 +46,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R02Both,
         "02-both",
         "recovery leaves epoch and LSN as they are.",
-        Shows::In("1340..1360"),
+        Shows::In("2140..2145"),
     ),
     entry(
         Mutation::R02Epoch,

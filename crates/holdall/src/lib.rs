@@ -27,23 +27,23 @@
 //! # }
 //! ```
 //!
-//! The layers, from the bottom: [`log`], [`pager`], [`space`], [`page_map`], [`handle`],
-//! [`heap`], [`names`], [`sharing`], [`segment_tree`], [`object`], [`store`], [`maintain`]; each knows
-//! those before it. docs/design.md of the repository says why they are as they are.
+//! The layers, from the bottom: log, pager, space, page map, handle, heap, names, sharing,
+//! segment tree, object, store, maintain; each knows those before it, and all are private.
+//! docs/design.md of the repository says why they are as they are.
 
-pub mod handle;
-pub mod heap;
-pub mod log;
-pub mod maintain;
-pub mod names;
-pub mod object;
-pub mod page_map;
-pub mod pager;
+mod handle;
+mod heap;
+mod log;
+mod maintain;
+mod names;
+mod object;
+mod page_map;
+mod pager;
 mod prefetch;
-pub mod segment_tree;
-pub mod sharing;
-pub mod space;
-pub mod store;
+mod segment_tree;
+mod sharing;
+mod space;
+mod store;
 mod stream;
 
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result};

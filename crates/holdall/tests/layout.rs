@@ -3,10 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::object::Head;
 use holdall::{Attributes, Oid};
 use holdall_core::handle_page::{self, HandlePageMut, Location};
 use holdall_core::heap_page::{self, HeapPageMut};
+use holdall_core::heap_record::Head;
 use holdall_core::log_format::{self, BlockHeader};
 use holdall_core::names_node::{Cell, Key, NodeMut};
 use holdall_core::page::{self, PageKind};
@@ -335,7 +335,7 @@ fn records(out: &mut String) {
     let fields = [(0, "site"), (2, "page"), (6, "slot"), (8, "unique")];
     annotate(out, "OID", &oid.to_bytes(), &fields);
     let attributes = Attributes::from([("k".into(), vec![0xee, 0xff])]);
-    let attributes = holdall::object::encode_attributes(&attributes, 4096).unwrap();
+    let attributes = holdall_core::heap_record::encode_attributes(&attributes, 4096).unwrap();
     let head = Head { name: Some(b"name".as_slice().into()), attributes: attributes.into() };
     let common = [
         (0, "page"),

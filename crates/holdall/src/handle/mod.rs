@@ -14,11 +14,14 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-use crate::page_map::{PageMap, VisitPage};
+use crate::page_map::PageMap;
+#[cfg(test)]
+use crate::page_map::VisitPage;
 use holdall_core::handle_page::{self, Handle, HandlePage, HandlePageMut, Location};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::extent;
 use holdall_core::{Error, Oid, PageKind, PageNo, PageRead, PageWrite, Result};
+#[cfg(test)]
 use std::cell::RefCell;
 
 /// The largest extent of handle pages.
@@ -127,6 +130,7 @@ impl HandleTable {
     ///
     /// # Errors
     /// As [`HandleTable::next`]; [`Error::Invalid`] for a location no handle can hold.
+    #[cfg(test)]
     pub fn insert<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -327,6 +331,7 @@ impl HandleTable {
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first thing wrong; the visitors' own.
+    #[cfg(test)]
     pub fn check<R: PageRead + ?Sized>(
         &self,
         pages: &R,

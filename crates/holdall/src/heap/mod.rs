@@ -18,6 +18,7 @@
 mod free_space;
 mod relocation;
 mod run;
+#[cfg(test)]
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -36,8 +37,10 @@ use std::ops::{Deref, Range};
 
 pub use holdall_core::handle_page::Location;
 use holdall_core::placement::Cached;
-pub use holdall_core::placement::{Placement, Policy};
-pub use run::{Records, Run};
+pub use holdall_core::placement::Placement;
+#[cfg(test)]
+use holdall_core::placement::Policy;
+pub use run::Records;
 
 /// Root and counts of a heap file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,7 @@ impl HeapFile {
     pub const BYTES: usize = PageMap::BYTES + 24;
 
     /// An empty file of collection `owner`, which its pages will name.
+    #[cfg(test)]
     pub fn new(owner: u64) -> Self {
         Self { owner, map: PageMap::default(), records: 0, used: 0, formatted: 0, changes: 0 }
     }
@@ -360,6 +364,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// Page access.
+    #[cfg(test)]
     pub fn drop_pages<W: PageWrite + ?Sized>(&mut self, pages: &mut W, most: u32) -> Result<bool> {
         (self.records, self.used, self.formatted) = (0, 0, 0);
         for _ in 0..most {

@@ -1,4 +1,4 @@
-//! Reading a whole heap file: in portions, in one go, and with every check.
+//! Reading a whole heap file, for tests: in portions, in one go, and with every check.
 
 use super::{HeapFile, Location, RecordRef};
 use crate::page_map::VisitPage;

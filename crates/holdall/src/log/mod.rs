@@ -367,7 +367,6 @@ impl Log {
         Usage {
             used: s.group.0 - s.tail.0 + s.payload.len() as u64,
             capacity: s.id.capacity,
-            tail: s.tail,
             durable: s.durable,
             unwritten: s.payload.len() as u64,
         }
@@ -416,8 +415,6 @@ pub struct Usage {
     pub used: u64,
     /// Bytes of the file.
     pub capacity: u64,
-    /// Where replay would begin.
-    pub tail: Lsn,
     /// Newest durable state.
     pub durable: Lsn,
     /// Bytes of commits not yet written.

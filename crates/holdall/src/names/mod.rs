@@ -15,6 +15,7 @@
 
 mod ahead;
 mod append;
+#[cfg(test)]
 mod check;
 mod cursor;
 mod insert;
@@ -24,13 +25,16 @@ mod remove;
 mod tests;
 
 pub use ahead::Leaf;
+#[cfg(test)]
 pub use check::Stats;
 pub use cursor::Cursor;
-pub use holdall_core::names_node::{MAX_KEY, MAX_VALUE, Value};
+pub use holdall_core::names_node::{MAX_KEY, Value};
 pub use list::{Entry, ListOptions, Listing};
 
+#[cfg(test)]
+use holdall_core::PageWrite;
 use holdall_core::names_node::{MAX_LEVEL, Node, Share};
-use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
+use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, Result};
 use std::ops::Bound;
 
 /// A tree of names, by its root.
@@ -222,6 +226,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
+    #[cfg(test)]
     pub fn clear<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<()> {
         if !self.root.is_none() {
             let page = load(pages, self.root)?;
@@ -264,6 +269,7 @@ fn open(no: PageNo, page: &[u8], level: Option<u8>) -> Result<Node<'_>> {
 
 /// Frees the subtree under `no`, leaves first. A page reached twice fails when it is freed
 /// the second time, so that a damaged tree cannot keep this going.
+#[cfg(test)]
 fn free_below<W: PageWrite + ?Sized>(pages: &mut W, no: PageNo, level: u8) -> Result<()> {
     if level > 0 {
         let page = load(pages, no)?;

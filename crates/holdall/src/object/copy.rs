@@ -28,18 +28,7 @@ pub struct Shares {
     pub hints: StoredHints,
 }
 
-impl Shares {
-    /// Number of bytes.
-    pub fn len(&self) -> u64 {
-        let runs: u64 = self.slices.iter().map(|s| s.len).sum();
-        runs + (self.head.len() + self.tail.len()) as u64
-    }
-
-    /// Whether there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
+impl Shares {}
 
 impl ObjectWrite<'_> {
     /// Takes references to the runs that hold the bytes `range` of an object. Ranges of fewer

@@ -5,11 +5,11 @@
 //! for all of them, and the records are written where they will lie.
 
 use super::ObjectWrite;
-use super::record::{small_len, write_small};
 use crate::handle::HandleSlot;
 use crate::heap::Records;
 use crate::prefetch;
 use holdall_core::heap_page::max_record;
+use holdall_core::heap_record::{small_len, write_small};
 use holdall_core::{Oid, Result};
 
 /// Objects asked for ahead of the one being written: their bytes come meanwhile.

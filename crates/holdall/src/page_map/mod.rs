@@ -9,11 +9,13 @@
 //!
 //! Threads: reading needs a snapshot only; changing, the collection's write transaction.
 
+#[cfg(test)]
 mod check;
 mod find;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
 pub use check::VisitPage;
 use holdall_core::bytes::{put_u32, put_u48, u32_at, u48_at};
 use holdall_core::page_map_node::{self as node, Entry, MAX_HEIGHT, Node, Tag};
@@ -98,6 +100,7 @@ impl PageMap {
     }
 
     /// Whether no index was ever given out.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -220,6 +223,7 @@ impl PageMap {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
+    #[cfg(test)]
     pub fn pop<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<Option<PageNo>> {
         let Some(index) = self.len.checked_sub(1) else { return Ok(None) };
         let (mut kept, last) = self.descend(pages, index)?;
@@ -237,6 +241,7 @@ impl PageMap {
     }
 
     /// Drops roots that have become needless.
+    #[cfg(test)]
     fn lower<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<()> {
         if self.len == 0 {
             *self = Self::default();

@@ -192,3 +192,23 @@ fn impossible_roots_are_refused() {
         assert!(PageMap::decode(&bad.encode()).is_err(), "{bad:?}");
     }
 }
+
+#[test]
+fn sixteen_bytes_are_a_map_that_is_written_back_the_same_or_an_error() {
+    let mut rng = SmallRng::seed_from_u64(11);
+    let (mut maps, mut errors) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = PageMap::default().encode();
+        for _ in 0..rng.random_range(0..4) {
+            bytes[rng.random_range(0..16)] = rng.random_range(0..6);
+        }
+        match PageMap::decode(&bytes) {
+            Ok(map) => {
+                maps += 1;
+                assert_eq!(map.encode(), bytes);
+            }
+            Err(_) => errors += 1,
+        }
+    }
+    assert!(maps > 1000 && errors > 1000, "{maps} maps, {errors} errors");
+}

@@ -26,7 +26,6 @@ mod volume;
 mod write_behind;
 mod writer;
 
-pub use checkpoint::CheckpointRun;
 pub use horizon::Horizon;
 pub(crate) use horizon::thread_number;
 pub use in_memory::InMemory;
@@ -322,11 +321,6 @@ impl Snapshot {
     /// What later snapshots of the same state can share.
     pub fn seen(&self) -> &Arc<SharedState> {
         &self.seen
-    }
-
-    /// The pager below.
-    pub fn pager(&self) -> &Arc<Pager> {
-        &self.seen.pager
     }
 }
 

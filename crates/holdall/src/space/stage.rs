@@ -175,11 +175,6 @@ impl Stager {
         self.written + self.buffer.len() as u64
     }
 
-    /// Whether nothing was taken yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Takes more bytes. Whole pages of large buffers are written without a copy.
     ///
     /// # Errors

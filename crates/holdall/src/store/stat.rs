@@ -69,6 +69,18 @@ pub struct StoreStat {
     pub format_version: u32,
     /// Commits replayed when the store was opened; 0 after a clean close.
     pub replayed_commits: u64,
+    /// Pages that they changed.
+    pub replayed_pages: u64,
+    /// Bytes of log that they took.
+    pub replayed_log_bytes: u64,
+    /// Bytes of pages reserved by transactions and staged data.
+    pub reserved_bytes: u64,
+    /// Bytes of pages in memory, old versions included.
+    pub cached_page_bytes: u64,
+    /// Bytes of segment data in memory.
+    pub cached_segment_bytes: u64,
+    /// Pages read from the file since the store was opened.
+    pub page_misses: u64,
 }
 
 pub(super) fn stat(store: &Store) -> Result<StoreStat> {
@@ -126,6 +138,12 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
         epoch: sb.epoch,
         format_version: superblock::VERSION,
         replayed_commits: inner.recovered.commits,
+        replayed_pages: inner.recovered.pages,
+        replayed_log_bytes: inner.recovered.log_bytes,
+        reserved_bytes: space.reserved_pages * size,
+        cached_page_bytes: pool.pages * size,
+        cached_segment_bytes: pool.unit_bytes,
+        page_misses: pool.misses,
     })
 }
 

@@ -1,10 +1,10 @@
 //! One body per parser of a page or record.
 
 use super::Input;
-use holdall::object::{Head, Record};
 use holdall_core::bytes::Reader;
 use holdall_core::handle_page::{self, HandlePage, HandlePageMut, Location};
 use holdall_core::heap_page::{self, HeapPage, HeapPageMut};
+use holdall_core::heap_record::{Head, Record};
 use holdall_core::log_format::{self, BLOCK, BlockHeader, Part};
 use holdall_core::names_node::{Cell, Key, Node as NamesNode, NodeMut};
 use holdall_core::page::{self, PageKind};
@@ -269,11 +269,6 @@ pub fn page_map_node(data: &[u8]) {
     for slot in 0..page_map_node::fanout(SIZE) {
         let _ = (node.entry(slot), node.next(Want::Class(slot as u8 % 16), slot..600));
     }
-    let mut map = [0; 16];
-    input.edit(&mut map, 0, 16);
-    if let Ok(map) = holdall::page_map::PageMap::decode(&map) {
-        assert!(holdall::page_map::PageMap::decode(&map.encode()).is_ok());
-    }
 }
 
 /// Space directories.
@@ -367,7 +362,7 @@ pub fn heap_record(data: &[u8]) {
     let oid = Oid { site: 0, page: input.u32(), slot: input.u16(), unique: 7 };
     let name = (input.u8() & 1 == 0).then(|| input.take(20).to_vec());
     let attributes = holdall::Attributes::from([("key".into(), input.take(30).to_vec())]);
-    let attributes = holdall::object::encode_attributes(&attributes, SIZE).unwrap();
+    let attributes = holdall_core::heap_record::encode_attributes(&attributes, SIZE).unwrap();
     let mut bytes = Head { name: name.map(Into::into), attributes: attributes.into() }
         .small(oid, input.take(50));
     input.edit(&mut bytes, 0, 5);

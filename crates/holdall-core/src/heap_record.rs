@@ -2,11 +2,18 @@
 //!
 //! Owns: the record's bytes (docs/format.md "Heap record"). Pure.
 
-use super::{Attributes, MAX_ATTRIBUTES};
-use holdall_core::bytes::{Reader, push_varint};
-use holdall_core::segment_tree::Descriptor;
-use holdall_core::{Error, Oid, Result};
+use crate::bytes::{Reader, push_varint};
+use crate::segment_tree::Descriptor;
+use crate::{Error, Oid, Result};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Attributes of an object, such as its content type or modification time.
+pub type Attributes = BTreeMap<String, Vec<u8>>;
+
+/// Most bytes all attributes of an object may take, with 64 KiB pages; an eighth of a page
+/// with smaller ones.
+pub const MAX_ATTRIBUTES: usize = 4096;
 
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
@@ -134,7 +141,7 @@ impl Head<'_> {
 
     /// Bytes of a record with this head and a body of `body` bytes.
     pub fn record_len(&self, body: usize) -> usize {
-        let part = |len: usize| holdall_core::bytes::varint_len(len as u64).saturating_add(len);
+        let part = |len: usize| crate::bytes::varint_len(len as u64).saturating_add(len);
         let name = self.name.as_ref().map_or(0, |n| part(n.len()));
         let attributes = if self.attributes.is_empty() { 0 } else { part(self.attributes.len()) };
         (FIXED + name + attributes).saturating_add(body)
@@ -177,14 +184,14 @@ impl Head<'_> {
 }
 
 /// Bytes of the record of a small object without attributes.
-pub(super) fn small_len(name: Option<&[u8]>, body: usize) -> usize {
-    let part = |len: usize| holdall_core::bytes::varint_len(len as u64).saturating_add(len);
+pub fn small_len(name: Option<&[u8]>, body: usize) -> usize {
+    let part = |len: usize| crate::bytes::varint_len(len as u64).saturating_add(len);
     name.map_or(FIXED, |name| part(name.len()).saturating_add(FIXED)).saturating_add(body)
 }
 
 /// Writes the record that [`Head::small`] would make of the same, without attributes, to `out`,
 /// which has the length that [`small_len`] tells.
-pub(super) fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, bytes: &[u8]) {
+pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, bytes: &[u8]) {
     let (fixed, mut rest) = out.split_at_mut(FIXED);
     fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
     fixed[FIXED - 1] = SMALL | if name.is_some() { NAMED } else { 0 };
