@@ -24,6 +24,7 @@ fn options() -> Options {
         space_pages: Some(256),
         pool_bytes: 1 << 20,
         log_bytes: 1 << 20,
+        first_log_bytes: 1 << 20,
         max_bytes: 16 << 20,
         store_id: Some([5; 16]),
         ..Options::default()

@@ -24,6 +24,7 @@ fn options(page_size: usize) -> Options {
         page_size,
         space_pages: Some(64),
         log_bytes: 1 << 20,
+        first_log_bytes: 1 << 20,
         pool_bytes: 1 << 20,
         max_bytes: 128 << 20,
         store_id: Some([9; 16]),
