@@ -45,20 +45,22 @@ pub enum PageKind {
 }
 
 impl PageKind {
+    /// All kinds; number n stands at place n - 1. What is to hold for each kind goes through these.
+    pub const ALL: [Self; 9] = [
+        Self::SpaceDir,
+        Self::SpaceInfo,
+        Self::Root,
+        Self::Collection,
+        Self::PageMap,
+        Self::Handle,
+        Self::Heap,
+        Self::Names,
+        Self::SegmentNode,
+    ];
+
     /// The kind with this number, if any.
     pub fn from_u8(n: u8) -> Option<Self> {
-        Some(match n {
-            1 => Self::SpaceDir,
-            2 => Self::SpaceInfo,
-            3 => Self::Root,
-            4 => Self::Collection,
-            5 => Self::PageMap,
-            6 => Self::Handle,
-            7 => Self::Heap,
-            8 => Self::Names,
-            9 => Self::SegmentNode,
-            _ => return None,
-        })
+        Self::ALL.get(usize::from(n).checked_sub(1)?).copied()
     }
 }
 
@@ -173,6 +175,14 @@ const _: () = assert!(OWNER + 8 == HEADER);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_kinds_stand_at_their_numbers() {
+        for (i, kind) in PageKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, PageKind::from_u8(kind as u8)), (i + 1, Some(kind)));
+        }
+        assert_eq!((PageKind::from_u8(0), PageKind::from_u8(10)), (None, None));
+    }
 
     #[test]
     fn a_sealed_page_checks_and_any_flip_is_found() {

@@ -65,7 +65,7 @@ fn flip_all(page_size: usize) {
     assert_eq!(report.objects as usize, model.objects());
     assert!(report.blank_pages > 0, "pages that hold nothing are part of the sample");
     let used = pages_in_use(&volume);
-    for kind in (1..=9).filter_map(PageKind::from_u8) {
+    for kind in PageKind::ALL {
         assert!(!pages_of(&volume, page_size, kind).is_empty(), "no page of kind {kind:?}");
     }
     assert!(used.len() * 4 > volume.len() / page_size, "mostly in use");

@@ -64,7 +64,7 @@ fn base() -> &'static Base {
         let kind_of = |no: usize| page::check(&volume[no * PAGE..][..PAGE], PageNo(no as u64)).ok();
         let of = |kind| (1..volume.len() / PAGE).filter(|no| kind_of(*no) == Some(kind)).collect();
         let kinds: Vec<(_, Vec<usize>)> =
-            (1..=9).filter_map(PageKind::from_u8).map(|kind| (kind, of(kind))).collect();
+            PageKind::ALL.into_iter().map(|kind| (kind, of(kind))).collect();
         assert!(kinds.len() == 9 && kinds.iter().all(|k| !k.1.is_empty()), "{kinds:?}");
         Base { volume, kinds }
     })
