@@ -25,6 +25,12 @@ fn on_each(store: &str) -> Vec<Vec<&str>> {
         vec!["put", store, "a", "in"],
         vec!["rm", store, "a"],
         vec!["mv", store, "a", "b"],
+        vec!["cp", store, "a", "c"],
+        vec!["insert", store, "a", "in", "--at", "0"],
+        vec!["delete-range", store, "a", "--range", "0:1"],
+        vec!["replace", store, "a", "in", "--at", "0"],
+        vec!["append", store, "a", "in"],
+        vec!["truncate", store, "a", "1"],
         vec!["ls", store],
         vec!["stat", store],
         vec!["stat", store, "a"],
@@ -33,6 +39,19 @@ fn on_each(store: &str) -> Vec<Vec<&str>> {
         vec!["import", store, "tree"],
         vec!["inspect", store, "names"],
     ]
+}
+
+#[test]
+fn every_command_is_tried() {
+    let help = String::from_utf8(with_object().ok(&["--help"])).unwrap();
+    let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let named: Vec<&str> = listed.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    let tried: Vec<&str> = on_each("s").iter().map(|args| args[0]).collect();
+    assert!(named.len() > 10 && named.contains(&"get"), "{named:?}");
+    // `create` makes a store, and has tests of its own.
+    let own = ["create", "help"];
+    let missing: Vec<_> = named.iter().filter(|n| !tried.contains(n) && !own.contains(n)).collect();
+    assert!(missing.is_empty(), "on_each lacks {missing:?}");
 }
 
 #[test]
