@@ -140,7 +140,7 @@ fn web_get(run: &Run, options: &Options) -> Result<f64> {
     let mut rng = data::rng(18);
     let count = web_count(run);
     let mut get = || {
-        std::hint::black_box(reader.get(&data::name(rng.random_range(0..count)))?);
+        std::hint::black_box(reader.get(data::name(rng.random_range(0..count)))?);
         Ok(())
     };
     rate(run.slice(), &mut get)?;

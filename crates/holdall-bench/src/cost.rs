@@ -73,7 +73,7 @@ fn operations(store: &Store, work: Work, count: u64) -> Result<()> {
             let reader = store.read()?;
             let mut rng = data::rng(24);
             for _ in 0..count {
-                reader.get(&data::name(rng.random_range(0..50_000)))?;
+                reader.get(data::name(rng.random_range(0..50_000)))?;
             }
         }
         Work::Replace | Work::ReplaceName => replace(store, work == Work::ReplaceName, count)?,

@@ -44,8 +44,8 @@ pub fn run(run: &mut Run) -> Result<()> {
     };
     let by_oid = |rng: &mut SmallRng| check(&reader, pick(&oids, rng));
     let by_name = |rng: &mut SmallRng| {
-        let got = reader.get(&data::name(rng.random_range(0..count)))?;
-        ensure!(got.len() == LEN, "an object is whole");
+        let got = reader.get(data::name(rng.random_range(0..count)))?;
+        ensure!(got.is_some_and(|got| got.len() == LEN), "an object is whole");
         Ok(())
     };
     let snapshot_each = |rng: &mut SmallRng| check(&store.read()?, pick(&oids, rng));
@@ -84,7 +84,7 @@ fn pick(oids: &[Oid], rng: &mut SmallRng) -> Oid {
 
 fn check(reader: &Reader, oid: Oid) -> Result<()> {
     let got = reader.get(oid)?;
-    ensure!(got.len() == LEN, "an object is whole");
+    ensure!(got.is_some_and(|got| got.len() == LEN), "an object is whole");
     Ok(())
 }
 

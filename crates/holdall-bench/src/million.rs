@@ -130,7 +130,8 @@ fn opens(run: &Run, section: &mut Section, count: u64) -> Result<()> {
         let mut store = None;
         let time = seconds(|| {
             let opened = Store::open(&path, &Options::default())?;
-            ensure!(opened.read()?.get(&data::name(1))?.len() >= 100, "an object is whole");
+            let got = opened.read()?.get(data::name(1))?;
+            ensure!(got.is_some_and(|got| got.len() >= 100), "an object is whole");
             store = Some(opened);
             Ok(())
         })?;

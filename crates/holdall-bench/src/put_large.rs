@@ -4,7 +4,7 @@ use crate::report::{Goal, Row, Section};
 use crate::run::{Run, interleave, seconds};
 use crate::system::{self, Written};
 use crate::{bare, data};
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use holdall::{Options, Store, Target, WriterOptions};
 use std::cell::RefCell;
 use std::io::Read;
@@ -206,7 +206,10 @@ fn cold_reads(run: &Run, section: &mut Section, bytes: &[u8]) -> Result<()> {
             },
             &mut || {
                 system::touch_memory(2 * bytes.len());
-                cold(&mut |store| Ok(store.read()?.get("large")?.len() as u64))
+                cold(&mut |store| {
+                    let got = store.read()?.get("large")?.context("an object is missing")?;
+                    Ok(got.len() as u64)
+                })
             },
             &mut || cold(&mut |store| get_each(store, count)),
         ],
@@ -228,7 +231,7 @@ fn get_each(store: &Store, count: u64) -> Result<u64> {
     let reader = store.read()?;
     let mut all = 0;
     for i in 0..count {
-        all += reader.get(&data::name(i))?.len() as u64;
+        all += reader.get(data::name(i))?.context("an object is missing")?.len() as u64;
     }
     Ok(all)
 }

@@ -110,7 +110,7 @@ pub fn append(args: &Append) -> Outcome {
 
 /// Cuts or lengthens in one transaction.
 pub fn truncate(args: &Truncate) -> Outcome {
-    change(&args.place, |tx, key, _| tx.truncate(key, args.length))
+    change(&args.place, |tx, key, _| tx.set_len(key, args.length))
 }
 
 /// Runs one edit and prints the object's new size.
@@ -119,7 +119,7 @@ fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result
     let size = store.write(|tx| {
         let tx = open::target(tx, place.collection.as_deref())?;
         let key = name::key(&place.name);
-        let size = tx.metadata(key)?.size;
+        let size = tx.metadata(&key)?.size;
         edit(tx, key, size)
     })?;
     store.close()?;

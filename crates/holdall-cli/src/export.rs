@@ -162,7 +162,7 @@ impl Exporter<'_> {
         let failed = |e: &io::Error| Problem::system(e, &path);
         // Read before a file is made: a damaged object leaves nothing behind.
         let small = data.size <= IN_MEMORY && !self.has_holes(oid, &data)?;
-        let whole = if small { Some(self.reader.get(oid)?) } else { None };
+        let whole = if small { self.reader.get(oid)? } else { None };
         let mut file = Replacement::begin(dir, name).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {

@@ -217,7 +217,7 @@ pub fn copy_with_holes(
     to: &mut File,
     moved: &mut dyn FnMut(u64),
 ) -> Result<u64, CopyError> {
-    let read = |e: Error| CopyError::Read(io::Error::other(e));
+    let read = |e: Error| CopyError::Read(e.into());
     let mut at = range.start;
     while at < range.end {
         let hole = object.hole(at..range.end).map_err(read)?.unwrap_or(range.end..range.end);

@@ -35,7 +35,7 @@ pub fn as_oid(arg: &OsStr) -> Option<Oid> {
 
 /// What an argument refers to: an OID where it spells one, a name otherwise.
 pub fn key(arg: &OsStr) -> Key<'_> {
-    as_oid(arg).map_or(Key::Name(bytes(arg)), Key::Oid)
+    as_oid(arg).map_or_else(|| bytes(arg).into(), Key::Oid)
 }
 
 /// The name behind an argument; `name_of` tells the name of an object given by OID.

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use holdall::Error;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Outcome;
@@ -32,7 +33,10 @@ pub fn run(args: &Args) -> Outcome {
     open::reader(&store, collection)?;
     store.write(|tx| {
         let tx = open::target(tx, collection)?;
-        args.names.iter().try_for_each(|name| tx.delete(name::key(name)))
+        args.names.iter().try_for_each(|arg| match tx.remove(name::key(arg))? {
+            true => Ok(()),
+            false => Err(Error::NotFound(format!("object {:?}", arg.to_string_lossy()))),
+        })
     })?;
     store.close()?;
     if args.json {

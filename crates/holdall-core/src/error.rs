@@ -120,6 +120,34 @@ pub enum Error {
     Other(#[from] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// For callers whose own errors are those of `std::io`; [`std::io::Error::downcast`] gives the
+/// error back.
+///
+/// ```
+/// use holdall_core::Error;
+/// use std::io;
+///
+/// let e = io::Error::from(Error::NotFound("object \"a\"".into()));
+/// assert_eq!(e.kind(), io::ErrorKind::NotFound);
+/// assert!(matches!(e.downcast::<Error>(), Ok(Error::NotFound(_))));
+/// ```
+impl From<Error> for std::io::Error {
+    fn from(e: Error) -> Self {
+        use std::io::ErrorKind;
+        let kind = match &e {
+            Error::Io { source, .. } => source.kind(),
+            Error::NotFound(_) | Error::Dangling(_) => ErrorKind::NotFound,
+            Error::Exists(_) => ErrorKind::AlreadyExists,
+            Error::Corrupt { .. } => ErrorKind::InvalidData,
+            Error::Full(_) => ErrorKind::StorageFull,
+            Error::ReadOnly => ErrorKind::PermissionDenied,
+            Error::Locked { .. } => ErrorKind::WouldBlock,
+            _ => ErrorKind::Other,
+        };
+        Self::new(kind, e)
+    }
+}
+
 impl Error {
     /// Damage found in page `page`.
     pub fn page(page: PageNo, detail: impl Into<String>) -> Self {
@@ -139,5 +167,34 @@ impl Error {
     /// Whether this error means that bytes on disk are damaged.
     pub fn is_corrupt(&self) -> bool {
         matches!(self, Self::Corrupt { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, ErrorKind};
+
+    #[test]
+    fn an_error_of_std_io_has_the_fitting_kind_and_keeps_the_error() {
+        let torn = io::Error::from(ErrorKind::UnexpectedEof);
+        let oid = Oid { site: 0, page: 1, slot: 2, unique: 3 };
+        let cases = [
+            (Error::io("reading", torn), ErrorKind::UnexpectedEof),
+            (Error::NotFound("x".into()), ErrorKind::NotFound),
+            (Error::Dangling(oid), ErrorKind::NotFound),
+            (Error::Exists("x".into()), ErrorKind::AlreadyExists),
+            (Error::corrupt("x", "y"), ErrorKind::InvalidData),
+            (Error::Full("x".into()), ErrorKind::StorageFull),
+            (Error::ReadOnly, ErrorKind::PermissionDenied),
+            (Error::Locked { path: "x".into() }, ErrorKind::WouldBlock),
+            (Error::Invalid("x".into()), ErrorKind::Other),
+        ];
+        for (error, kind) in cases {
+            let text = error.to_string();
+            let wrapped = io::Error::from(error);
+            assert_eq!(wrapped.kind(), kind, "{text}");
+            assert_eq!(wrapped.downcast::<Error>().unwrap().to_string(), text);
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! must agree.
 
 use crate::model::{Object, State};
-use holdall::{Error, Key, Oid, Reader, Store, VerifyReport};
+use holdall::{Error, Oid, Reader, Store, VerifyReport};
 use std::collections::BTreeMap;
 
 /// What a check found.
@@ -45,7 +45,7 @@ pub fn dump(reader: &Reader) -> Result<State, Error> {
     for oid in reader.oids() {
         let oid = oid?;
         let metadata = reader.metadata(oid)?;
-        let bytes = reader.get(oid)?;
+        let bytes = reader.get(oid)?.ok_or(Error::Dangling(oid))?;
         let (name, attributes) = (metadata.name, metadata.attributes);
         state.objects.insert(oid, Object { name, attributes, bytes: bytes.into() }.into());
     }
@@ -70,11 +70,11 @@ pub(crate) fn read_out(reader: &Reader) -> Result<State, Bad> {
             }
             if i % 4 == 0 {
                 let size = object.map_or(0, |o| o.bytes.len() as u64);
-                let part = reader.get_range(Key::Name(name), size / 3..size / 2)?;
+                let part = reader.get_range(name, size / 3..size / 2)?.unwrap_or_default();
                 let wanted = object.map(|o| &o.bytes[size as usize / 3..size as usize / 2]);
                 let mut again = vec![0; part.len()];
-                let read = reader.read_at(Key::Name(name), size / 3, &mut again)?;
-                if Some(part.as_slice()) != wanted || read != part.len() || again != part {
+                let read = reader.read_at(name, size / 3, &mut again)?;
+                if Some(part.as_slice()) != wanted || read != Some(part.len()) || again != part {
                     return Err(Bad::Wrong(format!("a part of {oid} is not that of the whole")));
                 }
             }
@@ -98,7 +98,8 @@ pub(crate) fn check_gone<'a>(
         match reader.get(*oid) {
             Err(Error::Dangling(_) | Error::NotFound(_)) => {}
             Ok(bytes) => {
-                let text = format!("{oid} was deleted but leads to {} bytes", bytes.len());
+                let bytes = bytes.as_ref().map(Vec::len);
+                let text = format!("{oid} was deleted but leads to {bytes:?} bytes");
                 return Err(Bad::Wrong(text));
             }
             Err(e) => return Err(e.into()),

@@ -116,14 +116,22 @@ impl Playing<'_> {
             TxOp::DeleteName { coll, name } => {
                 let (collection, name) = (model::collection(coll), model::name(name));
                 let oid = self.state.lookup(&collection, &name);
-                let result = tx.collection(&collection)?.delete(&name);
-                if expect(op, result, oid.is_some())? {
-                    oid.into_iter().for_each(|oid| self.state.delete(oid));
+                let result = tx.collection(&collection)?.remove(&name);
+                if let Ok(removed) = result
+                    && removed != oid.is_some()
+                {
+                    return wrong(format!("{op:?} told {removed}"));
                 }
+                expect(op, result.map(drop), true)?;
+                oid.into_iter().for_each(|oid| self.state.delete(oid));
             }
             TxOp::DeleteOid { pick } => {
                 let Some(oid) = self.pick(pick) else { return Ok(()) };
-                if expect(op, tx.delete(oid), self.state.objects.contains_key(&oid))? {
+                let result = tx.remove(oid);
+                if matches!(result, Ok(false)) {
+                    return wrong(format!("{op:?} took {oid} for a name that is missing"));
+                }
+                if expect(op, result.map(drop), self.state.objects.contains_key(&oid))? {
                     self.state.delete(oid);
                 }
             }
@@ -173,7 +181,7 @@ impl Playing<'_> {
             }
             EditKind::Truncate => {
                 bytes.resize(place.min(2 * MOST_BYTES), 0);
-                tx.truncate(oid, bytes.len() as u64)
+                tx.set_len(oid, bytes.len() as u64)
             }
             EditKind::WriteAt => {
                 let place = place.min(2 * MOST_BYTES);
@@ -252,20 +260,23 @@ impl Playing<'_> {
         Ok(())
     }
 
+    /// Compares what was read: `None` of a name that is missing, an error of an OID whose
+    /// object is gone.
     pub(crate) fn get(
         &self,
         op: &TxOp,
-        found: Result<Vec<u8>, Error>,
+        found: Result<Option<Vec<u8>>, Error>,
         oid: Option<Oid>,
     ) -> Result<(), Bad> {
         let wanted = oid.and_then(|oid| self.state.objects.get(&oid));
-        let bytes = found.as_ref().map(Vec::len).unwrap_or_default();
+        let bytes = found.as_ref().ok().and_then(Option::as_ref).map(Vec::len);
         match (found, wanted) {
-            (Ok(found), Some(wanted)) if *found == *wanted.bytes => Ok(()),
-            (Err(e), None) if is_answer(&e) => Ok(()),
+            (Ok(Some(found)), Some(wanted)) if *found == *wanted.bytes => Ok(()),
+            (Ok(None), None) if oid.is_none() => Ok(()),
+            (Err(e), None) if oid.is_some() && is_answer(&e) => Ok(()),
             (Err(e), _) if !is_answer(&e) => Err(e.into()),
             (Err(e), _) => wrong(format!("{op:?} in the transaction gave: {e}")),
-            (Ok(_), _) => wrong(format!("{op:?} in the transaction read {bytes} wrong bytes")),
+            (Ok(_), _) => wrong(format!("{op:?} in the transaction read {bytes:?} wrong bytes")),
         }
     }
 

@@ -17,9 +17,10 @@
 //!     tx.put("old.raw", &[0; 1_000_000])
 //! })?;
 //! let snapshot = store.read()?;
-//! store.write(|tx| tx.delete("old.raw"))?;
-//! assert_eq!(snapshot.get_range("notes.txt", 0..9)?, b"oh, hello");
-//! assert_eq!(snapshot.get("old.raw")?.len(), 1_000_000, "a snapshot stays what it was");
+//! store.write(|tx| tx.remove("old.raw"))?;
+//! assert_eq!(snapshot.get_range("notes.txt", 0..9)?, Some(b"oh, hello".into()));
+//! assert!(snapshot.get("old.raw")?.is_some(), "a snapshot stays what it was");
+//! assert!(store.read()?.get("old.raw")?.is_none());
 //! drop(snapshot);
 //! store.close()?;
 //! # std::fs::remove_dir_all(&dir).unwrap();

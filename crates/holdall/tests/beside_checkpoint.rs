@@ -57,9 +57,9 @@ fn data_goes_through_the_log_while_a_checkpoint_runs() {
     for (fork, byte) in crashed {
         let store = Store::open_on(Arc::new(fork), &Options::default()).unwrap();
         let reader = store.read().unwrap();
-        assert!(reader.get("a").unwrap() == vec![byte; 100_000]);
-        assert!(reader.get("b").unwrap() == vec![byte; 100_000]);
-        assert_eq!(reader.get("3499").unwrap(), [3; 2500]);
+        assert!(reader.get("a").unwrap().unwrap() == vec![byte; 100_000]);
+        assert!(reader.get("b").unwrap().unwrap() == vec![byte; 100_000]);
+        assert_eq!(reader.get("3499").unwrap().unwrap(), [3; 2500]);
         assert!(store.verify(&mut |_| {}).unwrap().is_sound());
     }
 }
@@ -106,5 +106,5 @@ fn a_commit_that_finds_the_log_full_waits_for_the_checkpoint_under_way() {
     });
     // That one's: before its pages, behind them, and for what begins the log.
     assert_eq!(storage.volume_stats().syncs - before, 3, "one checkpoint");
-    assert_eq!(store.read().unwrap().get("39").unwrap(), [13; 2500]);
+    assert_eq!(store.read().unwrap().get("39").unwrap().unwrap(), [13; 2500]);
 }

@@ -171,7 +171,7 @@ fn make_v1() -> Vec<u8> {
     }
     for i in (0..32).step_by(2) {
         let name = format!("gap {i}");
-        store.write(|tx| tx.collection("gaps")?.delete(name.as_str())).unwrap();
+        store.write(|tx| tx.collection("gaps")?.remove(&name)).unwrap();
     }
     store.close().unwrap();
     // First with no room to grow: the object has to use the gaps and gets a tree.
@@ -213,7 +213,7 @@ fn the_store_of_version_1_opens_and_holds_what_it_held() {
         assert_eq!(reader.collections().unwrap(), ["default", "gaps", "photos"]);
         for (n, (collection, name, len)) in V1.iter().enumerate() {
             let reader = reader.collection(collection).unwrap();
-            assert_eq!(reader.get(*name).unwrap(), content(n, *len), "{name}");
+            assert_eq!(reader.get(*name).unwrap().unwrap(), content(n, *len), "{name}");
             let meta = reader.metadata(*name).unwrap();
             assert_eq!(meta.attributes.len(), if n % 2 == 1 && n != 5 { 2 } else { 0 }, "{name}");
             let Layout::Large { levels, .. } = meta.layout else { continue };
@@ -222,19 +222,19 @@ fn the_store_of_version_1_opens_and_holds_what_it_held() {
         }
         let gaps = reader.collection("gaps").unwrap();
         for i in (1..32).step_by(2) {
-            assert_eq!(gaps.get(&format!("gap {i}")).unwrap(), content(i, 4096));
+            assert_eq!(gaps.get(format!("gap {i}")).unwrap().unwrap(), content(i, 4096));
         }
         let oids: Vec<Oid> = reader.oids().map(|o| o.unwrap()).collect();
         assert_eq!(oids.len(), 9 + 16 + 1);
         let unnamed = |oid: &&Oid| reader.metadata(**oid).unwrap().name.is_none();
         let lone = oids.iter().find(unnamed).unwrap();
-        assert_eq!(reader.get(*lone).unwrap(), content(77, 50));
+        assert_eq!(reader.get(*lone).unwrap().unwrap(), content(77, 50));
     };
     check(&Store::open_read_only_on(storage.clone(), &quiet()).unwrap());
     let store = Store::open_on(storage.clone(), &quiet()).unwrap();
     check(&store);
     store.write(|tx| tx.collection("new")?.put("new", &content(1, 30_000))).unwrap();
-    store.write(|tx| tx.collection("new")?.delete("new")).unwrap();
+    store.write(|tx| tx.collection("new")?.remove("new")).unwrap();
     store.close().unwrap();
 }
 

@@ -68,7 +68,7 @@ fn a_foreign_file_stops_writing_and_is_left_as_it_is() {
         let place = storage(&(closed.0.clone(), Some(log.clone())));
         for write in [true, false, true] {
             let store = Store::open_on(place.clone(), &options(1)).unwrap();
-            assert_eq!(store.read().unwrap().get("old").unwrap(), b"old");
+            assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");
             if write {
                 refused(put(&store, "new"), &[what, "move it away", "put it back beside"]);
             }
@@ -107,7 +107,7 @@ fn a_log_of_zeros_is_used_whatever_its_length() {
         let (volume, log) = place.snapshot();
         assert_eq!(log.as_ref().map(Vec::len), Some(64 << 10));
         let again = Store::open_on(storage(&(volume, log)), &options(1)).unwrap();
-        assert_eq!(again.read().unwrap().get("new").unwrap(), b"new");
+        assert_eq!(again.read().unwrap().get("new").unwrap().unwrap(), b"new");
     }
 }
 
@@ -155,7 +155,7 @@ fn an_older_copy_beside_a_newer_log_is_told_from_damage() {
     // What is advised, where the copy was clean.
     let store = Store::open_on(storage(&(closed.0, None)), &options(1)).unwrap();
     put(&store, "other").unwrap();
-    assert_eq!(store.read().unwrap().get("old").unwrap(), b"old");
+    assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");
     // A damaged copy of the superblock is still called that.
     let (mut volume, log) = latest;
     let newest = [0, 65536].into_iter().max_by_key(|at| volume[at + 80]).unwrap();
@@ -180,7 +180,7 @@ fn at_every_crash(files: &Files, work: impl Fn(Arc<FaultyStorage>)) {
             let found = place.crash(CrashKind::PowerCut(loss), seed as u64).unwrap();
             let store = Store::open_on(Arc::new(found), &options(1)).unwrap();
             put(&store, "after").unwrap_or_else(|e| panic!("change {change}, {loss:?}: {e}"));
-            assert_eq!(store.read().unwrap().get("old").unwrap(), b"old");
+            assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");
             assert!(store.verify(&mut |_| {}).unwrap().is_sound());
         }
     }

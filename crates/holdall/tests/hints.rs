@@ -84,7 +84,7 @@ fn unfilled(append_mostly: bool) -> u64 {
         store.write(|tx| tx.append("log", &line)).unwrap();
         model.extend_from_slice(&line);
     }
-    assert!(store.read().unwrap().get("log").unwrap() == model);
+    assert!(store.read().unwrap().get("log").unwrap().unwrap() == model);
     assert!(store.verify(&mut |_| {}).unwrap().is_sound());
     let reader = store.read().unwrap();
     let layout = reader.metadata("log").unwrap().layout;
@@ -110,9 +110,9 @@ fn small_objects_keep_their_hints_through_edits() {
         store.write(|tx| tx.append("x", &bytes)).unwrap();
         model.extend_from_slice(&bytes);
     }
-    store.write(|tx| tx.truncate("x", 20)).unwrap();
+    store.write(|tx| tx.set_len("x", 20)).unwrap();
     model.truncate(20);
-    assert!(store.read().unwrap().get("x").unwrap() == model);
+    assert!(store.read().unwrap().get("x").unwrap().unwrap() == model);
     assert_eq!(threshold(&store, "x"), Some(7), "still there when it is small again");
     store.write(|tx| tx.set_hints("x", Hints::default())).unwrap();
     store.write(|tx| tx.append("x", b"!")).unwrap();

@@ -58,7 +58,7 @@ fn sample() -> (Arc<MemoryStorage>, Store) {
         store.write(|tx| tx.put(format!("gap {i}"), &bytes(&mut rng, 8192))).unwrap();
     }
     for i in (0..24).step_by(2) {
-        store.write(|tx| tx.delete(format!("gap {i}").as_str())).unwrap();
+        store.write(|tx| tx.remove(format!("gap {i}").as_str())).unwrap();
     }
     store.checkpoint().unwrap();
     store.write(|tx| tx.put("tree", &bytes(&mut rng, 95_000))).unwrap();
@@ -82,7 +82,7 @@ fn dumps_of_a_fixed_store_are_as_expected() {
     }
     golden("objects.txt", &objects);
     store.write(|tx| tx.put("after the checkpoint", &[5; 3_000])).unwrap();
-    store.write(|tx| tx.delete("greeting")).unwrap();
+    store.write(|tx| tx.remove("greeting")).unwrap();
     let killed = storage.fork();
     golden("log.txt", &inspect::log_of(&killed).unwrap());
     store.close().unwrap();

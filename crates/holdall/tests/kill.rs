@@ -52,7 +52,7 @@ fn child() {
                         let old = format!("r{round}-t{t}-{:06}", i - 3);
                         // Said before, since the kill may come between commit and word.
                         writeln!(out.lock().unwrap(), "\ndel {old}").unwrap();
-                        store.write(|tx| tx.delete(&old)).unwrap();
+                        store.write(|tx| tx.remove(&old)).unwrap();
                     }
                 }
             });
@@ -115,13 +115,16 @@ fn fifty_kills_lose_nothing_acknowledged() {
         };
         let reader = store.read().unwrap();
         for name in put.iter().filter(|n| !deleted.contains(n)) {
-            assert!(reader.get(name).unwrap() == bytes_of(name), "round {round}: {name}");
+            assert!(reader.get(name).unwrap().unwrap() == bytes_of(name), "round {round}: {name}");
         }
         // What is there beyond the acknowledged is whole.
         for entry in reader.names(format!("r{round}-")) {
             let (name, _) = entry.unwrap();
             let name = String::from_utf8(name).unwrap();
-            assert!(reader.get(&name).unwrap() == bytes_of(&name), "round {round}: {name}");
+            assert!(
+                reader.get(&name).unwrap().unwrap() == bytes_of(&name),
+                "round {round}: {name}"
+            );
         }
         acknowledged += put.len();
         let report = store.verify(&mut |_| {}).unwrap();

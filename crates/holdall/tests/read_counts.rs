@@ -44,7 +44,7 @@ fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
     for n in 0..3000_usize {
         let i = n * 7919 % OBJECTS;
         let before = storage.volume_stats().reads;
-        assert_eq!(store.read().unwrap().get(oids[i]).unwrap(), bytes(i));
+        assert_eq!(store.read().unwrap().get(oids[i]).unwrap().unwrap(), bytes(i));
         let now = storage.volume_stats().reads - before;
         reads += now;
         // The clock may have let go a handle page.

@@ -173,7 +173,7 @@ fn a_wrong_archive_is_found_out() {
     let at = model.members.iter().rposition(|m| m.size > 0).unwrap();
     let start: u64 = model.members[..at].iter().map(|m| m.span()).sum();
     let at = start + model.members[at].headers.len() as u64;
-    let old = store.read().unwrap().get_range(name, at..at + 1).unwrap();
+    let old = store.read().unwrap().get_range(name, at..at + 1).unwrap().unwrap();
     store.write(|tx| tx.replace(name, at, &[old[0] ^ 1])).unwrap();
     let error = format!("{:#}", compare(&model).unwrap_err());
     assert!(error.contains("has other bytes"), "{error}");

@@ -29,7 +29,7 @@ fn a_commit_far_behind_the_durable_end_survives_a_power_cut() {
     });
     assert!(matches!(given_up, Err(Error::Invalid(_))), "{given_up:?}");
     let store = Store::open_on(Arc::new(crashed.unwrap()), &options()).unwrap();
-    assert_eq!(store.read().unwrap().get("behind").unwrap(), [7; 20_000]);
+    assert_eq!(store.read().unwrap().get("behind").unwrap().unwrap(), [7; 20_000]);
     assert!(store.verify(&mut |_| {}).unwrap().is_sound());
 }
 
@@ -59,7 +59,7 @@ fn commits_that_copy_much_more_than_the_log_holds_are_replayed() {
     }
     // Else the edits copied too little to matter.
     assert!(moved > 0, "no checkpoint came first");
-    killed(&storage, |store| assert!(store.read().unwrap().get("x").unwrap() == model));
+    killed(&storage, |store| assert!(store.read().unwrap().get("x").unwrap().unwrap() == model));
 }
 
 #[test]
@@ -84,14 +84,14 @@ fn one_transaction_that_copies_much_goes_home() {
     let before = used();
     store
         .write(|tx| {
-            (0..copies).try_for_each(|i| tx.insert(&format!("{i}"), 8192 * 90 + 3, b"x").map(drop))
+            (0..copies).try_for_each(|i| tx.insert(format!("{i}"), 8192 * 90 + 3, b"x").map(drop))
         })
         .unwrap();
     assert!(used() - before > 260 << 20, "{} bytes copied", used() - before);
     killed(&storage, |store| {
         let mut model = bytes.clone();
         model.insert(8192 * 90 + 3, b'x');
-        assert!(store.read().unwrap().get("319").unwrap() == model);
+        assert!(store.read().unwrap().get("319").unwrap().unwrap() == model);
     });
 }
 
@@ -106,7 +106,7 @@ fn a_long_insert_through_the_log_is_replayed() {
     store.write(|tx| tx.insert("x", 150_001, &long)).unwrap();
     killed(&storage, |store| {
         let reader = store.read().unwrap();
-        assert_eq!(reader.get_range("x", 150_000..150_003).unwrap(), [1, 2, 2]);
+        assert_eq!(reader.get_range("x", 150_000..150_003).unwrap().unwrap(), [1, 2, 2]);
         assert_eq!(reader.metadata("x").unwrap().size, 300_000 + (66 << 20));
     });
 }

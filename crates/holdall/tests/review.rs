@@ -24,7 +24,7 @@ fn a_snapshot_keeps_pages_that_were_evicted_before_they_changed() {
         .write(|tx| (0..200).try_for_each(|i| tx.put(format!("{i:03}"), &[2; 300]).map(drop)))
         .unwrap();
     for i in 0..200 {
-        assert_eq!(before.get(&format!("{i:03}")).unwrap(), [1; 300]);
+        assert_eq!(before.get(format!("{i:03}")).unwrap().unwrap(), [1; 300]);
     }
 }
 
@@ -41,7 +41,7 @@ fn a_transaction_larger_than_the_first_log_makes_it_grow() {
     // All of its pages exist now: the second time they all pass through the log.
     put(2).unwrap();
     let killed = Store::open_on(Arc::new(storage.fork()), &quiet()).unwrap();
-    assert_eq!(killed.read().unwrap().get("3499").unwrap(), [2; 2500]);
+    assert_eq!(killed.read().unwrap().get("3499").unwrap().unwrap(), [2; 2500]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ const CALLS: [(&str, Call); 15] = [
     ("append", |tx| tx.append("small", b"1234").map(drop)),
     ("insert", |tx| tx.insert("a", 7, b"1234").map(drop)),
     ("splice", |tx| tx.splice("a", 1..2, b"12345").map(drop)),
-    ("truncate", |tx| tx.truncate("small", QUARTER).map(drop)),
+    ("truncate", |tx| tx.set_len("small", QUARTER).map(drop)),
     ("write_at", |tx| tx.write_at("small", QUARTER, b"1").map(drop)),
     ("copy", |tx| tx.copy("a", Target::New).map(drop)),
     ("copy_range", |tx| tx.copy_range("a", 0..9, "small", 0).map(drop)),
@@ -47,10 +47,10 @@ fn full() -> Store {
             tx.put("small", b"1234")?;
             for name in ["a", "b", "c"] {
                 tx.put(name, b"")?;
-                tx.truncate(name, QUARTER)?;
+                tx.set_len(name, QUARTER)?;
             }
             tx.put("d", b"")?;
-            tx.truncate("d", QUARTER - 4 - 3).map(drop)
+            tx.set_len("d", QUARTER - 4 - 3).map(drop)
         })
         .unwrap();
     store
@@ -76,7 +76,7 @@ fn sizes_that_do_not_fit_the_count_are_refused_and_nothing_is_changed() {
         });
     }
     store.write(|tx| tx.append("small", b"56").map(drop)).unwrap();
-    store.write(|tx| tx.delete("a")).unwrap();
+    store.write(|tx| tx.remove("a")).unwrap();
     store.write(|tx| tx.copy("b", Target::New).map(drop)).unwrap();
     assert_eq!(stat().logical_bytes, sum + 2);
     assert_eq!(store.stat().unwrap().logical_bytes, u64::MAX, "of all collections, at most");

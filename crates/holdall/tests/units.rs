@@ -23,10 +23,10 @@ fn check(reader: &Reader, name: &str, expected: &[u8], rng: &mut SmallRng) {
     for most in [300, 9000, 60_000] {
         let from = rng.random_range(0..expected.len());
         let to = (from + rng.random_range(1..most)).min(expected.len());
-        let read = reader.get_range(name, from as u64..to as u64).unwrap();
+        let read = reader.get_range(name, from as u64..to as u64).unwrap().unwrap();
         assert!(read == expected[from..to], "{name}: bytes {from}..{to}");
     }
-    assert!(reader.get(name).unwrap() == expected, "{name}");
+    assert!(reader.get(name).unwrap().unwrap() == expected, "{name}");
 }
 
 #[test]
@@ -79,17 +79,23 @@ fn a_transaction_reads_its_own_data_in_pages_that_were_read_before() {
         let (first, second) = (bytes(300_000, 2 * version), bytes(300_000, 2 * version + 1));
         store.write(|tx| tx.put("x", &first).map(|_| ())).unwrap();
         for _ in 0..2 {
-            assert!(store.read().unwrap().get("x").unwrap() == first);
-            assert!(store.read().unwrap().get_range("x", 50..9_000).unwrap() == first[50..9_000]);
+            assert!(store.read().unwrap().get("x").unwrap().unwrap() == first);
+            assert!(
+                store.read().unwrap().get_range("x", 50..9_000).unwrap().unwrap()
+                    == first[50..9_000]
+            );
         }
         // Staged, read, and given back: the next transaction writes to the same pages.
         let aborted: Result<(), Error> = store.write(|tx| {
             tx.put("x", &second)?;
-            assert!(tx.get("x")? == second && tx.get_range("x", 7..5_000)? == second[7..5_000]);
+            assert!(
+                tx.get("x")?.unwrap() == second
+                    && tx.get_range("x", 7..5_000)?.unwrap() == second[7..5_000]
+            );
             Err(Error::Invalid("given up".into()))
         });
         assert!(aborted.is_err());
-        assert!(store.read().unwrap().get("x").unwrap() == first);
+        assert!(store.read().unwrap().get("x").unwrap().unwrap() == first);
         store.checkpoint().unwrap();
     }
 }
@@ -109,18 +115,18 @@ fn what_was_read_is_not_asked_of_the_disk_again() {
         storage.volume_stats().reads - before
     };
     let range = |r: &Reader| {
-        assert!(r.get_range("large", 70_000..90_000).unwrap() == large[70_000..90_000]);
+        assert!(r.get_range("large", 70_000..90_000).unwrap().unwrap() == large[70_000..90_000]);
     };
     assert!(reads(&range) > 0);
     assert_eq!(reads(&range), 0);
     let part = |r: &Reader| {
-        assert!(r.get_range("large", 75_001..75_011).unwrap() == large[75_001..75_011]);
+        assert!(r.get_range("large", 75_001..75_011).unwrap().unwrap() == large[75_001..75_011]);
     };
     assert_eq!(reads(&part), 0, "a part of what was read");
-    let whole = |r: &Reader| assert!(r.get("medium").unwrap() == medium);
+    let whole = |r: &Reader| assert!(r.get("medium").unwrap().unwrap() == medium);
     assert!(reads(&whole) > 0);
     assert_eq!(reads(&whole), 0);
-    let whole = |r: &Reader| assert!(r.get("large").unwrap() == large);
+    let whole = |r: &Reader| assert!(r.get("large").unwrap().unwrap() == large);
     assert!(reads(&whole) > 0);
     assert!(reads(&whole) > 0, "a long read is kept the second time");
     assert_eq!(reads(&whole), 0);
@@ -143,7 +149,7 @@ fn damage_on_the_disk_is_found_by_who_reads_it() {
     store.close().unwrap();
     let store = Store::open_on(storage.clone(), &options()).unwrap();
     let range = || store.read().unwrap().get_range("x", 8_200..8_300);
-    assert!(range().unwrap() == expected[8_200..8_300]);
+    assert!(range().unwrap().unwrap() == expected[8_200..8_300]);
     let disk = storage.volume();
     let mut volume = vec![0; disk.len().unwrap() as usize];
     disk.read_at(0, &mut volume).unwrap();
@@ -155,7 +161,10 @@ fn damage_on_the_disk_is_found_by_who_reads_it() {
         let (place, flipped) = places(at);
         disk.write_at(place as u64, &[flipped]).unwrap();
     }
-    assert!(range().unwrap() == expected[8_200..8_300], "what is kept is what was checked");
+    assert!(
+        range().unwrap().unwrap() == expected[8_200..8_300],
+        "what is kept is what was checked"
+    );
     let other = store.read().unwrap().get_range("x", 39_000..41_000);
     assert!(matches!(other, Err(Error::Corrupt { .. })), "{other:?}");
     let report = store.verify(&mut |_| {}).unwrap();

@@ -306,7 +306,7 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
         assert!(small < 200, "the page is never written");
         let name = format!("small {small}");
         store
-            .write(|tx| if tx.lookup(&name)?.is_some() { tx.delete(name.as_str()) } else { Ok(()) })
+            .write(|tx| if tx.lookup(&name)?.is_some() { tx.remove(&name) } else { Ok(false) })
             .unwrap();
         small += 1;
     }

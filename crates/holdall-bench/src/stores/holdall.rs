@@ -93,7 +93,7 @@ impl Opened {
     /// What the object is called in calls of Holdall; none where its OID is not known.
     fn key<'k>(&self, key: &'k [u8]) -> Result<Option<Key<'k>>> {
         match &self.ids {
-            None => Ok(Some(Key::Name(key))),
+            None => Ok(Some(key.into())),
             Some(ids) => Ok(ids.get(ordinal(key)?).map(Key::Oid)),
         }
     }
@@ -158,7 +158,7 @@ impl Peer for Opened {
             }
             let oid = writer.finish()?;
             // The new one has an OID of its own; the old one goes in the same commit.
-            old.map_or(Ok(()), |old| tx.delete(old))?;
+            old.map(|old| tx.remove(old)).transpose()?;
             Ok(oid)
         })?;
         match &self.ids {
@@ -169,18 +169,14 @@ impl Peer for Opened {
 
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let Some(key) = self.key(key)? else { return Ok(false) };
-        match self.store.get_into(key, out) {
-            Ok(()) => Ok(true),
-            Err(Error::NotFound(_)) => Ok(false),
-            Err(e) => Err(e.into()),
-        }
+        Ok(self.store.get_into(key, out)?)
     }
 
     fn get_many(&self, keys: &[&[u8]], seen: &mut dyn FnMut(&[u8])) -> Result<()> {
         // By OID: the application's own look-ups, before those of the store.
         let known: Vec<Key<'_>> = keys.iter().map(|k| self.known(k)).collect::<Result<_>>()?;
         self.store.read()?.get_many(known, |_, bytes| {
-            seen(bytes?);
+            seen(bytes?.ok_or_else(|| Error::NotFound("one of the keys".into()))?);
             Ok(())
         })?;
         Ok(())
@@ -202,7 +198,7 @@ impl Peer for Opened {
 
     fn get_range(&self, key: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
         let n = self.store.read_at(self.known(key)?, offset, out)?;
-        ensure!(n == out.len(), "the range is not in the object");
+        ensure!(n == Some(out.len()), "the range is not in the object");
         Ok(())
     }
 
@@ -214,7 +210,7 @@ impl Peer for Opened {
 
     fn delete(&self, keys: &[&[u8]]) -> Result<()> {
         let known: Vec<Key<'_>> = keys.iter().map(|k| self.known(k)).collect::<Result<_>>()?;
-        self.store.write(|tx| known.iter().try_for_each(|key| tx.delete(*key)))?;
+        self.store.write(|tx| known.iter().try_for_each(|key| tx.remove(key).map(drop)))?;
         let Some(ids) = &self.ids else { return Ok(()) };
         keys.iter().try_for_each(|key| ids.set(ordinal(key)?, None))
     }

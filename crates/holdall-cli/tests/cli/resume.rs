@@ -58,7 +58,7 @@ fn an_import_killed_half_way_is_resumed() {
         holdall::Store::open_read_only(home.path("s"), &holdall::Options::default()).unwrap();
     let reader = store.read().unwrap();
     for at in 0..FILES {
-        let content = reader.get(format!("f{at:05}").as_str()).unwrap();
+        let content = reader.get(format!("f{at:05}")).unwrap().unwrap();
         assert!(content == bytes(at as u64, at % 700), "content of {at}");
     }
     assert_eq!(reader.metadata("z").unwrap().size, 300 << 20);

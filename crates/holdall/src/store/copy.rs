@@ -41,7 +41,7 @@ impl WriteTx {
     /// # }
     /// ```
     pub fn copy<'k>(&mut self, from: impl Into<Key<'k>>, to: Target) -> Result<Oid> {
-        let from = self.resolve(from.into())?;
+        let from = self.resolve(&from.into())?;
         let options = WriterOptions {
             attributes: self.metadata(from)?.attributes,
             ..WriterOptions::default()
@@ -74,11 +74,11 @@ impl WriteTx {
         at: u64,
     ) -> Result<u64> {
         let (from, to) = (from.into(), to.into());
-        let (source, target) = (self.resolve(from)?, self.resolve(to)?);
+        let (source, target) = (self.resolve(&from)?, self.resolve(&to)?);
         let (size, into) = (self.object_size(source)?, self.object_size(target)?);
         // Before the transaction is touched: a bad range must not spoil it.
-        super::edit::check_range(from, &range, size)?;
-        super::edit::check_range(to, &(at..at), into)?;
+        super::edit::check_range(&from, &range, size)?;
+        super::edit::check_range(&to, &(at..at), into)?;
         let shares = self.with_object(source, |objects, _| objects.share(source, range))?;
         self.put_shares(target, at, shares)
     }
@@ -93,7 +93,7 @@ impl WriteTx {
         self.head_for(&to, &Attributes::new())?;
         let mut oids = Vec::with_capacity(parts.len());
         for part in parts {
-            let oid = self.resolve(*part)?;
+            let oid = self.resolve(part)?;
             oids.push((oid, self.object_size(oid)?));
         }
         let result = self.join(&oids, to);

@@ -21,7 +21,7 @@ impl WriteTx {
         range: Range<u64>,
         bytes: &[u8],
     ) -> Result<u64> {
-        self.edit(key.into(), |_| Ok((range, Content::Bytes(bytes))))
+        self.edit(&key.into(), |_| Ok((range, Content::Bytes(bytes))))
     }
 
     /// As [`WriteTx::splice`], with `len` bytes of a stream, which need not fit memory.
@@ -36,7 +36,7 @@ impl WriteTx {
         len: u64,
     ) -> Result<u64> {
         let mut source = ReadSource(stream);
-        self.edit(key.into(), |_| Ok((range, Content::Stream(&mut source, len))))
+        self.edit(&key.into(), |_| Ok((range, Content::Stream(&mut source, len))))
     }
 
     /// Inserts `bytes` before byte `at`; `at` may be the size. Returns the new size.
@@ -68,16 +68,30 @@ impl WriteTx {
     /// # Errors
     /// As [`WriteTx::splice`].
     pub fn append<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<u64> {
-        self.edit(key.into(), |size| Ok((size..size, Content::Bytes(bytes))))
+        self.edit(&key.into(), |size| Ok((size..size, Content::Bytes(bytes))))
     }
 
     /// Makes the object `len` bytes long: cuts its end, or adds zeros that take no space.
     /// Returns the new size.
     ///
+    /// ```
+    /// # use holdall::{Options, Store};
+    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
+    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// store.write(|tx| {
+    ///     tx.put("a", b"first")?;
+    ///     tx.set_len("a", 4)?;
+    ///     tx.set_len("a", 6)?;
+    ///     assert_eq!(tx.get("a")?, Some(b"firs\0\0".into()));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`WriteTx::splice`].
-    pub fn truncate<'k>(&mut self, key: impl Into<Key<'k>>, len: u64) -> Result<u64> {
-        self.edit(key.into(), |size| {
+    pub fn set_len<'k>(&mut self, key: impl Into<Key<'k>>, len: u64) -> Result<u64> {
+        self.edit(&key.into(), |size| {
             Ok(if len <= size {
                 (len..size, Content::Bytes(&[]))
             } else {
@@ -96,21 +110,21 @@ impl WriteTx {
         let end = at
             .checked_add(bytes.len() as u64)
             .ok_or_else(|| Error::Invalid("an object cannot be that long".into()))?;
-        let size = self.size_of(key)?;
+        let size = self.size_of(&key)?;
         if at > size {
-            self.truncate(key, at)?;
+            self.set_len(&key, at)?;
         }
-        self.edit(key, |size| Ok((at..end.min(size), Content::Bytes(bytes))))
+        self.edit(&key, |size| Ok((at..end.min(size), Content::Bytes(bytes))))
     }
 
-    fn size_of(&mut self, key: Key<'_>) -> Result<u64> {
+    fn size_of(&mut self, key: &Key<'_>) -> Result<u64> {
         let oid = self.resolve(key)?;
         self.object_size(oid)
     }
 
     fn edit<'c>(
         &mut self,
-        key: Key<'_>,
+        key: &Key<'_>,
         what: impl FnOnce(u64) -> Result<(Range<u64>, Content<'c>)>,
     ) -> Result<u64> {
         let oid: Oid = self.resolve(key)?;
@@ -127,7 +141,7 @@ impl WriteTx {
 }
 
 /// Refuses a range outside an object of `size` bytes.
-pub(super) fn check_range(key: Key<'_>, range: &Range<u64>, size: u64) -> Result<()> {
+pub(super) fn check_range(key: &Key<'_>, range: &Range<u64>, size: u64) -> Result<()> {
     let (start, end) = (range.start, range.end);
     if start > end || end > size {
         return Err(Error::Range { object: key.show(), start, end, size });

@@ -1,6 +1,6 @@
 //! Changing what an object is called and what is said of it, not its bytes.
 
-use super::view::Key;
+use super::view::{Key, show_name};
 use super::write::WriteTx;
 use crate::names::MAX_KEY;
 use crate::object::{self, Attributes, Head, ObjectWrite, Record};
@@ -15,12 +15,12 @@ impl WriteTx {
     pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to)?;
-        let oid = self.resolve(Key::Name(from))?;
+        let oid = self.resolve(&from.into())?;
         if from == to {
             return Ok(());
         }
         if self.lookup(to)?.is_some() {
-            return Err(Error::Exists(format!("object {}", Key::Name(to).show())));
+            return Err(Error::Exists(format!("object {}", show_name(to))));
         }
         self.with_objects(|objects, c| {
             let head = head_of(objects, oid, to)?;
@@ -41,7 +41,7 @@ impl WriteTx {
         attributes: &Attributes,
     ) -> Result<()> {
         let encoded = object::encode_attributes(attributes, self.page_size())?;
-        let oid = self.resolve(key.into())?;
+        let oid = self.resolve(&key.into())?;
         self.with_object(oid, |objects, _| {
             let record = object::read_record(&*objects.tx, objects.handles, oid)?;
             let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);

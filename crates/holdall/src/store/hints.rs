@@ -32,7 +32,7 @@ impl WriteTx {
     /// # }
     /// ```
     pub fn set_hints<'k>(&mut self, key: impl Into<Key<'k>>, hints: Hints) -> Result<()> {
-        let oid = self.resolve(key.into())?;
+        let oid = self.resolve(&key.into())?;
         let kept = hints.kept(self.page_size());
         self.with_object(oid, |objects, _| objects.set_hints(oid, kept))
     }

@@ -8,12 +8,12 @@
 
 use super::long_read::read_range_into;
 use super::read::State;
-use super::view::{Collection, Key, oid_of};
+use super::view::{Collection, Key, missing, oid_of};
 use crate::heap::{HeapFile, Location};
 use crate::names::Names;
 use crate::object::{self, Body, ObjectBody, Record};
 use crate::pager::InMemory;
-use holdall_core::{Error, Oid, PageRead, Result};
+use holdall_core::{Oid, PageRead, Result};
 
 /// A state, seen through one collection, for one call.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,16 @@ pub(super) enum Probe {
     Ask,
 }
 
+/// What a look in memory only found.
+pub(super) enum Seen<T> {
+    /// This.
+    Found(T),
+    /// That no object has this name.
+    Missing,
+    /// Nothing for certain: the slow path is to be asked.
+    Unsure,
+}
+
 impl<'a> ObjectLookup<'a> {
     pub(super) fn current(self) -> Result<Option<&'a Collection>> {
         match self.collection {
@@ -47,58 +57,58 @@ impl<'a> ObjectLookup<'a> {
         c.names.find(self.state, name, oid_of)
     }
 
-    pub(super) fn resolve(self, key: Key<'_>) -> Result<Oid> {
+    /// The object of this key; `None` where no object has the name.
+    fn object_of(self, key: &Key<'_>) -> Result<Option<Oid>> {
         match key {
-            Key::Oid(oid) => Ok(oid),
-            Key::Name(name) => self.lookup(name)?.ok_or_else(|| missing(key)),
+            Key::Oid(oid) => Ok(Some(*oid)),
+            Key::Name(name) => self.lookup(name),
         }
     }
 
+    pub(super) fn resolve(self, key: &Key<'_>) -> Result<Oid> {
+        self.object_of(key)?.ok_or_else(|| missing(key))
+    }
+
     /// See [`Reader::get_into`](super::Reader::get_into).
-    pub(super) fn get_into(self, key: Key<'_>, bytes: &mut Vec<u8>) -> Result<()> {
-        let (oid, whole) = match self.at_once(key, bytes)? {
-            Probe::Copied => return Ok(()),
-            Probe::Large(oid, whole) => (oid, whole),
-            Probe::Ask => {
-                let (handles, oid) = (&self.state.root().handles, self.resolve(key)?);
+    pub(super) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
+        let found = self.once(key, |pages, oid, loc| body_at(pages, oid, loc, bytes))?;
+        let (oid, whole) = match found {
+            Seen::Found(Probe::Copied) => return Ok(true),
+            Seen::Found(Probe::Large(oid, whole)) => (oid, whole),
+            Seen::Missing => return Ok(none(bytes)),
+            Seen::Found(Probe::Ask) | Seen::Unsure => {
+                let Some(oid) = self.object_of(key)? else { return Ok(none(bytes)) };
+                let handles = &self.state.root().handles;
                 let loc = handles.lookup(self.state, oid)?;
                 match body_at(self.state, oid, loc, bytes)? {
-                    Probe::Copied => return Ok(()),
+                    Probe::Copied => return Ok(true),
                     Probe::Large(oid, whole) => (oid, whole),
                     // Not its own record: this tells.
                     Probe::Ask => (oid, object::open(self.state, handles, oid)?),
                 }
             }
         };
-        read_range_into(self.state, &whole, oid, 0..whole.size(), bytes)
+        read_range_into(self.state, &whole, oid, 0..whole.size(), bytes)?;
+        Ok(true)
     }
 
-    /// Where an object's bytes lie.
-    pub(super) fn find(self, key: Key<'_>) -> Result<(Oid, ObjectBody)> {
-        if let Some(found) = self.find_once(key)? {
-            return Ok(found);
+    /// Where an object's bytes lie; `None` where no object has the name.
+    pub(super) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
+        match self.find_once(key)? {
+            Seen::Found(found) => return Ok(Some(found)),
+            Seen::Missing => return Ok(None),
+            Seen::Unsure => {}
         }
-        let oid = self.resolve(key)?;
-        Ok((oid, object::open(self.state, &self.state.root().handles, oid)?))
-    }
-
-    /// Replaces `out` by the bytes of an object that lies in memory and in its record, or finds
-    /// a large one whose record is in memory; or says that no object has this name.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]; what else is wrong, the slow path tells.
-    #[inline]
-    fn at_once(self, key: Key<'_>, out: &mut Vec<u8>) -> Result<Probe> {
-        let found = self.once(key, |pages, oid, loc| body_at(pages, oid, loc, out))?;
-        Ok(found.unwrap_or(Probe::Ask))
+        let Some(oid) = self.object_of(key)? else { return Ok(None) };
+        Ok(Some((oid, object::open(self.state, &self.state.root().handles, oid)?)))
     }
 
     /// Where the bytes of an object lie whose record is in memory.
     ///
     /// # Errors
-    /// As [`ObjectLookup::at_once`]; those of an ordinary look at a small object's record.
+    /// As [`ObjectLookup::once`]; those of an ordinary look at a small object's record.
     #[inline]
-    fn find_once(self, key: Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
+    fn find_once(self, key: &Key<'_>) -> Result<Seen<(Oid, ObjectBody)>> {
         let found = self.once(key, |pages, oid, loc| {
             HeapFile::look(pages, loc, |record| {
                 let record = Record::parse(record)?;
@@ -111,42 +121,51 @@ impl<'a> ObjectLookup<'a> {
                 })
             })
         })?;
-        Ok(match found.flatten() {
-            Some((oid, _, Some(large))) => Some((oid, large)),
+        Ok(match found {
+            Seen::Found(Some((oid, _, Some(large)))) => Seen::Found((oid, large)),
             // Keeps its page, and so counts a reference.
-            Some((oid, loc, None)) => Some((oid, object::open_at(self.state, loc, oid)?)),
-            None => None,
+            Seen::Found(Some((oid, loc, None))) => {
+                Seen::Found((oid, object::open_at(self.state, loc, oid)?))
+            }
+            Seen::Missing => Seen::Missing,
+            Seen::Found(None) | Seen::Unsure => Seen::Unsure,
         })
     }
 
-    /// What `look` makes of the place of an object's record, all in memory; `None` where that
-    /// cannot be told for certain and the slow path is to be asked.
+    /// What `look` makes of the place of an object's record, all in memory.
+    ///
+    /// # Errors
+    /// Those of finding the collection, and `SnapshotTooOld`; what else is wrong, the slow path
+    /// tells.
     #[inline]
     pub(super) fn once<T>(
         self,
-        key: Key<'_>,
+        key: &Key<'_>,
         look: impl FnOnce(&InMemory<'_>, Oid, Location) -> Result<T>,
-    ) -> Result<Option<T>> {
+    ) -> Result<Seen<T>> {
         let names = match key {
             Key::Name(_) => self.current()?.map(|c| c.names),
             Key::Oid(_) => None,
         };
         let pages = self.state.snapshot.in_memory();
         let found = match key {
-            Key::Oid(oid) => Ok(Some(oid)),
+            Key::Oid(oid) => Ok(Some(*oid)),
             Key::Name(name) => names.map_or(Ok(None), |n| in_leaf(&pages, n, name)),
         };
         let oid = match found {
             Ok(Some(oid)) => oid,
-            Ok(None) => return pages.check().and(Err(missing(key))),
-            Err(_) => return Ok(None),
+            Ok(None) => return pages.check().map(|()| Seen::Missing),
+            Err(_) => return Ok(Seen::Unsure),
         };
         let loc = self.state.root().handles.lookup(&pages, oid);
         let found = loc.and_then(|loc| {
             HeapFile::fetch(&pages, loc);
             look(&pages, oid, loc)
         });
-        Ok(found.ok().filter(|_| pages.check().is_ok()))
+        Ok(match found {
+            Ok(found) if pages.check().is_ok() => Seen::Found(found),
+            _ => Seen::Unsure,
+        })
     }
 }
 
@@ -182,7 +201,8 @@ fn in_leaf(pages: &InMemory<'_>, names: Names, name: &[u8]) -> Result<Option<Oid
     leaf.find(pages, name, oid_of)
 }
 
-#[cold]
-fn missing(key: Key<'_>) -> Error {
-    Error::NotFound(format!("object {}", key.show()))
+/// The answer where there is no object: no bytes.
+fn none(bytes: &mut Vec<u8>) -> bool {
+    bytes.clear();
+    false
 }

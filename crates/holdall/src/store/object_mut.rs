@@ -10,13 +10,15 @@
 //! Threads: it borrows its transaction, which one thread has.
 
 use super::WriteTx;
+use super::edit::check_range;
 use super::pending::{LIMIT, ObjectLocation, Pending};
-use super::read::{seek_from, to_io};
+use super::read::seek_from;
 use super::view::Key;
 use crate::object::ObjectBody;
 use holdall_core::segment_tree::MAX_OBJECT;
 use holdall_core::{Error, Oid, Result};
 use std::io::{self, SeekFrom};
+use std::ops::Range;
 
 impl WriteTx {
     /// Opens an object for reading and editing like a file, at position 0.
@@ -38,7 +40,7 @@ impl WriteTx {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
     pub fn open<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<ObjectMut<'_>> {
-        let oid = self.resolve(key.into())?;
+        let oid = self.resolve(&key.into())?;
         ObjectMut::new(self, oid)
     }
 
@@ -58,7 +60,7 @@ impl WriteTx {
     ///         log.finish()
     ///     })?;
     /// }
-    /// assert_eq!(store.read()?.get("log.txt")?, b"first\nsecond\n");
+    /// assert_eq!(store.read()?.get("log.txt")?, Some(b"first\nsecond\n".into()));
     /// # Ok::<(), Error>(())
     /// ```
     ///
@@ -79,9 +81,9 @@ impl WriteTx {
 ///
 /// It is [`io::Read`], [`io::Write`] and [`io::Seek`]; its own calls do the same with this
 /// crate's [`Error`]. Beyond what a file can, [`ObjectMut::insert`] and
-/// [`ObjectMut::delete`] move all bytes behind without copying them. What is read includes
-/// what was written. All of it becomes part of the transaction and happens with it or not
-/// at all; snapshots do not see it before.
+/// [`ObjectMut::delete_range`] move all bytes behind without copying them. What is read
+/// includes what was written. All of it becomes part of the transaction and happens with it or
+/// not at all; snapshots do not see it before.
 ///
 /// Edits next to each other, up to 1 MiB, become one; a call that returned `Ok` may thus
 /// fail later, at the latest in [`ObjectMut::finish`]. Dropped without that, the object
@@ -108,7 +110,7 @@ impl WriteTx {
 ///     object.insert(b" items")?;
 ///     object.finish()
 /// })?;
-/// assert_eq!(store.read()?.get("report.txt")?, b"total: 42 items\n");
+/// assert_eq!(store.read()?.get("report.txt")?, Some(b"total: 42 items\n".into()));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
@@ -147,7 +149,7 @@ impl<'a> ObjectMut<'a> {
         self.pending.size(self.stored)
     }
 
-    /// The byte that the next read, write, insert or delete begins at. It may be beyond the
+    /// The byte that the next read, write or insert begins at. It may be beyond the
     /// end.
     pub fn position(&self) -> u64 {
         self.position
@@ -203,7 +205,7 @@ impl<'a> ObjectMut<'a> {
     ///     object.push(b"G")?;
     ///     object.finish()
     /// })?;
-    /// assert_eq!(store.read()?.get("x")?, b"abCD\0\0G");
+    /// assert_eq!(store.read()?.get("x")?, Some(b"abCD\0\0G".into()));
     /// # Ok::<(), Error>(())
     /// ```
     ///
@@ -239,7 +241,7 @@ impl<'a> ObjectMut<'a> {
     ///     object.insert(b"three, ")?; // behind the first; both are one edit of the object
     ///     object.finish()
     /// })?;
-    /// assert_eq!(store.read()?.get("x")?, b"one, two, three, four");
+    /// assert_eq!(store.read()?.get("x")?, Some(b"one, two, three, four".into()));
     /// # Ok::<(), Error>(())
     /// ```
     ///
@@ -251,8 +253,8 @@ impl<'a> ObjectMut<'a> {
         Ok(())
     }
 
-    /// Deletes `len` bytes from the position on; all behind them moves down, but is not
-    /// copied. The position stays, and so is before what followed them.
+    /// Deletes the bytes `range`; all behind them moves down, but is not copied. The position
+    /// stays.
     ///
     /// ```
     /// # use holdall::{Error, Options, Store};
@@ -261,57 +263,29 @@ impl<'a> ObjectMut<'a> {
     /// store.write(|tx| {
     ///     tx.put("x", b"one, two, three")?;
     ///     let mut object = tx.open("x")?;
+    ///     object.delete_range(5..10)?;
     ///     object.set_position(5);
-    ///     object.delete(5)?;
     ///     object.insert(b"2, ")?; // in place of what was deleted, in the same edit
-    ///     assert!(matches!(object.delete(100), Err(Error::Range { .. })));
+    ///     assert!(matches!(object.delete_range(5..100), Err(Error::Range { .. })));
     ///     object.finish()
     /// })?;
-    /// assert_eq!(store.read()?.get("x")?, b"one, 2, three");
+    /// assert_eq!(store.read()?.get("x")?, Some(b"one, 2, three".into()));
     /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Range`] where the object has fewer bytes there, with nothing changed;
+    /// [`Error::Range`] where the range is not inside the object, with nothing changed;
     /// [`Error::Full`], [`Error::Io`].
-    pub fn delete(&mut self, len: u64) -> Result<()> {
-        if len == 0 {
+    pub fn delete_range(&mut self, range: Range<u64>) -> Result<()> {
+        check_range(&self.oid.into(), &range, self.size())?;
+        if range.is_empty() {
             return Ok(());
         }
-        let (start, size) = (self.position, self.size());
-        let end = start.saturating_add(len);
-        if end > size {
-            return Err(Error::Range { object: self.oid.to_string(), start, end, size });
-        }
-        if !self.pending.delete(start..end) {
+        if !self.pending.delete(range.clone()) {
             self.settle()?;
-            self.pending.delete(start..end);
+            self.pending.delete(range);
         }
         Ok(())
-    }
-
-    /// Ends the object at the position: [`ObjectMut::set_len`] of it. Where the position is
-    /// beyond the end, the object grows up to it.
-    ///
-    /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
-    /// store.write(|tx| {
-    ///     tx.put("x", b"a long text")?;
-    ///     let mut object = tx.open("x")?;
-    ///     object.push(b"short")?;
-    ///     object.truncate()?; // nothing of the former text is left
-    ///     object.finish()
-    /// })?;
-    /// assert_eq!(store.read()?.get("x")?, b"short");
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`ObjectMut::set_len`].
-    pub fn truncate(&mut self) -> Result<()> {
-        self.set_len(self.position)
     }
 
     /// Makes the object `len` bytes long: cuts its end, or adds zeros, which take no space
@@ -328,6 +302,13 @@ impl<'a> ObjectMut<'a> {
     ///     object.finish()
     /// })?;
     /// assert!(store.stat()?.file_bytes < 10 << 20);
+    /// store.write(|tx| {
+    ///     let mut object = tx.open("disk.img")?;
+    ///     object.push(b"short")?;
+    ///     object.set_len(object.position())?; // nothing of the former bytes is left
+    ///     object.finish()
+    /// })?;
+    /// assert_eq!(store.read()?.get("disk.img")?, Some(b"short".into()));
     /// # Ok::<(), Error>(())
     /// ```
     ///
@@ -398,7 +379,7 @@ impl<'a> ObjectMut<'a> {
             Ok(n) if n < self.tx.page_size() => self.take_in(old, &vec![0; n], Mode::Over),
             _ => {
                 self.settle()?;
-                self.apply(|tx, oid| tx.truncate(oid, size))
+                self.apply(|tx, oid| tx.set_len(oid, size))
             }
         }
     }
@@ -447,7 +428,7 @@ impl Drop for ObjectMut<'_> {
 
 impl io::Read for ObjectMut<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.read_at(self.position, buf).map_err(to_io)?;
+        let n = self.read_at(self.position, buf)?;
         self.position += n as u64;
         Ok(n)
     }
@@ -455,13 +436,13 @@ impl io::Read for ObjectMut<'_> {
 
 impl io::Write for ObjectMut<'_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.push(buf).map_err(to_io)?;
+        self.push(buf)?;
         Ok(buf.len())
     }
 
     /// Hands all bytes to the transaction, which does not make them durable.
     fn flush(&mut self) -> io::Result<()> {
-        self.settle().map_err(to_io)
+        Ok(self.settle()?)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::Store;
 use super::long_read::read_to;
-use super::lookup::ObjectLookup;
+use super::lookup::{ObjectLookup, Seen};
 use super::read::{Reader, State};
 use super::view::Key;
 use crate::heap::HeapFile;
@@ -25,19 +25,20 @@ const SHORT: usize = 64 << 10;
 
 impl Store {
     /// All bytes of an object as the newest durable commit has it, in place of what `bytes`
-    /// holds: as [`Store::read`] and [`Reader::get_into`], a little faster. For several objects
-    /// of one state take a [`Reader`].
+    /// holds; `false` where no object has the name. As [`Store::read`] and
+    /// [`Reader::get_into`], a little faster. For several objects of one state take a
+    /// [`Reader`].
     ///
     /// # Errors
     /// As [`Reader::get_into`].
-    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
+    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<bool> {
         let key = key.into();
-        self.once(|state| ObjectLookup { state, collection: None }.get_into(key, bytes))
+        self.once(|state| ObjectLookup { state, collection: None }.get_into(&key, bytes))
     }
 
     /// Up to `buf.len()` bytes of an object from `offset`, as the newest durable commit has it;
-    /// fewer only at the object's end: as [`Store::read`] and [`Reader::read_at`], a little
-    /// faster.
+    /// fewer only at the object's end, `None` where no object has the name. As [`Store::read`]
+    /// and [`Reader::read_at`], a little faster.
     ///
     /// # Errors
     /// As [`Reader::read_at`].
@@ -46,9 +47,9 @@ impl Store {
         key: impl Into<Key<'k>>,
         offset: u64,
         buf: &mut [u8],
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         let key = key.into();
-        self.once(|state| ObjectLookup { state, collection: None }.read_at(key, offset, buf))
+        self.once(|state| ObjectLookup { state, collection: None }.read_at(&key, offset, buf))
     }
 
     /// What `f` finds in the newest durable state; in a newer one where that was given up
@@ -65,9 +66,22 @@ impl Store {
 }
 
 impl Reader {
-    /// Reads up to `buf.len()` bytes of an object from `offset`; fewer only at the object's end.
-    /// For one read of an object: faster than to open it for that, and no slower where it is
-    /// large or the bytes are not in memory. For several reads of one object, open it.
+    /// Reads up to `buf.len()` bytes of an object from `offset`, and tells how many; fewer only
+    /// at the object's end, `None` where no object has the name. For one read of an object:
+    /// faster than to open it for that, and no slower where it is large or the bytes are not in
+    /// memory. For several reads of one object, open it.
+    ///
+    /// ```
+    /// # use holdall::{Options, Store};
+    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
+    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// store.write(|tx| tx.put("a", b"first"))?;
+    /// let (reader, mut buf) = (store.read()?, [0; 4]);
+    /// assert_eq!(reader.read_at("a", 2, &mut buf)?, Some(3));
+    /// assert_eq!(buf[..3], *b"rst");
+    /// assert_eq!(reader.read_at("none", 2, &mut buf)?, None);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Reader::get`].
@@ -76,33 +90,34 @@ impl Reader {
         key: impl Into<Key<'k>>,
         offset: u64,
         buf: &mut [u8],
-    ) -> Result<usize> {
-        self.sight().read_at(key.into(), offset, buf)
+    ) -> Result<Option<usize>> {
+        self.sight().read_at(&key.into(), offset, buf)
     }
 }
 
 impl ObjectLookup<'_> {
-    fn read_at(self, key: Key<'_>, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        if self.read_short(key, offset, buf)? {
-            return Ok(buf.len());
+    fn read_at(self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
+        match self.read_short(key, offset, buf)? {
+            Seen::Found(()) => return Ok(Some(buf.len())),
+            Seen::Missing => return Ok(None),
+            Seen::Unsure => {}
         }
-        let (oid, whole) = self.find(key)?;
+        let Some((oid, whole)) = self.find(key)? else { return Ok(None) };
         let left = whole.size().saturating_sub(offset);
         let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         read_to(self.state, (&whole, oid), offset, &mut buf[..n])?;
-        Ok(n)
+        Ok(Some(n))
     }
 
     /// Fills `buf` if its bytes lie in one run of an object whose record is in memory, and are
-    /// right; returns whether they did.
+    /// right.
     ///
     /// # Errors
-    /// [`Error::NotFound`](holdall_core::Error::NotFound) where no object has this name; what
-    /// else is wrong, the slow path tells.
-    fn read_short(self, key: Key<'_>, offset: u64, buf: &mut [u8]) -> Result<bool> {
+    /// As [`ObjectLookup::once`].
+    fn read_short(self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Result<Seen<()>> {
         let (state, len, mut sums) = (self.state, buf.len(), Sums::NONE);
         if len > SHORT || !state.view.inner.pager.limits().map_reads {
-            return Ok(false);
+            return Ok(Seen::Unsure);
         }
         let found = self.once(key, |pages, oid, loc| {
             let place = HeapFile::look(pages, loc, |record| place_in(record, oid, offset, len))?;
@@ -110,8 +125,13 @@ impl ObjectLookup<'_> {
             let known = approach(pages, layout, (disk, &state.view.infos), place, (len, &mut sums));
             Ok((place, known))
         })?;
-        let Some((place, known)) = found else { return Ok(false) };
-        Ok(state.data_by(place, buf, (false, known.then_some(&sums))).is_ok())
+        let (place, known) = match found {
+            Seen::Found(found) => found,
+            Seen::Missing => return Ok(Seen::Missing),
+            Seen::Unsure => return Ok(Seen::Unsure),
+        };
+        let read = state.data_by(place, buf, (false, known.then_some(&sums)));
+        Ok(if read.is_ok() { Seen::Found(()) } else { Seen::Unsure })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::long_read::{Ahead, read_range, read_to};
 use super::lookup::ObjectLookup;
-use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
+use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, missing, oid_of};
 use super::view_cache::StateView;
 use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
@@ -192,7 +192,7 @@ impl Reader {
         self.sight().lookup(name.as_ref())
     }
 
-    pub(crate) fn resolve(&self, key: Key<'_>) -> Result<Oid> {
+    pub(crate) fn resolve(&self, key: &Key<'_>) -> Result<Oid> {
         self.sight().resolve(key)
     }
 
@@ -201,49 +201,84 @@ impl Reader {
         ObjectLookup { state: &self.state, collection: self.collection.as_ref() }
     }
 
-    /// All bytes of an object.
+    /// All bytes of an object; `None` where no object has the name.
+    ///
+    /// ```
+    /// # use holdall::{Error, Options, Store};
+    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
+    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// let oid = store.write(|tx| tx.put("a", b"first"))?;
+    /// let reader = store.read()?;
+    /// assert_eq!(reader.get("a")?, Some(b"first".into()));
+    /// assert_eq!(reader.get("none")?, None);
+    ///
+    /// // An OID whose object was deleted is an error.
+    /// store.write(|tx| tx.remove(oid))?;
+    /// assert!(matches!(store.read()?.get(oid), Err(Error::Dangling(_))));
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
-    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
+    /// [`Error::Dangling`] and [`Error::NotFound`] for OIDs (see [`Key`]), [`Error::Corrupt`],
+    /// [`Error::Io`], [`Error::SnapshotTooOld`].
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
-        self.get_into(key, &mut bytes)?;
-        Ok(bytes)
+        Ok(self.get_into(key, &mut bytes)?.then_some(bytes))
     }
 
-    /// As [`Reader::get`], in place of what `bytes` holds, whose memory is used again. After
-    /// an error `bytes` holds nothing of use.
+    /// As [`Reader::get`], in place of what `bytes` holds, whose memory is used again; returns
+    /// whether there is such an object, and empties `bytes` where there is none. After an error
+    /// `bytes` holds nothing of use.
+    ///
+    /// ```
+    /// # use holdall::{Options, Store};
+    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
+    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// store.write(|tx| tx.put("a", b"first"))?;
+    /// let (reader, mut bytes) = (store.read()?, Vec::new());
+    /// assert!(reader.get_into("a", &mut bytes)?);
+    /// assert_eq!(bytes, b"first");
+    /// assert!(!reader.get_into("none", &mut bytes)?);
+    /// assert!(bytes.is_empty());
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Reader::get`].
-    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<()> {
-        self.sight().get_into(key.into(), bytes)
+    pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<bool> {
+        self.sight().get_into(&key.into(), bytes)
     }
 
-    /// The bytes `range` of an object; nothing else of it is read.
+    /// The bytes `range` of an object, of which nothing else is read; `None` where no object
+    /// has the name.
     ///
     /// # Errors
     /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
-    pub fn get_range<'k>(&self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
-        let (oid, whole) = self.sight().find(key.into())?;
-        read_range(&*self.state, &whole, oid, range)
+    pub fn get_range<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        range: Range<u64>,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some((oid, whole)) = self.sight().find(&key.into())? else { return Ok(None) };
+        read_range(&*self.state, &whole, oid, range).map(Some)
     }
 
     /// Opens an object for reading.
     ///
     /// # Errors
-    /// As [`Reader::get`].
+    /// [`Error::NotFound`] where there is none; as [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
-        let (oid, whole) = self.sight().find(key.into())?;
+        let key = key.into();
+        let (oid, whole) = self.sight().find(&key)?.ok_or_else(|| missing(&key))?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 
     /// What is known of an object without reading its bytes. Cost: its record.
     ///
     /// # Errors
-    /// As [`Reader::get`].
+    /// As [`Reader::open`].
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
-        let oid = self.resolve(key.into())?;
+        let oid = self.resolve(&key.into())?;
         object::metadata(&*self.state, &self.state.root().handles, oid)
     }
 
@@ -251,9 +286,9 @@ impl Reader {
     /// number; [`Reader::metadata`] tells what can be told without.
     ///
     /// # Errors
-    /// As [`Reader::get`].
+    /// As [`Reader::open`].
     pub fn segments<'k>(&self, key: impl Into<Key<'k>>) -> Result<Segments> {
-        let oid = self.resolve(key.into())?;
+        let oid = self.resolve(&key.into())?;
         let sharing = Sharing::load(&*self.state, self.state.view.inner.root)?;
         object::segments(&*self.state, &self.state.root().handles, &sharing, oid)
     }
@@ -380,23 +415,11 @@ impl Object {
     }
 }
 
-/// Wraps an error so that it can go through `std::io`.
-pub(super) fn to_io(e: Error) -> io::Error {
-    let kind = match &e {
-        Error::Io { source, .. } => source.kind(),
-        Error::Full(_) => io::ErrorKind::StorageFull,
-        Error::Corrupt { .. } => io::ErrorKind::InvalidData,
-        Error::NotFound(_) | Error::Dangling(_) => io::ErrorKind::NotFound,
-        _ => io::ErrorKind::Other,
-    };
-    io::Error::new(kind, e)
-}
-
 impl io::Read for Object {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let (at, size) = (self.position, self.size());
         self.ahead.tell(&*self.state, &self.whole, at..size, buf.len());
-        let n = self.read_at(at, buf).map_err(to_io)?;
+        let n = self.read_at(at, buf)?;
         self.position += n as u64;
         Ok(n)
     }

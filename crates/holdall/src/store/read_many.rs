@@ -64,8 +64,8 @@ impl Reader {
     ///
     /// // All must be there.
     /// let mut length = 0;
-    /// reader.get_many(["a", "b"], |_, bytes| {
-    ///     length += bytes?.len();
+    /// reader.get_many(["a", "b"], |i, bytes| {
+    ///     length += bytes?.ok_or_else(|| Error::NotFound(format!("key {i}")))?.len();
     ///     Ok(())
     /// })?;
     /// assert_eq!(length, 11);
@@ -76,10 +76,9 @@ impl Reader {
     /// let mut missing = Vec::new();
     /// reader.get_many(keys, |i, bytes| {
     ///     found[i].clear();
-    ///     match bytes {
-    ///         Ok(bytes) => found[i].extend_from_slice(bytes),
-    ///         Err(Error::NotFound(_)) => missing.push(i),
-    ///         Err(e) => return Err(e),
+    ///     match bytes? {
+    ///         Some(bytes) => found[i].extend_from_slice(bytes),
+    ///         None => missing.push(i),
     ///     }
     ///     Ok(())
     /// })?;
@@ -95,7 +94,7 @@ impl Reader {
     pub fn get_many<'k, K: Into<Key<'k>>>(
         &self,
         keys: impl IntoIterator<Item = K>,
-        mut each: impl FnMut(usize, Result<&[u8]>) -> Result<()>,
+        mut each: impl FnMut(usize, Result<Option<&[u8]>>) -> Result<()>,
     ) -> Result<()> {
         let mut keys = keys.into_iter();
         let mut group: Vec<(Key<'k>, Step)> = Vec::with_capacity(GROUP);
@@ -112,10 +111,10 @@ impl Reader {
             }
             for (key, step) in &group {
                 match step {
-                    Step::Found(range) => each(i, Ok(&found[range.clone()]))?,
+                    Step::Found(range) => each(i, Ok(Some(&found[range.clone()])))?,
                     _ => {
-                        let got = self.get_into(*key, &mut own);
-                        each(i, got.map(|()| &own[..]))?;
+                        let got = self.sight().get_into(key, &mut own);
+                        each(i, got.map(|there| there.then_some(&own[..])))?;
                     }
                 }
                 i += 1;

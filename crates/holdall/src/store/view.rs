@@ -9,6 +9,7 @@ use crate::object::StoredHints;
 use crate::page_map::PageMap;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_page};
+use std::borrow::Cow;
 
 /// The collection that calls go to unless they name one.
 pub const DEFAULT_COLLECTION: &str = "default";
@@ -132,10 +133,31 @@ pub(crate) fn oid_of(value: &[u8]) -> Result<Oid> {
 }
 
 /// What objects are called by: a name in a collection, or an OID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// Calls take anything that becomes a key: what `put` takes as a name, by value or by
+/// reference, and an OID. Only an array by value is copied, which costs an allocation: hot
+/// code gives a reference.
+///
+/// ```
+/// # use holdall::{Key, Options, Store};
+/// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
+/// # let store = Store::create_on(storage, &Options::default())?;
+/// let number = 7_u64.to_be_bytes();
+/// let oid = store.write(|tx| tx.put(number, b"seven"))?;
+/// let reader = store.read()?;
+/// assert_eq!(reader.get(number)?, reader.get(oid)?);
+/// assert_eq!(reader.get(Key::from(number))?, Some(b"seven".into()));
+/// # Ok::<(), holdall::Error>(())
+/// ```
+///
+/// A name that is missing is an answer: `None` of what reads an object, `false` of
+/// [`remove`](crate::WriteTx::remove). An OID is never given out again, and one that names no
+/// object is an error of every call: [`Error::Dangling`] where its object was deleted,
+/// [`Error::NotFound`] where the store never gave it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key<'a> {
     /// A name, any bytes up to 1 KiB.
-    Name(&'a [u8]),
+    Name(Cow<'a, [u8]>),
     /// An object id.
     Oid(Oid),
 }
@@ -144,43 +166,66 @@ impl Key<'_> {
     /// The key in messages.
     pub(crate) fn show(&self) -> String {
         match self {
-            Self::Name(name) => format!("{:?}", String::from_utf8_lossy(name)),
+            Self::Name(name) => show_name(name),
             Self::Oid(oid) => oid.to_string(),
         }
     }
 }
 
-impl<'a> From<&'a str> for Key<'a> {
-    fn from(name: &'a str) -> Self {
-        Self::Name(name.as_bytes())
+/// A name in messages.
+pub(crate) fn show_name(name: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(name))
+}
+
+/// No object has this name or OID.
+#[cold]
+pub(crate) fn missing(key: &Key<'_>) -> Error {
+    Error::NotFound(format!("object {}", key.show()))
+}
+
+impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Key<'a> {
+    #[inline]
+    fn from(name: &'a T) -> Self {
+        Self::Name(Cow::Borrowed(name.as_ref()))
     }
 }
 
-impl<'a> From<&'a [u8]> for Key<'a> {
-    fn from(name: &'a [u8]) -> Self {
+impl<'a> From<&'a Key<'_>> for Key<'a> {
+    #[inline]
+    fn from(key: &'a Key<'_>) -> Self {
+        match key {
+            Key::Name(name) => Self::Name(Cow::Borrowed(name)),
+            Key::Oid(oid) => Self::Oid(*oid),
+        }
+    }
+}
+
+impl<'a> From<Cow<'a, [u8]>> for Key<'a> {
+    fn from(name: Cow<'a, [u8]>) -> Self {
         Self::Name(name)
     }
 }
 
-impl<'a> From<&'a String> for Key<'a> {
-    fn from(name: &'a String) -> Self {
-        Self::Name(name.as_bytes())
+impl From<Vec<u8>> for Key<'_> {
+    fn from(name: Vec<u8>) -> Self {
+        Self::Name(Cow::Owned(name))
     }
 }
 
-impl<'a> From<&'a Vec<u8>> for Key<'a> {
-    fn from(name: &'a Vec<u8>) -> Self {
-        Self::Name(name)
+impl From<String> for Key<'_> {
+    fn from(name: String) -> Self {
+        Self::Name(Cow::Owned(name.into_bytes()))
     }
 }
 
-impl<'a, const N: usize> From<&'a [u8; N]> for Key<'a> {
-    fn from(name: &'a [u8; N]) -> Self {
-        Self::Name(name)
+impl<const N: usize> From<[u8; N]> for Key<'_> {
+    fn from(name: [u8; N]) -> Self {
+        Self::Name(Cow::Owned(name.to_vec()))
     }
 }
 
 impl From<Oid> for Key<'_> {
+    #[inline]
     fn from(oid: Oid) -> Self {
         Self::Oid(oid)
     }

@@ -3,18 +3,18 @@
 //! Owns: [`WriteTx`]. The writer's lock is taken at the first touch of an existing page and
 //! held to the commit; streaming large data needs none (rule 10).
 
+mod lookup;
 mod many;
 
 use super::heads::check_name;
 use super::inner::{CommitHooks, Cursors, Inner};
-use super::long_read::read_range;
 use super::opened::Opened;
 use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
-    self, Attributes, Data, Head, Metadata, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody,
-    Record, StoredHints,
+    self, Attributes, Data, Head, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody, Record,
+    StoredHints,
 };
 use crate::prefetch;
 use crate::space::{SpaceTx, Stager};
@@ -23,7 +23,6 @@ use holdall_core::page::PageKind;
 use holdall_core::placement::{Placement, Policy};
 use holdall_core::{Error, Lsn, Oid, PageRead, PageWrite, Result, root_page};
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// The part of a transaction that exists once it holds the writer's lock.
@@ -188,16 +187,6 @@ impl WriteTx {
         Ok(value)
     }
 
-    /// The object of this name in the current collection.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`].
-    pub fn lookup(&mut self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
-        let Some(c) = self.current()? else { return Ok(None) };
-        let begun = self.begin()?;
-        c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
-    }
-
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
         self.begin()?;
@@ -218,37 +207,6 @@ impl WriteTx {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
         }
-    }
-
-    pub(super) fn resolve(&mut self, key: Key<'_>) -> Result<Oid> {
-        match key {
-            Key::Oid(oid) => Ok(oid),
-            Key::Name(name) => {
-                self.lookup(name)?.ok_or_else(|| Error::NotFound(format!("object {}", key.show())))
-            }
-        }
-    }
-
-    /// All bytes of an object.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Corrupt`], [`Error::Io`].
-    pub fn get<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Vec<u8>> {
-        let oid = self.resolve(key.into())?;
-        let begun = self.begin()?;
-        let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
-        read_range(&begun.tx, &whole, oid, 0..whole.size())
-    }
-
-    /// The bytes `range` of an object.
-    ///
-    /// # Errors
-    /// As [`WriteTx::get`]; [`Error::Range`].
-    pub fn get_range<'k>(&mut self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<Vec<u8>> {
-        let oid = self.resolve(key.into())?;
-        let begun = self.begin()?;
-        let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
-        read_range(&begun.tx, &whole, oid, range)
     }
 
     /// An object's size in bytes.
@@ -288,16 +246,6 @@ impl WriteTx {
     /// From here on the transaction can only be given up.
     pub(super) fn fail(&mut self) {
         self.failed = true;
-    }
-
-    /// What is known of an object. Cost: its record.
-    ///
-    /// # Errors
-    /// As [`WriteTx::get`].
-    pub fn metadata<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Metadata> {
-        let oid = self.resolve(key.into())?;
-        let begun = self.begin()?;
-        object::metadata(&begun.tx, &begun.root.handles, oid)
     }
 
     /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
@@ -387,7 +335,7 @@ impl WriteTx {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Full`], [`Error::Io`].
     pub fn set_bytes<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<()> {
-        let oid = self.resolve(key.into())?;
+        let oid = self.resolve(&key.into())?;
         let (place, (old, head)) = self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.head())))?;
         let data = self.stage(&head, bytes)?;
         self.with_placed(place, |objects, c| {
@@ -480,12 +428,27 @@ impl WriteTx {
         Ok(oid)
     }
 
-    /// Deletes an object and its name. Its data is not read.
+    /// Removes an object and its name; returns whether there was one: `false` where no object
+    /// has the name, which leaves the transaction as it was. Its data is not read.
+    ///
+    /// ```
+    /// # use holdall::{Options, Store};
+    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
+    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// store.write(|tx| {
+    ///     tx.put("a", b"first")?;
+    ///     assert!(tx.remove("a")?);
+    ///     assert!(!tx.remove("a")?);
+    ///     tx.put("b", b"second")
+    /// })?;
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`].
-    pub fn delete<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<()> {
-        let oid = self.resolve(key.into())?;
+    /// [`Error::Dangling`] and [`Error::NotFound`] for OIDs (see [`Key`]), which leave the
+    /// transaction usable; [`Error::Corrupt`], [`Error::Io`].
+    pub fn remove<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<bool> {
+        let Some(oid) = self.object_of(&key.into())? else { return Ok(false) };
         let (place, (old, name)) =
             self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.name.map(<[u8]>::to_vec))))?;
         self.with_placed(place, |objects, c| {
@@ -495,7 +458,7 @@ impl WriteTx {
             }
             c.objects = c.objects.saturating_sub(1);
             c.resize(size, 0);
-            Ok(())
+            Ok(true)
         })
     }
 

@@ -1,7 +1,6 @@
 //! Streaming an object in.
 
 use super::WriteTx;
-use super::read::to_io;
 use crate::object::{self, Attributes, Data, Head, Hints, StoredHints};
 use crate::space::Stager;
 use holdall_core::heap_page::max_record;
@@ -100,7 +99,7 @@ impl<'a> ObjectWriter<'a> {
 
 impl io::Write for ObjectWriter<'_> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.push(buf).map_err(to_io)?;
+        self.push(buf)?;
         Ok(buf.len())
     }
 

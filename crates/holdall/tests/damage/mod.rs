@@ -3,7 +3,7 @@
 
 #![expect(dead_code, reason = "each test uses its part")]
 
-use holdall::{Attributes, Error, Key, Oid, Options, Result, Store};
+use holdall::{Attributes, Error, Oid, Options, Result, Store};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::superblock::Superblock;
@@ -43,7 +43,7 @@ pub fn random_step(store: &Store, rng: &mut SmallRng) {
             match rng.random_range(0..8) {
                 0..4 => drop(tx.put(&name, &bytes(rng, len))?),
                 4 => drop(tx.create(&bytes(rng, len))?),
-                5 if there => tx.delete(&name)?,
+                5 if there => assert!(tx.remove(&name)?),
                 6 if there => match tx.rename(&name, format!("{name} again")) {
                     Ok(()) | Err(Error::Exists(_)) => {}
                     Err(e) => return Err(e),
@@ -103,11 +103,11 @@ impl Model {
             let listed: Result<Vec<_>> = reader.names("").map(|e| e.map(|(n, _)| n)).collect();
             see(listed.map(|l| l.iter().eq(objects.keys())));
             for (name, bytes) in objects {
-                see(reader.get(Key::Name(name)).map(|b| b == *bytes));
+                see(reader.get(name).map(|b| b.as_ref() == Some(bytes)));
             }
         }
         for (oid, bytes) in &self.unnamed {
-            see(reader.get(*oid).map(|b| b == *bytes));
+            see(reader.get(*oid).map(|b| b.as_ref() == Some(bytes)));
         }
         damaged
     }
@@ -143,7 +143,7 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     }
     for i in (0..40).step_by(2) {
         let name = format!("gap {i}");
-        store.write(|tx| tx.collection("gaps")?.delete(name.as_str())).unwrap();
+        store.write(|tx| tx.collection("gaps")?.remove(&name)).unwrap();
         model.named.get_mut("gaps").unwrap().remove(name.as_bytes());
     }
     store.close().unwrap();
@@ -163,7 +163,7 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
         .unwrap();
     model.named.get_mut("default").unwrap().insert(b"tree".to_vec(), tree);
     model.unnamed.push((oid, lone));
-    store.write(|tx| tx.delete("small 3")).unwrap();
+    store.write(|tx| tx.remove("small 3")).unwrap();
     model.named.get_mut("default").unwrap().remove(&b"small 3"[..]);
     store.close().unwrap();
     (storage.snapshot().0, model)

@@ -176,13 +176,13 @@ fn call(
     match how % 18 {
         0 => tx.put(name, bytes).map(drop),
         1 => tx.create(bytes).map(drop),
-        2 => tx.delete(name),
+        2 => tx.remove(name).map(drop),
         3 => tx.rename(name, "renamed"),
         4 => tx.insert(name, at, bytes).map(drop),
         5 => tx.append(name, bytes).map(drop),
         6 => tx.replace(name, at, bytes).map(drop),
         7 => tx.delete_range(name, at..at.saturating_add(5000)).map(drop),
-        8 => tx.truncate(name, at).map(drop),
+        8 => tx.set_len(name, at).map(drop),
         9 => tx.write_at(name, at, bytes).map(drop),
         10 => tx.copy(name, Target::New).map(drop),
         11 => tx.copy_range(name, at..at.saturating_add(200_000), other, 0).map(drop),
@@ -227,7 +227,7 @@ pub fn hostile_store(data: &[u8]) {
             }
         }
         for oid in oids {
-            let _ = store.write(|tx| tx.insert(oid, 0, b"by its id").and_then(|_| tx.delete(oid)));
+            let _ = store.write(|tx| tx.insert(oid, 0, b"by its id").and_then(|_| tx.remove(oid)));
         }
         let _ = (store.verify(&mut |_| {}), store.close());
     }

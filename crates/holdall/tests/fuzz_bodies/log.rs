@@ -57,7 +57,7 @@ fn crashed(page_size: usize) -> Crashed {
     store.write(|tx| tx.insert("large", 9 * page_size as u64 + 5, b"inserted")).unwrap();
     store.write(|tx| tx.put("logged", &bytes[..page_size])).unwrap();
     store.write(|tx| tx.put("home", &vec![7; 4 * page_size + (128 << 10)])).unwrap();
-    store.write(|tx| tx.copy("large", Target::New).and_then(|_| tx.delete("old"))).unwrap();
+    store.write(|tx| tx.copy("large", Target::New).and_then(|_| tx.remove("old"))).unwrap();
     let (volume, log) = storage.snapshot();
     let slots = SLOT_AT.map(|at| Superblock::decode(&volume[at as usize..][..SLOT_BYTES]).unwrap());
     let sb = slots.into_iter().flatten().max_by_key(|sb| sb.sequence).unwrap();

@@ -103,7 +103,7 @@ pub fn write_store(data: &[u8]) {
             let tx = tx.collection(collection)?;
             match how % 4 {
                 0 | 1 => tx.put(name, &vec![how; len]).map(drop),
-                2 => tx.delete(name),
+                2 => tx.remove(name).map(drop),
                 _ => tx.rename(name, "renamed"),
             }
         });

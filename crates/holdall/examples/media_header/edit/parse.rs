@@ -68,7 +68,7 @@ impl Source for Changing<'_> {
     }
 
     fn bytes(&mut self, range: Range<u64>) -> Result<Vec<u8>> {
-        Ok(self.tx.get_range(self.name, range)?)
+        self.tx.get_range(self.name, range)?.context("the object is gone")
     }
 }
 

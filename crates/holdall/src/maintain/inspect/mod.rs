@@ -50,7 +50,7 @@ pub fn spaces(store: &Store) -> Result<String> {
 /// # Errors
 /// As [`Reader::metadata`](crate::Reader::metadata).
 pub fn object<'k>(store: &Store, collection: &str, key: impl Into<Key<'k>>) -> Result<String> {
-    object::dump(store, collection, key.into())
+    object::dump(store, collection, &key.into())
 }
 
 /// The tree of names of a collection, as far as names with `prefix` lie in it.

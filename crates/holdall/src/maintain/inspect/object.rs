@@ -10,7 +10,7 @@ use holdall_core::page::PageKind;
 use holdall_core::segment_tree::{self, Descriptor, Slice, Top, Visit};
 use holdall_core::{PageRead, Result, root_page};
 
-pub(super) fn dump(store: &Store, collection: &str, key: Key<'_>) -> Result<String> {
+pub(super) fn dump(store: &Store, collection: &str, key: &Key<'_>) -> Result<String> {
     let reader = store.read()?.collection(collection)?;
     let oid = reader.resolve(key)?;
     let pages = &*reader.state;

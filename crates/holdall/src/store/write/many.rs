@@ -11,7 +11,7 @@
 use super::{Begun, WriteTx};
 use crate::object::{Head, New};
 use crate::store::heads::check_name;
-use crate::store::view::Key;
+use crate::store::view::show_name;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;
@@ -52,7 +52,7 @@ impl WriteTx {
     /// # let path = dir.path().join("s.holdall");
     /// # let store = holdall::Store::create(path, &holdall::Options::default())?;
     /// let oids = store.write(|tx| tx.create_all(["one", "two", "three"]))?;
-    /// assert_eq!(store.read()?.get(oids[2])?, b"three");
+    /// assert_eq!(store.read()?.get(oids[2])?, Some(b"three".into()));
     /// # Ok(())
     /// # }
     /// ```
@@ -78,7 +78,7 @@ impl WriteTx {
     /// # let path = dir.path().join("s.holdall");
     /// # let store = holdall::Store::create(path, &holdall::Options::default())?;
     /// store.write(|tx| tx.put_all([("a", "first"), ("b", "second")]))?;
-    /// assert_eq!(store.read()?.get("b")?, b"second");
+    /// assert_eq!(store.read()?.get("b")?, Some(b"second".into()));
     /// # Ok(())
     /// # }
     /// ```
@@ -189,7 +189,7 @@ impl WriteTx {
 
 /// Says which object of a call an error is about, where the error tells of what was asked.
 fn blame(e: Error, at: usize, new: &New<'_>) -> Error {
-    let name = new.name.map(|name| format!(" ({})", Key::Name(name).show())).unwrap_or_default();
+    let name = new.name.map(|name| format!(" ({})", show_name(name))).unwrap_or_default();
     let which = |text: String| format!("object {at} of the call{name}: {text}");
     match e {
         Error::Invalid(text) => Error::Invalid(which(text)),

@@ -1,0 +1,74 @@
+//! What a transaction sees of objects, its own changes included.
+
+use super::WriteTx;
+use crate::object::{self, Metadata};
+use crate::store::long_read::read_range;
+use crate::store::view::{Key, missing, oid_of};
+use holdall_core::{Oid, Result};
+use std::ops::Range;
+
+impl WriteTx {
+    /// The object of this name in the current collection.
+    ///
+    /// # Errors
+    /// As [`Reader::lookup`](crate::Reader::lookup).
+    pub fn lookup(&mut self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
+        let Some(c) = self.current()? else { return Ok(None) };
+        let begun = self.begin()?;
+        c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+    }
+
+    /// The object of this key; `None` where no object has the name.
+    pub(super) fn object_of(&mut self, key: &Key<'_>) -> Result<Option<Oid>> {
+        match key {
+            Key::Oid(oid) => Ok(Some(*oid)),
+            Key::Name(name) => self.lookup(name),
+        }
+    }
+
+    pub(in crate::store) fn resolve(&mut self, key: &Key<'_>) -> Result<Oid> {
+        self.object_of(key)?.ok_or_else(|| missing(key))
+    }
+
+    /// All bytes of an object; `None` where no object has the name.
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn get<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>> {
+        self.get_part(&key.into(), |size| 0..size)
+    }
+
+    /// The bytes `range` of an object; `None` where no object has the name.
+    ///
+    /// # Errors
+    /// As [`Reader::get_range`](crate::Reader::get_range).
+    pub fn get_range<'k>(
+        &mut self,
+        key: impl Into<Key<'k>>,
+        range: Range<u64>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.get_part(&key.into(), |_| range)
+    }
+
+    /// The bytes of an object that `part` chooses by its size.
+    fn get_part(
+        &mut self,
+        key: &Key<'_>,
+        part: impl FnOnce(u64) -> Range<u64>,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(oid) = self.object_of(key)? else { return Ok(None) };
+        let begun = self.begin()?;
+        let whole = object::open(&begun.tx, &begun.root.handles, oid)?;
+        read_range(&begun.tx, &whole, oid, part(whole.size())).map(Some)
+    }
+
+    /// What is known of an object. Cost: its record.
+    ///
+    /// # Errors
+    /// As [`Reader::metadata`](crate::Reader::metadata).
+    pub fn metadata<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<Metadata> {
+        let oid = self.resolve(&key.into())?;
+        let begun = self.begin()?;
+        object::metadata(&begun.tx, &begun.root.handles, oid)
+    }
+}
