@@ -28,7 +28,86 @@
 //! # }
 //! ```
 //!
-//! The layers, from the bottom: log, pager, space, page map, handle, heap, names, sharing,
+//! # What people do with it
+//!
+//! Read and write whole objects, by name or by the id that a new object gets. A missing name
+//! is `None`, not an error:
+//!
+//! ```
+//! # let store = holdall::Store::in_memory()?;
+//! let oid = store.write(|tx| tx.put("a", b"one"))?;
+//! let reader = store.read()?;
+//! assert_eq!(reader.get("a")?.as_deref(), Some(&b"one"[..]));
+//! assert_eq!(reader.get(oid)?, reader.get("a")?);
+//! assert_eq!(reader.get("b")?, None);
+//! # Ok::<(), holdall::Error>(())
+//! ```
+//!
+//! Change several objects at once, or nothing: an error that leaves the closure undoes all.
+//!
+//! ```
+//! # let store = holdall::Store::in_memory()?;
+//! # store.write(|tx| tx.put("draft", b"text"))?;
+//! store.write(|tx| {
+//!     tx.rename("draft", "final")?;
+//!     tx.append("final", b", signed")?;
+//!     tx.put("log", b"renamed")
+//! })?;
+//! # assert_eq!(store.read()?.get("final")?.as_deref(), Some(&b"text, signed"[..]));
+//! # Ok::<(), holdall::Error>(())
+//! ```
+//!
+//! Edit inside a large object: beside the place edited nothing is read or copied.
+//!
+//! ```
+//! # let store = holdall::Store::in_memory()?;
+//! store.write(|tx| {
+//!     tx.put("film", &[7; 3_000_000])?;
+//!     tx.insert("film", 40, b"more header")?;
+//!     tx.delete_range("film", 1_000_000..1_500_000)?;
+//!     tx.splice("film", 0..4, b"magic")
+//! })?;
+//! # assert_eq!(store.read()?.metadata("film")?.size, 2_500_012);
+//! # Ok::<(), holdall::Error>(())
+//! ```
+//!
+//! Read a part, list by prefix, copy without copying bytes:
+//!
+//! ```
+//! use holdall::Target;
+//! # let store = holdall::Store::in_memory()?;
+//! # store.write(|tx| tx.put("2024/a", &[1; 100_000]))?;
+//! store.write(|tx| tx.copy("2024/a", Target::Name(b"2024/b".to_vec())))?;
+//! let reader = store.read()?;
+//! let mut part = [0; 16];
+//! assert_eq!(reader.read_at("2024/b", 50_000, &mut part)?, Some(16));
+//! assert_eq!(reader.names("2024/").count(), 2);
+//! # Ok::<(), holdall::Error>(())
+//! ```
+//!
+//! Use an object as a file, through `std::io`:
+//!
+//! ```
+//! use std::io::{Read, Seek, SeekFrom};
+//! # let store = holdall::Store::in_memory()?;
+//! store.write(|tx| {
+//!     let mut file = tx.open_or_create("notes")?;
+//!     file.push(b"first line\n")?;
+//!     file.set_position(0);
+//!     file.insert(b"title\n")?;
+//!     file.finish()
+//! })?;
+//! let mut text = String::new();
+//! let mut file = store.read()?.open("notes")?;
+//! file.seek(SeekFrom::Start(6))?;
+//! file.read_to_string(&mut text)?;
+//! assert_eq!(text, "first line\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Layers
+//!
+//! From the bottom: log, pager, space, page map, handle, heap, names, sharing,
 //! segment tree, object, store, maintain; each knows those before it, and all are private.
 //! docs/design.md of the repository says why they are as they are.
 

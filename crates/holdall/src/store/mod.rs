@@ -38,7 +38,7 @@ pub use write::WriteTx;
 pub use writer::{ObjectWriter, Target, WriterOptions};
 
 use holdall_core::{Error, Result};
-use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
+use holdall_io::{Access, FileStorage, MemoryStorage, OverlayStorage, Storage};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -144,6 +144,14 @@ impl Store {
         let path = path.as_ref();
         let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;
         Self::open_read_only_on(Arc::new(storage), options)
+    }
+
+    /// Creates a store in memory, gone with its last handle: for tests and examples.
+    ///
+    /// # Errors
+    /// As [`Store::create_on`].
+    pub fn in_memory() -> Result<Self> {
+        Self::create_on(Arc::new(MemoryStorage::new()), &Options::default())
     }
 
     /// Creates a store on any storage that holds none.
