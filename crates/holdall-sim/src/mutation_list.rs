@@ -69,7 +69,7 @@ pub const ALL: &[Entry] = &[
     entry(
         Mutation::R04Home,
         "04-home",
-        "the superblock names the highest LSN at home before pages go there.",
+        "the superblock names the highest LSN in place before pages are written there.",
         Shows::Usually,
     ),
     entry(
@@ -81,7 +81,7 @@ pub const ALL: &[Entry] = &[
     entry(
         Mutation::R04Refuse,
         "04-refuse",
-        "replay that ends below the highest LSN at home is refused.",
+        "replay that ends below the highest LSN in place is refused.",
         Shows::Usually,
     ),
     entry(
@@ -112,7 +112,7 @@ pub const ALL: &[Entry] = &[
     entry(
         Mutation::R07Home,
         "07-home",
-        "recovery writes again the data at home that the last group lists.",
+        "recovery writes again the data in place that the last group lists.",
         Shows::Usually,
     ),
     entry(
@@ -180,49 +180,49 @@ pub const ALL: &[Entry] = &[
     entry(
         Mutation::R13HomeAgain,
         "13-home-again",
-        "a page that changes after it was handed over is written home again.",
+        "a page that changes after it was handed over is written in place again.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeBoth,
         "13-home-both",
-        "before pages of a group that lists data at home change there, both superblocks say that it is durable.",
+        "before pages of a group that lists data in place change there, both superblocks say that it is durable.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeDoubt,
         "13-home-doubt",
-        "what a checkpoint found durable is not doubted: its pages may have changed at home.",
+        "what a checkpoint found durable is not doubted: its pages may have changed in place.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeEarly,
         "13-home-early",
-        "pages written home before the end of their transaction are synced before the group.",
+        "pages written in place before the end of their transaction are synced before the group.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeHeld,
         "13-home-held",
-        "segment data that waits to be written home is written before the group.",
+        "segment data that waits to be written in place is written before the group.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeHolds,
         "13-home-holds",
-        "the last group counts only if the data at home that it lists is there.",
+        "the last group counts only if the data in place that it lists is there.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeList,
         "13-home-list",
-        "a group lists all segment data that lies home.",
+        "a group lists all segment data that was written in place.",
         Shows::Usually,
     ),
     entry(
         Mutation::R13HomeWait,
         "13-home-wait",
-        "a group is acknowledged only when the data at home that it lists is synced too.",
+        "a group is acknowledged only when the data in place that it lists is synced too.",
         Shows::Usually,
     ),
     entry(
@@ -266,7 +266,7 @@ pub const ALL: &[Entry] = &[
         "15-fallback",
         "an old superblock whose log is gone is refused.",
         Shows::Never(
-            "the other copy either has the same replay position and ceiling, or names a higher LSN at home, which rule 4 refuses.",
+            "the other copy either has the same replay position and ceiling, or names a higher LSN in place, which rule 4 refuses.",
         ),
     ),
     entry(
@@ -332,7 +332,7 @@ pub const ALL: &[Entry] = &[
     entry(
         Mutation::R19Dirty,
         "19-dirty",
-        "a page that is not at home stays in the pool.",
+        "a page that is not in place stays in the pool.",
         Shows::Usually,
     ),
     entry(

@@ -171,6 +171,23 @@ impl Volume {
         Ok(())
     }
 
+    /// Cuts the file to `len` bytes. What was durable behind them is so no longer: a commit that
+    /// grows the file again counts from here.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn cut(&self, len: u64) -> std::io::Result<()> {
+        let mut s = self.syncs.lock();
+        // One under way would count the length before.
+        while s.running {
+            self.finished.wait(&mut s);
+        }
+        self.disk.truncate(len)?;
+        self.len.store(len, SeqCst);
+        s.durable_len = s.durable_len.min(len);
+        Ok(())
+    }
+
     /// Before a commit whose last page ends at byte `end`: keeps what replay would have to make
     /// again to 64 MiB. Cost: none but where the file grew by so much since
     /// the last sync, then one.
@@ -349,5 +366,27 @@ pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
         Some((best, read_only)) => Ok(Slots { best, read_only }),
         None if !magic => Err(not_a_store("it does not begin as one")),
         None => Err(Error::corrupt(format!("{name}: superblock"), "both copies are damaged")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pager::fixture;
+    use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
+    use std::sync::Arc;
+
+    #[test]
+    fn what_was_cut_off_is_not_durable_any_more() {
+        let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), CostModel::default()));
+        let volume = fixture::volume(disk.clone(), 4096);
+        volume.grow(200 << 20).unwrap();
+        volume.sync().unwrap();
+        let synced = disk.stats().syncs;
+        volume.sync_growth(190 << 20).unwrap();
+        assert_eq!(disk.stats().syncs, synced, "the file is so long after a power cut");
+        volume.cut(1 << 20).unwrap();
+        volume.grow(200 << 20).unwrap();
+        volume.sync_growth(190 << 20).unwrap();
+        assert_eq!(disk.stats().syncs, synced + 1);
     }
 }

@@ -472,8 +472,7 @@ impl Allocator {
             return Ok(());
         }
         let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
-        let cut = self.pager.volume.disk.truncate(keep * size);
-        cut.map_err(|e| io_error("cutting the volume", e))?;
+        self.pager.volume.cut(keep * size).map_err(|e| io_error("cutting the volume", e))?;
         for space in (keep / n) as u32..s.volume_pages.div_ceil(n) as u32 {
             let gone = s.trees.remove(&space);
             s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
