@@ -8,7 +8,6 @@ use crate::marks::Marks;
 use crate::page::{self, PageKind};
 use crate::{Error, PageNo, PageRun, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// One version of a page; immutable, cheap to clone.
@@ -40,24 +39,6 @@ pub trait PageRead {
     ) -> Result<T> {
         f(&self.page(page, kind)?)
     }
-
-    /// Page `page` will be looked at soon: where it is to be found may be prefetched. The
-    /// first of two hints, without an effect but on time; each needs some time to work, best
-    /// filled with the same hint for other pages.
-    fn approach(&self, _page: PageNo) {}
-
-    /// After [`PageRead::approach`]: these bytes of the page may be prefetched.
-    fn fetch(&self, _page: PageNo, _bytes: Range<usize>) {}
-
-    /// What [`PageRead::set_note`] noted of a page, if that was kept; 0 where it was not. It may
-    /// be old or another page's: good only to say what is fetched.
-    fn note(&self, _page: PageNo, _n: u16) -> u16 {
-        0
-    }
-
-    /// Notes something of a page, to be read before the page is. Pages have some dozens of
-    /// notes; larger `n` share them.
-    fn set_note(&self, _page: PageNo, _n: u16, _value: u16) {}
 }
 
 /// Changes pages within one transaction; reads see the transaction's own changes.

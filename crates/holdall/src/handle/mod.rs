@@ -17,6 +17,7 @@ mod tests;
 use crate::page_map::PageMap;
 #[cfg(test)]
 use crate::page_map::VisitPage;
+use crate::pager::Pinned;
 use holdall_core::handle_page::{self, Handle, HandlePage, HandlePageMut, Location};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::extent;
@@ -107,11 +108,11 @@ impl HandleTable {
         }
     }
 
-    /// Has the handle of `oid` prefetched; see [`PageRead::fetch`].
+    /// Has the handle of `oid` prefetched; see [`Pinned::prefetch`].
     #[inline]
-    pub fn fetch<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) {
-        pages.fetch(page, handle_page::HEAD);
-        pages.fetch(page, handle_page::place(oid.slot));
+    pub fn prefetch(pages: &Pinned<'_>, page: PageNo, oid: Oid) {
+        pages.prefetch(page, handle_page::HEAD);
+        pages.prefetch(page, handle_page::place(oid.slot));
     }
 
     /// Where the record of `oid` lies, by its handle page. Cost: one page read.

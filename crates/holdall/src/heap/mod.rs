@@ -28,6 +28,7 @@ mod tests_damage;
 mod tests_relocation;
 
 use crate::page_map::PageMap;
+use crate::pager::Pinned;
 use crate::prefetch;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_core::heap_page::{self, FreeSpace, HeapPage, HeapPageMut, max_record};
@@ -166,31 +167,55 @@ impl HeapFile {
     ) -> Result<T> {
         pages.look(loc.page, PageKind::Heap, |page| {
             let range = range_of(page, loc)?;
-            pages.set_note(loc.page, loc.slot, note(&range));
             let record = &page[range];
             touch(record);
             f(record)
         })
     }
 
-    /// Has the slot of a record prefetched, and the record, where an earlier look noted
-    /// its place; see [`PageRead::fetch`].
+    /// As [`HeapFile::look`] of a lookup alone: says for later ones where the record lies.
+    ///
+    /// # Errors
+    /// As [`HeapFile::look`].
     #[inline]
-    pub fn fetch<R: PageRead + ?Sized>(pages: &R, loc: Location) {
-        pages.fetch(loc.page, heap_page::HEAD);
-        pages.fetch(loc.page, heap_page::place(loc.slot));
-        let noted = noted(pages.note(loc.page, loc.slot));
-        if !noted.is_empty() {
-            pages.fetch(loc.page, noted);
+    pub fn look_alone<T>(
+        pages: &Pinned<'_>,
+        loc: Location,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        pages.look(loc.page, PageKind::Heap, |page| {
+            let range = range_of(page, loc)?;
+            pages.set_layout_hint(loc.page, loc.slot, lines_of(&range));
+            let record = &page[range];
+            touch(record);
+            f(record)
+        })
+    }
+
+    /// Has the slot of a record prefetched; see [`Pinned::prefetch`].
+    #[inline]
+    pub fn prefetch_slot(pages: &Pinned<'_>, loc: Location) {
+        pages.prefetch(loc.page, heap_page::HEAD);
+        pages.prefetch(loc.page, heap_page::place(loc.slot));
+    }
+
+    /// Of a lookup alone: has slot and record prefetched at once, where an earlier lookup said
+    /// where the record lies.
+    #[inline]
+    pub fn prefetch_alone(pages: &Pinned<'_>, loc: Location) {
+        Self::prefetch_slot(pages, loc);
+        let known = bytes_of(pages.layout_hint(loc.page, loc.slot));
+        if !known.is_empty() {
+            pages.prefetch(loc.page, known);
         }
     }
 
-    /// After [`HeapFile::fetch`]: has the record itself prefetched.
+    /// After [`HeapFile::prefetch_slot`]: has the record itself prefetched.
     ///
     /// # Errors
     /// As [`HeapFile::get`].
     #[inline]
-    pub fn fetch_record<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<()> {
+    pub fn prefetch_record(pages: &Pinned<'_>, loc: Location) -> Result<()> {
         pages.look(loc.page, PageKind::Heap, |page| {
             prefetch::range(page.as_ptr(), range_of(page, loc)?);
             Ok(())
@@ -395,21 +420,21 @@ fn index_of(bytes: &[u8], page: PageNo, owner: u64) -> Result<u32> {
     Ok(HeapPage::new(bytes, page)?.index())
 }
 
-/// Bits of a note that count lines; the others say in which the record begins.
+/// Bits of a layout hint that count lines; the others say in which the record begins.
 const LENGTH: u32 = 4;
 
-/// Where a record lies, in lines: what is noted of it.
+/// Where a record lies, in lines of the processor's caches: its layout hint.
 #[inline]
-fn note(range: &Range<usize>) -> u16 {
+fn lines_of(range: &Range<usize>) -> u16 {
     let (first, last) = (range.start / prefetch::LINE, range.end / prefetch::LINE);
     ((first << LENGTH) | (last - first + 1).min(TOUCHED)) as u16
 }
 
-/// Bytes that a note names; none where nothing was noted.
+/// Bytes that a layout hint names; none where there was none.
 #[inline]
-fn noted(note: u16) -> Range<usize> {
-    let from = usize::from(note >> LENGTH) * prefetch::LINE;
-    from..from + usize::from(note & ((1 << LENGTH) - 1)) * prefetch::LINE
+fn bytes_of(hint: u16) -> Range<usize> {
+    let from = usize::from(hint >> LENGTH) * prefetch::LINE;
+    from..from + usize::from(hint & ((1 << LENGTH) - 1)) * prefetch::LINE
 }
 
 /// Lines of a record fetched together; those behind come by themselves as it is copied.

@@ -13,22 +13,22 @@
 //! [`PageWrite`]. A change that fails leaves the transaction's pages undefined: the caller
 //! gives the transaction up.
 
-mod ahead;
 mod append;
 #[cfg(test)]
 mod check;
 mod cursor;
 mod insert;
+mod leaf;
 mod list;
 mod remove;
 #[cfg(test)]
 mod tests;
 
-pub use ahead::Leaf;
 #[cfg(test)]
 pub use check::Stats;
 pub use cursor::Cursor;
 pub use holdall_core::names_node::{MAX_KEY, Value};
+pub use leaf::Leaf;
 pub use list::{Entry, ListOptions, Listing};
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ pub use edit::Resized;
 pub use hints::{Hints, StoredHints};
 pub use holdall_core::heap_record::{Attributes, Body, Head, Record, encode_attributes};
 pub use read::{
-    Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, read_record, segments,
+    Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_record, read_record,
+    segments,
 };
 pub use replace::{ObjectLocation, PreviousBody};
 pub use run::New;

@@ -82,7 +82,7 @@ pub(super) fn record_at<D: DataRead + ?Sized>(
 
 /// The record found at `loc`, checked to be the object's.
 #[inline]
-pub(super) fn own_record(record: &[u8], loc: Location, oid: Oid) -> Result<Record<'_>> {
+pub fn own_record(record: &[u8], loc: Location, oid: Oid) -> Result<Record<'_>> {
     let record = Record::parse(record)?;
     if record.oid != oid {
         return Err(not_its_own(loc, record.oid, oid));

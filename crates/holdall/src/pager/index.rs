@@ -86,18 +86,18 @@ impl Index {
         (page::lsn(bytes) <= lsn).then_some(bytes)
     }
 
-    /// Begins to bring the page's place closer.
+    /// Has the page's place prefetched.
     #[inline]
-    pub(super) fn approach(&self, page: PageNo) {
+    pub(super) fn prefetch_entry(&self, page: PageNo) {
         if let Some(place) = self.places.get(self.first(page)) {
             prefetch::line(place);
         }
     }
 
-    /// Begins to bring closer these bytes of the version that the page's place points to.
+    /// Has these bytes of the version prefetched that the page's place points to.
     /// Looks at nothing that a pin would be needed for.
     #[inline]
-    pub(super) fn fetch(&self, page: PageNo, bytes: Range<usize>) {
+    pub(super) fn prefetch(&self, page: PageNo, bytes: Range<usize>) {
         let first = self.first(page);
         let start = match self.peek(first) {
             none if none.is_null() => self.peek(first ^ 1),

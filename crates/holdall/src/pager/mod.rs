@@ -11,28 +11,25 @@ mod copied;
 #[cfg(test)]
 mod fixture;
 mod horizon;
-mod hot;
-mod in_memory;
 mod index;
-mod notes;
+mod layout_hints;
+mod pinned;
 mod pool;
 mod recovery;
 mod spare;
 mod times;
 mod tx;
 mod tx_pages;
-mod units;
 mod volume;
 mod write_behind;
 mod writer;
 
 pub use horizon::Horizon;
 pub(crate) use horizon::thread_number;
-pub use in_memory::InMemory;
+pub use pinned::Pinned;
 pub use pool::{PoolStats, read_home};
 pub use recovery::{Recovered, recover};
 pub use tx::{CommitWork, PageTx};
-pub use units::{Keep, Units};
 pub use volume::{Slots, Volume, io_error, read_slots};
 pub use write_behind::WriteBehind;
 
@@ -41,7 +38,6 @@ use copied::Copied;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use horizon::Registration;
-use hot::HotPages;
 use index::Pin;
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
@@ -51,8 +47,7 @@ use writer::Writer;
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of pages kept in memory, of which dirty ones stay in any case, and of segment data
-    /// in what these leave.
+    /// Bytes of pages kept in memory, of which dirty ones stay in any case.
     pub pool_bytes: usize,
     /// Pages that may differ from home before a writer must wait for a checkpoint.
     pub dirty_pages: usize,
@@ -150,11 +145,8 @@ impl Pager {
     ) -> Snapshot {
         let lsn = registration.lsn;
         let seen = match last {
-            Some(seen) if seen.hot.lsn() == lsn && Arc::ptr_eq(&seen.pager, self) => seen.clone(),
-            _ => {
-                let hot = HotPages::new(lsn, self.page_size());
-                Arc::new(SharedState { hot, pager: self.clone() })
-            }
+            Some(seen) if seen.lsn == lsn && Arc::ptr_eq(&seen.pager, self) => seen.clone(),
+            _ => Arc::new(SharedState { lsn, pager: self.clone() }),
         };
         Snapshot { registration, seen }
     }
@@ -204,11 +196,6 @@ impl Pager {
     /// Pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()
-    }
-
-    /// Segment data in memory.
-    pub fn units(&self) -> &Units {
-        self.pool.units()
     }
 
     /// Counters of the pool.
@@ -288,7 +275,7 @@ impl Reading for Snapshot {
 /// that all threads write to.
 #[derive(Debug)]
 pub struct SharedState {
-    hot: HotPages,
+    lsn: Lsn,
     pager: Arc<Pager>,
 }
 
@@ -330,15 +317,10 @@ impl PageRead for Snapshot {
     }
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        if let Some(bytes) = self.seen.hot.get(page) {
-            return page::of_kind(bytes, page, kind).map(|()| bytes.clone());
-        }
         let result = self.seen.pager.pool.get(page, kind, self.registration.lsn, self);
         // Looked at after the read: pages may have gone while it ran.
         self.check()?;
-        let bytes = result?;
-        self.seen.hot.keep(page, kind, &bytes);
-        Ok(bytes)
+        result
     }
 
     #[inline]
@@ -348,9 +330,6 @@ impl PageRead for Snapshot {
         kind: PageKind,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        if let Some(bytes) = self.seen.hot.get(page) {
-            return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
-        }
         let pin = Pin::new();
         let Some(bytes) = self.seen.pager.pool.peek(page, self.registration.lsn, &pin) else {
             // A pin held over a read from disk would keep memory from being freed.
@@ -361,10 +340,6 @@ impl PageRead for Snapshot {
         let result = f(bytes);
         // Looked at after the read: pages may have gone while it ran.
         self.check()?;
-        if self.seen.hot.wants(page, kind, bytes) {
-            // Once for each hot page of a state. What goes wrong is not this look's concern.
-            let _kept = self.page(page, kind);
-        }
         result
     }
 }

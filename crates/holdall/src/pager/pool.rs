@@ -10,9 +10,8 @@
 
 use super::horizon::Needed;
 use super::index::{Index, Pin};
-use super::notes::Notes;
+use super::layout_hints::LayoutHints;
 use super::spare::Spare;
-use super::units::Units;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
@@ -150,8 +149,6 @@ pub struct PoolStats {
     pub dirty: u64,
     /// Versions kept beside the newest ones.
     pub old_versions: u64,
-    /// Bytes of segment data in memory.
-    pub unit_bytes: u64,
 }
 
 /// The pool of an open store.
@@ -161,9 +158,8 @@ pub struct Pool {
     page_size: usize,
     /// The newest version of each frame, unless another page took its place.
     index: Index,
-    /// Segment data, in what the frames leave of the budget.
-    units: Units,
-    notes: Notes,
+    /// Where things lie in pages.
+    pub(super) hints: LayoutHints,
     shards: Box<[Shard]>,
     shard_pages: usize,
     /// Memory for new versions.
@@ -182,8 +178,7 @@ impl Pool {
             disk,
             page_size,
             index: Index::new(pages, page_size),
-            units: Units::new(budget),
-            notes: Notes::new(pages),
+            hints: LayoutHints::new(pages),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
             spare: Spare::default(),
@@ -191,11 +186,6 @@ impl Pool {
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
         }
-    }
-
-    /// Segment data in memory.
-    pub fn units(&self) -> &Units {
-        &self.units
     }
 
     fn shard(&self, page: PageNo) -> &Shard {
@@ -230,28 +220,16 @@ impl Pool {
         self.index.get(page, lsn, pin)
     }
 
-    /// See [`holdall_core::PageRead::approach`].
+    /// See [`super::Pinned::prefetch_entry`].
     #[inline]
-    pub fn approach(&self, page: PageNo) {
-        self.index.approach(page);
+    pub fn prefetch_entry(&self, page: PageNo) {
+        self.index.prefetch_entry(page);
     }
 
-    /// See [`holdall_core::PageRead::fetch`].
+    /// See [`super::Pinned::prefetch`].
     #[inline]
-    pub fn fetch(&self, page: PageNo, bytes: Range<usize>) {
-        self.index.fetch(page, bytes);
-    }
-
-    /// See [`holdall_core::PageRead::note`].
-    #[inline]
-    pub fn note(&self, page: PageNo, n: u16) -> u16 {
-        self.notes.get(page, n)
-    }
-
-    /// See [`holdall_core::PageRead::set_note`].
-    #[inline]
-    pub fn set_note(&self, page: PageNo, n: u16, value: u16) {
-        self.notes.set(page, n, value);
+    pub fn prefetch(&self, page: PageNo, bytes: Range<usize>) {
+        self.index.prefetch(page, bytes);
     }
 
     fn cached(&self, shard: &Shard, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
@@ -329,7 +307,6 @@ impl Pool {
         let frame = Frame { newest: version, older, home: own, used };
         frames.map.insert(page.0, frame);
         frames.clock.push(page.0);
-        self.units.pages_came(self.page_size);
         self.index.publish(page, None, &bytes);
         self.evict(&mut frames, &needed, page);
         Ok(bytes)
@@ -362,7 +339,6 @@ impl Pool {
             } else {
                 self.index.withdraw(PageNo(no), newest);
                 frames.map.remove(&no);
-                self.units.pages_went(self.page_size);
                 frames.clock.swap_remove(hand);
             }
         }
@@ -398,7 +374,6 @@ impl Pool {
             }
             Entry::Vacant(place) => {
                 frames.clock.push(page.0);
-                self.units.pages_came(self.page_size);
                 self.index.publish(page, None, &new.bytes);
                 let base = base.map(|b| Version { lsn: page::lsn(b), bytes: b.clone() });
                 let before = base.as_ref().map_or(Lsn(0), |b| b.lsn);
@@ -421,7 +396,6 @@ impl Pool {
     pub fn forget(&self, page: PageNo) {
         let mut frames = self.shard(page).frames.write();
         if let Some(frame) = frames.map.remove(&page.0) {
-            self.units.pages_went(self.page_size);
             self.index.withdraw(page, &frame.newest.bytes);
             self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
             self.old_versions.fetch_sub(frame.older.len() as i64, Relaxed);
@@ -497,7 +471,6 @@ impl Pool {
             pages: self.shards.iter().map(|s| s.frames.read().map.len() as u64).sum(),
             dirty: self.dirty_pages() as u64,
             old_versions: self.old_versions() as u64,
-            unit_bytes: self.units.bytes() as u64,
         }
     }
 }

@@ -5,7 +5,7 @@
 //! are staged to free runs.
 
 use crate::sharing::Sharing;
-use crate::space::{InMemory, SpaceTx, Stager, read_segment};
+use crate::space::{SpaceTx, Stager};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
@@ -14,7 +14,6 @@ use holdall_core::segment_tree::{
 };
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
-use holdall_io::Disk;
 
 pub mod ahead;
 
@@ -42,7 +41,7 @@ pub trait DataRead: PageRead {
     /// Fills `buf` from `offset` bytes behind the start of segment page `start`.
     ///
     /// # Errors
-    /// As [`read_segment`].
+    /// As [`read_segment`](crate::space::read_segment).
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()>;
 
     /// As [`DataRead::read_data`], to memory much larger than the processor's caches.
@@ -109,20 +108,6 @@ impl DataRead for SpaceTx {
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.read_segment(start, offset, buf)
     }
-}
-
-/// Reads segment data of a snapshot from memory, if given, and the volume.
-///
-/// # Errors
-/// As [`read_segment`].
-pub fn read_from<R: PageRead + ?Sized>(
-    pages: &R,
-    layout: &SpaceLayout,
-    source: (&dyn Disk, Option<InMemory<'_>>),
-    (start, offset): (PageNo, u64),
-    buf: &mut [u8],
-) -> Result<()> {
-    read_segment(pages, layout, source, start, offset, buf)
 }
 
 /// The tree's store for reading.

@@ -7,7 +7,6 @@
 mod allocator;
 mod apply;
 mod compose;
-mod info_pages;
 mod run_set;
 mod segment_io;
 mod stage;
@@ -15,8 +14,7 @@ mod tx;
 
 pub use allocator::{Allocator, Near, SpaceStats};
 pub use apply::fresh_directory;
-pub use info_pages::InfoPages;
 pub use run_set::RunSet;
-pub use segment_io::{InMemory, LEAST_NEW, Sums, UNIT, approach, check_segment, read_segment};
+pub use segment_io::{LEAST_NEW, ReadHow, UNIT, check_segment, read_segment};
 pub use stage::{Staged, Stager};
 pub use tx::SpaceTx;

@@ -298,8 +298,7 @@ impl Stager {
             disk.write_at(at, piece)
         };
         written.map_err(|e| io_error(format!("writing segment data at page {}", self.next), e))?;
-        let (pages, units) = (piece.len() as u64 / size, size / UNIT as u64);
-        self.pager.units().forget(self.next.0 * units, pages * units);
+        let pages = piece.len() as u64 / size;
         self.next = PageNo(self.next.0 + pages);
         self.left -= pages;
         self.written += piece.len() as u64;

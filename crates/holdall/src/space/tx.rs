@@ -216,8 +216,9 @@ impl SpaceTx {
         let disk = self.pager().volume.disk.clone();
         let own = |unit| self.own_checksum(unit);
         let layout = self.alloc.layout();
-        let source = segment_io::Source { pages: self, layout, own: &own, memory: None };
-        segment_io::read(&source, &*disk, start, offset, buf)
+        let source = segment_io::Source { pages: self, layout, own: &own };
+        let how = segment_io::ReadHow::default();
+        segment_io::read(&source, (&*disk, how), start, offset, buf)
     }
 
     /// Refuses to write a page where none can be: its number may come from a damaged page.

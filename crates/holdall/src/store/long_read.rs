@@ -16,17 +16,11 @@ use std::thread::{self, Builder};
 /// Bytes of an object read at a time, where one thread reads them.
 const PIECE: usize = 4 << 20;
 
-/// Reads longer than this begin with their hints.
-const LONG: usize = 1 << 20;
-
 /// Bytes that are read ahead of a sequential read, where they lie in several segments.
 const AHEAD: u64 = 8 << 20;
 
 /// From this length on, what is read does not stay in the processor's caches until it is used.
 const STREAMED: usize = 64 << 20;
-
-/// Bytes asked for at once before a long read begins.
-const FIRST: u64 = 8 << 20;
 
 /// Bytes that each of several threads reads at a time, and beyond which there are several.
 const PART: usize = 1 << 20;
@@ -87,7 +81,6 @@ pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
     bytes.try_reserve_exact(len - bytes.len()).map_err(|_| {
         Error::Invalid(format!("no memory for {len} bytes; open it and read parts"))
     })?;
-    let mut ahead = Ahead::default();
     // Piece by piece, so that memory is still in the cache when the data comes.
     let mut at = 0;
     while at < len {
@@ -97,14 +90,9 @@ pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
             bytes.resize(len, 0);
             return read_new(pages, (whole, oid), from, &mut bytes[at..]);
         }
-        if at == 0 && len > LONG {
-            ahead.until = start.saturating_add(FIRST).min(end);
-            whole.prefetch(pages, (start..ahead.until, PIECE as u64), true);
-        }
         if bytes.len() < next {
             bytes.resize(next, 0);
         }
-        ahead.tell(pages, whole, from..end, PIECE);
         read_part(pages, (whole, oid), from, &mut bytes[at..next], len >= STREAMED)?;
         at = next;
     }
@@ -162,7 +150,6 @@ fn read_new<D: DataRead + Sync + ?Sized>(
         while failed.lock().is_none() {
             let next = parts.lock().next();
             let Some((at, part)) = next else { return };
-            whole.prefetch(pages, (at..at + part.len() as u64, PART as u64), false);
             if let Err(e) = read_part(pages, (whole, oid), at, part, streamed) {
                 let mut failed = failed.lock();
                 if failed.as_ref().is_none_or(|(first, _)| at < *first) {

@@ -13,9 +13,8 @@ pub struct Options {
     pub page_size: usize,
     /// Creation: pages of a buddy space, 64 to 32,768; None for the largest that fits.
     pub space_pages: Option<u32>,
-    /// Bytes kept in memory: pages first, and in what they leave of it, data of large objects
-    /// that was read from snapshots in calls of up to 64 KiB, or twice in longer ones; of
-    /// such data at most 8 GiB. Beside it, up to 4 % of it where things were found.
+    /// Bytes of pages kept in memory; beside them up to 2 % of it to find them. Data of large
+    /// objects stays with the operating system's page cache.
     pub pool_bytes: usize,
     /// Pages that may wait in memory for a checkpoint; also what one transaction may change
     /// of existing pages.

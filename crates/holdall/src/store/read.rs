@@ -10,9 +10,9 @@ use super::view_cache::StateView;
 use crate::names::{ListOptions, Listing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
 use crate::pager::Snapshot;
-use crate::segment_tree::{DataRead, read_from};
+use crate::segment_tree::DataRead;
 use crate::sharing::Sharing;
-use crate::space::{InMemory, LEAST_NEW, Sums, approach};
+use crate::space::{LEAST_NEW, ReadHow, read_segment};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, Oid, PageNo, PageRead, PageRef, Result};
@@ -38,28 +38,10 @@ impl State {
     }
 
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
-        let layout = &self.view.inner.layout;
-        let mut sums = Sums::NONE;
-        let found = self.view.inner.pager.limits().map_reads && {
-            let pages = self.snapshot.in_memory();
-            let (from, wanted) = ((self.disk(), &self.view.infos), (buf.len(), &mut sums));
-            approach(&pages, layout, from, (start, offset), wanted) && pages.check().is_ok()
-        };
-        self.data_by((start, offset), buf, (streamed, found.then_some(&sums)))
-    }
-
-    /// Reads segment data, of which these checksums are known.
-    pub(super) fn data_by(
-        &self,
-        (start, offset): (PageNo, u64),
-        buf: &mut [u8],
-        (streamed, known): (bool, Option<&Sums>),
-    ) -> Result<()> {
-        let pager = &self.view.inner.pager;
-        let (mapped, direct) = (pager.limits().map_reads, pager.limits().direct_reads);
-        let (units, infos, layout) = (pager.units(), &self.view.infos, &self.view.inner.layout);
-        let memory = InMemory { units, mapped, direct, streamed, infos, known };
-        let result = read_from(self, layout, (self.disk(), Some(memory)), (start, offset), buf);
+        let limits = self.view.inner.pager.limits();
+        let how = ReadHow { mapped: limits.map_reads, direct: limits.direct_reads, streamed };
+        let result =
+            read_segment(self, &self.view.inner.layout, (self.disk(), how), start, offset, buf);
         // Looked at after the read: the pages may have been reused while it ran.
         self.snapshot.check()?;
         result

@@ -77,8 +77,6 @@ pub struct StoreStat {
     pub reserved_bytes: u64,
     /// Bytes of pages in memory, old versions included.
     pub cached_page_bytes: u64,
-    /// Bytes of segment data in memory.
-    pub cached_segment_bytes: u64,
     /// Pages read from the file since the store was opened.
     pub page_misses: u64,
 }
@@ -142,7 +140,6 @@ pub(super) fn stat(store: &Store) -> Result<StoreStat> {
         replayed_log_bytes: inner.recovered.log_bytes,
         reserved_bytes: space.reserved_pages * size,
         cached_page_bytes: pool.pages * size,
-        cached_segment_bytes: pool.unit_bytes,
         page_misses: pool.misses,
     })
 }

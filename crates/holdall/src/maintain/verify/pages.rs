@@ -7,7 +7,8 @@
 
 use super::bits::PageBits;
 use crate::pager::{Pager, Snapshot, read_home};
-use crate::segment_tree::{DataRead, read_from};
+use crate::segment_tree::DataRead;
+use crate::space::{ReadHow, read_segment};
 use crate::store::Inner;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::SpaceLayout;
@@ -151,7 +152,8 @@ impl DataRead for Pages<'_> {
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let result = read_from(self, &self.layout, (self.disk(), None), (start, offset), buf);
+        let result =
+            read_segment(self, &self.layout, (self.disk(), ReadHow::default()), start, offset, buf);
         self.snapshot.check()?;
         result
     }

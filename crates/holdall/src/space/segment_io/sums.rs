@@ -3,10 +3,8 @@
 //! Owns: some checksums in a row, as an info page has them, and where they are looked for:
 //! among those of the transaction, those looked up before, the state's info pages.
 
-use super::super::InfoPages;
 use super::super::apply::{Stretch, stretch_of};
-use super::{STEP, Source, UNIT};
-use crate::pager::{Keep, Units};
+use super::{ReadHow, STEP, Source, UNIT};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
@@ -17,8 +15,8 @@ use std::ops::Range;
 const BATCH: usize = STEP / UNIT;
 
 /// Checksums of some units in a row, as one info page has them.
-#[derive(Debug, Clone)]
-pub struct Sums {
+#[derive(Debug)]
+struct Sums {
     /// The units whose checksums these are.
     known: Range<u64>,
     sums: [u32; BATCH],
@@ -26,7 +24,7 @@ pub struct Sums {
 
 impl Sums {
     /// None yet.
-    pub const NONE: Self = Self { known: 0..0, sums: [0; BATCH] };
+    const NONE: Self = Self { known: 0..0, sums: [0; BATCH] };
 
     /// The checksum of a unit, if it is among these.
     #[inline]
@@ -36,16 +34,16 @@ impl Sums {
     }
 
     /// Looks up up to `wanted` checksums from `unit` on, in place of those it has.
-    pub(super) fn look_up<R: PageRead + ?Sized>(
+    fn look_up<R: PageRead + ?Sized>(
         &mut self,
-        (pages, infos): (&R, Option<&InfoPages>),
+        pages: &R,
         layout: &SpaceLayout,
         unit: u64,
         wanted: usize,
     ) -> Result<()> {
         let page = page_of(layout, unit);
         let s = stretch_of(layout, page)?;
-        let info = info_page((pages, infos), layout, &s, page)?;
+        let info = info_page(pages, layout, &s, page)?;
         let first = unit - s.first * layout.units() as u64;
         let wanted = &mut self.sums[..wanted.clamp(1, BATCH)];
         self.known = 0..0;
@@ -64,22 +62,16 @@ fn page_of(layout: &SpaceLayout, unit: u64) -> PageNo {
 
 /// The info page of the stretch that `page` lies in.
 fn info_page<R: PageRead + ?Sized>(
-    (pages, infos): (&R, Option<&InfoPages>),
+    pages: &R,
     layout: &SpaceLayout,
     s: &Stretch,
     page: PageNo,
 ) -> Result<PageNo> {
-    if let Some(known) = infos.and_then(|infos| infos.get(layout, s.space, s.number)) {
-        return Ok(known);
-    }
     let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
         SpaceDir::open(*layout, s.space, bytes)?.info_page(s.number)
     })?;
     if info.is_none() {
         return Err(Error::page(page, "segment data without an info page"));
-    }
-    if let Some(infos) = infos {
-        infos.note(layout, (s.space, s.number), info);
     }
     Ok(info)
 }
@@ -89,28 +81,12 @@ pub(super) struct Checksums<'a, R: PageRead + ?Sized> {
     source: &'a Source<'a, R>,
     pub(super) layout: &'a SpaceLayout,
     at_hand: Sums,
-    /// See [`InMemory::known`](super::InMemory::known).
-    pub(super) known: Option<&'a Sums>,
-    /// Where and how what is read now is to be kept.
-    pub(super) keep: Option<(&'a Units, Keep)>,
-    /// Whether the system seems to have in its cache what is read now, and may be asked for it
-    /// without calls.
-    pub(super) mapped: bool,
-    /// See [`InMemory::streamed`](super::InMemory::streamed).
-    pub(super) streamed: bool,
+    pub(super) how: ReadHow,
 }
 
 impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
-    pub(super) fn new(source: &'a Source<'a, R>) -> Self {
-        Self {
-            source,
-            layout: source.layout,
-            at_hand: Sums::NONE,
-            known: source.memory.and_then(|memory| memory.known),
-            keep: None,
-            mapped: false,
-            streamed: false,
-        }
+    pub(super) fn new(source: &'a Source<'a, R>, how: ReadHow) -> Self {
+        Self { source, layout: source.layout, at_hand: Sums::NONE, how }
     }
 
     /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
@@ -118,12 +94,8 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
         if let Some(own) = (self.source.own)(unit) {
             return Ok(own);
         }
-        if let Some(sum) = self.known.and_then(|known| known.get(unit)) {
-            return Ok(sum);
-        }
         if !self.at_hand.known.contains(&unit) {
-            let infos = self.source.memory.map(|memory| memory.infos);
-            self.at_hand.look_up((self.source.pages, infos), self.layout, unit, wanted)?;
+            self.at_hand.look_up(self.source.pages, self.layout, unit, wanted)?;
         }
         let sum = self.at_hand.get(unit);
         sum.ok_or_else(|| Error::page(page_of(self.layout, unit), "no checksum"))

@@ -1,28 +1,16 @@
-//! Look-ups of several names at once, in steps.
+//! Lookups of several names at once, in steps.
 //!
-//! Owns: [`Leaf`], a look-up that knows its leaf and has not looked at it. A leaf costs three
+//! Owns: [`Leaf`], a lookup that knows its leaf and has not looked at it. A leaf costs three
 //! waits for memory one after the other: its head says where the slot lies, the slot where the
-//! cell lies. Between two steps of one look-up come the same steps of others, so that they
-//! wait together (group prefetching: Chen, Ailamaki, Gibbons and Mowry, ICDE 2004). And a
-//! look-up notes what it found, so that a later one can ask for all three at once: in a leaf
-//! that was filled in order, what was noted for one key is good for its neighbours.
+//! cell lies. Between two steps of one lookup come the same steps of others, so that they
+//! wait together (group prefetching: Chen, Ailamaki, Gibbons and Mowry, ICDE 2004).
 //! The steps but the last are hints: what they meet that is wrong, the last one reports.
 
 use super::{Names, Next, open};
+use crate::pager::Pinned;
 use crate::prefetch::{self, LINE};
 use holdall_core::names_node::{HEAD, MAX_KEY, Node, Share, slot};
 use holdall_core::{PageKind, PageNo, PageRead, Result};
-
-/// The note of a leaf that says how many cells it has.
-const COUNT: u16 = 0;
-/// Notes that say where cells lie that were found, one for each part of the leaf.
-const PARTS: usize = 63;
-
-/// The note of the part of a leaf where a key is sought.
-#[inline]
-fn part(near: Share) -> u16 {
-    1 + near.of(PARTS) as u16
-}
 
 /// The leaf that holds a key if any does, and where in it a search begins.
 #[derive(Debug, Clone, Copy)]
@@ -61,36 +49,48 @@ impl Names {
     }
 }
 
+/// The hint of a leaf that says how many cells it has.
+const COUNT: u16 = 0;
+/// Hints that say where cells lie that were found, one for each part of the leaf.
+const PARTS: usize = 63;
+
+/// The hint of the part of a leaf where a key is sought.
+#[inline]
+fn part(near: Share) -> u16 {
+    1 + near.of(PARTS) as u16
+}
+
 impl Leaf {
     /// The leaf's page.
     pub fn page(&self) -> PageNo {
         self.no
     }
 
-    /// First step: has the leaf's head prefetched; and slot and cell too, where an earlier
-    /// look-up noted of this leaf how many cells it has, and where in it those of this part
-    /// lie. See [`PageRead::fetch`].
+    /// Of a lookup alone: has head, slot and cell prefetched at once, where an earlier lookup
+    /// found how many cells the leaf has, and where in it those of this part lie.
     #[inline]
-    pub fn fetch<R: PageRead + ?Sized>(&self, pages: &R) {
-        pages.fetch(self.no, HEAD);
-        let (Some(near), count) = (self.near, pages.note(self.no, COUNT)) else { return };
+    pub fn prefetch(&self, pages: &Pinned<'_>) {
+        self.prefetch_head(pages);
+        let (Some(near), count) = (self.near, pages.layout_hint(self.no, COUNT)) else { return };
         if count > 0 {
-            pages.fetch(self.no, slot(near.of(count.into())));
-            let cell = usize::from(pages.note(self.no, part(near)));
-            pages.fetch(self.no, cell.saturating_sub(LINE)..cell + LINE);
+            pages.prefetch(self.no, slot(near.of(count.into())));
+            let cell = usize::from(pages.layout_hint(self.no, part(near)));
+            pages.prefetch(self.no, cell.saturating_sub(LINE)..cell + LINE);
         }
     }
 
-    /// Second step: has the slot of the cell prefetched at which the search begins, unless
-    /// the first one could.
+    /// First step: has the leaf's head prefetched.
+    #[inline]
+    pub fn prefetch_head(&self, pages: &Pinned<'_>) {
+        pages.prefetch(self.no, HEAD);
+    }
+
+    /// Second step: has the slot of the cell prefetched at which the search begins.
     ///
     /// # Errors
     /// As [`Names::find`].
     #[inline]
-    pub fn fetch_slot<R: PageRead + ?Sized>(&self, pages: &R) -> Result<()> {
-        if pages.note(self.no, COUNT) != 0 {
-            return Ok(());
-        }
+    pub fn prefetch_slot(&self, pages: &Pinned<'_>) -> Result<()> {
         self.hint(pages, |node| node.slot_offset(node.first_look(self.near)), 0)
     }
 
@@ -100,7 +100,7 @@ impl Leaf {
     /// # Errors
     /// As [`Names::find`].
     #[inline]
-    pub fn fetch_cell<R: PageRead + ?Sized>(&self, pages: &R) -> Result<()> {
+    pub fn prefetch_cell(&self, pages: &Pinned<'_>) -> Result<()> {
         self.hint(pages, |node| node.cell_offset(node.first_look(self.near)), LINE)
     }
 
@@ -115,22 +115,47 @@ impl Leaf {
         key: &[u8],
         f: impl Fn(&[u8]) -> Result<T>,
     ) -> Result<Option<T>> {
+        self.search(pages, key, |node, i| f(node.cell(i)?.payload))
+    }
+
+    /// As [`Leaf::find`], and says for later lookups where the key was.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    #[inline]
+    pub fn find_alone<T>(
+        &self,
+        pages: &Pinned<'_>,
+        key: &[u8],
+        f: impl Fn(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.search(pages, key, |node, i| {
+            if let Some(near) = self.near {
+                pages.set_layout_hint(self.no, COUNT, node.count() as u16);
+                pages.set_layout_hint(self.no, part(near), node.cell_offset(i).unwrap_or(0) as u16);
+            }
+            f(node.cell(i)?.payload)
+        })
+    }
+
+    #[inline]
+    fn search<R: PageRead + ?Sized, T>(
+        &self,
+        pages: &R,
+        key: &[u8],
+        f: impl FnOnce(&Node<'_>, usize) -> Result<T>,
+    ) -> Result<Option<T>> {
         pages.look(self.no, PageKind::Names, |page| {
             let node = Node::open_at(self.no, page, 0)?;
-            let found = node.search_near(key, self.near)?.ok();
-            if let (Some(near), Some(i)) = (self.near, found) {
-                pages.set_note(self.no, COUNT, node.count() as u16);
-                pages.set_note(self.no, part(near), node.cell_offset(i).unwrap_or(0) as u16);
-            }
-            found.map(|i| f(node.cell(i)?.payload)).transpose()
+            node.search_near(key, self.near)?.ok().map(|i| f(&node, i)).transpose()
         })
     }
 
     /// Has the bytes around an offset of the page prefetched.
     #[inline]
-    fn hint<R: PageRead + ?Sized>(
+    fn hint(
         &self,
-        pages: &R,
+        pages: &Pinned<'_>,
         offset: impl Fn(&Node<'_>) -> Option<usize>,
         around: usize,
     ) -> Result<()> {

@@ -1,0 +1,113 @@
+//! The pages of a snapshot, looked at under one pin.
+//!
+//! Owns: [`Pinned`]. A lookup is a chain of looks at pages that are mostly in memory: together
+//! they take one pin and one look at the snapshot's registration. A page that is not in memory
+//! is read as by the snapshot.
+//!
+//! Invariant: what the index has of a page is its newest version; if that is not newer than
+//! the snapshot, it is the one the snapshot sees, for as long as the snapshot was not given
+//! up. So one look at the registration after the last page is enough: what was seen until
+//! then was sound bytes in any case, and of the snapshot's state if it still holds.
+//!
+//! Threads: none of its own. Short-lived: memory of replaced pages is not freed meanwhile, so
+//! the pin ends where a page is read from disk.
+
+use super::Snapshot;
+use super::index::Pin;
+use holdall_core::page::{self, PageKind};
+use holdall_core::{PageNo, PageRead, PageRef, Result};
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// Pages of a snapshot for one lookup, or for several that go on side by side.
+pub struct Pinned<'a> {
+    snapshot: &'a Snapshot,
+    /// None while a page is read from disk.
+    pin: RefCell<Option<Pin>>,
+}
+
+impl Snapshot {
+    /// What `f` finds in this state's pages. `f` runs no code of the user's.
+    ///
+    /// # Errors
+    /// Those of `f`; [`holdall_core::Error::SnapshotTooOld`] where the snapshot was given up.
+    #[inline]
+    pub fn pinned<T>(&self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
+        let pages = Pinned { snapshot: self, pin: RefCell::new(Some(Pin::new())) };
+        let result = f(&pages);
+        // Looked at after the last read: pages may have gone while it ran.
+        self.check()?;
+        result
+    }
+}
+
+impl Pinned<'_> {
+    /// A page that is not in memory. A look around this one, which has bytes under the pin,
+    /// keeps it.
+    #[cold]
+    fn read(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        let ended = self.pin.try_borrow_mut().map(|mut pin| pin.take()).is_ok();
+        let read = self.snapshot.page(page, kind);
+        if ended {
+            self.pin.replace(Some(Pin::new()));
+        }
+        read
+    }
+
+    /// Has the index entry of a page prefetched. The first of two hints, each of which needs
+    /// some time to work, best filled with the same hint for other pages.
+    #[inline]
+    pub fn prefetch_entry(&self, page: PageNo) {
+        self.snapshot.seen.pager.pool.prefetch_entry(page);
+    }
+
+    /// After [`Pinned::prefetch_entry`]: has these bytes of the page prefetched.
+    #[inline]
+    pub fn prefetch(&self, page: PageNo, bytes: Range<usize>) {
+        self.snapshot.seen.pager.pool.prefetch(page, bytes);
+    }
+}
+
+impl Pinned<'_> {
+    /// What [`Pinned::set_layout_hint`] said of a page, if that was kept; 0 where it was not.
+    /// Good only to say what to prefetch.
+    #[inline]
+    pub fn layout_hint(&self, page: PageNo, n: u16) -> u16 {
+        self.snapshot.seen.pager.pool.hints.get(page, n)
+    }
+
+    /// Says where something lies in a page, for later lookups. Pages have some dozens of hints;
+    /// larger `n` share them.
+    #[inline]
+    pub fn set_layout_hint(&self, page: PageNo, n: u16, value: u16) {
+        self.snapshot.seen.pager.pool.hints.set(page, n, value);
+    }
+}
+
+impl PageRead for Pinned<'_> {
+    fn page_size(&self) -> usize {
+        self.snapshot.page_size()
+    }
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.snapshot.page(page, kind)
+    }
+
+    #[inline]
+    fn look<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let pin = self.pin.borrow();
+        if let Some(pin) = &*pin {
+            let lsn = self.snapshot.registration.lsn;
+            if let Some(bytes) = self.snapshot.seen.pager.pool.peek(page, lsn, pin) {
+                return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
+            }
+        }
+        drop(pin);
+        f(&self.read(page, kind)?)
+    }
+}
