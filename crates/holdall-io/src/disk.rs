@@ -32,14 +32,6 @@ pub trait Disk: Send + Sync + Debug {
     /// `UnexpectedEof` if the range reaches past the end.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
-    /// Reads what of the front of the range can be had without waiting for the device; returns
-    /// how many bytes of `buf` were filled, 0 also where that cannot be told. What is missing
-    /// is for [`read_at`](Self::read_at), which also tells what went wrong.
-    fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
-        let _ = (offset, buf);
-        0
-    }
-
     /// Fills `buf` with the bytes from `offset` on, if all of them are in the page cache
     /// and can be had without a system call; returns whether it did. What is missing is
     /// for [`read_at`](Self::read_at), and so is every error. For short reads that come again
@@ -101,15 +93,6 @@ pub trait Disk: Send + Sync + Debug {
     /// As [`write_at`](Self::write_at).
     fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.write_at(offset, bytes)
-    }
-
-    /// As [`write_bulk`](Self::write_bulk), for bytes that lie in several places of memory;
-    /// `parts` in order.
-    ///
-    /// # Errors
-    /// As [`write_at`](Self::write_at).
-    fn write_bulk_parts(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
-        self.write_bulk(offset, &parts.concat())
     }
 
     /// Makes all earlier writes durable, and the length needed to find them (`fdatasync`).

@@ -78,6 +78,12 @@ impl FileDisk {
         written
     }
 
+    /// Reads what of the front of the range can be had without waiting for the device; returns
+    /// how many bytes of `buf` were filled, 0 also where that cannot be told.
+    fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
+        if write_end(offset, buf.len()).is_err() { 0 } else { read_now(&self.file, offset, buf) }
+    }
+
     fn check_writable(&self) -> io::Result<()> {
         if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
     }
@@ -111,10 +117,6 @@ impl Disk for FileDisk {
             }
         }
         Ok(())
-    }
-
-    fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
-        if write_end(offset, buf.len()).is_err() { 0 } else { read_now(&self.file, offset, buf) }
     }
 
     fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
@@ -210,17 +212,10 @@ impl Disk for FileDisk {
     }
 
     fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.write_bulk_parts(offset, &[bytes])
-    }
-
-    fn write_bulk_parts(&self, offset: u64, parts: &[&[u8]]) -> io::Result<()> {
-        if self.access == Access::ReadWrite && self.write_direct(offset, parts)? {
+        if self.access == Access::ReadWrite && self.write_direct(offset, &[bytes])? {
             return Ok(());
         }
-        match parts {
-            [bytes] => self.write_at(offset, bytes),
-            _ => self.write_at(offset, &parts.concat()),
-        }
+        self.write_at(offset, bytes)
     }
 
     fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {

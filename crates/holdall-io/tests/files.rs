@@ -193,11 +193,11 @@ fn pages_read_at_random_bring_their_neighbourhood_into_the_cache() {
     let (mut page, mut there) = (vec![0; 8192], 0);
     for n in 0..512_u64 {
         let at = n * 37 % 512 * 8192;
-        there += usize::from(disk.read_cached(at, &mut page) == page.len());
+        there += usize::from(cached(&file, at, &mut page) == page.len());
         disk.read_near(at, &mut page, Near::Many).unwrap();
         assert_eq!(page, bytes[at as usize..][..8192], "{at}");
     }
-    if disk.read_cached(0, &mut page) == page.len() {
+    if cached(&file, 0, &mut page) == page.len() {
         // Else this file system cannot tell.
         assert!(there > 256, "{there} of 512 pages were in the cache");
     }
@@ -232,13 +232,7 @@ fn bulk_writes_are_read_back_whatever_their_alignment() {
             .enumerate()
     {
         let bytes: Vec<u8> = (0..len).map(|n| (n * (i + 3) / 7) as u8).collect();
-        // In one piece, and in parts that end anywhere.
-        if i % 2 == 0 {
-            disk.write_bulk(at as u64, &bytes).unwrap();
-        } else {
-            let parts: Vec<&[u8]> = bytes.chunks(len / 3 + 1).chain([&[][..]]).collect();
-            disk.write_bulk_parts(at as u64, &parts).unwrap();
-        }
+        disk.write_bulk(at as u64, &bytes).unwrap();
         expected[at..at + len].copy_from_slice(&bytes);
         // A buffered write beside it must not be lost, nor hide it.
         disk.write_at((at + len) as u64, b"beside").unwrap();
@@ -247,6 +241,12 @@ fn bulk_writes_are_read_back_whatever_their_alignment() {
         disk.read_at(0, &mut found).unwrap();
         assert!(found == expected, "write {i}");
     }
+}
+
+/// Bytes of the front of the range that are in the page cache; 0 where that cannot be told.
+fn cached(file: &fs::File, at: u64, buf: &mut [u8]) -> usize {
+    let mut to = [std::io::IoSliceMut::new(buf)];
+    rustix::io::preadv2(file, &mut to, at, rustix::io::ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
 /// Reads parts of ragged lengths past the cache.
@@ -262,10 +262,12 @@ fn bulk(disk: &dyn Disk, at: usize, len: usize) -> Option<Vec<u8>> {
 fn what_is_new_is_read_past_the_cache_and_only_once() {
     const MIB: usize = 1 << 20;
     let dir = tempdir().unwrap();
-    let disk = FileStorage::create(dir.path().join("store")).unwrap().volume();
+    let path = dir.path().join("store");
+    let disk = FileStorage::create(&path).unwrap().volume();
     let mut bytes: Vec<u8> = (0..16 * MIB as u32).map(|i| (i / 4096 + i / 7) as u8).collect();
     disk.write_bulk(0, &bytes).unwrap();
-    if disk.read_cached(0, &mut [0]) == 1 || bulk(&*disk, 0, 8192).is_none() {
+    let file = fs::File::open(&path).unwrap();
+    if cached(&file, 0, &mut [0]) == 1 || bulk(&*disk, 0, 8192).is_none() {
         return; // A file system without a way past its cache.
     }
     // Dirty pages in the midst of what is read.

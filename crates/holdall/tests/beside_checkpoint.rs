@@ -29,41 +29,6 @@ fn busy() -> (Arc<MemoryStorage>, Arc<CountedStorage>, Store) {
     (memory, storage, store)
 }
 
-/// Puts two objects whose bytes are more than pass through the log otherwise.
-fn put_two(store: &Store, byte: u8) {
-    let bytes = vec![byte; 100_000];
-    store.write(|tx| tx.put("a", &bytes).and_then(|_| tx.put("b", &bytes))).unwrap();
-}
-
-#[test]
-fn data_goes_through_the_log_while_a_checkpoint_runs() {
-    let (memory, storage, store) = busy();
-    let before = storage.volume_stats().syncs;
-    put_two(&store, 7);
-    assert_eq!(storage.volume_stats().syncs - before, 1, "no checkpoint: home, and synced");
-    let (mut steps, mut crashed) = (0, Vec::new());
-    store
-        .checkpoint_with(&mut || {
-            let before = storage.volume_stats().syncs;
-            put_two(&store, 8 + steps);
-            assert_eq!(storage.volume_stats().syncs, before, "step {steps}");
-            if steps < 3 {
-                crashed.push((memory.fork(), 8 + steps));
-            }
-            steps = (steps + 1) % 100;
-        })
-        .unwrap();
-    assert!(crashed.len() == 3);
-    for (fork, byte) in crashed {
-        let store = Store::open_on(Arc::new(fork), &Options::default()).unwrap();
-        let reader = store.read().unwrap();
-        assert!(reader.get("a").unwrap().unwrap() == vec![byte; 100_000]);
-        assert!(reader.get("b").unwrap().unwrap() == vec![byte; 100_000]);
-        assert_eq!(reader.get("3499").unwrap().unwrap(), [3; 2500]);
-        assert!(store.verify(&mut |_| {}).unwrap().is_sound());
-    }
-}
-
 #[test]
 fn a_checkpoint_writes_its_pages_out_as_it_goes() {
     let (_, storage, store) = busy();

@@ -32,12 +32,10 @@ use crate::pager::Pinned;
 use crate::prefetch;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_core::heap_page::{self, FreeSpace, HeapPage, HeapPageMut, max_record};
-use holdall_core::marks::Marks;
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
 
 pub use holdall_core::handle_page::Location;
-use holdall_core::placement::Cached;
 pub use holdall_core::placement::Placement;
 #[cfg(test)]
 use holdall_core::placement::Policy;
@@ -255,43 +253,10 @@ impl HeapFile {
     ) -> Result<Option<Location>> {
         check_length(record, pages.page_size())?;
         placement.sync(self.changes);
-        if near.is_none()
-            && let Some(loc) = self.put_in_cached(pages, placement, record)?
-        {
-            return Ok(Some(loc));
-        }
         match self.room_at_hand(pages, placement, record.len(), near)? {
             Some(at) => self.put_in(pages, placement, at, record).map(Some),
             None => Ok(None),
         }
-    }
-
-    /// Puts the record into the cached page it belongs to; `None`, and nothing changed, where
-    /// there is none or what is remembered of it is wrong.
-    fn put_in_cached<W: PageWrite + ?Sized>(
-        &mut self,
-        pages: &mut W,
-        placement: &mut Placement,
-        record: &[u8],
-    ) -> Result<Option<Location>> {
-        let Some(Cached { index, page: no, .. }) = placement.choose(record.len()) else {
-            return Ok(None);
-        };
-        let owner = self.owner;
-        let put = pages.change(no, PageKind::Heap, |bytes| {
-            let own = holdall_core::page::owner(bytes) == owner;
-            let mut page = HeapPageMut::new(bytes, no)?;
-            let before = page.view().room();
-            if !own || page.view().index() != index || before.free < record.len() {
-                return Ok((None, Marks::NONE));
-            }
-            let slot = page.insert(record)?;
-            Ok((slot.map(|slot| (slot, before, page.view().room())), page.marks()))
-        })?;
-        let Some((slot, before, after)) = put else { return Ok(None) };
-        self.records = self.records.saturating_add(1);
-        self.update_free_space(pages, placement, At { index, page: no }, before, after)?;
-        Ok(Some(Location { page: no, slot }))
     }
 
     fn put_in<W: PageWrite + ?Sized>(

@@ -108,8 +108,7 @@ impl Appending<'_> {
     /// Appends the commit's records, then its end. It can no longer fail but by poison.
     /// `home` bytes that they list were written in place and will be synced with the group: by the
     /// sync that [`Home::ask_for_sync`] gave the number of, else by one that the group asks for.
-    /// Returns memory to be used again.
-    pub fn finish(mut self, mut records: Vec<u8>, home: (u64, Option<u64>)) -> Vec<u8> {
+    pub fn finish(mut self, mut records: Vec<u8>, home: (u64, Option<u64>)) {
         let (home_bytes, sync) = home;
         self.state.home_bytes += home_bytes;
         let (last, unasked) = &mut self.state.home_sync;
@@ -124,7 +123,6 @@ impl Appending<'_> {
         let lsn = self.lsn;
         format::push_commit(&mut self.state.payload, lsn);
         self.state.commits += 1;
-        records
     }
 }
 

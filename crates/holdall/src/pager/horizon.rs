@@ -230,11 +230,6 @@ impl Horizon {
         self.checkpoint.store(lsn.map_or(FREE, |l| l.0), SeqCst);
     }
 
-    /// Whether a checkpoint runs now: no more than a hint.
-    pub fn checkpoint_runs(&self) -> bool {
-        self.checkpoint.load(SeqCst) != FREE
-    }
-
     fn snapshots(&self) -> Vec<Lsn> {
         let mut all: Vec<Lsn> = self
             .slots

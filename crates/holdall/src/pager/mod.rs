@@ -16,7 +16,6 @@ mod layout_hints;
 mod pinned;
 mod pool;
 mod recovery;
-mod spare;
 mod times;
 mod tx;
 mod tx_pages;
@@ -79,12 +78,7 @@ pub struct Pager {
     checkpointing: Mutex<()>,
     /// What replay would copy within the volume.
     copied: Mutex<Copied>,
-    /// Empty, with the memory of the last commit's records.
-    records: Mutex<Vec<u8>>,
 }
-
-/// Memory of a commit's records up to this many bytes is kept for the next one.
-const KEEP_BYTES: usize = 1 << 20;
 
 impl Pager {
     /// A pager over a recovered volume; `log` begins where replay would.
@@ -100,15 +94,6 @@ impl Pager {
             writer: Writer::default(),
             checkpointing: Mutex::new(()),
             copied: Mutex::default(),
-            records: Mutex::default(),
-        }
-    }
-
-    /// Keeps a commit's buffer for the next one, unless it is large.
-    fn keep_buffer(&self, mut records: Vec<u8>) {
-        if records.capacity() <= KEEP_BYTES {
-            records.clear();
-            *self.records.lock() = records;
         }
     }
 

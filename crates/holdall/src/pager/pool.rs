@@ -11,7 +11,6 @@
 use super::horizon::Needed;
 use super::index::{Index, Pin};
 use super::layout_hints::LayoutHints;
-use super::spare::Spare;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
@@ -60,7 +59,7 @@ impl Frame {
     }
 
     /// Drops versions that nobody needs; the newest always stays. Returns how many.
-    fn prune(&mut self, needed: &Needed, spare: &Spare) -> usize {
+    fn prune(&mut self, needed: &Needed) -> usize {
         let before = self.older.len();
         let mut until = self.newest.lsn;
         let mut kept = before;
@@ -73,7 +72,7 @@ impl Frame {
             }
             until = lsn;
         }
-        self.older.drain(..kept).for_each(|v| spare.put(v.bytes));
+        self.older.drain(..kept);
         before - self.older.len()
     }
 }
@@ -162,8 +161,6 @@ pub struct Pool {
     pub(super) hints: LayoutHints,
     shards: Box<[Shard]>,
     shard_pages: usize,
-    /// Memory for new versions.
-    pub(super) spare: Spare,
     dirty: AtomicI64,
     old_versions: AtomicI64,
     misses: AtomicU64,
@@ -181,7 +178,6 @@ impl Pool {
             hints: LayoutHints::new(pages),
             shards: (0..shards).map(|_| Shard::default()).collect(),
             shard_pages: pages / shards,
-            spare: Spare::default(),
             dirty: AtomicI64::new(0),
             old_versions: AtomicI64::new(0),
             misses: AtomicU64::new(0),
@@ -328,7 +324,7 @@ impl Pool {
                 continue;
             };
             if !frame.older.is_empty() {
-                let dropped = frame.prune(needed, &self.spare);
+                let dropped = frame.prune(needed);
                 self.old_versions.fetch_sub(dropped as i64, Relaxed);
             }
             let newest = &frame.newest.bytes;
@@ -364,7 +360,7 @@ impl Pool {
         let (was_dirty, old) = match frames.map.entry(page.0) {
             Entry::Occupied(mut entry) => {
                 let frame = entry.get_mut();
-                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed, &self.spare));
+                let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed));
                 self.index.publish(page, Some(&frame.newest.bytes), &new.bytes);
                 frame.older.push(std::mem::replace(&mut frame.newest, new));
                 if home {
@@ -433,7 +429,7 @@ impl Pool {
         frame.home = frame.home.max(lsn);
         let now = i64::from(frame.dirty()) - i64::from(was_dirty);
         self.dirty.fetch_add(now, Relaxed);
-        let dropped = frame.prune(needed, &self.spare);
+        let dropped = frame.prune(needed);
         self.old_versions.fetch_sub(dropped as i64, Relaxed);
     }
 
@@ -441,8 +437,7 @@ impl Pool {
     pub fn prune(&self, needed: &Needed) {
         for shard in &self.shards {
             let mut frames = shard.frames.write();
-            let dropped: usize =
-                frames.map.values_mut().map(|f| f.prune(needed, &self.spare)).sum();
+            let dropped: usize = frames.map.values_mut().map(|f| f.prune(needed)).sum();
             self.old_versions.fetch_sub(dropped as i64, Relaxed);
         }
     }

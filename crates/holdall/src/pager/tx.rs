@@ -77,9 +77,6 @@ pub struct PageTx {
     _writer: WriterLock,
 }
 
-/// So many times the segment bytes pass through the log while a checkpoint runs.
-const BESIDE_CHECKPOINT: usize = 8;
-
 /// Up to so many bytes in place their sync is a large part of the commit's time, and begins
 /// before the commit is in the log.
 const EARLY_SYNC_BYTES: u64 = 1 << 20;
@@ -204,7 +201,7 @@ impl PageTx {
                 return Err(Error::TooLarge(text));
             }
             self.existing += 1;
-            let now = self.pager.pool.spare.copy_of(&old);
+            let now = PageRef::from(&*old);
             TxPage { now, base: Some(old), marks: Marks::NONE, sent: false }
         };
         self.pages.insert(no.0, page);
@@ -223,7 +220,7 @@ impl PageTx {
         self.early.remove(&no.0);
         // A former life of this page may still be in the pool; nobody can need it.
         self.pager.pool.forget(no);
-        let mut now = self.pager.pool.spare.zeros(self.pager.page_size());
+        let mut now = std::iter::repeat_n(0, self.pager.page_size()).collect::<PageRef>();
         page::head(Arc::make_mut(&mut now), kind, no, owner);
         if kind == PageKind::Heap {
             self.heap.push(no.0);
@@ -274,26 +271,13 @@ impl PageTx {
         self.end = end.0;
     }
 
-    /// Segment bytes of a commit that may pass through the log. A sync of the volume beside a
-    /// checkpoint waits for that one's pages too: then more bytes in the log are the lesser
-    /// evil, as long as they are a small part of it.
-    fn most_logged(&self) -> usize {
-        let most = self.pager.limits.log_data_bytes;
-        if !self.pager.horizon.checkpoint_runs() {
-            return most;
-        }
-        let part = self.pager.log.usage().capacity as usize / 16;
-        most.max(part.min(most.saturating_mul(BESIDE_CHECKPOINT)))
-    }
-
     /// Notes segment pages written in place, with their bytes: up to the limit they pass through
     /// the log too, so that the commit needs one sync only.
     pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
         self.segment_bytes += bytes.len();
-        if self.at_home.relied_on() || self.segment_bytes > self.most_logged() {
+        if self.at_home.relied_on() || self.segment_bytes > self.pager.limits.log_data_bytes {
             self.rely_on_unsynced();
         } else {
-            self.take_buffer();
             push_segment(&mut self.segments, start, bytes);
         }
     }
@@ -305,21 +289,13 @@ impl PageTx {
         let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
         let copied: u64 = parts.iter().map(Part::unlogged).sum();
         self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
-        let much =
-            self.segment_bytes > self.most_logged() || self.copied_bytes + copied > COPIED_MOST;
+        let much = self.segment_bytes > self.pager.limits.log_data_bytes
+            || self.copied_bytes + copied > COPIED_MOST;
         if self.at_home.relied_on() || much {
             self.rely_on_unsynced();
         } else {
             self.copied_bytes += copied;
-            self.take_buffer();
             push_composed(&mut self.segments, start, crc(bytes), parts);
-        }
-    }
-
-    /// Has segment records written where the commit's others follow them.
-    fn take_buffer(&mut self) {
-        if self.segments.capacity() == 0 {
-            self.segments = std::mem::take(&mut *self.pager.records.lock());
         }
     }
 
@@ -372,8 +348,7 @@ impl PageTx {
             self.pager.pool.install(PageNo(no), version, base, home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        let memory = appending.finish(records, (self.at_home.bytes(), sync));
-        self.pager.keep_buffer(memory);
+        appending.finish(records, (self.at_home.bytes(), sync));
         self.pager.copied.lock().push(lsn, copied);
         self.pages.clear();
         self.pager.bound_old_versions();
@@ -383,7 +358,6 @@ impl PageTx {
     /// The commit's records, and for each page its number and where its checksum goes in
     /// the records (None: it is in place).
     fn records(&mut self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
-        self.take_buffer();
         let mut records = std::mem::take(&mut self.segments);
         if !self.at_home.records().is_empty() {
             // They come first; mostly there are no others then.

@@ -1,18 +1,12 @@
 //! The pages of a transaction, found by number.
 //!
-//! Owns: [`TxPages`]. A bulk load changes the same few pages again and again: the heap page,
-//! the handle page, the last leaf of names. Where each of them lies is remembered in a small
-//! table beside the map, so that most look-ups are one comparison.
-//!
-//! Invariant: a remembered place holds the page with that number, or another one; the number
-//! kept with the page decides.
+//! Owns: [`TxPages`].
 
 use super::pool::PageHash;
 use holdall_core::log_format::push_page;
 use holdall_core::marks::Marks;
 use holdall_core::{PageNo, PageRef};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A page of the transaction.
 #[derive(Debug)]
@@ -48,47 +42,23 @@ impl TxPage {
     }
 }
 
-/// Remembered places; a power of two.
-const RECENT: usize = 64;
-
 /// Pages by number.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TxPages {
     /// Number and page, in any order.
     all: Vec<(u64, TxPage)>,
     /// Where each is in `all`.
     places: HashMap<u64, u32, PageHash>,
-    /// Where pages were found last, by the low bits of their numbers.
-    recent: [AtomicU32; RECENT],
-}
-
-impl Default for TxPages {
-    fn default() -> Self {
-        let recent = std::array::from_fn(|_| AtomicU32::new(0));
-        Self { all: Vec::new(), places: HashMap::default(), recent }
-    }
 }
 
 impl TxPages {
-    #[inline]
-    fn recent(&self, no: u64) -> &AtomicU32 {
-        &self.recent[no as usize % RECENT]
-    }
-
     /// Where page `no` is in `all`.
     #[inline]
     fn place(&self, no: u64) -> Option<usize> {
-        let recent = self.recent(no);
-        let at = recent.load(Relaxed) as usize;
-        if self.all.get(at).is_some_and(|(known, _)| *known == no) {
-            return Some(at);
-        }
-        let at = *self.places.get(&no)?;
-        recent.store(at, Relaxed);
-        Some(at as usize)
+        self.places.get(&no).map(|at| *at as usize)
     }
 
-    /// Page `no`, if the transaction has it. Cost: one comparison for a page looked up before.
+    /// Page `no`, if the transaction has it.
     #[inline]
     pub(super) fn get(&self, no: &u64) -> Option<&TxPage> {
         self.all.get(self.place(*no)?).map(|(_, page)| page)
@@ -106,7 +76,6 @@ impl TxPages {
         let at = self.place(no).unwrap_or(self.all.len());
         if at == self.all.len() {
             self.places.insert(no, at as u32);
-            self.recent(no).store(at as u32, Relaxed);
             self.all.push((no, page));
         } else {
             self.all[at].1 = page;

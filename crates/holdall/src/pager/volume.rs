@@ -218,16 +218,6 @@ impl Volume {
         self.disk.write_bulk(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
-    /// As [`Volume::write_bulk`], for neighbouring pages that lie in several places of memory.
-    ///
-    /// # Errors
-    /// As [`Volume::write_pages`].
-    pub fn write_bulk_parts(&self, page: PageNo, parts: &[&[u8]]) -> Result<()> {
-        let at = page.0 * self.page_size as u64;
-        let written = self.disk.write_bulk_parts(at, parts);
-        written.map_err(|e| io_error(format!("writing page {page}"), e))
-    }
-
     /// Sets the device to work on `bytes` bytes at `page` that lie in the page cache.
     ///
     /// # Errors

@@ -23,9 +23,6 @@ use std::collections::VecDeque;
 pub(super) const BATCH_BYTES: usize = 128 << 10;
 /// Most bytes of neighbouring pages written in one call.
 const CALL_BYTES: usize = 1 << 20;
-/// Pages written together go past the page cache from so many bytes on: they stay in
-/// the pool, their sync follows, and copying them to the cache would cost more than writing.
-const BULK_BYTES: usize = 128 << 10;
 /// Batches waiting; beyond, the transaction writes one itself.
 const MOST_WAITING: usize = 64;
 
@@ -75,26 +72,18 @@ impl Batch {
         // Stable: of two pieces for one page the later one stays on top.
         self.pieces.sort_by_key(|(first, _)| *first);
         let size = volume.page_size() as u64;
-        let follows = |a: &(u64, Piece), b: &(u64, Piece)| {
-            a.0 + a.1.bytes().len() as u64 / size == b.0 && of_a_kind(&a.1, &b.1)
-        };
+        let follows =
+            |a: &(u64, Piece), b: &(u64, Piece)| a.0 + a.1.bytes().len() as u64 / size == b.0;
         for run in self.pieces.chunk_by(follows) {
             let parts: Vec<&[u8]> = run.iter().map(|(_, piece)| piece.bytes()).collect();
-            let pages = run.iter().all(|(_, piece)| matches!(piece, Piece::Page(_)));
             let mut first = run[0].0;
             for call in calls(&parts) {
-                write_parts(volume, PageNo(first), (call, pages), hint, memory)?;
+                write_parts(volume, PageNo(first), call, hint, memory)?;
                 first += call.iter().map(|part| part.len() as u64).sum::<u64>() / size;
             }
         }
         Ok(())
     }
-}
-
-/// Whether two neighbours may share a call: data goes through the cache, where it may be read
-/// soon, pages need not.
-fn of_a_kind(a: &Piece, b: &Piece) -> bool {
-    matches!((a, b), (Piece::Page(_), Piece::Page(_)) | (Piece::Data(_), Piece::Data(_)))
 }
 
 /// Cuts parts into stretches of at most [`CALL_BYTES`], or one part.
@@ -115,14 +104,11 @@ fn calls<'a, 'b>(mut parts: &'b [&'a [u8]]) -> impl Iterator<Item = &'b [&'a [u8
 fn write_parts(
     volume: &Volume,
     first: PageNo,
-    (parts, pages): (&[&[u8]], bool),
+    parts: &[&[u8]],
     hint: bool,
     memory: &mut Vec<u8>,
 ) -> Result<()> {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
-    if pages && bytes >= BULK_BYTES {
-        return volume.write_bulk_parts(first, parts);
-    }
     match parts {
         [part] => volume.write_pages(first, part)?,
         _ => {

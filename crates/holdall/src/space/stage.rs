@@ -26,8 +26,6 @@ const MOST_BYTES: u64 = 32 << 20;
 const COPIED_MOST: u64 = 1 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
 const PIECE: usize = 1 << 20;
-/// Objects up to this size are synced soon after their first byte.
-const SOON_BYTES: u64 = 16 << 20;
 
 /// Write-out in flight: started for every so many bytes, and so many ranges before the
 /// oldest is waited for.
@@ -39,8 +37,6 @@ struct Depth {
 
 /// Nobody else syncs: deep, to keep the device busy.
 const ALONE: Depth = Depth { bytes: 4 << 20, ranges: 8 };
-/// Our own sync follows soon: the device gets each piece at once, and nothing is waited for.
-const SOON: Depth = Depth { bytes: 1, ranges: 16 };
 /// Others commit meanwhile: their syncs wait behind what is queued here.
 const SHARED: Depth = Depth { bytes: 1 << 20, ranges: 1 };
 
@@ -286,13 +282,11 @@ impl Stager {
             self.write_kept()?;
         }
         let disk = &self.pager.volume.disk;
-        // Past the cache where others' syncs would wait behind ours, and where one piece is all.
-        // More of them alone go through the cache: the device works while the next is copied,
-        // and whoever reads the object finds it there in large folios, which are copied faster.
-        let single = self.expected.is_some_and(|e| e <= PIECE as u64);
+        // Past the cache where others' syncs would wait behind ours. Else through it: the device
+        // works while the next piece is copied, and whoever reads the object finds it there.
         let written = if self.unwritten {
             Ok(())
-        } else if !kept && (single || self.shared) {
+        } else if !kept && self.shared {
             disk.write_bulk(at, piece)
         } else {
             disk.write_at(at, piece)
@@ -339,12 +333,7 @@ impl Stager {
         }
         let synced = self.pager.log.groups();
         self.shared = synced != self.synced;
-        let soon = self.expected.is_some_and(|e| e <= SOON_BYTES);
-        let depth = match (self.shared, soon) {
-            (true, _) => SHARED,
-            (false, true) => SOON,
-            (false, false) => ALONE,
-        };
+        let depth = if self.shared { SHARED } else { ALONE };
         if self.unpushed.1 >= ALONE.bytes {
             // Looked at anew with each stretch: commits may come and go.
             self.synced = synced;
