@@ -111,3 +111,59 @@ impl PageRead for Pinned<'_> {
         f(&self.read(page, kind)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{Log, LogStart};
+    use crate::pager::{Limits, Pager, fixture};
+    use holdall_core::Lsn;
+    use holdall_io::MemoryDisk;
+    use std::sync::Arc;
+
+    const SIZE: usize = 4096;
+
+    /// A pager over heap pages 1 to 3, none of which is in memory.
+    fn pager() -> Arc<Pager> {
+        let mut bytes = vec![0; 8 * SIZE];
+        for no in 1..4 {
+            let page = &mut bytes[no * SIZE..][..SIZE];
+            page::format(page, PageKind::Heap, PageNo(no as u64), 1);
+            page::seal(page, Lsn(0));
+        }
+        let volume = fixture::volume(Arc::new(MemoryDisk::from_bytes(bytes)), SIZE);
+        let (store_id, start) = ([7; 16], Lsn(0));
+        let log =
+            Log::new(LogStart { store_id, epoch: 1, start, capacity: 64 << 10, checkpoint: 1 });
+        let limits = Limits {
+            pool_bytes: 1 << 20,
+            dirty_pages: 16,
+            old_version_bytes: 1 << 20,
+            log_data_bytes: 1 << 16,
+            map_reads: false,
+            direct_reads: false,
+        };
+        Arc::new(Pager::new(volume, log, limits))
+    }
+
+    #[test]
+    fn a_page_read_inside_another_look_leaves_that_ones_bytes_in_place() {
+        let snapshot = pager().snapshot();
+        let number = |pages: &Pinned<'_>, no| {
+            pages.look(PageNo(no), PageKind::Heap, |bytes| Ok(page::address(bytes)))
+        };
+        let seen = snapshot.pinned(|pages| {
+            assert_eq!(number(pages, 1)?, PageNo(1), "read from disk");
+            assert!(pages.pin.borrow().is_some(), "the pin begins again");
+            pages.look(PageNo(1), PageKind::Heap, |bytes| {
+                let inner = number(pages, 2)?;
+                assert!(pages.pin.borrow().is_some(), "the look around it has its pin");
+                Ok([page::address(bytes), inner, number(pages, 3)?])
+            })
+        });
+        assert_eq!(seen.unwrap(), [1, 2, 3].map(PageNo));
+        assert_eq!(snapshot.seen.pager.pool_stats().misses, 3);
+        let wrong = snapshot.pinned(|pages| pages.look(PageNo(1), PageKind::Names, |_| Ok(())));
+        assert!(wrong.is_err(), "of another kind");
+    }
+}
