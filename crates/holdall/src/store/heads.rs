@@ -1,8 +1,7 @@
 //! Changing what an object is called and what is said of it, not its bytes.
 
-use super::view::{Key, show_name};
+use super::view::{Key, check_name, show_name};
 use super::write::WriteTx;
-use crate::names::MAX_KEY;
 use crate::object::{self, Attributes, Head, ObjectWrite, Record};
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;
@@ -56,16 +55,4 @@ fn head_of(objects: &ObjectWrite<'_>, oid: Oid, name: &[u8]) -> Result<Head<'sta
     let record = object::read_record(&*objects.tx, objects.handles, oid)?;
     let attributes = Record::parse(&record)?.raw_attributes().to_vec();
     Ok(Head { name: Some(name.to_vec().into()), attributes: attributes.into() })
-}
-
-/// Refuses names that no object can have.
-pub(super) fn check_name(name: &[u8]) -> Result<()> {
-    if name.len() > MAX_KEY {
-        let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
-        return Err(Error::Invalid(text));
-    }
-    if name.is_empty() {
-        return Err(Error::Invalid("a name must not be empty".into()));
-    }
-    Ok(())
 }

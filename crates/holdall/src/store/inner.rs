@@ -74,6 +74,9 @@ const LEAST_LOG: u64 = 64 << 10;
 /// Freed space that snapshots may hold in a store with less data than this.
 const LEAST_PINNED: u64 = 256 << 20;
 
+/// Bytes of deferred commits not yet written that are worth a write of their own.
+const MUCH_BYTES: u64 = 1 << 20;
+
 impl Inner {
     /// Opens a store: superblocks, recovery where needed, then nothing is read before it is
     /// used. Cost after a clean close: two reads, constant.
@@ -307,6 +310,41 @@ impl Inner {
     pub(super) fn note_time(&self) {
         let horizon = &self.pager.horizon;
         horizon.note_time(horizon.newest(), self.storage.now());
+    }
+
+    /// After a deferred commit: sees to it that it becomes durable in time.
+    pub(super) fn after_deferred(&self) -> Result<()> {
+        self.note_time();
+        if self.deferred.is_flushed_by_thread() {
+            self.ask_for_flush();
+        } else {
+            self.deferred.waits(self.storage.now());
+            if self.pager.log.usage().unwritten > MUCH_BYTES {
+                self.flush_deferred()?;
+            }
+        }
+        self.after_commit()
+    }
+
+    /// Makes deferred commits durable whose time is over, where no thread does. Called at the
+    /// begin of every call of the store. Cost: mostly the look at one number.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    #[inline]
+    pub(super) fn flush_overdue(&self) -> Result<()> {
+        if self.deferred.any_waits()
+            && self.deferred.is_overdue(self.storage.now(), self.options.defer)
+        {
+            self.flush_deferred()?;
+        }
+        Ok(())
+    }
+
+    fn flush_deferred(&self) -> Result<()> {
+        // Before the flush: a commit that comes meanwhile waits anew.
+        self.deferred.flushing();
+        self.pager.flush()
     }
 
     /// Remembers why a background thread failed, so that the next commit says so.

@@ -10,7 +10,7 @@
 //! Invariant: no code of the user's runs under a pin.
 
 use super::long_read::{read_range_into, read_to};
-use super::read::State;
+use super::state::State;
 use super::view::{Collection, Key, missing, oid_of};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};

@@ -4,7 +4,8 @@
 
 use super::Store;
 use super::lookup::ObjectLookup;
-use super::read::{Reader, State};
+use super::read::Reader;
+use super::state::State;
 use super::view::Key;
 use holdall_core::{Error, Result};
 

@@ -92,7 +92,7 @@ fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {
     let (wishes, wake) = &**shared;
     // What was deferred before this thread was there waits for the next call, or for this.
     let Some(opened) = inner.upgrade() else { return };
-    opened.set_flushed_by_thread(true);
+    opened.deferred.set_flushed_by_thread(true);
     opened.ask_for_flush();
     drop(opened);
     loop {

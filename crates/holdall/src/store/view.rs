@@ -4,7 +4,7 @@
 
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;
-use crate::names::{Names, Value};
+use crate::names::{MAX_KEY, Names, Value};
 use crate::object::StoredHints;
 use crate::page_map::PageMap;
 use holdall_core::page::{self, PageKind};
@@ -175,6 +175,18 @@ impl Key<'_> {
 /// A name in messages.
 pub(crate) fn show_name(name: &[u8]) -> String {
     format!("{:?}", String::from_utf8_lossy(name))
+}
+
+/// Refuses names that no object can have.
+pub(crate) fn check_name(name: &[u8]) -> Result<()> {
+    if name.len() > MAX_KEY {
+        let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
+        return Err(Error::Invalid(text));
+    }
+    if name.is_empty() {
+        return Err(Error::Invalid("a name must not be empty".into()));
+    }
+    Ok(())
 }
 
 /// No object has this name or OID.

@@ -1,8 +1,7 @@
 //! What readers of one state share, kept for the next one.
 //!
-//! Owns: [`StateView`], a state's root and default collection, decoded, and
-//! [`ViewCache`], where each thread finds the view of the state it opened last. Opening the same
-//! state again reads nothing and writes to no memory that all threads share.
+//! Owns: [`ViewCache`], where each thread finds the view of the state it opened last. Opening
+//! the same state again reads nothing and writes to no memory that all threads share.
 //!
 //! Invariant: a state never changes, so what was found for an LSN stays true; it is looked at
 //! only with a snapshot of that LSN open. A view cache belongs to the handles of a store, not to
@@ -11,25 +10,15 @@
 //! Threads: each has its slot, until there are more threads than slots.
 
 use super::inner::Inner;
-use super::read::State;
-use super::view::{Collection, Root};
-use crate::pager::{SharedState, thread_number};
+use super::state::{State, StateView};
+use super::view::Root;
+use crate::pager::thread_number;
 use holdall_core::Result;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
 /// Slots of a view cache: threads beyond as many share them.
 const SLOTS: usize = 16;
-
-/// A state, decoded.
-#[derive(Debug)]
-pub(crate) struct StateView {
-    pub(super) inner: Arc<Inner>,
-    pub(super) root: Root,
-    /// The default collection, looked up when first needed: reads by OID do without.
-    pub(super) default: OnceLock<Option<Collection>>,
-    seen: Arc<SharedState>,
-}
 
 /// One thread's place on the view cache, on its own lines of the processors' caches.
 #[derive(Debug, Default)]

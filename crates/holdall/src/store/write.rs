@@ -6,10 +6,9 @@
 mod lookup;
 mod many;
 
-use super::heads::check_name;
 use super::inner::{CommitHooks, Cursors, Inner};
 use super::opened::Opened;
-use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, oid_of};
+use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, check_name, oid_of};
 use super::writer::{ObjectWriter, Target, WriterOptions};
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{

@@ -10,7 +10,7 @@
 
 use super::{Begun, WriteTx};
 use crate::object::{Head, New};
-use crate::store::heads::check_name;
+use crate::store::view::check_name;
 use crate::store::view::show_name;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Oid, Result};
