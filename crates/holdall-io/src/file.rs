@@ -78,8 +78,8 @@ impl FileDisk {
         written
     }
 
-    /// Reads what of the front of the range can be had without waiting for the device; returns
-    /// how many bytes of `buf` were filled, 0 also where that cannot be told.
+    /// Reads the bytes at the start of the range that are in the page cache, without waiting for
+    /// the device. Returns how many bytes of `buf` it filled; 0 also where the system cannot tell.
     fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
         if write_end(offset, buf.len()).is_err() { 0 } else { read_now(&self.file, offset, buf) }
     }

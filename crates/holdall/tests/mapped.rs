@@ -305,7 +305,7 @@ fn hints_are_for_what_is_read_through_the_cache() {
         assert_eq!(given, 0, "hints for a long read");
         // Hints are for objects in several segments.
         insert(&store, oid).unwrap();
-        // Too little at a time for the other way.
+        // Reads too short to go past the page cache.
         let given = hints(&answer, &mut || {
             let mut object = store.read().unwrap().open(oid).unwrap();
             let mut small = vec![0; 64 << 10];

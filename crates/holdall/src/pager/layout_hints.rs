@@ -13,7 +13,7 @@ use holdall_core::PageNo;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
-/// LayoutHints of a page; what is numbered beyond shares them.
+/// Hints of a page; larger numbers share them.
 const HINTS: usize = 64;
 /// Pages whose hints are made together, when the first of them is written.
 const CHUNK: usize = 512;
@@ -22,7 +22,7 @@ const MOST: usize = 1 << 10;
 
 type Chunk = Box<[AtomicU16]>;
 
-/// LayoutHints of the pages of a pool.
+/// Hints of the pages of a pool.
 #[derive(Debug)]
 pub(super) struct LayoutHints(Box<[OnceLock<Chunk>]>);
 

@@ -66,9 +66,7 @@ impl Pinned<'_> {
     pub fn prefetch(&self, page: PageNo, bytes: Range<usize>) {
         self.snapshot.seen.pager.pool.prefetch(page, bytes);
     }
-}
 
-impl Pinned<'_> {
     /// What [`Pinned::set_layout_hint`] said of a page, if that was kept; 0 where it was not.
     /// Good only to say what to prefetch.
     #[inline]

@@ -1,8 +1,8 @@
 //! Reading segment data, checked.
 //!
-//! Owns: the checksum block of 4 KiB (rule 22) and its lookup by place. Segment pages do not
+//! Owns: the checksum unit of 4 KiB (rule 22) and its lookup by place. Segment pages do not
 //! pass through the pool: they are read straight into the caller's buffer where the range
-//! covers whole blocks, and through a copy at its ragged ends (Biliris §3.2, the 3-step read).
+//! covers whole units, and through a copy at its ragged ends (Biliris §3.2, the 3-step read).
 //! Every byte is checked: what the page cache holds may be read anew from the device at any
 //! time.
 //!
@@ -51,7 +51,7 @@ pub struct ReadHow {
 pub(super) struct Source<'a, R: PageRead + ?Sized> {
     pub(super) pages: &'a R,
     pub(super) layout: &'a SpaceLayout,
-    /// Checksums by block that are in no info page yet.
+    /// Checksums by unit that are in no info page yet.
     pub(super) own: &'a dyn Fn(u64) -> Option<u32>,
 }
 
@@ -63,7 +63,7 @@ fn place(layout: &SpaceLayout, start: PageNo, offset: u64) -> Result<u64> {
 }
 
 /// Reads `buf.len()` bytes from `offset` bytes behind the start of page `start`, all inside
-/// one run of segment pages, and checks every block touched. Cost: one disk read up to 16
+/// one run of segment pages, and checks every unit touched. Cost: one disk read up to 16
 /// KiB, beyond that one per MiB and at most two more, none for what the mapping has; the
 /// directory and info page.
 ///

@@ -77,6 +77,6 @@ impl Reader {
         offset: u64,
         buf: &mut [u8],
     ) -> Result<Option<usize>> {
-        self.sight().read_at(&key.into(), offset, buf)
+        self.objects().read_at(&key.into(), offset, buf)
     }
 }

@@ -29,7 +29,7 @@ impl Reader {
     }
 
     pub(super) fn current(&self) -> Result<Option<&Collection>> {
-        self.sight().current()
+        self.objects().current()
     }
 
     /// The commits it sees: all at or below.
@@ -69,15 +69,15 @@ impl Reader {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
-        self.sight().lookup(name.as_ref())
+        self.objects().lookup(name.as_ref())
     }
 
     pub(crate) fn resolve(&self, key: &Key<'_>) -> Result<Oid> {
-        self.sight().resolve(key)
+        self.objects().resolve(key)
     }
 
     #[inline]
-    pub(super) fn sight(&self) -> ObjectLookup<'_> {
+    pub(super) fn objects(&self) -> ObjectLookup<'_> {
         ObjectLookup { state: &self.state, collection: self.collection.as_ref() }
     }
 
@@ -126,7 +126,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::get`].
     pub fn get_into<'k>(&self, key: impl Into<Key<'k>>, bytes: &mut Vec<u8>) -> Result<bool> {
-        self.sight().get_into(&key.into(), bytes)
+        self.objects().get_into(&key.into(), bytes)
     }
 
     /// The bytes `range` of an object, of which nothing else is read; `None` where no object
@@ -139,7 +139,7 @@ impl Reader {
         key: impl Into<Key<'k>>,
         range: Range<u64>,
     ) -> Result<Option<Vec<u8>>> {
-        let Some((oid, whole)) = self.sight().find(&key.into())? else { return Ok(None) };
+        let Some((oid, whole)) = self.objects().find(&key.into())? else { return Ok(None) };
         read_range(&*self.state, &whole, oid, range).map(Some)
     }
 
@@ -149,7 +149,7 @@ impl Reader {
     /// [`Error::NotFound`] where there is none; as [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
         let key = key.into();
-        let (oid, whole) = self.sight().find(&key)?.ok_or_else(|| missing(&key))?;
+        let (oid, whole) = self.objects().find(&key)?.ok_or_else(|| missing(&key))?;
         Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
     }
 

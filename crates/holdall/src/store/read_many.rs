@@ -83,7 +83,7 @@ impl Reader {
                 match found.get(at).cloned().flatten() {
                     Some(range) => each(i, Ok(Some(&small[range])))?,
                     None => {
-                        let got = self.sight().get_into(key, &mut own);
+                        let got = self.objects().get_into(key, &mut own);
                         each(i, got.map(|there| there.then_some(&own[..])))?;
                     }
                 }
@@ -97,7 +97,7 @@ impl Reader {
     fn find_small(&self, group: &[Key<'_>], out: &mut Vec<u8>) -> Vec<Option<Range<usize>>> {
         let state = &self.state;
         // Before the pin: it may be read from disk.
-        let Ok(names) = self.sight().names(group.iter()) else { return Vec::new() };
+        let Ok(names) = self.objects().names(group.iter()) else { return Vec::new() };
         let found = state.snapshot.pinned(|pages| {
             let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();
             find(pages, (&state.root().handles, names), &mut all);
