@@ -121,17 +121,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over one number as [`Reader::varint`] would take; `None` where there is none, or
-    /// where telling is not worth it, at the end and for numbers of more than eight bytes.
-    #[inline]
-    pub fn skip_varint(&mut self) -> Option<()> {
-        let word = u64::from_le_bytes(*self.rest.first_chunk()?);
-        let last = !word & 0x8080_8080_8080_8080;
-        let len = last.trailing_zeros() as usize / 8 + 1;
-        self.rest = self.rest.get(len..).filter(|_| last != 0)?;
-        Some(())
-    }
-
     /// As [`Reader::varint`], eight bytes at once: how many a number has is hard to predict.
     fn long_varint(&mut self) -> Option<u64> {
         let word = self.rest.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
@@ -206,12 +195,6 @@ mod tests {
                     let mut reader = Reader::new(&out);
                     assert_eq!(reader.varint(), Some(n));
                     assert_eq!(out.len() - reader.rest().len(), len);
-                    let mut skipping = Reader::new(&out);
-                    let skipped = skipping.skip_varint().is_some();
-                    assert_eq!(skipped, out.len() >= 8 && len <= 8, "{n} before {behind:?}");
-                    if skipped {
-                        assert_eq!(skipping.rest(), reader.rest());
-                    }
                 }
             }
         }

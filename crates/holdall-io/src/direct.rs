@@ -54,24 +54,21 @@ impl Direct {
         None
     }
 
-    /// Writes `parts`, one behind the other. `Ok(false)`: this file cannot, or not these; what
+    /// Writes `bytes`. `Ok(false)`: this file cannot, or not these; what
     /// is there then is undefined and has to be written another way.
     ///
     /// # Errors
     /// As [`Disk::write_at`](crate::Disk::write_at).
-    pub(crate) fn write(&self, offset: u64, parts: &[&[u8]]) -> io::Result<bool> {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let ragged = !offset.is_multiple_of(ALIGN as u64) || !len.is_multiple_of(ALIGN);
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
+        let ragged = !offset.is_multiple_of(ALIGN as u64) || !bytes.len().is_multiple_of(ALIGN);
         if ragged || self.fails.load(Relaxed) {
             return Ok(false);
         }
-        if let [bytes] = parts
-            && bytes.as_ptr().align_offset(ALIGN) == 0
-        {
+        if bytes.as_ptr().align_offset(ALIGN) == 0 {
             return self.straight(offset, bytes);
         }
         // Where the thread ends, and its memory with it, the way through the cache is left.
-        let written = BOUNCE.try_with(|buffer| self.bounce(offset, (parts, len), buffer));
+        let written = BOUNCE.try_with(|buffer| self.bounce(offset, bytes, buffer));
         written.unwrap_or(Ok(false))
     }
 
@@ -152,31 +149,16 @@ impl Direct {
     }
 
     /// Writes through aligned memory.
-    fn bounce(
-        &self,
-        mut offset: u64,
-        (parts, len): (&[&[u8]], usize),
-        buffer: &RefCell<Vec<u8>>,
-    ) -> io::Result<bool> {
+    fn bounce(&self, mut offset: u64, bytes: &[u8], buffer: &RefCell<Vec<u8>>) -> io::Result<bool> {
         let mut buffer = buffer.borrow_mut();
-        let buffer = aligned(&mut buffer, len.min(BOUNCE_BYTES));
-        let (mut parts, mut rest, mut left) = (parts.iter(), &[][..], len);
-        while left > 0 {
-            let aligned = &mut buffer[..left.min(BOUNCE_BYTES)];
-            let mut filled = 0;
-            while filled < aligned.len() {
-                if rest.is_empty() {
-                    rest = parts.next().copied().unwrap_or_default();
-                    continue;
-                }
-                let (now, later) = rest.split_at(rest.len().min(aligned.len() - filled));
-                aligned[filled..filled + now.len()].copy_from_slice(now);
-                (filled, rest) = (filled + now.len(), later);
-            }
+        let buffer = aligned(&mut buffer, bytes.len().min(BOUNCE_BYTES));
+        for piece in bytes.chunks(BOUNCE_BYTES) {
+            let aligned = &mut buffer[..piece.len()];
+            aligned.copy_from_slice(piece);
             if !self.straight(offset, aligned)? {
                 return Ok(false);
             }
-            (offset, left) = (offset + filled as u64, left - filled);
+            offset += piece.len() as u64;
         }
         Ok(true)
     }

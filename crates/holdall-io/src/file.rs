@@ -70,11 +70,11 @@ impl FileDisk {
     }
 
     /// Writes past the cache. `Ok(false)`: this file cannot.
-    fn write_direct(&self, offset: u64, parts: &[&[u8]]) -> io::Result<bool> {
+    fn write_direct(&self, offset: u64, bytes: &[u8]) -> io::Result<bool> {
         let Some(direct) = &self.direct else { return Ok(false) };
-        let written = direct.write(offset, parts);
+        let written = direct.write(offset, bytes);
         // What the cache had of it is dropped.
-        self.map.forget(offset, parts.iter().map(|part| part.len() as u64).sum());
+        self.map.forget(offset, bytes.len() as u64);
         written
     }
 
@@ -212,7 +212,7 @@ impl Disk for FileDisk {
     }
 
     fn write_bulk(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if self.access == Access::ReadWrite && self.write_direct(offset, &[bytes])? {
+        if self.access == Access::ReadWrite && self.write_direct(offset, bytes)? {
             return Ok(());
         }
         self.write_at(offset, bytes)

@@ -4,10 +4,9 @@
 //! variable-length numbers, so that an object of one segment takes about 12 bytes.
 
 use super::node::{kind_of, sum};
-use super::{Located, MAX_HEIGHT, MAX_OBJECT, NodeRef, Slice, SliceKind, Top, Tree};
+use super::{MAX_HEIGHT, MAX_OBJECT, NodeRef, Slice, Top, Tree};
 use crate::bytes::{Reader, push_varint};
 use crate::{Error, Result};
-use std::ops::Range;
 
 /// Bit of [`Descriptor::flags`]: some run may belong to other objects too.
 pub const MAY_HOLD_SHARED_RUNS: u8 = 1;
@@ -110,41 +109,6 @@ impl Descriptor {
         let tail = reader.take(len).ok_or_else(short)?.to_vec();
         Ok(Self { flags, threshold, tree: Tree { size, top }, tail })
     }
-}
-
-/// The run that holds all of the bytes `range`, by an encoded descriptor that lists it itself.
-/// `None` where there is none, where the bytes lie in several, and for whatever else
-/// [`Descriptor::decode`] is to tell. Cost: what lies before the run is passed over, what lies
-/// behind it is not looked at.
-#[inline]
-pub fn run_with(bytes: &[u8], range: Range<u64>) -> Option<Located> {
-    let mut reader = Reader::new(bytes);
-    let [version, _flags] = reader.take(2)? else { return None };
-    let _threshold = reader.varint()?;
-    let size = reader.varint()?;
-    if *version != VERSION || reader.u8()? != INLINE || range.is_empty() || range.end > size {
-        return None;
-    }
-    let mut start = 0_u64;
-    for _ in 0..reader.varint()? {
-        let mut slice = reader.clone();
-        let head = reader.u8()?;
-        if head & HAS_FLAGS != 0 {
-            reader.u8()?;
-        }
-        for _ in 0..1 + u8::from(head & HAS_OFFSET != 0) {
-            // At the record's end there may be too few bytes to pass over some at once.
-            reader.skip_varint().or_else(|| reader.varint().map(|_| ()))?;
-        }
-        let end = start.checked_add(reader.varint()?)?;
-        if range.start < end {
-            let slice = take_slice(&mut slice).ok()?;
-            let found = range.end <= end && slice.kind == SliceKind::Run;
-            return found.then_some(Located { slice, start });
-        }
-        start = end;
-    }
-    None
 }
 
 fn bad(detail: &str) -> Error {

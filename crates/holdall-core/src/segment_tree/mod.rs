@@ -38,7 +38,7 @@ mod window;
 
 pub use build::{Builder, append_slices, build};
 pub use check::{CheckOptions, Problem, Report, Stats, Visit, check, delete_all, stats, walk};
-pub use descriptor::{APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, run_with};
+pub use descriptor::{APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS};
 pub use find::{Located, Slices, prefetch, read_at, slices};
 pub use node::{Child, Node, inner_fanout_of, leaf_fanout_of};
 pub use splice::{Content, Options, splice, stage};

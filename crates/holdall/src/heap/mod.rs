@@ -163,11 +163,21 @@ impl HeapFile {
         loc: Location,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
+        Self::look_at(pages, loc, |_, record| f(record))
+    }
+
+    /// As [`HeapFile::look`], with the record's place in its page.
+    #[inline]
+    fn look_at<R: PageRead + ?Sized, T>(
+        pages: &R,
+        loc: Location,
+        f: impl FnOnce(&Range<usize>, &[u8]) -> Result<T>,
+    ) -> Result<T> {
         pages.look(loc.page, PageKind::Heap, |page| {
             let range = range_of(page, loc)?;
-            let record = &page[range];
+            let record = &page[range.clone()];
             touch(record);
-            f(record)
+            f(&range, record)
         })
     }
 
@@ -181,11 +191,8 @@ impl HeapFile {
         loc: Location,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        pages.look(loc.page, PageKind::Heap, |page| {
-            let range = range_of(page, loc)?;
-            pages.set_layout_hint(loc.page, loc.slot, lines_of(&range));
-            let record = &page[range];
-            touch(record);
+        Self::look_at(pages, loc, |range, record| {
+            pages.set_layout_hint(loc.page, loc.slot, lines_of(range));
             f(record)
         })
     }
@@ -209,15 +216,13 @@ impl HeapFile {
     }
 
     /// After [`HeapFile::prefetch_slot`]: has the record itself prefetched.
-    ///
-    /// # Errors
-    /// As [`HeapFile::get`].
     #[inline]
-    pub fn prefetch_record(pages: &Pinned<'_>, loc: Location) -> Result<()> {
-        pages.look(loc.page, PageKind::Heap, |page| {
-            prefetch::range(page.as_ptr(), range_of(page, loc)?);
-            Ok(())
-        })
+    pub fn prefetch_record(pages: &Pinned<'_>, loc: Location) {
+        pages.hint(loc.page, PageKind::Heap, |page| {
+            if let Ok(range) = range_of(page, loc) {
+                prefetch::range(page.as_ptr(), range);
+            }
+        });
     }
 
     /// Inserts a record of 1 to [`max_record`] bytes: on page `near` if that is a page of this

@@ -4,7 +4,8 @@
 //! waits for memory one after the other: its head says where the slot lies, the slot where the
 //! cell lies. Between two steps of one lookup come the same steps of others, so that they
 //! wait together (group prefetching: Chen, Ailamaki, Gibbons and Mowry, ICDE 2004).
-//! The steps but the last are hints: what they meet that is wrong, the last one reports.
+//! The steps but the last are hints: they read nothing from disk, and what is wrong with a
+//! page the last one reports.
 
 use super::{Names, Next, open};
 use crate::pager::Pinned;
@@ -86,22 +87,16 @@ impl Leaf {
     }
 
     /// Second step: has the slot of the cell prefetched at which the search begins.
-    ///
-    /// # Errors
-    /// As [`Names::find`].
     #[inline]
-    pub fn prefetch_slot(&self, pages: &Pinned<'_>) -> Result<()> {
-        self.hint(pages, |node| node.slot_offset(node.first_look(self.near)), 0)
+    pub fn prefetch_slot(&self, pages: &Pinned<'_>) {
+        self.prefetch_around(pages, |node| node.slot_offset(node.first_look(self.near)), 0);
     }
 
     /// Third step: has that cell prefetched, and what lies beside it, since the search
     /// often ends a cell or two further on.
-    ///
-    /// # Errors
-    /// As [`Names::find`].
     #[inline]
-    pub fn prefetch_cell(&self, pages: &Pinned<'_>) -> Result<()> {
-        self.hint(pages, |node| node.cell_offset(node.first_look(self.near)), LINE)
+    pub fn prefetch_cell(&self, pages: &Pinned<'_>) {
+        self.prefetch_around(pages, |node| node.cell_offset(node.first_look(self.near)), LINE);
     }
 
     /// Last step: what `f` makes of the value of `key`, for which the leaf was found.
@@ -153,18 +148,19 @@ impl Leaf {
 
     /// Has the bytes around an offset of the page prefetched.
     #[inline]
-    fn hint(
+    fn prefetch_around(
         &self,
         pages: &Pinned<'_>,
         offset: impl Fn(&Node<'_>) -> Option<usize>,
         around: usize,
-    ) -> Result<()> {
-        pages.look(self.no, PageKind::Names, |page| {
-            let Some(at) = offset(&Node::open_at(self.no, page, 0)?) else { return Ok(()) };
-            for at in [at.saturating_sub(around), at, at + around] {
-                prefetch::line(page.as_ptr().wrapping_add(at));
+    ) {
+        pages.hint(self.no, PageKind::Names, |page| {
+            let node = Node::open_at(self.no, page, 0).ok();
+            if let Some(at) = node.and_then(|node| offset(&node)) {
+                for at in [at.saturating_sub(around), at, at + around] {
+                    prefetch::line(page.as_ptr().wrapping_add(at));
+                }
             }
-            Ok(())
-        })
+        });
     }
 }

@@ -173,16 +173,15 @@ impl ObjectBody {
     }
 
     /// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead where
-    /// they lie in several segments, or `even_one`. A hint; what goes wrong shows when they are
+    /// they lie in several segments. A hint; what goes wrong shows when they are
     /// read.
     pub fn prefetch<D: DataRead + ?Sized>(
         &self,
         pages: &D,
         (range, at_once): (std::ops::Range<u64>, u64),
-        even_one: bool,
     ) {
         if let Self::Large(d) = self {
-            ahead::prefetch(pages, &d.tree, (range, at_once), even_one);
+            ahead::prefetch(pages, &d.tree, (range, at_once));
         }
     }
 

@@ -54,6 +54,23 @@ impl Pinned<'_> {
         read
     }
 
+    #[inline]
+    fn in_memory<'p>(&self, page: PageNo, pin: Option<&'p Pin>) -> Option<&'p [u8]> {
+        self.snapshot.seen.pager.pool.peek(page, self.snapshot.registration.lsn, pin?)
+    }
+
+    /// Gives `f` the page if it is in memory and of kind `kind`. For hints, which read nothing
+    /// from disk.
+    #[inline]
+    pub fn hint(&self, page: PageNo, kind: PageKind, f: impl FnOnce(&[u8])) {
+        let pin = self.pin.borrow();
+        if let Some(bytes) = self.in_memory(page, pin.as_ref())
+            && page::of_kind(bytes, page, kind).is_ok()
+        {
+            f(bytes);
+        }
+    }
+
     /// Has the index entry of a page prefetched. The first of two hints, each of which needs
     /// some time to work, best filled with the same hint for other pages.
     #[inline]
@@ -99,11 +116,8 @@ impl PageRead for Pinned<'_> {
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
         let pin = self.pin.borrow();
-        if let Some(pin) = &*pin {
-            let lsn = self.snapshot.registration.lsn;
-            if let Some(bytes) = self.snapshot.seen.pager.pool.peek(page, lsn, pin) {
-                return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
-            }
+        if let Some(bytes) = self.in_memory(page, pin.as_ref()) {
+            return page::of_kind(bytes, page, kind).and_then(|()| f(bytes));
         }
         drop(pin);
         f(&self.read(page, kind)?)

@@ -37,15 +37,10 @@ impl<D: DataRead + ?Sized, F: Fn(PageNo, u64, u64) -> bool> Prefetch for Ahead<'
 }
 
 /// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead where they lie
-/// in several segments, or `even_one`. A hint; what goes wrong shows when they are read.
-pub fn prefetch<D: DataRead + ?Sized>(
-    pages: &D,
-    tree: &Tree,
-    (range, at_once): (Range<u64>, u64),
-    even_one: bool,
-) {
+/// in several segments. A hint; what goes wrong shows when they are read.
+pub fn prefetch<D: DataRead + ?Sized>(pages: &D, tree: &Tree, (range, at_once): (Range<u64>, u64)) {
     let each = |start, offset, len| pages.will_need(start, offset, len, at_once);
-    let _ = segment_tree::prefetch(&Ahead { pages, each }, tree, range, even_one);
+    let _ = segment_tree::prefetch(&Ahead { pages, each }, tree, range, false);
 }
 
 /// Whether some of the bytes `range`, read at once, would come past the page cache; looks

@@ -197,7 +197,7 @@ impl Ahead {
         }
         let from = self.until.max(at);
         self.until = at.saturating_add(AHEAD).min(end);
-        whole.prefetch(pages, (from..self.until, at_once as u64), false);
+        whole.prefetch(pages, (from..self.until, at_once as u64));
     }
 }
 

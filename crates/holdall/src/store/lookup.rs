@@ -71,8 +71,7 @@ impl<'k> Lookup<'k> {
     /// Has the record prefetched, after [`find`].
     pub(super) fn prefetch_record(&self, pages: &Pinned<'_>) {
         if let Step::Record(_, loc) = &self.step {
-            // What is wrong shows when it is looked at.
-            let _hint = HeapFile::prefetch_record(pages, *loc);
+            HeapFile::prefetch_record(pages, *loc);
         }
     }
 }
@@ -125,8 +124,8 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
         let hints: [fn(&Leaf, &Pinned<'_>); 4] = [
             |leaf, pages| pages.prefetch_entry(leaf.page()),
             |leaf, pages| leaf.prefetch_head(pages),
-            |leaf, pages| drop(leaf.prefetch_slot(pages)),
-            |leaf, pages| drop(leaf.prefetch_cell(pages)),
+            |leaf, pages| leaf.prefetch_slot(pages),
+            |leaf, pages| leaf.prefetch_cell(pages),
         ];
         for hint in hints {
             for lookup in &*all {
@@ -174,13 +173,12 @@ pub(super) struct ObjectLookup<'a> {
     pub(super) collection: Option<&'a Collection>,
 }
 
-/// What the record of an object says of its bytes.
-enum Found {
-    /// They were in it, and were copied.
-    Copied(usize),
-    /// They are in the record at this place.
-    Small(Location),
-    Large(ObjectBody),
+/// Where a record says that its object's bytes lie.
+enum Found<T> {
+    /// In it; this was made of them.
+    Small(T),
+    /// In segments.
+    Large(Oid, ObjectBody),
 }
 
 impl<'a> ObjectLookup<'a> {
@@ -202,21 +200,24 @@ impl<'a> ObjectLookup<'a> {
         }
     }
 
-    /// What `f` makes of the record of the object of this key; `None` where no object has the
-    /// name.
+    /// What `small` makes of the bytes of the object of this key, where they lie in its record;
+    /// `None` where no object has the name.
     #[inline]
     fn look<T>(
         self,
         key: &Key<'_>,
-        f: impl FnOnce(Oid, Location, Body<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
+        small: impl FnOnce(Oid, Location, &[u8]) -> Result<T>,
+    ) -> Result<Option<Found<T>>> {
         // Before the pin: it may be read from disk.
         let trees = (&self.state.root().handles, self.names([key].into_iter())?);
         self.state.snapshot.pinned(|pages| {
             let mut one = [Lookup::new(key)];
             find(pages, trees, &mut one);
             let [one] = one;
-            one.record(pages, true, f)
+            one.record(pages, true, |oid, loc, body| match body {
+                Body::Small(bytes) => small(oid, loc, bytes).map(Found::Small),
+                Body::Large(descriptor) => Ok(Found::Large(oid, ObjectBody::large(descriptor)?)),
+            })
         })
     }
 
@@ -235,25 +236,22 @@ impl<'a> ObjectLookup<'a> {
 
     /// See [`Reader::get_into`](super::Reader::get_into).
     pub(super) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
-        let found = self.look(key, |oid, _, body| match body {
-            Body::Small(small) => {
-                bytes.clear();
-                bytes.extend_from_slice(small);
-                Ok((oid, Found::Copied(small.len())))
-            }
-            Body::Large(descriptor) => Ok((oid, Found::Large(ObjectBody::large(descriptor)?))),
+        let found = self.look(key, |_, _, small| {
+            bytes.clear();
+            bytes.extend_from_slice(small);
+            Ok(())
         })?;
         match found {
-            Some((oid, Found::Large(whole))) => {
+            Some(Found::Small(())) => {}
+            Some(Found::Large(oid, whole)) => {
                 read_range_into(self.state, &whole, oid, 0..whole.size(), bytes)?;
-                Ok(true)
             }
-            Some(_) => Ok(true),
             None => {
                 bytes.clear();
-                Ok(false)
+                return Ok(false);
             }
         }
+        Ok(true)
     }
 
     /// See [`Reader::read_at`](super::Reader::read_at).
@@ -263,45 +261,37 @@ impl<'a> ObjectLookup<'a> {
         offset: u64,
         buf: &mut [u8],
     ) -> Result<Option<usize>> {
-        let found = self.look(key, |oid, _, body| match body {
-            Body::Small(small) => {
-                let size = small.len() as u64;
-                let left = usize::try_from(offset).ok().and_then(|from| small.get(from..));
-                let left = left.ok_or_else(|| Error::Range {
-                    object: oid.to_string(),
-                    start: offset,
-                    end: offset.saturating_add(buf.len() as u64),
-                    size,
-                })?;
-                let n = buf.len().min(left.len());
-                buf[..n].copy_from_slice(&left[..n]);
-                Ok((oid, Found::Copied(n)))
-            }
-            Body::Large(descriptor) => Ok((oid, Found::Large(ObjectBody::large(descriptor)?))),
+        let found = self.look(key, |oid, _, small| {
+            let left = usize::try_from(offset).ok().and_then(|from| small.get(from..));
+            let left = left.ok_or_else(|| Error::Range {
+                object: oid.to_string(),
+                start: offset,
+                end: offset.saturating_add(buf.len() as u64),
+                size: small.len() as u64,
+            })?;
+            let n = buf.len().min(left.len());
+            buf[..n].copy_from_slice(&left[..n]);
+            Ok(n)
         })?;
-        match found {
-            Some((oid, Found::Large(whole))) => {
+        Ok(match found {
+            Some(Found::Small(n)) => Some(n),
+            Some(Found::Large(oid, whole)) => {
                 let left = whole.size().saturating_sub(offset);
                 let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
                 read_to(self.state, (&whole, oid), offset, &mut buf[..n])?;
-                Ok(Some(n))
+                Some(n)
             }
-            Some((_, Found::Copied(n))) => Ok(Some(n)),
-            _ => Ok(None),
-        }
+            None => None,
+        })
     }
 
     /// Where an object's bytes lie; `None` where no object has the name.
     pub(super) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
-        let found = self.look(key, |oid, loc, body| match body {
-            Body::Small(_) => Ok((oid, Found::Small(loc))),
-            Body::Large(descriptor) => Ok((oid, Found::Large(ObjectBody::large(descriptor)?))),
-        })?;
-        Ok(match found {
-            Some((oid, Found::Large(whole))) => Some((oid, whole)),
+        Ok(match self.look(key, |oid, loc, _| Ok((oid, loc)))? {
             // Keeps its page, and so counts a reference.
-            Some((oid, Found::Small(loc))) => Some((oid, object::open_at(self.state, loc, oid)?)),
-            _ => None,
+            Some(Found::Small((oid, loc))) => Some((oid, object::open_at(self.state, loc, oid)?)),
+            Some(Found::Large(oid, whole)) => Some((oid, whole)),
+            None => None,
         })
     }
 }
