@@ -4,7 +4,7 @@ use crate::report::{Goal, Row, Section};
 use crate::run::Run;
 use crate::{bare, data, system};
 use anyhow::{Result, ensure};
-use holdall::{Options, Store, Target, WriterOptions};
+use holdall::{Options, PutOptions, Store, Target};
 use std::io::Read;
 
 /// Runs it with `gb` gigabytes twice: many objects, then one. Run alone: the figure is the
@@ -54,7 +54,7 @@ fn one(run: &Run, store: &Store, bytes: u64) -> Result<()> {
     run.say("writing one object");
     let content = data::bytes(bare::CALL, 22);
     store.write(|tx| {
-        let mut writer = tx.writer(Target::Name(b"one".to_vec()), WriterOptions::default())?;
+        let mut writer = tx.writer(Target::Name(b"one".to_vec()), PutOptions::default())?;
         while writer.len() < bytes {
             writer.push(&content)?;
         }
@@ -69,7 +69,7 @@ fn read_all(run: &Run, store: &Store) -> Result<()> {
     let mut buf = vec![0; bare::CALL];
     let mut all = 0;
     for entry in reader.names("") {
-        let mut object = reader.open(entry?.1)?;
+        let mut object = reader.open(entry?.oid)?;
         loop {
             match object.read(&mut buf)? {
                 0 => break,

@@ -5,7 +5,7 @@ use crate::run::{Run, interleave, seconds};
 use crate::system::{self, Written};
 use crate::{bare, data};
 use anyhow::{Context as _, Result, ensure};
-use holdall::{Options, Store};
+use holdall::{Durability, Options, Store};
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::fs::FileExt;
@@ -180,7 +180,8 @@ pub fn fill_log(path: &Path) -> Result<()> {
     let mut rng = data::rng(9);
     let (mut i, mut before, mut settled) = (0, (0, 0), false);
     let used = loop {
-        store.write_deferred(|tx| {
+        store.write(|tx| {
+            tx.set_durability(Durability::Deferred);
             for _ in 0..100 {
                 // Neighbours in steps: many commits change each page, and many pages change.
                 i = (i + 7) % 50_000;

@@ -5,7 +5,7 @@ use crate::run::{Run, interleave, seconds};
 use crate::system::{self, Written};
 use crate::{bare, data};
 use anyhow::{Context as _, Result, ensure};
-use holdall::{Options, Store, Target, WriterOptions};
+use holdall::{Options, PutOptions, Store, Target};
 use std::cell::RefCell;
 use std::io::Read;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn speed(
 /// Writes `bytes` through a writer that does not know what is to come.
 fn stream(store: &Store, bytes: &[u8]) -> Result<()> {
     store.write(|tx| {
-        let mut writer = tx.writer(Target::New, WriterOptions::default())?;
+        let mut writer = tx.writer(Target::New, PutOptions::default())?;
         for piece in bytes.chunks(bare::CALL) {
             writer.push(piece)?;
         }

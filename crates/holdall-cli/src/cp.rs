@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Outcome {
     // A collection that is not there must not come to be.
     drop(open::reader(&store, args.collection.as_deref())?);
     let oid = store.write(|tx| {
-        let tx = open::target(tx, args.collection.as_deref())?;
+        let mut tx = open::target(tx, args.collection.as_deref())?;
         tx.copy(name::key(&args.from), Target::Name(to.to_vec()))
     })?;
     store.close()?;

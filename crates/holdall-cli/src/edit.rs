@@ -117,10 +117,10 @@ pub fn truncate(args: &Truncate) -> Outcome {
 fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result<u64>) -> Outcome {
     let store = open::existing(&place.store)?;
     let size = store.write(|tx| {
-        let tx = open::target(tx, place.collection.as_deref())?;
+        let mut tx = open::target(tx, place.collection.as_deref())?;
         let key = name::key(&place.name);
         let size = tx.metadata(&key)?.size;
-        edit(tx, key, size)
+        edit(&mut tx, key, size)
     })?;
     store.close()?;
     output::say(format_args!("{size} bytes"))

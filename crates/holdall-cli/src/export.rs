@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use holdall::{Error, Layout, Metadata, Oid, Reader, Store};
+use holdall::{Entry, Error, Layout, Metadata, Oid, Reader, Store};
 use rustix::fs::{AtFlags, FileType};
 use serde_json::json;
 
@@ -129,7 +129,7 @@ impl From<Error> for Problem {
 impl Exporter<'_> {
     fn run(&mut self, prefix: &[u8]) -> Outcome {
         for item in self.reader.names(prefix) {
-            let (name, oid) = item?;
+            let Entry { name, oid } = item?;
             let rest = name.get(prefix.len()..).unwrap_or_default();
             let why = match self.export(rest, oid) {
                 Ok(()) => {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use holdall::{Metadata, Oid, Reader};
+use holdall::{Entry, Metadata, Oid, Reader};
 use serde_json::{Map, Value};
 
 use crate::failure::Outcome;
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> Outcome {
     let mut out = Out::new();
     let mut first = true;
     for item in reader.names(name::bytes(&args.prefix)) {
-        let (name, oid) = item?;
+        let Entry { name, oid } = item?;
         if args.json {
             out.text(if first { "[\n" } else { ",\n" })?;
             out.text(&output::json_text(&json(&reader, &name, oid)?))?;

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use holdall::{Options, Reader, Result, Store, WriteTx};
+use holdall::{CollectionMut, DEFAULT_COLLECTION, Options, Reader, Result, Store, WriteTx};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 
@@ -57,9 +57,6 @@ pub fn reader(store: &Store, collection: Option<&str>) -> Result<Reader> {
 }
 
 /// Directs a transaction to a collection, which is made if missing.
-pub fn target<'t>(tx: &'t mut WriteTx, collection: Option<&str>) -> Result<&'t mut WriteTx> {
-    match collection {
-        Some(name) => tx.collection(name),
-        None => Ok(tx),
-    }
+pub fn target<'t>(tx: &'t mut WriteTx, collection: Option<&str>) -> Result<CollectionMut<'t>> {
+    tx.collection(collection.unwrap_or(DEFAULT_COLLECTION))
 }

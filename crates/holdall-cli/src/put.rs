@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use holdall::{Attributes, Error, Oid, Result, Target, WriteTx, WriterOptions};
+use holdall::{Attributes, Error, Oid, PutOptions, Result, Target, WriteTx};
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Outcome {
     let collection = args.collection.as_deref();
     let name =
         name::resolve(&args.name, |oid| Ok(open::reader(&store, collection)?.metadata(oid)?.name))?;
-    let (oid, size) = store.write(|tx| source.store(open::target(tx, collection)?, &name))?;
+    let (oid, size) = store.write(|tx| source.store(&mut *open::target(tx, collection)?, &name))?;
     store.close()?;
     if args.json {
         let mut object = Map::new();
@@ -104,11 +104,18 @@ impl Source {
     fn store(&mut self, tx: &mut WriteTx, name: &[u8]) -> Result<(Oid, u64)> {
         let head = self.head.len() as u64;
         if head < IN_MEMORY {
-            return Ok((tx.put_with(name, &self.head, &self.attributes)?, head));
+            return Ok((
+                tx.put_with(
+                    name,
+                    &self.head,
+                    &PutOptions::with_attributes(self.attributes.clone()),
+                )?,
+                head,
+            ));
         }
         let expected_size = self.size.filter(|size| *size >= head);
         let attributes = self.attributes.clone();
-        let options = WriterOptions { expected_size, attributes, ..WriterOptions::default() };
+        let options = PutOptions { expected_size, attributes, ..PutOptions::default() };
         let mut writer = tx.writer(Target::Name(name.to_vec()), options)?;
         let mut from = io::Cursor::new(&self.head).chain(&mut self.from);
         let size =

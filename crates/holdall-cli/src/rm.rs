@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> Outcome {
     // A missing collection is an error here, not one to be made.
     open::reader(&store, collection)?;
     store.write(|tx| {
-        let tx = open::target(tx, collection)?;
+        let mut tx = open::target(tx, collection)?;
         args.names.iter().try_for_each(|arg| match tx.remove(name::key(arg))? {
             true => Ok(()),
             false => Err(Error::NotFound(format!("object {:?}", arg.to_string_lossy()))),

@@ -71,6 +71,15 @@ pub enum Error {
     /// Something by this name is there already.
     #[error("already exists: {0}")]
     Exists(String),
+    /// The object is not of the version that a change was asked for: somebody changed or
+    /// removed it. Nothing was changed; read it again and decide anew.
+    #[error("{object} was changed since: {detail}; read it again and repeat the change")]
+    Conflict {
+        /// Name or OID.
+        object: String,
+        /// The version asked for, and the one it has.
+        detail: String,
+    },
     /// A byte range lies outside the object.
     #[error("range {start}..{end} is outside the object {object} of {size} bytes")]
     Range {

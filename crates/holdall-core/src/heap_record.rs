@@ -1,9 +1,11 @@
-//! A heap record: the object's OID, its name, its attributes, its bytes or its descriptor.
+//! A heap record: the object's OID, its name, its attributes, its last change, its bytes or its
+//! descriptor.
 //!
 //! Owns: the record's bytes (docs/format.md "Heap record"). Pure.
 
 use crate::bytes::{Reader, push_varint};
 use crate::segment_tree::Descriptor;
+use crate::version::Change;
 use crate::{Error, Oid, Result};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +22,8 @@ const LARGE: u8 = 2;
 const KIND: u8 = 0x0f;
 const NAMED: u8 = 0x10;
 const ATTRIBUTES: u8 = 0x20;
-const KNOWN: u8 = KIND | NAMED | ATTRIBUTES;
+const CHANGED: u8 = 0x40;
+const KNOWN: u8 = KIND | NAMED | ATTRIBUTES | CHANGED;
 /// Bytes of OID (without the site) and kind.
 const FIXED: usize = 11;
 
@@ -41,6 +44,8 @@ pub struct Record<'a> {
     /// Its name, if it has one.
     pub name: Option<&'a [u8]>,
     attributes: &'a [u8],
+    /// Its last change.
+    pub change: Change,
     /// Its bytes.
     pub body: Body<'a>,
 }
@@ -67,6 +72,8 @@ impl<'a> Record<'a> {
             len.and_then(|n| r.take(n)).map(Some).ok_or_else(bad)
         };
         let (name, attributes) = (part(NAMED)?, part(ATTRIBUTES)?.unwrap_or(&[]));
+        let change = if kind & CHANGED == 0 { Some(Change::NONE) } else { Change::read(&mut r) };
+        let change = change.ok_or_else(bad)?;
         let body = match kind & KIND {
             SMALL => Body::Small(r.rest()),
             LARGE => Body::Large(r.rest()),
@@ -77,7 +84,7 @@ impl<'a> Record<'a> {
         if kind & !KNOWN != 0 {
             return Err(Error::Unsupported { detail: format!("{oid} has flags {kind:#x}") });
         }
-        Ok(Self { oid, name, attributes, body })
+        Ok(Self { oid, name, attributes, change, body })
     }
 
     /// The attributes.
@@ -108,7 +115,8 @@ impl<'a> Record<'a> {
 
     /// The parts of the record but its body, to be kept in a new one.
     pub fn head(&self) -> Head<'static> {
-        Head { name: self.name.map(Cow::Borrowed), attributes: self.attributes.into() }.into_owned()
+        let (name, attributes) = (self.name.map(Cow::Borrowed), self.attributes.into());
+        Head { name, attributes, change: self.change }.into_owned()
     }
 
     /// The object's size in bytes.
@@ -130,13 +138,22 @@ pub struct Head<'a> {
     pub name: Option<Cow<'a, [u8]>>,
     /// The attributes, encoded.
     pub attributes: Cow<'a, [u8]>,
+    /// The last change.
+    pub change: Change,
 }
 
 impl Head<'_> {
     /// The same, with bytes of its own.
     pub fn into_owned(self) -> Head<'static> {
         let name = self.name.map(|name| Cow::Owned(name.into_owned()));
-        Head { name, attributes: Cow::Owned(self.attributes.into_owned()) }
+        let attributes = Cow::Owned(self.attributes.into_owned());
+        Head { name, attributes, change: self.change }
+    }
+
+    /// The same, of an object that was changed as `change` says.
+    pub fn with_change(&self, change: Change) -> Head<'_> {
+        let name = self.name.as_deref().map(Cow::Borrowed);
+        Head { name, attributes: Cow::Borrowed(&self.attributes), change }
     }
 
     /// Bytes of a record with this head and a body of `body` bytes.
@@ -144,7 +161,7 @@ impl Head<'_> {
         let part = |len: usize| crate::bytes::varint_len(len as u64).saturating_add(len);
         let name = self.name.as_ref().map_or(0, |n| part(n.len()));
         let attributes = if self.attributes.is_empty() { 0 } else { part(self.attributes.len()) };
-        (FIXED + name + attributes).saturating_add(body)
+        (FIXED + name + attributes + self.change.len()).saturating_add(body)
     }
 
     /// Begins a record in `out`, whose bytes are given up.
@@ -153,13 +170,15 @@ impl Head<'_> {
         out.reserve(self.record_len(body));
         let named = if self.name.is_some() { NAMED } else { 0 };
         let attributes = if self.attributes.is_empty() { 0 } else { ATTRIBUTES };
-        let mut fixed = [kind | named | attributes; FIXED];
+        let changed = if self.change.is_none() { 0 } else { CHANGED };
+        let mut fixed = [kind | named | attributes | changed; FIXED];
         fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
         out.extend_from_slice(&fixed);
         for part in self.name.iter().chain((attributes != 0).then_some(&self.attributes)) {
             push_varint(&mut out, part.len() as u64);
             out.extend_from_slice(part);
         }
+        self.change.write(&mut out);
         out
     }
 
@@ -183,7 +202,7 @@ impl Head<'_> {
     }
 }
 
-/// Bytes of the record of a small object without attributes.
+/// Bytes of the record of a new small object without attributes.
 pub fn small_len(name: Option<&[u8]>, body: usize) -> usize {
     let part = |len: usize| crate::bytes::varint_len(len as u64).saturating_add(len);
     name.map_or(FIXED, |name| part(name.len()).saturating_add(FIXED)).saturating_add(body)
@@ -241,6 +260,7 @@ mod tests {
             attributes in proptest::collection::btree_map("[a-z]{1,5}",
                 proptest::collection::vec(any::<u8>(), 0..20), 0..4),
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            change in (any::<u32>(), any::<u64>()),
         ) {
             let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
             let mut written = vec![0xaa; small_len(name.as_deref(), bytes.len())];
@@ -248,12 +268,14 @@ mod tests {
             let plain = Head { name: name.clone().map(Cow::Owned), ..Head::default() };
             prop_assert_eq!(written, plain.small(oid, &bytes));
             let encoded = encode_attributes(&attributes, 4096).unwrap();
-            let head = Head { name: name.clone().map(Cow::Owned), attributes: encoded.into() };
+            let head = Head { name: name.clone().map(Cow::Owned), attributes: encoded.into(),
+                change: Change { epoch: change.0, count: change.1 } };
             let record = head.small(oid, &bytes);
             prop_assert_eq!(record.len(), head.record_len(bytes.len()));
             let back = Record::parse(&record).unwrap();
             prop_assert_eq!(back.oid, oid);
             prop_assert_eq!(back.name, name.as_deref());
+            prop_assert_eq!(back.change, head.change);
             prop_assert_eq!(back.attributes().unwrap(), attributes);
             let Body::Small(b) = back.body else { panic!("small") };
             prop_assert_eq!(b, &bytes[..]);

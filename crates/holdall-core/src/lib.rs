@@ -28,8 +28,10 @@ pub mod space_dir;
 pub mod space_info;
 pub mod superblock;
 pub mod types;
+pub mod version;
 
 pub use error::{Error, Result};
 pub use page::PageKind;
 pub use pages::{PageRead, PageRef, PageWrite};
 pub use types::{Lsn, Oid, PageNo, PageRun};
+pub use version::Version;

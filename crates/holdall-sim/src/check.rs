@@ -4,7 +4,7 @@
 //! must agree.
 
 use crate::model::{Object, State};
-use holdall::{Error, Oid, Reader, Store, VerifyReport};
+use holdall::{Entry, Error, Oid, Reader, Store, VerifyReport};
 use std::collections::BTreeMap;
 
 /// What a check found.
@@ -38,14 +38,16 @@ impl std::fmt::Display for Bad {
 pub fn dump(reader: &Reader) -> Result<State, Error> {
     let mut state = State::default();
     for collection in reader.collections()? {
-        let names =
-            reader.collection(&collection)?.names("").collect::<Result<BTreeMap<_, _>, _>>()?;
+        let names = reader.collection(&collection)?.names("");
+        let names = names.map(|entry| entry.map(|Entry { name, oid }| (name, oid)));
+        let names = names.collect::<Result<BTreeMap<_, _>, _>>()?;
         state.names.insert(collection, names);
     }
     for oid in reader.oids() {
         let oid = oid?;
         let metadata = reader.metadata(oid)?;
         let bytes = reader.get(oid)?.ok_or(Error::Dangling(oid))?;
+        state.versions.insert(oid, metadata.version.to_string());
         let (name, attributes) = (metadata.name, metadata.attributes);
         state.objects.insert(oid, Object { name, attributes, bytes: bytes.into() }.into());
     }

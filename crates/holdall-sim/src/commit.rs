@@ -8,7 +8,7 @@ use crate::model::State;
 use crate::op::{End, Fault, Op, TxOp};
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
-use holdall::Error;
+use holdall::{Durability, Error};
 use std::sync::Arc;
 
 /// Steps of a checkpoint between which something is done; one of many pages has more.
@@ -24,6 +24,9 @@ impl World {
         let (mut bad, mut finished, mut refused) = (None, false, false);
         let (ever, uniques) = (&mut self.ever, &mut self.uniques);
         let body = |tx: &mut holdall::WriteTx| {
+            if end == End::Deferred {
+                tx.set_durability(Durability::Deferred);
+            }
             let mut playing = Playing { state: &mut next, ever, uniques, refused: false };
             for op in ops {
                 if playing.refused {
@@ -42,8 +45,7 @@ impl World {
             finished = !refused;
             if end == End::Abort { Err(Error::Other("given up".into())) } else { Ok(()) }
         };
-        let result =
-            if end == End::Deferred { store.write_deferred(body) } else { store.write(body) };
+        let result = store.write(body);
         if let Some(text) = bad {
             return Err(text);
         }

@@ -51,6 +51,7 @@ impl World {
         let found = out(recovered.read(), "after recovery")?;
         self.store = Some(recovered);
         let state = self.one_of(&found, "the recovered state")?;
+        self.check_versions(&found)?;
         if crash.again.is_empty() && seen.is_some_and(|seen| seen != found) {
             return Err("opened read-only, the crashed store showed another state".into());
         }

@@ -281,6 +281,7 @@ impl Draw {
             74..82 => TxOp::DeleteOid { pick },
             82..88 => TxOp::Rename { coll, from: name, to: self.rng.random_range(0..self.names) },
             88..92 => TxOp::SetAttributes { pick, attributes: self.rng.random_range(0..40) },
+            92..94 if name.is_multiple_of(4) => TxOp::DropCollection { coll },
             92..94 => TxOp::Get { coll, name },
             94..96 => TxOp::GetOid { pick },
             96..98 => {

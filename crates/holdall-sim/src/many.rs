@@ -120,7 +120,7 @@ impl Playing<'_> {
     pub(crate) fn many(&mut self, tx: &mut WriteTx, op: &TxOp) -> Result<(), Bad> {
         let TxOp::Many { coll, names, .. } = *op else { return Ok(()) };
         let (given, bad) = given(op, self.state);
-        let tx = tx.collection(&model::collection(coll))?;
+        let mut tx = tx.collection(&model::collection(coll))?;
         let result = match names {
             Names::None => tx.create_all(given.iter().map(|(_, bytes)| bytes)),
             _ => tx.put_all(given.iter().map(|(name, bytes)| (name, bytes))),

@@ -21,13 +21,24 @@ pub struct Object {
 }
 
 /// Everything a store holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct State {
     /// Names by collection.
     pub names: BTreeMap<String, BTreeMap<Vec<u8>, Oid>>,
     /// Objects, unnamed ones too.
     pub objects: BTreeMap<Oid, Arc<Object>>,
+    /// Versions as text, of a state that was read out of a store. Two states with the same
+    /// objects are equal whatever their versions: a change may leave the bytes as they were.
+    pub versions: BTreeMap<Oid, String>,
 }
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.names == other.names && self.objects == other.objects
+    }
+}
+
+impl Eq for State {}
 
 /// The name of collection number `coll`.
 pub(crate) fn collection(coll: u8) -> String {

@@ -378,6 +378,18 @@ pub const ALL: &[Entry] = &[
         "one path releases runs, and asks the tree of shared pages.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R26Change,
+        "26-change",
+        "every change of bytes or attributes gives the object another version.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R26Epoch,
+        "26-epoch",
+        "versions of one recovery epoch do not come back in a later one.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

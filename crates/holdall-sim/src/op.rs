@@ -154,6 +154,8 @@ pub enum TxOp {
     /// Copies a part of an object into another, or the same; `at`, `end` and `to` are places
     /// as shares of 32,768 of their objects' sizes.
     CopyRange { from: u16, at: u16, end: u16, into: u16, to: u16 },
+    /// Drops a collection with all its objects.
+    DropCollection { coll: u8 },
     /// Reads by name.
     Get { coll: u8, name: u8 },
     /// Reads by OID.

@@ -7,6 +7,7 @@ use crate::check::{self, Bad};
 use crate::model::State;
 use crate::world::{Kept, Outcome, World};
 use holdall::Error;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 impl World {
@@ -66,6 +67,20 @@ impl World {
         Err(text)
     }
 
+    /// A version stands for the same bytes and attributes whenever it is seen (rule 26).
+    pub(crate) fn check_versions(&mut self, found: &State) -> Outcome {
+        for (oid, version) in &found.versions {
+            let Some(object) = found.objects.get(oid) else { continue };
+            let mut hasher = DefaultHasher::new();
+            (&object.attributes, &object.bytes).hash(&mut hasher);
+            let hash = hasher.finish();
+            if *self.versions.entry(version.clone()).or_insert(hash) != hash {
+                return Err(format!("{oid} has version {version} with other bytes than before"));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn check_newest(&mut self) -> Outcome {
         let reader = match self.store()?.read_newest() {
             Ok(reader) => reader,
@@ -74,7 +89,7 @@ impl World {
         self.report.checks += 1;
         match check::read_out(&reader) {
             Ok(found) => match found.difference(self.newest()) {
-                None => Ok(()),
+                None => self.check_versions(&found),
                 Some(text) => Err(format!("the newest state: {text}")),
             },
             Err(bad) => self.explain_bad("the newest state", bad),
@@ -100,7 +115,7 @@ impl World {
         let sound = if self.is_quiet() { check::check_sound(store) } else { Ok(()) };
         let figures = sound
             .and_then(|()| check::check_figures(store, &newest))
-            .and_then(|()| check::check_gone(&store.read_newest()?, &newest, self.ever.iter()));
+            .and_then(|()| check::check_gone(&store.read_newest()?, &newest, self.ever.keys()));
         match figures {
             Ok(()) => {
                 self.note("checked".into());

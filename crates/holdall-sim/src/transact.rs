@@ -6,8 +6,8 @@
 use crate::check::Bad;
 use crate::model::{self, Object, State};
 use crate::op::{EditKind, Hint, TxOp};
-use holdall::{Attributes, Error, Oid, Target, WriteTx, WriterOptions};
-use std::collections::BTreeSet;
+use holdall::{Attributes, Error, Oid, PutOptions, Target, WriteTx};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects grow little beyond this, in bytes.
 const MOST_BYTES: usize = 1 << 20;
@@ -15,8 +15,8 @@ const MOST_BYTES: usize = 1 << 20;
 /// What a transaction sees and has done so far.
 pub(crate) struct Playing<'a> {
     pub(crate) state: &'a mut State,
-    /// Every OID ever given out.
-    pub(crate) ever: &'a mut BTreeSet<Oid>,
+    /// Every OID ever given out, and its collection.
+    pub(crate) ever: &'a mut BTreeMap<Oid, u8>,
     pub(crate) uniques: &'a mut BTreeSet<u32>,
     /// A call has failed that fails the transaction: it can only be given up.
     pub(crate) refused: bool,
@@ -50,11 +50,11 @@ impl Playing<'_> {
         if pick.is_multiple_of(2) && alive > 0 {
             return self.state.objects.keys().nth(n % alive).copied();
         }
-        self.ever.iter().nth(n % self.ever.len().max(1)).copied()
+        self.ever.keys().nth(n % self.ever.len().max(1)).copied()
     }
 
-    fn given_out(&mut self, oid: Oid) -> Result<(), Bad> {
-        if !self.ever.insert(oid) || !self.uniques.insert(oid.unique) {
+    fn given_out(&mut self, oid: Oid, coll: u8) -> Result<(), Bad> {
+        if self.ever.insert(oid, coll).is_some() || !self.uniques.insert(oid.unique) {
             return wrong(format!("{oid} was given out before"));
         }
         Ok(())
@@ -67,7 +67,7 @@ impl Playing<'_> {
         match old {
             Some(old) if old != oid => return wrong(format!("replacing {old} made it {oid}")),
             Some(_) => {}
-            None => self.given_out(oid)?,
+            None => self.given_out(oid, coll)?,
         }
         self.state.put(&collection, oid, object);
         Ok(())
@@ -79,8 +79,9 @@ impl Playing<'_> {
             TxOp::Put { coll, name, size, seed, attributes } => {
                 let (name, bytes) = (model::name(name), model::bytes(seed, size));
                 let attributes = model::attributes(attributes);
-                let tx = tx.collection(&model::collection(coll))?;
-                let oid = tx.put_with(&name, &bytes, &attributes)?;
+                let mut tx = tx.collection(&model::collection(coll))?;
+                let oid =
+                    tx.put_with(&name, &bytes, &PutOptions::with_attributes(attributes.clone()))?;
                 self.put(coll, oid, Object { name: Some(name), attributes, bytes })
             }
             TxOp::Stream { .. } => self.stream(tx, op),
@@ -91,9 +92,12 @@ impl Playing<'_> {
             TxOp::Create { coll, size, seed, near } => {
                 let bytes = model::bytes(seed, size);
                 let near = near.and_then(|p| self.pick(p & !1));
-                let tx = tx.collection(&model::collection(coll))?;
+                let mut tx = tx.collection(&model::collection(coll))?;
                 let oid = match near.filter(|n| self.state.objects.contains_key(n)) {
-                    Some(near) => tx.create_near(&bytes, near)?,
+                    Some(near) => tx.create_with(
+                        &bytes,
+                        &PutOptions { near: Some(near), ..PutOptions::default() },
+                    )?,
                     None => tx.create(&bytes)?,
                 };
                 self.put(coll, oid, Object { name: None, attributes: Attributes::new(), bytes })
@@ -151,6 +155,19 @@ impl Playing<'_> {
                 let result = tx.collection(&collection)?.rename(&from, &to);
                 if expect(op, result, there && (free || from == to))? && from != to {
                     self.state.rename(&collection, &from, &to);
+                }
+            }
+            TxOp::DropCollection { coll } => {
+                let collection = model::collection(coll);
+                let there = self.state.names.contains_key(&collection);
+                match tx.drop_collection(&collection) {
+                    Err(Error::Invalid(_)) if coll == 0 => {}
+                    Ok(dropped) if coll != 0 && dropped == there => {
+                        self.state.names.remove(&collection);
+                        self.state.objects.retain(|oid, _| self.ever.get(oid) != Some(&coll));
+                    }
+                    Ok(dropped) => return wrong(format!("{op:?} told {dropped}")),
+                    Err(e) => return Err(e.into()),
                 }
             }
             _ => {}
@@ -292,8 +309,8 @@ impl Playing<'_> {
             Hint::Less => Some(u64::from(size) / 2),
             Hint::More => Some(u64::from(size) * 3),
         };
-        let options = WriterOptions { expected_size, ..WriterOptions::default() };
-        let tx = tx.collection(&model::collection(coll))?;
+        let options = PutOptions { expected_size, ..PutOptions::default() };
+        let mut tx = tx.collection(&model::collection(coll))?;
         let mut writer = tx.writer(target, options)?;
         for part in bytes.chunks(chunk.max(1) as usize) {
             writer.push(part)?;

@@ -13,7 +13,7 @@ use holdall::{Error, Oid, Reader, Store};
 use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Ok, or what rule was broken.
@@ -37,7 +37,9 @@ pub(crate) struct World {
     pub(crate) dropped: u64,
     pub(crate) pending: Option<Arc<State>>,
     pub(crate) kept: Vec<Kept>,
-    pub(crate) ever: BTreeSet<Oid>,
+    pub(crate) ever: BTreeMap<Oid, u8>,
+    /// What each version ever seen stood for, as a hash (rule 26).
+    pub(crate) versions: BTreeMap<String, u64>,
     pub(crate) uniques: BTreeSet<u32>,
     pub(crate) armed: Option<(Fault, Crash)>,
     /// A fault of this life that is over but may have poisoned the store.
@@ -62,7 +64,8 @@ impl World {
             dropped: 0,
             pending: None,
             kept: Vec::new(),
-            ever: BTreeSet::new(),
+            ever: BTreeMap::new(),
+            versions: BTreeMap::new(),
             uniques: BTreeSet::new(),
             armed: None,
             past: None,

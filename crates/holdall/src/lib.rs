@@ -126,11 +126,12 @@ mod space;
 mod store;
 mod stream;
 
-pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result};
+pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, inspect};
-pub use names::{Entry, ListOptions, Listing};
+pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use store::{
-    CollectionStat, DEFAULT_COLLECTION, Key, NameIter, Object, ObjectMut, ObjectWriter, Options,
-    Reader, Store, StoreStat, Target, WriteTx, WriterOptions,
+    CollectionMut, CollectionStat, DEFAULT_COLLECTION, Durability, Entry, Key, Listed, Listing,
+    NameIter, Object, ObjectMut, ObjectWriter, Options, PutMode, PutOptions, Reader, Store,
+    StoreStat, Target, WriteTx,
 };

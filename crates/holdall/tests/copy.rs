@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Key, Options, Store, Target, WriteTx};
+use holdall::{Error, Key, Options, PutOptions, Store, Target, WriteTx};
 use holdall_io::{MemoryStorage, Storage};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
@@ -167,7 +167,9 @@ fn copies_across_collections_keep_attributes() {
     let store = Store::create_on(storage, &options()).unwrap();
     let attributes = BTreeMap::from([("type".to_owned(), b"x/y".to_vec())]);
     let bytes = vec![3; 300_000];
-    let from = store.write(|tx| tx.put_with("a", &bytes, &attributes)).unwrap();
+    let from = store
+        .write(|tx| tx.put_with("a", &bytes, &PutOptions::with_attributes(attributes.clone())))
+        .unwrap();
     store.write(|tx| tx.collection("backup")?.copy(from, Target::Name(b"a".to_vec()))).unwrap();
     let reader = store.read().unwrap().collection("backup").unwrap();
     let metadata = reader.metadata("a").unwrap();

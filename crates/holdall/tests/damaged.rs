@@ -8,7 +8,7 @@
 mod damage;
 
 use damage::{quiet, sample};
-use holdall::{Attributes, Error, Layout, Oid, Options, Store};
+use holdall::{Attributes, Error, Layout, Oid, Options, PutOptions, Store};
 use holdall_core::page;
 use holdall_io::MemoryStorage;
 use std::path::PathBuf;
@@ -187,7 +187,15 @@ fn make_v1() -> Vec<u8> {
             attributes.insert("empty".into(), Vec::new());
         }
         let bytes = content(n, *len);
-        store.write(|tx| tx.collection(collection)?.put_with(name, &bytes, &attributes)).unwrap();
+        store
+            .write(|tx| {
+                tx.collection(collection)?.put_with(
+                    name,
+                    &bytes,
+                    &PutOptions::with_attributes(attributes.clone()),
+                )
+            })
+            .unwrap();
     }
     store.write(|tx| tx.create(&content(77, 50))).unwrap();
     store.close().unwrap();

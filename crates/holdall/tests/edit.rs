@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Attributes, Error, Options, Store};
+use holdall::{Attributes, Error, Options, PutOptions, Store};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
@@ -189,10 +189,10 @@ fn set_bytes_keeps_everything_else() {
     let attributes = Attributes::from([("type".into(), b"text".to_vec())]);
     let (named, plain, other) = store
         .write(|tx| {
-            let named = tx.put_with("name", b"short", &attributes)?;
+            let named =
+                tx.put_with("name", b"short", &PutOptions::with_attributes(attributes.clone()))?;
             let plain = tx.create(&[1; 100])?;
-            tx.collection("elsewhere")?;
-            Ok((named, plain, tx.create(&[2; 5000])?))
+            Ok((named, plain, tx.collection("elsewhere")?.create(&[2; 5000])?))
         })
         .unwrap();
     // Within its page, out of it, into segments and back; in three collections' order.

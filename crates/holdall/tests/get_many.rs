@@ -213,7 +213,7 @@ fn each_collection_has_names_of_its_own() {
     store
         .write(|tx| {
             tx.put("a", b"default")?;
-            tx.collection("other")?;
+            let mut tx = tx.collection("other")?;
             tx.put("a", b"other")?;
             tx.put("b", b"only there").map(|_| ())
         })

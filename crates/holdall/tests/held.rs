@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Options, Store};
+use holdall::{Durability, Error, Options, Store};
 use holdall_io::{MemoryStorage, Storage};
 use holdall_testkit::{CrashKind, FaultyStorage, LossPolicy};
 use std::sync::Arc;
@@ -76,14 +76,24 @@ fn deferred_commits_become_durable_in_time_without_threads() {
     };
     for n in 0..30 {
         storage.set_now(Duration::from_millis(10 * n));
-        store.write_deferred(|tx| tx.put(format!("{n}"), b"x")).unwrap();
+        store
+            .write(|tx| {
+                tx.set_durability(Durability::Deferred);
+                tx.put(format!("{n}"), b"x")
+            })
+            .unwrap();
     }
     // Those of the first 200 ms were flushed by the first call after that.
     assert!((20..30).contains(&survivors()), "{}", survivors());
     storage.set_now(Duration::from_millis(490));
     store.read().unwrap();
     assert_eq!(survivors(), 30, "a read flushes too");
-    store.write_deferred(|tx| tx.put("last", b"x")).unwrap();
+    store
+        .write(|tx| {
+            tx.set_durability(Durability::Deferred);
+            tx.put("last", b"x")
+        })
+        .unwrap();
     assert_eq!(survivors(), 30);
     store.close().unwrap();
     assert_eq!(survivors(), 31, "and so does the close");
@@ -124,7 +134,12 @@ fn new_snapshots_open_whatever_the_budgets_are() {
             })
             .collect();
         for n in 0..400_u32 {
-            store.write_deferred(|tx| tx.put("small", &n.to_le_bytes())).unwrap();
+            store
+                .write(|tx| {
+                    tx.set_durability(Durability::Deferred);
+                    tx.put("small", &n.to_le_bytes())
+                })
+                .unwrap();
             store.write(|tx| tx.put("x", &vec![1; 50_000])).unwrap();
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());

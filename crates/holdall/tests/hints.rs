@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Hints, Layout, Options, Store, Target, WriterOptions};
+use holdall::{Hints, Layout, Options, PutOptions, Store, Target};
 use holdall_io::{MemoryStorage, Storage};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn an_operation_s_size_chooses_the_threshold() {
     store
         .write(|tx| {
             for (name, size) in [("small", 100), ("large", 300_000)] {
-                let options = WriterOptions { hints: hints(size), ..WriterOptions::default() };
+                let options = PutOptions { hints: hints(size), ..PutOptions::default() };
                 let mut writer = tx.writer(Target::Name(name.into()), options)?;
                 writer.push(&bytes)?;
                 writer.finish()?;
@@ -58,7 +58,8 @@ fn an_operation_s_size_chooses_the_threshold() {
     let store = Store::open_on(storage, &options()).unwrap();
     store
         .write(|tx| {
-            tx.collection("c")?.put("x", &bytes)?;
+            let mut tx = tx.collection("c")?;
+            tx.put("x", &bytes)?;
             tx.put("y", &bytes)?;
             tx.set_hints("y", Hints { threshold: Some(5), ..Hints::default() })
         })

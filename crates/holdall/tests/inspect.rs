@@ -6,7 +6,7 @@
 mod damage;
 
 use damage::{bytes, quiet};
-use holdall::{Attributes, Error, PageNo, Store, inspect};
+use holdall::{Attributes, Error, PageNo, PutOptions, Store, inspect};
 use holdall_core::{page, root_page};
 use holdall_io::MemoryStorage;
 use rand::{SeedableRng, rngs::SmallRng};
@@ -41,12 +41,20 @@ fn sample() -> (Arc<MemoryStorage>, Store) {
     let store = Store::create_on(storage.clone(), &options).unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
     let attributes = Attributes::from([("type".into(), b"text/plain".to_vec())]);
-    store.write(|tx| tx.put_with("greeting", b"Hello, hold!\n", &attributes)).unwrap();
+    store
+        .write(|tx| {
+            tx.put_with(
+                "greeting",
+                b"Hello, hold!\n",
+                &PutOptions::with_attributes(attributes.clone()),
+            )
+        })
+        .unwrap();
     store.write(|tx| tx.put("folder/large", &bytes(&mut rng, 50_000))).unwrap();
     store.write(|tx| tx.create(&bytes(&mut rng, 5000))).unwrap();
     store
         .write(|tx| {
-            let tx = tx.collection("photos")?;
+            let mut tx = tx.collection("photos")?;
             for i in 0..120 {
                 tx.put(format!("folder/name {i:04} that is not very short"), &[i; 20])?;
             }

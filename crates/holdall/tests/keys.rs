@@ -59,7 +59,6 @@ fn removing_what_is_missing_is_no_error_and_the_transaction_goes_on() {
             tx.put("kept", b"first")?;
             assert!(!tx.remove("none")?);
             assert!(!tx.collection("new")?.remove("kept")?, "of another collection");
-            tx.collection("default")?;
             assert!(tx.remove("gone")?);
             assert!(!tx.remove("gone")?);
             assert!(matches!(tx.remove(gone), Err(Error::Dangling(oid)) if oid == gone));

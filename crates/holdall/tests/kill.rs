@@ -119,8 +119,7 @@ fn fifty_kills_lose_nothing_acknowledged() {
         }
         // What is there beyond the acknowledged is whole.
         for entry in reader.names(format!("r{round}-")) {
-            let (name, _) = entry.unwrap();
-            let name = String::from_utf8(name).unwrap();
+            let name = String::from_utf8(entry.unwrap().name).unwrap();
             assert!(
                 reader.get(&name).unwrap().unwrap() == bytes_of(&name),
                 "round {round}: {name}"

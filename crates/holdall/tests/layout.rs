@@ -15,6 +15,7 @@ use holdall_core::segment_tree::{Child, Descriptor, Node, NodeRef, Slice, Top, T
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
 use holdall_core::superblock::{self, Superblock};
+use holdall_core::version::Change;
 use holdall_core::{Lsn, PageNo, collection_page, root_page};
 use std::fmt::Write as _;
 
@@ -336,32 +337,37 @@ fn records(out: &mut String) {
     annotate(out, "OID", &oid.to_bytes(), &fields);
     let attributes = Attributes::from([("k".into(), vec![0xee, 0xff])]);
     let attributes = holdall_core::heap_record::encode_attributes(&attributes, 4096).unwrap();
-    let head = Head { name: Some(b"name".as_slice().into()), attributes: attributes.into() };
+    let head = Head {
+        name: Some(b"name".as_slice().into()),
+        attributes: attributes.into(),
+        change: Change { epoch: 0x0b, count: 0x0c },
+    };
     let common = [
         (0, "page"),
         (4, "slot"),
         (6, "unique"),
-        (10, "kind, named, attributes"),
+        (10, "kind, named, attributes, changed"),
         (11, "name"),
         (16, "attributes"),
+        (22, "last change: epoch, number"),
     ];
     let mut small = common.to_vec();
-    small.push((22, "bytes"));
+    small.push((24, "bytes"));
     annotate(out, "heap record, small", &head.small(oid, b"bytes"), &small);
     let slice = Slice { flags: 3, offset: 2, ..Slice::run(0x0a, 0x64) };
     let tree = Tree { size: 0x64 + 9, top: Top::Inline(vec![slice, Slice::zeros(9)]) };
     let d = Descriptor { flags: 1, threshold: 4, tree, tail: b"tail".to_vec() };
     let mut large = common.to_vec();
     large.extend([
-        (22, "descriptor version"),
-        (23, "flags"),
-        (24, "threshold"),
-        (25, "bytes in segments"),
-        (26, "form: inline"),
-        (27, "slices"),
-        (28, "run: kind and bits, flags, offset, page, length"),
-        (33, "zeros: kind, page, length"),
-        (36, "tail"),
+        (24, "descriptor version"),
+        (25, "flags"),
+        (26, "threshold"),
+        (27, "bytes in segments"),
+        (28, "form: inline"),
+        (29, "slices"),
+        (30, "run: kind and bits, flags, offset, page, length"),
+        (35, "zeros: kind, page, length"),
+        (38, "tail"),
     ]);
     annotate(out, "heap record, large", &head.large(oid, &d), &large);
     let tree = Tree { size: 0x0102, top: Top::Root { node: NodeRef(0x30), height: 2 } };

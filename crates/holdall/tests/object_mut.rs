@@ -389,7 +389,7 @@ fn dropped_without_finish_it_writes_what_is_gathered_or_fails_the_transaction() 
         Ok(())
     });
     assert!(result.is_err());
-    let names: Vec<_> = store.read().unwrap().names("").map(|n| n.unwrap().0).collect();
+    let names: Vec<_> = store.read().unwrap().names("").map(|n| n.unwrap().name).collect();
     assert_eq!(names, [b"x"]);
     assert_eq!(store.read().unwrap().get("x").unwrap().unwrap(), b"kept");
     store.write(|tx| tx.open("x")?.push(b"more")).unwrap();

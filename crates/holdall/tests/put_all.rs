@@ -81,10 +81,10 @@ fn compare(seed: u64, page_size: usize, dirty_pages: usize) {
         let run = |store: &Store, put: fn(&mut WriteTx, &[Given]) -> Result<Vec<Oid>>| {
             store.write(|tx| {
                 gone.iter().try_for_each(|oid| tx.remove(*oid).map(drop))?;
-                tx.collection(if named { "other" } else { "default" })?;
+                let mut tx = tx.collection(if named { "other" } else { "default" })?;
                 let mut oids = Vec::new();
                 for all in &calls {
-                    oids.extend(put(tx, all)?);
+                    oids.extend(put(&mut tx, all)?);
                 }
                 if dropped { Err(Error::Invalid("dropped".into())) } else { Ok(oids) }
             })

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Hints, Options, Store, Target, WriterOptions};
+use holdall::{Error, Hints, Options, PutOptions, Store, Target};
 use holdall_io::MemoryStorage;
 use holdall_testkit::{CrashKind, FaultyStorage, LossPolicy};
 use std::io::Write;
@@ -20,7 +20,7 @@ fn a_commit_far_behind_the_durable_end_survives_a_power_cut() {
     store.write(|tx| tx.put("first", b"1")).unwrap();
     let mut crashed = None;
     let given_up = store.write(|tx| {
-        let mut large = tx.writer(Target::New, WriterOptions::default())?;
+        let mut large = tx.writer(Target::New, PutOptions::default())?;
         large.write_all(&vec![3; 100 << 20]).map_err(|e| Error::io("writing", e))?;
         // Its pages lie behind those, which no sync has covered.
         store.write(|tx| tx.put("behind", &[7; 20_000]))?;

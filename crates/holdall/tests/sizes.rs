@@ -71,9 +71,11 @@ fn sizes_that_do_not_fit_the_count_are_refused_and_nothing_is_changed() {
     }
     // Elsewhere there is room, and here for what does fit.
     for (name, call) in CALLS.iter().filter(|(name, _)| name.starts_with("create")) {
-        store.write(|tx| tx.collection("other").and_then(call)).unwrap_or_else(|e| {
-            unreachable!("{name}: {e}");
-        });
+        store.write(|tx| tx.collection("other").and_then(|mut tx| call(&mut tx))).unwrap_or_else(
+            |e| {
+                unreachable!("{name}: {e}");
+            },
+        );
     }
     store.write(|tx| tx.append("small", b"56").map(drop)).unwrap();
     store.write(|tx| tx.remove("a")).unwrap();

@@ -1,6 +1,6 @@
 //! The store as a user meets it: put, get, ranges, delete, rename, reopen.
 
-use holdall::{Attributes, Error, Key, Options, Store, Target, WriterOptions};
+use holdall::{Attributes, Error, Key, Options, PutOptions, Store, Target};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ fn objects_of_every_size_come_back_after_closing_and_after_a_kill() {
             let part = reader.get_range(name, a..b).unwrap().unwrap();
             assert!(part == data[a as usize..b as usize], "{name} {a}..{b}");
         }
-        let names: Vec<_> = reader.names("").map(|n| n.unwrap().0).collect();
+        let names: Vec<_> = reader.names("").map(|n| n.unwrap().name).collect();
         assert_eq!(names, model.keys().map(|k| k.clone().into_bytes()).collect::<Vec<_>>());
         assert_eq!(store.stat().unwrap().objects, model.len() as u64);
     };
@@ -109,7 +109,7 @@ fn names_in_order_stay_in_their_collection() {
                 for i in first..first + 3000_u32 {
                     // Runs in one collection, and turns from one to the other.
                     let of = if (i / 100) % 2 == 0 { i % 3 } else { i / 100 % 3 };
-                    tx.collection(["a", "b", "c"][of as usize])?;
+                    let mut tx = tx.collection(["a", "b", "c"][of as usize])?;
                     tx.put(name(i), &name(i))?;
                     if i % 7 == 0 {
                         tx.create(b"without a name")?;
@@ -140,7 +140,9 @@ fn names_attributes_collections_and_ranges() {
     let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
     let mut attributes = Attributes::new();
     attributes.insert("type".into(), b"text/plain".to_vec());
-    let oid = store.write(|tx| tx.put_with("a/b", b"hello", &attributes)).unwrap();
+    let oid = store
+        .write(|tx| tx.put_with("a/b", b"hello", &PutOptions::with_attributes(attributes.clone())))
+        .unwrap();
     store.write(|tx| tx.rename("a/b", "c")).unwrap();
     let meta = store.read().unwrap().metadata(oid).unwrap();
     assert_eq!(meta.name.as_deref(), Some(&b"c"[..]));
@@ -176,7 +178,7 @@ fn streams_of_unknown_length_and_a_transaction_larger_than_memory() {
     let data = bytes(&mut rng, 3_000_000);
     store
         .write(|tx| {
-            let mut w = tx.writer(Target::Name(b"stream".to_vec()), WriterOptions::default())?;
+            let mut w = tx.writer(Target::Name(b"stream".to_vec()), PutOptions::default())?;
             for part in data.chunks(777) {
                 w.write_all(part).map_err(|e| Error::Other(Box::new(e)))?;
             }

@@ -285,11 +285,11 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
     let store = Store::open_on(storage.clone(), &quiet()).unwrap();
     let reader = store.read().unwrap();
-    reader.names("").for_each(|n| drop(reader.get(n.unwrap().1).unwrap()));
+    reader.names("").for_each(|n| drop(reader.get(n.unwrap().oid).unwrap()));
     sound(&store, "all in memory");
     let at = pages[0] * PAGE as u64 + 4000;
     storage.volume().write_at(at, &[0xaa, 0x55]).unwrap();
-    reader.names("").for_each(|n| drop(reader.get(n.unwrap().1).unwrap()));
+    reader.names("").for_each(|n| drop(reader.get(n.unwrap().oid).unwrap()));
     let report = store.verify(&mut |_| {}).unwrap();
     assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
     says(&report, &[&format!("page {} in the file", pages[0]), "while memory still has it right"]);

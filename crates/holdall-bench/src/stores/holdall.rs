@@ -3,7 +3,7 @@
 use super::ids::Ids;
 use crate::peer::{Maker, Peer, Setup};
 use anyhow::{Context as _, Result, ensure};
-use holdall::{Error, Key, Object, Oid, Options, Reader, Store, Target, WriteTx, WriterOptions};
+use holdall::{Error, Key, Object, Oid, Options, PutOptions, Reader, Store, Target, WriteTx};
 use std::path::{Path, PathBuf};
 
 /// Bytes in which an object is looked at.
@@ -147,7 +147,7 @@ impl Peer for Opened {
         let target = if self.ids.is_some() { Target::New } else { Target::Name(key.to_vec()) };
         let mut piece = vec![0; PIECE];
         let oid = self.store.write(|tx| {
-            let options = WriterOptions { expected_size: Some(size), ..WriterOptions::default() };
+            let options = PutOptions { expected_size: Some(size), ..PutOptions::default() };
             let mut writer = tx.writer(target, options)?;
             let mut left = size;
             while left > 0 {

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use holdall::{Error, Result, Store, Target, WriteTx, WriterOptions};
+use holdall::{Error, PutOptions, Result, Store, Target, WriteTx};
 
 use super::feed::{Content, Event, Feed, Incoming};
 use crate::failure::{Failure, Outcome, reason};
@@ -150,10 +150,10 @@ impl Importer<'_, '_> {
         let mut unread = Vec::new();
         let (store, collection) = (self.store, self.collection);
         let outcome = store.write(|tx| {
-            let tx = open::target(tx, collection)?;
+            let mut tx = open::target(tx, collection)?;
             let (mut count, mut bytes) = (0, 0);
             for (at, file) in files.iter().enumerate() {
-                match self.store_file(tx, file, bytes)? {
+                match self.store_file(&mut tx, file, bytes)? {
                     Ok(size) => (count, bytes) = (count + 1, bytes + size),
                     Err(why) => unread.push((at, why)),
                 }
@@ -197,7 +197,11 @@ impl Importer<'_, '_> {
     ) -> Result<std::result::Result<u64, String>> {
         let path = match &file.content {
             Content::Bytes(bytes) => {
-                tx.put_with(&file.name, bytes, &file.attributes)?;
+                tx.put_with(
+                    &file.name,
+                    bytes,
+                    &PutOptions::with_attributes(file.attributes.clone()),
+                )?;
                 return Ok(Ok(bytes.len() as u64));
             }
             Content::Path(path) => path,
@@ -208,7 +212,7 @@ impl Importer<'_, '_> {
         };
         let expected_size = (file.size > 0).then_some(file.size);
         let attributes = file.attributes.clone();
-        let options = WriterOptions { expected_size, attributes, ..WriterOptions::default() };
+        let options = PutOptions { expected_size, attributes, ..PutOptions::default() };
         let mut writer = tx.writer(Target::Name(file.name.clone()), options)?;
         let limit = expected_size.unwrap_or(u64::MAX);
         let mut moved = before;

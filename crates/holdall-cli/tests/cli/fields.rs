@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use holdall::{Attributes, Options, Store};
+use holdall::{Attributes, Options, PutOptions, Store};
 use serde_json::Value;
 
 use crate::docs::DOCS;
@@ -82,7 +82,11 @@ fn assert_same(found: &BTreeSet<(String, &'static str)>, table: &BTreeMap<String
 fn sample(home: &Home) -> String {
     let store = Store::create(home.path("s"), &Options::default()).unwrap();
     let attributes = Attributes::from([("raw".into(), b"\xff".to_vec())]);
-    store.write(|tx| tx.put_with("attributed", b"x", &attributes)).unwrap();
+    store
+        .write(|tx| {
+            tx.put_with("attributed", b"x", &PutOptions::with_attributes(attributes.clone()))
+        })
+        .unwrap();
     store.write(|tx| tx.put(b"raw \xff", b"x")).unwrap();
     let unnamed = store.write(|tx| tx.create(b"x")).unwrap();
     store.close().unwrap();

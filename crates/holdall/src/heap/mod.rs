@@ -18,7 +18,6 @@
 mod free_space;
 mod relocation;
 mod run;
-#[cfg(test)]
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -359,7 +358,6 @@ impl HeapFile {
     ///
     /// # Errors
     /// Page access.
-    #[cfg(test)]
     pub fn drop_pages<W: PageWrite + ?Sized>(&mut self, pages: &mut W, most: u32) -> Result<bool> {
         (self.records, self.used, self.formatted) = (0, 0, 0);
         for _ in 0..most {

@@ -1,12 +1,14 @@
-//! Reading a whole heap file, for tests: in portions, in one go, and with every check.
+//! Reading a whole heap file: in portions, and for tests in one go and with every check.
 
 use super::{HeapFile, Location, RecordRef};
-use crate::page_map::VisitPage;
-use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::heap_page::HeapPage;
 use holdall_core::page_map_node::FRESH;
-use holdall_core::placement::class_of;
 use holdall_core::{Error, PageKind, PageNo, PageRead, Result};
-use std::cell::RefCell;
+#[cfg(test)]
+use {
+    crate::page_map::VisitPage, holdall_core::heap_page::max_record,
+    holdall_core::placement::class_of, std::cell::RefCell,
+};
 
 impl HeapFile {
     /// The records of heap page `index`, in slot order; none for fresh pages, holes and
@@ -35,6 +37,7 @@ impl HeapFile {
     }
 
     /// Every record with its place, in page order. Ends after an error.
+    #[cfg(test)]
     pub fn iter<'a, R: PageRead + ?Sized>(
         &self,
         pages: &'a R,
@@ -57,6 +60,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// [`Error::Corrupt`] at the first thing wrong; the visitors' own.
+    #[cfg(test)]
     pub fn check<R: PageRead + ?Sized>(
         &self,
         pages: &R,

@@ -27,16 +27,17 @@ pub struct Cursor<'a, R: ?Sized> {
     done: bool,
 }
 
+/// A node on the way from the root to a leaf.
 #[derive(Debug)]
-struct Frame {
-    no: PageNo,
-    page: PageRef,
+pub(super) struct Frame {
+    pub(super) no: PageNo,
+    pub(super) page: PageRef,
     /// The child gone into; in a leaf, the cell that comes next.
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl Frame {
-    fn node(&self) -> Result<Node<'_>> {
+    pub(super) fn node(&self) -> Result<Node<'_>> {
         Node::open(self.no, &self.page)
     }
 }
@@ -137,28 +138,37 @@ impl<'a, R: PageRead + ?Sized> Cursor<'a, R> {
         Ok(())
     }
 
-    /// Reads from the last frame's child down to a leaf, taking in each node what `choose`
-    /// says. With no frame yet, begins at the root.
     fn descend(&mut self, choose: impl Fn(&Node<'_>) -> Result<usize>) -> Result<()> {
-        loop {
-            let (no, level) = match self.stack.last() {
-                None => (self.root, None),
-                Some(frame) => {
-                    let node = frame.node()?;
-                    if node.is_leaf() {
-                        return Ok(());
-                    }
-                    (node.child(frame.at)?, Some(node.child_level()?))
+        descend(self.pages, self.root, &mut self.stack, choose)
+    }
+}
+
+/// Reads from the last frame's child down to a leaf, taking in each node what `choose` says,
+/// and in the leaf the first cell. With no frame yet, begins at the root.
+pub(super) fn descend<R: PageRead + ?Sized>(
+    pages: &R,
+    root: PageNo,
+    stack: &mut Vec<Frame>,
+    choose: impl Fn(&Node<'_>) -> Result<usize>,
+) -> Result<()> {
+    loop {
+        let (no, level) = match stack.last() {
+            None => (root, None),
+            Some(frame) => {
+                let node = frame.node()?;
+                if node.is_leaf() {
+                    return Ok(());
                 }
-            };
-            let page = load(self.pages, no)?;
-            let node = open(no, &page, level)?;
-            let at = if node.is_leaf() { 0 } else { choose(&node)? };
-            if node.is_leaf() && node.count() == 0 {
-                return Err(Error::page(no, "empty leaf in a names tree"));
+                (node.child(frame.at)?, Some(node.child_level()?))
             }
-            self.stack.push(Frame { no, page, at });
+        };
+        let page = load(pages, no)?;
+        let node = open(no, &page, level)?;
+        let at = if node.is_leaf() { 0 } else { choose(&node)? };
+        if node.is_leaf() && node.count() == 0 {
+            return Err(Error::page(no, "empty leaf in a names tree"));
         }
+        stack.push(Frame { no, page, at });
     }
 }
 

@@ -1,4 +1,4 @@
-//! Listing by prefix and delimiter, as object stores do.
+//! Lines by prefix and delimiter, as object stores do.
 //!
 //! Owns: [`Names::list`]. Keys that share everything up to and including the delimiter are
 //! rolled up into one common prefix; the walk seeks past them, so that its cost does not
@@ -14,11 +14,11 @@ pub struct ListOptions<'a> {
     /// Only keys that begin with this.
     pub prefix: &'a [u8],
     /// Only keys above this. If it is a common prefix that this listing would roll up (as
-    /// [`Listing::next`] may be), everything below that prefix is left out too.
+    /// [`Listing::next`](crate::Listing::next) may be), everything below that prefix is left out too.
     pub start_after: Option<&'a [u8]>,
     /// Rolls up keys at its first occurrence after the prefix. An empty one counts as none.
     pub delimiter: Option<&'a [u8]>,
-    /// Most entries to return; with 0 there are none, and [`Listing::next`] is `None`.
+    /// Most entries to return; with 0 there are none, and [`Listing::next`](crate::Listing::next) is `None`.
     pub limit: usize,
 }
 
@@ -31,7 +31,7 @@ impl Default for ListOptions<'_> {
 
 /// One line of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum Line {
     /// A key and its value.
     Key(Vec<u8>, Value),
     /// A common prefix, the delimiter included, of one or more keys.
@@ -40,18 +40,11 @@ pub enum Entry {
 
 /// A listing, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct Lines {
     /// In key order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<Line>,
     /// Where there is more: the `start_after` that continues the listing.
     pub next: Option<Vec<u8>>,
-}
-
-impl Listing {
-    /// Whether the limit ended the listing before its end.
-    pub fn truncated(&self) -> bool {
-        self.next.is_some()
-    }
 }
 
 impl ListOptions<'_> {
@@ -65,7 +58,7 @@ impl ListOptions<'_> {
 }
 
 /// The smallest key above all that begin with `prefix`; `None` if there is none.
-fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut key = prefix[..=last].to_vec();
     key[last] += 1;
@@ -82,8 +75,8 @@ impl Names {
         &self,
         pages: &R,
         options: &ListOptions<'_>,
-    ) -> Result<Listing> {
-        let mut listing = Listing { entries: Vec::new(), next: None };
+    ) -> Result<Lines> {
+        let mut listing = Lines { entries: Vec::new(), next: None };
         let skip;
         let from = match options.start_after.filter(|after| *after >= options.prefix) {
             None => Bound::Included(options.prefix),
@@ -106,16 +99,16 @@ impl Names {
             }
             if listing.entries.len() == options.limit {
                 listing.next = listing.entries.last().map(|entry| match entry {
-                    Entry::Key(key, _) | Entry::Prefix(key) => key.clone(),
+                    Line::Key(key, _) | Line::Prefix(key) => key.clone(),
                 });
                 break;
             }
             let Some(common) = options.rolled(key) else {
-                listing.entries.push(Entry::Key(key.to_vec(), value));
+                listing.entries.push(Line::Key(key.to_vec(), value));
                 continue;
             };
             let past = after_prefix(common);
-            listing.entries.push(Entry::Prefix(common.to_vec()));
+            listing.entries.push(Line::Prefix(common.to_vec()));
             match past {
                 Some(past) => cursor.seek(&past),
                 None => break,

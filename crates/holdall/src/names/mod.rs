@@ -14,6 +14,7 @@
 //! gives the transaction up.
 
 mod append;
+mod back;
 #[cfg(test)]
 mod check;
 mod cursor;
@@ -24,14 +25,14 @@ mod remove;
 #[cfg(test)]
 mod tests;
 
+pub use back::CursorBack;
 #[cfg(test)]
 pub use check::Stats;
 pub use cursor::Cursor;
 pub use holdall_core::names_node::{MAX_KEY, Value};
 pub use leaf::Leaf;
-pub use list::{Entry, ListOptions, Listing};
+pub use list::{Line, Lines, ListOptions, after_prefix};
 
-#[cfg(test)]
 use holdall_core::PageWrite;
 use holdall_core::names_node::{MAX_LEVEL, Node, Share};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, Result};
@@ -222,11 +223,20 @@ impl Names {
         Cursor::new(pages, self.root, from)
     }
 
+    /// All keys up to `to`, from the last one back, with their values. Cost: as
+    /// [`Names::iter`].
+    pub fn iter_back<'a, R: PageRead + ?Sized>(
+        &self,
+        pages: &'a R,
+        to: Bound<&[u8]>,
+    ) -> CursorBack<'a, R> {
+        CursorBack::new(pages, self.root, to)
+    }
+
     /// Frees every page and empties the tree. Cost: reads the inner nodes, not the leaves.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
-    #[cfg(test)]
     pub fn clear<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<()> {
         if !self.root.is_none() {
             let page = load(pages, self.root)?;
@@ -269,7 +279,6 @@ fn open(no: PageNo, page: &[u8], level: Option<u8>) -> Result<Node<'_>> {
 
 /// Frees the subtree under `no`, leaves first. A page reached twice fails when it is freed
 /// the second time, so that a damaged tree cannot keep this going.
-#[cfg(test)]
 fn free_below<W: PageWrite + ?Sized>(pages: &mut W, no: PageNo, level: u8) -> Result<()> {
     if level > 0 {
         let page = load(pages, no)?;

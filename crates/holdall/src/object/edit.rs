@@ -77,7 +77,8 @@ impl ObjectWrite<'_> {
     ) -> Result<Resized> {
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
-        let head = record.head();
+        let change = record.change.next(self.epoch);
+        let head = Head { change, ..record.head() };
         let before = record.size()?;
         let (start, end) = (range.start, range.end);
         if start > end || end > before {
@@ -115,10 +116,6 @@ impl ObjectWrite<'_> {
         Ok(Resized { before, after })
     }
 
-    fn fits_record(&self, head: &Head<'_>, len: usize) -> bool {
-        head.record_len(len) <= max_record(self.tx.page_size())
-    }
-
     fn edit_options(&self, head: &Head<'_>, d: &Descriptor) -> Options {
         let most = max_tail(head, self.tx.page_size(), d.flags);
         tree_options(self.tx.alloc().layout(), most, d.threshold)
@@ -144,6 +141,8 @@ impl ObjectWrite<'_> {
         let small = StoredHints::of(&d) == self.hints
             && usize::try_from(d.size()).is_ok_and(|n| self.demotes(head, n));
         if !small {
+            // Bytes that just fitted a record come as a tail that may be too long.
+            let d = self.fit_tail(oid, head, d)?;
             return Ok(head.large(oid, &d));
         }
         let mut bytes = vec![0; d.size() as usize];

@@ -6,7 +6,7 @@ use crate::heap::{HeapFile, Location, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead, ahead};
 use crate::sharing::Sharing;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Top};
-use holdall_core::{Error, Oid, PageNo, PageRun, Result};
+use holdall_core::{Error, Oid, PageNo, PageRun, Result, Version};
 
 /// How an object is stored, as its record tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Metadata {
     pub name: Option<Vec<u8>>,
     /// Its size in bytes.
     pub size: u64,
+    /// Changes with every change of its bytes or attributes.
+    pub version: Version,
     /// Its attributes.
     pub attributes: Attributes,
     /// How it is stored.
@@ -312,6 +314,7 @@ pub fn metadata<D: DataRead + ?Sized>(
         oid,
         name: record.name.map(<[u8]>::to_vec),
         size,
+        version: Version::new(oid, record.change),
         attributes: record.attributes()?,
         layout,
     })

@@ -7,6 +7,7 @@ use crate::heap::{HeapFile, RecordRef};
 use crate::segment_tree::DataRead;
 use holdall_core::handle_page::Location;
 use holdall_core::segment_tree::{self, Descriptor};
+use holdall_core::version::Change;
 use holdall_core::{Oid, PageNo, Result};
 
 /// Where a live object's handle and its record lie. Good until the object, or its page's
@@ -53,10 +54,11 @@ impl ObjectLocation {
     }
 }
 
-/// What is to be given up of an object: its size, and its tree if it has one.
+/// What is to be given up of an object: its size, its last change, and its tree if it has one.
 #[derive(Debug)]
 pub struct PreviousBody {
     size: u64,
+    change: Change,
     descriptor: Option<Box<Descriptor>>,
 }
 
@@ -66,13 +68,14 @@ impl PreviousBody {
     /// # Errors
     /// [`holdall_core::Error::Corrupt`].
     pub fn of(record: &Record<'_>) -> Result<Self> {
-        Ok(match record.body {
-            Body::Small(bytes) => Self { size: bytes.len() as u64, descriptor: None },
+        let (size, descriptor) = match record.body {
+            Body::Small(bytes) => (bytes.len() as u64, None),
             Body::Large(bytes) => {
                 let descriptor = Descriptor::decode(bytes)?;
-                Self { size: descriptor.size(), descriptor: Some(Box::new(descriptor)) }
+                (descriptor.size(), Some(Box::new(descriptor)))
             }
-        })
+        };
+        Ok(Self { size, change: record.change, descriptor })
     }
 }
 
@@ -108,7 +111,8 @@ impl ObjectWrite<'_> {
     ) -> Result<u64> {
         self.drop_tree(place.oid, old)?;
         let kept = old.descriptor.as_deref().map(StoredHints::of);
-        let record = self.build(place.oid, head, data, hints.or(kept))?;
+        let head = head.with_change(old.change.next(self.epoch));
+        let record = self.build(place.oid, &head, data, hints.or(kept))?;
         self.put_record(place, &record)?;
         Ok(old.size)
     }
@@ -123,6 +127,15 @@ impl ObjectWrite<'_> {
         let loc = self.handles.remove(self.tx, place.oid)?;
         self.heap.delete(self.tx, self.placement, loc)?;
         Ok(old.size)
+    }
+
+    /// As [`ObjectWrite::delete`], for an object whose heap page goes too: its record stays.
+    ///
+    /// # Errors
+    /// As [`ObjectWrite::delete`].
+    pub fn give_up(&mut self, oid: Oid, old: &PreviousBody) -> Result<()> {
+        self.drop_tree(oid, old)?;
+        self.handles.remove(self.tx, oid).map(drop)
     }
 
     /// Frees nodes and segments of an object; its data is not read.

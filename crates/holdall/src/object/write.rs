@@ -9,6 +9,7 @@ use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
 use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
+use holdall_core::version::Change;
 use holdall_core::{Oid, PageNo, PageRead, Result};
 
 /// Bytes on their way into an object.
@@ -37,6 +38,8 @@ pub struct ObjectWrite<'a> {
     pub placement: &'a mut Placement,
     /// The collection's hints, for objects without their own.
     pub hints: StoredHints,
+    /// The recovery epoch, of which versions are.
+    pub epoch: u32,
     /// Memory in which records are put together, kept from one to the next.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -48,6 +51,8 @@ const DESCRIPTOR_MOST: usize = 32 + MAX_INLINE * 24;
 /// one where `flags`, the descriptor's, say that it mostly grows; never more than a record
 /// has room for.
 pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8) -> usize {
+    // With the longest change: the object may be changed later on.
+    let head = head.with_change(Change { epoch: u32::MAX, count: u64::MAX });
     let room = max_record(page_size).saturating_sub(head.record_len(DESCRIPTOR_MOST));
     room.min(if flags & APPEND_MOSTLY == 0 { page_size / 2 } else { page_size - 1 })
 }
@@ -91,10 +96,11 @@ impl ObjectWrite<'_> {
         let own = hints.filter(|h| *h != self.hints);
         let StoredHints { threshold, flags } = own.unwrap_or(self.hints);
         match data {
-            Data::Small(bytes) if own.is_none() => {
+            Data::Small(bytes) if own.is_none() && self.fits_record(head, bytes.len()) => {
                 Ok(head.small_in(std::mem::take(self.scratch), oid, bytes))
             }
-            // Hints of its own need a descriptor to lie in.
+            // Hints of its own need a descriptor to lie in; and bytes that just fit a record may
+            // not fit one that notes a change too.
             Data::Small(bytes) if bytes.len() <= max_tail(head, self.tx.page_size(), flags) => {
                 let (tree, tail) = (segment_tree::Tree::empty(), bytes.to_vec());
                 Ok(head.large(oid, &Descriptor { flags, threshold, tree, tail }))
@@ -129,21 +135,28 @@ impl ObjectWrite<'_> {
         segment_tree::build(&mut store, slices, MAX_INLINE)
     }
 
-    /// Changes an object's head only.
+    /// Changes an object's name or attributes.
     ///
     /// # Errors
     /// As [`ObjectWrite::replace`].
-    pub fn set_head(&mut self, oid: Oid, head: &Head) -> Result<()> {
+    pub fn set_head(
+        &mut self,
+        oid: Oid,
+        change: impl FnOnce(Head<'static>) -> Head<'static>,
+    ) -> Result<()> {
         let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
         let bytes = place.record(&*self.tx)?;
-        let record = match Record::parse(&bytes)?.body {
-            Body::Small(b) if head.record_len(b.len()) <= max_record(self.tx.page_size()) => {
-                head.small(oid, b)
-            }
+        let record = Record::parse(&bytes)?;
+        let mut head = change(record.head());
+        if head.attributes != record.raw_attributes() {
+            head.change = head.change.next(self.epoch);
+        }
+        let record = match record.body {
+            Body::Small(b) if self.fits_record(&head, b.len()) => head.small(oid, b),
             // A longer name or attribute leaves no room for the bytes: they move out.
-            Body::Small(b) => self.promote(oid, head, b, None)?,
+            Body::Small(b) => self.promote(oid, &head, b, None)?,
             Body::Large(b) => {
-                let d = self.fit_tail(oid, head, Descriptor::decode(b)?)?;
+                let d = self.fit_tail(oid, &head, Descriptor::decode(b)?)?;
                 head.large(oid, &d)
             }
         };
@@ -171,6 +184,11 @@ impl ObjectWrite<'_> {
         self.put_record(place, &record)
     }
 
+    /// Whether a record with this head has room for `len` bytes.
+    pub(super) fn fits_record(&self, head: &Head<'_>, len: usize) -> bool {
+        head.record_len(len) <= max_record(self.tx.page_size())
+    }
+
     fn promote(
         &mut self,
         oid: Oid,
@@ -188,7 +206,12 @@ impl ObjectWrite<'_> {
     }
 
     /// Moves the inline tail into a segment where the new head leaves it no room.
-    fn fit_tail(&mut self, oid: Oid, head: &Head<'_>, mut d: Descriptor) -> Result<Descriptor> {
+    pub(super) fn fit_tail(
+        &mut self,
+        oid: Oid,
+        head: &Head<'_>,
+        mut d: Descriptor,
+    ) -> Result<Descriptor> {
         if d.tail.len() <= max_tail(head, self.tx.page_size(), d.flags) {
             return Ok(d);
         }

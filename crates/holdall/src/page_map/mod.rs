@@ -100,7 +100,6 @@ impl PageMap {
     }
 
     /// Whether no index was ever given out.
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -223,7 +222,6 @@ impl PageMap {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
-    #[cfg(test)]
     pub fn pop<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<Option<PageNo>> {
         let Some(index) = self.len.checked_sub(1) else { return Ok(None) };
         let (mut kept, last) = self.descend(pages, index)?;
@@ -241,7 +239,6 @@ impl PageMap {
     }
 
     /// Drops roots that have become needless.
-    #[cfg(test)]
     fn lower<W: PageWrite + ?Sized>(&mut self, pages: &mut W) -> Result<()> {
         if self.len == 0 {
             *self = Self::default();

@@ -2,7 +2,8 @@
 
 use super::WriteTx;
 use super::view::Key;
-use super::writer::{Target, WriterOptions};
+use super::write::PutOptions;
+use super::writer::Target;
 use crate::object::{Attributes, Data, Resized, Shares};
 use holdall_core::{Oid, Result};
 use std::ops::Range;
@@ -42,10 +43,8 @@ impl WriteTx {
     /// ```
     pub fn copy<'k>(&mut self, from: impl Into<Key<'k>>, to: Target) -> Result<Oid> {
         let from = self.resolve(&from.into())?;
-        let options = WriterOptions {
-            attributes: self.metadata(from)?.attributes,
-            ..WriterOptions::default()
-        };
+        let options =
+            PutOptions { attributes: self.metadata(from)?.attributes, ..PutOptions::default() };
         let size = self.object_size(from)?;
         let head = self.head_for(&to, &options.attributes)?;
         let shares = self.with_object(from, |objects, _| objects.share(from, 0..size))?;
@@ -106,7 +105,7 @@ impl WriteTx {
         for (oid, size) in parts {
             all.push(self.with_object(*oid, |objects, _| objects.share(*oid, 0..*size))?);
         }
-        let oid = self.writer(to, WriterOptions::default())?.finish()?;
+        let oid = self.writer(to, PutOptions::default())?.finish()?;
         let mut end = 0;
         for shares in all {
             end = self.put_shares(oid, end, shares)?;

@@ -2,9 +2,8 @@
 
 use super::view::{Key, check_name, show_name};
 use super::write::WriteTx;
-use crate::object::{self, Attributes, Head, ObjectWrite, Record};
-use holdall_core::{Error, Oid, Result};
-use std::borrow::Cow;
+use crate::object::{self, Attributes, Head};
+use holdall_core::{Error, Result};
 
 impl WriteTx {
     /// Gives an object another name; OID and bytes stay.
@@ -22,8 +21,7 @@ impl WriteTx {
             return Err(Error::Exists(format!("object {}", show_name(to))));
         }
         self.with_objects(|objects, c| {
-            let head = head_of(objects, oid, to)?;
-            objects.set_head(oid, &head)?;
+            objects.set_head(oid, |head| Head { name: Some(to.to_vec().into()), ..head })?;
             c.names.remove(objects.tx, from)?;
             let owner = u64::from(c.number);
             c.names.insert(objects.tx, owner, to, &oid.to_bytes()).map(|_| ())
@@ -42,17 +40,7 @@ impl WriteTx {
         let encoded = object::encode_attributes(attributes, self.page_size())?;
         let oid = self.resolve(&key.into())?;
         self.with_object(oid, |objects, _| {
-            let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-            let name = Record::parse(&record)?.name.map(<[u8]>::to_vec);
-            drop(record);
-            let head = Head { name: name.map(Cow::Owned), attributes: encoded.into() };
-            objects.set_head(oid, &head)
+            objects.set_head(oid, |head| Head { attributes: encoded.into(), ..head })
         })
     }
-}
-
-fn head_of(objects: &ObjectWrite<'_>, oid: Oid, name: &[u8]) -> Result<Head<'static>> {
-    let record = object::read_record(&*objects.tx, objects.handles, oid)?;
-    let attributes = Record::parse(&record)?.raw_attributes().to_vec();
-    Ok(Head { name: Some(name.to_vec().into()), attributes: attributes.into() })
 }

@@ -43,10 +43,11 @@ impl WriteTx {
     /// # Errors
     /// [`Error::Full`](holdall_core::Error::Full) where the collection is new.
     pub fn set_collection_hints(&mut self, hints: Hints) -> Result<()> {
-        let (kept, name) = (hints.kept(self.page_size()), self.collection.clone());
+        let kept = hints.kept(self.page_size());
         self.with_objects(|objects, c| {
             c.hints = kept;
-            c.store(&name, objects.tx.page_mut(c.page, PageKind::Collection)?)
+            // The commit writes the collection, but only where a page is changed.
+            objects.tx.page_mut(c.page, PageKind::Collection).map(drop)
         })
     }
 }

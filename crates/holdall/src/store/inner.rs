@@ -46,6 +46,8 @@ pub struct Inner {
     pub(crate) alloc: Arc<Allocator>,
     pub(crate) layout: SpaceLayout,
     pub(crate) root: PageNo,
+    /// The recovery epoch: versions of objects are of it.
+    pub(super) epoch: u32,
     pub(super) options: Options,
     pub(super) read_only: bool,
     pub(super) recovered: Recovered,
@@ -118,6 +120,7 @@ impl Inner {
             alloc,
             layout,
             root: sb.root,
+            epoch: sb.epoch,
             options,
             read_only,
             recovered,

@@ -9,6 +9,7 @@ mod format;
 mod heads;
 mod hints;
 mod inner;
+mod listing;
 mod long_read;
 mod lookup;
 mod object_mut;
@@ -28,15 +29,16 @@ mod writer;
 
 pub(crate) use format::read_slots;
 pub use inner::Inner;
+pub use listing::{Entry, Listed, Listing, NameIter};
 pub use object_mut::ObjectMut;
 pub use options::Options;
-pub use read::{NameIter, Object, Reader};
+pub use read::{Object, Reader};
 pub use stat::{CollectionStat, StoreStat};
 use state::State;
 pub(crate) use view::{Collection, oid_of, page_of};
 pub use view::{DEFAULT_COLLECTION, Key};
-pub use write::WriteTx;
-pub use writer::{ObjectWriter, Target, WriterOptions};
+pub use write::{CollectionMut, Durability, PutMode, PutOptions, WriteTx};
+pub use writer::{ObjectWriter, Target};
 
 use holdall_core::{Error, Result};
 use holdall_io::{Access, FileStorage, MemoryStorage, OverlayStorage, Storage};
@@ -48,7 +50,7 @@ use std::sync::Arc;
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
     views: Arc<view_cache::ViewCache>,
-    _close: Arc<CloseOnDrop>,
+    close_on_drop: Arc<CloseOnDrop>,
 }
 
 /// Closes the store with its last handle, whether or not readers are left.
@@ -75,9 +77,9 @@ impl Drop for CloseOnDrop {
 
 fn close(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
-        let mut tx = WriteTx::new(inner)?;
+        let mut tx = WriteTx::new(inner, None)?;
         tx.flush_placements()?;
-        tx.commit(false)?;
+        tx.install_all(false)?;
     }
     inner.close()
 }
@@ -187,7 +189,11 @@ impl Store {
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
         let views = Arc::new(view_cache::ViewCache::new());
-        Self { _close: Arc::new(CloseOnDrop { inner: inner.clone(), threads }), views, inner }
+        Self {
+            close_on_drop: Arc::new(CloseOnDrop { inner: inner.clone(), threads }),
+            views,
+            inner,
+        }
     }
 
     /// A snapshot of the newest durable commit. It never waits for a transaction.
@@ -222,38 +228,64 @@ impl Store {
         }
     }
 
-    /// Runs a transaction: all of it is durable when this returns `Ok`, nothing of it happens
-    /// where `f` returns an error. Cost: one sync of the log, shared with commits that come together;
-    /// where more than [`Options::log_data_bytes`] of new data came in, one of the volume as
-    /// well, at the same time, or before it beyond 32 MiB.
+    /// Runs a transaction and commits it: all of it is durable when this returns `Ok`, nothing
+    /// of it happens where `f` returns an error. Cost: [`Durability::Immediate`]; docs/recovery.md,
+    /// "What is synced when".
     ///
     /// # Errors
-    /// What `f` returns; [`Error::Poisoned`] where it cannot be made durable;
-    /// [`Error::Invalid`] within a transaction of the same thread, which would wait for itself.
+    /// What `f` returns, and as [`WriteTx::commit`]; [`Error::Invalid`] within a transaction of
+    /// the same thread, which would wait for itself.
     pub fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
-        let mut tx = WriteTx::new(&self.inner)?;
-        let value = f(&mut tx)?;
-        if let Some(lsn) = tx.commit(true)? {
-            self.inner.pager.wait_durable(lsn)?;
-            self.inner.note_time();
-            self.inner.after_commit()?;
-        }
-        Ok(value)
+        self.try_write(f)
     }
 
-    /// As [`Store::write`], but durable only within [`Options::defer`]: a crash before that
-    /// undoes it whole, and all later ones. [`Store::read`] sees it once it is durable,
-    /// [`Store::read_newest`] at once.
+    /// As [`Store::write`], for a closure with an error type of its own.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// #[derive(Debug)]
+    /// enum Refused { Poor, Store(holdall::Error) }
+    /// impl From<holdall::Error> for Refused {
+    ///     fn from(e: holdall::Error) -> Self { Self::Store(e) }
+    /// }
+    ///
+    /// let refused = store.try_write(|tx| {
+    ///     tx.put("balance", b"-1")?;
+    ///     Err::<(), _>(Refused::Poor)
+    /// });
+    /// assert!(matches!(refused, Err(Refused::Poor)));
+    /// assert_eq!(store.read()?.get("balance")?, None);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Store::write`].
-    pub fn write_deferred<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
-        let mut tx = WriteTx::new(&self.inner)?;
+    pub fn try_write<T, E: From<Error>>(
+        &self,
+        f: impl FnOnce(&mut WriteTx) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut tx = self.begin_write()?;
         let value = f(&mut tx)?;
-        if tx.commit(false)?.is_some() {
-            self.inner.after_deferred()?;
-        }
+        tx.commit()?;
         Ok(value)
+    }
+
+    /// Begins a transaction, which ends with [`WriteTx::commit`] or leaves no trace. It waits for
+    /// others with its first call that touches the store.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// let mut tx = store.begin_write()?;
+    /// tx.put("a", b"1")?;
+    /// tx.commit()?;
+    /// assert!(store.read()?.lookup("a")?.is_some());
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Poisoned`].
+    pub fn begin_write(&self) -> Result<WriteTx> {
+        WriteTx::new(&self.inner, Some(self.close_on_drop.clone()))
     }
 
     /// Makes all commits durable.

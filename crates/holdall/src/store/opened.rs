@@ -1,49 +1,59 @@
-//! The collections that a transaction has opened.
+//! The collections that a transaction has named.
 //!
-//! Owns: [`Opened`]. A transaction mostly stays in one collection: the one asked for last is
-//! compared first, so that a bulk load pays one short comparison for each object.
+//! Owns: [`Opened`]. Each has a slot, by which the transaction's calls reach it without
+//! comparing names.
 
-use super::view::Collection;
+use super::view::{Collection, DEFAULT_COLLECTION};
 
-/// Collections by name, as the transaction has changed them.
-#[derive(Debug, Default)]
+/// A collection that was named, and its state as the transaction has changed it.
+#[derive(Debug)]
+struct Slot {
+    name: String,
+    /// None: not looked up yet, or missing.
+    collection: Option<Collection>,
+}
+
+/// Collections of a transaction. The default one has slot 0.
+#[derive(Debug)]
 pub(super) struct Opened {
-    all: Vec<(String, Collection)>,
-    /// Where the one is that was asked for last.
-    last: usize,
+    slots: Vec<Slot>,
+}
+
+impl Default for Opened {
+    fn default() -> Self {
+        Self { slots: vec![Slot { name: DEFAULT_COLLECTION.into(), collection: None }] }
+    }
 }
 
 impl Opened {
-    /// Where the collection `name` is, if it was opened.
+    /// The slot of the collection `name`, which gets one if it has none.
+    pub(super) fn slot(&mut self, name: &str) -> usize {
+        self.slots.iter().position(|slot| slot.name == name).unwrap_or_else(|| {
+            self.slots.push(Slot { name: name.into(), collection: None });
+            self.slots.len() - 1
+        })
+    }
+
+    /// The name of the collection in `slot`.
+    pub(super) fn name(&self, slot: usize) -> &str {
+        self.slots.get(slot).map_or("", |slot| &slot.name)
+    }
+
+    /// The collection in `slot`, if it is known to be there.
     #[inline]
-    pub(super) fn find(&mut self, name: &str) -> Option<usize> {
-        if self.all.get(self.last).is_none_or(|(known, _)| known != name) {
-            self.last = self.all.iter().position(|(known, _)| known == name)?;
+    pub(super) fn get(&mut self, slot: usize) -> Option<&mut Collection> {
+        self.slots.get_mut(slot)?.collection.as_mut()
+    }
+
+    /// Notes the state of the collection in `slot`; None where there is none any more.
+    pub(super) fn set(&mut self, slot: usize, collection: Option<Collection>) {
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.collection = collection;
         }
-        Some(self.last)
     }
 
-    /// The collection that [`Opened::find`] found.
-    #[inline]
-    pub(super) fn at(&mut self, at: usize) -> Option<&mut Collection> {
-        self.all.get_mut(at).map(|(_, collection)| collection)
-    }
-
-    /// The collection `name`, if it was opened.
-    #[inline]
-    pub(super) fn get(&mut self, name: &str) -> Option<&mut Collection> {
-        let at = self.find(name)?;
-        self.at(at)
-    }
-
-    /// Adds a collection, which is not there yet.
-    pub(super) fn add(&mut self, name: String, collection: Collection) {
-        self.last = self.all.len();
-        self.all.push((name, collection));
-    }
-
-    /// All of them with their names, in the order in which they were opened.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(String, Collection)> {
-        self.all.iter()
+    /// Those known to be there, with their names, in the order in which they were named.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Collection)> {
+        self.slots.iter().filter_map(|slot| Some((&*slot.name, slot.collection.as_ref()?)))
     }
 }

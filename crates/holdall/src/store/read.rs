@@ -6,8 +6,7 @@
 use super::long_read::{Ahead, read_range, read_to};
 use super::lookup::ObjectLookup;
 use super::state::State;
-use super::view::{Collection, DEFAULT_COLLECTION, Key, missing, oid_of};
-use crate::names::{ListOptions, Listing};
+use super::view::{Collection, DEFAULT_COLLECTION, Key, missing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
 use crate::sharing::Sharing;
 use holdall_core::{Error, Lsn, Oid, Result};
@@ -173,82 +172,9 @@ impl Reader {
         object::segments(&*self.state, &self.state.root().handles, &sharing, oid)
     }
 
-    /// Lists names by prefix, start and delimiter, in order.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`].
-    pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
-        match self.current()? {
-            Some(c) => c.names.list(&*self.state, options),
-            None => Ok(Listing { entries: Vec::new(), next: None }),
-        }
-    }
-
-    /// All names that begin with `prefix`, in order, with their objects.
-    pub fn names(&self, prefix: impl AsRef<[u8]>) -> NameIter {
-        NameIter {
-            reader: self.clone(),
-            prefix: prefix.as_ref().to_vec(),
-            after: None,
-            ready: Vec::new().into_iter(),
-            done: false,
-        }
-    }
-
     /// Every object of the store, whatever its collection, named or not.
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
         self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
-    }
-}
-
-/// Names in order; see [`Reader::names`].
-#[derive(Debug)]
-pub struct NameIter {
-    reader: Reader,
-    prefix: Vec<u8>,
-    after: Option<Vec<u8>>,
-    ready: std::vec::IntoIter<(Vec<u8>, Oid)>,
-    done: bool,
-}
-
-impl NameIter {
-    fn refill(&mut self) -> Result<()> {
-        let options = ListOptions {
-            prefix: &self.prefix,
-            start_after: self.after.as_deref(),
-            delimiter: None,
-            limit: 1000,
-        };
-        let listing = self.reader.list(&options)?;
-        self.done = listing.next.is_none();
-        self.after = listing.next;
-        let mut ready = Vec::with_capacity(listing.entries.len());
-        for entry in listing.entries {
-            if let crate::names::Entry::Key(key, value) = entry {
-                ready.push((key, oid_of(&value)?));
-            }
-        }
-        self.ready = ready.into_iter();
-        Ok(())
-    }
-}
-
-impl Iterator for NameIter {
-    type Item = Result<(Vec<u8>, Oid)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(entry) = self.ready.next() {
-                return Some(Ok(entry));
-            }
-            if self.done {
-                return None;
-            }
-            if let Err(e) = self.refill() {
-                self.done = true;
-                return Some(Err(e));
-            }
-        }
     }
 }
 

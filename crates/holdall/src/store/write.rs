@@ -1,26 +1,31 @@
 //! Write transactions.
 //!
-//! Owns: [`WriteTx`]. The writer's lock is taken at the first touch of an existing page and
+//! Owns: [`WriteTx`], [`Durability`]. The writer's lock is taken at the first touch of an existing page and
 //! held to the commit; streaming large data needs none (rule 10).
 
+mod collections;
 mod lookup;
 mod many;
+mod put;
 
+pub use collections::CollectionMut;
+pub use put::{PutMode, PutOptions};
+
+use super::CloseOnDrop;
 use super::inner::{CommitHooks, Cursors, Inner};
 use super::opened::Opened;
-use super::view::{Collection, DEFAULT_COLLECTION, Key, Root, check_name, oid_of};
-use super::writer::{ObjectWriter, Target, WriterOptions};
+use super::view::{Collection, Key, Root, check_name, oid_of};
+use super::writer::Target;
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
     self, Attributes, Data, Head, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody, Record,
     StoredHints,
 };
-use crate::prefetch;
 use crate::space::{SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::placement::{Placement, Policy};
-use holdall_core::{Error, Lsn, Oid, PageRead, PageWrite, Result, root_page};
+use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -29,7 +34,6 @@ use std::sync::Arc;
 struct Begun {
     tx: SpaceTx,
     root: Root,
-    collections: Opened,
     cursors: Cursors,
     /// Where names in ascending order go; only while names are but added.
     tail: AppendCursor,
@@ -39,28 +43,88 @@ struct Begun {
     record: Vec<u8>,
 }
 
+/// When a transaction's commit counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// When it survives a crash. Cost: one sync of the log, shared with commits that come
+    /// together.
+    #[default]
+    Immediate,
+    /// When this process sees it. A crash within [`Options::defer`](crate::Options::defer)
+    /// undoes it whole, and all later commits. [`Store::read`](crate::Store::read) shows it once
+    /// it is durable, [`Store::read_newest`](crate::Store::read_newest) at once.
+    Deferred,
+}
+
 /// A write transaction: all of it happens or nothing.
 ///
-/// Reads through it see its own changes. After an error of any call but a lookup's the
-/// transaction can only be given up.
+/// From [`Store::write`](crate::Store::write), which commits it, or
+/// [`Store::begin_write`](crate::Store::begin_write). Reads through it see its own changes.
+/// Dropped without a commit it leaves no trace. After an error of any call but a lookup's it
+/// can only be given up.
 #[derive(Debug)]
 pub struct WriteTx {
     inner: Arc<Inner>,
     begun: Option<Box<Begun>>,
-    pub(super) collection: String,
+    opened: Opened,
+    /// The slot in `opened` of the collection that calls go to.
+    current: usize,
+    durability: Durability,
     failed: bool,
+    /// Behind `begun`: closing the store waits for the writer's lock.
+    _store: Option<Arc<CloseOnDrop>>,
 }
 
 impl WriteTx {
-    pub(super) fn new(inner: &Arc<Inner>) -> Result<Self> {
+    /// Begins a transaction of `store`, or one that closes it.
+    pub(super) fn new(inner: &Arc<Inner>, store: Option<Arc<CloseOnDrop>>) -> Result<Self> {
         inner.check_writable()?;
         inner.flush_overdue()?;
         Ok(Self {
             inner: inner.clone(),
             begun: None,
-            collection: DEFAULT_COLLECTION.into(),
+            opened: Opened::default(),
+            current: 0,
+            durability: Durability::Immediate,
             failed: false,
+            _store: store,
         })
+    }
+
+    /// Says when the commit counts as done; [`Durability::Immediate`] unless this is called.
+    ///
+    /// ```
+    /// # use holdall::Durability;
+    /// # let store = holdall::Store::in_memory()?;
+    /// store.write(|tx| {
+    ///     tx.set_durability(Durability::Deferred);
+    ///     tx.put("counter", b"7")
+    /// })?;
+    /// assert!(store.read_newest()?.lookup("counter")?.is_some());
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.durability = durability;
+    }
+
+    /// Makes the transaction's changes happen, as its [`Durability`] says.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where a call of the transaction failed; [`Error::TooLarge`];
+    /// [`Error::Full`]; [`Error::Poisoned`] where it cannot be made durable.
+    pub fn commit(self) -> Result<()> {
+        let (inner, durability) = (self.inner.clone(), self.durability);
+        let Some(lsn) = self.install_all(durability == Durability::Immediate)? else {
+            return Ok(());
+        };
+        match durability {
+            Durability::Immediate => {
+                inner.pager.wait_durable(lsn)?;
+                inner.note_time();
+                inner.after_commit()
+            }
+            Durability::Deferred => inner.after_deferred(),
+        }
     }
 
     #[inline]
@@ -87,7 +151,6 @@ impl WriteTx {
             self.begun = Some(Box::new(Begun {
                 tx,
                 root,
-                collections: Opened::default(),
                 cursors,
                 tail: AppendCursor::default(),
                 tail_of: 0,
@@ -95,49 +158,6 @@ impl WriteTx {
             }));
         }
         Ok(())
-    }
-
-    /// From here on this transaction's calls go to collection `name`, which is made if it is
-    /// missing.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for an empty name or one over 255 bytes.
-    pub fn collection(&mut self, name: &str) -> Result<&mut Self> {
-        if name.is_empty() || name.len() > 255 {
-            return Err(Error::Invalid("a collection's name has 1 to 255 bytes".into()));
-        }
-        self.collection = name.into();
-        Ok(self)
-    }
-
-    /// The current collection as this transaction sees it.
-    fn current(&mut self) -> Result<Option<Collection>> {
-        self.begin()?;
-        let Some(begun) = self.begun.as_deref_mut() else { return Ok(None) };
-        if let Some(c) = begun.collections.get(&self.collection) {
-            return Ok(Some(*c));
-        }
-        let Some(page) = begun.root.find(&begun.tx, &self.collection)? else { return Ok(None) };
-        let collection = Collection::load(&begun.tx, page)?;
-        begun.collections.add(self.collection.clone(), collection);
-        Ok(Some(collection))
-    }
-
-    fn current_or_new(&mut self) -> Result<Collection> {
-        if let Some(c) = self.current()? {
-            return Ok(c);
-        }
-        let name = self.collection.clone();
-        let begun = self.begin()?;
-        let number = begun.root.next_collection;
-        begun.root.next_collection = number
-            .checked_add(1)
-            .ok_or_else(|| Error::Invalid("no number is left for another collection".into()))?;
-        let page = begun.tx.new_page(PageKind::Collection, u64::from(number), None)?;
-        let collection = Collection::load(&begun.tx, page)?;
-        begun.root.catalog.insert(&mut begun.tx, 0, name.as_bytes(), &page.0.to_le_bytes())?;
-        begun.collections.add(name, collection);
-        Ok(collection)
     }
 
     /// After an error nothing of the transaction can be kept: references were taken.
@@ -162,16 +182,13 @@ impl WriteTx {
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
         self.begin()?;
-        let found = self.begun.as_deref_mut().and_then(|b| b.collections.find(&self.collection));
-        if found.is_none() {
-            self.current_or_new()?;
-        }
+        self.current_or_new()?;
+        let (epoch, current) = (self.inner.epoch, self.current);
         let missing = || Error::Invalid("the collection is not there".into());
         let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
-        let Begun { tx, root, collections, cursors, tail, record, .. } = begun;
+        let Begun { tx, root, cursors, tail, record, .. } = begun;
         tail.forget();
-        let at = found.or_else(|| collections.find(&self.collection)).ok_or_else(missing)?;
-        let collection = collections.at(at).ok_or_else(missing)?;
+        let collection = self.opened.get(current).ok_or_else(missing)?;
         let placement = cursors
             .placements
             .entry(collection.number)
@@ -179,23 +196,18 @@ impl WriteTx {
         let (mut new, hints) = (collection.heap, collection.hints);
         let (handles, cursor, heap) = (&mut root.handles, &mut cursors.handles, &mut new);
         let mut objects =
-            ObjectWrite { tx, handles, cursor, heap, placement, hints, scratch: record };
+            ObjectWrite { tx, handles, cursor, heap, placement, hints, epoch, scratch: record };
         let value = f(&mut objects, collection)?;
         collection.heap = new;
-        collection.logical_bytes(&self.collection)?;
+        let collection = *collection;
+        collection.logical_bytes(self.opened.name(current))?;
         Ok(value)
     }
 
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
-        self.begin()?;
-        let known = self.begun.as_deref_mut().and_then(|b| b.collections.get(&self.collection));
-        let (number, names) = match known {
-            Some(c) => (c.number, c.names),
-            None => match self.current()? {
-                Some(c) => (c.number, c.names),
-                None => return Ok(Err(InsertPosition::NOWHERE)),
-            },
+        let Some(Collection { number, names, .. }) = self.current()? else {
+            return Ok(Err(InsertPosition::NOWHERE));
         };
         let begun = self.begin()?;
         if begun.tail_of != number {
@@ -247,76 +259,16 @@ impl WriteTx {
         self.failed = true;
     }
 
-    /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
-    /// are dropped.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a name over 1 KiB, [`Error::Full`], [`Error::Io`].
-    pub fn put(&mut self, name: impl AsRef<[u8]>, bytes: &[u8]) -> Result<Oid> {
-        self.put_headed(name.as_ref(), bytes, Cow::default())
-    }
-
-    /// As [`WriteTx::put`], with attributes.
-    ///
-    /// # Errors
-    /// As [`WriteTx::put`]; [`Error::Invalid`] where the attributes are too long.
-    pub fn put_with(
-        &mut self,
-        name: impl AsRef<[u8]>,
-        bytes: &[u8],
-        attributes: &Attributes,
-    ) -> Result<Oid> {
-        let attributes = self.encoded(attributes)?;
-        self.put_headed(name.as_ref(), bytes, attributes)
-    }
-
-    fn put_headed(&mut self, name: &[u8], bytes: &[u8], attributes: Cow<'_, [u8]>) -> Result<Oid> {
-        // While the way to their place is looked for.
-        prefetch::range(bytes.as_ptr(), 0..bytes.len());
-        check_name(name)?;
-        let head = Head { name: Some(name.into()), attributes };
-        self.put_whole(&head, bytes, None)
-    }
-
-    /// Creates an object without a name.
-    ///
-    /// # Errors
-    /// As [`WriteTx::put`].
-    pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
-        self.create_headed(bytes, &Head::default(), None)
-    }
-
-    /// Creates an object without a name close to another one.
-    ///
-    /// # Errors
-    /// As [`WriteTx::put`].
-    pub fn create_near(&mut self, bytes: &[u8], near: Oid) -> Result<Oid> {
-        self.create_headed(bytes, &Head::default(), Some(near))
-    }
-
-    /// Creates an object without a name, with attributes, close to another one if wished.
-    ///
-    /// # Errors
-    /// As [`WriteTx::put_with`].
-    pub fn create_with(
-        &mut self,
-        bytes: &[u8],
-        attributes: &Attributes,
-        near: Option<Oid>,
-    ) -> Result<Oid> {
-        let head = self.head(None, attributes)?;
-        self.create_headed(bytes, &head, near)
-    }
-
-    fn create_headed(&mut self, bytes: &[u8], head: &Head<'_>, near: Option<Oid>) -> Result<Oid> {
-        prefetch::range(bytes.as_ptr(), 0..bytes.len());
-        self.put_whole(head, bytes, near)
-    }
-
     /// Puts bytes that are all in memory: in a record if they fit one, else in segments.
-    fn put_whole(&mut self, head: &Head<'_>, bytes: &[u8], near: Option<Oid>) -> Result<Oid> {
+    fn put_whole(
+        &mut self,
+        head: &Head<'_>,
+        bytes: &[u8],
+        near: Option<Oid>,
+        hints: Option<StoredHints>,
+    ) -> Result<Oid> {
         let data = self.stage(head, bytes)?;
-        self.install(head, data, bytes.len() as u64, near, None)
+        self.install(head, data, bytes.len() as u64, near, hints)
     }
 
     fn stage<'b>(&self, head: &Head, bytes: &'b [u8]) -> Result<Data<'b>> {
@@ -344,18 +296,6 @@ impl WriteTx {
         })
     }
 
-    /// Opens a writer for an object of any length. Data goes to its place as it comes; the
-    /// object appears with [`ObjectWriter::finish`], or never.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
-    pub fn writer(&mut self, target: Target, options: WriterOptions) -> Result<ObjectWriter<'_>> {
-        let head = self.head_for(&target, &options.attributes)?.into_owned();
-        let stager = self.stager(options.expected_size);
-        let hints = options.hints.map(|hints| hints.kept(self.page_size()));
-        Ok(ObjectWriter::new(self, head, stager, options.near, hints))
-    }
-
     fn stager(&self, expected: Option<u64>) -> Stager {
         Stager::new(&self.inner.alloc, &self.inner.pager, expected)
     }
@@ -375,15 +315,8 @@ impl WriteTx {
             Target::New => None,
         };
         name.map_or(Ok(()), check_name)?;
-        self.head(name, attributes)
-    }
-
-    fn head<'h>(&self, name: Option<&'h [u8]>, attributes: &Attributes) -> Result<Head<'h>> {
-        Ok(Head { name: name.map(Cow::Borrowed), attributes: self.encoded(attributes)? })
-    }
-
-    fn encoded(&self, attributes: &Attributes) -> Result<Cow<'static, [u8]>> {
-        object::encode_attributes(attributes, self.page_size()).map(Cow::Owned)
+        let attributes = object::encode_attributes(attributes, self.page_size())?;
+        Ok(Head { name: name.map(Cow::Borrowed), attributes: attributes.into(), ..Head::default() })
     }
 
     /// Makes data an object: a new one, or the new bytes of the one that has the name.
@@ -461,29 +394,6 @@ impl WriteTx {
         })
     }
 
-    /// The name of the collection that an object belongs to, which an OID does not tell;
-    /// `None` where it is the current one.
-    fn collection_of(&mut self, place: ObjectLocation) -> Result<Option<String>> {
-        let current = self.current()?.map(|c| c.number);
-        let begun = self.begin()?;
-        let owner = begun
-            .tx
-            .look(place.page(), PageKind::Heap, |page| Ok(holdall_core::page::owner(page)))?;
-        if current.map(u64::from) == Some(owner) {
-            return Ok(None);
-        }
-        let catalog = begun.root.catalog;
-        for entry in catalog.iter(&begun.tx, std::ops::Bound::Unbounded) {
-            let (name, value) = entry?;
-            let page = super::view::page_of(&value)?;
-            let bytes = begun.tx.page(page, PageKind::Collection)?;
-            if holdall_core::page::owner(&bytes) == owner {
-                return Ok(Some(String::from_utf8_lossy(&name).into_owned()));
-            }
-        }
-        Err(Error::page(place.page(), format!("belongs to no collection ({owner})")))
-    }
-
     /// As [`WriteTx::with_objects`], for the collection that `oid` belongs to; the current
     /// one stays.
     pub(super) fn with_object<T>(
@@ -502,45 +412,25 @@ impl WriteTx {
         place: ObjectLocation,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
-        let Some(of) = self.collection_of(place)? else { return self.with_objects(f) };
-        let current = std::mem::replace(&mut self.collection, of);
+        let own = self.slot_of(place)?;
+        let current = std::mem::replace(&mut self.current, own);
         let result = self.with_objects(f);
-        self.collection = current;
+        self.current = current;
         result
     }
 
-    /// Writes true free-space classes for pages that placement keeps to itself.
-    pub(super) fn flush_placements(&mut self) -> Result<()> {
-        let names: Vec<String> = {
-            let begun = self.begin()?;
-            let catalog = begun.root.catalog;
-            let all = catalog.iter(&begun.tx, std::ops::Bound::Unbounded);
-            let name = |e: Result<(Vec<u8>, _)>| e.map(|(k, _)| String::from_utf8_lossy(&k).into());
-            all.map(name).collect::<Result<_>>()?
-        };
-        for name in names {
-            self.collection(&name)?;
-            let Some(c) = self.current()? else { continue };
-            let known = self.begin()?.cursors.placements.contains_key(&c.number);
-            if known {
-                self.with_objects(|o, _| o.heap.flush(o.tx, o.placement))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Commits; `None` where the transaction never touched a page. `awaited`: the caller will
-    /// wait until it is durable.
-    pub(super) fn commit(mut self, awaited: bool) -> Result<Option<Lsn>> {
+    /// Installs all changes; `None` where the transaction never touched a page. `awaited`: the
+    /// caller will wait until it is durable.
+    pub(super) fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
         let Some(begun) = self.begun.take() else { return Ok(None) };
-        let Begun { mut tx, root, collections, cursors, .. } = *begun;
+        let Begun { mut tx, root, cursors, .. } = *begun;
         if tx.is_unchanged() {
             return Ok(None);
         }
-        for (name, c) in collections.iter() {
+        for (name, c) in self.opened.iter() {
             c.store(name, tx.page_mut(c.page, PageKind::Collection)?)?;
         }
         let bytes = tx.page_mut(self.inner.root, PageKind::Root)?;

@@ -1,7 +1,7 @@
 //! Streaming an object in.
 
-use super::WriteTx;
-use crate::object::{self, Attributes, Data, Head, Hints, StoredHints};
+use super::write::{PutMode, PutOptions, WriteTx};
+use crate::object::{self, Data, Head, StoredHints};
 use crate::space::Stager;
 use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
@@ -16,19 +16,6 @@ pub enum Target {
     New,
 }
 
-/// What is known of the object beforehand.
-#[derive(Debug, Clone, Default)]
-pub struct WriterOptions {
-    /// Its size in bytes; it then lies in one segment where there is room. A hint only.
-    pub expected_size: Option<u64>,
-    /// Its attributes.
-    pub attributes: Attributes,
-    /// An object it should lie close to.
-    pub near: Option<Oid>,
-    /// How it will be used; the collection's hints where there are none.
-    pub hints: Option<Hints>,
-}
-
 /// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
@@ -39,6 +26,7 @@ pub struct ObjectWriter<'a> {
     small: Option<Vec<u8>>,
     near: Option<Oid>,
     hints: Option<StoredHints>,
+    mode: PutMode,
 }
 
 impl<'a> ObjectWriter<'a> {
@@ -46,10 +34,11 @@ impl<'a> ObjectWriter<'a> {
         tx: &'a mut WriteTx,
         head: Head<'static>,
         stager: Stager,
-        near: Option<Oid>,
-        hints: Option<StoredHints>,
+        options: &PutOptions,
     ) -> Self {
-        Self { tx, head, stager, small: Some(Vec::new()), near, hints }
+        let hints = options.hints.map(|hints| hints.kept(tx.page_size()));
+        let (near, mode, small) = (options.near, options.mode, Some(Vec::new()));
+        Self { tx, head, stager, small, near, hints, mode }
     }
 
     /// Takes more bytes.
@@ -82,10 +71,11 @@ impl<'a> ObjectWriter<'a> {
     /// Makes the bytes an object of the transaction.
     ///
     /// # Errors
-    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`].
+    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`]; as [`PutMode`] says.
     pub fn finish(self) -> Result<Oid> {
         let size = self.len();
-        let Self { tx, head, stager, small, near, hints } = self;
+        let Self { tx, head, stager, small, near, hints, mode } = self;
+        tx.check_mode(&head, mode)?;
         match small {
             Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
             None => {

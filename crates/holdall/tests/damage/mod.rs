@@ -3,7 +3,7 @@
 
 #![expect(dead_code, reason = "each test uses its part")]
 
-use holdall::{Attributes, Error, Oid, Options, Result, Store};
+use holdall::{Attributes, Error, Oid, Options, PutOptions, Result, Store};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::superblock::Superblock;
@@ -32,7 +32,7 @@ const COLLECTIONS: [&str; 3] = ["default", "photos", "z"];
 pub fn random_step(store: &Store, rng: &mut SmallRng) {
     let result = store.write(|tx| {
         for _ in 0..rng.random_range(1..6) {
-            let tx = tx.collection(COLLECTIONS[rng.random_range(0..3)])?;
+            let mut tx = tx.collection(COLLECTIONS[rng.random_range(0..3)])?;
             let name = format!("name {}", rng.random_range(0..40));
             let len = match rng.random_range(0..10) {
                 0..5 => rng.random_range(0..300),
@@ -100,7 +100,8 @@ impl Model {
                     continue;
                 }
             };
-            let listed: Result<Vec<_>> = reader.names("").map(|e| e.map(|(n, _)| n)).collect();
+            let listed: Result<Vec<_>> =
+                reader.names("").map(|e| e.map(|entry| entry.name)).collect();
             see(listed.map(|l| l.iter().eq(objects.keys())));
             for (name, bytes) in objects {
                 see(reader.get(name).map(|b| b.as_ref() == Some(bytes)));
@@ -126,7 +127,15 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
             0 => Attributes::from([("type".into(), b"image/png".to_vec())]),
             _ => Attributes::new(),
         };
-        store.write(|tx| tx.collection(collection)?.put_with(name, &bytes, &attributes)).unwrap();
+        store
+            .write(|tx| {
+                tx.collection(collection)?.put_with(
+                    name,
+                    &bytes,
+                    &PutOptions::with_attributes(attributes.clone()),
+                )
+            })
+            .unwrap();
         model.named.entry(collection.into()).or_default().insert(name.into(), bytes);
     };
     for i in 0..30 {

@@ -3,7 +3,7 @@
 
 use super::Input;
 use holdall::{
-    Attributes, Error, Hints, ListOptions, Oid, Options, PageNo, Store, Target, WriteTx,
+    Attributes, Error, Hints, ListOptions, Oid, Options, PageNo, PutOptions, Store, Target, WriteTx,
 };
 use holdall_core::page::{self, PageKind};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES};
@@ -46,7 +46,7 @@ fn base() -> &'static Base {
         let attributes = Attributes::from([("type".into(), b"text/plain".to_vec())]);
         store
             .write(|tx| {
-                tx.put_with("small", b"small", &attributes)?;
+                tx.put_with("small", b"small", &PutOptions::with_attributes(attributes.clone()))?;
                 tx.put("shared", &part)?;
                 tx.put("tree", b"")?;
                 // Few segments fit the record: this one has two levels of nodes.
@@ -55,7 +55,7 @@ fn base() -> &'static Base {
                 }
                 tx.copy("shared", Target::Name(b"copy".to_vec()))?;
                 tx.create(&part[..2 * PAGE])?;
-                tx.collection("many")?;
+                let mut tx = tx.collection("many")?;
                 (0..700).try_for_each(|i| tx.put(format!("folder/{i:06}"), &part[..i]).map(drop))
             })
             .unwrap();
@@ -158,6 +158,7 @@ fn read_some(store: &Store) {
         };
         let _ = (list(b"", None), list(b"folder", Some(b"/")));
         let _ = reader.names("").take(1000).take_while(Result::is_ok).count();
+        let _ = reader.names("").rev().take(1000).take_while(Result::is_ok).count();
         for name in NAMES {
             let _ = (reader.lookup(name), holdall::inspect::object(store, "default", name));
         }
@@ -219,8 +220,8 @@ pub fn hostile_store(data: &[u8]) {
             let at = u64::from(input.u16()) << (input.u8() % 12);
             let bytes = &bytes[..[10, 700, 9000, 70_000][usize::from(name >> 6)]];
             let _ = store.write(|tx| {
-                let tx = tx.collection(COLLECTIONS[usize::from(name % 3)])?;
-                call(tx, how, NAMES[usize::from(name % 6)], other, at, bytes)
+                let mut tx = tx.collection(COLLECTIONS[usize::from(name % 3)])?;
+                call(&mut tx, how, NAMES[usize::from(name % 6)], other, at, bytes)
             });
             if name % 8 == 0 {
                 let _ = store.checkpoint();

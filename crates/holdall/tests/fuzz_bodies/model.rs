@@ -56,7 +56,7 @@ pub fn model(data: &[u8]) {
             assert_eq!(expected.count(), 0);
             continue;
         };
-        let names: Vec<_> = reader.names("").map(|n| n.unwrap().0).collect();
+        let names: Vec<_> = reader.names("").map(|n| n.unwrap().name).collect();
         assert_eq!(names, expected.map(|((_, n), _)| n.clone()).collect::<Vec<_>>());
     }
     for ((c, name), bytes) in &model {
@@ -71,7 +71,7 @@ fn transaction(store: &Store, model: &mut Model, input: &mut Input<'_>, step: u3
     let result = store.write(|tx| {
         for _ in 0..1 + input.u8() % 4 {
             let c = input.u8() % 3;
-            let tx = tx.collection(COLLECTIONS[usize::from(c)])?;
+            let mut tx = tx.collection(COLLECTIONS[usize::from(c)])?;
             let name = vec![b'n'; usize::from(input.u8() % 12) * usize::from(input.u8() % 40)];
             let key = (c, name.clone());
             match input.u8() % 6 {

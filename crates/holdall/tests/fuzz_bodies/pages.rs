@@ -13,6 +13,7 @@ use holdall_core::segment_tree::{Child, Descriptor, Node, NodeRef, Slice, Top, T
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
 use holdall_core::superblock::Superblock;
+use holdall_core::version::Change;
 use holdall_core::{Lsn, Oid, PageNo};
 
 const SIZE: usize = 4096;
@@ -363,8 +364,9 @@ pub fn heap_record(data: &[u8]) {
     let name = (input.u8() & 1 == 0).then(|| input.take(20).to_vec());
     let attributes = holdall::Attributes::from([("key".into(), input.take(30).to_vec())]);
     let attributes = holdall_core::heap_record::encode_attributes(&attributes, SIZE).unwrap();
-    let mut bytes = Head { name: name.map(Into::into), attributes: attributes.into() }
-        .small(oid, input.take(50));
+    let change = Change { epoch: input.u32() >> 24, count: u64::from(input.u16()) };
+    let head = Head { name: name.map(Into::into), attributes: attributes.into(), change };
+    let mut bytes = head.small(oid, input.take(50));
     input.edit(&mut bytes, 0, 5);
     for bytes in [&bytes[..], data] {
         if let Ok(record) = Record::parse(bytes) {

@@ -79,7 +79,7 @@ pub fn open_store(data: &[u8]) {
         let Ok(reader) = reader.collection(&name) else { continue };
         for entry in reader.names("").take(10_000) {
             match entry {
-                Ok((name, _)) => drop(inspect::object(&store, "default", &name)),
+                Ok(entry) => drop(inspect::object(&store, "default", &entry.name)),
                 Err(_) => break,
             }
         }
@@ -100,7 +100,7 @@ pub fn write_store(data: &[u8]) {
         let collection = ["default", "photos", "more"][usize::from(input.u8() % 3)];
         let how = input.u8();
         let _ = store.write(|tx| {
-            let tx = tx.collection(collection)?;
+            let mut tx = tx.collection(collection)?;
             match how % 4 {
                 0 | 1 => tx.put(name, &vec![how; len]).map(drop),
                 2 => tx.remove(name).map(drop),

@@ -14,7 +14,7 @@ pub use parse::{Movie, Source, head_end};
 use crate::plain;
 use crate::shared::{self, Form, Steps, show};
 use anyhow::{Context, Result, ensure};
-use holdall::{Object, Options, Store, Target, WriterOptions};
+use holdall::{Object, Options, PutOptions, Store, Target};
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
@@ -109,8 +109,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
 /// Streams a file into the store as one object.
 pub fn import(store: &Store, plain: &Path) -> Result<()> {
     let file = File::open(plain)?;
-    let options =
-        WriterOptions { expected_size: Some(file.metadata()?.len()), ..Default::default() };
+    let options = PutOptions { expected_size: Some(file.metadata()?.len()), ..Default::default() };
     store.write(|tx| {
         let mut writer = tx.writer(Target::Name(NAME.into()), options)?;
         plain::copy(file, &mut writer).map_err(plain::give_up)?;

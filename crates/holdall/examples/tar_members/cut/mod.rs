@@ -12,7 +12,7 @@ pub use model::{Member, Model};
 use crate::plain;
 use crate::shared::{self, Form, Steps, show};
 use anyhow::{Context, Result, bail, ensure};
-use holdall::{Options, Store, Target, WriteTx, WriterOptions};
+use holdall::{Options, PutOptions, Store, Target, WriteTx};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::fmt;
 use std::fs::File;
@@ -141,7 +141,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
 /// Streams the model's archive into the store.
 pub fn build(store: &Store, model: &Model) -> Result<()> {
     store.write(|tx| {
-        let options = WriterOptions { expected_size: Some(model.size()), ..Default::default() };
+        let options = PutOptions { expected_size: Some(model.size()), ..Default::default() };
         let writer = tx.writer(Target::Name(NAME.into()), options)?;
         let writer = model.write(writer).map_err(plain::give_up)?;
         writer.finish()

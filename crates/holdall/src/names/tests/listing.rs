@@ -1,7 +1,7 @@
 //! Listings against one made by hand from the model.
 
 use super::*;
-use crate::names::{Entry, ListOptions};
+use crate::names::{Line, ListOptions};
 use rand::SeedableRng;
 
 fn find(key: &[u8], from: usize, delimiter: &[u8]) -> Option<usize> {
@@ -28,9 +28,9 @@ fn by_hand(model: &Model, options: &ListOptions<'_>) -> Vec<Vec<u8>> {
     lines
 }
 
-fn line(entry: &Entry) -> Vec<u8> {
+fn line(entry: &Line) -> Vec<u8> {
     match entry {
-        Entry::Key(key, _) | Entry::Prefix(key) => key.clone(),
+        Line::Key(key, _) | Line::Prefix(key) => key.clone(),
     }
 }
 
@@ -55,11 +55,11 @@ fn listings_agree_with_the_model_in_parts_and_whole() {
         };
         let want = by_hand(&t.model, &options);
         let listing = t.names.list(&t.pages, &options).unwrap();
-        assert!(!listing.truncated());
+        assert!(listing.next.is_none());
         let got: Vec<_> = listing.entries.iter().map(line).collect();
         assert_eq!(got, want, "{options:?}");
         for entry in &listing.entries {
-            if let Entry::Key(key, value) = entry {
+            if let Line::Key(key, value) = entry {
                 assert_eq!(t.model[key], **value);
             }
         }
@@ -68,7 +68,7 @@ fn listings_agree_with_the_model_in_parts_and_whole() {
         loop {
             let part = ListOptions { start_after: next.as_deref(), ..options };
             let listing = t.names.list(&t.pages, &part).unwrap();
-            assert!(listing.entries.len() == options.limit || !listing.truncated());
+            assert!(listing.entries.len() == options.limit || listing.next.is_none());
             parts.extend(listing.entries);
             let Some(more) = listing.next else { break };
             next = Some(more);
@@ -93,5 +93,5 @@ fn rolled_up_keys_cost_nothing() {
     assert!(reads <= 6 * (height + 1), "{reads} reads at height {height}");
     let none = ListOptions { limit: 0, ..options };
     let listing = t.names.list(&t.pages, &none).unwrap();
-    assert!(listing.entries.is_empty() && !listing.truncated());
+    assert!(listing.entries.is_empty() && listing.next.is_none());
 }

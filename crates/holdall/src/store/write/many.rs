@@ -132,8 +132,8 @@ impl WriteTx {
     /// Puts an object as the single call would.
     fn add_one(&mut self, new: &New<'_>) -> Result<Oid> {
         new.name.map_or(Ok(()), check_name)?;
-        let head = Head { name: new.name.map(Cow::Borrowed), attributes: Cow::default() };
-        self.put_whole(&head, new.bytes, None)
+        let head = Head { name: new.name.map(Cow::Borrowed), ..Head::default() };
+        self.put_whole(&head, new.bytes, None, None)
     }
 
     /// Creates the first of `objects`, and those behind it that go to the same pages; returns
@@ -171,10 +171,8 @@ impl WriteTx {
     /// How many of `objects`, from the first on, are certainly new, in a collection that is
     /// there: those without a name, and those whose names come behind all others.
     fn all_new(&mut self, objects: &[New<'_>]) -> usize {
-        let Some(Begun { collections, tail, tail_of, .. }) = self.begun.as_deref_mut() else {
-            return 0;
-        };
-        let Some(number) = collections.get(&self.collection).map(|c| c.number) else { return 0 };
+        let Some(Begun { tail, tail_of, .. }) = self.begun.as_deref() else { return 0 };
+        let Some(number) = self.opened.get(self.current).map(|c| c.number) else { return 0 };
         match objects.first() {
             Some(New { name: None, .. }) => {
                 objects.iter().take_while(|new| new.name.is_none()).count()

@@ -1,0 +1,203 @@
+//! Names of a snapshot: by prefix, by range, in both directions, rolled up at a delimiter.
+//!
+//! Owns: [`Entry`], [`NameIter`], [`Listing`].
+
+use super::read::Reader;
+use super::view::oid_of;
+use crate::names::{self, Line, ListOptions, after_prefix};
+use holdall_core::{Oid, Result};
+use std::ops::{Bound, RangeBounds};
+use std::vec;
+
+/// Entries fetched at a time.
+const BATCH: usize = 1000;
+
+/// A name and its object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name.
+    pub name: Vec<u8>,
+    /// The object.
+    pub oid: Oid,
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// An object.
+    Object(Entry),
+    /// A common prefix, the delimiter included, of one or more names.
+    Prefix(Vec<u8>),
+}
+
+/// A listing, or a part of one; from [`Reader::list`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// In the order of names.
+    pub entries: Vec<Listed>,
+    /// Where there is more: the `start_after` that continues the listing.
+    pub next: Option<Vec<u8>>,
+}
+
+impl Reader {
+    /// Lists names by prefix, start and delimiter, in order. Cost: a step for each entry.
+    ///
+    /// ```
+    /// use holdall::{ListOptions, Listed};
+    /// # let store = holdall::Store::in_memory()?;
+    /// store.write(|tx| tx.put_all([("a/1", ""), ("a/2", ""), ("b", "")]))?;
+    /// let top = ListOptions { delimiter: Some(b"/"), ..ListOptions::default() };
+    /// let listing = store.read()?.list(&top)?;
+    /// assert_eq!(listing.entries[0], Listed::Prefix(b"a/".to_vec()));
+    /// assert!(matches!(&listing.entries[1], Listed::Object(entry) if entry.name == b"b"));
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
+    pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
+        let Some(c) = self.current()? else { return Ok(Listing::default()) };
+        let names::Lines { entries, next } = c.names.list(&*self.state, options)?;
+        let listed = |line| match line {
+            Line::Key(name, value) => Ok(Listed::Object(Entry { name, oid: oid_of(&value)? })),
+            Line::Prefix(prefix) => Ok(Listed::Prefix(prefix)),
+        };
+        Ok(Listing { entries: entries.into_iter().map(listed).collect::<Result<_>>()?, next })
+    }
+
+    /// All names that begin with `prefix`, in order, with their objects; backwards by
+    /// [`Iterator::rev`]. Cost: a step for each; memory for 1,000 at a time.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// store.write(|tx| tx.put_all([("2024/a", ""), ("2024/b", ""), ("2025/a", "")]))?;
+    /// let reader = store.read()?;
+    /// assert_eq!(reader.names("2024/").count(), 2);
+    /// let last = reader.names("").next_back().transpose()?;
+    /// assert!(last.is_some_and(|entry| entry.name == b"2025/a"));
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    pub fn names(&self, prefix: impl AsRef<[u8]>) -> NameIter {
+        let prefix = prefix.as_ref();
+        let end = after_prefix(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        NameIter::new(self, Bound::Included(prefix.to_vec()), end)
+    }
+
+    /// As [`Reader::names`], for the names in a range.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// store.write(|tx| tx.put_all([("a", ""), ("b", ""), ("c", "")]))?;
+    /// let reader = store.read()?;
+    /// assert_eq!(reader.range("a".."c").count(), 2);
+    /// assert_eq!(reader.range("b"..).rev().count(), 2);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    pub fn range<N: AsRef<[u8]>>(&self, range: impl RangeBounds<N>) -> NameIter {
+        let own = |bound: Bound<&N>| bound.map(|name| name.as_ref().to_vec());
+        NameIter::new(self, own(range.start_bound()), own(range.end_bound()))
+    }
+}
+
+/// Names with their objects, in order or backwards; see [`Reader::names`].
+#[derive(Debug)]
+pub struct NameIter {
+    reader: Reader,
+    /// What was not fetched yet.
+    from: Bound<Vec<u8>>,
+    to: Bound<Vec<u8>>,
+    /// Fetched from the beginning, in order.
+    front: vec::IntoIter<Entry>,
+    /// Fetched from the end, backwards.
+    back: vec::IntoIter<Entry>,
+    /// All was fetched.
+    done: bool,
+}
+
+impl NameIter {
+    fn new(reader: &Reader, from: Bound<Vec<u8>>, to: Bound<Vec<u8>>) -> Self {
+        let none = || Vec::new().into_iter();
+        Self { reader: reader.clone(), from, to, front: none(), back: none(), done: false }
+    }
+
+    /// Takes up to [`BATCH`] of the entries that a walk yields, while they are `inside`.
+    fn take(
+        &mut self,
+        walk: impl Iterator<Item = Result<(Vec<u8>, names::Value)>>,
+        inside: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Entry>> {
+        let mut taken = Vec::new();
+        for entry in walk.take(BATCH) {
+            let (name, value) = entry?;
+            if !inside(&name) {
+                break;
+            }
+            taken.push(Entry { oid: oid_of(&value)?, name });
+        }
+        self.done = taken.len() < BATCH;
+        Ok(taken)
+    }
+
+    fn fill_front(&mut self) -> Result<()> {
+        // Until it has worked: after an error the walk has ended.
+        self.done = true;
+        let reader = self.reader.clone();
+        let Some(c) = reader.current()? else { return Ok(()) };
+        let (from, to) = (self.from.clone(), self.to.clone());
+        let walk = c.names.iter(&*reader.state, from.as_ref().map(Vec::as_slice));
+        let taken = self.take(walk, |name| match &to {
+            Bound::Included(to) => name <= to.as_slice(),
+            Bound::Excluded(to) => name < to.as_slice(),
+            Bound::Unbounded => true,
+        })?;
+        if let Some(last) = taken.last() {
+            self.from = Bound::Excluded(last.name.clone());
+        }
+        self.front = taken.into_iter();
+        Ok(())
+    }
+
+    fn fill_back(&mut self) -> Result<()> {
+        self.done = true;
+        let reader = self.reader.clone();
+        let Some(c) = reader.current()? else { return Ok(()) };
+        let (from, to) = (self.from.clone(), self.to.clone());
+        let walk = c.names.iter_back(&*reader.state, to.as_ref().map(Vec::as_slice));
+        let taken = self.take(walk, |name| match &from {
+            Bound::Included(from) => name >= from.as_slice(),
+            Bound::Excluded(from) => name > from.as_slice(),
+            Bound::Unbounded => true,
+        })?;
+        if let Some(last) = taken.last() {
+            self.to = Bound::Excluded(last.name.clone());
+        }
+        self.back = taken.into_iter();
+        Ok(())
+    }
+}
+
+impl Iterator for NameIter {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.front.len() == 0
+            && !self.done
+            && let Err(e) = self.fill_front()
+        {
+            return Some(Err(e));
+        }
+        self.front.next().or_else(|| self.back.next_back()).map(Ok)
+    }
+}
+
+impl DoubleEndedIterator for NameIter {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.back.len() == 0
+            && !self.done
+            && let Err(e) = self.fill_back()
+        {
+            return Some(Err(e));
+        }
+        self.back.next().or_else(|| self.front.next_back()).map(Ok)
+    }
+}

@@ -1,0 +1,147 @@
+//! Whole objects put, created and streamed in, on conditions or without.
+//!
+//! Owns: [`PutMode`], [`PutOptions`].
+
+use super::WriteTx;
+use crate::object::{Attributes, Head, Hints};
+use crate::prefetch;
+use crate::store::view::{check_name, show_name};
+use crate::store::writer::{ObjectWriter, Target};
+use holdall_core::{Error, Oid, Result, Version};
+
+/// What a put does about an object that has the name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PutMode {
+    /// Replaces its bytes.
+    #[default]
+    Overwrite,
+    /// Refuses, with [`Error::Exists`].
+    Create,
+    /// Replaces its bytes if it still is of this version; refuses otherwise, and where there is
+    /// no such object, with [`Error::Conflict`].
+    Update(Version),
+}
+
+/// How an object is put. What is not set is as a plain [`WriteTx::put`] has it.
+///
+/// ```
+/// use holdall::{Error, PutMode, PutOptions};
+///
+/// # let store = holdall::Store::in_memory()?;
+/// store.write(|tx| tx.put("counter", b"1"))?;
+/// let seen = store.read()?.metadata("counter")?.version;
+/// let update = PutOptions { mode: PutMode::Update(seen), ..PutOptions::default() };
+/// store.write(|tx| tx.put_with("counter", b"2", &update))?;
+/// let late = store.write(|tx| tx.put_with("counter", b"2 too", &update));
+/// assert!(matches!(late, Err(Error::Conflict { .. })));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PutOptions {
+    /// What to do about an object that has the name already.
+    pub mode: PutMode,
+    /// The object's attributes. Those of an object that is replaced are dropped.
+    pub attributes: Attributes,
+    /// How it will be used; the collection's hints where there are none.
+    pub hints: Option<Hints>,
+    /// An object that a new one should lie close to.
+    pub near: Option<Oid>,
+    /// Of a writer: the size in bytes; the object then lies in one segment where there is room.
+    /// A hint only.
+    pub expected_size: Option<u64>,
+}
+
+impl PutOptions {
+    /// These attributes, and nothing else set.
+    pub fn with_attributes(attributes: Attributes) -> Self {
+        Self { attributes, ..Self::default() }
+    }
+}
+
+impl WriteTx {
+    /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
+    /// are dropped.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name over 1 KiB, [`Error::Full`], [`Error::Io`].
+    pub fn put(&mut self, name: impl AsRef<[u8]>, bytes: &[u8]) -> Result<Oid> {
+        // While the way to their place is looked for.
+        prefetch::range(bytes.as_ptr(), 0..bytes.len());
+        let name = name.as_ref();
+        check_name(name)?;
+        let head = Head { name: Some(name.into()), ..Head::default() };
+        self.put_whole(&head, bytes, None, None)
+    }
+
+    /// As [`WriteTx::put`], with attributes, hints or a condition.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`]; [`Error::Invalid`] where the attributes are too long;
+    /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says, which leave the
+    /// transaction usable.
+    pub fn put_with(
+        &mut self,
+        name: impl AsRef<[u8]>,
+        bytes: &[u8],
+        options: &PutOptions,
+    ) -> Result<Oid> {
+        let target = Target::Name(name.as_ref().to_vec());
+        let head = self.head_for(&target, &options.attributes)?;
+        self.check_mode(&head, options.mode)?;
+        let hints = options.hints.map(|hints| hints.kept(self.page_size()));
+        self.put_whole(&head, bytes, options.near, hints)
+    }
+
+    /// Creates an object without a name.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put`].
+    pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
+        prefetch::range(bytes.as_ptr(), 0..bytes.len());
+        self.put_whole(&Head::default(), bytes, None, None)
+    }
+
+    /// As [`WriteTx::create`], with attributes, hints or a neighbour.
+    ///
+    /// # Errors
+    /// As [`WriteTx::put_with`].
+    pub fn create_with(&mut self, bytes: &[u8], options: &PutOptions) -> Result<Oid> {
+        let head = self.head_for(&Target::New, &options.attributes)?;
+        let hints = options.hints.map(|hints| hints.kept(self.page_size()));
+        self.put_whole(&head, bytes, options.near, hints)
+    }
+
+    /// Opens a writer for an object of any length. Data goes to its place as it comes; the
+    /// object appears with [`ObjectWriter::finish`], which also looks at [`PutOptions::mode`],
+    /// or never.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
+    pub fn writer(&mut self, target: Target, options: PutOptions) -> Result<ObjectWriter<'_>> {
+        let head = self.head_for(&target, &options.attributes)?.into_owned();
+        let stager = self.stager(options.expected_size);
+        Ok(ObjectWriter::new(self, head, stager, &options))
+    }
+
+    /// Refuses what a put of this name and mode must not do. Takes the writer's lock unless the
+    /// mode allows everything.
+    pub(in crate::store) fn check_mode(&mut self, head: &Head<'_>, mode: PutMode) -> Result<()> {
+        let Some(name) = head.name.as_deref().filter(|_| mode != PutMode::Overwrite) else {
+            return Ok(());
+        };
+        let there = match self.lookup(name)? {
+            Some(oid) => Some(self.metadata(oid)?.version),
+            None => None,
+        };
+        let object = || format!("object {}", show_name(name));
+        match (mode, there) {
+            (PutMode::Create, Some(_)) => Err(Error::Exists(object())),
+            (PutMode::Update(wanted), there) if there != Some(wanted) => {
+                let there = there.map_or("it is not there".into(), |v| format!("it has {v}"));
+                let detail = format!("version {wanted} is expected, {there}");
+                Err(Error::Conflict { object: object(), detail })
+            }
+            _ => Ok(()),
+        }
+    }
+}
