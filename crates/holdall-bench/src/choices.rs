@@ -33,7 +33,7 @@ pub fn page_size(run: &mut Run) -> Result<()> {
         let this = &*run;
         let mut closures: Vec<_> = PAGE_SIZES
             .iter()
-            .map(|&page_size| move || work(this, &Options { page_size, ..Options::default() }))
+            .map(|&page_size| move || work(this, &Options::default().page_size(page_size)))
             .collect();
         let mut sides: Vec<Side<'_>> = Vec::new();
         for closure in &mut closures {
@@ -135,7 +135,7 @@ fn web_written(run: &Run, options: &Options) -> Result<f64> {
 }
 
 fn web_get(run: &Run, options: &Options) -> Result<f64> {
-    let store = web_load(run, &Options { pool_bytes: 256 << 20, ..options.clone() })?;
+    let store = web_load(run, &options.clone().cache_bytes(256 << 20))?;
     let reader = store.read()?;
     let mut rng = data::rng(18);
     let count = web_count(run);
@@ -152,7 +152,7 @@ fn web_get(run: &Run, options: &Options) -> Result<f64> {
 
 fn web_size(run: &Run, options: &Options) -> Result<f64> {
     web_load(run, options)?.close()?;
-    let store = Store::open(run.path("pages"), options)?;
+    let store = options.open(run.path("pages"))?;
     let stat = store.stat()?;
     store.close()?;
     Ok(stat.file_bytes as f64 / stat.logical_bytes as f64)
@@ -167,7 +167,7 @@ pub fn log_data(run: &mut Run) -> Result<()> {
         run.say(&format!("objects of {kib} KiB through the log or not"));
         let bytes = data::bytes(kib << 10, 19);
         let store = |name: &str, log_data_bytes| {
-            run.store(name, &Options { log_data_bytes, ..Options::default() })
+            run.store(name, &Options::default().log_data_bytes(log_data_bytes))
         };
         let (logged, direct) = (store("logged", 1 << 20)?, store("direct", 0)?);
         // The same names over and over, so that the files stay small.

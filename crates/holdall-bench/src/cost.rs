@@ -42,8 +42,8 @@ pub enum Work {
 /// Does workload `work` with `count` operations on a new store in `dir`.
 pub fn work(dir: &Path, work: Work, count: u64) -> Result<()> {
     let path = dir.join(format!("holdall-work-{}", std::process::id()));
-    let options = Options { pool_bytes: 256 << 20, ..Options::default() };
-    let store = Store::create(&path, &options)?;
+    let options = Options::default().cache_bytes(256 << 20);
+    let store = options.create(&path)?;
     let result = operations(&store, work, count);
     store.close()?;
     std::fs::remove_file(path)?;

@@ -25,7 +25,7 @@ pub fn run(run: &mut Run) -> Result<()> {
 /// Puts an object of `mib` MiB named `x` into a new store.
 fn object(run: &Run, mib: usize, threshold: Option<u16>) -> Result<Store> {
     run.remove("edits")?;
-    let store = run.store("edits", &Options { pool_bytes: 256 * MIB, ..Options::default() })?;
+    let store = run.store("edits", &Options::default().cache_bytes(256 * MIB))?;
     let bytes = data::bytes(mib * MIB, 20);
     store.write(|tx| {
         tx.set_collection_hints(Hints { threshold, ..Hints::default() })?;

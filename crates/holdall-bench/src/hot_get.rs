@@ -20,7 +20,7 @@ pub fn run(run: &mut Run) -> Result<()> {
     run.say("hot random gets");
     let count = run.pick(200_000, 50_000_u64);
     let mut section = Section::new(format!("Hot random gets of {count} objects of 200 bytes"));
-    let store = run.store("hot", &Options { pool_bytes: 256 << 20, ..Options::default() })?;
+    let store = run.store("hot", &Options::default().cache_bytes(256 << 20))?;
     let bytes = data::bytes(LEN, 10);
     let mut oids = Vec::new();
     for first in (0..count).step_by(10_000) {

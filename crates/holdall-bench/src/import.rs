@@ -4,7 +4,7 @@ use crate::report::{Goal, Row, Section};
 use crate::run::{Run, interleave, seconds};
 use crate::system;
 use anyhow::{Context as _, Result, bail, ensure};
-use holdall::{Options, Store};
+use holdall::Store;
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::Read;
@@ -125,7 +125,7 @@ fn compare(run: &Run, section: &mut Section, cli: &Path, trees: &[PathBuf]) -> R
                     Ok(())
                 })?;
                 memory.borrow_mut().push(peak as f64 / f64::from(1 << 20));
-                let opened = Store::open(&store, &Options::default())?;
+                let opened = Store::open(&store)?;
                 shares.borrow_mut().push(opened.stat()?.utilization);
                 opened.close()?;
                 Ok(time)

@@ -4,7 +4,7 @@ use crate::report::{Goal, Row, Section};
 use crate::run::Run;
 use crate::{bare, data, system};
 use anyhow::{Result, ensure};
-use holdall::{Options, PutOptions, Store, Target};
+use holdall::{Options, PutOptions, Store};
 use std::io::Read;
 
 /// Runs it with `gb` gigabytes twice: many objects, then one. Run alone: the figure is the
@@ -54,7 +54,7 @@ fn one(run: &Run, store: &Store, bytes: u64) -> Result<()> {
     run.say("writing one object");
     let content = data::bytes(bare::CALL, 22);
     store.write(|tx| {
-        let mut writer = tx.writer(Target::Name(b"one".to_vec()), PutOptions::default())?;
+        let mut writer = tx.writer("one", PutOptions::default())?;
         while writer.len() < bytes {
             writer.push(&content)?;
         }

@@ -78,7 +78,7 @@ fn loads(run: &Run, section: &mut Section, count: u64) -> Result<()> {
         store.checkpoint()?;
         let after = Written::now(run.dir())?;
         store.close()?;
-        let store = Store::open(run.path("million"), &Options::default())?;
+        let store = Store::open(run.path("million"))?;
         let stat = store.stat()?;
         ensure!(stat.objects == count, "{} objects, not {count}", stat.objects);
         let logical = stat.logical_bytes as f64;
@@ -129,7 +129,7 @@ fn opens(run: &Run, section: &mut Section, count: u64) -> Result<()> {
     let open = || -> Result<f64> {
         let mut store = None;
         let time = seconds(|| {
-            let opened = Store::open(&path, &Options::default())?;
+            let opened = Store::open(&path)?;
             let got = opened.read()?.get(data::name(1))?;
             ensure!(got.is_some_and(|got| got.len() >= 100), "an object is whole");
             store = Some(opened);
@@ -174,8 +174,8 @@ fn fill_log_and_die(store: &Path) -> Result<f64> {
 /// What the child does: replaces objects in a part of the store that fits the dirty limit,
 /// until the log is full, says how full and waits to be killed.
 pub fn fill_log(path: &Path) -> Result<()> {
-    let options = Options { auto_checkpoint: false, background: false, ..Options::default() };
-    let store = Store::open(path, &options)?;
+    let options = Options::default().auto_checkpoint(false).background(false);
+    let store = options.open(path)?;
     let bytes = data::bytes(300, 8);
     let mut rng = data::rng(9);
     let (mut i, mut before, mut settled) = (0, (0, 0), false);

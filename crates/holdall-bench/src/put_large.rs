@@ -183,7 +183,7 @@ fn cold_reads(run: &Run, section: &mut Section, bytes: &[u8]) -> Result<()> {
     let how = RefCell::new("");
     // The store is opened before the clock runs: its own pages are not what is measured.
     let cold = |read: &mut dyn FnMut(&Store) -> Result<u64>| -> Result<f64> {
-        let store = Store::open(&volume, &Options::default())?;
+        let store = Store::open(&volume)?;
         let mut len = 0;
         *how.borrow_mut() = system::drop_caches(run.dir(), &[&volume, &file])?;
         let time = seconds(|| {

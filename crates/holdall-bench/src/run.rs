@@ -62,7 +62,7 @@ impl Run {
     /// A new store, in place of one of that name.
     pub fn store(&self, name: &str, options: &Options) -> Result<Store> {
         self.remove(name)?;
-        Ok(Store::create(self.path(name), options)?)
+        Ok(options.create(self.path(name))?)
     }
 
     /// Removes a file or store of the run's.

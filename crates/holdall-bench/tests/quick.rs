@@ -125,7 +125,7 @@ fn a_run_goes_on_from_what_it_kept() {
 fn a_child_fills_the_log_and_says_how_full_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store");
-    holdall::Store::create(&store, &holdall::Options::default()).unwrap().close().unwrap();
+    holdall::Store::create(&store).unwrap().close().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
     let mut child = command.arg("fill-log").arg(&store).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());

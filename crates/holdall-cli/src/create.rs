@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdall::{Options, Store};
+use holdall::Options;
 
 use crate::failure::Outcome;
 use crate::open;
@@ -22,7 +22,7 @@ pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, false)?;
     let mut options = Options::default();
     if let Some(bytes) = args.page_size {
-        options.page_size = bytes;
+        options = options.page_size(bytes);
     }
-    Ok(Store::create(&args.store, &options)?.close()?)
+    Ok(options.create(&args.store)?.close()?)
 }

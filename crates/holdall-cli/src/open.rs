@@ -5,26 +5,26 @@
 
 use std::path::Path;
 
-use holdall::{CollectionMut, DEFAULT_COLLECTION, Options, Reader, Result, Store, WriteTx};
+use holdall::{CollectionMut, DEFAULT_COLLECTION, Reader, Result, Store, WriteTx};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 
 /// Opens a store for reading.
 pub fn read_only(path: &Path) -> Outcome<Store> {
     check(path, true)?;
-    Ok(Store::open_read_only(path, &Options::default())?)
+    Ok(Store::open_read_only(path)?)
 }
 
 /// Opens a store that is there, for changes.
 pub fn existing(path: &Path) -> Outcome<Store> {
     check(path, true)?;
-    Ok(Store::open(path, &Options::default())?)
+    Ok(Store::open(path)?)
 }
 
 /// Opens a store for changes, or makes it.
 pub fn or_create(path: &Path) -> Outcome<Store> {
     check(path, false)?;
-    Ok(Store::open_or_create(path, &Options::default())?)
+    Ok(Store::open_or_create(path)?)
 }
 
 /// Says what is wrong with a path before the engine sees it.

@@ -8,9 +8,10 @@
 
 use crate::check::{self, Bad};
 use crate::op::{End, Op, TxOp};
+use crate::params::DEFER;
 use crate::script::Script;
 use crate::world::{Outcome, World};
-use holdall::{Error, Options};
+use holdall::Error;
 use holdall_io::Storage;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -46,7 +47,7 @@ fn growth(rng: &mut SmallRng) -> Op {
 impl World {
     /// Lets the time go by after which deferred commits must be durable.
     pub(crate) fn wait(&mut self) -> Outcome {
-        let later = self.storage.now() + Options::default().defer;
+        let later = self.storage.now() + DEFER;
         self.storage.set_now(later);
         let reader = match self.store()?.read() {
             Ok(reader) => reader,

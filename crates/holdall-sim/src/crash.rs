@@ -65,7 +65,8 @@ impl World {
     fn open_read_only(&mut self) -> Outcome<State> {
         let before = self.storage.changes();
         let options = self.params.options();
-        let store = Store::open_read_only_on(self.storage.clone(), &options)
+        let store = options
+            .open_read_only_on(self.storage.clone())
             .map_err(|e| format!("opening a crashed store read-only: {e}"))?;
         let found = out(store.read(), "a crashed store opened read-only")?;
         self.one_of(&found, "a crashed store opened read-only")?;
@@ -91,7 +92,7 @@ impl World {
                 Again::Sync(n, ..) => plan.fail_sync_at = Some(n),
             }
             self.storage.set_plan(plan);
-            let opened = Store::open_on(self.storage.clone(), &options);
+            let opened = options.open_on(self.storage.clone());
             let failed = opened.is_err();
             if let Err(e) = &opened
                 && !matches!(e, Error::Io { .. } | Error::Poisoned(_))
@@ -115,8 +116,7 @@ impl World {
             }
         }
         self.storage.heal();
-        Store::open_on(self.storage.clone(), &options)
-            .map_err(|e| format!("opening the crashed store: {e}"))
+        options.open_on(self.storage.clone()).map_err(|e| format!("opening the crashed store: {e}"))
     }
 
     /// Crashes copies of the storage and opens them; the store itself goes on.
@@ -143,7 +143,10 @@ impl World {
     pub(crate) fn after_power_cut(&mut self) -> Outcome<State> {
         let kind = CrashKind::PowerCut(LossPolicy::LoseAll);
         let copy = self.storage.crash(kind, 0).map_err(text)?;
-        let store = Store::open_on(Arc::new(copy), &self.params.options())
+        let store = self
+            .params
+            .options()
+            .open_on(Arc::new(copy))
             .map_err(|e| format!("opening after a power cut: {e}"))?;
         let found = out(store.read(), "reading after a power cut")?;
         self.one_of(&found, "the state after a power cut")?;
@@ -159,16 +162,16 @@ impl World {
             let n = rng.random_range(1..12);
             copy.set_plan(FaultPlan { crash_at_change: Some(n), ..FaultPlan::default() });
             // Whether it crashes or not: what counts is the opening after it.
-            drop(Store::open_on(copy.clone(), &options));
+            drop(options.open_on(copy.clone()));
             copy = Arc::new(copy.crash(draw_kind(rng), rng.random()).map_err(text)?);
         }
-        let store = Store::open_on(copy.clone(), &options).map_err(|e| format!("opening: {e}"))?;
+        let store = options.open_on(copy.clone()).map_err(|e| format!("opening: {e}"))?;
         let found = out(store.read(), "reading")?;
         let state = self.one_of(&found, "the recovered state")?;
         check::check_sound(&store).map_err(|bad| format!("verifying: {bad}"))?;
         if rng.random_bool(0.3) {
             store.close().map_err(|e| format!("closing: {e}"))?;
-            let store = Store::open_on(copy, &options).map_err(|e| format!("reopening: {e}"))?;
+            let store = options.open_on(copy).map_err(|e| format!("reopening: {e}"))?;
             let found = out(store.read(), "reading after a close")?;
             if let Some(difference) = found.difference(&state) {
                 return Err(format!("after a close: {difference}"));

@@ -6,7 +6,7 @@ use crate::check::{self, Bad};
 use crate::crash::text;
 use crate::params::STORE_ID;
 use crate::world::{Outcome, World};
-use holdall::{Error, Store};
+use holdall::Error;
 use holdall_core::log_format::{BLOCK, BlockHeader};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_testkit::{CrashKind, FaultyFile, FaultyStorage};
@@ -45,11 +45,7 @@ impl World {
     fn shows_no_wrong_state(&self, copy: FaultyStorage, write: bool) -> Outcome {
         let options = self.params.options();
         let copy = Arc::new(copy);
-        let opened = if write {
-            Store::open_on(copy, &options)
-        } else {
-            Store::open_read_only_on(copy, &options)
-        };
+        let opened = if write { options.open_on(copy) } else { options.open_read_only_on(copy) };
         let store = match opened {
             Ok(store) => store,
             Err(

@@ -48,12 +48,7 @@ pub const ALL: &[Entry] = &[
         "recovery leaves epoch and LSN as they are.",
         Shows::In("2140..2145"),
     ),
-    entry(
-        Mutation::R02Epoch,
-        "02-epoch",
-        "recovery raises the epoch.",
-        Shows::Never("the lap alone keeps blocks of a former life away; 02-both takes both."),
-    ),
+    entry(Mutation::R02Epoch, "02-epoch", "recovery raises the epoch.", Shows::Usually),
     entry(
         Mutation::R02Lap,
         "02-lap",

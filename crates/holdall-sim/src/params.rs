@@ -6,6 +6,7 @@ use holdall::Options;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
+use std::time::Duration;
 
 /// The options that a script fixes. Fields are as in [`Options`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Params {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuning {
     /// Bytes of pages in memory.
-    pub pool_bytes: usize,
+    pub cache_bytes: usize,
     /// Pages that may wait for a checkpoint.
     pub dirty_pages: usize,
     /// Bytes of old page versions for snapshots.
@@ -44,6 +45,8 @@ pub struct Tuning {
 /// The id of every simulated store.
 pub(crate) const STORE_ID: [u8; 16] = *b"holdallsimulator";
 
+/// How long deferred commits may wait.
+pub(crate) const DEFER: Duration = Duration::from_millis(200);
 /// Old versions are never given up with this budget.
 const UNBOUNDED: usize = 1 << 40;
 
@@ -58,7 +61,7 @@ impl Tuning {
         let growth = *[1, 16 << 10, 256 << 10].choose(rng).unwrap_or(&1);
         let old = *[0, 8 * page_size, UNBOUNDED, UNBOUNDED].choose(rng).unwrap_or(&UNBOUNDED);
         Self {
-            pool_bytes: pages * page_size,
+            cache_bytes: pages * page_size,
             dirty_pages: *[16, 24, 64, 1000, 4096].choose(rng).unwrap_or(&64),
             old_version_bytes: old,
             pinned_bytes: None,
@@ -98,7 +101,7 @@ impl Params {
             page_size: 4096,
             space_pages: Some(64),
             tuning: Tuning {
-                pool_bytes: 4096,
+                cache_bytes: 4096,
                 dirty_pages: 64,
                 old_version_bytes: UNBOUNDED,
                 pinned_bytes: None,
@@ -114,23 +117,22 @@ impl Params {
     /// The store's options.
     pub fn options(&self) -> Options {
         let t = &self.tuning;
-        Options {
-            page_size: self.page_size,
-            space_pages: self.space_pages,
-            pool_bytes: t.pool_bytes,
-            dirty_pages: t.dirty_pages,
-            old_version_bytes: t.old_version_bytes,
-            pinned_bytes: t.pinned_bytes,
-            log_bytes: t.log_bytes,
-            log_data_bytes: t.log_data_bytes,
-            growth_bytes: t.growth_bytes,
-            max_bytes: self.max_bytes,
+        Options::default()
+            .page_size(self.page_size)
+            .space_pages(self.space_pages)
+            .cache_bytes(t.cache_bytes)
+            .dirty_pages(t.dirty_pages)
+            .old_version_bytes(t.old_version_bytes)
+            .pinned_bytes(t.pinned_bytes)
+            .log_bytes(t.log_bytes)
+            .log_data_bytes(t.log_data_bytes)
+            .growth_bytes(t.growth_bytes)
+            .max_bytes(self.max_bytes)
             // Checkpoints with work between their steps need a log of its full size.
-            first_log_bytes: 1 << 20,
-            background: false,
-            auto_checkpoint: t.auto_checkpoint,
-            store_id: Some(STORE_ID),
-            ..Options::default()
-        }
+            .first_log_bytes(1 << 20)
+            .background(false)
+            .defer(DEFER)
+            .auto_checkpoint(t.auto_checkpoint)
+            .store_id(STORE_ID)
     }
 }

@@ -79,7 +79,8 @@ impl World {
 
     pub(crate) fn create(&mut self) -> Outcome {
         let options = self.params.options();
-        let store = Store::create_on(self.storage.clone(), &options)
+        let store = options
+            .create_on(self.storage.clone())
             .map_err(|e| format!("creating the store: {e}"))?;
         self.store = Some(store);
         Ok(())
@@ -267,7 +268,7 @@ impl World {
         self.storage.heal();
         self.armed = None;
         self.past = None;
-        let store = Store::open_on(self.storage.clone(), &self.params.options());
+        let store = self.params.options().open_on(self.storage.clone());
         self.store = Some(store.map_err(|e| format!("opening a closed store: {e}"))?);
         self.check_newest()
     }

@@ -15,12 +15,12 @@ fn syncs_that_do_nothing_lose_commits_and_it_shows() {
     // What the simulation relies on: without syncs, a power cut loses acknowledged data.
     let storage = Arc::new(FaultyStorage::new(1));
     let options = Params::tiny().options();
-    let store = holdall::Store::create_on(storage.clone(), &options).unwrap();
+    let store = options.create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("a", b"1")).unwrap();
     storage.set_plan(FaultPlan { ignore_log_sync: true, ..FaultPlan::default() });
     store.write(|tx| tx.put("b", b"2")).unwrap();
     let cut = storage.crash(CrashKind::PowerCut(LossPolicy::LoseAll), 1).unwrap();
-    let after = holdall::Store::open_on(Arc::new(cut), &options).unwrap();
+    let after = options.open_on(Arc::new(cut)).unwrap();
     let found = dump(&after.read().unwrap()).unwrap();
     let wanted = dump(&store.read().unwrap()).unwrap();
     assert!(found.difference(&wanted).unwrap().contains("is missing"));

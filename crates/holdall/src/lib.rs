@@ -4,13 +4,13 @@
 //! replaced, inserted or deleted at a cost that does not depend on the object's size.
 //!
 //! ```
-//! use holdall::{Options, Store};
+//! use holdall::Store;
 //!
 //! # fn main() -> holdall::Result<()> {
 //! # let dir = std::env::temp_dir().join(format!("holdall-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&dir).unwrap();
 //! # let path = dir.join("photos.holdall");
-//! let store = Store::open_or_create(&path, &Options::default())?;
+//! let store = Store::open_or_create(&path)?;
 //! store.write(|tx| {
 //!     tx.put("notes.txt", b"hello")?;
 //!     tx.insert("notes.txt", 0, b"oh, ")?;
@@ -74,10 +74,9 @@
 //! Read a part, list by prefix, copy without copying bytes:
 //!
 //! ```
-//! use holdall::Target;
 //! # let store = holdall::Store::in_memory()?;
 //! # store.write(|tx| tx.put("2024/a", &[1; 100_000]))?;
-//! store.write(|tx| tx.copy("2024/a", Target::Name(b"2024/b".to_vec())))?;
+//! store.write(|tx| tx.copy("2024/a", "2024/b"))?;
 //! let reader = store.read()?;
 //! let mut part = [0; 16];
 //! assert_eq!(reader.read_at("2024/b", 50_000, &mut part)?, Some(16));

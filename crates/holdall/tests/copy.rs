@@ -12,7 +12,7 @@ use std::sync::Arc;
 const PAGE: usize = 4096;
 
 fn options() -> Options {
-    Options { background: false, page_size: PAGE, pool_bytes: 256 << 10, ..Options::default() }
+    Options::default().background(false).page_size(PAGE).cache_bytes(256 << 10)
 }
 
 fn data(rng: &mut SmallRng, len: usize) -> Vec<u8> {
@@ -99,7 +99,7 @@ fn copies_and_edits_give_what_memory_gives() {
     for seed in 0..15 {
         let mut rng = SmallRng::seed_from_u64(seed);
         let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-        let mut store = Store::create_on(storage.clone(), &options()).unwrap();
+        let mut store = options().create_on(storage.clone()).unwrap();
         let mut model = Model::new();
         for round in 0..60 {
             let steps = rng.random_range(1..4);
@@ -119,7 +119,7 @@ fn copies_and_edits_give_what_memory_gives() {
             if round % 20 == 19 {
                 sound(&store, seed);
                 store.close().unwrap();
-                store = Store::open_on(storage.clone(), &options()).unwrap();
+                store = options().open_on(storage.clone()).unwrap();
             }
             let reader = store.read().unwrap();
             for (name, bytes) in &model {
@@ -136,7 +136,7 @@ fn copies_and_edits_give_what_memory_gives() {
 #[test]
 fn a_copy_takes_no_space_and_an_edit_of_it_little() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage, &options()).unwrap();
+    let store = options().create_on(storage).unwrap();
     let bytes = data(&mut SmallRng::seed_from_u64(1), 20 << 20);
     store.write(|tx| tx.put("a", &bytes)).unwrap();
     let used = || {
@@ -164,13 +164,13 @@ fn a_copy_takes_no_space_and_an_edit_of_it_little() {
 #[test]
 fn copies_across_collections_keep_attributes() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage, &options()).unwrap();
+    let store = options().create_on(storage).unwrap();
     let attributes = BTreeMap::from([("type".to_owned(), b"x/y".to_vec())]);
     let bytes = vec![3; 300_000];
     let from = store
         .write(|tx| tx.put_with("a", &bytes, &PutOptions::with_attributes(attributes.clone())))
         .unwrap();
-    store.write(|tx| tx.collection("backup")?.copy(from, Target::Name(b"a".to_vec()))).unwrap();
+    store.write(|tx| tx.collection("backup")?.copy(from, "a")).unwrap();
     let reader = store.read().unwrap().collection("backup").unwrap();
     let metadata = reader.metadata("a").unwrap();
     assert_eq!((metadata.size, metadata.attributes), (300_000, attributes));
@@ -182,7 +182,7 @@ fn copies_across_collections_keep_attributes() {
 #[test]
 fn copying_nothing_leaves_a_full_record_as_it_is() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage, &options()).unwrap();
+    let store = options().create_on(storage).unwrap();
     let full = vec![5; PAGE - 80];
     store.write(|tx| tx.put("full", &full).and_then(|_| tx.put("empty", b""))).unwrap();
     store.write(|tx| tx.copy_range("empty", 0..0, "full", 7)).unwrap();
@@ -194,7 +194,7 @@ fn copying_nothing_leaves_a_full_record_as_it_is() {
 #[test]
 fn bad_ranges_are_refused_and_leave_the_transaction_usable() {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage, &options()).unwrap();
+    let store = options().create_on(storage).unwrap();
     store
         .write(|tx| {
             tx.put("a", &[1; 100_000])?;

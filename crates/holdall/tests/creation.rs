@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::Arc;
 
 fn options(page_size: usize) -> Options {
-    Options { background: false, page_size, log_bytes: 64 << 10, ..Options::default() }
+    Options::default().background(false).page_size(page_size).log_bytes(64 << 10)
 }
 
 /// What power cuts leave of creations: at each change, with all, none and some of it kept.
@@ -18,7 +18,7 @@ fn cut_short(options: &Options) -> Vec<Vec<u8>> {
     for change in 1.. {
         let place = Arc::new(FaultyStorage::new(change));
         place.set_plan(FaultPlan { crash_at_change: Some(change), ..FaultPlan::default() });
-        let created = Store::create_on(place.clone(), options);
+        let created = options.create_on(place.clone());
         if !place.crashed() {
             created.unwrap();
             assert!(change > 8, "only {change} changes");
@@ -46,8 +46,8 @@ fn a_creation_cut_short_leaves_a_sound_store_or_nothing() {
         let (mut stores, mut unfinished) = (0, 0);
         for volume in cut_short(&options(page_size)) {
             let place = || Arc::new(MemoryStorage::from_bytes(volume.clone(), None));
-            let read = Store::open_read_only_on(place(), &options(page_size));
-            match Store::open_on(place(), &options(page_size)) {
+            let read = options(page_size).open_read_only_on(place());
+            match options(page_size).open_on(place()) {
                 Ok(store) => {
                     stores += 1;
                     let report = read.unwrap().verify(&mut |_| {}).unwrap();
@@ -60,7 +60,7 @@ fn a_creation_cut_short_leaves_a_sound_store_or_nothing() {
                     assert!(e.to_string().contains("holds nothing; create the store again"));
                     // With another page size, too.
                     for size in [page_size, 8192] {
-                        use_it(&Store::create_on(place(), &options(size)).unwrap());
+                        use_it(&options(size).create_on(place()).unwrap());
                     }
                 }
                 Err(e) => panic!("{e}"),
@@ -76,18 +76,18 @@ fn a_crash_while_an_unfinished_file_is_made_anew_leaves_no_worse() {
     let left = cut_short(&self::options(4096));
     let unfinished = |volume: &[u8]| {
         let place = MemoryStorage::from_bytes(volume.to_vec(), None);
-        matches!(Store::open_on(Arc::new(place), &options), Err(Error::Unfinished { .. }))
+        matches!(options.open_on(Arc::new(place)), Err(Error::Unfinished { .. }))
     };
     let first = left.into_iter().rfind(|v| unfinished(v) && v.iter().any(|b| *b != 0)).unwrap();
     for change in 1..=10 {
         let place = Arc::new(FaultyStorage::from_bytes(&first, None, change).unwrap());
         place.set_plan(FaultPlan { crash_at_change: Some(change), ..FaultPlan::default() });
-        Store::create_on(place.clone(), &options).unwrap_err();
+        options.create_on(place.clone()).unwrap_err();
         for seed in 0..20 {
             let found = place.crash(CrashKind::PowerCut(LossPolicy::Random), seed).unwrap();
             let found = Arc::new(found);
-            let store = match Store::open_on(found.clone(), &options) {
-                Err(Error::Unfinished { .. }) => Store::create_on(found, &options),
+            let store = match options.open_on(found.clone()) {
+                Err(Error::Unfinished { .. }) => options.create_on(found),
                 other => other,
             };
             use_it(&store.unwrap_or_else(|e| panic!("change {change}, seed {seed}: {e}")));
@@ -101,12 +101,13 @@ fn an_unfinished_file_is_made_anew_and_any_other_is_left() {
     let path = dir.path().join("s");
     let (options, log) = (options(8192), dir.path().join("s-log"));
     for volume in cut_short(&options) {
-        for make in [Store::open_or_create, Store::create] {
+        for create in [false, true] {
             fs::write(&path, &volume).unwrap();
-            match make(&path, &options) {
+            let made = if create { options.create(&path) } else { options.open_or_create(&path) };
+            match made {
                 Ok(store) => use_it(&store),
                 // The superblock was there already.
-                Err(Error::Exists(_)) => use_it(&Store::open(&path, &options).unwrap()),
+                Err(Error::Exists(_)) => use_it(&options.open(&path).unwrap()),
                 Err(e) => panic!("{e}"),
             }
             assert!(!log.exists());
@@ -118,14 +119,14 @@ fn an_unfinished_file_is_made_anew_and_any_other_is_left() {
     let longer = vec![0; 1 << 20];
     for file in [b"text".to_vec(), notes, longer] {
         fs::write(&path, &file).unwrap();
-        let opened = Store::open_or_create(&path, &options);
+        let opened = options.open_or_create(&path);
         assert!(matches!(opened, Err(Error::NotAStore { .. })), "{opened:?}");
-        assert!(matches!(Store::create(&path, &options), Err(Error::Exists(_))));
+        assert!(matches!(options.create(&path), Err(Error::Exists(_))));
         assert!(fs::read(&path).unwrap() == file);
     }
     let closed = MemoryStorage::new();
     let closed = Arc::new(closed);
-    Store::create_on(closed.clone(), &options).unwrap().close().unwrap();
-    let again = Store::create_on(closed, &options);
+    options.create_on(closed.clone()).unwrap().close().unwrap();
+    let again = options.create_on(closed);
     assert!(matches!(again, Err(Error::Exists(_))), "{again:?}");
 }

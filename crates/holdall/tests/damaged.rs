@@ -8,7 +8,7 @@
 mod damage;
 
 use damage::{quiet, sample};
-use holdall::{Attributes, Error, Layout, Oid, Options, PutOptions, Store};
+use holdall::{Attributes, Error, Layout, Oid, PutOptions, Store};
 use holdall_core::page;
 use holdall_io::MemoryStorage;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn testdata(name: &str) -> PathBuf {
 
 fn open(volume: &[u8], log: Option<&[u8]>) -> holdall::Result<Store> {
     let storage = MemoryStorage::from_bytes(volume.to_vec(), log.map(<[u8]>::to_vec));
-    Store::open_read_only_on(Arc::new(storage), &quiet())
+    quiet().open_read_only_on(Arc::new(storage))
 }
 
 #[track_caller]
@@ -69,8 +69,8 @@ fn what_is_no_store_is_told_from_a_damaged_one() {
 /// A store as a kill leaves it after `commits` commits since it was opened.
 fn killed(id: u8, commits: u32) -> (Vec<u8>, Vec<u8>) {
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options { store_id: Some([id; 16]), log_bytes: 64 << 10, ..quiet() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = quiet().store_id([id; 16]).log_bytes(64 << 10);
+    let store = options.create_on(storage.clone()).unwrap();
     for i in 0..commits {
         store.write(|tx| tx.put(format!("n{i}"), &[id; 3000])).unwrap();
     }
@@ -106,12 +106,12 @@ fn a_log_that_is_missing_foreign_or_none_is_refused() {
 #[test]
 fn an_older_copy_of_the_store_beside_a_newer_log_is_refused() {
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("a", b"1")).unwrap();
     let old = storage.snapshot().0;
     // A kill, a recovery (a new epoch), and another kill.
     let again = Arc::new(storage.fork());
-    let store = Store::open_on(again.clone(), &quiet()).unwrap();
+    let store = quiet().open_on(again.clone()).unwrap();
     store.write(|tx| tx.put("b", b"2")).unwrap();
     let log = again.snapshot().1.unwrap();
     refused(open(&old, Some(&log)), &["memory-log is newer", "older copy", "move the log away"]);
@@ -126,7 +126,7 @@ fn a_closed_store_does_not_mind_a_log_left_beside_it() {
         let store = open(&volume, Some(&log)).unwrap();
         assert_eq!(model.check(&store, &|| "with a foreign log".into()), 0);
         let storage = Arc::new(MemoryStorage::from_bytes(volume.clone(), Some(log)));
-        let store = Store::open_on(storage, &quiet()).unwrap();
+        let store = quiet().open_on(storage).unwrap();
         assert!(store.verify(&mut |_| {}).unwrap().is_sound());
     }
 }
@@ -157,13 +157,8 @@ const V1: [(&str, &str, usize); 9] = [
 /// HOLDALL_REWRITE_STORES=1 only before the first release of a format.
 fn make_v1() -> Vec<u8> {
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options {
-        store_id: Some(*b"Holdall store v1"),
-        space_pages: Some(64),
-        growth_bytes: 4096,
-        ..quiet()
-    };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = quiet().store_id(*b"Holdall store v1").space_pages(64).growth_bytes(4096);
+    let store = options.create_on(storage.clone()).unwrap();
     for i in 0..32 {
         store
             .write(|tx| tx.collection("gaps")?.put(format!("gap {i}"), &content(i, 4096)))
@@ -176,10 +171,10 @@ fn make_v1() -> Vec<u8> {
     store.close().unwrap();
     // First with no room to grow: the object has to use the gaps and gets a tree.
     let max_bytes = storage.snapshot().0.len() as u64;
-    let store = Store::open_on(storage.clone(), &Options { max_bytes, ..options.clone() }).unwrap();
+    let store = options.clone().max_bytes(max_bytes).open_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("tree", &content(5, 38_000))).unwrap();
     store.close().unwrap();
-    let store = Store::open_on(storage.clone(), &options).unwrap();
+    let store = options.open_on(storage.clone()).unwrap();
     for (n, (collection, name, len)) in V1.iter().enumerate().filter(|(n, _)| *n != 5) {
         let mut attributes = Attributes::new();
         if n % 2 == 1 {
@@ -238,8 +233,8 @@ fn the_store_of_version_1_opens_and_holds_what_it_held() {
         let lone = oids.iter().find(unnamed).unwrap();
         assert_eq!(reader.get(*lone).unwrap().unwrap(), content(77, 50));
     };
-    check(&Store::open_read_only_on(storage.clone(), &quiet()).unwrap());
-    let store = Store::open_on(storage.clone(), &quiet()).unwrap();
+    check(&quiet().open_read_only_on(storage.clone()).unwrap());
+    let store = quiet().open_on(storage.clone()).unwrap();
     check(&store);
     store.write(|tx| tx.collection("new")?.put("new", &content(1, 30_000))).unwrap();
     store.write(|tx| tx.collection("new")?.remove("new")).unwrap();

@@ -8,17 +8,15 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 
 fn open(storage: &Arc<MemoryStorage>, new: bool, dirty: usize) -> Store {
-    let options = Options {
-        background: false,
-        page_size: 4096,
-        pool_bytes: 64 << 10,
-        dirty_pages: dirty,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .background(false)
+        .page_size(4096)
+        .cache_bytes(64 << 10)
+        .dirty_pages(dirty);
     if new {
-        Store::create_on(storage.clone(), &options).unwrap()
+        options.create_on(storage.clone()).unwrap()
     } else {
-        Store::open_on(storage.clone(), &options).unwrap()
+        options.open_on(storage.clone()).unwrap()
     }
 }
 
@@ -185,7 +183,7 @@ fn snapshots_read_on_while_the_object_is_edited_and_deleted() {
 fn set_bytes_keeps_everything_else() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::create(&path, &Options::default()).unwrap();
+    let store = Store::create(&path).unwrap();
     let attributes = Attributes::from([("type".into(), b"text".to_vec())]);
     let (named, plain, other) = store
         .write(|tx| {

@@ -9,7 +9,7 @@
 mod damage;
 
 use damage::{Flipped, Model, pages_in_use, pages_of, quiet, sample};
-use holdall::{Error, Options, Store};
+use holdall::Error;
 use holdall_core::page::PageKind;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeSet;
@@ -25,8 +25,8 @@ struct Outcome {
 fn try_flip(volume: &Arc<Vec<u8>>, model: &Model, at: u64, mask: u8) -> Outcome {
     let flipped = Flipped { volume: volume.clone(), at, mask };
     let context = || format!("byte {at} flipped by {mask:#x}");
-    let options = Options { pool_bytes: 1 << 20, ..quiet() };
-    let store = match Store::open_read_only_on(Arc::new(flipped), &options) {
+    let options = quiet().cache_bytes(1 << 20);
+    let store = match options.open_read_only_on(Arc::new(flipped)) {
         Ok(store) => store,
         Err(e) => {
             assert!(
@@ -54,11 +54,9 @@ fn number(variable: &str) -> Option<usize> {
 fn flip_all(page_size: usize) {
     let (volume, model) = sample(page_size);
     let volume = Arc::new(volume);
-    let store = Store::open_read_only_on(
-        Arc::new(Flipped { volume: volume.clone(), at: 0, mask: 0 }),
-        &quiet(),
-    )
-    .unwrap();
+    let store = quiet()
+        .open_read_only_on(Arc::new(Flipped { volume: volume.clone(), at: 0, mask: 0 }))
+        .unwrap();
     let report = store.verify(&mut |_| {}).unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
     assert_eq!(model.check(&store, &|| "unchanged".into()), 0);

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 fn options(id: u8) -> Options {
     let (store_id, log_bytes, first_log_bytes) = (Some([id; 16]), 64 << 10, 64 << 10);
-    let first = Options { first_log_bytes, ..Options::default() };
-    Options { background: false, page_size: 4096, store_id, log_bytes, ..first }
+    let first = Options::default().first_log_bytes(first_log_bytes);
+    first.background(false).page_size(4096).store_id(store_id).log_bytes(log_bytes)
 }
 
 type Files = (Vec<u8>, Option<Vec<u8>>);
@@ -29,11 +29,11 @@ fn put(store: &Store, name: &str) -> holdall::Result<()> {
 /// A store closed after a commit, and as a kill leaves it after one more.
 fn closed_and_killed(id: u8) -> (Files, Files) {
     let first = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(first.clone(), &options(id)).unwrap();
+    let store = options(id).create_on(first.clone()).unwrap();
     put(&store, "old").unwrap();
     store.close().unwrap();
     let closed = first.snapshot();
-    let store = Store::open_on(first.clone(), &options(id)).unwrap();
+    let store = options(id).open_on(first.clone()).unwrap();
     put(&store, "new").unwrap();
     (closed, first.snapshot())
 }
@@ -67,7 +67,7 @@ fn a_foreign_file_stops_writing_and_is_left_as_it_is() {
     for (log, what) in foreign() {
         let place = storage(&(closed.0.clone(), Some(log.clone())));
         for write in [true, false, true] {
-            let store = Store::open_on(place.clone(), &options(1)).unwrap();
+            let store = options(1).open_on(place.clone()).unwrap();
             assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");
             if write {
                 refused(put(&store, "new"), &[what, "move it away", "put it back beside"]);
@@ -76,7 +76,7 @@ fn a_foreign_file_stops_writing_and_is_left_as_it_is() {
             assert!(place.snapshot() == (closed.0.clone(), Some(log.clone())), "{what}");
         }
         place.remove_log().unwrap();
-        let store = Store::open_on(place, &options(1)).unwrap();
+        let store = options(1).open_on(place).unwrap();
         put(&store, "new").unwrap();
     }
 }
@@ -87,11 +87,11 @@ fn a_new_store_takes_no_place_where_another_log_lies() {
     let own = closed_and_killed(1).1.1.unwrap();
     for (log, what) in foreign().into_iter().chain([(own, "is the log of another store")]) {
         let place = storage(&(Vec::new(), Some(log.clone())));
-        refused(Store::create_on(place.clone(), &options(1)), &[what]);
+        refused(options(1).create_on(place.clone()), &[what]);
         assert!(place.snapshot() == (Vec::new(), Some(log)), "{what}");
     }
     for blank in [Vec::new(), vec![0; 100], vec![0; 1 << 20]] {
-        let store = Store::create_on(storage(&(Vec::new(), Some(blank))), &options(1)).unwrap();
+        let store = options(1).create_on(storage(&(Vec::new(), Some(blank)))).unwrap();
         put(&store, "new").unwrap();
         assert!(store.verify(&mut |_| {}).unwrap().is_sound());
     }
@@ -102,11 +102,11 @@ fn a_log_of_zeros_is_used_whatever_its_length() {
     let (closed, _) = closed_and_killed(1);
     for length in [0, 100, 64 << 10, 5 << 20] {
         let place = storage(&(closed.0.clone(), Some(vec![0; length])));
-        let store = Store::open_on(place.clone(), &options(1)).unwrap();
+        let store = options(1).open_on(place.clone()).unwrap();
         put(&store, "new").unwrap();
         let (volume, log) = place.snapshot();
         assert_eq!(log.as_ref().map(Vec::len), Some(64 << 10));
-        let again = Store::open_on(storage(&(volume, log)), &options(1)).unwrap();
+        let again = options(1).open_on(storage(&(volume, log))).unwrap();
         assert_eq!(again.read().unwrap().get("new").unwrap().unwrap(), b"new");
     }
 }
@@ -116,7 +116,7 @@ fn a_log_of_another_store_in_place_of_a_needed_one_is_named() {
     let (_, killed) = closed_and_killed(1);
     let (_, other) = closed_and_killed(2);
     let mixed = (killed.0, other.1);
-    refused(Store::open_on(storage(&mixed), &options(1)), &["memory-log belongs to another store"]);
+    refused(options(1).open_on(storage(&mixed)), &["memory-log belongs to another store"]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn an_older_copy_beside_a_newer_log_is_told_from_damage() {
     let (closed, killed) = closed_and_killed(1);
     // A recovery later: another epoch.
     let place = storage(&killed);
-    let store = Store::open_on(place.clone(), &options(1)).unwrap();
+    let store = options(1).open_on(place.clone()).unwrap();
     put(&store, "newer").unwrap();
     let later = place.snapshot();
     // Checkpoints later: the same epoch, but a later superblock.
@@ -147,20 +147,20 @@ fn an_older_copy_beside_a_newer_log_is_told_from_damage() {
     let gone_round = around[15..].iter().flat_map(|new| [(&closed, new), (&later, new)]);
     for (old, new) in pairs.into_iter().chain(gone_round) {
         let mixed = (old.0.clone(), new.1.clone());
-        refused(Store::open_read_only_on(storage(&mixed), &options(1)), &says);
+        refused(options(1).open_read_only_on(storage(&mixed)), &says);
         let place = storage(&mixed);
-        refused(Store::open_on(place.clone(), &options(1)), &says);
+        refused(options(1).open_on(place.clone()), &says);
         assert!(place.snapshot() == mixed, "nothing is changed");
     }
     // What is advised, where the copy was clean.
-    let store = Store::open_on(storage(&(closed.0, None)), &options(1)).unwrap();
+    let store = options(1).open_on(storage(&(closed.0, None))).unwrap();
     put(&store, "other").unwrap();
     assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");
     // A damaged copy of the superblock is still called that.
     let (mut volume, log) = latest;
     let newest = [0, 65536].into_iter().max_by_key(|at| volume[at + 80]).unwrap();
     volume[newest + 50] ^= 1;
-    let text = Store::open_on(storage(&(volume, log)), &options(1)).unwrap_err().to_string();
+    let text = options(1).open_on(storage(&(volume, log))).unwrap_err().to_string();
     assert!(text.contains("is damaged; the other one"), "{text}");
 }
 
@@ -178,7 +178,7 @@ fn at_every_crash(files: &Files, work: impl Fn(Arc<FaultyStorage>)) {
         let losses = [LossPolicy::LoseAll, LossPolicy::KeepAll].into_iter();
         for (seed, loss) in losses.chain([LossPolicy::Random; 40]).enumerate() {
             let found = place.crash(CrashKind::PowerCut(loss), seed as u64).unwrap();
-            let store = Store::open_on(Arc::new(found), &options(1)).unwrap();
+            let store = options(1).open_on(Arc::new(found)).unwrap();
             put(&store, "after").unwrap_or_else(|e| panic!("change {change}, {loss:?}: {e}"));
             assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");
             assert!(store.verify(&mut |_| {}).unwrap().is_sound());
@@ -187,11 +187,11 @@ fn at_every_crash(files: &Files, work: impl Fn(Arc<FaultyStorage>)) {
 }
 
 fn open_and_close(place: Arc<FaultyStorage>) {
-    let _ = Store::open_on(place, &options(1)).and_then(Store::close);
+    let _ = options(1).open_on(place).and_then(Store::close);
 }
 
 fn open_and_put(place: Arc<FaultyStorage>) {
-    let _ = Store::open_on(place, &options(1)).and_then(|store| put(&store, "more"));
+    let _ = options(1).open_on(place).and_then(|store| put(&store, "more"));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn no_crash_leaves_a_log_that_the_store_does_not_know_again() {
     at_every_crash(&killed, open_and_put);
     // Left by a crash in the midst of closing: what is in it is torn as it is emptied.
     let place = storage(&closed);
-    let store = Store::open_on(place.clone(), &options(1)).unwrap();
+    let store = options(1).open_on(place.clone()).unwrap();
     store.write(|tx| tx.put("longer", &[1; 3000])).unwrap();
     let log = place.snapshot().1;
     store.close().unwrap();
@@ -216,7 +216,7 @@ fn no_crash_leaves_a_log_that_the_store_does_not_know_again() {
 }
 
 fn as_left_by_a_kill(from: &Path, to: &Path) {
-    let store = Store::create(from, &options(3)).unwrap();
+    let store = options(3).create(from).unwrap();
     for n in 0..50 {
         put(&store, &format!("n{n}")).unwrap();
     }
@@ -234,13 +234,13 @@ fn a_store_moved_away_from_its_log_can_be_moved_back() {
     let log = fs::read(at("s-log")).unwrap();
     fs::rename(at("s"), at("s.old")).unwrap();
     let path = at("s");
-    for open in [Store::create, Store::open_or_create] {
-        refused(open(&path, &options(4)), &["s-log is the log of another store"]);
+    for opened in [options(4).create(&path), options(4).open_or_create(&path)] {
+        refused(opened, &["s-log is the log of another store"]);
         assert!(!at("s").exists());
     }
     assert!(fs::read(at("s-log")).unwrap() == log);
     fs::rename(at("s.old"), at("s")).unwrap();
-    let store = Store::open(at("s"), &options(3)).unwrap();
+    let store = options(3).open(at("s")).unwrap();
     assert_eq!(store.stat().unwrap().objects, 50);
 }
 
@@ -249,7 +249,7 @@ fn a_long_file_of_zeros_is_looked_at_in_pieces() {
     let dir = tempfile::tempdir().unwrap();
     let log = fs::File::create(dir.path().join("s-log")).unwrap();
     log.set_len(256 << 20).unwrap();
-    let store = Store::create(dir.path().join("s"), &options(5)).unwrap();
+    let store = options(5).create(dir.path().join("s")).unwrap();
     put(&store, "new").unwrap();
     store.close().unwrap();
     assert!(!dir.path().join("s-log").exists());
@@ -263,13 +263,13 @@ fn a_link_in_the_logs_place_is_not_followed() {
     let plant = || std::os::unix::fs::symlink(at("victim"), at("s-log")).unwrap();
     plant();
     let says = ["s-log is not a regular file", "move it away"];
-    refused(Store::create(at("s"), &options(6)), &says);
+    refused(options(6).create(at("s")), &says);
     fs::remove_file(at("s-log")).unwrap();
-    let store = Store::create(at("s"), &options(6)).unwrap();
+    let store = options(6).create(at("s")).unwrap();
     plant();
     refused(put(&store, "new"), &says);
     store.close().unwrap();
-    Store::open_read_only(at("s"), &options(6)).unwrap();
+    options(6).open_read_only(at("s")).unwrap();
     assert_eq!(fs::read(at("victim")).unwrap(), b"");
     assert!(at("s-log").is_symlink());
 }

@@ -10,16 +10,14 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn store(pool_bytes: usize, old_version_bytes: usize) -> Store {
-    let options = Options {
-        background: false,
-        page_size: 4096,
-        pool_bytes,
-        old_version_bytes,
-        dirty_pages: 4000,
-        ..Options::default()
-    };
-    Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap()
+fn store(cache_bytes: usize, old_version_bytes: usize) -> Store {
+    let options = Options::default()
+        .background(false)
+        .page_size(4096)
+        .cache_bytes(cache_bytes)
+        .old_version_bytes(old_version_bytes)
+        .dirty_pages(4000);
+    options.create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
 /// What a get said, to be compared.

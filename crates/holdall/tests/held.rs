@@ -13,7 +13,7 @@ use std::time::Duration;
 const MIB: usize = 1 << 20;
 
 fn quiet() -> Options {
-    Options { background: false, ..Options::default() }
+    Options::default().background(false)
 }
 
 /// Replaces an object of 1 MiB so often.
@@ -26,8 +26,8 @@ fn churn(store: &Store, times: usize) {
 #[test]
 fn a_held_reader_expires_before_the_file_grows_without_bound() {
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options { pinned_bytes: Some(8 << 20), ..quiet() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = quiet().pinned_bytes(8 << 20);
+    let store = options.create_on(storage.clone()).unwrap();
     churn(&store, 4);
     let held = store.read().unwrap();
     churn(&store, 4);
@@ -45,7 +45,7 @@ fn a_held_reader_expires_before_the_file_grows_without_bound() {
 
 #[test]
 fn without_an_option_a_held_reader_keeps_a_quarter_of_a_gigabyte() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     churn(&store, 1);
     let held = store.read().unwrap();
     churn(&store, 200);
@@ -56,8 +56,8 @@ fn without_an_option_a_held_reader_keeps_a_quarter_of_a_gigabyte() {
 
 #[test]
 fn a_held_reader_does_not_stop_writers_of_a_store_with_a_size_limit() {
-    let options = Options { max_bytes: 24 << 20, ..quiet() };
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let options = quiet().max_bytes(24 << 20);
+    let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     churn(&store, 1);
     let held = store.read().unwrap();
     churn(&store, 60);
@@ -68,10 +68,10 @@ fn a_held_reader_does_not_stop_writers_of_a_store_with_a_size_limit() {
 #[test]
 fn deferred_commits_become_durable_in_time_without_threads() {
     let storage = Arc::new(FaultyStorage::new(1));
-    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().create_on(storage.clone()).unwrap();
     let survivors = || {
         let cut = storage.crash(CrashKind::PowerCut(LossPolicy::LoseAll), 1).unwrap();
-        let after = Store::open_on(Arc::new(cut), &quiet()).unwrap();
+        let after = quiet().open_on(Arc::new(cut)).unwrap();
         after.stat().unwrap().objects
     };
     for n in 0..30 {
@@ -101,7 +101,7 @@ fn deferred_commits_become_durable_in_time_without_threads() {
 
 #[test]
 fn a_transaction_within_one_of_the_same_thread_is_an_error() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     let result = store.write(|tx| {
         tx.put("outer", b"1")?;
         let inner = store.write(|tx| tx.put("inner", b"2"));
@@ -116,8 +116,8 @@ fn a_transaction_within_one_of_the_same_thread_is_an_error() {
 
 #[test]
 fn new_snapshots_open_whatever_the_budgets_are() {
-    let options = Options { old_version_bytes: 0, pinned_bytes: Some(0), ..Options::default() };
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let options = Options::default().old_version_bytes(0).pinned_bytes(0);
+    let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     churn(&store, 1);
     thread::scope(|scope| {
         let readers: Vec<_> = (0..3)
@@ -149,7 +149,7 @@ fn new_snapshots_open_whatever_the_budgets_are() {
 #[test]
 fn many_small_edits_in_one_transaction_use_their_pages_again() {
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().create_on(storage.clone()).unwrap();
     let mut model = vec![5; 98_000];
     store.write(|tx| tx.put("x", &model)).unwrap();
     let edited = store.write(|tx| {

@@ -8,12 +8,12 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options { background: false, page_size: 4096, ..Options::default() }
+    Options::default().background(false).page_size(4096)
 }
 
 fn store() -> (Arc<dyn Storage>, Store) {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &options()).unwrap();
+    let store = options().create_on(storage.clone()).unwrap();
     (storage, store)
 }
 
@@ -55,7 +55,7 @@ fn an_operation_s_size_chooses_the_threshold() {
     let own = Hints { threshold: Some(9), ..Hints::default() };
     store.write(|tx| tx.collection("c")?.set_collection_hints(own)).unwrap();
     store.close().unwrap();
-    let store = Store::open_on(storage, &options()).unwrap();
+    let store = options().open_on(storage).unwrap();
     store
         .write(|tx| {
             let mut tx = tx.collection("c")?;

@@ -8,7 +8,7 @@ mod counting;
 #[expect(dead_code, reason = "this test uses the bodies of whole stores")]
 mod fuzz_bodies;
 
-use holdall::{Error, Lsn, PageNo, Store};
+use holdall::{Error, Lsn, PageNo};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{
     HomeKind, MAX_COMPOSED, Part, push_composed, push_home, push_page, push_segment,
@@ -83,9 +83,9 @@ fn opened(
     let before = storage.volume().len().unwrap();
     let mut result = Ok(());
     let taken = counting::peak(|| {
-        result = Store::open_read_only_on(storage.clone(), &options).map(drop);
+        result = options.open_read_only_on(storage.clone()).map(drop);
     });
-    let written = Store::open_on(storage.clone(), &options);
+    let written = options.open_on(storage.clone());
     let after = storage.volume().len().unwrap();
     assert_eq!(written.is_ok(), result.is_ok(), "{written:?}, {result:?}");
     (result, taken, after - before)
@@ -190,7 +190,7 @@ fn a_log_said_to_be_a_terabyte_is_looked_at_as_far_as_it_goes() {
     let taken = counting::peak(|| {
         let text = holdall::inspect::log_of(&*storage).unwrap();
         assert!(text.contains("shorter than the log"), "{text}");
-        let _ = Store::open_on(storage.clone(), &options);
+        let _ = options.open_on(storage.clone());
     });
     assert!(taken < 8 << 20, "{taken} bytes of memory");
 }

@@ -31,14 +31,9 @@ fn golden(name: &str, text: &str) {
 fn sample() -> (Arc<MemoryStorage>, Store) {
     let storage = Arc::new(MemoryStorage::new());
     // No room to grow, so that a large object has to use the gaps and gets a tree.
-    let options = holdall::Options {
-        space_pages: Some(128),
-        growth_bytes: 4096,
-        max_bytes: 90 * 4096,
-        first_log_bytes: 1 << 20,
-        ..quiet()
-    };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options =
+        quiet().space_pages(128).growth_bytes(4096).max_bytes(90 * 4096).first_log_bytes(1 << 20);
+    let store = options.create_on(storage.clone()).unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
     let attributes = Attributes::from([("type".into(), b"text/plain".to_vec())]);
     store
@@ -94,7 +89,7 @@ fn dumps_of_a_fixed_store_are_as_expected() {
     let killed = storage.fork();
     golden("log.txt", &inspect::log_of(&killed).unwrap());
     store.close().unwrap();
-    let store = Store::open_on(storage, &quiet()).unwrap();
+    let store = quiet().open_on(storage).unwrap();
     let mut pages = String::new();
     let count = store.verify(&mut |_| {}).unwrap().pages;
     for no in 0..count {
@@ -165,9 +160,9 @@ fn an_empty_log_or_store_is_said_to_be_empty() {
 
 #[test]
 fn spaces_are_listed_with_what_is_free() {
-    let options = holdall::Options { space_pages: Some(64), growth_bytes: 4096, ..quiet() };
+    let options = quiet().space_pages(64).growth_bytes(4096);
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let store = options.create_on(storage.clone()).unwrap();
     let mut rng = SmallRng::seed_from_u64(2);
     for i in 0..20 {
         store.write(|tx| tx.put(format!("{i}"), &bytes(&mut rng, 40_000))).unwrap();
@@ -178,7 +173,7 @@ fn spaces_are_listed_with_what_is_free() {
     assert!(!pages.is_multiple_of(64), "the last space is cut short");
     let read = |volume: &[u8]| {
         let storage = Arc::new(MemoryStorage::from_bytes(volume.to_vec(), None));
-        let store = Store::open_read_only_on(storage, &quiet()).unwrap();
+        let store = quiet().open_read_only_on(storage).unwrap();
         (inspect::spaces(&store).unwrap(), store)
     };
     let (list, store) = read(&volume);
@@ -229,7 +224,7 @@ fn damaged_pages_are_shown_and_not_followed() {
         }
     }
     let damaged = Arc::new(MemoryStorage::from_bytes(volume.clone(), None));
-    let store = Store::open_read_only_on(damaged, &quiet()).unwrap();
+    let store = quiet().open_read_only_on(damaged).unwrap();
     for no in 0..volume.len() as u64 / 4096 {
         inspect::page(&store, PageNo(no)).unwrap();
     }

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 fn store() -> Store {
-    let options = Options { background: false, ..Options::default() };
-    Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap()
+    let options = Options::default().background(false);
+    options.create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
 /// One name for all of `put`, `lookup`, `get`, `append` and `remove`, each given the same type.

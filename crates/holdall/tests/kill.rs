@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Options, Store};
+use holdall::Options;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ const THREADS: u32 = 8;
 
 fn options() -> Options {
     // Small limits, so that kills meet checkpoints and growth of the log.
-    Options { dirty_pages: 256, log_bytes: 2 << 20, pool_bytes: 4 << 20, ..Options::default() }
+    Options::default().dirty_pages(256).log_bytes(2 << 20).cache_bytes(4 << 20)
 }
 
 /// An object's bytes, which follow from its name: small, a few pages, or large.
@@ -38,7 +38,7 @@ fn bytes_of(name: &str) -> Vec<u8> {
 fn child() {
     let Ok(path) = std::env::var(STORE) else { return };
     let round = std::env::var(ROUND).unwrap();
-    let store = Store::open_or_create(path, &options()).unwrap();
+    let store = options().open_or_create(path).unwrap();
     let out = Mutex::new(std::io::stdout());
     std::thread::scope(|scope| {
         for t in 0..THREADS {
@@ -104,7 +104,7 @@ fn fifty_kills_lose_nothing_acknowledged() {
         if !path.exists() {
             continue;
         }
-        let store = match Store::open(&path, &options()) {
+        let store = match options().open(&path) {
             Ok(store) => store,
             // Killed while the file was being made: nothing was acknowledged yet.
             Err(holdall::Error::Unfinished { .. }) if put.is_empty() => {

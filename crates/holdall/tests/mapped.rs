@@ -15,7 +15,7 @@ const LEN: usize = 1 << 20;
 
 fn options(map_reads: bool) -> Options {
     // Nothing of the data stays in the store's own memory.
-    Options { background: false, pool_bytes: 0, map_reads, ..Options::default() }
+    Options::default().background(false).cache_bytes(0).map_reads(map_reads)
 }
 
 fn bytes() -> Vec<u8> {
@@ -156,7 +156,7 @@ impl Storage for SpyStorage {
 fn spied(map_reads: bool) -> (Store, Oid, Arc<Answer>) {
     let answer = Arc::new(Answer::default());
     let storage = Arc::new(SpyStorage(MemoryStorage::new(), answer.clone()));
-    let store = Store::create_on(storage, &options(map_reads)).unwrap();
+    let store = options(map_reads).create_on(storage).unwrap();
     let oid = store.write(|tx| tx.put("x", &bytes())).unwrap();
     (store, oid, answer)
 }
@@ -191,8 +191,8 @@ const LONG: [(usize, usize); 5] =
 fn long(direct_reads: bool) -> (Store, Oid, Arc<Answer>, Vec<u8>) {
     let answer = Arc::new(Answer::default());
     let storage = Arc::new(SpyStorage(MemoryStorage::new(), answer.clone()));
-    let options = Options { direct_reads, ..options(true) };
-    let store = Store::create_on(storage, &options).unwrap();
+    let options = options(true).direct_reads(direct_reads);
+    let store = options.create_on(storage).unwrap();
     let bytes: Vec<u8> = (0..10 << 20).map(|i: u32| (i / 4096 + i / 3) as u8).collect();
     let oid = store.write(|tx| tx.put("x", &bytes)).unwrap();
     (store, oid, answer, bytes)
@@ -337,7 +337,7 @@ fn a_flipped_byte_in_the_file_is_an_error_and_one_put_right_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     for map_reads in [true, false] {
-        let store = Store::create(&path, &options(map_reads)).unwrap();
+        let store = options(map_reads).create(&path).unwrap();
         let oid = store.write(|tx| tx.put("x", &bytes())).unwrap();
         let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut whole = vec![0; file.metadata().unwrap().len() as usize];
@@ -363,9 +363,9 @@ fn a_flipped_byte_in_the_file_is_an_error_and_one_put_right_is_not() {
 /// stretches come to other objects in the states after it.
 #[test]
 fn each_state_finds_its_own_checksums_after_many_ranges() {
-    for pool_bytes in [0, 8 << 20] {
+    for cache_bytes in [0, 8 << 20] {
         let storage = Arc::new(SpyStorage(MemoryStorage::new(), Arc::default()));
-        let store = Store::create_on(storage, &Options { pool_bytes, ..options(true) }).unwrap();
+        let store = options(true).cache_bytes(cache_bytes).create_on(storage).unwrap();
         let data = |n: u64| -> Vec<u8> {
             (0..(5 << 20) / 8_u64).flat_map(|i| (i << 24 | n).to_le_bytes()).collect()
         };
@@ -404,7 +404,7 @@ fn each_state_finds_its_own_checksums_after_many_ranges() {
 fn a_flipped_byte_in_a_streamed_object_is_an_error_and_one_put_right_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::create(&path, &options(true)).unwrap();
+    let store = options(true).create(&path).unwrap();
     let data: Vec<u8> =
         (0..(64 << 20) / 8 + 700_u64).flat_map(|i| (i << 24 | 0xa5).to_le_bytes()).collect();
     let oid = store.write(|tx| tx.put("x", &data)).unwrap();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Layout, ObjectMut, Options, Store, Target};
+use holdall::{Error, Layout, ObjectMut, Options, Store};
 use holdall_io::MemoryStorage;
 use holdall_testkit::{FaultPlan, FaultyStorage};
 use rand::{Rng, RngCore, SeedableRng, rngs::SmallRng};
@@ -11,17 +11,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options {
-        background: false,
-        page_size: 4096,
-        pool_bytes: 64 << 10,
-        dirty_pages: 600,
-        ..Options::default()
-    }
+    Options::default().background(false).page_size(4096).cache_bytes(64 << 10).dirty_pages(600)
 }
 
 fn empty_store() -> Store {
-    Store::create_on(Arc::new(MemoryStorage::new()), &options()).unwrap()
+    options().create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
 fn data(rng: &mut SmallRng, len: usize) -> Vec<u8> {
@@ -215,7 +209,7 @@ fn random_calls_give_what_memory_gives() {
     for seed in 0..16 {
         let mut rng = SmallRng::seed_from_u64(seed);
         let storage = Arc::new(MemoryStorage::new());
-        let mut store = Store::create_on(storage.clone(), &options()).unwrap();
+        let mut store = options().create_on(storage.clone()).unwrap();
         let mut m = Model::default();
         let mut copy = Vec::new();
         store.write(|tx| tx.put("x", &[]).and(tx.put("copy", &[]))).unwrap();
@@ -223,7 +217,7 @@ fn random_calls_give_what_memory_gives() {
             let label = format!("seed {seed} round {round}");
             let mut now = m.clone();
             if rng.random_range(0..3) == 0 {
-                store.write(|tx| tx.copy("x", Target::Name(b"copy".to_vec()))).unwrap();
+                store.write(|tx| tx.copy("x", "copy")).unwrap();
                 copy.clone_from(&m.bytes);
             }
             let give_up = rng.random_range(0..5) == 0;
@@ -240,7 +234,7 @@ fn random_calls_give_what_memory_gives() {
             }
             if rng.random_range(0..3) == 0 {
                 store.close().unwrap();
-                store = Store::open_on(storage.clone(), &options()).unwrap();
+                store = options().open_on(storage.clone()).unwrap();
             }
             let reader = store.read().unwrap();
             assert!(reader.get("x").unwrap().unwrap() == m.bytes, "{label}");
@@ -360,8 +354,8 @@ fn what_cannot_be_used_is_refused_and_spoils_nothing() {
 }
 
 fn full_store() -> Store {
-    let options = Options { max_bytes: 4 << 20, space_pages: Some(64), ..options() };
-    Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap()
+    let options = options().max_bytes(4 << 20).space_pages(64);
+    options.create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
 #[test]
@@ -428,7 +422,7 @@ fn the_commit_fails_where_only_the_drop_could_not_write() {
 #[test]
 fn a_read_that_fails_in_the_drop_fails_the_transaction() {
     let storage = Arc::new(FaultyStorage::new(1));
-    let store = Store::create_on(storage.clone(), &options()).unwrap();
+    let store = options().create_on(storage.clone()).unwrap();
     let others = store.write(|tx| {
         tx.put("x", b"before")?;
         (0..100).map(|_| tx.create(&[5; 3000])).collect::<holdall::Result<Vec<_>>>()

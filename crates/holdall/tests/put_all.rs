@@ -13,7 +13,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 
 fn options(page_size: usize, dirty_pages: usize) -> Options {
-    Options { background: false, page_size, dirty_pages, ..Options::default() }
+    Options::default().background(false).page_size(page_size).dirty_pages(dirty_pages)
 }
 
 /// An object to be put: its name, if it has one, and its bytes.
@@ -64,10 +64,10 @@ fn at_once(tx: &mut WriteTx, all: &[Given]) -> Result<Vec<Oid>> {
 /// The same calls to two stores that were one, by single calls and at once.
 fn compare(seed: u64, page_size: usize, dirty_pages: usize) {
     let (options, first) = (options(page_size, dirty_pages), Arc::new(MemoryStorage::new()));
-    Store::create_on(first.clone(), &options).unwrap().close().unwrap();
+    options.create_on(first.clone()).unwrap().close().unwrap();
     let second = Arc::new(first.fork());
-    let single = Store::open_on(first.clone(), &options).unwrap();
-    let many = Store::open_on(second.clone(), &options).unwrap();
+    let single = options.open_on(first.clone()).unwrap();
+    let many = options.open_on(second.clone()).unwrap();
     let (mut rng, mut next) = (SmallRng::seed_from_u64(seed), 0);
     let mut live: Vec<Oid> = Vec::new();
     for round in 0..25 {
@@ -129,7 +129,7 @@ fn so_it_is_where_new_pages_leave_memory_before_the_commit() {
 
 #[test]
 fn what_fails_is_named_and_nothing_is_kept() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options(4096, 4000)).unwrap();
+    let store = options(4096, 4000).create_on(Arc::new(MemoryStorage::new())).unwrap();
     let long = vec![b'x'; 1025];
     let names: Vec<&[u8]> = vec![b"a", b"b", &long, b"c"];
     let mut after = String::new();
@@ -153,7 +153,7 @@ fn what_fails_is_named_and_nothing_is_kept() {
 
 #[test]
 fn a_panic_of_the_callers_iterator_leaves_whole_objects() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options(4096, 4000)).unwrap();
+    let store = options(4096, 4000).create_on(Arc::new(MemoryStorage::new())).unwrap();
     store
         .write(|tx| {
             let given = (0..1000).map(|i| {

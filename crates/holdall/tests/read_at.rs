@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::os::unix::fs::FileExt;
 
 fn options() -> Options {
-    Options { background: false, ..Options::default() }
+    Options::default().background(false)
 }
 
 /// Bytes that differ in every word and from every other version.
@@ -45,8 +45,8 @@ fn check(store: &Store, name: &str, expected: &[u8], rng: &mut SmallRng) {
 #[test]
 fn one_call_reads_what_an_open_object_does() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path().join("s"), &options()).unwrap();
-    let other = Store::create(dir.path().join("other"), &options()).unwrap();
+    let store = options().create(dir.path().join("s")).unwrap();
+    let other = options().create(dir.path().join("other")).unwrap();
     other.write(|tx| tx.put("small", b"of another store")).unwrap();
     let mut rng = SmallRng::seed_from_u64(3);
     let mut data: Vec<(&str, Vec<u8>)> =
@@ -108,7 +108,7 @@ fn damage_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let data = bytes(200_000, 9);
-    let store = Store::create(&path, &options()).unwrap();
+    let store = options().create(&path).unwrap();
     let oid = store.write(|tx| tx.put("x", &data)).unwrap();
     store.close().unwrap();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
@@ -117,7 +117,7 @@ fn damage_is_told() {
     let part = &data[80_000..80_008];
     let at = whole.chunks_exact(8).position(|w| w == part).unwrap() as u64 * 8;
     file.write_all_at(&[part[7] ^ 1], at + 7).unwrap();
-    let store = Store::open(&path, &options()).unwrap();
+    let store = options().open(&path).unwrap();
     let mut got = [0; 500];
     for _ in 0..20 {
         let error = store.read_at(oid, 79_800, &mut got).unwrap_err();

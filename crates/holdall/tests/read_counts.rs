@@ -1,6 +1,6 @@
 //! How many reads of the volume a lookup costs, and how many bytes an edit writes.
 
-use holdall::{Oid, Options, Store};
+use holdall::{Oid, Options};
 use holdall_io::MemoryStorage;
 use holdall_testkit::{CostModel, CountedStorage};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const POOL: usize = 2 << 20;
 const OBJECTS: usize = 60_000;
 
 fn options() -> Options {
-    Options { pool_bytes: POOL, ..Options::default() }
+    Options::default().cache_bytes(POOL)
 }
 
 fn bytes(i: usize) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn bytes(i: usize) -> Vec<u8> {
 fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
     let storage =
         Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
-    let store = Store::create_on(storage.clone(), &options()).unwrap();
+    let store = options().create_on(storage.clone()).unwrap();
     let mut oids: Vec<Oid> = Vec::new();
     for batch in 0..OBJECTS / 1000 {
         let new = store.write(|tx| {
@@ -31,7 +31,7 @@ fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
         oids.extend(new.unwrap());
     }
     store.close().unwrap();
-    let store = Store::open_on(storage.clone(), &options()).unwrap();
+    let store = options().open_on(storage.clone()).unwrap();
     // Every handle page and the map above them, by one object of each.
     let mut pages: Vec<u32> = oids.iter().map(|oid| oid.page).collect();
     pages.dedup();
@@ -58,11 +58,11 @@ fn a_small_object_by_oid_costs_at_most_one_read_beyond_handle_pages() {
 fn an_edit_by_a_command_of_its_own_writes_little() {
     let storage =
         Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
-    let store = Store::create_on(storage.clone(), &Options::default()).unwrap();
+    let store = Options::default().create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("large", &vec![7; 5_000_000])).unwrap();
     store.close().unwrap();
     storage.reset();
-    let store = Store::open_on(storage.clone(), &Options::default()).unwrap();
+    let store = Options::default().open_on(storage.clone()).unwrap();
     store.write(|tx| tx.insert("large", 1_000_000, &[1; 100])).unwrap();
     store.close().unwrap();
     let written = storage.stats().bytes_written;
@@ -75,8 +75,8 @@ fn metadata_reads_the_record_whatever_the_number_of_segments() {
     const PART: u64 = 32 * 4096;
     let storage =
         Arc::new(CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default()));
-    let options = Options { pool_bytes: 16 << 20, page_size: 4096, ..Options::default() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = Options::default().cache_bytes(16 << 20).page_size(4096);
+    let store = options.create_on(storage.clone()).unwrap();
     store
         .write(|tx| tx.put("part", &[7; PART as usize]).and_then(|_| tx.put("whole", b"")))
         .unwrap();
@@ -91,7 +91,7 @@ fn metadata_reads_the_record_whatever_the_number_of_segments() {
         .unwrap();
     store.close().unwrap();
     let reads = |what: &dyn Fn(&holdall::Reader)| {
-        let store = Store::open_read_only_on(storage.clone(), &options).unwrap();
+        let store = options.open_read_only_on(storage.clone()).unwrap();
         let reader = store.read().unwrap();
         reader.lookup("whole").unwrap();
         let before = storage.volume_stats().reads;

@@ -15,14 +15,12 @@ use std::time::{Duration, Instant};
 const STRIPE: usize = 100_000;
 
 fn options(background: bool) -> Options {
-    Options {
-        background,
-        page_size: 4096,
-        pool_bytes: 96 << 10,
-        dirty_pages: 300,
-        log_bytes: 1 << 20,
-        ..Options::default()
-    }
+    Options::default()
+        .background(background)
+        .page_size(4096)
+        .cache_bytes(96 << 10)
+        .dirty_pages(300)
+        .log_bytes(1 << 20)
 }
 
 /// FNV-1a over 8 bytes at a time.
@@ -148,7 +146,7 @@ fn read_on(store: &Store, seed: u64, stop: &AtomicBool, count: &AtomicU64) {
 }
 
 fn stress(background: bool, seed: u64) {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options(background)).unwrap();
+    let store = options(background).create_on(Arc::new(MemoryStorage::new())).unwrap();
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut model = None;
     change(&store, &mut model, &mut rng);

@@ -13,7 +13,7 @@ mod tar_members;
 #[path = "../examples/version_history/replay/mod.rs"]
 mod version_history;
 
-use holdall::{Options, Store};
+use holdall::Store;
 use parking_lot::Mutex;
 use version_history::{Author, apply};
 
@@ -61,7 +61,7 @@ fn a_header_grown_without_its_offsets_is_found_out() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain.mp4");
     let media = media_header::make(&plain, 1 << 20).unwrap();
-    let store = Store::create(folder.path().join("store"), &Options::default()).unwrap();
+    let store = Store::create(folder.path().join("store")).unwrap();
     media_header::import(&store, &plain).unwrap();
     let name = media_header::NAME;
     let check = || media_header::check(store.read().unwrap().open(name).unwrap(), &media);
@@ -151,7 +151,7 @@ fn a_wrong_archive_is_found_out() {
     let _turn = TURN.lock();
     use rand::SeedableRng;
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::create(folder.path().join("store"), &Options::default()).unwrap();
+    let store = Store::create(folder.path().join("store")).unwrap();
     let mut rng = rand::rngs::SmallRng::seed_from_u64(1);
     let mut model = tar_members::Model::new(20_000);
     for _ in 0..20 {

@@ -10,13 +10,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options { background: false, auto_checkpoint: false, page_size: 8192, ..Options::default() }
+    Options::default().background(false).auto_checkpoint(false).page_size(8192)
 }
 
 #[test]
 fn a_commit_far_behind_the_durable_end_survives_a_power_cut() {
     let storage = Arc::new(FaultyStorage::new(1));
-    let store = Store::create_on(storage.clone(), &options()).unwrap();
+    let store = options().create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("first", b"1")).unwrap();
     let mut crashed = None;
     let given_up = store.write(|tx| {
@@ -28,14 +28,14 @@ fn a_commit_far_behind_the_durable_end_survives_a_power_cut() {
         Err::<(), _>(Error::Invalid("given up".into()))
     });
     assert!(matches!(given_up, Err(Error::Invalid(_))), "{given_up:?}");
-    let store = Store::open_on(Arc::new(crashed.unwrap()), &options()).unwrap();
+    let store = options().open_on(Arc::new(crashed.unwrap())).unwrap();
     assert_eq!(store.read().unwrap().get("behind").unwrap().unwrap(), [7; 20_000]);
     assert!(store.verify(&mut |_| {}).unwrap().is_sound());
 }
 
 /// Opens what a kill leaves, for reading.
 fn killed(storage: &MemoryStorage, check: impl FnOnce(&Store)) {
-    let store = Store::open_read_only_on(Arc::new(storage.fork()), &options()).unwrap();
+    let store = options().open_read_only_on(Arc::new(storage.fork())).unwrap();
     check(&store);
     assert!(store.verify(&mut |_| {}).unwrap().is_sound());
 }
@@ -43,7 +43,7 @@ fn killed(storage: &MemoryStorage, check: impl FnOnce(&Store)) {
 #[test]
 fn commits_that_copy_much_more_than_the_log_holds_are_replayed() {
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &options()).unwrap();
+    let store = options().create_on(storage.clone()).unwrap();
     let bytes: Vec<u8> = (0..4_u32 << 20).map(|i| (i >> 7) as u8).collect();
     let hints = Hints { threshold: Some(120), ..Hints::default() };
     store.write(|tx| tx.put("x", &bytes).and_then(|_| tx.set_hints("x", hints))).unwrap();
@@ -66,8 +66,8 @@ fn commits_that_copy_much_more_than_the_log_holds_are_replayed() {
 fn one_transaction_that_copies_much_goes_home() {
     let storage = Arc::new(MemoryStorage::new());
     // Else the new pages of checksums are too much for the log before the copies are.
-    let options = Options { log_data_bytes: 16 << 20, ..options() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = options().log_data_bytes(16 << 20);
+    let store = options.create_on(storage.clone()).unwrap();
     let bytes: Vec<u8> = (0..4_u32 << 20).map(|i| (i >> 7) as u8).collect();
     let hints = Hints { threshold: Some(120), ..Hints::default() };
     let copies = 320;
@@ -98,8 +98,8 @@ fn one_transaction_that_copies_much_goes_home() {
 #[test]
 fn a_long_insert_through_the_log_is_replayed() {
     let storage = Arc::new(MemoryStorage::new());
-    let options = Options { log_bytes: 1 << 30, log_data_bytes: usize::MAX >> 1, ..options() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = options().log_bytes(1 << 30).log_data_bytes(usize::MAX >> 1);
+    let store = options.create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("x", &[1; 300_000])).unwrap();
     store.checkpoint().unwrap();
     let long = vec![2; 66 << 20];

@@ -1,24 +1,24 @@
 //! Races and limits that a review of crash safety found: each test failed before its fix.
 
-use holdall::{Options, Store};
+use holdall::Options;
 use holdall_io::MemoryStorage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 fn quiet() -> Options {
-    Options { background: false, page_size: 4096, ..Options::default() }
+    Options::default().background(false).page_size(4096)
 }
 
 #[test]
 fn a_snapshot_keeps_pages_that_were_evicted_before_they_changed() {
-    let options = Options { pool_bytes: 4096, ..quiet() };
+    let options = quiet().cache_bytes(4096);
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let store = options.create_on(storage.clone()).unwrap();
     for i in 0..200 {
         store.write(|tx| tx.put(format!("{i:03}"), &[1; 300])).unwrap();
     }
     store.close().unwrap();
-    let store = Store::open_on(storage, &options).unwrap();
+    let store = options.open_on(storage).unwrap();
     let before = store.read().unwrap();
     store
         .write(|tx| (0..200).try_for_each(|i| tx.put(format!("{i:03}"), &[2; 300]).map(drop)))
@@ -31,7 +31,7 @@ fn a_snapshot_keeps_pages_that_were_evicted_before_they_changed() {
 #[test]
 fn a_transaction_larger_than_the_first_log_makes_it_grow() {
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().create_on(storage.clone()).unwrap();
     let put = |byte: u8| {
         store.write(|tx| {
             (0..3500).try_for_each(|i| tx.put(format!("{i:04}"), &[byte; 2500]).map(drop))
@@ -40,7 +40,7 @@ fn a_transaction_larger_than_the_first_log_makes_it_grow() {
     put(1).unwrap();
     // All of its pages exist now: the second time they all pass through the log.
     put(2).unwrap();
-    let killed = Store::open_on(Arc::new(storage.fork()), &quiet()).unwrap();
+    let killed = quiet().open_on(Arc::new(storage.fork())).unwrap();
     assert_eq!(killed.read().unwrap().get("3499").unwrap().unwrap(), [2; 2500]);
 }
 
@@ -48,8 +48,8 @@ fn a_transaction_larger_than_the_first_log_makes_it_grow() {
 fn closing_beside_writers_and_a_checkpoint_loses_nothing_and_leaves_a_whole_store() {
     for round in 0..60 {
         let storage = Arc::new(MemoryStorage::new());
-        let options = Options { page_size: 4096, log_bytes: 16 * 4096, ..Options::default() };
-        let store = Store::create_on(storage.clone(), &options).unwrap();
+        let options = Options::default().page_size(4096).log_bytes(16 * 4096);
+        let store = options.create_on(storage.clone()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let writers: Vec<_> = (0..2)
             .map(|t| {
@@ -72,7 +72,7 @@ fn closing_beside_writers_and_a_checkpoint_loses_nothing_and_leaves_a_whole_stor
         stop.store(true, SeqCst);
         let done: Vec<u32> = writers.into_iter().map(|w| w.join().unwrap()).collect();
         std::thread::sleep(std::time::Duration::from_millis(2));
-        let store = Store::open_on(storage, &options).unwrap();
+        let store = options.open_on(storage).unwrap();
         let reader = store.read().unwrap();
         for (t, n) in done.iter().enumerate() {
             for i in 0..*n {

@@ -40,8 +40,8 @@ const CALLS: [(&str, Call); 15] = [
 ];
 
 fn full() -> Store {
-    let options = Options { background: false, page_size: 4096, ..Options::default() };
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let options = Options::default().background(false).page_size(4096);
+    let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     store
         .write(|tx| {
             tx.put("small", b"1234")?;

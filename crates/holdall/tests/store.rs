@@ -1,6 +1,6 @@
 //! The store as a user meets it: put, get, ranges, delete, rename, reopen.
 
-use holdall::{Attributes, Error, Key, Options, PutOptions, Store, Target};
+use holdall::{Attributes, Error, Key, Options, PutOptions, Store};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 fn quiet() -> Options {
-    Options { background: false, page_size: 4096, ..Options::default() }
+    Options::default().background(false).page_size(4096)
 }
 
 fn bytes(rng: &mut SmallRng, len: usize) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn objects_of_every_size_come_back_after_closing_and_after_a_kill() {
     let storage = Arc::new(MemoryStorage::new());
     let mut rng = SmallRng::seed_from_u64(1);
     let mut model = BTreeMap::new();
-    let store = Store::create_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().create_on(storage.clone()).unwrap();
     for (i, len) in
         [0, 1, 100, 3900, 4000, 4096, 5000, 70_000, 1 << 20, 9_000_001].iter().enumerate()
     {
@@ -49,14 +49,14 @@ fn objects_of_every_size_come_back_after_closing_and_after_a_kill() {
     let killed = Arc::new(storage.fork());
     store.close().unwrap();
     assert!(storage.snapshot().1.is_none(), "a closed store is one file");
-    check(&Store::open_on(storage.clone(), &quiet()).unwrap());
-    check(&Store::open_read_only_on(killed.clone(), &quiet()).unwrap());
-    check(&Store::open_on(killed, &quiet()).unwrap());
+    check(&quiet().open_on(storage.clone()).unwrap());
+    check(&quiet().open_read_only_on(killed.clone()).unwrap());
+    check(&quiet().open_on(killed).unwrap());
 }
 
 #[test]
 fn a_failed_transaction_changes_nothing_and_the_store_goes_on() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     store.write(|tx| tx.put("kept", b"old")).unwrap();
     let before = store.stat().unwrap();
     let result = store.write(|tx| {
@@ -76,7 +76,7 @@ fn a_failed_transaction_changes_nothing_and_the_store_goes_on() {
 
 #[test]
 fn snapshots_keep_what_they_saw() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     let big = vec![7; 300_000];
     let oid = store.write(|tx| tx.put("a", &big)).unwrap();
     let old = store.read().unwrap();
@@ -101,7 +101,7 @@ fn snapshots_keep_what_they_saw() {
 /// changes between collections, makes one, or creates objects without names.
 #[test]
 fn names_in_order_stay_in_their_collection() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     let name = |i: u32| i.to_be_bytes();
     for first in [0, 3000] {
         store
@@ -137,7 +137,7 @@ fn names_in_order_stay_in_their_collection() {
 
 #[test]
 fn names_attributes_collections_and_ranges() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     let mut attributes = Attributes::new();
     attributes.insert("type".into(), b"text/plain".to_vec());
     let oid = store
@@ -172,13 +172,13 @@ fn names_attributes_collections_and_ranges() {
 
 #[test]
 fn streams_of_unknown_length_and_a_transaction_larger_than_memory() {
-    let options = Options { pool_bytes: 64 << 10, dirty_pages: 64, ..quiet() };
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let options = quiet().cache_bytes(64 << 10).dirty_pages(64);
+    let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     let mut rng = SmallRng::seed_from_u64(5);
     let data = bytes(&mut rng, 3_000_000);
     store
         .write(|tx| {
-            let mut w = tx.writer(Target::Name(b"stream".to_vec()), PutOptions::default())?;
+            let mut w = tx.writer("stream", PutOptions::default())?;
             for part in data.chunks(777) {
                 w.write_all(part).map_err(|e| Error::Other(Box::new(e)))?;
             }

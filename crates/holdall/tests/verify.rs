@@ -6,7 +6,7 @@
 mod damage;
 
 use damage::{pages_of, quiet, sample};
-use holdall::{Options, PageNo, Store, VerifyOptions, VerifyReport};
+use holdall::{PageNo, Store, VerifyOptions, VerifyReport};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{bytes, collection_page};
@@ -26,8 +26,8 @@ fn a_store_stays_sound_through_random_work() {
         [(1, 4096, 64), (2, 4096, 200), (3, 16384, 64), (4, 8192, 1000)]
     {
         let storage = Arc::new(MemoryStorage::new());
-        let options = Options { page_size, space_pages: Some(space_pages), ..quiet() };
-        let mut store = Store::create_on(storage.clone(), &options).unwrap();
+        let options = quiet().page_size(page_size).space_pages(space_pages);
+        let mut store = options.create_on(storage.clone()).unwrap();
         sound(&store, "new");
         let mut rng = SmallRng::seed_from_u64(seed);
         for step in 0..60 {
@@ -39,13 +39,13 @@ fn a_store_stays_sound_through_random_work() {
                 0 => store.checkpoint().unwrap(),
                 1 => {
                     store.close().unwrap();
-                    store = Store::open_on(storage.clone(), &options).unwrap();
+                    store = options.open_on(storage.clone()).unwrap();
                     sound(&store, &format!("{context} reopened"));
                 }
                 2 => {
                     // As a kill leaves it: recovered in memory, nothing written.
                     let killed = Arc::new(storage.fork());
-                    let other = Store::open_read_only_on(killed, &options).unwrap();
+                    let other = options.open_read_only_on(killed).unwrap();
                     sound(&other, &format!("{context} killed"));
                 }
                 _ => {}
@@ -56,8 +56,8 @@ fn a_store_stays_sound_through_random_work() {
 
 #[test]
 fn a_store_that_grows_meanwhile_is_not_taken_for_one_cut_short() {
-    let options = Options { growth_bytes: 1, ..quiet() };
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &options).unwrap();
+    let options = quiet().growth_bytes(1);
+    let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     store.write(|tx| tx.put("first", b"1")).unwrap();
     store.checkpoint().unwrap();
     let mut calls = 0;
@@ -73,7 +73,7 @@ fn a_store_that_grows_meanwhile_is_not_taken_for_one_cut_short() {
 
 #[test]
 fn progress_reaches_the_total_and_data_can_be_left_out() {
-    let store = Store::create_on(Arc::new(MemoryStorage::new()), &quiet()).unwrap();
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     store.write(|tx| tx.put("large", &vec![3; 5 << 20])).unwrap();
     let mut steps = Vec::new();
     let report = store.verify(&mut |p| steps.push(p)).unwrap();
@@ -92,7 +92,7 @@ const PAGE: usize = 4096;
 
 fn report_of(volume: Vec<u8>) -> VerifyReport {
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
-    let store = Store::open_read_only_on(storage, &quiet()).unwrap();
+    let store = quiet().open_read_only_on(storage).unwrap();
     let report = store.verify(&mut |_| {}).unwrap();
     assert!(report.problems.len() < 200, "summed up: {:#?}", report.problems);
     report
@@ -148,7 +148,7 @@ fn damaged_data_is_told_as_bytes_of_the_object() {
     let (volume, _) = sample(PAGE);
     let text = {
         let storage = Arc::new(MemoryStorage::from_bytes(volume.clone(), None));
-        let store = Store::open_read_only_on(storage, &quiet()).unwrap();
+        let store = quiet().open_read_only_on(storage).unwrap();
         holdall::inspect::object(&store, "default", "large").unwrap()
     };
     // Pages of the object in order, from lines such as "0..8192 in 2 pages from 34".
@@ -272,10 +272,10 @@ fn a_damaged_copy_of_the_superblock_is_told_and_renewed_by_the_next_change() {
     assert_eq!(report.problems.len(), 1);
     says(&report, &["superblock copy 1 at byte 65536", "is damaged", "the other copy serves"]);
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
-    let store = Store::open_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().open_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("x", b"y")).unwrap();
     store.close().unwrap();
-    sound(&Store::open_on(storage, &quiet()).unwrap(), "renewed");
+    sound(&quiet().open_on(storage).unwrap(), "renewed");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
     let (volume, _) = sample(PAGE);
     let pages = pages_of(&volume, PAGE, PageKind::Heap);
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
-    let store = Store::open_on(storage.clone(), &quiet()).unwrap();
+    let store = quiet().open_on(storage.clone()).unwrap();
     let reader = store.read().unwrap();
     reader.names("").for_each(|n| drop(reader.get(n.unwrap().oid).unwrap()));
     sound(&store, "all in memory");
@@ -316,9 +316,7 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
 
 #[test]
 fn verification_runs_beside_writers() {
-    let store =
-        Store::create_on(Arc::new(MemoryStorage::new()), &Options { background: true, ..quiet() })
-            .unwrap();
+    let store = quiet().background(true).create_on(Arc::new(MemoryStorage::new())).unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

@@ -30,11 +30,11 @@ fn every_change_of_bytes_or_attributes_gives_another_version_and_nothing_else_do
         |tx| tx.append("a", b"end").map(drop),
         |tx| tx.set_len("a", 50_000).map(drop),
         |tx| tx.set_attributes("a", &Attributes::from([("k".into(), b"v".to_vec())])),
-        |tx| tx.copy("b", Target::Name(b"a".to_vec())).map(drop),
+        |tx| tx.copy("b", "a").map(drop),
         |tx| tx.copy_range("b", 0..200_000, "a", 3).map(drop),
         |tx| tx.put_all([("a", "again")]).map(drop),
         |tx| {
-            let mut writer = tx.writer(Target::Name(b"a".to_vec()), PutOptions::default())?;
+            let mut writer = tx.writer("a", PutOptions::default())?;
             writer.push(&[4; 70_000])?;
             writer.finish().map(drop)
         },
@@ -60,10 +60,10 @@ fn every_change_of_bytes_or_attributes_gives_another_version_and_nothing_else_do
 
 #[test]
 fn an_object_that_just_fits_a_record_can_be_changed() {
-    let options = Options { page_size: 4096, ..Options::default() };
+    let options = Options::default().page_size(4096);
     for len in 4020..4040 {
         let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-        let store = Store::create_on(storage, &options).unwrap();
+        let store = options.create_on(storage).unwrap();
         store.write(|tx| tx.put("n", &vec![1; len])).unwrap();
         store.write(|tx| tx.splice("n", 7..8, b"x")).unwrap();
         store.write(|tx| tx.put("n", &vec![2; len])).unwrap();
@@ -88,7 +88,7 @@ fn a_put_on_a_condition_leaves_the_transaction_usable_where_it_is_refused() {
             assert!(object.contains("\"a\"") && detail.contains(&old.to_string()), "{detail}");
             let missing = tx.put_with("none", b"3", &mode(PutMode::Update(old)));
             assert!(matches!(missing, Err(Error::Conflict { .. })));
-            let mut writer = tx.writer(Target::Name(b"a".to_vec()), mode(PutMode::Create))?;
+            let mut writer = tx.writer("a", mode(PutMode::Create))?;
             writer.push(&[5; 100_000])?;
             assert!(matches!(writer.finish(), Err(Error::Exists(_))));
             tx.put_with("new", b"4", &mode(PutMode::Create))
@@ -103,8 +103,8 @@ fn a_put_on_a_condition_leaves_the_transaction_usable_where_it_is_refused() {
 #[test]
 fn a_version_that_a_crash_took_back_does_not_come_again() {
     let storage = std::sync::Arc::new(holdall_testkit::FaultyStorage::new(1));
-    let options = Options { background: false, ..Options::default() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = Options::default().background(false);
+    let store = options.create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("a", b"1")).unwrap();
     let deferred = |store: &Store, bytes: &[u8]| {
         let mut tx = store.begin_write().unwrap();
@@ -116,7 +116,7 @@ fn a_version_that_a_crash_took_back_does_not_come_again() {
     let lost = deferred(&store, b"lost");
     let kind = holdall_testkit::CrashKind::ProcessKilled;
     let after = std::sync::Arc::new(storage.crash(kind, 1).unwrap());
-    let store = Store::open_on(after, &options).unwrap();
+    let store = options.open_on(after).unwrap();
     assert_eq!(store.read().unwrap().get("a").unwrap().unwrap(), b"1");
     assert_ne!(deferred(&store, b"other"), lost);
 }
@@ -125,7 +125,7 @@ fn a_version_that_a_crash_took_back_does_not_come_again() {
 fn a_transaction_begun_by_hand_is_one_and_may_outlive_its_store() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.holdall");
-    let store = Store::create(&path, &Options::default()).unwrap();
+    let store = Store::create(&path).unwrap();
     let mut dropped = store.begin_write().unwrap();
     dropped.put("dropped", b"x").unwrap();
     drop(dropped);
@@ -133,7 +133,7 @@ fn a_transaction_begun_by_hand_is_one_and_may_outlive_its_store() {
     tx.put("a", b"1").unwrap();
     drop(store);
     tx.commit().unwrap();
-    let store = Store::open(&path, &Options::default()).unwrap();
+    let store = Store::open(&path).unwrap();
     let names: Vec<_> = store.read().unwrap().names("").map(|e| e.unwrap().name).collect();
     assert_eq!(names, [b"a".to_vec()]);
 }
@@ -149,7 +149,7 @@ fn a_collection_is_dropped_with_all_it_has_and_its_space_comes_back() {
             tx.create(&[7; 50])?;
         }
         tx.put("large", &[8; 2_000_000])?;
-        tx.copy(shared, Target::Name(b"copy".to_vec())).map(drop)
+        tx.copy(shared, "copy").map(drop)
     };
     store.write(fill).unwrap();
     store.checkpoint().unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn options() -> Options {
-    Options { pool_bytes: 8 << 20, log_bytes: 4 << 20, ..Options::default() }
+    Options::default().cache_bytes(8 << 20).log_bytes(4 << 20)
 }
 
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn len_of(i: u64) -> usize {
 }
 
 fn assert_sound(path: &Path) {
-    let store = Store::open(path, &options()).unwrap();
+    let store = options().open(path).unwrap();
     let report = store.verify(&mut |_| {}).unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
 }
@@ -30,7 +30,7 @@ fn assert_sound(path: &Path) {
 fn pages_of_a_dropped_transaction_are_safely_anothers() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.holdall");
-    let store = Store::create(&path, &options()).unwrap();
+    let store = options().create(&path).unwrap();
     let over = AtomicBool::new(false);
     let kept: Vec<(Oid, u64)> = std::thread::scope(|scope| {
         // Fills pages and segments and drops them, over and over.
@@ -60,7 +60,7 @@ fn pages_of_a_dropped_transaction_are_safely_anothers() {
     };
     check(&store);
     store.close().unwrap();
-    check(&Store::open(&path, &options()).unwrap());
+    check(&options().open(&path).unwrap());
     assert_sound(&path);
 }
 
@@ -68,7 +68,7 @@ fn pages_of_a_dropped_transaction_are_safely_anothers() {
 fn a_transaction_reads_what_it_has_only_handed_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store.holdall");
-    let store = Store::create(&path, &options()).unwrap();
+    let store = options().create(&path).unwrap();
     let all = store.write(make_and_change).unwrap();
     for (i, (oid, content)) in all.iter().enumerate() {
         let found = store.read().unwrap().get(*oid);

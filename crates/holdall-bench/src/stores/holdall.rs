@@ -18,12 +18,9 @@ pub struct Holdall {
 
 impl Holdall {
     fn options(setup: &Setup, volume: Option<u64>) -> Options {
-        let defaults = Options::default();
-        Options {
-            pool_bytes: usize::try_from(setup.cache_bytes).unwrap_or(usize::MAX),
-            max_bytes: volume.unwrap_or(defaults.max_bytes),
-            ..defaults
-        }
+        Options::default()
+            .cache_bytes(usize::try_from(setup.cache_bytes).unwrap_or(usize::MAX))
+            .max_bytes(volume)
     }
 
     fn start(&self, dir: &Path, options: &Options) -> Result<Box<dyn Peer>> {
@@ -34,7 +31,7 @@ impl Holdall {
             // Of a store that was here before.
             std::fs::remove_file(&list)?;
         }
-        let store = Store::open_or_create(volume, options)?;
+        let store = options.open_or_create(volume)?;
         let ids = self.by_oid.then(|| Ids::load(&list)).transpose()?;
         Ok(Box::new(Opened { store, ids, list }))
     }
@@ -46,21 +43,15 @@ impl Maker for Holdall {
     }
 
     fn settings(&self, setup: &Setup) -> String {
-        let o = Self::options(setup, None);
         let names = if self.by_oid {
             "objects without names, the adapter keeps a vector from ordinal to OID"
         } else {
             "the key is the name"
         };
         format!(
-            "{}; pool_bytes = {} MiB, all else default (page_size {}, log_bytes {} MiB, \
-             log_data_bytes {} KiB, dirty_pages {}); {names}; every commit durable (`write`)",
+            "{}; cache_bytes = {} MiB, all else default; {names}; every commit durable (`write`)",
             env!("CARGO_PKG_VERSION"),
-            o.pool_bytes >> 20,
-            o.page_size,
-            o.log_bytes >> 20,
-            o.log_data_bytes >> 10,
-            o.dirty_pages,
+            setup.cache_bytes >> 20,
         )
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use holdall::{Attributes, Options, PutOptions, Store};
+use holdall::{Attributes, PutOptions, Store};
 use serde_json::Value;
 
 use crate::docs::DOCS;
@@ -80,7 +80,7 @@ fn assert_same(found: &BTreeSet<(String, &'static str)>, table: &BTreeMap<String
 
 /// A store with objects of every kind; the OID of one without a name.
 fn sample(home: &Home) -> String {
-    let store = Store::create(home.path("s"), &Options::default()).unwrap();
+    let store = Store::create(home.path("s")).unwrap();
     let attributes = Attributes::from([("raw".into(), b"\xff".to_vec())]);
     store
         .write(|tx| {

@@ -19,7 +19,7 @@ fn is_fifo(path: &Path) -> bool {
 /// A store of one object as a kill leaves it, and its log.
 fn killed(home: &Home, name: &str) {
     let path = home.path("work");
-    let store = holdall::Store::create(&path, &holdall::Options::default()).unwrap();
+    let store = holdall::Store::create(&path).unwrap();
     store.write(|tx| tx.put("kept", b"durable")).unwrap();
     fs::copy(&path, home.path(name)).unwrap();
     fs::copy(home.path("work-log"), home.path(&format!("{name}-log"))).unwrap();
@@ -132,11 +132,11 @@ fn an_older_copy_beside_a_newer_log_is_named() {
     let home = Home::new();
     let path = home.path("s");
     let options = holdall::Options::default();
-    let store = holdall::Store::create(&path, &options).unwrap();
+    let store = options.create(&path).unwrap();
     store.write(|tx| tx.put("kept", b"x")).unwrap();
     store.close().unwrap();
     fs::copy(&path, home.path("backup")).unwrap();
-    let store = holdall::Store::open(&path, &options).unwrap();
+    let store = options.open(&path).unwrap();
     store.write(|tx| tx.put("later", b"y")).unwrap();
     fs::copy(home.path("s-log"), home.path("left")).unwrap();
     store.close().unwrap();

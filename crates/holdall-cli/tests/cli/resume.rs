@@ -54,8 +54,7 @@ fn an_import_killed_half_way_is_resumed() {
     assert_eq!(rerun["files"], FILES + 1 - there.len());
     assert_eq!(rerun["replaced"], 0);
     sound(&home, "s");
-    let store =
-        holdall::Store::open_read_only(home.path("s"), &holdall::Options::default()).unwrap();
+    let store = holdall::Store::open_read_only(home.path("s")).unwrap();
     let reader = store.read().unwrap();
     for at in 0..FILES {
         let content = reader.get(format!("f{at:05}")).unwrap().unwrap();

@@ -172,7 +172,7 @@ fn export_never_leaves_its_directory() {
 #[test]
 fn an_object_named_with_nul_is_refused() {
     let home = Home::new();
-    let store = holdall::Store::create(home.path("s"), &holdall::Options::default()).unwrap();
+    let store = holdall::Store::create(home.path("s")).unwrap();
     store.write(|tx| tx.put(b"a\0b", b"x")).unwrap();
     store.close().unwrap();
     // A child that another test just forked may hold our lock until it runs its program.

@@ -47,7 +47,7 @@ use writer::Writer;
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Bytes of pages kept in memory, of which dirty ones stay in any case.
-    pub pool_bytes: usize,
+    pub cache_bytes: usize,
     /// Pages that may differ from home before a writer must wait for a checkpoint.
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots.
@@ -85,7 +85,7 @@ impl Pager {
     pub fn new(volume: Volume, log: Log, limits: Limits) -> Self {
         let start = log.durable();
         Self {
-            pool: Pool::new(volume.disk.clone(), volume.page_size(), limits.pool_bytes),
+            pool: Pool::new(volume.disk.clone(), volume.page_size(), limits.cache_bytes),
             log,
             horizon: Horizon::new(start),
             volume,

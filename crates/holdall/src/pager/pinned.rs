@@ -148,7 +148,7 @@ mod tests {
         let log =
             Log::new(LogStart { store_id, epoch: 1, start, capacity: 64 << 10, checkpoint: 1 });
         let limits = Limits {
-            pool_bytes: 1 << 20,
+            cache_bytes: 1 << 20,
             dirty_pages: 16,
             old_version_bytes: 1 << 20,
             log_data_bytes: 1 << 16,

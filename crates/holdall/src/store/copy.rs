@@ -23,14 +23,14 @@ impl WriteTx {
     /// [`Options::dirty_pages`](crate::Options).
     ///
     /// ```
-    /// # use holdall::{Options, Store, Target};
+    /// # use holdall::{Store, Target};
     /// # fn main() -> holdall::Result<()> {
     /// # let dir = std::env::temp_dir().join(format!("holdall-copy-{}", std::process::id()));
     /// # std::fs::create_dir_all(&dir).unwrap();
-    /// # let store = Store::open_or_create(dir.join("s.holdall"), &Options::default())?;
+    /// # let store = Store::open_or_create(dir.join("s.holdall"))?;
     /// store.write(|tx| {
     ///     tx.put("draft", &[7; 1_000_000])?;
-    ///     tx.copy("draft", Target::Name(b"final".to_vec()))?;
+    ///     tx.copy("draft", "final")?;
     ///     tx.insert("final", 0, b"signed: ")
     /// })?;
     /// let reader = store.read()?;
@@ -41,7 +41,8 @@ impl WriteTx {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn copy<'k>(&mut self, from: impl Into<Key<'k>>, to: Target) -> Result<Oid> {
+    pub fn copy<'k>(&mut self, from: impl Into<Key<'k>>, to: impl Into<Target>) -> Result<Oid> {
+        let to = to.into();
         let from = self.resolve(&from.into())?;
         let options =
             PutOptions { attributes: self.metadata(from)?.attributes, ..PutOptions::default() };
@@ -87,7 +88,8 @@ impl WriteTx {
     ///
     /// # Errors
     /// As [`WriteTx::copy`].
-    pub fn concat(&mut self, parts: &[Key<'_>], to: Target) -> Result<Oid> {
+    pub fn concat(&mut self, parts: &[Key<'_>], to: impl Into<Target>) -> Result<Oid> {
+        let to = to.into();
         // Whatever may be wrong with the call is found before the transaction is touched.
         self.head_for(&to, &Attributes::new())?;
         let mut oids = Vec::with_capacity(parts.len());

@@ -75,9 +75,8 @@ impl WriteTx {
     /// Returns the new size.
     ///
     /// ```
-    /// # use holdall::{Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::Store;
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     tx.put("a", b"first")?;
     ///     tx.set_len("a", 4)?;

@@ -158,7 +158,7 @@ fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
         sequence: 0,
         replay: FIRST_LSN,
         home: FIRST_LSN,
-        log_bytes: options.first_log_bytes(),
+        log_bytes: options.initial_log_bytes(),
         log_required: false,
         unique_ceiling: 1,
         volume_pages: fresh.pages,

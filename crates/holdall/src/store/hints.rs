@@ -16,11 +16,11 @@ impl WriteTx {
     /// [`Error::Full`](holdall_core::Error::Full).
     ///
     /// ```
-    /// # use holdall::{Hints, Options, Store};
+    /// # use holdall::{Hints, Store};
     /// # fn main() -> holdall::Result<()> {
     /// # let dir = std::env::temp_dir().join(format!("holdall-hints-{}", std::process::id()));
     /// # std::fs::create_dir_all(&dir).unwrap();
-    /// # let store = Store::open_or_create(dir.join("s.holdall"), &Options::default())?;
+    /// # let store = Store::open_or_create(dir.join("s.holdall"))?;
     /// store.write(|tx| {
     ///     tx.put("log", b"")?;
     ///     tx.set_hints("log", Hints { append_mostly: true, ..Hints::default() })?;

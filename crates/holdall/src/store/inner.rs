@@ -113,7 +113,7 @@ impl Inner {
         let spaces = root_page::spaces(&root);
         let (step, most) = (options.growth_bytes, options.max_bytes);
         let alloc = Arc::new(Allocator::new(pager.clone(), layout, (pages, spaces), step, most));
-        let options = Options { page_size: layout.page_size(), ..options.clone() };
+        let options = options.clone().page_size(layout.page_size());
         let inner = Arc::new(Self {
             storage,
             pager,
@@ -197,7 +197,7 @@ impl Inner {
             return self.pager.log.attach(disk, sb.log_bytes);
         }
         let disk = self.empty_log()?;
-        let mut capacity = self.options.first_log_bytes();
+        let mut capacity = self.options.initial_log_bytes();
         let mut reserve = true;
         // On a full disk a small log still lets objects be deleted.
         while let Err(e) = log::prepare_file(&*disk, capacity) {

@@ -13,6 +13,7 @@ mod listing;
 mod long_read;
 mod lookup;
 mod object_mut;
+mod open;
 mod opened;
 mod options;
 mod pending;
@@ -31,6 +32,7 @@ pub(crate) use format::read_slots;
 pub use inner::Inner;
 pub use listing::{Entry, Listed, Listing, NameIter};
 pub use object_mut::ObjectMut;
+pub(crate) use open::open_error;
 pub use options::Options;
 pub use read::{Object, Reader};
 pub use stat::{CollectionStat, StoreStat};
@@ -41,7 +43,7 @@ pub use write::{CollectionMut, Durability, PutMode, PutOptions, WriteTx};
 pub use writer::{ObjectWriter, Target};
 
 use holdall_core::{Error, Result};
-use holdall_io::{Access, FileStorage, MemoryStorage, OverlayStorage, Storage};
+use holdall_io::MemoryStorage;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -85,106 +87,50 @@ fn close(inner: &Arc<Inner>) -> Result<()> {
 }
 
 impl Store {
-    /// Creates a store in a new file, or in one that is empty or that a crash left of a
-    /// creation.
-    ///
-    /// # Errors
-    /// [`Error::Exists`] where the file is there, [`Error::WrongLog`] where something else lies
-    /// in the log's place, [`Error::Invalid`] for impossible options, [`Error::Full`],
-    /// [`Error::Io`].
-    pub fn create(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
-        options.check()?;
-        let path = path.as_ref();
-        let storage = match FileStorage::create(path) {
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                let Ok(storage) = FileStorage::open(path, Access::ReadWrite) else {
-                    return Err(open_error(path, e));
-                };
-                return Self::create_on(Arc::new(storage), options);
-            }
-            other => other.map_err(|e| open_error(path, e))?,
-        };
-        match Self::create_on(Arc::new(storage), options) {
-            Ok(store) => Ok(store),
-            Err(e) => {
-                // What was made of it is no store; the name must not stay taken.
-                let _ = std::fs::remove_file(path);
-                Err(e)
-            }
-        }
+    /// Options for creating and opening stores, all at their defaults.
+    pub fn builder() -> Options {
+        Options::default()
     }
 
-    /// Opens a store. Only one handle in one process can have it open for writing.
+    /// Creates a store with default options, as [`Options::create`].
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Unfinished`], [`Error::Locked`],
-    /// [`Error::WrongLog`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
-    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
-        let path = path.as_ref();
-        let storage =
-            FileStorage::open(path, Access::ReadWrite).map_err(|e| open_error(path, e))?;
-        Self::open_on(Arc::new(storage), options)
+    /// As [`Options::create`].
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        Options::default().create(path)
     }
 
-    /// Opens a store, or creates it where the file is missing, empty, or what a crash left of
-    /// a creation.
+    /// Opens a store with default options, as [`Options::open`].
     ///
     /// # Errors
-    /// As [`Store::open`] and [`Store::create`].
-    pub fn open_or_create(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
-        match Self::open(&path, options) {
-            Err(Error::NotFound(_) | Error::Unfinished { .. }) => Self::create(path, options),
-            other => other,
-        }
+    /// As [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Options::default().open(path)
     }
 
-    /// Opens a store for reading, beside other readers. After a crash the log is replayed in
-    /// memory; nothing is written.
+    /// Opens a store, or creates it where it is missing, with default options, as
+    /// [`Options::open_or_create`].
     ///
     /// # Errors
-    /// As [`Store::open`].
-    pub fn open_read_only(path: impl AsRef<Path>, options: &Options) -> Result<Self> {
-        let path = path.as_ref();
-        let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;
-        Self::open_read_only_on(Arc::new(storage), options)
+    /// As [`Options::open_or_create`].
+    pub fn open_or_create(path: impl AsRef<Path>) -> Result<Self> {
+        Options::default().open_or_create(path)
+    }
+
+    /// Opens a store for reading with default options, as [`Options::open_read_only`].
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Options::default().open_read_only(path)
     }
 
     /// Creates a store in memory, gone with its last handle: for tests and examples.
     ///
     /// # Errors
-    /// As [`Store::create_on`].
+    /// As [`Options::create_on`].
     pub fn in_memory() -> Result<Self> {
-        Self::create_on(Arc::new(MemoryStorage::new()), &Options::default())
-    }
-
-    /// Creates a store on any storage that holds none.
-    ///
-    /// # Errors
-    /// As [`Store::create`].
-    pub fn create_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
-        format::make(&*storage, options)?;
-        Self::open_on(storage, options)
-    }
-
-    /// Opens a store on any storage.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub fn open_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
-        options.check()?;
-        let inner = Inner::open(storage, options, false)?;
-        let threads = options.background.then(|| threads::Threads::start(&inner));
-        Ok(Self::of(inner, threads))
-    }
-
-    /// Opens a store on any storage for reading only.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
-    pub fn open_read_only_on(storage: Arc<dyn Storage>, options: &Options) -> Result<Self> {
-        let overlay = OverlayStorage::new(storage)
-            .map_err(|e| Error::io("opening the store for reading", e))?;
-        Ok(Self::of(Inner::open(Arc::new(overlay), options, true)?, None))
+        Options::default().create_on(Arc::new(MemoryStorage::new()))
     }
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
@@ -336,24 +282,5 @@ impl Store {
     /// [`Error::Corrupt`], [`Error::Io`].
     pub fn stat(&self) -> Result<StoreStat> {
         stat::stat(self)
-    }
-}
-
-/// Says what a user can do about a file that cannot be opened.
-pub(crate) fn open_error(path: &Path, e: std::io::Error) -> Error {
-    use std::io::ErrorKind;
-    let shown = path.display().to_string();
-    match e.kind() {
-        ErrorKind::NotFound => Error::NotFound(format!("store {shown}")),
-        ErrorKind::AlreadyExists => Error::Exists(format!("file {shown}")),
-        ErrorKind::WouldBlock => Error::Locked { path: shown },
-        ErrorKind::IsADirectory => {
-            Error::NotAStore { path: shown, detail: "it is a directory".into() }
-        }
-        ErrorKind::InvalidInput => {
-            Error::NotAStore { path: shown, detail: "it is not a regular file".into() }
-        }
-        ErrorKind::StorageFull => Error::Full(format!("creating {shown}")),
-        _ => Error::io(format!("opening {shown}"), e),
     }
 }

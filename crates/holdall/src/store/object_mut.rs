@@ -24,9 +24,8 @@ impl WriteTx {
     /// Opens an object for reading and editing like a file, at position 0.
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     assert!(matches!(tx.open("missing"), Err(Error::NotFound(_))));
     ///     let oid = tx.create(b"no name")?;
@@ -49,9 +48,8 @@ impl WriteTx {
     /// beginning to its end is cheaper through [`WriteTx::writer`].
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// for line in ["first\n", "second\n"] {
     ///     store.write(|tx| {
     ///         let mut log = tx.open_or_create("log.txt")?;
@@ -94,8 +92,7 @@ impl WriteTx {
 /// use holdall::{Error, Options, Store};
 /// use std::io::{Read, Seek, SeekFrom, Write};
 ///
-/// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-/// # let store = Store::create_on(storage, &Options::default())?;
+/// # let store = Store::in_memory()?;
 /// store.write(|tx| {
 ///     let mut object = tx.open_or_create("report.txt")?;
 ///     let edited = (|| {
@@ -193,9 +190,8 @@ impl<'a> ObjectMut<'a> {
     /// fill no gap.
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     tx.put("x", b"abc")?;
     ///     let mut object = tx.open("x")?;
@@ -230,9 +226,8 @@ impl<'a> ObjectMut<'a> {
     /// behind it moves up, but is not copied. Beyond the end it is a [`ObjectMut::push`].
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     tx.put("x", b"one, four")?;
     ///     let mut object = tx.open("x")?;
@@ -257,9 +252,8 @@ impl<'a> ObjectMut<'a> {
     /// stays.
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     tx.put("x", b"one, two, three")?;
     ///     let mut object = tx.open("x")?;
@@ -292,9 +286,8 @@ impl<'a> ObjectMut<'a> {
     /// where they are many. The position stays, even where it is then beyond the end.
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     let mut object = tx.open_or_create("disk.img")?;
     ///     object.set_len(1 << 40)?; // 1 TiB of zeros

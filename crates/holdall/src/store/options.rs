@@ -5,72 +5,37 @@ use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result, page};
 use std::time::Duration;
 
-/// Options of a store. Those under "creation" are fixed in the file; the others hold for
-/// one open.
+/// How a store is created and opened; what is not set has its default.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("a directory");
+/// # let path = dir.path().join("photos.holdall");
+/// let store = holdall::Store::builder().cache_bytes(256 << 20).open_or_create(&path)?;
+/// # store.close()?;
+/// # Ok::<(), holdall::Error>(())
+/// ```
+///
+/// What is said under "creation" is fixed in the file, all else holds for one opening.
 #[derive(Debug, Clone)]
+#[must_use = "options do nothing before a store is opened with them"]
 pub struct Options {
-    /// Creation: bytes of a page, a power of two from 4,096 to 65,536.
-    pub page_size: usize,
-    /// Creation: pages of a buddy space, 64 to 32,768; None for the largest that fits.
-    pub space_pages: Option<u32>,
-    /// Bytes of pages kept in memory; beside them up to 2 % of it to find them. Data of large
-    /// objects stays with the operating system's page cache.
-    pub pool_bytes: usize,
-    /// Pages that may wait in memory for a checkpoint; also what one transaction may change
-    /// of existing pages.
-    pub dirty_pages: usize,
-    /// Bytes of old page versions kept for snapshots before the oldest one is given up.
-    pub old_version_bytes: usize,
-    /// Bytes of freed space that open snapshots may keep from being used again; beyond, the
-    /// oldest one is given up, and its reads fail with
-    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). None: 256 MiB or the bytes in
-    /// use, whichever is more. Where a writer finds no other space, [`Options::max_bytes`]
-    /// reached or the disk full, snapshots are given up earlier: writers never wait for them.
-    pub pinned_bytes: Option<u64>,
-    /// Largest size of the log file in bytes. It begins smaller and grows when it is short:
-    /// to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
-    pub log_bytes: u64,
-    /// New pages, and new data of large objects, of a commit up to this many bytes pass through
-    /// the log. More is written once, in place, and synced while the log is; beyond 32 MiB
-    /// before it (docs/recovery.md, "What is synced when"). While a checkpoint runs, up to
-    /// eight times as much data of large objects passes through the log.
-    pub log_data_bytes: usize,
-    /// Whether reads of large objects that hit the page cache are copied from a read-only
-    /// mapping of the file instead of by calls. Only what the system has in its cache is
-    /// touched, as it said at most a quarter of a second before. A page that it drops in that
-    /// time and the device then fails to read, or a file that another program makes shorter,
-    /// ends the process with `SIGBUS` where a call returns an error: turn it off where that
-    /// may happen (a file system over a network). Takes addresses of up to twice the file, and
-    /// the part of the page cache that was touched counts as memory of the process.
-    /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
-    pub map_reads: bool,
-    /// Whether reads of 256 KiB and more of large objects go past the page cache where
-    /// what they read is not there and was not read since it was written or the store opened,
-    /// those of more than 1 MiB by three threads, two of them made for the call.
-    /// What is read once then takes no memory from what is read often, and costs half the
-    /// processor time; what is read again comes into the cache the second time, and from there
-    /// the third. Turn it off where many short-lived processes read the same large objects.
-    /// Without effect except on Linux with 64 bits, and where the file system does not offer it.
-    pub direct_reads: bool,
-    /// Least step in bytes by which the file grows.
-    pub growth_bytes: u64,
-    /// Largest size of the file in bytes.
-    pub max_bytes: u64,
-    /// Whether threads of the store's own run checkpoints and flush deferred commits. Without
-    /// them calls of the store do it, which makes runs repeatable.
-    pub background: bool,
-    /// Whether checkpoints start by themselves.
-    pub auto_checkpoint: bool,
-    /// How long a deferred commit may stay undurable. Without [`Options::background`] the first
-    /// call of the store after that time makes it durable, so one that nobody calls keeps it
-    /// longer; closing always makes it durable.
-    pub defer: Duration,
-    /// Bytes of a new log file, before it grows: what the first commit after an opening writes
-    /// more than later ones. A test sets it; the default serves a command that makes one edit.
-    #[doc(hidden)]
-    pub first_log_bytes: u64,
-    /// Creation: the 16 bytes that tell this store from others; None draws them.
-    pub store_id: Option<[u8; 16]>,
+    pub(super) page_size: usize,
+    pub(super) space_pages: Option<u32>,
+    cache_bytes: usize,
+    pub(super) dirty_pages: usize,
+    old_version_bytes: usize,
+    pub(super) pinned_bytes: Option<u64>,
+    pub(super) log_bytes: u64,
+    log_data_bytes: usize,
+    map_reads: bool,
+    direct_reads: bool,
+    pub(super) growth_bytes: u64,
+    pub(super) max_bytes: u64,
+    pub(super) background: bool,
+    pub(super) auto_checkpoint: bool,
+    pub(super) defer: Duration,
+    first_log_bytes: u64,
+    pub(super) store_id: Option<[u8; 16]>,
 }
 
 impl Default for Options {
@@ -79,7 +44,7 @@ impl Default for Options {
         Self {
             page_size: 8192,
             space_pages: None,
-            pool_bytes: 96 << 20,
+            cache_bytes: 96 << 20,
             dirty_pages: 8192,
             old_version_bytes: 32 << 20,
             pinned_bytes: None,
@@ -95,6 +60,146 @@ impl Default for Options {
             first_log_bytes: FIRST_LOG_BYTES,
             store_id: None,
         }
+    }
+}
+
+/// What an application may choose.
+impl Options {
+    /// Bytes of pages kept in memory; beside them up to 2 % of it to find them. Default: 96 MiB.
+    /// Raise it where more than that of small objects is read again and again. Data of large
+    /// objects stays with the operating system's page cache.
+    pub fn cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Largest size of the file in bytes. Default: none.
+    pub fn max_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.max_bytes = bytes.into().unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Creation: bytes of a page, a power of two from 4,096 to 65,536. Default: 8,192. Larger
+    /// pages suit objects of some KiB, and cost more in the log for each small change.
+    pub fn page_size(mut self, bytes: usize) -> Self {
+        self.page_size = bytes;
+        self
+    }
+
+    /// How long a deferred commit may stay undurable. Default: 200 ms. Without
+    /// [`Options::background`] the first call of the store after that time makes it durable, so
+    /// one that nobody calls keeps it longer; closing always makes it durable.
+    pub fn defer(mut self, time: Duration) -> Self {
+        self.defer = time;
+        self
+    }
+
+    /// Bytes of freed space that open snapshots may keep from being used again; beyond, the
+    /// oldest one is given up, and its reads fail with
+    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). Default: 256 MiB or the bytes in
+    /// use, whichever is more. Where a writer finds no other space, [`Options::max_bytes`]
+    /// reached or the disk full, snapshots are given up earlier: writers never wait for them.
+    pub fn pinned_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.pinned_bytes = bytes.into();
+        self
+    }
+
+    /// Bytes of old page versions kept for snapshots before the oldest one is given up. Default:
+    /// 32 MiB. Raise it where snapshots stay open long beside writers.
+    pub fn old_version_bytes(mut self, bytes: usize) -> Self {
+        self.old_version_bytes = bytes;
+        self
+    }
+
+    /// Whether reads of large objects that hit the page cache are copied from a read-only
+    /// mapping of the file instead of by calls. Default: true. Only what the system has in its
+    /// cache is touched, as it said at most a quarter of a second before. A page that it drops
+    /// in that time and the device then fails to read, or a file that another program makes
+    /// shorter, ends the process with `SIGBUS` where a call returns an error: turn it off where
+    /// that may happen (a file system over a network). Takes addresses of up to twice the file,
+    /// and the part of the page cache that was touched counts as memory of the process.
+    /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
+    pub fn map_reads(mut self, on: bool) -> Self {
+        self.map_reads = on;
+        self
+    }
+
+    /// Whether reads of 256 KiB and more of large objects go past the page cache where
+    /// what they read is not there and was not read since it was written or the store opened,
+    /// those of more than 1 MiB by three threads, two of them made for the call. Default: true.
+    /// What is read once then takes no memory from what is read often, and costs half the
+    /// processor time; what is read again comes into the cache the second time, and from there
+    /// the third. Turn it off where many short-lived processes read the same large objects.
+    /// Without effect except on Linux with 64 bits, and where the file system does not offer it.
+    pub fn direct_reads(mut self, on: bool) -> Self {
+        self.direct_reads = on;
+        self
+    }
+
+    /// Whether threads of the store's own run checkpoints and flush deferred commits. Default:
+    /// true. Without them calls of the store do it, which makes runs repeatable.
+    pub fn background(mut self, on: bool) -> Self {
+        self.background = on;
+        self
+    }
+}
+
+/// What the engine's measurements chose, for experiments and tests.
+impl Options {
+    /// Creation: pages of a buddy space, 64 to 32,768. Default: the largest that fits.
+    pub fn space_pages(mut self, pages: impl Into<Option<u32>>) -> Self {
+        self.space_pages = pages.into();
+        self
+    }
+
+    /// Pages that may wait in memory for a checkpoint; also what one transaction may change
+    /// of existing pages. Default: 8,192.
+    pub fn dirty_pages(mut self, pages: usize) -> Self {
+        self.dirty_pages = pages;
+        self
+    }
+
+    /// Largest size of the log file in bytes. Default: 32 MiB. It begins smaller and grows when
+    /// it is short: to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
+    pub fn log_bytes(mut self, bytes: u64) -> Self {
+        self.log_bytes = bytes;
+        self
+    }
+
+    /// New pages, and new data of large objects, of a commit up to this many bytes pass through
+    /// the log. Default: 128 KiB. More is written once, in place, and synced while the log is;
+    /// beyond 32 MiB before it (docs/recovery.md, "What is synced when"). While a checkpoint
+    /// runs, up to eight times as much data of large objects passes through the log.
+    pub fn log_data_bytes(mut self, bytes: usize) -> Self {
+        self.log_data_bytes = bytes;
+        self
+    }
+
+    /// Least step in bytes by which the file grows. Default: 256 KiB.
+    pub fn growth_bytes(mut self, bytes: u64) -> Self {
+        self.growth_bytes = bytes;
+        self
+    }
+
+    /// Whether checkpoints start by themselves. Default: true.
+    pub fn auto_checkpoint(mut self, on: bool) -> Self {
+        self.auto_checkpoint = on;
+        self
+    }
+
+    /// Bytes of a new log file, before it grows: what the first commit after an opening writes
+    /// more than later ones. A test sets it; the default serves a command that makes one edit.
+    #[doc(hidden)]
+    pub fn first_log_bytes(mut self, bytes: u64) -> Self {
+        self.first_log_bytes = bytes;
+        self
+    }
+
+    /// Creation: the 16 bytes that tell this store from others; drawn unless a test sets them.
+    #[doc(hidden)]
+    pub fn store_id(mut self, id: impl Into<Option<[u8; 16]>>) -> Self {
+        self.store_id = id.into();
+        self
     }
 }
 
@@ -127,7 +232,7 @@ impl Options {
     }
 
     /// The log's size when it is made.
-    pub(super) fn first_log_bytes(&self) -> u64 {
+    pub(super) fn initial_log_bytes(&self) -> u64 {
         self.log_bytes.min(self.first_log_bytes) / BLOCK as u64 * BLOCK as u64
     }
 
@@ -138,7 +243,7 @@ impl Options {
 
     pub(super) fn limits(&self) -> Limits {
         Limits {
-            pool_bytes: self.pool_bytes,
+            cache_bytes: self.cache_bytes,
             dirty_pages: self.dirty_pages,
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.log_data_bytes,

@@ -58,9 +58,8 @@ impl Reader {
     /// memory. For several reads of one object, open it.
     ///
     /// ```
-    /// # use holdall::{Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::Store;
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| tx.put("a", b"first"))?;
     /// let (reader, mut buf) = (store.read()?, [0; 4]);
     /// assert_eq!(reader.read_at("a", 2, &mut buf)?, Some(3));

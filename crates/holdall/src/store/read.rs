@@ -83,9 +83,8 @@ impl Reader {
     /// All bytes of an object; `None` where no object has the name.
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::{Error, Store};
+    /// # let store = Store::in_memory()?;
     /// let oid = store.write(|tx| tx.put("a", b"first"))?;
     /// let reader = store.read()?;
     /// assert_eq!(reader.get("a")?, Some(b"first".into()));
@@ -110,9 +109,8 @@ impl Reader {
     /// `bytes` holds nothing of use.
     ///
     /// ```
-    /// # use holdall::{Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::Store;
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| tx.put("a", b"first"))?;
     /// let (reader, mut bytes) = (store.read()?, Vec::new());
     /// assert!(reader.get_into("a", &mut bytes)?);

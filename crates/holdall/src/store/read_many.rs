@@ -26,11 +26,11 @@ impl Reader {
     /// the largest that does not.
     ///
     /// ```
-    /// # use holdall::{Error, Options, Store};
+    /// # use holdall::{Error, Store};
     /// # fn main() -> holdall::Result<()> {
     /// # let dir = std::env::temp_dir().join(format!("holdall-many-{}", std::process::id()));
     /// # std::fs::create_dir_all(&dir).unwrap();
-    /// # let store = Store::create(dir.join("many.holdall"), &Options::default())?;
+    /// # let store = Store::create(dir.join("many.holdall"))?;
     /// store.write(|tx| tx.put("a", b"first").and_then(|_| tx.put("b", b"second")))?;
     /// let reader = store.read()?;
     ///

@@ -139,9 +139,8 @@ pub(crate) fn oid_of(value: &[u8]) -> Result<Oid> {
 /// code gives a reference.
 ///
 /// ```
-/// # use holdall::{Key, Options, Store};
-/// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-/// # let store = Store::create_on(storage, &Options::default())?;
+/// # use holdall::{Key, Store};
+/// # let store = Store::in_memory()?;
 /// let number = 7_u64.to_be_bytes();
 /// let oid = store.write(|tx| tx.put(number, b"seven"))?;
 /// let reader = store.read()?;

@@ -364,9 +364,8 @@ impl WriteTx {
     /// has the name, which leaves the transaction as it was. Its data is not read.
     ///
     /// ```
-    /// # use holdall::{Options, Store};
-    /// # let storage = std::sync::Arc::new(holdall_io::MemoryStorage::new());
-    /// # let store = Store::create_on(storage, &Options::default())?;
+    /// # use holdall::Store;
+    /// # let store = Store::in_memory()?;
     /// store.write(|tx| {
     ///     tx.put("a", b"first")?;
     ///     assert!(tx.remove("a")?);

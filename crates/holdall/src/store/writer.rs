@@ -7,13 +7,24 @@ use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
 use std::io;
 
-/// Which object a writer makes.
+/// Which object a call makes. Whatever can be a name becomes one.
+///
+/// ```
+/// # use holdall::Target;
+/// assert_eq!(Target::from("a"), Target::Name(b"a".to_vec()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The object of this name, created or replaced.
     Name(Vec<u8>),
     /// A new object without a name.
     New,
+}
+
+impl<N: AsRef<[u8]>> From<N> for Target {
+    fn from(name: N) -> Self {
+        Self::Name(name.as_ref().to_vec())
+    }
 }
 
 /// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.

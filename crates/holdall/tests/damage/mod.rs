@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub fn quiet() -> Options {
-    Options { background: false, page_size: 4096, store_id: Some([7; 16]), ..Options::default() }
+    Options::default().background(false).page_size(4096).store_id([7; 16])
 }
 
 /// Bytes that differ at every place.
@@ -119,9 +119,8 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     let mut rng = SmallRng::seed_from_u64(page_size as u64);
     let mut model = Model::default();
     let storage = Arc::new(MemoryStorage::new());
-    let options =
-        Options { page_size, space_pages: Some(64), growth_bytes: page_size as u64, ..quiet() };
-    let store = Store::create_on(storage.clone(), &options).unwrap();
+    let options = quiet().page_size(page_size).space_pages(64).growth_bytes(page_size as u64);
+    let store = options.create_on(storage.clone()).unwrap();
     let mut put = |collection: &str, name: &str, bytes: Vec<u8>| {
         let attributes = match bytes.len() % 3 {
             0 => Attributes::from([("type".into(), b"image/png".to_vec())]),
@@ -161,7 +160,7 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     volume.truncate(volume.len() - 65536);
     let max_bytes = volume.len() as u64;
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
-    let store = Store::open_on(storage.clone(), &Options { max_bytes, ..options }).unwrap();
+    let store = options.max_bytes(max_bytes).open_on(storage.clone()).unwrap();
     let tree = bytes(&mut rng, 10 * page_size + 100);
     let (oid, lone) = store
         .write(|tx| {

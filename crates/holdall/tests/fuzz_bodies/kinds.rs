@@ -18,17 +18,15 @@ const COLLECTIONS: [&str; 3] = ["default", "many", "new"];
 const NAMES: [&str; 6] = ["small", "tree", "shared", "copy", "none", "folder/000123"];
 
 fn options() -> Options {
-    Options {
-        background: false,
-        page_size: PAGE,
-        space_pages: Some(256),
-        pool_bytes: 1 << 20,
-        log_bytes: 1 << 20,
-        first_log_bytes: 1 << 20,
-        max_bytes: 16 << 20,
-        store_id: Some([5; 16]),
-        ..Options::default()
-    }
+    Options::default()
+        .background(false)
+        .page_size(PAGE)
+        .space_pages(256)
+        .cache_bytes(1 << 20)
+        .log_bytes(1 << 20)
+        .first_log_bytes(1 << 20)
+        .max_bytes(16 << 20)
+        .store_id([5; 16])
 }
 
 /// The store and its pages by kind; superblocks are not among them.
@@ -41,7 +39,7 @@ fn base() -> &'static Base {
     static BASE: OnceLock<Base> = OnceLock::new();
     BASE.get_or_init(|| {
         let storage = Arc::new(MemoryStorage::new());
-        let store = Store::create_on(storage.clone(), &options()).unwrap();
+        let store = options().create_on(storage.clone()).unwrap();
         let part: Vec<u8> = (0..40 * PAGE).map(|i| (i / 5) as u8).collect();
         let attributes = Attributes::from([("type".into(), b"text/plain".to_vec())]);
         store
@@ -53,7 +51,7 @@ fn base() -> &'static Base {
                 for at in 0..300 {
                     tx.copy_range("shared", 0..part.len() as u64, "tree", at * part.len() as u64)?;
                 }
-                tx.copy("shared", Target::Name(b"copy".to_vec()))?;
+                tx.copy("shared", "copy")?;
                 tx.create(&part[..2 * PAGE])?;
                 let mut tx = tx.collection("many")?;
                 (0..700).try_for_each(|i| tx.put(format!("folder/{i:06}"), &part[..i]).map(drop))
@@ -187,7 +185,7 @@ fn call(
         9 => tx.write_at(name, at, bytes).map(drop),
         10 => tx.copy(name, Target::New).map(drop),
         11 => tx.copy_range(name, at..at.saturating_add(200_000), other, 0).map(drop),
-        12 => tx.concat(&[name.into(), other.into()], Target::Name(b"joined".to_vec())).map(drop),
+        12 => tx.concat(&[name.into(), other.into()], "joined").map(drop),
         13 => tx.set_attributes(name, &Attributes::from([("a".into(), bytes[..9].to_vec())])),
         14 => tx.set_hints(name, Hints { threshold: Some(at as u16), ..Hints::default() }),
         15 => tx.set_bytes(name, bytes),
@@ -206,10 +204,10 @@ pub fn hostile_store(data: &[u8]) {
     let mut input = Input(data);
     let storage = Arc::new(MemoryStorage::from_bytes(changed(&mut input), None));
     let before = storage.volume().len().unwrap();
-    if let Ok(store) = Store::open_read_only_on(storage.clone(), &options()) {
+    if let Ok(store) = options().open_read_only_on(storage.clone()) {
         read_some(&store);
     }
-    if let Ok(store) = Store::open_on(storage.clone(), &options()) {
+    if let Ok(store) = options().open_on(storage.clone()) {
         let oids: Vec<Oid> = store.read().map_or_else(
             |_| Vec::new(),
             |reader| reader.oids().map_while(Result::ok).take(5).collect(),
@@ -232,7 +230,7 @@ pub fn hostile_store(data: &[u8]) {
         }
         let _ = (store.verify(&mut |_| {}), store.close());
     }
-    if let Ok(store) = Store::open_on(storage.clone(), &options()) {
+    if let Ok(store) = options().open_on(storage.clone()) {
         let _ = store.verify(&mut |_| {});
     }
     let after = storage.volume().len().unwrap();

@@ -18,18 +18,16 @@ use std::sync::{Arc, OnceLock};
 const MOST_GROWTH: u64 = (64 << 20) + (1 << 20);
 
 fn options(page_size: usize) -> Options {
-    Options {
-        background: false,
-        auto_checkpoint: false,
-        page_size,
-        space_pages: Some(64),
-        log_bytes: 1 << 20,
-        first_log_bytes: 1 << 20,
-        pool_bytes: 1 << 20,
-        max_bytes: 128 << 20,
-        store_id: Some([9; 16]),
-        ..Options::default()
-    }
+    Options::default()
+        .background(false)
+        .auto_checkpoint(false)
+        .page_size(page_size)
+        .space_pages(64)
+        .log_bytes(1 << 20)
+        .first_log_bytes(1 << 20)
+        .cache_bytes(1 << 20)
+        .max_bytes(128 << 20)
+        .store_id([9; 16])
 }
 
 /// A store as a kill leaves it.
@@ -49,7 +47,7 @@ fn bases() -> &'static [Crashed] {
 
 fn crashed(page_size: usize) -> Crashed {
     let storage = Arc::new(MemoryStorage::new());
-    let store = Store::create_on(storage.clone(), &options(page_size)).unwrap();
+    let store = options(page_size).create_on(storage.clone()).unwrap();
     let bytes: Vec<u8> = (0..20 * page_size).map(|i| (i / 3) as u8).collect();
     store.write(|tx| tx.put("old", b"old").and_then(|_| tx.put("large", &bytes))).unwrap();
     store.checkpoint().unwrap();
@@ -258,11 +256,11 @@ pub fn hostile_log(data: &[u8]) {
     let before = volume.len() as u64;
     let storage = Arc::new(MemoryStorage::from_bytes(volume, Some(log)));
     let options = options(base.sb.page_size as usize);
-    if let Ok(store) = Store::open_read_only_on(storage.clone(), &options) {
+    if let Ok(store) = options.open_read_only_on(storage.clone()) {
         read_all(&store);
     }
     let _ = holdall::inspect::log_of(&*storage);
-    if let Ok(store) = Store::open_on(storage.clone(), &options) {
+    if let Ok(store) = options.open_on(storage.clone()) {
         let _ = store.write(|tx| tx.put("after", b"after"));
         read_all(&store);
         let _ = store.close();

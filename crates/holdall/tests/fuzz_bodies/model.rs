@@ -14,18 +14,16 @@ const COLLECTIONS: [&str; 3] = ["default", "a", "b"];
 pub fn model(data: &[u8]) {
     let mut input = Input(data);
     let page_size = [4096, 8192, 16384][usize::from(input.u8() % 3)];
-    let options = Options {
-        background: false,
-        page_size,
-        space_pages: Some(64 + u32::from(input.u8())),
-        pool_bytes: page_size << (input.u8() % 8),
-        dirty_pages: 64 + usize::from(input.u8()),
-        log_bytes: 1 << (16 + input.u8() % 6),
-        log_data_bytes: usize::from(input.u16()) * 4,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .background(false)
+        .page_size(page_size)
+        .space_pages(64 + u32::from(input.u8()))
+        .cache_bytes(page_size << (input.u8() % 8))
+        .dirty_pages(64 + usize::from(input.u8()))
+        .log_bytes(1 << (16 + input.u8() % 6))
+        .log_data_bytes(usize::from(input.u16()) * 4);
     let mut storage = Arc::new(MemoryStorage::new());
-    let mut store = Store::create_on(storage.clone(), &options).unwrap();
+    let mut store = options.create_on(storage.clone()).unwrap();
     let mut model = Model::new();
     for step in 0..100 {
         if input.is_empty() {
@@ -35,12 +33,12 @@ pub fn model(data: &[u8]) {
             0 => store.checkpoint().unwrap(),
             1 => {
                 store.close().unwrap();
-                store = Store::open_on(storage.clone(), &options).unwrap();
+                store = options.open_on(storage.clone()).unwrap();
             }
             2 => {
                 // As a kill leaves it.
                 storage = Arc::new(storage.fork());
-                store = Store::open_on(storage.clone(), &options).unwrap();
+                store = options.open_on(storage.clone()).unwrap();
             }
             3 => check(&store, &model, &mut input),
             _ => transaction(&store, &mut model, &mut input, step),

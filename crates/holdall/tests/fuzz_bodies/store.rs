@@ -2,7 +2,7 @@
 //! read, and written to.
 
 use super::Input;
-use holdall::{Options, PageNo, Store, inspect};
+use holdall::{Options, PageNo, inspect};
 use holdall_core::page;
 use holdall_io::MemoryStorage;
 use std::sync::Arc;
@@ -35,14 +35,14 @@ fn damaged(input: &mut Input<'_>) -> Vec<u8> {
 }
 
 fn options() -> Options {
-    Options { background: false, pool_bytes: 1 << 20, ..Options::default() }
+    Options::default().background(false).cache_bytes(1 << 20)
 }
 
 /// Opens a changed store for reading: verify, dumps, all objects.
 pub fn open_store(data: &[u8]) {
     let mut input = Input(data);
     let storage = Arc::new(MemoryStorage::from_bytes(damaged(&mut input), None));
-    let Ok(store) = Store::open_read_only_on(storage, &options()) else { return };
+    let Ok(store) = options().open_read_only_on(storage) else { return };
     let report = store.verify(&mut |_| {}).unwrap();
     let sound = report.is_sound();
     for no in 0..report.pages.min(100) {
@@ -91,7 +91,7 @@ pub fn write_store(data: &[u8]) {
     let mut input = Input(data);
     let storage = Arc::new(MemoryStorage::from_bytes(damaged(&mut input), None));
     let max_bytes = 4 << 20;
-    let Ok(store) = Store::open_on(storage.clone(), &Options { max_bytes, ..options() }) else {
+    let Ok(store) = options().max_bytes(max_bytes).open_on(storage.clone()) else {
         return;
     };
     for _ in 0..8 {
@@ -113,6 +113,6 @@ pub fn write_store(data: &[u8]) {
     }
     let _ = store.verify(&mut |_| {});
     drop(store);
-    let Ok(store) = Store::open_on(storage, &options()) else { return };
+    let Ok(store) = options().open_on(storage) else { return };
     let _ = store.verify(&mut |_| {});
 }

@@ -14,7 +14,7 @@ pub use parse::{Movie, Source, head_end};
 use crate::plain;
 use crate::shared::{self, Form, Steps, show};
 use anyhow::{Context, Result, ensure};
-use holdall::{Object, Options, PutOptions, Store, Target};
+use holdall::{Object, PutOptions, Store, Target};
 use std::fmt;
 use std::fs::File;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     let plain = folder.join("film.mp4");
     let media = make(&plain, params.mb << 20)?;
     let path = folder.join("media.holdall");
-    let store = Store::create(&path, &Options::default())?;
+    let store = Store::create(&path)?;
     let start = Instant::now();
     import(&store, &plain)?;
     let import = start.elapsed();
@@ -99,7 +99,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     let after = Form::of(&store, NAME)?;
     store.close()?;
 
-    let store = Store::open(&path, &Options::default())?;
+    let store = Store::open(&path)?;
     let boxes = check(store.read()?.open(NAME)?, &media).context("the file after reopening")?;
     shared::verify(&store)?;
     store.close()?;

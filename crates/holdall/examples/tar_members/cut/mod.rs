@@ -12,7 +12,7 @@ pub use model::{Member, Model};
 use crate::plain;
 use crate::shared::{self, Form, Steps, show};
 use anyhow::{Context, Result, bail, ensure};
-use holdall::{Options, PutOptions, Store, Target, WriteTx};
+use holdall::{PutOptions, Store, Target, WriteTx};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::fmt;
 use std::fs::File;
@@ -72,7 +72,7 @@ struct Change {
 /// Runs the example in `folder`.
 pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     let path = folder.join("archives.holdall");
-    let store = Store::create(&path, &Options::default())?;
+    let store = Store::create(&path)?;
     let mut rng = SmallRng::seed_from_u64(params.seed);
     let most = u64::from(params.most_kb) * 1024;
     let mut model = Model::new(most);
@@ -116,7 +116,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     let after = Form::of(&store, NAME)?;
     store.close()?;
 
-    let store = Store::open(&path, &Options::default())?;
+    let store = Store::open(&path)?;
     compare(store.read()?.open(NAME)?, &model).context("after reopening")?;
     shared::verify(&store)?;
     let exported = folder.join("exported.tar");

@@ -9,7 +9,7 @@ pub use author::{Author, Splice, apply};
 
 use crate::shared::{self, Form, Steps, show};
 use anyhow::{Context, Result, ensure};
-use holdall::{Options, Reader, Store};
+use holdall::{Reader, Store};
 use std::fmt;
 use std::path::Path;
 
@@ -66,7 +66,7 @@ struct Kept {
 /// Runs the example in `folder`.
 pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     let path = folder.join("history.holdall");
-    let store = Store::create(&path, &Options::default())?;
+    let store = Store::create(&path)?;
     let mut author = Author::new(params.seed, params.kb as usize * 1024);
     let mut text = author.first();
     store.write(|tx| tx.put(NAME, &text))?;
@@ -101,7 +101,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     drop(kept);
     let after = Form::of(&store, NAME)?;
     store.close()?;
-    let store = Store::open(&path, &Options::default())?;
+    let store = Store::open(&path)?;
     compare(&store.read()?, last).context("the last version after reopening")?;
     shared::verify(&store)?;
     store.close()?;
@@ -154,7 +154,7 @@ fn compare(reader: &Reader, hash: blake3::Hash) -> Result<()> {
 
 /// The same history without splices: every version put whole.
 fn put_all(params: &Params, folder: &Path, last: blake3::Hash) -> Result<(Steps, Form)> {
-    let store = Store::create(folder.join("puts.holdall"), &Options::default())?;
+    let store = Store::create(folder.join("puts.holdall"))?;
     let mut author = Author::new(params.seed, params.kb as usize * 1024);
     let mut text = author.first();
     store.write(|tx| tx.put(NAME, &text))?;

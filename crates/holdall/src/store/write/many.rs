@@ -48,9 +48,7 @@ impl WriteTx {
     ///
     /// ```
     /// # fn main() -> holdall::Result<()> {
-    /// # let dir = tempfile::tempdir().expect("a directory");
-    /// # let path = dir.path().join("s.holdall");
-    /// # let store = holdall::Store::create(path, &holdall::Options::default())?;
+    /// # let store = holdall::Store::in_memory()?;
     /// let oids = store.write(|tx| tx.create_all(["one", "two", "three"]))?;
     /// assert_eq!(store.read()?.get(oids[2])?, Some(b"three".into()));
     /// # Ok(())
@@ -74,9 +72,7 @@ impl WriteTx {
     ///
     /// ```
     /// # fn main() -> holdall::Result<()> {
-    /// # let dir = tempfile::tempdir().expect("a directory");
-    /// # let path = dir.path().join("s.holdall");
-    /// # let store = holdall::Store::create(path, &holdall::Options::default())?;
+    /// # let store = holdall::Store::in_memory()?;
     /// store.write(|tx| tx.put_all([("a", "first"), ("b", "second")]))?;
     /// assert_eq!(store.read()?.get("b")?, Some(b"second".into()));
     /// # Ok(())

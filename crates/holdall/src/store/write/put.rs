@@ -117,8 +117,12 @@ impl WriteTx {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a name over 1 KiB or attributes too long.
-    pub fn writer(&mut self, target: Target, options: PutOptions) -> Result<ObjectWriter<'_>> {
-        let head = self.head_for(&target, &options.attributes)?.into_owned();
+    pub fn writer(
+        &mut self,
+        target: impl Into<Target>,
+        options: PutOptions,
+    ) -> Result<ObjectWriter<'_>> {
+        let head = self.head_for(&target.into(), &options.attributes)?.into_owned();
         let stager = self.stager(options.expected_size);
         Ok(ObjectWriter::new(self, head, stager, &options))
     }

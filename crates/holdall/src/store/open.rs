@@ -1,0 +1,119 @@
+//! Creating and opening stores, in files and on other storage.
+
+use super::inner::Inner;
+use super::{Options, Store, format, threads};
+use holdall_core::{Error, Result};
+use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
+use std::path::Path;
+use std::sync::Arc;
+
+impl Options {
+    /// Creates a store in a new file, or in one that is empty or that a crash left of a
+    /// creation.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] where the file is there, [`Error::WrongLog`] where something else lies
+    /// in the log's place, [`Error::Invalid`] for impossible options, [`Error::Full`],
+    /// [`Error::Io`].
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
+        self.check()?;
+        let path = path.as_ref();
+        let storage = match FileStorage::create(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                let Ok(storage) = FileStorage::open(path, Access::ReadWrite) else {
+                    return Err(open_error(path, e));
+                };
+                return self.create_on(Arc::new(storage));
+            }
+            other => other.map_err(|e| open_error(path, e))?,
+        };
+        self.create_on(Arc::new(storage)).inspect_err(|_| {
+            // What was made of it is no store; the name must not stay taken.
+            let _ = std::fs::remove_file(path);
+        })
+    }
+
+    /// Opens a store. Only one handle in one process can have it open for writing.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Unfinished`], [`Error::Locked`],
+    /// [`Error::WrongLog`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Store> {
+        let path = path.as_ref();
+        let storage =
+            FileStorage::open(path, Access::ReadWrite).map_err(|e| open_error(path, e))?;
+        self.open_on(Arc::new(storage))
+    }
+
+    /// Opens a store, or creates it where the file is missing, empty, or what a crash left of
+    /// a creation.
+    ///
+    /// # Errors
+    /// As [`Options::open`] and [`Options::create`].
+    pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<Store> {
+        match self.open(&path) {
+            Err(Error::NotFound(_) | Error::Unfinished { .. }) => self.create(path),
+            other => other,
+        }
+    }
+
+    /// Opens a store for reading, beside other readers. After a crash the log is replayed in
+    /// memory; nothing is written.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Store> {
+        let path = path.as_ref();
+        let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;
+        self.open_read_only_on(Arc::new(storage))
+    }
+
+    /// Creates a store on any storage that holds none.
+    ///
+    /// # Errors
+    /// As [`Options::create`].
+    pub fn create_on(&self, storage: Arc<dyn Storage>) -> Result<Store> {
+        format::make(&*storage, self)?;
+        self.open_on(storage)
+    }
+
+    /// Opens a store on any storage.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open_on(&self, storage: Arc<dyn Storage>) -> Result<Store> {
+        self.check()?;
+        let inner = Inner::open(storage, self, false)?;
+        let threads = self.background.then(|| threads::Threads::start(&inner));
+        Ok(Store::of(inner, threads))
+    }
+
+    /// Opens a store on any storage for reading only.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open_read_only_on(&self, storage: Arc<dyn Storage>) -> Result<Store> {
+        let overlay = OverlayStorage::new(storage)
+            .map_err(|e| Error::io("opening the store for reading", e))?;
+        Ok(Store::of(Inner::open(Arc::new(overlay), self, true)?, None))
+    }
+}
+
+/// Says what a user can do about a file that cannot be opened.
+pub(crate) fn open_error(path: &Path, e: std::io::Error) -> Error {
+    use std::io::ErrorKind;
+    let shown = path.display().to_string();
+    match e.kind() {
+        ErrorKind::NotFound => Error::NotFound(format!("store {shown}")),
+        ErrorKind::AlreadyExists => Error::Exists(format!("file {shown}")),
+        ErrorKind::WouldBlock => Error::Locked { path: shown },
+        ErrorKind::IsADirectory => {
+            Error::NotAStore { path: shown, detail: "it is a directory".into() }
+        }
+        ErrorKind::InvalidInput => {
+            Error::NotAStore { path: shown, detail: "it is not a regular file".into() }
+        }
+        ErrorKind::StorageFull => Error::Full(format!("creating {shown}")),
+        _ => Error::io(format!("opening {shown}"), e),
+    }
+}
