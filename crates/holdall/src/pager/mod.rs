@@ -11,6 +11,7 @@ mod copied;
 #[cfg(test)]
 mod fixture;
 mod horizon;
+mod housekeeping;
 mod index;
 mod layout_hints;
 mod pinned;
@@ -28,7 +29,7 @@ pub(crate) use horizon::thread_number;
 pub use pinned::Pinned;
 pub use pool::{PoolStats, read_home};
 pub use recovery::{Recovered, recover};
-pub use tx::{CommitWork, PageTx};
+pub use tx::PageTx;
 pub use volume::{Slots, Volume, io_error, read_slots};
 pub use write_behind::WriteBehind;
 
@@ -37,6 +38,8 @@ use copied::Copied;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use horizon::Registration;
+use housekeeping::Above;
+pub use housekeeping::Housekeeping;
 use index::Pin;
 use parking_lot::Mutex;
 use pool::{Pool, Reading};
@@ -78,6 +81,7 @@ pub struct Pager {
     checkpointing: Mutex<()>,
     /// What replay would copy within the volume.
     copied: Mutex<Copied>,
+    above: Above,
 }
 
 impl Pager {
@@ -94,6 +98,7 @@ impl Pager {
             writer: Writer::default(),
             checkpointing: Mutex::new(()),
             copied: Mutex::default(),
+            above: Above::default(),
         }
     }
 

@@ -11,6 +11,7 @@ mod home;
 use super::Pager;
 use super::at_home::AtHome;
 use super::copied::COPIED_MOST;
+use super::housekeeping::Housekeeping;
 use super::index::Pin;
 use super::pool::{PageHash, read_home};
 use super::tx_pages::{TxPage, TxPages};
@@ -26,27 +27,6 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// What the commit asks of the layer above.
-pub trait CommitWork {
-    /// Whether somebody waits for the commit to be durable as soon as it is installed: a sync
-    /// of what it wrote home may then begin before.
-    fn is_awaited(&self) -> bool;
-
-    /// Makes room in the log, by a checkpoint or by waiting for the one under way. Called
-    /// again where that is not enough.
-    ///
-    /// # Errors
-    /// Whatever stops the checkpoint; the transaction then fails, nothing is installed.
-    fn make_room(&mut self) -> Result<()>;
-
-    /// Makes the log larger, for a commit that it could not even hold alone. Returns whether
-    /// it grew.
-    ///
-    /// # Errors
-    /// As [`CommitWork::make_room`].
-    fn enlarge_log(&mut self) -> Result<bool>;
-}
 
 /// A page transaction; dropping it undoes everything.
 #[derive(Debug)]
@@ -82,15 +62,17 @@ pub struct PageTx {
 const EARLY_SYNC_BYTES: u64 = 1 << 20;
 
 impl PageTx {
-    /// Takes the writer's lock, waiting for the transaction that has it. `prepare` runs with
-    /// the lock held, before anything is read.
+    /// Takes the writer's lock, waiting for the transaction that has it.
     ///
     /// # Errors
-    /// [`Error::Poisoned`]; [`Error::Invalid`] where this thread has it; those of `prepare`.
-    pub fn begin(pager: &Arc<Pager>, prepare: &dyn Fn() -> Result<()>) -> Result<Self> {
+    /// [`Error::Poisoned`]; [`Error::Invalid`] where this thread has it; those of
+    /// [`Housekeeping::before_write`].
+    pub fn begin(pager: &Arc<Pager>) -> Result<Self> {
         let writer = pager.writer.lock()?;
         pager.check_poison()?;
-        prepare()?;
+        if let Some(store) = pager.housekeeping() {
+            store.before_write()?;
+        }
         Ok(Self {
             pager: pager.clone(),
             pages: TxPages::default(),
@@ -300,13 +282,14 @@ impl PageTx {
     }
 
     /// Installs all changes under one LSN and hands them to the log; durable only once the
-    /// log says so. Cost: no sync, or one of the volume where more new data was written in place than
+    /// log says so. `awaited`: somebody will wait for that, so a sync of what was written in
+    /// place may begin before. Cost: no sync, or one of the volume where more new data was written in place than
     /// the group may name; one pass and one checksum per changed page.
     ///
     /// # Errors
     /// Before anything is installed: [`Error::TooLarge`], [`Error::Io`],
     /// [`Error::Poisoned`].
-    pub fn commit(&mut self, work: &mut dyn CommitWork) -> Result<Lsn> {
+    pub fn commit(&mut self, awaited: bool) -> Result<Lsn> {
         // A page asked for and left as it was is no change: neither logged nor dirty.
         self.pages.retain(|_, p| !p.is_as_before());
         if self.is_unchanged() {
@@ -314,20 +297,20 @@ impl PageTx {
         }
         let went_home = self.settle_new_data()?;
         // All of it is written: its sync need not wait for the records.
-        let early = (1..=EARLY_SYNC_BYTES).contains(&self.at_home.bytes()) && work.is_awaited();
+        let early = (1..=EARLY_SYNC_BYTES).contains(&self.at_home.bytes()) && awaited;
         let sync = early.then(|| self.pager.volume.ask_for_sync());
         let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
         // What replay may have to copy is room in the log too.
         while !self.pager.copied.lock().has_room(copied, self.pager.log.usage().capacity) {
-            work.make_room()?;
+            self.store()?.make_log_room()?;
         }
         let (mut records, order) = self.records(went_home);
         let appending = loop {
             match self.pager.log.begin(records.len()) {
                 Ok(Some(a)) => break a,
-                Ok(None) => work.make_room()?,
+                Ok(None) => self.store()?.make_log_room()?,
                 Err(e @ Error::TooLarge(_)) => {
-                    if !work.enlarge_log()? {
+                    if !self.store()?.enlarge_log()? {
                         return Err(e);
                     }
                 }
@@ -353,6 +336,11 @@ impl PageTx {
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)
+    }
+
+    /// Who makes room in the log.
+    fn store(&self) -> Result<Arc<dyn Housekeeping>> {
+        self.pager.housekeeping().ok_or_else(|| Error::Full("the log has no room left".into()))
     }
 
     /// The commit's records, and for each page its number and where its checksum goes in

@@ -18,7 +18,7 @@ use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Where in the volume a request would like to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,18 +74,7 @@ pub struct Allocator {
     layout: SpaceLayout,
     growth_bytes: u64,
     max_pages: u64,
-    reclaim: Reclaim,
     state: Mutex<State>,
-}
-
-/// Brings waiting pages back, by a checkpoint.
-#[derive(Default)]
-struct Reclaim(OnceLock<Box<dyn Fn() -> Result<()> + Send + Sync>>);
-
-impl std::fmt::Debug for Reclaim {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Reclaim")
-    }
 }
 
 /// Trees kept in memory; a tree of 32,768 pages takes 6 KiB.
@@ -146,20 +135,7 @@ impl Allocator {
             crumbs_from: 0,
         };
         let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
-        Self {
-            pager,
-            layout,
-            growth_bytes,
-            max_pages,
-            reclaim: Reclaim::default(),
-            state: Mutex::new(state),
-        }
-    }
-
-    /// Sets what is called when space is short although pages wait to be freed.
-    pub fn set_reclaim(&self, reclaim: Box<dyn Fn() -> Result<()> + Send + Sync>) {
-        // Set once, at opening; a second call would change nothing.
-        let _ = self.reclaim.0.set(reclaim);
+        Self { pager, layout, growth_bytes, max_pages, state: Mutex::new(state) }
     }
 
     /// The volume's geometry.
@@ -200,10 +176,10 @@ impl Allocator {
         if let Some(run) = self.find(&mut s, want, 1, near)? {
             return Ok(run);
         }
-        let reclaim = self.reclaim.0.get().filter(|_| s.waiting.pages() > 0);
-        let Some(reclaim) = reclaim else { return Err(Error::Full(full)) };
+        let store = self.pager.housekeeping().filter(|_| s.waiting.pages() > 0);
+        let Some(store) = store else { return Err(Error::Full(full)) };
         drop(s);
-        reclaim()?;
+        store.free_waiting()?;
         let mut s = self.state.lock();
         self.release_ready(&mut s)?;
         loop {

@@ -5,7 +5,7 @@
 
 use super::compose::Origins;
 use super::{Allocator, Near, Staged, apply, segment_io};
-use crate::pager::{CommitWork, PageTx, Pager};
+use crate::pager::{PageTx, Pager};
 use crate::space::RunSet;
 use holdall_core::marks::Marks;
 use holdall_core::mutation::{self, Mutation};
@@ -43,19 +43,13 @@ pub struct SpaceTx {
 }
 
 impl SpaceTx {
-    /// Begins, taking the writer's lock. `root` is the root page; `prepare` runs with the
-    /// lock held, before anything is read.
+    /// Begins, taking the writer's lock. `root` is the root page.
     ///
     /// # Errors
-    /// [`holdall_core::Error::Poisoned`].
-    pub fn begin(
-        pager: &Arc<Pager>,
-        alloc: &Arc<Allocator>,
-        root: PageNo,
-        prepare: &dyn Fn() -> Result<()>,
-    ) -> Result<Self> {
+    /// As [`PageTx::begin`].
+    pub fn begin(pager: &Arc<Pager>, alloc: &Arc<Allocator>, root: PageNo) -> Result<Self> {
         Ok(Self {
-            pages: PageTx::begin(pager, prepare)?,
+            pages: PageTx::begin(pager)?,
             alloc: alloc.clone(),
             root,
             mine: RunSet::default(),
@@ -239,16 +233,12 @@ impl SpaceTx {
         self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty()
     }
 
-    /// Commits. Returns the LSN; durable once the log has synced it. `installed` runs after
-    /// the point of no return, with the writer's lock still held.
+    /// Commits. Returns the LSN, durable once the log has synced it, and what still holds the
+    /// writer's lock, for what must change before the next transaction begins.
     ///
     /// # Errors
     /// Before anything is installed, whatever fails; everything is given back.
-    pub fn commit_then(
-        mut self,
-        work: &mut dyn CommitWork,
-        installed: impl FnOnce(),
-    ) -> Result<Lsn> {
+    pub fn commit(mut self, awaited: bool) -> Result<(Lsn, Installed)> {
         let spaces = apply::write_directories(&mut self)?;
         self.pages.send_home_what_is_much();
         if self.pages.relies_on_unsynced() {
@@ -262,14 +252,13 @@ impl SpaceTx {
         let end = self.mine.iter().chain(segments).map(PageRun::end).max();
         self.pages.ends_at(PageNo(end.unwrap_or(0)));
         self.alloc.hold_freed(&self.freed);
-        match self.pages.commit(work) {
+        match self.pages.commit(awaited) {
             Ok(lsn) => {
                 let segments = self.segments.values().map(|s| s.run);
                 let allocated: Vec<PageRun> = self.mine.iter().chain(segments).collect();
                 self.alloc.committed(lsn, &allocated, &self.freed, spaces);
                 self.finished = true;
-                installed();
-                Ok(lsn)
+                Ok((lsn, Installed(self)))
             }
             Err(e) => {
                 if !mutation::is(Mutation::R09TooLarge) {
@@ -280,6 +269,10 @@ impl SpaceTx {
         }
     }
 }
+
+/// A transaction that has happened; the writer's lock is held until it is dropped.
+#[derive(Debug)]
+pub struct Installed(#[expect(dead_code, reason = "kept for its drop")] SpaceTx);
 
 /// What is left of `run` without pages `from..to`.
 fn cut(run: PageRun, from: u64, to: u64) -> Vec<PageRun> {

@@ -8,7 +8,7 @@ use super::{Options, format};
 use crate::handle::HandleCursor;
 use crate::log::place::{self, Found};
 use crate::log::{self, Log, LogStart};
-use crate::pager::{self, CommitWork, Pager, Recovered, Volume};
+use crate::pager::{self, Housekeeping, Pager, Recovered, Volume};
 use crate::space::{Allocator, SpaceStats};
 use holdall_core::log_format::BLOCK;
 use holdall_core::mutation::{self, Mutation};
@@ -20,8 +20,8 @@ use holdall_core::{Error, PageNo, Result, root_page};
 use holdall_io::{Disk, Storage};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
 
 /// Transient state that survives transactions but not aborted ones.
 #[derive(Debug, Clone, Default)]
@@ -133,11 +133,8 @@ impl Inner {
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
             process: std::process::id(),
         });
-        let weak = Arc::downgrade(&inner);
-        inner.alloc.set_reclaim(Box::new(move || match weak.upgrade() {
-            Some(inner) => inner.checkpoint(),
-            None => Ok(()),
-        }));
+        let store: Weak<Self> = Arc::downgrade(&inner);
+        inner.pager.serve(store);
         Ok(inner)
     }
 
@@ -160,28 +157,6 @@ impl Inner {
         if std::process::id() != self.process {
             let text = "the store was opened by another process; open it after the fork";
             return Err(Error::Invalid(text.into()));
-        }
-        Ok(())
-    }
-
-    /// Called with the writer's lock held, before anything is changed: gives the log a file,
-    /// lets it grow, waits for a checkpoint where too much is dirty.
-    pub(super) fn prepare_write(&self) -> Result<()> {
-        self.check_writable()?;
-        if !self.pager.log.attached() {
-            self.start_log()?;
-        }
-        if self.log_short.swap(false, SeqCst) {
-            let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
-            self.grow_log(share.max(LOG_LEAST))?;
-        }
-        let full = || self.pager.dirty_pages() >= self.options.dirty_pages;
-        // Mostly the checkpoint under way is enough, and half the wait of one behind it.
-        if full() {
-            self.pager.await_checkpoint();
-        }
-        if full() {
-            self.checkpoint()?;
         }
         Ok(())
     }
@@ -531,29 +506,42 @@ impl Inner {
     }
 }
 
-/// A commit of this store.
-pub(super) struct CommitHooks<'a> {
-    pub(super) inner: &'a Inner,
-    /// Somebody will wait until it is durable.
-    pub(super) awaited: bool,
-}
-
-impl CommitWork for CommitHooks<'_> {
-    fn is_awaited(&self) -> bool {
-        self.awaited
+impl Housekeeping for Inner {
+    /// Gives the log a file, lets it grow, waits for a checkpoint where too much is dirty.
+    fn before_write(&self) -> Result<()> {
+        self.check_writable()?;
+        if !self.pager.log.attached() {
+            self.start_log()?;
+        }
+        if self.log_short.swap(false, SeqCst) {
+            let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
+            self.grow_log(share.max(LOG_LEAST))?;
+        }
+        let full = || self.pager.dirty_pages() >= self.options.dirty_pages;
+        // Mostly the checkpoint under way is enough, and half the wait of one behind it.
+        if full() {
+            self.pager.await_checkpoint();
+        }
+        if full() {
+            self.checkpoint()?;
+        }
+        Ok(())
     }
 
-    fn make_room(&mut self) -> Result<()> {
-        let inner = self.inner;
-        inner.log_short.store(true, SeqCst);
-        // As in `prepare_write`; where it is not enough the commit asks again.
-        if inner.pager.await_checkpoint() { Ok(()) } else { inner.checkpoint() }
+    fn make_log_room(&self) -> Result<()> {
+        self.log_short.store(true, SeqCst);
+        // As before a write; where it is not enough the commit asks again.
+        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
     }
 
-    fn enlarge_log(&mut self) -> Result<bool> {
-        let before = self.inner.pager.log.usage().capacity;
-        self.inner.grow_log(u64::MAX)?;
-        Ok(self.inner.pager.log.usage().capacity > before)
+    fn enlarge_log(&self) -> Result<bool> {
+        let before = self.pager.log.usage().capacity;
+        self.grow_log(u64::MAX)?;
+        Ok(self.pager.log.usage().capacity > before)
+    }
+
+    fn free_waiting(&self) -> Result<()> {
+        self.checkpoint()
     }
 }
 

@@ -12,7 +12,7 @@ pub use collections::CollectionMut;
 pub use put::{PutMode, PutOptions};
 
 use super::CloseOnDrop;
-use super::inner::{CommitHooks, Cursors, Inner};
+use super::inner::{Cursors, Inner};
 use super::opened::Opened;
 use super::view::{Collection, Key, Root, check_name, oid_of};
 use super::writer::Target;
@@ -143,8 +143,7 @@ impl WriteTx {
         }
         if self.begun.is_none() {
             let inner = &self.inner;
-            let tx =
-                SpaceTx::begin(&inner.pager, &inner.alloc, inner.root, &|| inner.prepare_write())?;
+            let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root)?;
             let root = Root::load(&tx, inner.root)?;
             let mut cursors = inner.cursors.lock().clone();
             cursors.handles.forget_places();
@@ -436,9 +435,9 @@ impl WriteTx {
         root_page::set_catalog(bytes, root.catalog.root);
         root_page::set_handles(bytes, root.handles.map.encode());
         root_page::set_next_collection(bytes, root.next_collection);
-        let inner = self.inner.clone();
-        let work = &mut CommitHooks { inner: &inner, awaited };
-        let lsn = tx.commit_then(work, || *inner.cursors.lock() = cursors)?;
+        let (lsn, installed) = tx.commit(awaited)?;
+        *self.inner.cursors.lock() = cursors;
+        drop(installed);
         Ok(Some(lsn))
     }
 }
