@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 14] = [
+pub const LAYERS: [&str; 17] = [
     "prefetch",
     "stream",
     "log",
@@ -22,6 +22,9 @@ pub const LAYERS: [&str; 14] = [
     "sharing",
     "segment_tree",
     "object",
+    "engine",
+    "read",
+    "write",
     "store",
     "maintain",
 ];

@@ -106,10 +106,11 @@
 //!
 //! # Layers
 //!
-//! From the bottom: log, pager, space, page map, handle, heap, names, sharing,
-//! segment tree, object, store, maintain; each knows those before it, and all are private.
+//! From the bottom: log, pager, space, page map, handle, heap, names, sharing, segment tree,
+//! object, engine, read, write, store, maintain; each knows those before it, and all are private.
 //! docs/design.md of the repository says why they are as they are.
 
+mod engine;
 mod handle;
 mod heap;
 mod log;
@@ -119,18 +120,23 @@ mod object;
 mod page_map;
 mod pager;
 mod prefetch;
+mod read;
 mod segment_tree;
 mod sharing;
 mod space;
 mod store;
 mod stream;
+mod write;
 
+pub use engine::Options;
+pub use engine::catalog::DEFAULT_COLLECTION;
+pub use engine::key::Key;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, inspect};
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
-pub use store::{
-    CollectionMut, CollectionStat, DEFAULT_COLLECTION, Durability, Entry, Key, Listed, Listing,
-    NameIter, Object, ObjectMut, ObjectWriter, Options, PutMode, PutOptions, Reader, Store,
-    StoreStat, Target, WriteTx,
+pub use read::{Entry, Listed, Listing, NameIter, Object, Reader};
+pub use store::{CollectionStat, Store, StoreStat};
+pub use write::{
+    CollectionMut, Durability, ObjectMut, ObjectWriter, PutMode, PutOptions, Target, WriteTx,
 };

@@ -2,46 +2,19 @@
 //!
 //! Owns: [`Store`], the handle that users share between threads.
 
-mod copy;
-mod deferred;
-mod edit;
-mod format;
-mod heads;
-mod hints;
-mod inner;
-mod listing;
-mod long_read;
-mod lookup;
-mod object_mut;
 mod open;
-mod opened;
-mod options;
-mod pending;
-mod range;
-mod read;
-mod read_many;
+mod read_once;
 mod stat;
-mod state;
 mod threads;
-mod view;
-mod view_cache;
-mod write;
-mod writer;
 
-pub(crate) use format::read_slots;
-pub use inner::Inner;
-pub use listing::{Entry, Listed, Listing, NameIter};
-pub use object_mut::ObjectMut;
 pub(crate) use open::open_error;
-pub use options::Options;
-pub use read::{Object, Reader};
 pub use stat::{CollectionStat, StoreStat};
-use state::State;
-pub(crate) use view::{Collection, oid_of, page_of};
-pub use view::{DEFAULT_COLLECTION, Key};
-pub use write::{CollectionMut, Durability, PutMode, PutOptions, WriteTx};
-pub use writer::{ObjectWriter, Target};
 
+use crate::engine::{Inner, Options};
+use crate::read::Reader;
+use crate::read::state::State;
+use crate::read::view_cache::ViewCache;
+use crate::write::WriteTx;
 use holdall_core::{Error, Result};
 use holdall_io::MemoryStorage;
 use std::path::Path;
@@ -51,7 +24,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
-    views: Arc<view_cache::ViewCache>,
+    views: Arc<ViewCache>,
     close_on_drop: Arc<CloseOnDrop>,
 }
 
@@ -134,7 +107,7 @@ impl Store {
     }
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
-        let views = Arc::new(view_cache::ViewCache::new());
+        let views = Arc::new(ViewCache::new());
         Self {
             close_on_drop: Arc::new(CloseOnDrop { inner: inner.clone(), threads }),
             views,

@@ -1,7 +1,8 @@
 //! Creating and opening stores, in files and on other storage.
 
-use super::inner::Inner;
-use super::{Options, Store, format, threads};
+use super::{Store, threads};
+use crate::engine::Inner;
+use crate::engine::{Options, format};
 use holdall_core::{Error, Result};
 use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Figures of a store.
 
 use super::Store;
-use super::view::{Collection, page_of};
+use crate::engine::catalog::{Collection, page_of};
 use crate::sharing::{Shared, Sharing};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
@@ -81,7 +81,7 @@ pub struct StoreStat {
     pub page_misses: u64,
 }
 
-pub(super) fn stat(store: &Store) -> Result<StoreStat> {
+pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let inner = &store.inner;
     let reader = store.read_newest()?;
     let state = &*reader.state;

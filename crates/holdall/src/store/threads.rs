@@ -5,7 +5,7 @@
 //! [`Threads::stop`] ends and joins them, so
 //! that nothing of the store, its file lock included, is held when its last handle is gone.
 
-use super::inner::{BackgroundRequests, Inner};
+use crate::engine::{BackgroundRequests, Inner};
 use crate::pager::Pager;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ type Shared = Arc<(Mutex<BackgroundRequests>, Condvar)>;
 
 /// The threads of an open store.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(crate) struct Threads {
     shared: Shared,
     pager: Arc<Pager>,
     /// Waits for the others at its end.
@@ -27,7 +27,7 @@ impl Threads {
     /// Starts them: one here, which starts the others, so that opening a store does not wait
     /// for all. Without them, where the system gives none, the store works: commits meet
     /// full limits and help themselves, the next call flushes deferred commits whose time is over.
-    pub(super) fn start(inner: &Arc<Inner>) -> Self {
+    pub(crate) fn start(inner: &Arc<Inner>) -> Self {
         let shared = inner.wishes.clone();
         let (weak, wishes, pager) = (Arc::downgrade(inner), shared.clone(), inner.pager.clone());
         let defer = inner.options.defer;
@@ -45,7 +45,7 @@ impl Threads {
     }
 
     /// Ends the threads and waits for them.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         let (wishes, wake) = &*self.shared;
         wishes.lock().stop = true;
         wake.notify_all();

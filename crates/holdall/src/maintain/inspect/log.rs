@@ -2,7 +2,8 @@
 //! on, and what lies behind their end. Nothing is replayed.
 
 use super::text::{Hex, Text, runs};
-use crate::store::{Options, read_slots};
+use crate::engine::Options;
+use crate::engine::format::read_slots;
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::next_record;
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader, HomeKind, Part, Record};

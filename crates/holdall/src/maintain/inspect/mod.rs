@@ -13,7 +13,8 @@ mod space;
 mod superblock;
 mod text;
 
-use crate::store::{Key, Store, open_error};
+use crate::engine::key::Key;
+use crate::store::{Store, open_error};
 use holdall_core::{PageNo, Result};
 use holdall_io::{Access, FileStorage, Storage};
 use std::path::Path;

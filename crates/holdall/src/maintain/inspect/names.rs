@@ -1,7 +1,8 @@
 //! A tree of names, drawn with indentation.
 
 use super::text::{Name, Text};
-use crate::store::{Collection, Store, oid_of, page_of};
+use crate::engine::catalog::{Collection, oid_of, page_of};
+use crate::store::Store;
 use holdall_core::names_node::Node;
 use holdall_core::page::PageKind;
 use holdall_core::{Error, PageNo, PageRead, Result, root_page};

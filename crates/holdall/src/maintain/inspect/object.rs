@@ -1,11 +1,12 @@
 //! An object: handle, record, descriptor, and its tree drawn with indentation.
 
 use super::text::{Hex, Name, Text};
+use crate::engine::key::Key;
 use crate::handle::HandleTable;
 use crate::object::{Body, Record, read_record};
 use crate::page_map::PageMap;
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
-use crate::store::{Key, Store};
+use crate::store::Store;
 use holdall_core::page::PageKind;
 use holdall_core::segment_tree::{self, Descriptor, Slice, Top, Visit};
 use holdall_core::{PageRead, Result, root_page};

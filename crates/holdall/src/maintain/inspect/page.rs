@@ -4,10 +4,11 @@
 //! what lies in the file, right or damaged.
 
 use super::text::{Hex, Name, Text, runs};
+use crate::engine::catalog::oid_of;
 use crate::heap::HeapFile;
 use crate::object::{Body, Record};
 use crate::page_map::PageMap;
-use crate::store::{Store, oid_of};
+use crate::store::Store;
 use holdall_core::bytes::u32_at;
 use holdall_core::handle_page::{Handle, HandlePage};
 use holdall_core::heap_page::HeapPage;

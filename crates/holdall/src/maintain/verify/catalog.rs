@@ -5,9 +5,9 @@
 use super::cross::Fingerprint;
 use super::report::Kind;
 use super::walk::{RootView, Walk};
+use crate::engine::catalog::{Collection, oid_of, page_of};
 use crate::heap::HeapFile;
 use crate::names::Names;
-use crate::store::{Collection, oid_of, page_of};
 use holdall_core::{PageNo, Result};
 use std::collections::BTreeSet;
 

@@ -1,12 +1,12 @@
 //! Whole objects, many in groups.
 //!
 //! Owns: [`Reader::get_many`], which takes keys to their records in groups (see
-//! [`find`](super::lookup::find)) and delivers those that lie in records from there.
+//! [`find`](crate::read::lookup::find)) and delivers those that lie in records from there.
 
-use super::lookup::{Lookup, find};
-use super::read::Reader;
-use super::view::Key;
+use crate::engine::key::Key;
 use crate::object::Body;
+use crate::read::lookup::{Lookup, find};
+use crate::read::reader::Reader;
 use holdall_core::Result;
 use std::ops::Range;
 

@@ -9,10 +9,10 @@
 //!
 //! Threads: each has its slot, until there are more threads than slots.
 
-use super::inner::Inner;
-use super::state::{State, StateView};
-use super::view::Root;
+use crate::engine::Inner;
+use crate::engine::catalog::Root;
 use crate::pager::thread_number;
+use crate::read::state::{State, StateView};
 use holdall_core::Result;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -27,12 +27,12 @@ struct CacheSlot(Mutex<Option<Arc<StateView>>>);
 
 /// The view of the last state that each thread opened.
 #[derive(Debug)]
-pub(super) struct ViewCache {
+pub(crate) struct ViewCache {
     slots: Box<[CacheSlot]>,
 }
 
 impl ViewCache {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { slots: (0..SLOTS).map(|_| CacheSlot::default()).collect() }
     }
 
@@ -41,7 +41,7 @@ impl ViewCache {
     }
 
     /// Opens the newest durable state, or with `newest` the newest installed one.
-    pub(super) fn open(&self, inner: &Arc<Inner>, newest: bool) -> Result<State> {
+    pub(crate) fn open(&self, inner: &Arc<Inner>, newest: bool) -> Result<State> {
         let last = self.slot().lock().clone();
         let snapshot = inner.pager.snapshot_after(newest, last.as_ref().map(|view| &view.seen));
         let view = match last {

@@ -6,8 +6,8 @@
 //! Invariant: a state never changes, so what was found for it stays true; it is looked at only
 //! with a snapshot of it open.
 
-use super::inner::Inner;
-use super::view::{Collection, DEFAULT_COLLECTION, Root};
+use crate::engine::Inner;
+use crate::engine::catalog::{Collection, DEFAULT_COLLECTION, Root};
 use crate::pager::{SharedState, Snapshot};
 use crate::segment_tree::DataRead;
 use crate::space::{LEAST_NEW, ReadHow, read_segment};
@@ -20,26 +20,26 @@ use std::sync::{Arc, OnceLock};
 /// A state, decoded.
 #[derive(Debug)]
 pub(crate) struct StateView {
-    pub(super) inner: Arc<Inner>,
-    pub(super) root: Root,
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) root: Root,
     /// The default collection, looked up when first needed: reads by OID do without.
-    pub(super) default: OnceLock<Option<Collection>>,
-    pub(super) seen: Arc<SharedState>,
+    pub(crate) default: OnceLock<Option<Collection>>,
+    pub(crate) seen: Arc<SharedState>,
 }
 
 /// A snapshot with what is needed to read data.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(super) snapshot: Snapshot,
-    pub(super) view: Arc<StateView>,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) view: Arc<StateView>,
 }
 
 impl State {
-    pub(super) fn root(&self) -> &Root {
+    pub(crate) fn root(&self) -> &Root {
         &self.view.root
     }
 
-    pub(super) fn disk(&self) -> &dyn Disk {
+    pub(crate) fn disk(&self) -> &dyn Disk {
         &*self.view.inner.pager.volume.disk
     }
 
@@ -58,7 +58,7 @@ impl State {
         start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset))
     }
 
-    pub(super) fn default_collection(&self) -> Result<Option<&Collection>> {
+    pub(crate) fn default_collection(&self) -> Result<Option<&Collection>> {
         if let Some(known) = self.view.default.get() {
             return Ok(known.as_ref());
         }

@@ -12,13 +12,13 @@
 use std::ops::Range;
 
 /// Most bytes gathered before they are written.
-pub(super) const LIMIT: usize = 1 << 20;
+pub(crate) const LIMIT: usize = 1 << 20;
 
 /// One splice to come: the stored bytes `start..start + replaced` become `bytes`.
 ///
 /// Offsets of all calls are those of the object with this splice made.
 #[derive(Debug)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     start: u64,
     replaced: u64,
     bytes: Vec<u8>,
@@ -26,12 +26,12 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(page_size: usize) -> Self {
+    pub(crate) fn new(page_size: usize) -> Self {
         Self { start: 0, replaced: 0, bytes: Vec::new(), page_size: page_size as u64 }
     }
 
     /// Whether there is nothing to do.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.replaced == 0
     }
 
@@ -41,7 +41,7 @@ impl Pending {
     }
 
     /// The object's size with the splice made.
-    pub(super) fn size(&self, stored: u64) -> u64 {
+    pub(crate) fn size(&self, stored: u64) -> u64 {
         stored - self.replaced + self.bytes.len() as u64
     }
 
@@ -50,7 +50,7 @@ impl Pending {
     ///
     /// The gathered bytes end at a multiple of the page size when full, so that a stream of
     /// appends fills its pages.
-    pub(super) fn room(&self, at: u64, over: bool) -> Option<usize> {
+    pub(crate) fn room(&self, at: u64, over: bool) -> Option<usize> {
         let most = |start: u64| LIMIT - (start % self.page_size) as usize;
         if self.is_empty() {
             return Some(most(self.start_for(at)));
@@ -68,7 +68,7 @@ impl Pending {
     }
 
     /// Writes over what is at `at`, beyond the end what is missing.
-    pub(super) fn write(&mut self, at: u64, bytes: &[u8], stored: u64) {
+    pub(crate) fn write(&mut self, at: u64, bytes: &[u8], stored: u64) {
         self.start = self.start_for(at);
         let from = (at - self.start) as usize;
         let inside = bytes.len().min(self.bytes.len() - from);
@@ -80,7 +80,7 @@ impl Pending {
     }
 
     /// Puts `bytes` before what is at `at`.
-    pub(super) fn insert(&mut self, at: u64, bytes: &[u8]) {
+    pub(crate) fn insert(&mut self, at: u64, bytes: &[u8]) {
         self.start = self.start_for(at);
         let from = (at - self.start) as usize;
         let len = self.bytes.len();
@@ -92,7 +92,7 @@ impl Pending {
 
     /// Takes out the bytes `range`, which is inside the object. False, with nothing done,
     /// where it does not touch what is gathered.
-    pub(super) fn delete(&mut self, range: Range<u64>) -> bool {
+    pub(crate) fn delete(&mut self, range: Range<u64>) -> bool {
         self.start = self.start_for(range.start);
         let (start, end) = (self.start, self.end());
         if range.start > end || range.end < start {
@@ -108,7 +108,7 @@ impl Pending {
 
     /// Ends the object at `len`, which is at most its size. False, with nothing done, where
     /// that is behind what is gathered.
-    pub(super) fn cut(&mut self, len: u64, stored: u64) -> bool {
+    pub(crate) fn cut(&mut self, len: u64, stored: u64) -> bool {
         self.start = self.start_for(len);
         if len > self.end() {
             return false;
@@ -120,7 +120,7 @@ impl Pending {
     }
 
     /// Splits the bytes from `at` on for a read: how many of `len` lie together, and where.
-    pub(super) fn find(&self, at: u64, len: usize) -> (usize, ObjectLocation<'_>) {
+    pub(crate) fn find(&self, at: u64, len: usize) -> (usize, ObjectLocation<'_>) {
         let most = |left: u64| len.min(usize::try_from(left).unwrap_or(usize::MAX));
         if at < self.start {
             return (most(self.start - at), ObjectLocation::Stored(at));
@@ -136,14 +136,14 @@ impl Pending {
     }
 
     /// The splice, which is then no longer pending: the stored range and its new bytes.
-    pub(super) fn take(&mut self) -> (Range<u64>, Vec<u8>) {
+    pub(crate) fn take(&mut self) -> (Range<u64>, Vec<u8>) {
         let range = self.start..self.start + self.replaced;
         self.replaced = 0;
         (range, std::mem::take(&mut self.bytes))
     }
 
     /// Gives the memory of [`Pending::take`] back for the next bytes.
-    pub(super) fn reuse(&mut self, mut memory: Vec<u8>) {
+    pub(crate) fn reuse(&mut self, mut memory: Vec<u8>) {
         memory.clear();
         self.bytes = memory;
     }
@@ -151,7 +151,7 @@ impl Pending {
 
 /// Where bytes of the object are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ObjectLocation<'a> {
+pub(crate) enum ObjectLocation<'a> {
     /// In the stored object from this offset on.
     Stored(u64),
     /// Gathered.

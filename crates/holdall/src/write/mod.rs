@@ -4,18 +4,26 @@
 //! held to the commit; streaming large data needs none (rule 10).
 
 mod collections;
+mod copy;
+mod edit;
+mod heads;
+mod hints;
 mod lookup;
 mod many;
+mod object_mut;
+mod opened;
+mod pending;
 mod put;
+mod writer;
 
 pub use collections::CollectionMut;
+pub use object_mut::ObjectMut;
 pub use put::{PutMode, PutOptions};
+pub use writer::{ObjectWriter, Target};
 
-use super::CloseOnDrop;
-use super::inner::{Cursors, Inner};
-use super::opened::Opened;
-use super::view::{Collection, Key, Root, check_name, oid_of};
-use super::writer::Target;
+use crate::engine::catalog::{Collection, Root, oid_of};
+use crate::engine::key::{Key, check_name};
+use crate::engine::{Cursors, Inner};
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
     self, Attributes, Data, Head, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody, Record,
@@ -26,7 +34,9 @@ use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::placement::{Placement, Policy};
 use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
+use opened::Opened;
 use std::borrow::Cow;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The part of a transaction that exists once it holds the writer's lock.
@@ -72,12 +82,15 @@ pub struct WriteTx {
     durability: Durability,
     failed: bool,
     /// Behind `begun`: closing the store waits for the writer's lock.
-    _store: Option<Arc<CloseOnDrop>>,
+    _store: Option<Arc<dyn Debug + Send + Sync>>,
 }
 
 impl WriteTx {
-    /// Begins a transaction of `store`, or one that closes it.
-    pub(super) fn new(inner: &Arc<Inner>, store: Option<Arc<CloseOnDrop>>) -> Result<Self> {
+    /// Begins a transaction that keeps `store` open, if it is given.
+    pub(crate) fn new(
+        inner: &Arc<Inner>,
+        store: Option<Arc<dyn Debug + Send + Sync>>,
+    ) -> Result<Self> {
         inner.check_writable()?;
         inner.flush_overdue()?;
         Ok(Self {
@@ -160,14 +173,14 @@ impl WriteTx {
     }
 
     /// After an error nothing of the transaction can be kept: references were taken.
-    pub(super) fn fail_with<T>(&mut self, result: Result<T>) -> Result<T> {
+    pub(crate) fn fail_with<T>(&mut self, result: Result<T>) -> Result<T> {
         self.failed |= result.is_err();
         result
     }
 
     /// Runs `f` with what it needs to change objects of the current collection, then keeps
     /// the collection's new state.
-    pub(super) fn with_objects<T>(
+    pub(crate) fn with_objects<T>(
         &mut self,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
@@ -220,13 +233,13 @@ impl WriteTx {
     }
 
     /// An object's size in bytes.
-    pub(super) fn object_size(&mut self, oid: Oid) -> Result<u64> {
+    pub(crate) fn object_size(&mut self, oid: Oid) -> Result<u64> {
         let begun = self.begin()?;
         ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?.look(&begun.tx, |r| r.size())
     }
 
     /// Finds an object, and gives `f` its record.
-    pub(super) fn place_of<T>(
+    pub(crate) fn place_of<T>(
         &mut self,
         oid: Oid,
         f: impl FnOnce(&Record<'_>) -> Result<T>,
@@ -237,13 +250,13 @@ impl WriteTx {
     }
 
     /// Finds an object's bytes as this transaction sees them until its next change.
-    pub(super) fn open_whole(&mut self, oid: Oid) -> Result<ObjectBody> {
+    pub(crate) fn open_whole(&mut self, oid: Oid) -> Result<ObjectBody> {
         let begun = self.begin()?;
         object::open(&begun.tx, &begun.root.handles, oid)
     }
 
     /// Reads bytes of an object that [`WriteTx::open_whole`] found.
-    pub(super) fn read_whole(
+    pub(crate) fn read_whole(
         &mut self,
         whole: &ObjectBody,
         oid: Oid,
@@ -254,7 +267,7 @@ impl WriteTx {
     }
 
     /// From here on the transaction can only be given up.
-    pub(super) fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         self.failed = true;
     }
 
@@ -299,12 +312,12 @@ impl WriteTx {
         Stager::new(&self.inner.alloc, &self.inner.pager, expected)
     }
 
-    pub(super) fn page_size(&self) -> usize {
+    pub(crate) fn page_size(&self) -> usize {
         self.inner.layout.page_size()
     }
 
     /// The head of a new object, or of new bytes for an old one.
-    pub(super) fn head_for<'h>(
+    pub(crate) fn head_for<'h>(
         &self,
         target: &'h Target,
         attributes: &Attributes,
@@ -319,7 +332,7 @@ impl WriteTx {
     }
 
     /// Makes data an object: a new one, or the new bytes of the one that has the name.
-    pub(super) fn install(
+    pub(crate) fn install(
         &mut self,
         head: &Head<'_>,
         data: Data<'_>,
@@ -394,7 +407,7 @@ impl WriteTx {
 
     /// As [`WriteTx::with_objects`], for the collection that `oid` belongs to; the current
     /// one stays.
-    pub(super) fn with_object<T>(
+    pub(crate) fn with_object<T>(
         &mut self,
         oid: Oid,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
@@ -405,7 +418,7 @@ impl WriteTx {
     }
 
     /// As [`WriteTx::with_object`], for an object found before.
-    pub(super) fn with_placed<T>(
+    pub(crate) fn with_placed<T>(
         &mut self,
         place: ObjectLocation,
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
@@ -419,7 +432,7 @@ impl WriteTx {
 
     /// Installs all changes; `None` where the transaction never touched a page. `awaited`: the
     /// caller will wait until it is durable.
-    pub(super) fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
+    pub(crate) fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }

@@ -79,7 +79,7 @@ const SECTOR: usize = 512;
 ///
 /// # Errors
 /// [`Error::Io`].
-pub(super) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> {
+pub(crate) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> {
     let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length == 0 {
         return Ok(true);
@@ -118,7 +118,7 @@ pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slo
 /// # Errors
 /// [`Error::Invalid`]; [`Error::Exists`] where the volume holds anything; [`Error::WrongLog`]
 /// where anything lies in the log's place; [`Error::Full`], [`Error::Io`].
-pub(super) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
+pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     options.check()?;
     let fresh = Fresh::of(options)?;
     let disk = storage.volume();

@@ -10,11 +10,11 @@
 //! Threads: it borrows its transaction, which one thread has.
 
 use super::WriteTx;
-use super::edit::check_range;
-use super::pending::{LIMIT, ObjectLocation, Pending};
-use super::read::seek_from;
-use super::view::Key;
+use crate::engine::key::Key;
 use crate::object::ObjectBody;
+use crate::read::reader::seek_from;
+use crate::write::edit::check_range;
+use crate::write::pending::{LIMIT, ObjectLocation, Pending};
 use holdall_core::segment_tree::MAX_OBJECT;
 use holdall_core::{Error, Oid, Result};
 use std::io::{self, SeekFrom};

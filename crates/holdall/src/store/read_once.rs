@@ -3,10 +3,10 @@
 //! Owns: [`Store::get_into`], [`Store::read_at`] and [`Reader::read_at`].
 
 use super::Store;
-use super::lookup::ObjectLookup;
-use super::read::Reader;
-use super::state::State;
-use super::view::Key;
+use crate::engine::key::Key;
+use crate::read::lookup::ObjectLookup;
+use crate::read::reader::Reader;
+use crate::read::state::State;
 use holdall_core::{Error, Result};
 
 impl Store {

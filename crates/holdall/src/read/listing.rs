@@ -2,9 +2,9 @@
 //!
 //! Owns: [`Entry`], [`NameIter`], [`Listing`].
 
-use super::read::Reader;
-use super::view::oid_of;
+use crate::engine::catalog::oid_of;
 use crate::names::{self, Line, ListOptions, after_prefix};
+use crate::read::reader::Reader;
 use holdall_core::{Oid, Result};
 use std::ops::{Bound, RangeBounds};
 use std::vec;

@@ -9,18 +9,19 @@
 //!
 //! Invariant: no code of the user's runs under a pin.
 
-use super::long_read::{read_range_into, read_to};
-use super::state::State;
-use super::view::{Collection, Key, missing, oid_of};
+use crate::engine::catalog::{Collection, oid_of};
+use crate::engine::key::{Key, missing};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
 use crate::object::{self, Body, ObjectBody, own_record};
 use crate::pager::Pinned;
+use crate::read::long_read::{read_range_into, read_to};
+use crate::read::state::State;
 use holdall_core::{Error, Oid, PageNo, Result};
 
 /// The lookup of one key, and how far it has come.
-pub(super) struct Lookup<'k> {
+pub(crate) struct Lookup<'k> {
     key: &'k Key<'k>,
     step: Step,
 }
@@ -39,7 +40,7 @@ enum Step {
 }
 
 impl<'k> Lookup<'k> {
-    pub(super) fn new(key: &'k Key<'k>) -> Self {
+    pub(crate) fn new(key: &'k Key<'k>) -> Self {
         Self { key, step: Step::Begin }
     }
 
@@ -49,7 +50,7 @@ impl<'k> Lookup<'k> {
     /// # Errors
     /// Those of [`find`], and of `f`.
     #[inline]
-    pub(super) fn record<T>(
+    pub(crate) fn record<T>(
         self,
         pages: &Pinned<'_>,
         alone: bool,
@@ -69,7 +70,7 @@ impl<'k> Lookup<'k> {
     }
 
     /// Has the record prefetched, after [`find`].
-    pub(super) fn prefetch_record(&self, pages: &Pinned<'_>) {
+    pub(crate) fn prefetch_record(&self, pages: &Pinned<'_>) {
         if let Step::Record(_, loc) = &self.step {
             HeapFile::prefetch_record(pages, *loc);
         }
@@ -79,7 +80,7 @@ impl<'k> Lookup<'k> {
 /// Takes lookups to their records. `names` is the tree of their names, if there is one. Cost:
 /// for each one page per level of the names tree and of the page map, and a handle page.
 #[inline]
-pub(super) fn find(
+pub(crate) fn find(
     pages: &Pinned<'_>,
     (handles, names): (&HandleTable, Option<Names>),
     all: &mut [Lookup<'_>],
@@ -167,10 +168,10 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
 
 /// A state, seen through one collection, for one call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ObjectLookup<'a> {
-    pub(super) state: &'a State,
+pub(crate) struct ObjectLookup<'a> {
+    pub(crate) state: &'a State,
     /// None: the default one.
-    pub(super) collection: Option<&'a Collection>,
+    pub(crate) collection: Option<&'a Collection>,
 }
 
 /// Where a record says that its object's bytes lie.
@@ -182,7 +183,7 @@ enum Found<T> {
 }
 
 impl<'a> ObjectLookup<'a> {
-    pub(super) fn current(self) -> Result<Option<&'a Collection>> {
+    pub(crate) fn current(self) -> Result<Option<&'a Collection>> {
         match self.collection {
             Some(c) => Ok(Some(c)),
             None => self.state.default_collection(),
@@ -190,7 +191,7 @@ impl<'a> ObjectLookup<'a> {
     }
 
     /// The tree of names, where one of these keys is a name.
-    pub(super) fn names<'k>(
+    pub(crate) fn names<'k>(
         self,
         mut keys: impl Iterator<Item = &'k Key<'k>>,
     ) -> Result<Option<Names>> {
@@ -222,12 +223,12 @@ impl<'a> ObjectLookup<'a> {
     }
 
     /// See [`Reader::lookup`](super::Reader::lookup).
-    pub(super) fn lookup(self, name: &[u8]) -> Result<Option<Oid>> {
+    pub(crate) fn lookup(self, name: &[u8]) -> Result<Option<Oid>> {
         let Some(c) = self.current()? else { return Ok(None) };
         c.names.find(self.state, name, oid_of)
     }
 
-    pub(super) fn resolve(self, key: &Key<'_>) -> Result<Oid> {
+    pub(crate) fn resolve(self, key: &Key<'_>) -> Result<Oid> {
         match key {
             Key::Oid(oid) => Ok(*oid),
             Key::Name(name) => self.lookup(name)?.ok_or_else(|| missing(key)),
@@ -235,7 +236,7 @@ impl<'a> ObjectLookup<'a> {
     }
 
     /// See [`Reader::get_into`](super::Reader::get_into).
-    pub(super) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
         let found = self.look(key, |_, _, small| {
             bytes.clear();
             bytes.extend_from_slice(small);
@@ -255,7 +256,7 @@ impl<'a> ObjectLookup<'a> {
     }
 
     /// See [`Reader::read_at`](super::Reader::read_at).
-    pub(super) fn read_at(
+    pub(crate) fn read_at(
         self,
         key: &Key<'_>,
         offset: u64,
@@ -286,7 +287,7 @@ impl<'a> ObjectLookup<'a> {
     }
 
     /// Where an object's bytes lie; `None` where no object has the name.
-    pub(super) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
+    pub(crate) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
         Ok(match self.look(key, |oid, loc, _| Ok((oid, loc)))? {
             // Keeps its page, and so counts a reference.
             Some(Found::Small((oid, loc))) => Some((oid, object::open_at(self.state, loc, oid)?)),

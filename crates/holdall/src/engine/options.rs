@@ -19,23 +19,23 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing before a store is opened with them"]
 pub struct Options {
-    pub(super) page_size: usize,
-    pub(super) space_pages: Option<u32>,
+    pub(crate) page_size: usize,
+    pub(crate) space_pages: Option<u32>,
     cache_bytes: usize,
-    pub(super) dirty_pages: usize,
+    pub(crate) dirty_pages: usize,
     old_version_bytes: usize,
-    pub(super) pinned_bytes: Option<u64>,
-    pub(super) log_bytes: u64,
+    pub(crate) pinned_bytes: Option<u64>,
+    pub(crate) log_bytes: u64,
     log_data_bytes: usize,
     map_reads: bool,
     direct_reads: bool,
-    pub(super) growth_bytes: u64,
-    pub(super) max_bytes: u64,
-    pub(super) background: bool,
-    pub(super) auto_checkpoint: bool,
-    pub(super) defer: Duration,
+    pub(crate) growth_bytes: u64,
+    pub(crate) max_bytes: u64,
+    pub(crate) background: bool,
+    pub(crate) auto_checkpoint: bool,
+    pub(crate) defer: Duration,
     first_log_bytes: u64,
-    pub(super) store_id: Option<[u8; 16]>,
+    pub(crate) store_id: Option<[u8; 16]>,
 }
 
 impl Default for Options {
@@ -232,16 +232,16 @@ impl Options {
     }
 
     /// The log's size when it is made.
-    pub(super) fn initial_log_bytes(&self) -> u64 {
+    pub(crate) fn initial_log_bytes(&self) -> u64 {
         self.log_bytes.min(self.first_log_bytes) / BLOCK as u64 * BLOCK as u64
     }
 
     /// The log's largest size within `most` bytes.
-    pub(super) fn log_bytes_within(&self, most: u64) -> u64 {
+    pub(crate) fn log_bytes_within(&self, most: u64) -> u64 {
         self.log_bytes.min(most) / BLOCK as u64 * BLOCK as u64
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits {
             cache_bytes: self.cache_bytes,
             dirty_pages: self.dirty_pages,

@@ -3,8 +3,8 @@
 //! Owns: [`CollectionMut`].
 
 use super::{Begun, WriteTx};
+use crate::engine::catalog::{Collection, DEFAULT_COLLECTION, page_of};
 use crate::object::{ObjectLocation, PreviousBody, Record};
-use crate::store::view::{Collection, DEFAULT_COLLECTION, page_of};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, PageRead, PageWrite, Result};
 use std::ops::{Bound, Deref, DerefMut};
@@ -138,7 +138,7 @@ impl WriteTx {
 
     /// The collection that calls go to, as this transaction sees it.
     #[inline]
-    pub(super) fn current(&mut self) -> Result<Option<Collection>> {
+    pub(crate) fn current(&mut self) -> Result<Option<Collection>> {
         self.collection_in(self.current)
     }
 
@@ -156,7 +156,7 @@ impl WriteTx {
     }
 
     /// Makes the collection that calls go to, where it is missing.
-    pub(super) fn current_or_new(&mut self) -> Result<()> {
+    pub(crate) fn current_or_new(&mut self) -> Result<()> {
         if self.current()?.is_some() {
             return Ok(());
         }
@@ -174,7 +174,7 @@ impl WriteTx {
     }
 
     /// The slot of the collection that an object belongs to, which its OID does not tell.
-    pub(super) fn slot_of(&mut self, place: ObjectLocation) -> Result<usize> {
+    pub(crate) fn slot_of(&mut self, place: ObjectLocation) -> Result<usize> {
         let current = self.current()?.map(|c| u64::from(c.number));
         let begun = self.begin()?;
         let owner = begun.tx.look(place.page(), PageKind::Heap, |page| Ok(page::owner(page)))?;
@@ -202,7 +202,7 @@ impl WriteTx {
     }
 
     /// Writes true free-space classes for pages that placement keeps to itself.
-    pub(in crate::store) fn flush_placements(&mut self) -> Result<()> {
+    pub(crate) fn flush_placements(&mut self) -> Result<()> {
         for (name, _) in self.catalog()? {
             self.current = self.opened.slot(&name);
             let Some(c) = self.current()? else { continue };

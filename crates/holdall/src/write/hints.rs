@@ -1,7 +1,7 @@
 //! Hints for objects and collections, in a transaction.
 
 use super::WriteTx;
-use super::view::Key;
+use crate::engine::key::Key;
 use crate::object::Hints;
 use holdall_core::page::PageKind;
 use holdall_core::{PageWrite, Result};

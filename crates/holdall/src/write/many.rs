@@ -9,9 +9,9 @@
 //! Invariant: no code of the caller's runs while a page is half changed.
 
 use super::{Begun, WriteTx};
+use crate::engine::key::check_name;
+use crate::engine::key::show_name;
 use crate::object::{Head, New};
-use crate::store::view::check_name;
-use crate::store::view::show_name;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;

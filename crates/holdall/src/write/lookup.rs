@@ -1,9 +1,10 @@
 //! What a transaction sees of objects, its own changes included.
 
 use super::WriteTx;
+use crate::engine::catalog::oid_of;
+use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata};
-use crate::store::long_read::read_range;
-use crate::store::view::{Key, missing, oid_of};
+use crate::read::long_read::read_range;
 use holdall_core::{Oid, Result};
 use std::ops::Range;
 
@@ -19,14 +20,14 @@ impl WriteTx {
     }
 
     /// The object of this key; `None` where no object has the name.
-    pub(super) fn object_of(&mut self, key: &Key<'_>) -> Result<Option<Oid>> {
+    pub(crate) fn object_of(&mut self, key: &Key<'_>) -> Result<Option<Oid>> {
         match key {
             Key::Oid(oid) => Ok(Some(*oid)),
             Key::Name(name) => self.lookup(name),
         }
     }
 
-    pub(in crate::store) fn resolve(&mut self, key: &Key<'_>) -> Result<Oid> {
+    pub(crate) fn resolve(&mut self, key: &Key<'_>) -> Result<Oid> {
         self.object_of(key)?.ok_or_else(|| missing(key))
     }
 

@@ -3,11 +3,12 @@
 //! Threads: a [`Reader`] and an [`Object`] may be used and cloned by many; they hold their
 //! state until dropped and never wait for a transaction.
 
-use super::long_read::{Ahead, read_range, read_to};
-use super::lookup::ObjectLookup;
-use super::state::State;
-use super::view::{Collection, DEFAULT_COLLECTION, Key, missing};
+use crate::engine::catalog::{Collection, DEFAULT_COLLECTION};
+use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
+use crate::read::long_read::{Ahead, read_range, read_to};
+use crate::read::lookup::ObjectLookup;
+use crate::read::state::State;
 use crate::sharing::Sharing;
 use holdall_core::{Error, Lsn, Oid, Result};
 use std::io::{self, SeekFrom};
@@ -23,11 +24,11 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(state: State) -> Self {
+    pub(crate) fn new(state: State) -> Self {
         Self { state: Arc::new(state), collection: None }
     }
 
-    pub(super) fn current(&self) -> Result<Option<&Collection>> {
+    pub(crate) fn current(&self) -> Result<Option<&Collection>> {
         self.objects().current()
     }
 
@@ -76,7 +77,7 @@ impl Reader {
     }
 
     #[inline]
-    pub(super) fn objects(&self) -> ObjectLookup<'_> {
+    pub(crate) fn objects(&self) -> ObjectLookup<'_> {
         ObjectLookup { state: &self.state, collection: self.collection.as_ref() }
     }
 
@@ -230,7 +231,7 @@ impl io::Read for Object {
 }
 
 /// Where a seek leads in an object of `size` bytes from `position`; beyond the end too.
-pub(super) fn seek_from(to: SeekFrom, size: u64, position: u64) -> io::Result<u64> {
+pub(crate) fn seek_from(to: SeekFrom, size: u64, position: u64) -> io::Result<u64> {
     let target = match to {
         SeekFrom::Start(n) => Some(n),
         SeekFrom::End(n) => size.checked_add_signed(n),

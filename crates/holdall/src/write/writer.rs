@@ -1,8 +1,8 @@
 //! Streaming an object in.
 
-use super::write::{PutMode, PutOptions, WriteTx};
 use crate::object::{self, Data, Head, StoredHints};
 use crate::space::Stager;
+use crate::write::{PutMode, PutOptions, WriteTx};
 use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
 use std::io;
@@ -41,7 +41,7 @@ pub struct ObjectWriter<'a> {
 }
 
 impl<'a> ObjectWriter<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         tx: &'a mut WriteTx,
         head: Head<'static>,
         stager: Stager,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Since when deferred commits wait. Times are those of the storage's clock.
 #[derive(Debug, Default)]
-pub(super) struct Deferred {
+pub(crate) struct Deferred {
     /// Nanoseconds plus one; 0 where none waits.
     since: AtomicU64,
     /// Whether a thread flushes them.
@@ -17,29 +17,29 @@ pub(super) struct Deferred {
 
 impl Deferred {
     /// Says whether a thread flushes deferred commits.
-    pub(super) fn set_flushed_by_thread(&self, there_is: bool) {
+    pub(crate) fn set_flushed_by_thread(&self, there_is: bool) {
         self.has_thread.store(there_is, SeqCst);
     }
 
     /// Whether one does.
-    pub(super) fn is_flushed_by_thread(&self) -> bool {
+    pub(crate) fn is_flushed_by_thread(&self) -> bool {
         self.has_thread.load(SeqCst)
     }
 
     /// A commit waits from `now` on.
-    pub(super) fn waits(&self, now: Duration) {
+    pub(crate) fn waits(&self, now: Duration) {
         // One that waits longer already decides.
         let _waits = self.since.compare_exchange(0, nanos(now).saturating_add(1), SeqCst, SeqCst);
     }
 
     /// Whether any waits.
     #[inline]
-    pub(super) fn any_waits(&self) -> bool {
+    pub(crate) fn any_waits(&self) -> bool {
         self.since.load(SeqCst) != 0
     }
 
     /// Whether one waits for `most` or longer at `now`.
-    pub(super) fn is_overdue(&self, now: Duration, most: Duration) -> bool {
+    pub(crate) fn is_overdue(&self, now: Duration, most: Duration) -> bool {
         match self.since.load(SeqCst) {
             0 => false,
             since => nanos(now) >= (since - 1).saturating_add(nanos(most)),
@@ -47,7 +47,7 @@ impl Deferred {
     }
 
     /// A flush begins: a commit that comes meanwhile waits anew.
-    pub(super) fn flushing(&self) {
+    pub(crate) fn flushing(&self) {
         self.since.store(0, SeqCst);
     }
 }

@@ -1,10 +1,10 @@
 //! Copies of objects and of parts of them, in a transaction.
 
 use super::WriteTx;
-use super::view::Key;
-use super::write::PutOptions;
-use super::writer::Target;
+use crate::engine::key::Key;
 use crate::object::{Attributes, Data, Resized, Shares};
+use crate::write::PutOptions;
+use crate::write::writer::Target;
 use holdall_core::{Oid, Result};
 use std::ops::Range;
 
@@ -77,8 +77,8 @@ impl WriteTx {
         let (source, target) = (self.resolve(&from)?, self.resolve(&to)?);
         let (size, into) = (self.object_size(source)?, self.object_size(target)?);
         // Before the transaction is touched: a bad range must not spoil it.
-        super::edit::check_range(&from, &range, size)?;
-        super::edit::check_range(&to, &(at..at), into)?;
+        crate::write::edit::check_range(&from, &range, size)?;
+        crate::write::edit::check_range(&to, &(at..at), into)?;
         let shares = self.with_object(source, |objects, _| objects.share(source, range))?;
         self.put_shares(target, at, shares)
     }

@@ -51,7 +51,7 @@ impl Drop for Helper<'_> {
 }
 
 /// Refuses a range outside the object, then reads it.
-pub(super) fn read_range<D: DataRead + Sync + ?Sized>(
+pub(crate) fn read_range<D: DataRead + Sync + ?Sized>(
     pages: &D,
     whole: &ObjectBody,
     oid: Oid,
@@ -63,7 +63,7 @@ pub(super) fn read_range<D: DataRead + Sync + ?Sized>(
 }
 
 /// As [`read_range`], in place of what `bytes` holds.
-pub(super) fn read_range_into<D: DataRead + Sync + ?Sized>(
+pub(crate) fn read_range_into<D: DataRead + Sync + ?Sized>(
     pages: &D,
     whole: &ObjectBody,
     oid: Oid,
@@ -115,7 +115,7 @@ fn read_part<D: DataRead + ?Sized>(
 }
 
 /// Fills `buf` with the bytes from `from` on, all of which exist.
-pub(super) fn read_to<D: DataRead + Sync + ?Sized>(
+pub(crate) fn read_to<D: DataRead + Sync + ?Sized>(
     pages: &D,
     (whole, oid): (&ObjectBody, Oid),
     from: u64,
@@ -177,14 +177,14 @@ fn read_new<D: DataRead + Sync + ?Sized>(
 
 /// How far a sequential read has told what comes next.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     until: u64,
 }
 
 impl Ahead {
     /// The bytes from the start of `range` on are read next, up to `at_once` in one go, and
     /// those behind them up to its end. Tells so some pieces ahead, one at a time.
-    pub(super) fn tell<D: DataRead + ?Sized>(
+    pub(crate) fn tell<D: DataRead + ?Sized>(
         &mut self,
         pages: &D,
         whole: &ObjectBody,

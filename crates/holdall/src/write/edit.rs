@@ -1,7 +1,7 @@
 //! Edits of any range, in a transaction.
 
 use super::WriteTx;
-use super::view::Key;
+use crate::engine::key::Key;
 use crate::object::Resized;
 use holdall_core::segment_tree::{Content, ReadSource};
 use holdall_core::{Error, Oid, Result};
@@ -140,7 +140,7 @@ impl WriteTx {
 }
 
 /// Refuses a range outside an object of `size` bytes.
-pub(super) fn check_range(key: &Key<'_>, range: &Range<u64>, size: u64) -> Result<()> {
+pub(crate) fn check_range(key: &Key<'_>, range: &Range<u64>, size: u64) -> Result<()> {
     let (start, end) = (range.start, range.end);
     if start > end || end > size {
         return Err(Error::Range { object: key.show(), start, end, size });

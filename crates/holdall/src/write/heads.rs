@@ -1,7 +1,7 @@
 //! Changing what an object is called and what is said of it, not its bytes.
 
-use super::view::{Key, check_name, show_name};
-use super::write::WriteTx;
+use super::WriteTx;
+use crate::engine::key::{Key, check_name, show_name};
 use crate::object::{self, Attributes, Head};
 use holdall_core::{Error, Result};
 

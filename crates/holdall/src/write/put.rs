@@ -3,10 +3,10 @@
 //! Owns: [`PutMode`], [`PutOptions`].
 
 use super::WriteTx;
+use crate::engine::key::{check_name, show_name};
 use crate::object::{Attributes, Head, Hints};
 use crate::prefetch;
-use crate::store::view::{check_name, show_name};
-use crate::store::writer::{ObjectWriter, Target};
+use crate::write::writer::{ObjectWriter, Target};
 use holdall_core::{Error, Oid, Result, Version};
 
 /// What a put does about an object that has the name already.
@@ -129,7 +129,7 @@ impl WriteTx {
 
     /// Refuses what a put of this name and mode must not do. Takes the writer's lock unless the
     /// mode allows everything.
-    pub(in crate::store) fn check_mode(&mut self, head: &Head<'_>, mode: PutMode) -> Result<()> {
+    pub(crate) fn check_mode(&mut self, head: &Head<'_>, mode: PutMode) -> Result<()> {
         let Some(name) = head.name.as_deref().filter(|_| mode != PutMode::Overwrite) else {
             return Ok(());
         };

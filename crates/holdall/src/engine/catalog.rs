@@ -1,15 +1,14 @@
-//! What one state of the store holds: root, handles, collections.
+//! The root and the collections of a state, decoded from their pages.
 //!
 //! Owns: nothing; decodes the root page and collection pages for reads and transactions.
 
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;
-use crate::names::{MAX_KEY, Names, Value};
+use crate::names::{Names, Value};
 use crate::object::StoredHints;
 use crate::page_map::PageMap;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_page};
-use std::borrow::Cow;
 
 /// The collection that calls go to unless they name one.
 pub const DEFAULT_COLLECTION: &str = "default";
@@ -130,114 +129,4 @@ pub(crate) fn oid_of(value: &[u8]) -> Result<Oid> {
     let bytes: [u8; Oid::BYTES] =
         value.try_into().map_err(|_| Error::corrupt("names", "an entry is not an OID"))?;
     Ok(Oid::from_bytes(bytes))
-}
-
-/// What objects are called by: a name in a collection, or an OID.
-///
-/// Calls take anything that becomes a key: what `put` takes as a name, by value or by
-/// reference, and an OID. Only an array by value is copied, which costs an allocation: hot
-/// code gives a reference.
-///
-/// ```
-/// # use holdall::{Key, Store};
-/// # let store = Store::in_memory()?;
-/// let number = 7_u64.to_be_bytes();
-/// let oid = store.write(|tx| tx.put(number, b"seven"))?;
-/// let reader = store.read()?;
-/// assert_eq!(reader.get(number)?, reader.get(oid)?);
-/// assert_eq!(reader.get(Key::from(number))?, Some(b"seven".into()));
-/// # Ok::<(), holdall::Error>(())
-/// ```
-///
-/// A name that is missing is an answer: `None` of what reads an object, `false` of
-/// [`remove`](crate::WriteTx::remove). An OID is never given out again, and one that names no
-/// object is an error of every call: [`Error::Dangling`] where its object was deleted,
-/// [`Error::NotFound`] where the store never gave it out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key<'a> {
-    /// A name, any bytes up to 1 KiB.
-    Name(Cow<'a, [u8]>),
-    /// An object id.
-    Oid(Oid),
-}
-
-impl Key<'_> {
-    /// The key in messages.
-    pub(crate) fn show(&self) -> String {
-        match self {
-            Self::Name(name) => show_name(name),
-            Self::Oid(oid) => oid.to_string(),
-        }
-    }
-}
-
-/// A name in messages.
-pub(crate) fn show_name(name: &[u8]) -> String {
-    format!("{:?}", String::from_utf8_lossy(name))
-}
-
-/// Refuses names that no object can have.
-pub(crate) fn check_name(name: &[u8]) -> Result<()> {
-    if name.len() > MAX_KEY {
-        let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
-        return Err(Error::Invalid(text));
-    }
-    if name.is_empty() {
-        return Err(Error::Invalid("a name must not be empty".into()));
-    }
-    Ok(())
-}
-
-/// No object has this name or OID.
-#[cold]
-pub(crate) fn missing(key: &Key<'_>) -> Error {
-    Error::NotFound(format!("object {}", key.show()))
-}
-
-impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Key<'a> {
-    #[inline]
-    fn from(name: &'a T) -> Self {
-        Self::Name(Cow::Borrowed(name.as_ref()))
-    }
-}
-
-impl<'a> From<&'a Key<'_>> for Key<'a> {
-    #[inline]
-    fn from(key: &'a Key<'_>) -> Self {
-        match key {
-            Key::Name(name) => Self::Name(Cow::Borrowed(name)),
-            Key::Oid(oid) => Self::Oid(*oid),
-        }
-    }
-}
-
-impl<'a> From<Cow<'a, [u8]>> for Key<'a> {
-    fn from(name: Cow<'a, [u8]>) -> Self {
-        Self::Name(name)
-    }
-}
-
-impl From<Vec<u8>> for Key<'_> {
-    fn from(name: Vec<u8>) -> Self {
-        Self::Name(Cow::Owned(name))
-    }
-}
-
-impl From<String> for Key<'_> {
-    fn from(name: String) -> Self {
-        Self::Name(Cow::Owned(name.into_bytes()))
-    }
-}
-
-impl<const N: usize> From<[u8; N]> for Key<'_> {
-    fn from(name: [u8; N]) -> Self {
-        Self::Name(Cow::Owned(name.to_vec()))
-    }
-}
-
-impl From<Oid> for Key<'_> {
-    #[inline]
-    fn from(oid: Oid) -> Self {
-        Self::Oid(oid)
-    }
 }

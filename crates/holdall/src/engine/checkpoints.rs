@@ -1,0 +1,200 @@
+//! When checkpoints run, when deferred commits become durable, when snapshots are given up.
+//!
+//! Without threads of the store's own the calls of the store do all of it.
+
+use super::Inner;
+use crate::pager::Housekeeping;
+use crate::space::SpaceStats;
+use holdall_core::Result;
+use holdall_core::mutation::{self, Mutation};
+use holdall_core::superblock::Superblock;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// A log that is only used up soon may take this share of the volume; one that is too small
+/// for a commit takes what it needs.
+const LOG_SHARE: u64 = 64;
+/// That share's least.
+const LOG_LEAST: u64 = 4 << 20;
+/// Freed space that snapshots may hold in a store with less data than this.
+const LEAST_PINNED: u64 = 256 << 20;
+/// Bytes of deferred commits not yet written that are worth a write of their own.
+const MUCH_BYTES: u64 = 1 << 20;
+
+impl Inner {
+    /// Asks the flushing thread to make deferred commits durable.
+    pub(crate) fn ask_for_flush(&self) {
+        let (wishes, wake) = &*self.wishes;
+        wishes.lock().flush = true;
+        wake.notify_all();
+    }
+
+    /// Notes when the newest commit was made, for the age of snapshots.
+    pub(crate) fn note_time(&self) {
+        let horizon = &self.pager.horizon;
+        horizon.note_time(horizon.newest(), self.storage.now());
+    }
+
+    /// After a deferred commit: sees to it that it becomes durable in time.
+    pub(crate) fn after_deferred(&self) -> Result<()> {
+        self.note_time();
+        if self.deferred.is_flushed_by_thread() {
+            self.ask_for_flush();
+        } else {
+            self.deferred.waits(self.storage.now());
+            if self.pager.log.usage().unwritten > MUCH_BYTES {
+                self.flush_deferred()?;
+            }
+        }
+        self.after_commit()
+    }
+
+    /// Makes deferred commits durable whose time is over, where no thread does. Called at the
+    /// begin of every call of the store. Cost: mostly the look at one number.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    #[inline]
+    pub(crate) fn flush_overdue(&self) -> Result<()> {
+        if self.deferred.any_waits()
+            && self.deferred.is_overdue(self.storage.now(), self.options.defer)
+        {
+            self.flush_deferred()?;
+        }
+        Ok(())
+    }
+
+    fn flush_deferred(&self) -> Result<()> {
+        // Before the flush: a commit that comes meanwhile waits anew.
+        self.deferred.flushing();
+        self.pager.flush()
+    }
+
+    fn fill_superblock(&self, space: &SpaceStats, sb: &mut Superblock) {
+        // A checkpoint that overlaps the close must not name a length that the close cuts.
+        if !self.closed.load(SeqCst) {
+            sb.volume_pages = space.volume_pages;
+            sb.spaces = space.spaces;
+        }
+    }
+
+    /// Makes all commits durable and brings them home.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.checkpoint_with(&mut || {})
+    }
+
+    pub(crate) fn checkpoint_with(&self, between: &mut dyn FnMut()) -> Result<()> {
+        if !self.pager.log.attached() {
+            return Ok(());
+        }
+        self.check_process()?;
+        self.pager.flush()?;
+        let mut run = self.pager.begin_checkpoint()?;
+        // Before the sync of the pages: a length named later might not be durable yet.
+        let space = self.alloc.stats();
+        loop {
+            between();
+            if run.step(&|sb| self.fill_superblock(&space, sb))? {
+                break;
+            }
+        }
+        let lsn = run.lsn();
+        drop(run);
+        self.alloc.checkpointed(lsn)
+    }
+
+    /// After a commit: asks for a checkpoint, or runs it, where one is due.
+    pub(crate) fn after_commit(&self) -> Result<()> {
+        if let Err(e) = self.bound_pinned() {
+            // As below: the commit has happened.
+            self.note_background_error(&e);
+        }
+        if !self.options.auto_checkpoint || !self.wants_checkpoint() {
+            return Ok(());
+        }
+        let log = self.pager.log.usage();
+        if log.used * 2 > log.capacity {
+            self.log_short.store(true, SeqCst);
+        }
+        if self.options.background {
+            let (wishes, wake) = &*self.wishes;
+            wishes.lock().checkpoint = true;
+            wake.notify_all();
+        } else if let Err(e) = self.checkpoint() {
+            // The commit has happened: the next one meets the cause, as with a thread.
+            self.note_background_error(&e);
+            if mutation::is(Mutation::R09AfterCommit) {
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what snapshots hold of freed space within [`Options::pinned_bytes`], by giving up
+    /// the oldest ones.
+    fn bound_pinned(&self) -> Result<()> {
+        let size = self.layout.page_size() as u64;
+        let most = |space: &SpaceStats| match self.options.pinned_bytes {
+            Some(bytes) => bytes / size,
+            None => space.live_pages().max(LEAST_PINNED / size),
+        };
+        let space = self.alloc.stats();
+        // More waits than is pinned: mostly this is all.
+        if space.waiting_pages <= most(&space) {
+            return Ok(());
+        }
+        while self.alloc.pinned_pages() > most(&self.alloc.stats()) {
+            if !self.alloc.expire_oldest()? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a checkpoint is due: for the log's or the pool's sake, or for space.
+    pub(crate) fn wants_checkpoint(&self) -> bool {
+        let space = self.alloc.stats();
+        // Space waiting to be freed is kept a small share of the store.
+        let waiting = space.waiting_pages * 32 > space.volume_pages
+            && space.waiting_pages * self.layout.page_size() as u64 > (4 << 20);
+        waiting && self.alloc.has_new_waiting() || self.pager.wants_checkpoint()
+    }
+}
+
+impl Housekeeping for Inner {
+    /// Gives the log a file, lets it grow, waits for a checkpoint where too much is dirty.
+    fn before_write(&self) -> Result<()> {
+        self.check_writable()?;
+        if !self.pager.log.attached() {
+            self.start_log()?;
+        }
+        if self.log_short.swap(false, SeqCst) {
+            let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
+            self.grow_log(share.max(LOG_LEAST))?;
+        }
+        let full = || self.pager.dirty_pages() >= self.options.dirty_pages;
+        // Mostly the checkpoint under way is enough, and half the wait of one behind it.
+        if full() {
+            self.pager.await_checkpoint();
+        }
+        if full() {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    fn make_log_room(&self) -> Result<()> {
+        self.log_short.store(true, SeqCst);
+        // As before a write; where it is not enough the commit asks again.
+        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
+    }
+
+    fn enlarge_log(&self) -> Result<bool> {
+        let before = self.pager.log.usage().capacity;
+        self.grow_log(u64::MAX)?;
+        Ok(self.pager.log.usage().capacity > before)
+    }
+
+    fn free_waiting(&self) -> Result<()> {
+        self.checkpoint()
+    }
+}

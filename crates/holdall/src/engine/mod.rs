@@ -1,0 +1,233 @@
+//! An open store, as what reads and what writes share it: its parts, opening and closing.
+//!
+//! Owns: [`Inner`]; the transient placement state of each collection. In its files: when a
+//! checkpoint runs (`checkpoints`), the log file (`log_file`), the `unique` counter (`uniques`).
+
+pub(crate) mod catalog;
+mod checkpoints;
+pub(crate) mod deferred;
+pub(crate) mod format;
+pub(crate) mod key;
+mod log_file;
+pub(crate) mod options;
+mod uniques;
+
+pub use options::Options;
+
+use crate::engine::deferred::Deferred;
+use crate::handle::HandleCursor;
+use crate::log::{Log, LogStart};
+use crate::pager::{self, Pager, Recovered, Volume};
+use crate::space::Allocator;
+use holdall_core::mutation::{self, Mutation};
+use holdall_core::page::PageKind;
+use holdall_core::placement::Placement;
+use holdall_core::space_dir::SpaceLayout;
+use holdall_core::superblock::Superblock;
+use holdall_core::{Error, PageNo, Result, root_page};
+use holdall_io::Storage;
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+
+/// Transient state that survives transactions but not aborted ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cursors {
+    pub(crate) handles: HandleCursor,
+    pub(crate) placements: BTreeMap<u32, Placement>,
+}
+
+/// Requests to the store's own threads.
+#[derive(Debug, Default)]
+pub(crate) struct BackgroundRequests {
+    pub(crate) checkpoint: bool,
+    pub(crate) flush: bool,
+    pub(crate) stop: bool,
+}
+
+/// What all handles of an open store share.
+#[derive(Debug)]
+pub struct Inner {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) pager: Arc<Pager>,
+    pub(crate) alloc: Arc<Allocator>,
+    pub(crate) layout: SpaceLayout,
+    pub(crate) root: PageNo,
+    /// The recovery epoch: versions of objects are of it.
+    pub(crate) epoch: u32,
+    pub(crate) options: Options,
+    pub(crate) read_only: bool,
+    pub(crate) recovered: Recovered,
+    pub(crate) cursors: Mutex<Cursors>,
+    pub(crate) wishes: Arc<(Mutex<BackgroundRequests>, Condvar)>,
+    pub(crate) deferred: Deferred,
+    closed: AtomicBool,
+    log_short: AtomicBool,
+    next_unique: AtomicU64,
+    unique_ceiling: AtomicU64,
+    process: u32,
+}
+
+impl Inner {
+    /// Opens a store: superblocks, recovery where needed, then nothing is read before it is
+    /// used. Cost after a clean close: two reads, constant.
+    pub(crate) fn open(
+        storage: Arc<dyn Storage>,
+        options: &Options,
+        read_only: bool,
+    ) -> Result<Arc<Self>> {
+        let disk = storage.volume();
+        let slots = format::read_slots(&*storage, options)?;
+        if slots.read_only && !read_only {
+            let detail = "the store may only be read by this build".into();
+            return Err(Error::Unsupported { detail });
+        }
+        let volume = Volume::new(disk.clone(), slots.best.clone());
+        refuse_short(&*storage, &slots.best)?;
+        let recovered = pager::recover(&*storage, &volume)?;
+        let sb = volume.superblock();
+        let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
+        let log = Log::new(LogStart {
+            store_id: sb.store_id,
+            epoch: sb.epoch,
+            start: sb.replay,
+            capacity: sb.log_bytes,
+            checkpoint: sb.sequence,
+        });
+        let pager = Arc::new(Pager::new(volume, log, options.limits()));
+        let root = pager.newest(sb.root, PageKind::Root)?;
+        let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
+        pager.volume.note_len(length);
+        let pages = length / layout.page_size() as u64;
+        let spaces = root_page::spaces(&root);
+        let (step, most) = (options.growth_bytes, options.max_bytes);
+        let alloc = Arc::new(Allocator::new(pager.clone(), layout, (pages, spaces), step, most));
+        let options = options.clone().page_size(layout.page_size());
+        let inner = Arc::new(Self {
+            storage,
+            pager,
+            alloc,
+            layout,
+            root: sb.root,
+            epoch: sb.epoch,
+            options,
+            read_only,
+            recovered,
+            cursors: Mutex::default(),
+            wishes: Arc::default(),
+            deferred: Deferred::default(),
+            closed: AtomicBool::new(false),
+            log_short: AtomicBool::new(false),
+            next_unique: AtomicU64::new(sb.unique_ceiling),
+            unique_ceiling: AtomicU64::new(sb.unique_ceiling),
+            process: std::process::id(),
+        });
+        let store: Weak<Self> = Arc::downgrade(&inner);
+        inner.pager.serve(store);
+        Ok(inner)
+    }
+
+    /// # Errors
+    /// [`Error::ReadOnly`]; [`Error::Invalid`] where the store was closed or belongs to the
+    /// process that forked this one.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::ReadOnly);
+        }
+        if self.closed.load(SeqCst) {
+            return Err(Error::Invalid("the store is closed; open it again".into()));
+        }
+        self.check_process()
+    }
+
+    /// # Errors
+    /// [`Error::Invalid`] in a process forked from the one that opened the store.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if std::process::id() != self.process {
+            let text = "the store was opened by another process; open it after the fork";
+            return Err(Error::Invalid(text.into()));
+        }
+        Ok(())
+    }
+
+    /// Remembers why a background thread failed, so that the next commit says so.
+    pub(crate) fn note_background_error(&self, e: &Error) {
+        match e {
+            // A failed sync of the volume is passed on to the log as it is.
+            Error::Poisoned(_) => drop(self.pager.check_poison()),
+            Error::Io { .. } => self.pager.log.set_poison(&e.to_string()),
+            _ => {}
+        }
+    }
+
+    /// Whether closing has anything to do.
+    pub(crate) fn needs_close(&self) -> bool {
+        !self.read_only
+            && !self.closed.load(SeqCst)
+            && self.pager.log.attached()
+            && std::process::id() == self.process
+    }
+
+    /// Closes: all durable and home, the log gone, the file cut to what is in use and a reserve
+    /// of 64 KiB. Afterwards the store can be read but not written. Cost: a checkpoint, two superblocks.
+    pub(crate) fn close(&self) -> Result<()> {
+        if self.read_only || std::process::id() != self.process {
+            return Ok(());
+        }
+        // Nobody commits between the checkpoint and the end of the log.
+        let _writer = self.pager.lock_writer()?;
+        if self.closed.swap(true, SeqCst) {
+            return Ok(());
+        }
+        let fail = |e| pager::io_error("closing the store", e);
+        if !self.has_log_to_remove()? {
+            return Ok(());
+        }
+        self.checkpoint()?;
+        let keep = self.alloc.pages_in_use()?;
+        let spaces = self.alloc.stats().spaces;
+        let unique = self.next_unique.load(SeqCst);
+        for _ in 0..2 {
+            // Both copies alike: either alone then opens the store.
+            self.pager.volume.write_superblock(|sb| {
+                sb.log_required = false;
+                sb.volume_pages = keep;
+                sb.spaces = spaces;
+                let lost = u64::from(mutation::is(Mutation::R12Close));
+                sb.unique_ceiling = unique.max(1 + lost) - lost;
+            })?;
+        }
+        self.pager.log.detach();
+        self.storage.remove_log().map_err(fail)?;
+        self.storage.sync_dir().map_err(fail)?;
+        self.cut_to(keep * self.layout.page_size() as u64)
+    }
+
+    /// Gives the file the length of what is in use, and of a log: on a full disk the next one
+    /// is made of that, so that objects can be deleted.
+    fn cut_to(&self, in_use: u64) -> Result<()> {
+        let fail = |e| pager::io_error("cutting the file", e);
+        let disk = &self.pager.volume.disk;
+        let length =
+            in_use.saturating_add(log_file::LEAST_LOG).min(self.options.max_bytes).max(in_use);
+        if disk.len().map_err(fail)? >= length {
+            return disk.truncate(length).map_err(fail);
+        }
+        match disk.grow(length).map_err(fail) {
+            // Whoever took what the log left has it.
+            Err(Error::Full(_)) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+fn refuse_short(storage: &dyn Storage, sb: &Superblock) -> Result<()> {
+    let have = storage.volume().len().map_err(|e| Error::io("reading the volume's length", e))?;
+    let want = sb.volume_pages * u64::from(sb.page_size);
+    if have < want {
+        let detail = format!("the file has {have} bytes, {want} were written: it was cut short");
+        return Err(Error::corrupt(storage.name(), detail));
+    }
+    Ok(())
+}

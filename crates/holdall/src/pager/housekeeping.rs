@@ -1,0 +1,62 @@
+//! What the pager and the allocator ask of the store above them: room.
+//!
+//! Owns: [`Housekeeping`], one of the two places where a lower layer calls a higher one (the
+//! other is [`crate::log::Home`]). Checkpoints and the log file belong to the store, and only
+//! the layers below notice that they are needed.
+
+use super::Pager;
+use holdall_core::Result;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// A store that makes room for its transactions.
+pub trait Housekeeping: Send + Sync {
+    /// Makes ready for a transaction that is about to change pages. The writer's lock is held,
+    /// and nothing was read yet.
+    ///
+    /// # Errors
+    /// What keeps the store from being written.
+    fn before_write(&self) -> Result<()>;
+
+    /// Makes room in the log, by a checkpoint or by waiting for the one under way. Called again
+    /// where that is not enough.
+    ///
+    /// # Errors
+    /// Whatever stops the checkpoint; the transaction then fails, nothing is installed.
+    fn make_log_room(&self) -> Result<()>;
+
+    /// Makes the log larger, for a commit that it could not even hold alone. Returns whether it
+    /// grew.
+    ///
+    /// # Errors
+    /// As [`Housekeeping::make_log_room`].
+    fn enlarge_log(&self) -> Result<bool>;
+
+    /// Gives freed pages back that only wait for a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Housekeeping::make_log_room`].
+    fn free_waiting(&self) -> Result<()>;
+}
+
+/// The store above, once there is one.
+#[derive(Default)]
+pub(super) struct Above(OnceLock<Weak<dyn Housekeeping>>);
+
+impl std::fmt::Debug for Above {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Above")
+    }
+}
+
+impl Pager {
+    /// Names the store above. Called once, at opening.
+    pub fn serve(&self, store: Weak<dyn Housekeeping>) {
+        // A second call would change nothing.
+        let _ = self.above.0.set(store);
+    }
+
+    /// The store above; None in tests of the layers below, and while it closes.
+    pub fn housekeeping(&self) -> Option<Arc<dyn Housekeeping>> {
+        self.above.0.get()?.upgrade()
+    }
+}
