@@ -9,11 +9,12 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 17] = [
+pub const LAYERS: [&str; 18] = [
     "prefetch",
     "stream",
     "log",
-    "pager",
+    "cache",
+    "txn",
     "space",
     "page_map",
     "handle",

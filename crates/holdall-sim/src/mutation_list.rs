@@ -315,7 +315,7 @@ pub const ALL: &[Entry] = &[
         "18-register",
         "a snapshot looks at the visible commit again after it is registered.",
         Shows::Never(
-            "it needs two threads; pager/horizon.rs argues the order and the stress tests run it.",
+            "it needs two threads; cache/horizon.rs argues the order and the stress tests run it.",
         ),
     ),
     entry(

@@ -106,10 +106,11 @@
 //!
 //! # Layers
 //!
-//! From the bottom: log, pager, space, page map, handle, heap, names, sharing, segment tree,
+//! From the bottom: log, cache, txn, space, page map, handle, heap, names, sharing, segment tree,
 //! object, engine, read, write, store, maintain; each knows those before it, and all are private.
 //! docs/design.md of the repository says why they are as they are.
 
+mod cache;
 mod engine;
 mod handle;
 mod heap;
@@ -118,7 +119,6 @@ mod maintain;
 mod names;
 mod object;
 mod page_map;
-mod pager;
 mod prefetch;
 mod read;
 mod segment_tree;
@@ -126,6 +126,7 @@ mod sharing;
 mod space;
 mod store;
 mod stream;
+mod txn;
 mod write;
 
 pub use engine::Options;

@@ -3,8 +3,8 @@
 //! Without threads of the store's own the calls of the store do all of it.
 
 use super::Inner;
-use crate::pager::Housekeeping;
 use crate::space::SpaceStats;
+use crate::txn::Housekeeping;
 use holdall_core::Result;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;

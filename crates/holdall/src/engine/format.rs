@@ -2,8 +2,8 @@
 
 use super::Options;
 use crate::log::place::{self, Found};
-use crate::pager::{self, Slots};
 use crate::space::fresh_directory;
+use crate::txn::{self, Slots};
 use holdall_core::bytes::put_u64;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -100,10 +100,10 @@ pub(crate) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> 
 ///
 /// # Errors
 /// [`Error::Unfinished`] where there is nothing to read yet; else those of
-/// [`pager::read_slots`](crate::pager::read_slots).
+/// [`txn::read_slots`](crate::txn::read_slots).
 pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slots> {
     let disk = storage.volume();
-    match pager::read_slots(&*disk, &storage.name()) {
+    match txn::read_slots(&*disk, &storage.name()) {
         Err(Error::NotAStore { .. }) if is_unfinished(&*disk, options)? => {
             Err(Error::Unfinished { path: storage.name() })
         }
@@ -122,7 +122,7 @@ pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     options.check()?;
     let fresh = Fresh::of(options)?;
     let disk = storage.volume();
-    let fail = |e| crate::pager::io_error("creating the store", e);
+    let fail = |e| crate::txn::io_error("creating the store", e);
     if !is_unfinished(&*disk, options)? {
         return Err(Error::Exists(format!("file {}", storage.name())));
     }

@@ -3,7 +3,7 @@
 use super::Inner;
 use crate::log;
 use crate::log::place::{self, Found};
-use crate::pager;
+use crate::txn;
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
@@ -16,7 +16,7 @@ pub(super) const LEAST_LOG: u64 = 64 << 10;
 
 impl Inner {
     pub(super) fn start_log(&self) -> Result<()> {
-        let fail = |e| pager::io_error("creating the log file", e);
+        let fail = |e| txn::io_error("creating the log file", e);
         let sb = self.pager.volume.superblock();
         if sb.log_required
             && let Some(disk) = self.storage.open_log().map_err(fail)?
@@ -59,7 +59,7 @@ impl Inner {
 
     /// A log file without a byte in it. Only this store's own is emptied.
     pub(super) fn empty_log(&self) -> Result<Arc<dyn Disk>> {
-        let fail = |e| pager::io_error("creating the log file", e);
+        let fail = |e| txn::io_error("creating the log file", e);
         match place::look(&*self.storage, Some(&self.pager.volume.superblock().store_id))? {
             Found::Nothing => {}
             Found::Blank(disk) => {
@@ -86,7 +86,7 @@ impl Inner {
             return Ok(());
         }
         self.checkpoint()?;
-        let fail = |e| pager::io_error("growing the log file", e);
+        let fail = |e| txn::io_error("growing the log file", e);
         let Some(disk) = self.storage.open_log().map_err(fail)? else { return Ok(()) };
         if !self.pager.log.is_empty() {
             return Ok(());

@@ -17,8 +17,8 @@ pub use options::Options;
 use crate::engine::deferred::Deferred;
 use crate::handle::HandleCursor;
 use crate::log::{Log, LogStart};
-use crate::pager::{self, Pager, Recovered, Volume};
 use crate::space::Allocator;
+use crate::txn::{self, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::placement::Placement;
@@ -85,7 +85,7 @@ impl Inner {
         }
         let volume = Volume::new(disk.clone(), slots.best.clone());
         refuse_short(&*storage, &slots.best)?;
-        let recovered = pager::recover(&*storage, &volume)?;
+        let recovered = txn::recover(&*storage, &volume)?;
         let sb = volume.superblock();
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
@@ -180,7 +180,7 @@ impl Inner {
         if self.closed.swap(true, SeqCst) {
             return Ok(());
         }
-        let fail = |e| pager::io_error("closing the store", e);
+        let fail = |e| txn::io_error("closing the store", e);
         if !self.has_log_to_remove()? {
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl Inner {
     /// Gives the file the length of what is in use, and of a log: on a full disk the next one
     /// is made of that, so that objects can be deleted.
     fn cut_to(&self, in_use: u64) -> Result<()> {
-        let fail = |e| pager::io_error("cutting the file", e);
+        let fail = |e| txn::io_error("cutting the file", e);
         let disk = &self.pager.volume.disk;
         let length =
             in_use.saturating_add(log_file::LEAST_LOG).min(self.options.max_bytes).max(in_use);

@@ -1,6 +1,6 @@
 //! What a user can set when creating or opening a store.
 
-use crate::pager::Limits;
+use crate::txn::Limits;
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result, page};
 use std::time::Duration;

@@ -17,7 +17,7 @@ mod tests;
 use crate::page_map::PageMap;
 #[cfg(test)]
 use crate::page_map::VisitPage;
-use crate::pager::Pinned;
+use crate::txn::Pinned;
 use holdall_core::handle_page::{self, Handle, HandlePage, HandlePageMut, Location};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::extent;

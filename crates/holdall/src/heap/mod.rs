@@ -27,8 +27,8 @@ mod tests_damage;
 mod tests_relocation;
 
 use crate::page_map::PageMap;
-use crate::pager::Pinned;
 use crate::prefetch;
+use crate::txn::Pinned;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_core::heap_page::{self, FreeSpace, HeapPage, HeapPageMut, max_record};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};

@@ -8,8 +8,8 @@
 //! page the last one reports.
 
 use super::{Names, Next, open};
-use crate::pager::Pinned;
 use crate::prefetch::{self, LINE};
+use crate::txn::Pinned;
 use holdall_core::names_node::{HEAD, MAX_KEY, Node, Share, slot};
 use holdall_core::{PageKind, PageNo, PageRead, Result};
 

@@ -15,9 +15,9 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
 use crate::object::{self, Body, ObjectBody, own_record};
-use crate::pager::Pinned;
 use crate::read::long_read::{read_range_into, read_to};
 use crate::read::state::State;
+use crate::txn::Pinned;
 use holdall_core::{Error, Oid, PageNo, Result};
 
 /// The lookup of one key, and how far it has come.

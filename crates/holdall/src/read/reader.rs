@@ -141,6 +141,33 @@ impl Reader {
         read_range(&*self.state, &whole, oid, range).map(Some)
     }
 
+    /// Reads up to `buf.len()` bytes of an object from `offset`, and tells how many; fewer only
+    /// at the object's end, `None` where no object has the name. For one read of an object:
+    /// faster than to open it for that, and no slower where it is large or the bytes are not in
+    /// memory. For several reads of one object, open it.
+    ///
+    /// ```
+    /// # use holdall::Store;
+    /// # let store = Store::in_memory()?;
+    /// store.write(|tx| tx.put("a", b"first"))?;
+    /// let (reader, mut buf) = (store.read()?, [0; 4]);
+    /// assert_eq!(reader.read_at("a", 2, &mut buf)?, Some(3));
+    /// assert_eq!(buf[..3], *b"rst");
+    /// assert_eq!(reader.read_at("none", 2, &mut buf)?, None);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn read_at<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        offset: u64,
+        buf: &mut [u8],
+    ) -> Result<Option<usize>> {
+        self.objects().read_at(&key.into(), offset, buf)
+    }
+
     /// Opens an object for reading.
     ///
     /// # Errors

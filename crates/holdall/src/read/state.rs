@@ -8,9 +8,9 @@
 
 use crate::engine::Inner;
 use crate::engine::catalog::{Collection, DEFAULT_COLLECTION, Root};
-use crate::pager::{SharedState, Snapshot};
 use crate::segment_tree::DataRead;
 use crate::space::{LEAST_NEW, ReadHow, read_segment};
+use crate::txn::{SharedState, Snapshot};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{PageNo, PageRead, PageRef, Result};

@@ -9,9 +9,9 @@
 //!
 //! Threads: each has its slot, until there are more threads than slots.
 
+use crate::cache::thread_number;
 use crate::engine::Inner;
 use crate::engine::catalog::Root;
-use crate::pager::thread_number;
 use crate::read::state::{State, StateView};
 use holdall_core::Result;
 use parking_lot::Mutex;

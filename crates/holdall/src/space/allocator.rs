@@ -10,7 +10,7 @@
 mod find;
 
 use super::RunSet;
-use crate::pager::{Pager, io_error};
+use crate::txn::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;

@@ -7,7 +7,7 @@
 //! the device as they come and what is dirty in the cache is bounded (rule 8).
 
 use super::{Allocator, Near, UNIT};
-use crate::pager::{Pager, io_error};
+use crate::txn::{Pager, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::MAX_COMPOSED;
 use holdall_core::segment_tree::Origin;

@@ -5,8 +5,8 @@
 
 use super::compose::Origins;
 use super::{Allocator, Near, Staged, apply, segment_io};
-use crate::pager::{PageTx, Pager};
 use crate::space::RunSet;
+use crate::txn::{PageTx, Pager};
 use holdall_core::marks::Marks;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;

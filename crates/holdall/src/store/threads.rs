@@ -6,7 +6,7 @@
 //! that nothing of the store, its file lock included, is held when its last handle is gone.
 
 use crate::engine::{BackgroundRequests, Inner};
-use crate::pager::Pager;
+use crate::txn::Pager;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;

@@ -6,10 +6,11 @@
 //! has the newest version, and the pool is not filled by the walk.
 
 use super::bits::PageBits;
+use crate::cache::pool::read_home;
 use crate::engine::Inner;
-use crate::pager::{Pager, Snapshot, read_home};
 use crate::segment_tree::DataRead;
 use crate::space::{ReadHow, read_segment};
+use crate::txn::{Pager, Snapshot};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRef, Result};

@@ -13,7 +13,7 @@
 //! the pin ends where a page is read from disk.
 
 use super::Snapshot;
-use super::index::Pin;
+use crate::cache::index::Pin;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{PageNo, PageRead, PageRef, Result};
 use std::cell::RefCell;
@@ -128,7 +128,7 @@ impl PageRead for Pinned<'_> {
 mod tests {
     use super::*;
     use crate::log::{Log, LogStart};
-    use crate::pager::{Limits, Pager, fixture};
+    use crate::txn::{Limits, Pager, fixture};
     use holdall_core::Lsn;
     use holdall_io::MemoryDisk;
     use std::sync::Arc;

@@ -14,14 +14,14 @@ const MOST_ENTRIES: usize = 2048;
 
 /// Groups of commits: the last one's LSN and the time of the first, ascending.
 #[derive(Debug, Default)]
-pub(super) struct Times {
+pub(crate) struct Times {
     entries: VecDeque<(Lsn, Duration)>,
     now: Duration,
 }
 
 impl Times {
     /// Commit `lsn` was the newest at `now`.
-    pub(super) fn note(&mut self, lsn: Lsn, now: Duration) {
+    pub(crate) fn note(&mut self, lsn: Lsn, now: Duration) {
         self.now = self.now.max(now);
         if let Some((last, first_at)) = self.entries.back_mut()
             && (*last >= lsn || now < *first_at + STEP)
@@ -41,7 +41,7 @@ impl Times {
     }
 
     /// How long before the last noted time a commit first replaced the state at `lsn`.
-    pub(super) fn since_replaced(&self, lsn: Lsn) -> Duration {
+    pub(crate) fn since_replaced(&self, lsn: Lsn) -> Duration {
         let after = self.entries.partition_point(|(last, _)| *last <= lsn);
         self.entries.get(after).map_or(Duration::ZERO, |(_, at)| self.now.saturating_sub(*at))
     }

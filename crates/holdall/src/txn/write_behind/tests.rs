@@ -1,7 +1,7 @@
 //! The queue alone: order, neighbours in one call, failures, and with and without its thread.
 
 use super::*;
-use crate::pager::fixture;
+use crate::txn::fixture;
 use holdall_core::Error;
 use holdall_io::{Disk, MemoryDisk};
 use std::io;

@@ -361,7 +361,7 @@ pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
 
 #[cfg(test)]
 mod tests {
-    use crate::pager::fixture;
+    use crate::txn::fixture;
     use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
     use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! Owns: [`Writer`]. Invariant: the lock is held from a transaction's first touch of a page to
 //! its end. A thread that asks for it while it holds it would wait for ever, so it gets an error.
 
-use super::thread_number;
+use crate::cache::thread_number;
 use holdall_core::{Error, Result};
 use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
 use std::sync::Arc;

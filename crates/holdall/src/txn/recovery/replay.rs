@@ -8,7 +8,7 @@
 //! are kept from the check to the writing, the others are made a second time.
 
 use crate::log::Scan;
-use crate::pager::volume::{MOST_UNSYNCED_GROWTH, Volume};
+use crate::txn::volume::{MOST_UNSYNCED_GROWTH, Volume};
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::{Parts, Ranges, Record, most_composed, next_record};
 use holdall_core::mutation::{self, Mutation};

@@ -128,7 +128,7 @@ impl std::hash::BuildHasher for PageHash {
 }
 
 /// Who reads: what the pool asks when a page was not in memory.
-pub(super) trait Reading {
+pub(crate) trait Reading {
     /// Which old versions must stay.
     fn needed(&self) -> Needed;
 
@@ -158,7 +158,7 @@ pub struct Pool {
     /// The newest version of each frame, unless another page took its place.
     index: Index,
     /// Where things lie in pages.
-    pub(super) hints: LayoutHints,
+    pub(crate) hints: LayoutHints,
     shards: Box<[Shard]>,
     shard_pages: usize,
     dirty: AtomicI64,

@@ -1,11 +1,11 @@
 //! New data of a transaction on its way to its place.
 //!
 //! Owns: which new pages and segment data have been handed over to be written
-//! ([`WriteBehind`](crate::pager::WriteBehind)), and their list for the commit. Full heap pages
+//! ([`WriteBehind`](crate::txn::WriteBehind)), and their list for the commit. Full heap pages
 //! and gathered data go while the transaction is still at work; the rest goes at the commit.
 
 use super::PageTx;
-use crate::pager::write_behind::{BATCH_BYTES, Batch, Piece};
+use crate::txn::write_behind::{BATCH_BYTES, Batch, Piece};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page;
 use holdall_core::{Error, PageNo, Result};

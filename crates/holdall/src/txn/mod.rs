@@ -1,6 +1,6 @@
-//! The pager: pages of one volume, with versions, transactions, checkpoints and recovery.
+//! Transactions on the pages of one volume: snapshots, commits, checkpoints and recovery.
 //!
-//! Owns: [`Pager`], which ties pool, log, horizon and volume together; the writer's lock.
+//! Owns: [`Pager`], which ties page cache, log and volume together; the writer's lock.
 //! Layers above see snapshots ([`Snapshot`]) and page transactions ([`PageTx`]).
 //!
 //! Invariants and the argument for crash safety: docs/recovery.md.
@@ -10,39 +10,32 @@ mod checkpoint;
 mod copied;
 #[cfg(test)]
 mod fixture;
-mod horizon;
 mod housekeeping;
-mod index;
-mod layout_hints;
 mod pinned;
-mod pool;
 mod recovery;
-mod times;
+mod snapshot;
 mod tx;
 mod tx_pages;
 mod volume;
 mod write_behind;
 mod writer;
 
-pub use horizon::Horizon;
-pub(crate) use horizon::thread_number;
+pub use housekeeping::Housekeeping;
 pub use pinned::Pinned;
-pub use pool::{PoolStats, read_home};
 pub use recovery::{Recovered, recover};
+pub use snapshot::{SharedState, Snapshot};
 pub use tx::PageTx;
 pub use volume::{Slots, Volume, io_error, read_slots};
 pub use write_behind::WriteBehind;
 
+use crate::cache::horizon::{Horizon, Needed, Registration};
+use crate::cache::pool::{Pool, PoolStats, Reading};
 use crate::log::Log;
 use copied::Copied;
-use holdall_core::page::{self, PageKind};
-use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
-use horizon::Registration;
+use holdall_core::page::PageKind;
+use holdall_core::{Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
-pub use housekeeping::Housekeeping;
-use index::Pin;
 use parking_lot::Mutex;
-use pool::{Pool, Reading};
 use std::sync::Arc;
 use writer::Writer;
 
@@ -145,7 +138,7 @@ impl Pager {
         self.pool.get(page, kind, lsn, &LatestState(self))
     }
 
-    fn needed(&self) -> horizon::Needed {
+    fn needed(&self) -> Needed {
         self.horizon.needed(|| self.log.visible_points())
     }
 
@@ -242,94 +235,11 @@ impl Pager {
 struct LatestState<'a>(&'a Pager);
 
 impl Reading for LatestState<'_> {
-    fn needed(&self) -> horizon::Needed {
+    fn needed(&self) -> Needed {
         self.0.needed()
     }
 
     fn is_live(&self) -> bool {
         true
-    }
-}
-
-impl Reading for Snapshot {
-    fn needed(&self) -> horizon::Needed {
-        self.seen.pager.needed()
-    }
-
-    fn is_live(&self) -> bool {
-        self.check().is_ok()
-    }
-}
-
-/// What snapshots of one state share. Opening another one counts this as used and nothing
-/// that all threads write to.
-#[derive(Debug)]
-pub struct SharedState {
-    lsn: Lsn,
-    pager: Arc<Pager>,
-}
-
-/// A consistent state of all pages, held as long as this value lives.
-#[derive(Debug)]
-pub struct Snapshot {
-    registration: Registration,
-    seen: Arc<SharedState>,
-}
-
-impl Drop for Snapshot {
-    fn drop(&mut self) {
-        self.seen.pager.horizon.close(&self.registration);
-    }
-}
-
-impl Snapshot {
-    /// The commits it sees: all at or below.
-    pub fn lsn(&self) -> Lsn {
-        self.registration.lsn
-    }
-
-    /// # Errors
-    /// [`holdall_core::Error::SnapshotTooOld`] where it was given up.
-    #[inline]
-    pub fn check(&self) -> Result<()> {
-        self.seen.pager.horizon.check(&self.registration)
-    }
-
-    /// What later snapshots of the same state can share.
-    pub fn seen(&self) -> &Arc<SharedState> {
-        &self.seen
-    }
-}
-
-impl PageRead for Snapshot {
-    fn page_size(&self) -> usize {
-        self.seen.pager.page_size()
-    }
-
-    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        let result = self.seen.pager.pool.get(page, kind, self.registration.lsn, self);
-        // Looked at after the read: pages may have gone while it ran.
-        self.check()?;
-        result
-    }
-
-    #[inline]
-    fn look<T>(
-        &self,
-        page: PageNo,
-        kind: PageKind,
-        f: impl FnOnce(&[u8]) -> Result<T>,
-    ) -> Result<T> {
-        let pin = Pin::new();
-        let Some(bytes) = self.seen.pager.pool.peek(page, self.registration.lsn, &pin) else {
-            // A pin held over a read from disk would keep memory from being freed.
-            drop(pin);
-            return f(&self.page(page, kind)?);
-        };
-        page::of_kind(bytes, page, kind)?;
-        let result = f(bytes);
-        // Looked at after the read: pages may have gone while it ran.
-        self.check()?;
-        result
     }
 }

@@ -102,10 +102,10 @@ enum SlotKind {
 
 /// A registered snapshot: nothing it can see is dropped or reused until it is closed.
 #[derive(Debug)]
-pub(super) struct Registration {
+pub(crate) struct Registration {
     place: SlotKind,
     /// What the snapshot sees: every commit at or below.
-    pub(super) lsn: Lsn,
+    pub(crate) lsn: Lsn,
 }
 
 thread_local! {
@@ -136,13 +136,13 @@ impl Horizon {
     }
 
     /// Opens a snapshot of the newest durable state. The caller closes it.
-    pub(super) fn open(&self) -> Registration {
+    pub(crate) fn open(&self) -> Registration {
         let newest = mutation::is(Mutation::R11Deferred);
         self.register(if newest { &self.newest } else { &self.visible })
     }
 
     /// Opens a snapshot of the newest installed state, which a crash may still lose.
-    pub(super) fn open_newest(&self) -> Registration {
+    pub(crate) fn open_newest(&self) -> Registration {
         self.register(&self.newest)
     }
 
@@ -180,7 +180,7 @@ impl Horizon {
     /// # Errors
     /// [`Error::SnapshotTooOld`] once the snapshot was given up.
     #[inline]
-    pub(super) fn check(&self, snapshot: &Registration) -> Result<()> {
+    pub(crate) fn check(&self, snapshot: &Registration) -> Result<()> {
         match &snapshot.place {
             SlotKind::Slot(i) => self.slots.get(*i).map_or(Ok(()), |s| s.killed.check()),
             SlotKind::Overflow(_, killed) => killed.check(),
@@ -188,7 +188,7 @@ impl Horizon {
     }
 
     /// Closes a snapshot, once.
-    pub(super) fn close(&self, snapshot: &Registration) {
+    pub(crate) fn close(&self, snapshot: &Registration) {
         match &snapshot.place {
             SlotKind::Slot(i) => {
                 if let Some(slot) = self.slots.get(*i) {

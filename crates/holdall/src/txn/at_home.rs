@@ -191,7 +191,7 @@ fn pieces(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pager::fixture;
+    use crate::txn::fixture;
     use holdall_core::Lsn;
     use holdall_core::log_format::push_commit;
     use holdall_core::page::PageKind;

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`TxPages`].
 
-use super::pool::PageHash;
+use crate::cache::pool::PageHash;
 use holdall_core::log_format::push_page;
 use holdall_core::marks::Marks;
 use holdall_core::{PageNo, PageRef};

@@ -38,19 +38,19 @@ const STRIDE_BITS: u32 = 14;
 const _: () = assert!(align_of::<AtomicUsize>() > USED);
 
 /// While it lives, pages found in an [`Index`] stay in memory.
-pub(super) struct Pin(Guard);
+pub(crate) struct Pin(Guard);
 
 impl Pin {
     /// Begins to look. Cheap, and cheaper where the thread has a pin already. While any thread
     /// keeps one, no page taken out of any index is freed: it is for one call's look-ups.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(epoch::pin())
     }
 }
 
 /// Newest versions by page number.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     places: Box<[AtomicPtr<u8>]>,
     page_size: usize,
 }
@@ -58,7 +58,7 @@ pub(super) struct Index {
 impl Index {
     /// An index for a pool of `pages` pages of `page_size` bytes. Cost: 16 to 32 bytes a
     /// page, at most [`MOST_PLACES`] of 8.
-    pub(super) fn new(pages: usize, page_size: usize) -> Self {
+    pub(crate) fn new(pages: usize, page_size: usize) -> Self {
         // A power of two from the start, since rounding up the largest number overflows.
         let places = (pages.clamp(1, MOST_PLACES / 2) * 2).next_power_of_two();
         Self { places: empty_places(places), page_size }
@@ -67,7 +67,7 @@ impl Index {
     /// The number of the pair of places a page can have: pages that share it must share a
     /// shard. Neighbouring pages have neighbouring places, which share lines of the cache.
     #[inline]
-    pub(super) fn pair(&self, page: PageNo) -> usize {
+    pub(crate) fn pair(&self, page: PageNo) -> usize {
         self.first(page) / 2
     }
 
@@ -80,7 +80,7 @@ impl Index {
 
     /// The page's newest version, if it is here and a reader at `lsn` sees it.
     #[inline]
-    pub(super) fn get<'p>(&self, page: PageNo, lsn: Lsn, pin: &'p Pin) -> Option<&'p [u8]> {
+    pub(crate) fn get<'p>(&self, page: PageNo, lsn: Lsn, pin: &'p Pin) -> Option<&'p [u8]> {
         let first = self.first(page);
         let bytes = self.at(first, page, pin).or_else(|| self.at(first ^ 1, page, pin))?;
         (page::lsn(bytes) <= lsn).then_some(bytes)
@@ -88,7 +88,7 @@ impl Index {
 
     /// Has the page's place prefetched.
     #[inline]
-    pub(super) fn prefetch_entry(&self, page: PageNo) {
+    pub(crate) fn prefetch_entry(&self, page: PageNo) {
         if let Some(place) = self.places.get(self.first(page)) {
             prefetch::line(place);
         }
@@ -97,7 +97,7 @@ impl Index {
     /// Has these bytes of the version prefetched that the page's place points to.
     /// Looks at nothing that a pin would be needed for.
     #[inline]
-    pub(super) fn prefetch(&self, page: PageNo, bytes: Range<usize>) {
+    pub(crate) fn prefetch(&self, page: PageNo, bytes: Range<usize>) {
         let first = self.first(page);
         let start = match self.peek(first) {
             none if none.is_null() => self.peek(first ^ 1),
@@ -109,7 +109,7 @@ impl Index {
     }
 
     /// As [`Index::get`], counting a reference.
-    pub(super) fn share(&self, page: PageNo, lsn: Lsn) -> Option<PageRef> {
+    pub(crate) fn share(&self, page: PageNo, lsn: Lsn) -> Option<PageRef> {
         let pin = Pin::new();
         let bytes = ptr::from_ref(self.get(page, lsn, &pin)?);
         // SAFETY: the pointer came from `Arc::into_raw` of bytes of this length, and the
@@ -144,7 +144,7 @@ impl Index {
 
     /// Puts `new` in the place of `old`, the version it follows, or in a free place, or in
     /// another page's. Call it under the lock of the page's shard.
-    pub(super) fn publish(&self, page: PageNo, old: Option<&PageRef>, new: &PageRef) {
+    pub(crate) fn publish(&self, page: PageNo, old: Option<&PageRef>, new: &PageRef) {
         if new.len() != self.page_size || page::address(new) != page {
             // Not what readers may be given; the shard has it.
             if let Some(old) = old {
@@ -163,7 +163,7 @@ impl Index {
 
     /// Takes `bytes`, the version of `page` that was published last, out of its place, if it
     /// has one. Call it under the lock of the page's shard.
-    pub(super) fn withdraw(&self, page: PageNo, bytes: &PageRef) {
+    pub(crate) fn withdraw(&self, page: PageNo, bytes: &PageRef) {
         if let Some(place) = self.place_of(page, bytes) {
             self.exchange(place, ptr::null_mut());
         }
@@ -171,7 +171,7 @@ impl Index {
 
     /// Whether the version published last was used since this was last asked. Call it under
     /// the lock of the page's shard.
-    pub(super) fn take_used(&self, page: PageNo, bytes: &PageRef) -> bool {
+    pub(crate) fn take_used(&self, page: PageNo, bytes: &PageRef) -> bool {
         let Some(place) = self.place_of(page, bytes) else { return false };
         let start = bytes.as_ptr().cast_mut();
         let marked = start.map_addr(|a| a | USED);

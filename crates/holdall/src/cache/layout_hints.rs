@@ -24,11 +24,11 @@ type Chunk = Box<[AtomicU16]>;
 
 /// Hints of the pages of a pool.
 #[derive(Debug)]
-pub(super) struct LayoutHints(Box<[OnceLock<Chunk>]>);
+pub(crate) struct LayoutHints(Box<[OnceLock<Chunk>]>);
 
 impl LayoutHints {
     /// For a pool of `pages` pages. Cost: 128 bytes a page, once they are written.
-    pub(super) fn new(pages: usize) -> Self {
+    pub(crate) fn new(pages: usize) -> Self {
         let chunks = pages.div_ceil(CHUNK).clamp(1, MOST).next_power_of_two();
         Self((0..chunks).map(|_| OnceLock::new()).collect())
     }
@@ -42,14 +42,14 @@ impl LayoutHints {
 
     /// The hint; 0 where there is none.
     #[inline]
-    pub(super) fn get(&self, page: PageNo, n: u16) -> u16 {
+    pub(crate) fn get(&self, page: PageNo, n: u16) -> u16 {
         let (chunk, at) = self.place(page, n);
         chunk.get().and_then(|hints| hints.get(at)).map_or(0, |hint| hint.load(Relaxed))
     }
 
     /// Writes a hint.
     #[inline]
-    pub(super) fn set(&self, page: PageNo, n: u16, value: u16) {
+    pub(crate) fn set(&self, page: PageNo, n: u16, value: u16) {
         let (chunk, at) = self.place(page, n);
         let hints = chunk.get_or_init(|| (0..CHUNK * HINTS).map(|_| AtomicU16::new(0)).collect());
         if let Some(hint) = hints.get(at).filter(|hint| hint.load(Relaxed) != value) {

@@ -1,0 +1,12 @@
+//! The page cache: versions of pages in memory, and which of them are needed.
+//!
+//! Owns: the pool of pages ([`pool`]), which finds them without a lock ([`index`]) and knows how
+//! they are laid out ([`layout_hints`]); the snapshots that hold old versions ([`horizon`]).
+
+pub(crate) mod horizon;
+pub(crate) mod index;
+mod layout_hints;
+pub(crate) mod pool;
+mod times;
+
+pub(crate) use horizon::thread_number;

@@ -1,0 +1,94 @@
+//! Snapshots: a consistent state of all pages.
+//!
+//! Owns: [`Snapshot`], which keeps the versions it needs by its registration in the horizon.
+
+use super::Pager;
+use crate::cache::horizon::{Needed, Registration};
+use crate::cache::index::Pin;
+use crate::cache::pool::Reading;
+use holdall_core::page::{self, PageKind};
+use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
+use std::sync::Arc;
+
+impl Reading for Snapshot {
+    fn needed(&self) -> Needed {
+        self.seen.pager.needed()
+    }
+
+    fn is_live(&self) -> bool {
+        self.check().is_ok()
+    }
+}
+
+/// What snapshots of one state share. Opening another one counts this as used and nothing
+/// that all threads write to.
+#[derive(Debug)]
+pub struct SharedState {
+    pub(super) lsn: Lsn,
+    pub(super) pager: Arc<Pager>,
+}
+
+/// A consistent state of all pages, held as long as this value lives.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub(super) registration: Registration,
+    pub(super) seen: Arc<SharedState>,
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        self.seen.pager.horizon.close(&self.registration);
+    }
+}
+
+impl Snapshot {
+    /// The commits it sees: all at or below.
+    pub fn lsn(&self) -> Lsn {
+        self.registration.lsn
+    }
+
+    /// # Errors
+    /// [`holdall_core::Error::SnapshotTooOld`] where it was given up.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        self.seen.pager.horizon.check(&self.registration)
+    }
+
+    /// What later snapshots of the same state can share.
+    pub fn seen(&self) -> &Arc<SharedState> {
+        &self.seen
+    }
+}
+
+impl PageRead for Snapshot {
+    fn page_size(&self) -> usize {
+        self.seen.pager.page_size()
+    }
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        let result = self.seen.pager.pool.get(page, kind, self.registration.lsn, self);
+        // Looked at after the read: pages may have gone while it ran.
+        self.check()?;
+        result
+    }
+
+    #[inline]
+    fn look<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let pin = Pin::new();
+        let Some(bytes) = self.seen.pager.pool.peek(page, self.registration.lsn, &pin) else {
+            // A pin held over a read from disk would keep memory from being freed.
+            drop(pin);
+            return f(&self.page(page, kind)?);
+        };
+        page::of_kind(bytes, page, kind)?;
+        let result = f(bytes);
+        // Looked at after the read: pages may have gone while it ran.
+        self.check()?;
+        result
+    }
+}
