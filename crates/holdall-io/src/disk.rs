@@ -17,6 +17,15 @@ pub enum Near {
     Many,
 }
 
+/// How much of a write-out to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteOut {
+    /// Nothing: it is started.
+    Start,
+    /// All of it: none of the bytes is dirty in the page cache afterwards.
+    Wait,
+}
+
 /// A file of bytes that can be read, written and synced at any offset.
 ///
 /// A call with an empty buffer does nothing and succeeds at any offset. What a failed read leaves
@@ -129,22 +138,13 @@ pub trait Disk: Send + Sync + Debug {
     /// Those of the operating system.
     fn allocated(&self) -> io::Result<u64>;
 
-    /// Starts writing `len` bytes at `offset` out to the device, and does not wait for it.
+    /// Writes `len` bytes at `offset` out of the page cache to the device, so that a later sync
+    /// has less to do, and a bulk writer takes bounded memory. Promises no durability.
     ///
     /// # Errors
     /// Those of the operating system, to be treated like an error of [`sync`](Self::sync).
-    fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        let _ = (offset, len);
-        Ok(())
-    }
-
-    /// Waits until `len` bytes at `offset` are no longer dirty in the page cache.
-    /// Bounds the memory a bulk writer takes; promises no durability.
-    ///
-    /// # Errors
-    /// Those of the operating system, to be treated like an error of [`sync`](Self::sync).
-    fn flush_wait(&self, offset: u64, len: u64) -> io::Result<()> {
-        let _ = (offset, len);
+    fn write_out(&self, offset: u64, len: u64, how: WriteOut) -> io::Result<()> {
+        let _ = (offset, len, how);
         Ok(())
     }
 

@@ -15,9 +15,10 @@ use crate::Disk;
 use crate::bounds::{MAX_LEN, check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
 use crate::disk::Near;
+use crate::disk::WriteOut;
 use crate::map::Map;
 use crate::read_around::ReadAround;
-use crate::write_out::{WriteOut, write_out};
+use crate::write_out::write_out;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,19 +219,12 @@ impl Disk for FileDisk {
         self.write_at(offset, bytes)
     }
 
-    fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        if len == 0 || self.access == Access::ReadOnly {
-            return Ok(());
-        }
-        self.check_write_out(write_out(&self.file, offset, len, WriteOut::Start))
-    }
-
     /// An error is also reported by the next `sync`.
-    fn flush_wait(&self, offset: u64, len: u64) -> io::Result<()> {
+    fn write_out(&self, offset: u64, len: u64, how: WriteOut) -> io::Result<()> {
         if len == 0 || self.access == Access::ReadOnly {
             return Ok(());
         }
-        self.check_write_out(write_out(&self.file, offset, len, WriteOut::Wait))
+        self.check_write_out(write_out(&self.file, offset, len, how))
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {

@@ -5,17 +5,9 @@
 //! borrowed from an open [`File`] for the length of the call. Any numbers are safe: the
 //! kernel answers those it cannot use with an error.
 
+use crate::disk::WriteOut;
 use std::fs::File;
 use std::io;
-
-/// What to do with a range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WriteOut {
-    /// Start writing its dirty pages; do not wait.
-    Start,
-    /// Start, and wait until all of them are written.
-    Wait,
-}
 
 /// Writes out `len` bytes from `offset`. Promises no durability: device caches and file
 /// metadata are not flushed. Where the file system or system has no such call, does nothing.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use holdall_io::{Access, Disk, FileStorage, Near, OverlayStorage, Storage};
+use holdall_io::{Access, Disk, FileStorage, Near, OverlayStorage, Storage, WriteOut};
 use tempfile::tempdir;
 
 fn kind<T: std::fmt::Debug>(result: std::io::Result<T>) -> ErrorKind {
@@ -79,8 +79,8 @@ fn a_read_only_store_refuses_changes() {
         assert_eq!(kind(disk.grow(100)), ErrorKind::PermissionDenied);
         assert_eq!(kind(disk.truncate(0)), ErrorKind::PermissionDenied);
         disk.sync().unwrap();
-        disk.flush_hint(0, 1).unwrap();
-        disk.flush_wait(0, 1).unwrap();
+        disk.write_out(0, 1, WriteOut::Start).unwrap();
+        disk.write_out(0, 1, WriteOut::Wait).unwrap();
     }
     assert_eq!(kind(storage.create_log()), ErrorKind::PermissionDenied);
     assert_eq!(kind(storage.remove_log()), ErrorKind::PermissionDenied);
@@ -210,8 +210,8 @@ fn hints_at_any_range_do_no_harm() {
     let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
     disk.write_at(0, &bytes).unwrap();
     for (offset, len) in [(0, 100_000), (5000, 1), (0, 0), (1 << 40, 9), (u64::MAX, u64::MAX)] {
-        disk.flush_hint(offset, len).unwrap();
-        disk.flush_wait(offset, len).unwrap();
+        disk.write_out(offset, len, WriteOut::Start).unwrap();
+        disk.write_out(offset, len, WriteOut::Wait).unwrap();
         disk.read_hint(offset, len).unwrap();
     }
     disk.sync().unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use holdall_io::{Disk, Storage};
+use holdall_io::{Disk, Storage, WriteOut};
 
 /// Which access is a seek.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -271,12 +271,8 @@ impl Disk for CountedDisk {
         self.other(self.disk.allocated())
     }
 
-    fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.other(self.disk.flush_hint(offset, len))
-    }
-
-    fn flush_wait(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.other(self.disk.flush_wait(offset, len))
+    fn write_out(&self, offset: u64, len: u64, how: WriteOut) -> io::Result<()> {
+        self.other(self.disk.write_out(offset, len, how))
     }
 
     fn read_hint(&self, offset: u64, len: u64) -> io::Result<bool> {

@@ -32,7 +32,7 @@ use parking_lot::Mutex;
 pub use plan::{CrashKind, FaultPlan, FaultyFile, Flip, LossPolicy};
 
 use holdall_io::bounds::{check_len, full, read_end, write_end};
-use holdall_io::{Disk, Storage};
+use holdall_io::{Disk, Storage, WriteOut};
 use plan::{Kind, Verdict};
 use state::State;
 use trace::{Call, FileId};
@@ -355,11 +355,7 @@ impl Disk for FaultyDisk {
         })
     }
 
-    fn flush_hint(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.hint(offset, len)
-    }
-
-    fn flush_wait(&self, offset: u64, len: u64) -> io::Result<()> {
+    fn write_out(&self, offset: u64, len: u64, _how: WriteOut) -> io::Result<()> {
         self.hint(offset, len)
     }
 

@@ -1,6 +1,7 @@
 //! Tests of each behaviour of the faulty storage; the comparison with a model of sectors is in
 //! `tests/power_cut.rs`.
 
+use holdall_io::WriteOut;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -238,7 +239,7 @@ fn a_planned_crash_ends_everything() {
         assert!(storage.crashed());
         assert!(is_crash(&read(&*log, 0, 1).unwrap_err()));
         assert!(is_crash(&disk.sync().unwrap_err()));
-        assert!(is_crash(&disk.flush_wait(0, 1).unwrap_err()));
+        assert!(is_crash(&disk.write_out(0, 1, WriteOut::Wait).unwrap_err()));
         assert!(is_crash(&storage.open_log().unwrap_err()));
         assert!(is_crash(&storage.sync_dir().unwrap_err()));
         assert_eq!(storage.calls(), 4, "opening the log and the three before the crash");

@@ -12,6 +12,7 @@ use holdall_core::checksum::crc;
 use holdall_core::log_format::MAX_COMPOSED;
 use holdall_core::segment_tree::Origin;
 use holdall_core::{PageNo, PageRun, Result};
+use holdall_io::WriteOut;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -355,11 +356,11 @@ impl Stager {
             self.pager.log.set_poison(&format!("write-out of the volume: {e}"));
             io_error("writing out segment data", e)
         };
-        disk.flush_hint(at, len).map_err(poison)?;
+        disk.write_out(at, len, WriteOut::Start).map_err(poison)?;
         self.pushed.push_back((at, len));
         while self.pushed.len() > depth.ranges {
             let Some((at, len)) = self.pushed.pop_front() else { break };
-            disk.flush_wait(at, len).map_err(poison)?;
+            disk.write_out(at, len, WriteOut::Wait).map_err(poison)?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::{Pager, io_error};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, Result};
+use holdall_io::WriteOut;
 use parking_lot::MutexGuard;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,8 +176,8 @@ impl CheckpointRun<'_> {
         let (disk, from) = (&self.pager.volume.disk, self.fresh.1);
         let leaving = self.leaving.replace((from, end - from));
         self.fresh.0 = 0;
-        let started = disk.flush_hint(from, end - from);
-        let done = leaving.map_or(Ok(()), |(from, len)| disk.flush_wait(from, len));
+        let started = disk.write_out(from, end - from, WriteOut::Start);
+        let done = leaving.map_or(Ok(()), |(from, len)| disk.write_out(from, len, WriteOut::Wait));
         started.and(done).map_err(|e| {
             // As a failed sync: what is in place is not known, and it is told only once.
             self.pager.log.set_poison(&format!("write-out of the volume: {e}"));

@@ -10,7 +10,7 @@ use crate::log::Home;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, Result};
-use holdall_io::Disk;
+use holdall_io::{Disk, WriteOut};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -225,7 +225,7 @@ impl Volume {
     /// clean, as after a failed sync.
     pub fn start_write_out(&self, page: PageNo, bytes: u64) -> Result<()> {
         let at = page.0 * self.page_size as u64;
-        self.disk.flush_hint(at, bytes).map_err(|e| {
+        self.disk.write_out(at, bytes, WriteOut::Start).map_err(|e| {
             let why = format!("write-out of the volume: {e}");
             self.syncs.lock().failed.get_or_insert(why);
             io_error(format!("writing out page {page}"), e)
