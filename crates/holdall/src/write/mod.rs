@@ -1,7 +1,7 @@
 //! Write transactions.
 //!
-//! Owns: [`WriteTx`], [`Durability`]. The writer's lock is taken at the first touch of an existing page and
-//! held to the commit; streaming large data needs none (rule 10).
+//! Owns: [`WriteTx`], [`Durability`]. The writer's lock is taken at the first touch of an
+//! existing page and held to the commit; streaming large data needs none (rule 10).
 
 mod collections;
 mod copy;
