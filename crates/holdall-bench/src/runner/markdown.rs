@@ -1,6 +1,6 @@
 //! Results as Markdown, for people.
 
-use super::{BARE, Line, Outcome, Plan, Row, Verdict, rows, verdicts};
+use super::{Attempt, BARE, Line, Outcome, Plan, Row, Verdict, rows, verdicts};
 use crate::peer::{Load, Maker};
 use crate::report::{Stats, number, show};
 use crate::workloads::{CACHE, Than, What};
@@ -11,6 +11,7 @@ pub fn tables(outcome: &Outcome) -> String {
     let workload = outcome.workload;
     let (id, title) = (workload.id().to_uppercase(), workload.title(&outcome.ctx));
     let mut out = format!("## {id}: {title}\n\n{}\n\n", workload.remark());
+    quiet(&mut out, outcome);
     for row in rows(outcome) {
         table(&mut out, &row);
     }
@@ -20,6 +21,37 @@ pub fn tables(outcome: &Outcome) -> String {
         let _ = writeln!(out, "**{store}** did not finish: {error}\n");
     }
     out
+}
+
+/// Which rounds ran on a quiet machine. Nothing where none was probed: the head says that.
+fn quiet(out: &mut String, outcome: &Outcome) {
+    let all = &outcome.attempts;
+    if all.iter().all(|a| a.quiet().is_none()) {
+        return;
+    }
+    for (i, attempts) in all.iter().enumerate() {
+        let round = i + 1;
+        // Writing to a string cannot fail.
+        let _ = match (attempts.quiet(), attempts.0.last()) {
+            (Some(false), Some(Attempt { before, after: Some(after) })) => writeln!(
+                out,
+                "**Disturbed: round {round}** of {}. In all {} attempts the probes before and \
+                 after differ by more than 10 %; around the last one a sync took {}, then {} µs, \
+                 and memcpy ran at {}, then {} GB/s.\n",
+                all.len(),
+                attempts.0.len(),
+                number(before.sync_p50_us),
+                number(after.sync_p50_us),
+                number(before.memcpy_gb_per_s),
+                number(after.memcpy_gb_per_s),
+            ),
+            (None, _) => writeln!(out, "Round {round} was not probed.\n"),
+            _ => Ok(()),
+        };
+    }
+    if all.iter().all(|a| a.quiet() == Some(true)) {
+        out.push_str("The machine was quiet: the probes around each round agree within 10 %.\n\n");
+    }
 }
 
 /// Which line is the best by a figure, the bare machine left out; none where it is alone.

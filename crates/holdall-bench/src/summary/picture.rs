@@ -1,0 +1,53 @@
+//! The picture: every row's ratio to its best other store.
+
+use super::read::{Line, Results, Row};
+use super::{BY_NAME, BY_OID, PICTURE, mark};
+use holdall_plot::{Axis, Kind, Panel, Scale, Series};
+
+/// Rows from the top down in the order of the workloads; only those that Holdall and another
+/// store have.
+pub(super) fn panel(results: &Results) -> Panel {
+    let both =
+        |row: &&Row| row.best_other().is_some() && row.of(BY_NAME).or(row.of(BY_OID)).is_some();
+    let mut rows = Vec::new();
+    for workload in &results.workloads {
+        for row in workload.rows.iter().filter(both) {
+            let id = workload.workload.to_uppercase();
+            rows.push((format!("{id} {}{}", row.row, mark(workload)), row));
+        }
+    }
+    // An axis begins at the bottom.
+    let height = |i: usize| -(i as f64);
+    let mut series = Vec::new();
+    for store in stores(&rows) {
+        let of =
+            |(i, (_, row)): (usize, &(String, &Row))| Some((row.ratio(row.of(store)?)?, height(i)));
+        let points = rows.iter().enumerate().filter_map(of).collect();
+        series.push(Series { name: store.into(), points });
+    }
+    let ours = series.iter().filter(|s| s.name == BY_NAME || s.name == BY_OID).count();
+    let ticks = rows.iter().enumerate().map(|(i, (name, _))| (height(i), name.clone())).collect();
+    let x = "times as good as the best other store (right of 1: Holdall is ahead)";
+    Panel {
+        id: PICTURE.into(),
+        title: format!("Holdall beside the best other store: {}", results.name()),
+        kind: Kind::Dots { large: ours },
+        x: Axis { label: x.into(), scale: Scale::Log10, range: None, ticks: Vec::new() },
+        y: Axis { label: String::new(), scale: Scale::Ordinal, range: None, ticks },
+        series,
+    }
+}
+
+/// Holdall's names first, then the other stores in the order they come.
+fn stores<'a>(rows: &[(String, &'a Row)]) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    let ours = [BY_NAME, BY_OID];
+    let own = |row: &&'a Row| ours.iter().filter_map(|s| row.of(s)).collect::<Vec<&Line>>();
+    let lines = rows.iter().flat_map(|(_, row)| own(row));
+    for line in lines.chain(rows.iter().flat_map(|(_, row)| row.others())) {
+        if !all.contains(&&*line.store) {
+            all.push(&line.store);
+        }
+    }
+    all
+}
