@@ -68,10 +68,11 @@ fn table(results: &Results) -> String {
     let mut out = format!("# Summary of {}\n\n{}.", results.name(), results.machine);
     let part = if results.complete { "" } else { " The run is not complete." };
     let size = if results.quick { " Small sizes (--quick)." } else { "" };
+    let rounds = if results.rounds == 1 { "round" } else { "rounds" };
     // Writing to a string cannot fail.
     let _ = write!(
         out,
-        "{part}{size} Medians of {} rounds; the ratio is the median of the rounds' ratios to the \
+        "{part}{size} Medians of {} {rounds}; the ratio is the median of the rounds' ratios to the \
          round's best other store, and above 1 Holdall is better, also for times. \
          Disk ÷ logical is of the same row.\n\n\
          | row | Holdall by name / by OID | best other store | ratio | disk ÷ logical: Holdall; \
@@ -115,17 +116,8 @@ fn line(out: &mut String, headline: &Headline, workload: &Workload, row: &Row) {
     } else {
         String::new()
     };
-    let (id, mark) = (workload.workload.to_uppercase(), mark(workload));
-    let _ = writeln!(
-        out,
-        "| {id} {}, {}{mark} | {values} | {other} | {ratio} | {space} |",
-        row.row, row.unit
-    );
-}
-
-/// Stands behind the name of a workload that was disturbed.
-fn mark(workload: &Workload) -> &'static str {
-    if workload.disturbed() > 0 { " †" } else { "" }
+    let (title, unit) = (workload.title(row), &row.unit);
+    let _ = writeln!(out, "| {title}, {unit} | {values} | {other} | {ratio} | {space} |");
 }
 
 /// What the probes said.

@@ -1,7 +1,7 @@
 //! The picture: every row's ratio to its best other store.
 
 use super::read::{Line, Results, Row};
-use super::{BY_NAME, BY_OID, PICTURE, mark};
+use super::{BY_NAME, BY_OID, PICTURE};
 use holdall_plot::{Axis, Kind, Panel, Scale, Series};
 
 /// Rows from the top down in the order of the workloads; only those that Holdall and another
@@ -12,8 +12,7 @@ pub(super) fn panel(results: &Results) -> Panel {
     let mut rows = Vec::new();
     for workload in &results.workloads {
         for row in workload.rows.iter().filter(both) {
-            let id = workload.workload.to_uppercase();
-            rows.push((format!("{id} {}{}", row.row, mark(workload)), row));
+            rows.push((workload.title(row), row));
         }
     }
     // An axis begins at the bottom.

@@ -58,6 +58,16 @@ impl Results {
 }
 
 impl Workload {
+    /// A row's name with the workload's before it, and a mark behind it where the workload was
+    /// disturbed.
+    pub(super) fn title(&self, row: &Row) -> String {
+        let id = self.workload.to_uppercase();
+        let mark = if self.disturbed() > 0 { " †" } else { "" };
+        // "W3c: cold" has it already.
+        let before = if row.row.starts_with(&id) { String::new() } else { id + " " };
+        format!("{before}{}{mark}", row.row)
+    }
+
     /// Rounds that other work disturbed.
     pub(super) fn disturbed(&self) -> usize {
         self.probes.iter().filter(|p| p.quiet == Some(false)).count()

@@ -69,7 +69,7 @@ fn a_row_for_each_workload() {
 #[test]
 fn disturbed_rounds_are_told() {
     let text = table(&read(results(&json!(false))));
-    assert!(text.contains("| W4 replace, MB/s † |"), "{text}");
+    assert!(text.contains("| W4 replace †, MB/s |"), "{text}");
     assert!(text.contains("W4 in 1 of 1 rounds, W6 in 1 of 1 rounds"), "{text}");
     let text = table(&read(results(&Value::Null)));
     assert!(text.contains("was not probed"), "{text}");
