@@ -1,6 +1,6 @@
 //! Results as Markdown, for people.
 
-use super::{Attempt, BARE, Line, Outcome, Plan, Row, Verdict, rows, verdicts};
+use super::{BARE, Line, Outcome, Plan, Row, Verdict, rows, verdicts};
 use crate::peer::{Load, Maker};
 use crate::report::{Stats, number, show};
 use crate::workloads::{CACHE, Than, What};
@@ -33,17 +33,12 @@ fn quiet(out: &mut String, outcome: &Outcome) {
         let round = i + 1;
         // Writing to a string cannot fail.
         let _ = match (attempts.quiet(), attempts.0.last()) {
-            (Some(false), Some(Attempt { before, after: Some(after) })) => writeln!(
+            (Some(false), Some(last)) => writeln!(
                 out,
                 "**Disturbed: round {round}** of {}. In all {} attempts the probes before and \
-                 after differ by more than 10 %; around the last one a sync took {}, then {} µs, \
-                 and memcpy ran at {}, then {} GB/s.\n",
+                 after differ by more than 10 %; around the last one: {last}.\n",
                 all.len(),
                 attempts.0.len(),
-                number(before.sync_p50_us),
-                number(after.sync_p50_us),
-                number(before.memcpy_gb_per_s),
-                number(after.memcpy_gb_per_s),
             ),
             (None, _) => writeln!(out, "Round {round} was not probed.\n"),
             _ => Ok(()),

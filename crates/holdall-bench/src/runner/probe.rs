@@ -4,9 +4,11 @@
 //! the probes around each attempt at a round; and the decision whether a round counts.
 
 use crate::bare::SmallSync;
+use crate::report::{Stats, number};
 use crate::system;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -69,7 +71,7 @@ fn median_seconds(time: Duration, mut op: impl FnMut() -> Result<()>) -> Result<
             all.push(before.elapsed().as_secs_f64());
         }
     }
-    Ok(crate::report::Stats::of(&all).median)
+    Ok(Stats::of(&all).median)
 }
 
 /// The probes around one attempt at a round.
@@ -85,6 +87,20 @@ impl Attempt {
     /// Whether both probes agree; none while it runs.
     pub fn quiet(&self) -> Option<bool> {
         self.after.map(|after| self.before.agrees(&after))
+    }
+}
+
+impl fmt::Display for Attempt {
+    /// Both figures, before and after.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = (self.before, self.after.unwrap_or(self.before));
+        let sync = [before.sync_p50_us, after.sync_p50_us].map(number);
+        let copy = [before.memcpy_gb_per_s, after.memcpy_gb_per_s].map(number);
+        write!(
+            f,
+            "sync {}, then {} µs; memcpy {}, then {} GB/s",
+            sync[0], sync[1], copy[0], copy[1]
+        )
     }
 }
 

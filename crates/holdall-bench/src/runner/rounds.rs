@@ -51,7 +51,8 @@ impl Plan<'_> {
                 return Ok(round);
             }
             let number = place.round + 1;
-            eprintln!("… {}, round {number}: the machine was not quiet; again", place.id);
+            let probes = round.attempts.0.last().map(ToString::to_string).unwrap_or_default();
+            eprintln!("… {}, round {number}: not quiet ({probes}); again", place.id);
             attempts = round.attempts;
         }
     }
