@@ -31,8 +31,9 @@ pub(crate) fn workloads(
     let here = system::machine(&common.dir);
     let keep = |dir: &Path| Keep::new(dir, &here, select.seed, common.quick);
     let kept = folder.as_ref().map(Folder::state).or(select.keep.as_deref());
+    let work = folder.as_ref().map(Folder::work);
     let plan = Plan {
-        dir: &common.dir,
+        dir: work.as_deref().unwrap_or(&common.dir),
         quick: common.quick,
         rounds,
         seed: select.seed,

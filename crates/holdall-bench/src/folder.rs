@@ -6,6 +6,7 @@
 use crate::runner::write_whole;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +22,10 @@ pub const PLOTS: &str = "plots";
 const STATES: &str = "holdall-bench-kept";
 /// In that folder: which results it is of.
 const RUN: &str = "run.json";
+/// In that folder: locked while the run goes on.
+const LOCK: &str = "lock";
+/// In that folder: the stores that are measured.
+const WORK: &str = "work";
 
 /// When and of what a run was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +44,8 @@ pub struct Folder {
     path: PathBuf,
     state: PathBuf,
     begun: Begun,
+    /// Held as long as the run lasts.
+    _lock: File,
 }
 
 impl Folder {
@@ -54,6 +61,15 @@ impl Folder {
         (&into, options).hash(&mut hash);
         let state = dir.join(STATES).join(format!("{:016x}", hash.finish()));
         std::fs::create_dir_all(&state).with_context(|| format!("making {}", state.display()))?;
+        let lock = File::create(state.join(LOCK))?;
+        lock.try_lock().context("the same run goes on in another process")?;
+        // What a run that was killed left.
+        let work = state.join(WORK);
+        if work.exists() {
+            std::fs::remove_dir_all(&work)
+                .with_context(|| format!("removing {}", work.display()))?;
+        }
+        std::fs::create_dir(&work)?;
         let run = state.join(RUN);
         let begun = if run.exists() {
             serde_json::from_slice(&std::fs::read(&run)?)
@@ -66,7 +82,7 @@ impl Folder {
         };
         let path = into.join(&begun.name);
         std::fs::create_dir_all(&path).with_context(|| format!("making {}", path.display()))?;
-        Ok(Self { path, state, begun })
+        Ok(Self { path, state, begun, _lock: lock })
     }
 
     /// Where the results are.
@@ -77,6 +93,11 @@ impl Folder {
     /// Where cells are kept until the run is complete.
     pub fn state(&self) -> &Path {
         &self.state
+    }
+
+    /// Where stores are made; empty at first.
+    pub fn work(&self) -> PathBuf {
+        self.state.join(WORK)
     }
 
     /// When and of what the run was begun.
@@ -173,7 +194,14 @@ mod tests {
         let begin = |options| Folder::begin(into.path(), dir.path(), options).unwrap();
         let first = begin("peers");
         assert_eq!(first.begun().name, name(&first.begun().date, &first.begun().commit));
-        assert_eq!(begin("peers").path(), first.path());
+        let begun = first.begun().clone();
+        let error = Folder::begin(into.path(), dir.path(), "peers").map(|_| ());
+        assert!(error.unwrap_err().to_string().contains("another process"));
+        std::fs::write(first.work().join("left"), "").unwrap();
+        drop(first);
+        let first = begin("peers");
+        assert_eq!(first.begun(), &begun);
+        assert_eq!(std::fs::read_dir(first.work()).unwrap().count(), 0);
         let other = begin("w8");
         assert_eq!(other.begun().name, format!("{}-2", first.begun().name));
         first.complete().unwrap();

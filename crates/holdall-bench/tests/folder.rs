@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// What is kept of the store whose turn comes first.
+const FIRST: &str = "w9-1-Holdall-by-OID.json";
 
 fn run(dir: &Path, into: &Path, args: &[&str]) -> std::io::Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
@@ -82,4 +86,27 @@ fn a_published_run_draws_and_can_be_summed_up_again() {
     let out = command.arg("summary").arg(&folder).output().unwrap();
     assert_eq!(String::from_utf8(out.stdout).unwrap(), first);
     assert_eq!(std::fs::read_to_string(&summary).unwrap(), first);
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on() {
+    let (dir, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let args = ["w9", "--only", "holdall"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
+    command.args(args).arg("--quick").arg("--dir").arg(dir.path()).arg("--into").arg(into.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let kept = |file: &PathBuf| file.to_string_lossy().contains("kept") && file.ends_with(FIRST);
+    let end = Instant::now() + Duration::from_secs(120);
+    while !files(dir.path()).is_ok_and(|all| all.iter().any(kept)) {
+        assert!(Instant::now() < end, "no cell was kept");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let begun = only_entry(into.path()).unwrap();
+    let out = run(dir.path(), into.path(), &args).unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("was kept") && said.contains("took"), "{said}");
+    assert_eq!(only_entry(into.path()).unwrap(), begun);
+    assert_eq!(entries(dir.path()).unwrap().len(), 0, "nothing stays");
 }

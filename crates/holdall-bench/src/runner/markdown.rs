@@ -45,7 +45,13 @@ fn quiet(out: &mut String, outcome: &Outcome) {
         };
     }
     if all.iter().all(|a| a.quiet() == Some(true)) {
-        out.push_str("The machine was quiet: the probes around each round agree within 10 %.\n\n");
+        out.push_str("The machine was quiet: the probes around each round agree within 10 %");
+        let again: usize = all.iter().map(|a| a.0.len() - 1).sum();
+        let _ = match again {
+            0 => writeln!(out, ".\n"),
+            1 => writeln!(out, ", after one attempt that does not count.\n"),
+            _ => writeln!(out, ", after {again} attempts that do not count.\n"),
+        };
     }
 }
 

@@ -49,7 +49,11 @@ impl Probe {
             std::hint::black_box(&to);
             Ok(())
         })?;
-        Ok(Self { sync_p50_us: sync * 1e6, memcpy_gb_per_s: COPY as f64 / 1e9 / copy })
+        let digits = |value: f64| (value * 100.0).round() / 100.0;
+        Ok(Self {
+            sync_p50_us: digits(sync * 1e6),
+            memcpy_gb_per_s: digits(COPY as f64 / 1e9 / copy),
+        })
     }
 
     fn agrees(&self, other: &Self) -> bool {
