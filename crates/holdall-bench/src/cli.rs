@@ -38,8 +38,8 @@ pub struct Select {
     /// All data and choices come from it
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Publish tables, drawings and all figures in a folder <date>-<commit> of this directory;
-    /// the same command started again goes on where it stopped
+    /// Publish tables, drawings and all figures in a folder of this directory, called by day and
+    /// commit; the same command started again goes on where it stopped
     #[arg(long, value_name = "DIR", conflicts_with_all = ["plots", "keep"])]
     pub(crate) into: Option<PathBuf>,
     /// Draw into this directory

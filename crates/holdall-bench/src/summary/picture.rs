@@ -33,7 +33,10 @@ pub(super) fn panel(results: &Results) -> Panel {
     }
     let ours = series.iter().filter(|s| s.name == BY_NAME || s.name == BY_OID).count();
     let ticks = rows.iter().enumerate().map(|(i, (name, _))| (height(i), name.clone())).collect();
-    let x = "times as good as the best other store";
+    let mut x = String::from("times as good as the best other store");
+    if results.workloads.iter().any(|w| w.disturbed() > 0) {
+        x.push_str(" († disturbed by other work)");
+    }
     let given =
         [(LEAST, "≤ 0.01"), (0.1, "0.1"), (0.5, "0.5"), (1.0, "1"), (2.0, "2"), (10.0, "10")];
     let at = given.into_iter().chain([(MOST, "≥ 100")]).map(|(v, name)| (v, name.into())).collect();
@@ -41,7 +44,7 @@ pub(super) fn panel(results: &Results) -> Panel {
         id: PICTURE.into(),
         title: format!("Holdall beside the best other store: {}", results.name()),
         kind: Kind::Dots { large: ours },
-        x: Axis { label: x.into(), scale: Scale::Log10, range: Some((LEAST, MOST)), ticks: at },
+        x: Axis { label: x, scale: Scale::Log10, range: Some((LEAST, MOST)), ticks: at },
         y: Axis { label: String::new(), scale: Scale::Ordinal, range: None, ticks },
         series,
     }
