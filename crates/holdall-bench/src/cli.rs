@@ -4,13 +4,11 @@
 //! two hidden commands that this program runs of itself.
 
 use crate::peer::Maker;
-use crate::runner::{self, Keep, Plan};
 use crate::workloads::{self, Ctx, Workload, w8_open};
-use crate::{stores, system};
-use anyhow::{Result, bail, ensure};
+use crate::{execute, runner, stores, summary};
+use anyhow::{Result, bail};
 use clap::{Args, Parser, Subcommand};
-use serde_json::{Value, json};
-use std::io::Write;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,16 +34,23 @@ pub struct Common {
 pub struct Select {
     /// Only stores whose names contain one of these, in any case; the bare machine always is
     #[arg(long, value_delimiter = ',', value_name = "PEER")]
-    only: Vec<String>,
+    pub(crate) only: Vec<String>,
     /// All data and choices come from it
     #[arg(long, default_value_t = 1)]
-    seed: u64,
+    pub(crate) seed: u64,
+    /// Publish tables, drawings and all figures in a folder of this directory, called by day and
+    /// commit; the same command started again goes on where it stopped
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plots", "keep"])]
+    pub(crate) into: Option<PathBuf>,
     /// Draw into this directory
     #[arg(long, value_name = "DIR")]
-    plots: Option<PathBuf>,
+    pub(crate) plots: Option<PathBuf>,
     /// Keep each store's results here as they come; what is here is not run again
     #[arg(long, value_name = "DIR")]
-    keep: Option<PathBuf>,
+    pub(crate) keep: Option<PathBuf>,
+    /// Do not check before and after each round whether the machine is quiet; nor does --quick
+    #[arg(long)]
+    pub(crate) no_probe: bool,
 }
 
 /// Commands of workloads.
@@ -73,6 +78,11 @@ pub enum Command {
     W10(Select),
     /// All workloads
     Peers(Select),
+    /// Table and picture of a published run, from its results.json; both go into its folder
+    Summary {
+        /// A folder that --into made
+        folder: PathBuf,
+    },
     /// One store's part of one round; used by the others
     #[command(hide = true)]
     One(One),
@@ -147,7 +157,14 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
             w8_open::work_until_killed(&ctx(killed.seed), maker, killed.turn)?;
             Ok(ExitCode::SUCCESS)
         }
-        other => workloads(common, other, &makers),
+        Command::Summary { folder } => {
+            write!(std::io::stdout(), "{}", summary::write(folder)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        other => {
+            let Some((workloads, select)) = chosen(other) else { bail!("no workload") };
+            execute::workloads(common, &workloads, select, &makers)
+        }
     }
 }
 
@@ -166,88 +183,7 @@ fn chosen(command: &Command) -> Option<(Vec<&'static dyn Workload>, &Select)> {
         Command::W9(s) => (8, s),
         Command::W10(s) => (9, s),
         Command::Peers(s) => return Some((all.into(), s)),
-        Command::One(_) | Command::Killed(_) => return None,
+        Command::Summary { .. } | Command::One(_) | Command::Killed(_) => return None,
     };
     Some((vec![all[i]], select))
-}
-
-/// The stores that `only` names; all where it names none.
-fn only<'a>(makers: &'a [Box<dyn Maker>], only: &[String]) -> Result<Vec<&'a dyn Maker>> {
-    let has = |m: &dyn Maker, word: &str| m.name().to_lowercase().contains(&word.to_lowercase());
-    for word in only {
-        if !makers.iter().any(|m| has(&**m, word)) {
-            let names: Vec<_> = makers.iter().map(|m| m.name()).collect();
-            bail!("no store {word:?}; there are {}", names.join(", "));
-        }
-    }
-    let wanted = |m: &&dyn Maker| only.is_empty() || only.iter().any(|word| has(*m, word));
-    Ok(makers.iter().map(|m| &**m).filter(wanted).collect())
-}
-
-fn workloads(common: &Common, command: &Command, makers: &[Box<dyn Maker>]) -> Result<ExitCode> {
-    let Some((workloads, select)) = chosen(command) else { bail!("no workload") };
-    let rounds = common.rounds.unwrap_or(if common.quick { 1 } else { 3 });
-    ensure!(rounds > 0, "at least one round is needed");
-    let mut machine = system::describe(&common.dir);
-    if cfg!(debug_assertions) {
-        machine.push_str("; a debug build, whose figures mean nothing");
-    }
-    let here = system::machine(&common.dir);
-    let keep = |dir: &PathBuf| Keep::new(dir, &here, select.seed, common.quick);
-    let plan = Plan {
-        dir: &common.dir,
-        quick: common.quick,
-        rounds,
-        seed: select.seed,
-        makers: only(makers, &select.only)?,
-        keep: select.keep.as_ref().map(keep).transpose()?,
-    };
-    let cold = system::drop_caches(&common.dir, &[])?;
-    let mut out = std::io::stdout();
-    if !common.json {
-        writeln!(out, "{}\n", head(&plan, &machine, cold))?;
-    }
-    let (mut all, mut failed) = (Vec::new(), false);
-    for workload in workloads {
-        let outcome = plan.run(workload)?;
-        failed |= outcome.failed();
-        if let Some(dir) = &select.plots {
-            for file in runner::draw(&outcome, dir)? {
-                eprintln!("  drew {}", file.display());
-            }
-        }
-        if common.json {
-            all.push(runner::json(&outcome));
-        } else {
-            // As they come: a full run takes hours.
-            writeln!(out, "{}", runner::tables(&outcome))?;
-        }
-    }
-    if common.json {
-        writeln!(out, "{:#}", report(&plan, &machine, cold, &all))?;
-    } else {
-        write!(out, "{}", runner::settings(&plan))?;
-    }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-fn report(plan: &Plan<'_>, machine: &str, cold: &str, workloads: &[Value]) -> Value {
-    json!({
-        "machine": machine,
-        "cold": cold,
-        "quick": plan.quick,
-        "rounds": plan.rounds,
-        "seed": plan.seed,
-        "settings": runner::settings(plan),
-        "workloads": workloads,
-    })
-}
-
-fn head(plan: &Plan<'_>, machine: &str, cold: &str) -> String {
-    let size = if plan.quick { "small sizes (--quick); " } else { "" };
-    format!(
-        "{machine}; {size}rounds: {}, seed {}; cold: {cold}. Median (least–most) of the rounds; \
-         ratios are taken within each round.",
-        plan.rounds, plan.seed
-    )
 }

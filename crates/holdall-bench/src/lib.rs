@@ -2,17 +2,21 @@
 //!
 //! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), the adapters of
 //! Holdall and of plain files ([`stores`]), how things are measured ([`measure`]), how peers
-//! take turns and how results are told ([`runner`]), and the command line of it ([`cli`]).
+//! take turns and how results are told ([`runner`]), how they are published ([`folder`],
+//! [`summary`]), and the command line of it ([`cli`]).
 //! docs/benchmarks.md says what each figure means.
 
 pub mod bare;
 pub mod cli;
 pub mod data;
+mod execute;
+pub mod folder;
 pub mod measure;
 pub mod peer;
 pub mod report;
 pub mod runner;
 pub mod stores;
+pub mod summary;
 pub mod system;
 pub mod workloads;
 

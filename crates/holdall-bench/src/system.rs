@@ -148,8 +148,10 @@ pub fn machine(dir: &Path) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory = field(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0) / 1024;
     let kernel = read("/proc/sys/kernel/osrelease");
+    // What stands behind the digits is often a name of the machine's owner.
+    let kernel = kernel.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
     let kind = file_system(dir, &read("/proc/mounts"));
-    format!("{model}, {cores} cores, {memory} MiB, Linux {}, {kind}", kernel.trim())
+    format!("{model}, {cores} cores, {memory} MiB, Linux {kernel}, {kind}")
 }
 
 /// Type of the file system that `dir` is on: the longest mount point that it lies under.

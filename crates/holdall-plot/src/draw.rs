@@ -19,7 +19,7 @@ use crate::layout::{Area, Entry, LABEL, LEADING, Layout, REMARK, SAMPLE, TICK, T
 use crate::lines::spot;
 use crate::marks::{self, Outline};
 use crate::palette::{self, AXIS, GRID, GROUND, INK, hex};
-use crate::{Kind, Panel, lines, table, text};
+use crate::{Kind, Panel, dots, lines, table, text};
 
 /// Whether a stroke succeeded. Painting into a string does not fail in practice.
 pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -51,10 +51,10 @@ impl Canvas<'_> {
     }
 
     /// The mark of the series at `index`.
-    pub(crate) fn mark(&self, spot: (f64, f64), radius: f64, index: usize) -> Drawn {
+    pub(crate) fn mark(&self, at: (f64, f64), radius: f64, index: usize, colour: Rgb) -> Drawn {
         let (outline, open) = marks::outline(palette::mark(index));
-        self.shape(spot, radius, &outline, palette::colour(index))?;
-        if open { self.shape(spot, radius * 0.52, &outline, GROUND) } else { Ok(()) }
+        self.shape(at, radius, &outline, colour)?;
+        if open { self.shape(at, radius * 0.52, &outline, GROUND) } else { Ok(()) }
     }
 
     fn shape(&self, (x, y): (f64, f64), radius: f64, outline: &Outline, colour: Rgb) -> Drawn {
@@ -215,6 +215,8 @@ fn paint_all(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Drawn {
         )?;
     } else if panel.kind == Kind::Bars {
         lines::bars(panel, layout, canvas)?;
+    } else if let Kind::Dots { large } = panel.kind {
+        dots::dots(panel, large, layout, canvas)?;
     } else {
         lines::lines(panel, layout, canvas)?;
     }
@@ -279,12 +281,14 @@ fn paint_legend(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Drawn {
         let colour = palette::colour(*series);
         if panel.kind == Kind::Lines {
             canvas.line(&[(*x, *y), (end, *y)], colour, CURVE)?;
-            canvas.mark(((x + end) / 2.0, *y), 4.6, *series)?;
+            canvas.mark(((x + end) / 2.0, *y), 4.6, *series, colour)?;
+        } else if let Kind::Dots { large } = panel.kind {
+            dots::dot((end - 6.0, *y), *series, large, canvas)?;
         } else {
             let sample = Area { left: *x, top: y - 6.0, right: x + 14.0, bottom: y + 6.0 };
             canvas.rect(sample, colour)?;
             if panel.series.len() > 1 {
-                canvas.mark((x + 25.0, *y), 4.6, *series)?;
+                canvas.mark((x + 25.0, *y), 4.6, *series, colour)?;
             }
         }
         canvas.text(name, (x + SAMPLE - 2.0, *y), look(TICK, HPos::Left))?;

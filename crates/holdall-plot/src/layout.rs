@@ -9,6 +9,8 @@ use crate::{Axis, Kind, Panel, Scale, text};
 pub(crate) const WIDTH: f64 = 760.0;
 /// Height of the plot itself where nothing else is asked for.
 const PLOT: f64 = 330.0;
+/// Height of a row of an ordinal axis upwards.
+const ROW: f64 = 18.0;
 /// The plot is never lower than this.
 const LEAST_PLOT: f64 = 120.0;
 /// Around everything.
@@ -94,7 +96,9 @@ impl Layout {
             + if rows > 0.0 { rows + 8.0 } else { 0.0 }
             + if remarks.is_empty() { 0.0 } else { remarks_height + 6.0 }
             + EDGE;
-        let tall = height.map_or(PLOT, |h| (h - top - below).max(LEAST_PLOT));
+        let rows_of_y = if panel.y.scale == Scale::Ordinal { y.ticks.len() } else { 0 };
+        let tall =
+            height.map_or(PLOT.max(ROW * rows_of_y as f64), |h| (h - top - below).max(LEAST_PLOT));
         let bottom = top + tall;
         let height = bottom + below;
         let legend_at =

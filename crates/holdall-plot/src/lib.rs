@@ -7,6 +7,7 @@
 mod axis;
 mod axis_label;
 mod csv;
+mod dots;
 mod draw;
 mod layout;
 mod lines;
@@ -67,6 +68,13 @@ pub enum Kind {
     Lines,
     /// Bars side by side at each x; the x axis is drawn as [`Scale::Ordinal`] whatever it says.
     Bars,
+    /// Marks alone, for ratios: the first `large` series large and in colour, the others small
+    /// and grey. A y axis of [`Scale::Ordinal`] gives each row its own height; a line shows
+    /// where x is one.
+    Dots {
+        /// Series that stand out.
+        large: usize,
+    },
 }
 
 /// One drawing.

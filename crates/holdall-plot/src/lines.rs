@@ -32,7 +32,7 @@ pub(crate) fn lines(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Draw
     for (index, runs) in runs.iter().enumerate() {
         for run in runs {
             for spot in marked(run, index).into_iter().filter(|s| inside(*s, layout.plot)) {
-                canvas.mark(spot, RADIUS, index)?;
+                canvas.mark(spot, RADIUS, index, palette::colour(index))?;
             }
         }
     }
@@ -85,7 +85,7 @@ pub(crate) fn spot(plot: Area, x: f64, y: f64) -> Spot {
 }
 
 /// Within the plot, but for rounding.
-fn inside((x, y): Spot, plot: Area) -> bool {
+pub(crate) fn inside((x, y): Spot, plot: Area) -> bool {
     (plot.left - 0.1..=plot.right + 0.1).contains(&x)
         && (plot.top - 0.1..=plot.bottom + 0.1).contains(&y)
 }
@@ -158,7 +158,12 @@ pub(crate) fn bars(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Drawn
             if width >= RADIUS * 1.5 && panel.series.len() > 1 && y <= 1.0 {
                 let radius = RADIUS.min(width * 0.3);
                 let beyond = if end <= foot { -radius * 1.7 } else { radius * 1.7 };
-                canvas.mark((left + width / 2.0, end + beyond), radius, index)?;
+                canvas.mark(
+                    (left + width / 2.0, end + beyond),
+                    radius,
+                    index,
+                    palette::colour(index),
+                )?;
             }
         }
     }

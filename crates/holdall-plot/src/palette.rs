@@ -14,6 +14,9 @@ pub(crate) const GRID: (u8, u8, u8) = (0xE4, 0xE7, 0xEB);
 /// Of the axes.
 pub(crate) const AXIS: (u8, u8, u8) = (0x8C, 0x95, 0x9F);
 
+/// Of marks that stay behind the others.
+pub(crate) const FAINT: (u8, u8, u8) = (0x8A, 0x92, 0x9B);
+
 /// After Okabe and Ito's set for colour-blind readers, the light ones darkened, four added.
 const COLOURS: [(u8, u8, u8); 12] = [
     (0x00, 0x72, 0xB2), // blue

@@ -1,6 +1,6 @@
 //! Results as JSON, for programs.
 
-use super::{Line, Outcome, Row, Verdict, markdown, rows, verdicts};
+use super::{Attempts, Line, Outcome, Row, Verdict, markdown, rows, verdicts};
 use crate::report::Stats;
 use serde_json::{Value, json};
 
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 pub fn json(outcome: &Outcome) -> Value {
     let rows: Vec<Value> = rows(outcome).iter().map(row).collect();
     let goals: Vec<Value> = verdicts(outcome).iter().map(goal).collect();
+    let probes: Vec<Value> = outcome.attempts.iter().map(probed).collect();
     let raw: serde_json::Map<String, Value> = outcome
         .stores
         .iter()
@@ -20,13 +21,20 @@ pub fn json(outcome: &Outcome) -> Value {
         "remark": outcome.workload.remark(),
         "rows": rows,
         "goals": goals,
+        "probes": probes,
         "rounds": raw,
     })
 }
 
+/// The probes around a round; `quiet` is null where there were none.
+fn probed(attempts: &Attempts) -> Value {
+    let quiet = attempts.quiet();
+    json!({ "quiet": quiet, "disturbed": quiet == Some(false), "attempts": attempts })
+}
+
 fn row(row: &Row) -> Value {
     let lines: Vec<Value> = row.lines.iter().map(line).collect();
-    json!({ "row": row.name, "unit": row.unit.text(), "stores": lines })
+    json!({ "row": row.name, "unit": row.unit.text(), "less_is_better": row.unit.less_is_better(), "stores": lines })
 }
 
 fn line(line: &Line) -> Value {

@@ -200,6 +200,8 @@ mod tests {
             ctx: Ctx { dir: "".into(), quick: true, seed: 1 },
             stores: vec!["Holdall by name", "LMDB", "files", BARE],
             cells: vec![of([8.0, 40.0]), of([10.0, 5.0]), of([4.0, 20.0]), of([16.0, 80.0])],
+            attempts: Vec::new(),
+            whole: true,
         }
     }
 

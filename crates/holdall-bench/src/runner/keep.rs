@@ -1,15 +1,20 @@
 //! Cells kept in a directory, so that a run that was cut off goes on where it ended.
 //!
-//! Owns: [`Keep`] and its files, one for each workload, round and store. A cell counts only
+//! Owns: [`Keep`] and its files: one for each workload, round and store, and the probes around
+//! each round. A cell counts only
 //! for the same program on the same machine with the same seed and sizes: a table must not mix
 //! builds or machines.
 
 use super::one::Cell;
+use super::probe::Attempts;
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// Stands in the place of a store in the name of a round's probes.
+const PROBES: &str = "probes";
 
 /// What measured a cell, and with what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,10 +47,7 @@ impl Keep {
     /// Those of making the directory and of reading the program's file.
     pub fn new(dir: &Path, machine: &str, seed: u64, quick: bool) -> Result<Self> {
         std::fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
-        let mut hash = DefaultHasher::new();
-        hash.write(&std::fs::read(std::env::current_exe()?)?);
-        let program = format!("{:016x}", hash.finish());
-        let origin = Origin { program, machine: machine.into(), seed, quick };
+        let origin = Origin { program: program()?, machine: machine.into(), seed, quick };
         Ok(Self { dir: dir.into(), origin })
     }
 
@@ -82,14 +84,64 @@ impl Keep {
     /// # Errors
     /// Those of writing it.
     pub fn put(&self, workload: &str, round: usize, store: &str, cell: &Cell) -> Result<()> {
-        let path = self.path(workload, round, store);
         let kept = Kept { origin: self.origin.clone(), cell: cell.clone() };
-        // Whole or not there: a run may be cut off at any time.
-        let temporary = path.with_extension("new");
-        std::fs::write(&temporary, serde_json::to_vec(&kept)?)
-            .and_then(|()| std::fs::rename(&temporary, &path))
-            .with_context(|| format!("keeping {}", path.display()))
+        write_whole(&self.path(workload, round, store), &serde_json::to_vec(&kept)?)
     }
+
+    /// Removes the cells of a round.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn forget(&self, workload: &str, round: usize, stores: &[&str]) -> Result<()> {
+        for store in stores {
+            match std::fs::remove_file(self.path(workload, round, store)) {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The attempts at a round, if it was begun with a probe.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn attempts(&self, workload: &str, round: usize) -> Result<Option<Attempts>> {
+        match std::fs::read(self.path(workload, round, PROBES)) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Keeps the attempts at a round.
+    ///
+    /// # Errors
+    /// Those of writing them.
+    pub fn put_attempts(&self, workload: &str, round: usize, attempts: &Attempts) -> Result<()> {
+        write_whole(&self.path(workload, round, PROBES), &serde_json::to_vec(attempts)?)
+    }
+}
+
+/// Hash of the file of this program.
+///
+/// # Errors
+/// Those of reading it.
+pub fn program() -> Result<String> {
+    let mut hash = DefaultHasher::new();
+    hash.write(&std::fs::read(std::env::current_exe()?)?);
+    Ok(format!("{:016x}", hash.finish()))
+}
+
+/// Writes a file that is whole or not there: a run may be cut off at any time.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = path.with_extension("new");
+    std::fs::write(&temporary, bytes)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .with_context(|| format!("writing {}", path.display()))
 }
 
 #[cfg(test)]

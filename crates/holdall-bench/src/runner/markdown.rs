@@ -11,6 +11,7 @@ pub fn tables(outcome: &Outcome) -> String {
     let workload = outcome.workload;
     let (id, title) = (workload.id().to_uppercase(), workload.title(&outcome.ctx));
     let mut out = format!("## {id}: {title}\n\n{}\n\n", workload.remark());
+    quiet(&mut out, outcome);
     for row in rows(outcome) {
         table(&mut out, &row);
     }
@@ -20,6 +21,38 @@ pub fn tables(outcome: &Outcome) -> String {
         let _ = writeln!(out, "**{store}** did not finish: {error}\n");
     }
     out
+}
+
+/// Which rounds ran on a quiet machine. Nothing where none was probed: the head says that.
+fn quiet(out: &mut String, outcome: &Outcome) {
+    let all = &outcome.attempts;
+    if all.iter().all(|a| a.quiet().is_none()) {
+        return;
+    }
+    for (i, attempts) in all.iter().enumerate() {
+        let round = i + 1;
+        // Writing to a string cannot fail.
+        let _ = match (attempts.quiet(), attempts.0.last()) {
+            (Some(false), Some(last)) => writeln!(
+                out,
+                "**Disturbed: round {round}** of {}. In all {} attempts the probes before and \
+                 after differ by more than 10 %; around the last one: {last}.\n",
+                all.len(),
+                attempts.0.len(),
+            ),
+            (None, _) => writeln!(out, "Round {round} was not probed.\n"),
+            _ => Ok(()),
+        };
+    }
+    if all.iter().all(|a| a.quiet() == Some(true)) {
+        out.push_str("The machine was quiet: the probes around each round agree within 10 %");
+        let again: usize = all.iter().map(|a| a.0.len() - 1).sum();
+        let _ = match again {
+            0 => writeln!(out, ".\n"),
+            1 => writeln!(out, ", after one attempt that does not count.\n"),
+            _ => writeln!(out, ", after {again} attempts that do not count.\n"),
+        };
+    }
 }
 
 /// Which line is the best by a figure, the bare machine left out; none where it is alone.

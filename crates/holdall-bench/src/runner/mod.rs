@@ -4,7 +4,8 @@
 //! of each round runs in a process of its own (this program again, command `one`): what one
 //! leaves in memory does not slow or grow the next, and memory is counted alone. Stores take
 //! turns round by round, each round beginning with another and every second one going
-//! backwards, so that none always has the better half of a noisy machine.
+//! backwards, so that none always has the better half of a noisy machine. Probes before and
+//! after each round tell whether other work disturbed it ([`Attempts`]).
 
 mod drawings;
 mod json;
@@ -12,21 +13,25 @@ mod judge;
 mod keep;
 mod markdown;
 mod one;
+mod probe;
+mod redact;
+mod rounds;
 
 pub use drawings::draw;
 pub use json::json;
 pub use judge::{Line, Row, Verdict, rows, verdicts};
-pub use keep::Keep;
+pub use keep::{Keep, program, write_whole};
 pub use markdown::{settings, tables};
 pub(crate) use one::find;
 pub use one::{Cell, ONE, run_one};
+pub use probe::{Attempt, Attempts, Probe};
 
 use crate::peer::Maker;
 use crate::stores;
 use crate::workloads::{Ctx, Workload};
 use anyhow::{Context as _, Result};
+use rounds::Place;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// What the bare machine is called among stores.
 pub const BARE: &str = "bare machine";
@@ -45,6 +50,8 @@ pub struct Plan<'a> {
     pub makers: Vec<&'a dyn Maker>,
     /// Where results are kept as they come, and taken from where they are already.
     pub keep: Option<Keep>,
+    /// Whether the machine is probed around each round.
+    pub probe: bool,
 }
 
 /// A directory that goes with this.
@@ -66,6 +73,10 @@ pub struct Outcome {
     pub stores: Vec<&'static str>,
     /// By store, then by round.
     pub cells: Vec<Vec<Cell>>,
+    /// The probes around each round.
+    pub attempts: Vec<Attempts>,
+    /// Whether every process came to its end.
+    pub whole: bool,
 }
 
 impl Outcome {
@@ -109,34 +120,15 @@ impl Plan<'_> {
             self.makers.iter().copied().filter(takes).map(Maker::name).collect();
         stores.push(BARE);
         let mut cells = vec![Vec::new(); stores.len()];
+        let (mut attempts, mut whole) = (Vec::new(), true);
         for round in 0..self.rounds {
-            for i in turns(stores.len(), round) {
-                cells[i].push(self.turn(&ctx, workload.id(), round, stores[i])?);
-            }
+            let place = Place { ctx: &ctx, id: workload.id(), round, stores: &stores };
+            let done = self.round(place)?;
+            cells.iter_mut().zip(done.cells).for_each(|(all, cell)| all.push(cell));
+            attempts.push(done.attempts);
+            whole &= done.whole;
         }
-        Ok(Outcome { workload, ctx, stores, cells })
-    }
-
-    /// One store's part of one round: as it was kept, or run now.
-    fn turn(&self, ctx: &Ctx, id: &str, round: usize, store: &str) -> Result<Cell> {
-        if let Some(keep) = &self.keep
-            && let Some(cell) = keep.find(id, round, store)?
-        {
-            eprintln!("… {id}, round {}: {store} was kept", round + 1);
-            return Ok(cell);
-        }
-        let start = Instant::now();
-        let (cell, whole) = one::start(ctx, id, store)?;
-        let time = start.elapsed().as_secs_f64();
-        eprintln!("… {id}, round {}: {store} took {time:.1} s", round + 1);
-        if let Some(error) = &cell.error {
-            eprintln!("  error: {error}");
-        }
-        // A part whose process died is run again next time.
-        if let (Some(keep), true) = (&self.keep, whole) {
-            keep.put(id, round, store, &cell)?;
-        }
-        Ok(cell)
+        Ok(Outcome { workload, ctx, stores, cells, attempts, whole })
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Cell {
 /// Runs it in this process and writes the cell to file `out`.
 ///
 /// # Errors
-/// No such workload or store; those of writing the file. A store's errors are in the cell.
+/// No such workload or store; those of writing the file and of the system. A store's errors are in the cell.
 pub fn run_one(
     ctx: &Ctx,
     workload: &str,
@@ -33,6 +33,8 @@ pub fn run_one(
     makers: &[Box<dyn Maker>],
     out: &Path,
 ) -> Result<()> {
+    // A part of a run that was killed would write beside the run that goes on.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let all = workloads::all();
     let workload = all.iter().find(|w| w.id() == workload).context("no such workload")?;
     let mut figures = Vec::new();

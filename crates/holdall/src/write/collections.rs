@@ -175,7 +175,10 @@ impl WriteTx {
 
     /// The slot of the collection that an object belongs to, which its OID does not tell.
     pub(crate) fn slot_of(&mut self, place: ObjectLocation) -> Result<usize> {
-        let current = self.current()?.map(|c| u64::from(c.number));
+        if self.opened.get(self.current).is_none() {
+            self.current()?;
+        }
+        let current = self.opened.get(self.current).map(|c| u64::from(c.number));
         let begun = self.begin()?;
         let owner = begun.tx.look(place.page(), PageKind::Heap, |page| Ok(page::owner(page)))?;
         if current == Some(owner) {

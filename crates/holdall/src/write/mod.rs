@@ -194,7 +194,9 @@ impl WriteTx {
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
         self.begin()?;
-        self.current_or_new()?;
+        if self.opened.get(self.current).is_none() {
+            self.current_or_new()?;
+        }
         let (epoch, current) = (self.inner.epoch, self.current);
         let missing = || Error::Invalid("the collection is not there".into());
         let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
@@ -211,15 +213,23 @@ impl WriteTx {
             ObjectWrite { tx, handles, cursor, heap, placement, hints, epoch, scratch: record };
         let value = f(&mut objects, collection)?;
         collection.heap = new;
-        let collection = *collection;
-        collection.logical_bytes(self.opened.name(current))?;
+        if collection.logical_bytes > u64::MAX.into() {
+            let too_many = *collection;
+            too_many.logical_bytes(self.opened.name(current))?;
+        }
         Ok(value)
     }
 
     /// As [`WriteTx::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
-        let Some(Collection { number, names, .. }) = self.current()? else {
-            return Ok(Err(InsertPosition::NOWHERE));
+        self.begin()?;
+        let known = self.opened.get(self.current).map(|c| (c.number, c.names));
+        let (number, names) = match known {
+            Some(known) => known,
+            None => match self.current()? {
+                Some(c) => (c.number, c.names),
+                None => return Ok(Err(InsertPosition::NOWHERE)),
+            },
         };
         let begun = self.begin()?;
         if begun.tail_of != number {
