@@ -6,8 +6,6 @@
 //! a page needs no preparation when it is formatted. Pure; no threads.
 
 use crate::bytes::{put_u16, put_u32, put_u48, u16_at, u32_at, u48_at};
-use crate::marks::Marks;
-use crate::mutation::{self, Mutation};
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
 use std::ops::Range;
@@ -300,7 +298,7 @@ impl<'a> HandlePageMut<'a> {
     }
 
     /// As [`HandlePageMut::insert`] for each of `handles`, which take slots from `first` on: at
-    /// most [`HandlePage::next_in_order`]. Returns where the page was changed.
+    /// most [`HandlePage::next_in_order`].
     ///
     /// # Errors
     /// [`Error::Corrupt`] where these are not the slots that come next.
@@ -308,7 +306,7 @@ impl<'a> HandlePageMut<'a> {
         &mut self,
         first: u16,
         handles: impl ExactSizeIterator<Item = (u32, Location)>,
-    ) -> Result<Marks> {
+    ) -> Result<()> {
         let next = self.view().next_slot()?;
         if next != Some(first) || handles.len() > self.view().next_in_order() {
             let detail = format!("{} handles from {first} on are not the next", handles.len());
@@ -319,31 +317,24 @@ impl<'a> HandlePageMut<'a> {
             for (unique, loc) in handles {
                 self.insert(unique, loc)?;
             }
-            return Ok(Marks::ALL);
+            return Ok(());
         }
         let Head { live, touched, first_free } = self.head;
         let end = touched + handles.len();
-        let mut marks = Marks::NONE;
-        marks.add(LIVE..ENTRIES, self.bytes.len());
-        let marked = if mutation::is(Mutation::R13RunHandle) { end - 1 } else { end };
-        marks.add(place(first).start..ENTRIES + marked * ENTRY, self.bytes.len());
         let live = live + handles.len();
         for (slot, (unique, loc)) in (first..).zip(handles) {
             debug_assert!(loc.is_valid(), "{loc:?}");
             self.put(slot, unique, loc.page.0, loc.slot);
         }
         self.write_head(Head { live, touched: end, first_free });
-        Ok(marks)
+        Ok(())
     }
 
     /// Points live handle `slot` elsewhere. The caller has looked at it with
-    /// [`HandlePage::get`]; `unique` stays its own. Returns where the page was changed.
-    pub fn update(&mut self, slot: u16, unique: u32, loc: Location) -> Marks {
+    /// [`HandlePage::get`]; `unique` stays its own.
+    pub fn update(&mut self, slot: u16, unique: u32, loc: Location) {
         debug_assert!(loc.is_valid() && matches!(self.view().get(slot), Ok(Handle::Live { .. })));
         self.put(slot, unique, loc.page.0, loc.slot);
-        let mut marks = Marks::NONE;
-        marks.add(place(slot), self.bytes.len());
-        marks
     }
 
     /// Frees live handle `slot`. The caller has looked at it with [`HandlePage::get`].
@@ -421,10 +412,9 @@ mod tests {
             let n = rng.random_range(1..20).min(run.view().next_in_order());
             let handles = || (0..n as u32).map(|i| (turn * 100 + i, loc(u64::from(i))));
             assert!(run.insert_run(first + 1, handles()).is_err(), "not the next");
-            let marks = run.insert_run(first, handles()).unwrap();
+            run.insert_run(first, handles()).unwrap();
             for (slot, (unique, loc)) in (first..).zip(handles()) {
                 assert_eq!(single.insert(unique, loc).unwrap(), Some(slot));
-                assert!(marks.stretches(4096).any(|r| r.contains(&place(slot).start)));
             }
             if turn % 3 == 0 {
                 single.remove(first, turn * 100).unwrap();

@@ -10,7 +10,6 @@
 mod window;
 
 use crate::bytes::{put_u16, put_u32, u16_at, u32_at};
-use crate::marks::Marks;
 use crate::page::HEADER;
 use crate::{Error, PageNo, Result};
 use std::ops::Range;
@@ -229,7 +228,6 @@ pub struct HeapPageMut<'a> {
     bytes: &'a mut [u8],
     no: PageNo,
     head: Head,
-    marks: Marks,
 }
 
 impl<'a> HeapPageMut<'a> {
@@ -239,22 +237,15 @@ impl<'a> HeapPageMut<'a> {
     /// As [`HeapPage::new`].
     pub fn new(bytes: &'a mut [u8], no: PageNo) -> Result<Self> {
         let head = Head::read(bytes, no)?;
-        Ok(Self { bytes, no, head, marks: Marks::NONE })
+        Ok(Self { bytes, no, head })
     }
 
-    /// Where the page was changed so far.
-    pub fn marks(&self) -> Marks {
-        self.marks
-    }
-
-    /// Bytes to be written to; they are marked.
+    /// Bytes to be written to.
     fn at(&mut self, range: Range<usize>) -> &mut [u8] {
-        self.marks.add(range.clone(), self.bytes.len());
         &mut self.bytes[range]
     }
 
     fn write_head(&mut self) {
-        self.marks.add(SLOTS..ARRAY, self.bytes.len());
         self.head.write(self.bytes);
     }
 
@@ -439,7 +430,6 @@ impl<'a> HeapPageMut<'a> {
             let start = end - range.len();
             if start != range.start {
                 self.bytes.copy_within(range.clone(), start);
-                self.marks.add(start..end, self.bytes.len());
                 self.set_slot(usize::from(*slot), start, range.len());
             }
             end = start;

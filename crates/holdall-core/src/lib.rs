@@ -15,7 +15,6 @@ pub mod handle_page;
 pub mod heap_page;
 pub mod heap_record;
 pub mod log_format;
-pub mod marks;
 pub mod mutation;
 pub mod names_node;
 pub mod page;

@@ -8,7 +8,6 @@
 //! checksum, and how far the log was known durable when it was written (rules 1, 4).
 
 use crate::bytes::{Reader, push_varint, put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
-use crate::marks::Marks;
 use crate::{Error, Lsn, PageNo, Result, page};
 
 /// Bytes of a log block.
@@ -384,31 +383,13 @@ fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
 /// Appends a page record: what differs between `old` (zeros where `None`) and `new`, a page
 /// already sealed. Cost: one pass over the page.
 pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u8]) {
-    push_marked(out, number, old, new, Marks::ALL);
-}
-
-/// As [`push_page`], for a page that differs only where `marks` say. Cost: one pass over those
-/// parts.
-pub fn push_marked(
-    out: &mut Vec<u8>,
-    number: PageNo,
-    old: Option<&[u8]>,
-    new: &[u8],
-    marks: Marks,
-) {
     let kind = if old.is_some() { PAGE_DIFF } else { PAGE_NEW };
     let start = out.len();
     record_header(out, kind, 0);
     out.extend_from_slice(&number.0.to_le_bytes());
     out.extend_from_slice(&page::stored_checksum(new).to_le_bytes());
     for (from, to) in page::LOGGED {
-        let to = to.unwrap_or(new.len());
-        for part in marks.stretches(new.len()) {
-            let (from, to) = (part.start.max(from), part.end.min(to));
-            if from < to {
-                push_ranges(out, old, new, from, to);
-            }
-        }
+        push_ranges(out, old, new, from, to.unwrap_or(new.len()));
     }
     let len = (out.len() - start - RECORD_HEADER) as u32;
     put_u32(out, start + 4, len);

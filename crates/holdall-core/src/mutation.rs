@@ -80,10 +80,6 @@ pub enum Mutation {
     R13HomeWait,
     /// Rule 13: logged bytes of pages given back are not replayed.
     R13LoggedFree,
-    /// Rule 13: the last handle of a run is logged as the others are.
-    R13RunHandle,
-    /// Rule 13: what a run of records changes in an old page is logged.
-    R13RunHeap,
     /// Rule 13: a new page is replayed without reading the disk.
     R13Unread,
     /// Rule 14: a checkpoint writes only durable commits.

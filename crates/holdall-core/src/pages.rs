@@ -4,7 +4,6 @@
 //! snapshot and a write transaction; layers such as names, heap and handles are generic
 //! over them and are so tested alone.
 
-use crate::marks::Marks;
 use crate::page::{self, PageKind};
 use crate::{Error, PageNo, PageRun, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,20 +47,6 @@ pub trait PageWrite: PageRead {
     /// # Errors
     /// As [`PageRead::page`]; [`Error::TooLarge`] beyond the dirty limit.
     fn page_mut(&mut self, page: PageNo, kind: PageKind) -> Result<&mut [u8]>;
-
-    /// As [`PageWrite::page_mut`], for a change that knows where it touches the page: `f` makes
-    /// it and marks at least those bytes. A commit looks for differences only there.
-    ///
-    /// # Errors
-    /// As [`PageWrite::page_mut`], and those of `f`.
-    fn change<T>(
-        &mut self,
-        page: PageNo,
-        kind: PageKind,
-        f: impl FnOnce(&mut [u8]) -> Result<(T, Marks)>,
-    ) -> Result<T> {
-        f(self.page_mut(page, kind)?).map(|(value, _)| value)
-    }
 
     /// Allocates up to `want` neighbouring pages (at least one), close to `near` where that
     /// is free. They hold nothing: each must be formatted before it is read.
@@ -154,21 +139,6 @@ impl PageWrite for MemPages {
         self.writes += 1;
         let found = self.pages.get_mut(&page).ok_or_else(|| Error::page(page, "vanished"))?;
         Ok(Arc::make_mut(found))
-    }
-
-    fn change<T>(
-        &mut self,
-        page: PageNo,
-        kind: PageKind,
-        f: impl FnOnce(&mut [u8]) -> Result<(T, Marks)>,
-    ) -> Result<T> {
-        let bytes = self.page_mut(page, kind)?;
-        let before = bytes.to_vec();
-        let (value, marks) = f(bytes)?;
-        let mut told = before.clone();
-        marks.stretches(told.len()).for_each(|r| told[r.clone()].copy_from_slice(&bytes[r]));
-        assert!(told == *bytes, "page {page} was changed where it was not marked");
-        Ok(value)
     }
 
     fn alloc_run(&mut self, want: u64, _near: Option<PageNo>) -> Result<PageRun> {

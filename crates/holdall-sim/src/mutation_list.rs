@@ -227,18 +227,6 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
-        Mutation::R13RunHandle,
-        "13-run-handle",
-        "the last handle of a run is logged as the others are.",
-        Shows::Usually,
-    ),
-    entry(
-        Mutation::R13RunHeap,
-        "13-run-heap",
-        "what a run of records changes in an old page is logged.",
-        Shows::Usually,
-    ),
-    entry(
         Mutation::R13Unread,
         "13-unread",
         "a new page is replayed without reading the disk.",

@@ -265,11 +265,11 @@ impl HandleTable {
         loc: Location,
     ) -> Result<()> {
         check_location(loc)?;
-        pages.change(page, PageKind::Handle, |bytes| {
-            let mut handles = HandlePageMut::new(bytes, page, oid.page)?;
-            place_of(oid, handles.view().get(oid.slot)?)?;
-            Ok(((), handles.update(oid.slot, oid.unique, loc)))
-        })
+        let bytes = pages.page_mut(page, PageKind::Handle)?;
+        let mut handles = HandlePageMut::new(bytes, page, oid.page)?;
+        place_of(oid, handles.view().get(oid.slot)?)?;
+        handles.update(oid.slot, oid.unique, loc);
+        Ok(())
     }
 
     /// Frees the slot of a live OID, which dangles from then on; returns where the record

@@ -48,12 +48,11 @@ impl HandleTable {
         handles: impl ExactSizeIterator<Item = (u32, Location)>,
     ) -> Result<()> {
         let HandleSlot { index, page, slot, fresh } = spot;
-        let (class, new) = pages.change(page, PageKind::Handle, |bytes| {
-            let mut all = HandlePageMut::new(bytes, page, index)?;
-            let class = if fresh { FRESH } else { all.view().class() };
-            let marks = all.insert_run(slot, handles)?;
-            Ok(((class, all.view().class()), marks))
-        })?;
+        let bytes = pages.page_mut(page, PageKind::Handle)?;
+        let mut all = HandlePageMut::new(bytes, page, index)?;
+        let class = if fresh { FRESH } else { all.view().class() };
+        all.insert_run(slot, handles)?;
+        let new = all.view().class();
         if new != class {
             self.map.set_class(pages, index, new)?;
         }

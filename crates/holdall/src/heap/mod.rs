@@ -270,13 +270,11 @@ impl HeapFile {
         at: At,
         record: &[u8],
     ) -> Result<Location> {
-        let (slot, before, after) = pages.change(at.page, PageKind::Heap, |bytes| {
-            let mut page = HeapPageMut::new(bytes, at.page)?;
-            let before = page.view().room();
-            let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
-            let slot = page.insert(record)?.ok_or_else(full)?;
-            Ok(((slot, before, page.view().room()), page.marks()))
-        })?;
+        let mut page = HeapPageMut::new(pages.page_mut(at.page, PageKind::Heap)?, at.page)?;
+        let before = page.view().room();
+        let full = || Error::page(at.page, format!("no room for {} bytes", record.len()));
+        let slot = page.insert(record)?.ok_or_else(full)?;
+        let after = page.view().room();
         self.records = self.records.saturating_add(1);
         self.update_free_space(pages, placement, at, before, after)?;
         Ok(Location { page: at.page, slot })
@@ -340,14 +338,12 @@ impl HeapFile {
         Location { page: no, .. }: Location,
         f: impl FnOnce(&mut HeapPageMut<'_>) -> Result<T>,
     ) -> Result<T> {
-        let owner = self.owner;
-        let (index, before, after, value) = pages.change(no, PageKind::Heap, |bytes| {
-            let index = index_of(bytes, no, owner)?;
-            let mut page = HeapPageMut::new(bytes, no)?;
-            let before = page.view().room();
-            let value = f(&mut page)?;
-            Ok(((index, before, page.view().room(), value), page.marks()))
-        })?;
+        let bytes = pages.page_mut(no, PageKind::Heap)?;
+        let index = index_of(bytes, no, self.owner)?;
+        let mut page = HeapPageMut::new(bytes, no)?;
+        let before = page.view().room();
+        let value = f(&mut page)?;
+        let after = page.view().room();
         self.update_free_space(pages, placement, At { index, page: no }, before, after)?;
         Ok(value)
     }

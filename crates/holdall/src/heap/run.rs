@@ -7,8 +7,6 @@
 
 use super::{At, HeapFile, Location, Placement};
 use holdall_core::heap_page::HeapPageMut;
-use holdall_core::marks::Marks;
-use holdall_core::mutation::{self, Mutation};
 use holdall_core::{PageKind, PageNo, PageWrite, Result};
 
 /// Most records of a run.
@@ -74,27 +72,26 @@ impl HeapFile {
         placement.sync(self.changes);
         let chosen = placement.choose_for_run(first).filter(|(cached, _)| cached.marked);
         let Some((cached, least)) = chosen else { return Ok(None) };
-        let (at, owner) = (At { index: cached.index, page: cached.page }, self.owner);
+        let at = At { index: cached.index, page: cached.page };
         let mut run = Run { page: at.page, slots: [0; MOST], len: 0 };
-        let rooms = pages.change(at.page, PageKind::Heap, |bytes| {
-            let own = holdall_core::page::owner(bytes) == owner;
-            let mut page = HeapPageMut::new(bytes, at.page)?;
-            let before = page.view().room();
-            if !own || page.view().index() != at.index {
-                return Ok((None, Marks::NONE));
-            }
-            while run.len < MOST
-                && let Some(len) = records.len(run.len).filter(|len| *len >= least)
-                && let Some(slot) = page.insert_with(len, |to| records.write(run.len, to))?
-            {
-                run.slots[run.len] = slot;
-                run.len += 1;
-            }
-            let forgets = mutation::is(Mutation::R13RunHeap);
-            let marks = if forgets { Marks::NONE } else { page.marks() };
-            Ok(((run.len > 0).then(|| (before, page.view().room())), marks))
-        })?;
-        let Some((before, after)) = rooms else { return Ok(None) };
+        let bytes = pages.page_mut(at.page, PageKind::Heap)?;
+        let own = holdall_core::page::owner(bytes) == self.owner;
+        let mut page = HeapPageMut::new(bytes, at.page)?;
+        if !own || page.view().index() != at.index {
+            return Ok(None);
+        }
+        let before = page.view().room();
+        while run.len < MOST
+            && let Some(len) = records.len(run.len).filter(|len| *len >= least)
+            && let Some(slot) = page.insert_with(len, |to| records.write(run.len, to))?
+        {
+            run.slots[run.len] = slot;
+            run.len += 1;
+        }
+        if run.len == 0 {
+            return Ok(None);
+        }
+        let after = page.view().room();
         self.records = self.records.saturating_add(run.len as u64);
         // As many changes as there were records: the last of them is counted with the rest.
         self.changes = self.changes.wrapping_add(run.len as u32 - 1);

@@ -87,18 +87,20 @@ pub(crate) fn find(
 ) {
     to_leaves(pages, names, all);
     to_handles(pages, handles, all);
+    let alone = all.len() == 1;
     for lookup in &mut *all {
         if let Step::Handle(oid, page) = lookup.step {
             lookup.step = match HandleTable::lookup_in(pages, page, oid) {
                 Ok(loc) => {
-                    pages.prefetch_entry(loc.page);
+                    if !alone {
+                        pages.prefetch_entry(loc.page);
+                    }
                     Step::Record(oid, loc)
                 }
                 Err(e) => Step::Failed(e),
             };
         }
     }
-    let alone = all.len() == 1;
     for lookup in &*all {
         match lookup.step {
             Step::Record(_, loc) if alone => HeapFile::prefetch_alone(pages, loc),
@@ -117,6 +119,9 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
             Ok(leaf) => leaf.flatten().map_or(Step::Missing, Step::Leaf),
             Err(e) => Step::Failed(e),
         };
+    }
+    if names.is_none() {
+        return;
     }
     // One alone would wait for each of the group's hints as for the look itself.
     if let [Lookup { step: Step::Leaf(leaf), .. }] = &*all {
@@ -152,14 +157,16 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
         let page = |oid| Ok((oid, handles.page_of(pages, oid)?));
         lookup.step = match oid.and_then(|oid| oid.map(page).transpose()) {
             Ok(Some((oid, page))) => {
-                pages.prefetch_entry(page);
+                if !alone {
+                    pages.prefetch_entry(page);
+                }
                 Step::Handle(oid, page)
             }
             Ok(None) => Step::Missing,
             Err(e) => Step::Failed(e),
         };
     }
-    for lookup in &*all {
+    for lookup in all.iter().filter(|_| !alone) {
         if let Step::Handle(oid, page) = &lookup.step {
             HandleTable::prefetch(pages, *page, *oid);
         }

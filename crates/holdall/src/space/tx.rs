@@ -7,7 +7,6 @@ use super::compose::Origins;
 use super::{Allocator, Near, Staged, apply, segment_io};
 use crate::space::RunSet;
 use crate::txn::{PageTx, Pager};
-use holdall_core::marks::Marks;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
@@ -319,15 +318,6 @@ impl PageRead for SpaceTx {
 impl PageWrite for SpaceTx {
     fn page_mut(&mut self, page: PageNo, kind: PageKind) -> Result<&mut [u8]> {
         self.pages.page_mut(page, kind)
-    }
-
-    fn change<T>(
-        &mut self,
-        page: PageNo,
-        kind: PageKind,
-        f: impl FnOnce(&mut [u8]) -> Result<(T, Marks)>,
-    ) -> Result<T> {
-        self.pages.change(page, kind, f)
     }
 
     fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {

@@ -18,8 +18,7 @@ use super::writer::WriterLock;
 use crate::cache::index::Pin;
 use crate::cache::pool::{PageHash, read_home};
 use holdall_core::checksum::crc;
-use holdall_core::log_format::{HomeKind, Part, push_composed, push_marked, push_segment};
-use holdall_core::marks::Marks;
+use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
@@ -137,26 +136,7 @@ impl PageTx {
     /// # Errors
     /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
-        let found = self.copy(no, kind)?;
-        found.marks = Marks::ALL;
-        Ok(Arc::make_mut(&mut found.now))
-    }
-
-    /// Changes the transaction's copy of the page; see [`holdall_core::PageWrite::change`].
-    ///
-    /// # Errors
-    /// As [`PageTx::page_mut`], and those of `f`.
-    pub fn change<T>(
-        &mut self,
-        no: PageNo,
-        kind: PageKind,
-        f: impl FnOnce(&mut [u8]) -> Result<(T, Marks)>,
-    ) -> Result<T> {
-        let found = self.copy(no, kind)?;
-        let result = f(Arc::make_mut(&mut found.now));
-        // Who failed half-way has not told.
-        found.marks.join(result.as_ref().map_or(Marks::ALL, |(_, marks)| *marks));
-        result.map(|(value, _)| value)
+        Ok(Arc::make_mut(&mut self.copy(no, kind)?.now))
     }
 
     /// The transaction's copy of the page, about to change.
@@ -184,7 +164,7 @@ impl PageTx {
             }
             self.existing += 1;
             let now = PageRef::from(&*old);
-            TxPage { now, base: Some(old), marks: Marks::NONE, sent: false }
+            TxPage { now, base: Some(old), sent: false }
         };
         self.pages.insert(no.0, page);
         Ok(())
@@ -360,11 +340,7 @@ impl PageTx {
             }
             // Record header 8, page number 8, then the checksum.
             let at = records.len() + 16;
-            push_marked(&mut records, PageNo(no), p.base.as_deref(), &p.now, p.marks);
-            debug_assert!(
-                p.is_logged(&records[at - 16..], no),
-                "a change of page {no} is not marked"
-            );
+            push_page(&mut records, PageNo(no), p.base.as_deref(), &p.now);
             Some((no, Some(at)))
         };
         let order = order.into_iter().filter_map(place).collect();

@@ -3,9 +3,7 @@
 //! Owns: [`TxPages`].
 
 use crate::cache::pool::PageHash;
-use holdall_core::log_format::push_page;
-use holdall_core::marks::Marks;
-use holdall_core::{PageNo, PageRef};
+use holdall_core::PageRef;
 use std::collections::HashMap;
 
 /// A page of the transaction.
@@ -14,8 +12,6 @@ pub(super) struct TxPage {
     /// What the page was before; None for a page allocated by this transaction.
     pub(super) base: Option<PageRef>,
     pub(super) now: PageRef,
-    /// Where the two may differ.
-    pub(super) marks: Marks,
     /// As it is now it was handed over to be written in place.
     pub(super) sent: bool,
 }
@@ -23,22 +19,12 @@ pub(super) struct TxPage {
 impl TxPage {
     /// A page of which all is to be logged or written.
     pub(super) fn new(now: PageRef) -> Self {
-        Self { base: None, now, marks: Marks::ALL, sent: false }
+        Self { base: None, now, sent: false }
     }
 
     /// Whether it is still as it was.
     pub(super) fn is_as_before(&self) -> bool {
-        let Some(base) = &self.base else { return false };
-        let same = !self.marks.any_differs(base, &self.now);
-        debug_assert!(!same || base == &self.now, "changed where it was not marked");
-        same
-    }
-
-    /// For debug builds: whether `record` is what a look at the whole page would have logged.
-    pub(super) fn is_logged(&self, record: &[u8], no: u64) -> bool {
-        let mut all = Vec::new();
-        push_page(&mut all, PageNo(no), self.base.as_deref(), &self.now);
-        all == record
+        self.base.as_ref() == Some(&self.now)
     }
 }
 
