@@ -138,40 +138,27 @@ impl NameIter {
         Ok(taken)
     }
 
-    fn fill_front(&mut self) -> Result<()> {
+    /// Fetches more from the beginning, or with `back` from the end.
+    fn fill(&mut self, back: bool) -> Result<()> {
         // Until it has worked: after an error the walk has ended.
         self.done = true;
         let reader = self.reader.clone();
         let Some(c) = reader.current()? else { return Ok(()) };
         let (from, to) = (self.from.clone(), self.to.clone());
-        let walk = c.names.iter(&*reader.state, from.as_ref().map(Vec::as_slice));
-        let taken = self.take(walk, |name| match &to {
-            Bound::Included(to) => name <= to.as_slice(),
-            Bound::Excluded(to) => name < to.as_slice(),
-            Bound::Unbounded => true,
-        })?;
+        let (first, last) = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
+        let taken = if back {
+            let inside = |name: &[u8]| (first, Bound::Unbounded).contains(name);
+            self.take(c.names.iter_back(&*reader.state, last), inside)?
+        } else {
+            let inside = |name: &[u8]| (Bound::Unbounded, last).contains(name);
+            self.take(c.names.iter(&*reader.state, first), inside)?
+        };
+        let (bound, ready) =
+            if back { (&mut self.to, &mut self.back) } else { (&mut self.from, &mut self.front) };
         if let Some(last) = taken.last() {
-            self.from = Bound::Excluded(last.name.clone());
+            *bound = Bound::Excluded(last.name.clone());
         }
-        self.front = taken.into_iter();
-        Ok(())
-    }
-
-    fn fill_back(&mut self) -> Result<()> {
-        self.done = true;
-        let reader = self.reader.clone();
-        let Some(c) = reader.current()? else { return Ok(()) };
-        let (from, to) = (self.from.clone(), self.to.clone());
-        let walk = c.names.iter_back(&*reader.state, to.as_ref().map(Vec::as_slice));
-        let taken = self.take(walk, |name| match &from {
-            Bound::Included(from) => name >= from.as_slice(),
-            Bound::Excluded(from) => name > from.as_slice(),
-            Bound::Unbounded => true,
-        })?;
-        if let Some(last) = taken.last() {
-            self.to = Bound::Excluded(last.name.clone());
-        }
-        self.back = taken.into_iter();
+        *ready = taken.into_iter();
         Ok(())
     }
 }
@@ -182,7 +169,7 @@ impl Iterator for NameIter {
     fn next(&mut self) -> Option<Self::Item> {
         if self.front.len() == 0
             && !self.done
-            && let Err(e) = self.fill_front()
+            && let Err(e) = self.fill(false)
         {
             return Some(Err(e));
         }
@@ -194,7 +181,7 @@ impl DoubleEndedIterator for NameIter {
     fn next_back(&mut self) -> Option<Self::Item> {
         if self.back.len() == 0
             && !self.done
-            && let Err(e) = self.fill_back()
+            && let Err(e) = self.fill(true)
         {
             return Some(Err(e));
         }

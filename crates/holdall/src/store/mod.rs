@@ -148,8 +148,8 @@ impl Store {
     }
 
     /// Runs a transaction and commits it: all of it is durable when this returns `Ok`, nothing
-    /// of it happens where `f` returns an error. Cost: [`Durability::Immediate`]; docs/recovery.md,
-    /// "What is synced when".
+    /// of it happens where `f` returns an error. Cost: see
+    /// [`Durability::Immediate`](crate::Durability::Immediate).
     ///
     /// # Errors
     /// What `f` returns, and as [`WriteTx::commit`]; [`Error::Invalid`] within a transaction of
