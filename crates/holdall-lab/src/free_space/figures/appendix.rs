@@ -15,7 +15,7 @@ use holdall_plot::Series;
 const USABLE: usize = 8108;
 /// AO(1) that knows the free bytes of its page: by buckets a page would count as full before it
 /// holds k objects.
-const EXACT: Kind = Kind::AoWith(1, CacheOptions { exact: true, ..CacheOptions::PAPER }, "exact");
+const EXACT: Kind = Kind::AoWith(1, CacheOptions { exact: true, ..CacheOptions::AO }, "exact");
 /// Objects per page wanted; the size that comes nearest is taken.
 const WANTED: [usize; 6] = [8, 16, 32, 64, 128, 256];
 
