@@ -22,4 +22,6 @@ pub mod workload;
 pub use figures::experiments;
 
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod tests;

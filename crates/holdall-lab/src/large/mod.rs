@@ -7,6 +7,8 @@
 
 mod figures;
 pub mod report;
+#[cfg(test)]
+mod rules;
 pub mod runs;
 pub mod store;
 pub mod technique;

@@ -140,8 +140,7 @@ mod tests {
 
     #[test]
     fn the_oldest_leaves() {
-        let mut cache =
-            PidCache::new(2, CacheOptions { pick: Pick::Oldest, ..CacheOptions::AO });
+        let mut cache = PidCache::new(2, CacheOptions { pick: Pick::Oldest, ..CacheOptions::AO });
         for page in 1..=3 {
             cache.offer(page, 100);
         }

@@ -18,6 +18,7 @@ use holdall_core::segment_tree::{
 use super::growth::{Growth, take_known};
 use super::{LargeObject, Shape, check_range};
 use crate::large::store::{MAX_SEGMENT_PAGES, Peek, Volume};
+use crate::mutation::{Mutation, is};
 
 /// What becomes of bytes that are alone on a page beside an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Eos {
 
     fn options(&self) -> Options {
         Options {
-            threshold: self.descriptor.threshold,
+            threshold: if is(Mutation::EosThreshold) { 1 } else { self.descriptor.threshold },
             shuffle_bytes: self.bytes == Bytes::Shuffled,
             max_tail: 0,
             max_inline: self.volume.format().root_fanout(),
@@ -89,7 +90,7 @@ impl LargeObject for Eos {
         // A doubling series of segments up to the largest, and whole ones behind it.
         let new = 16 + bytes.len() / (MAX_SEGMENT_PAGES as usize * self.volume.page());
         match &mut self.descriptor.tree.top {
-            Top::Inline(slices) if slices.len() + new < most => {
+            Top::Inline(slices) if slices.len() + new < most && !is(Mutation::EosGrow) => {
                 self.growth.append(&mut self.volume, slices, bytes)?;
                 self.descriptor.tree.size += bytes.len() as u64;
                 self.end()
