@@ -29,6 +29,9 @@ pub enum InsertRule {
     Improved,
     /// The same with the left neighbour, and the right one only where that does not serve.
     ImprovedLeft,
+    /// The same with both neighbours where neither serves alone: beyond the paper, which takes
+    /// one of them.
+    ImprovedBoth,
 }
 
 /// An ESM object.
@@ -152,6 +155,19 @@ impl Esm {
         let total = pieces.iter().map(piece_len).sum();
         self.put(&old, pieces, &evenly(total, leaves))
     }
+
+    /// As [`Esm::put_with`] with the neighbours on both sides.
+    fn put_between(
+        &mut self,
+        left: Located,
+        leaf: Located,
+        right: Located,
+        mut pieces: Vec<Piece<'_>>,
+        leaves: u64,
+    ) -> Result<()> {
+        pieces.push(Piece::Old(1, 0..right.slice.len));
+        self.put_with(vec![leaf, right], pieces, Some((left, true)), leaves)
+    }
 }
 
 fn piece_len(piece: &Piece<'_>) -> u64 {
@@ -271,13 +287,17 @@ impl LargeObject for Esm {
             Piece::Old(0, inside..leaf.slice.len),
         ];
         let leaves = total.div_ceil(capacity);
-        let alone = self.rule == InsertRule::Basic || is(Mutation::EsmNeighbour);
-        let neighbour = if leaves > 1 && !alone {
-            let saves = |other: u64| total + other <= leaves * capacity;
-            self.choose(self.neighbours(leaf.start, leaf.end())?, saves)
-        } else {
-            None
-        };
+        if leaves == 1 || self.rule == InsertRule::Basic || is(Mutation::EsmNeighbour) {
+            return self.put_with(vec![leaf], pieces, None, leaves);
+        }
+        let neighbours = self.neighbours(leaf.start, leaf.end())?;
+        let neighbour = self.choose(neighbours, |other| total + other <= leaves * capacity);
+        if let (InsertRule::ImprovedBoth, None, [Some(left), Some(right)]) =
+            (self.rule, neighbour, neighbours)
+            && left.slice.len + total + right.slice.len <= (leaves + 1) * capacity
+        {
+            return self.put_between(left, leaf, right, pieces, leaves + 1);
+        }
         self.put_with(vec![leaf], pieces, neighbour, leaves)
     }
 
