@@ -91,7 +91,7 @@ fn append_only_never_looks_again_at_a_page_that_left() {
     let rids: Vec<Rid> = (0..4).map(|_| file.create(tx, &[1; 930]).unwrap()).collect();
     file.commit(tx).unwrap();
     delete(&mut file, rids[0]);
-    assert_eq!(put(&mut file, 930), 4);
+    assert_eq!(put(&mut file, 600), 4);
     delete(&mut file, rids[3]);
     assert_eq!(put(&mut file, 300), 3, "still one of the two");
 }

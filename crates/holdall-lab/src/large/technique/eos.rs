@@ -41,13 +41,14 @@ pub struct Eos {
 impl Eos {
     /// An empty object with threshold T in pages.
     pub fn new(volume: Volume, threshold: u16, bytes: Bytes) -> Self {
-        let descriptor = Descriptor { threshold: threshold.max(1), ..Descriptor::default() };
+        let threshold = if is(Mutation::EosThreshold) { 1 } else { threshold.max(1) };
+        let descriptor = Descriptor { threshold, ..Descriptor::default() };
         Self { volume, bytes, descriptor, growth: Growth::default() }
     }
 
     fn options(&self) -> Options {
         Options {
-            threshold: if is(Mutation::EosThreshold) { 1 } else { self.descriptor.threshold },
+            threshold: self.descriptor.threshold,
             shuffle_bytes: self.bytes == Bytes::Shuffled,
             max_tail: 0,
             max_inline: self.volume.format().root_fanout(),
