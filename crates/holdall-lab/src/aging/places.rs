@@ -159,7 +159,7 @@ mod tests {
                     1:        2..       2:       2000..      2000:      1:       1002: last,eof\n   \
                     2:        3..       3:          0..         0:      0:             unknown_loc,delalloc\n\
                     a: 2 extents found\n";
-        let extent = |offset, address, length| Extent {
+        let extent = |offset: u64, address: u64, length: u64| Extent {
             offset: offset * 4096,
             address: address * 4096,
             length: length * 4096,
