@@ -27,8 +27,8 @@ fn case(kind: Kind) -> Case {
     Case {
         kind,
         sizes: Sizes::Uniform(100 << 10),
-        volume: 16 << 20,
-        occupancy: 0.2,
+        volume: 32 << 20,
+        occupancy: 0.1,
         ask: Ask { request: 16 << 10, hint: false },
         together: 1,
         ages: vec![1, 2],

@@ -160,7 +160,7 @@ pub fn is_full(error: &anyhow::Error) -> bool {
         let full = |io: &std::io::Error| io.kind() == std::io::ErrorKind::StorageFull;
         cause.downcast_ref::<std::io::Error>().is_some_and(full)
             || matches!(cause.downcast_ref(), Some(::holdall::Error::Full(_)))
-            || ["53100", "disk is full", "No space left"]
+            || ["53100", "checkpoint request failed", "disk is full", "No space left"]
                 .iter()
                 .any(|words| cause.to_string().contains(words))
     })

@@ -128,12 +128,13 @@ impl Server {
         give(dir, self.user)
     }
 
-    /// Drops database and tablespace of a volume, before it is unmounted.
+    /// Drops tables, database and tablespace of a volume, before it is unmounted.
     ///
     /// # Errors
     /// The server fails.
     pub fn forget(&self) -> Result<()> {
         let mut client = self.connect("postgres")?;
+        client.run("DROP TABLE IF EXISTS objects", &[])?;
         client.run(&format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"), &[])?;
         client.run(&format!("DROP TABLESPACE IF EXISTS {NAME}"), &[])?;
         // Files that the checkpointer has open would keep the volume mounted.
