@@ -200,6 +200,10 @@ impl<'a> Bench<'a> {
     /// A fresh volume for `case`; none where it is skipped, which a remark says.
     fn volume(&self, case: &Case, remarks: &mut Vec<String>) -> Result<Option<Volume>> {
         let system = case.kind.file_system();
+        if let Some(missing) = system.missing().filter(|_| system != FileSystem::Ext4) {
+            remarks.push(format!("skipped: {missing}"));
+            return Ok(None);
+        }
         if case.volume < system.least_bytes() {
             let least = system.least_bytes() >> 20;
             remarks.push(format!("skipped: {} takes {least} MiB and more", system.name()));
@@ -277,8 +281,9 @@ impl<'r> Aged<'r> {
     fn age(&mut self, run: &mut Run) -> Result<()> {
         let ended = self.ages(run);
         if let Some(full) = full(ended)? {
-            let age = self.written as f64 / self.live.max(1) as f64;
             let objects = self.objects.len();
+            let age =
+                if run.points.is_empty() { 0.0 } else { self.written as f64 / self.live as f64 };
             run.remarks.push(format!("full with {objects} objects at age {age:.1}: {full}"));
         }
         Ok(())
@@ -304,9 +309,14 @@ impl<'r> Aged<'r> {
         self.store.take().map_or(Ok(()), System::close)
     }
 
+    /// Bytes that live objects may take.
+    fn wanted(&self) -> u64 {
+        (self.volume.bytes() as f64 * self.case.occupancy * self.case.kind.share()) as u64
+    }
+
     /// Bulk load up to the occupancy.
     fn fill(&mut self) -> Result<()> {
-        let wanted = (self.volume.bytes() as f64 * self.case.occupancy) as u64;
+        let wanted = self.wanted();
         let mut sizes = Vec::new();
         let mut sum = 0;
         loop {
@@ -331,6 +341,7 @@ impl<'r> Aged<'r> {
         }
         self.live = self.objects.iter().map(|o| o.size as u64).sum();
         self.written = 0;
+        self.spent = Duration::ZERO;
         Ok(())
     }
 
@@ -338,7 +349,7 @@ impl<'r> Aged<'r> {
     fn replace(&mut self) -> Result<()> {
         let count = self.case.together.min(self.objects.len());
         let chosen = rand::seq::index::sample(&mut self.rng, self.objects.len(), count).into_vec();
-        let most = (self.volume.bytes() as f64 * self.case.occupancy) as u64;
+        let most = self.wanted();
         let mut old = Vec::new();
         for &at in &chosen {
             let object = self.objects[at];
@@ -388,7 +399,9 @@ impl<'r> Aged<'r> {
             let most = bytes.iter().map(Vec::len).max().unwrap_or(0);
             for from in (0..most).step_by(ask.request) {
                 for (bytes, &key) in bytes.iter().zip(&keys).filter(|(b, _)| from < b.len()) {
-                    store.append(key, &bytes[from..bytes.len().min(from + ask.request)])?;
+                    let expected = ask.hint.then_some(bytes.len() as u64);
+                    let part = &bytes[from..bytes.len().min(from + ask.request)];
+                    store.append(key, part, expected)?;
                 }
             }
         }

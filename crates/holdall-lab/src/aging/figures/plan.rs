@@ -28,7 +28,7 @@ pub(super) fn base(kind: Kind, sizes: Sizes, settings: &Settings<'_>) -> Case {
     let full = if mean < MB { 640 * mean } else { (400 * mean).min(800 * MB) } as u64;
     let (volume, ages, limit) = if settings.quick {
         let volume = (if mean < 4 * MB { 32 * MB } else { 8 * mean }) as u64;
-        (volume, vec![1, 2], 2)
+        (volume, vec![1, 2], 1)
     } else {
         // XFS takes no smaller volume.
         let volume = if kind == Kind::Files(FileSystem::Xfs) { full.max(300 << 20) } else { full };
@@ -113,6 +113,11 @@ pub(super) fn each(runs: &[Run], value: impl Fn(&Run) -> Option<f64>) -> String 
     ran(runs).filter_map(one).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether `kind` is among the runs, with points.
+fn of_labelled(runs: &[(String, &Run)], kind: Kind) -> bool {
+    runs.iter().any(|(_, run)| run.system == kind.name() && !run.points.is_empty())
+}
+
 /// An outcome with the notes that all have, and each run's remarks.
 pub(super) fn outcome(
     panels: Vec<Panel>,
@@ -133,11 +138,25 @@ pub(super) fn outcome(
         "Assumed: the paper does not say how full the volumes of figures 1 to 6 were; here half."
             .to_owned(),
     ];
-    let mut remarks: Vec<String> = Vec::new();
-    for (label, run) in runs {
-        remarks.extend(run.remarks.iter().map(|r| format!("{}, {label}: {r}.", run.system)));
+    if of_labelled(runs, Kind::Redb) {
+        notes.push(
+            "redb is filled with two fifths of the bytes of the others: a value with its header \
+             takes a power of two of pages, so that objects of these sizes take twice their bytes."
+                .to_owned(),
+        );
     }
-    remarks.dedup();
-    notes.extend(remarks);
+    // One line for all cases of a system that say the same.
+    let mut remarks: Vec<(String, Vec<&str>)> = Vec::new();
+    for (label, run) in runs {
+        for remark in &run.remarks {
+            let text = format!("{}: {remark}", run.system);
+            match remarks.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, labels)) => labels.push(label),
+                None => remarks.push((text, vec![label])),
+            }
+        }
+    }
+    let one = |(text, labels): (String, Vec<&str>)| format!("{text} ({})", labels.join("; "));
+    notes.extend(remarks.into_iter().map(one));
     finish(Outcome { panels, tables, claims, notes }, settings.quick)
 }

@@ -49,12 +49,16 @@ impl System for Opened {
         Ok(self.handle.sync_all()?)
     }
 
-    fn append(&mut self, key: u64, bytes: &[u8]) -> Result<()> {
+    /// Told the size, it reserves the blocks with the first append.
+    fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()> {
         let path = self.path(key);
         let (mut file, new) = match OpenOptions::new().append(true).open(&path) {
             Err(e) if e.kind() == ErrorKind::NotFound => (File::create(&path)?, true),
             file => (file?, false),
         };
+        if let Some(size) = expected.filter(|_| new) {
+            rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, size)?;
+        }
         file.write_all(bytes)?;
         file.sync_all()?;
         if new {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use holdall::{PutOptions, Store};
+use holdall::{Hints, PutOptions, Store};
 
 use super::super::places::files_below;
 use super::{Ask, System, found};
@@ -43,10 +43,17 @@ impl System for Opened {
         Ok(())
     }
 
-    fn append(&mut self, key: u64, bytes: &[u8]) -> Result<()> {
+    /// Told the size, it asks for segments of that length, to which appends are gathered.
+    fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()> {
         self.store.write(|tx| {
             if tx.lookup(name(key))?.is_none() {
-                return tx.put(name(key), bytes).map(drop);
+                let hints = expected.map(|size| Hints {
+                    operation_size: Some(size),
+                    append_mostly: true,
+                    ..Hints::default()
+                });
+                let options = PutOptions { hints, ..PutOptions::default() };
+                return tx.put_with(name(key), bytes, &options).map(drop);
             }
             tx.append(&name(key)[..], bytes).map(drop)
         })?;

@@ -33,11 +33,12 @@ pub trait System {
     /// Those of the store; see [`is_full`].
     fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()>;
 
-    /// Adds bytes at the end of an object, which may be new; durable on return.
+    /// Adds bytes at the end of an object, which may be new; durable on return. `expected` is
+    /// the size that it will have in the end, where the store is to know.
     ///
     /// # Errors
     /// As [`System::put`].
-    fn append(&mut self, key: u64, bytes: &[u8]) -> Result<()>;
+    fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()>;
 
     /// Reads an object.
     ///
@@ -133,6 +134,14 @@ impl Kind {
     #[must_use]
     pub fn is_postgres(self) -> bool {
         matches!(self, Self::Bytea | Self::LargeObjects)
+    }
+
+    /// Share of the case's bytes that it is filled with. redb keeps a value with its header in a
+    /// power of two of pages, which takes twice the bytes of sizes that are powers themselves,
+    /// and beside them the new version.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        if self == Self::Redb { 0.4 } else { 1.0 }
     }
 
     /// Opens the store in `dir`, or makes it there; it may use `bytes` bytes.

@@ -47,7 +47,7 @@ impl System for Opened {
         })
     }
 
-    fn append(&mut self, key: u64, bytes: &[u8]) -> Result<()> {
+    fn append(&mut self, key: u64, bytes: &[u8], _expected: Option<u64>) -> Result<()> {
         self.write(|table| {
             let mut whole = table.get(key)?.map(|old| old.value().to_vec()).unwrap_or_default();
             whole.extend_from_slice(bytes);

@@ -61,7 +61,7 @@ impl System for Opened {
         Ok(tx.commit()?)
     }
 
-    fn append(&mut self, key: u64, bytes: &[u8]) -> Result<()> {
+    fn append(&mut self, key: u64, bytes: &[u8], _expected: Option<u64>) -> Result<()> {
         let mut whole = Vec::new();
         if row(&self.db, key.cast_signed())?.is_some() {
             self.read(key, &mut whole)?;
