@@ -164,31 +164,23 @@ fn never_worse(sweep: &Sweep, id: &str, of: fn(&BuildAndScan) -> DiskStats) -> C
 
 /// B7: 100 MiB over 10 MiB, and a table of it.
 fn linear(sweep: &Sweep, quick: bool) -> Result<(Vec<Claim>, Table)> {
-    let mut techniques: Vec<_> = Sweep::techniques().into_iter().zip(&sweep.results).collect();
-    if quick {
-        techniques = vec![techniques[2], techniques[5]];
-    }
-    let sizes: Vec<u64> = sweep.sizes.iter().copied().filter(|k| !quick || *k >= 256).collect();
-    let (mut claims, mut rows) = (Vec::new(), vec![Vec::new(); sizes.len()]);
-    for (technique, small) in techniques.iter().copied() {
+    let chosen = if quick { &[2, 5][..] } else { &[0, 1, 2, 3, 4, 5] };
+    let sizes = || sweep.sizes.iter().enumerate().filter(|(_, kib)| !quick || **kib >= 256);
+    let mut rows: Vec<Vec<String>> = sizes().map(|(_, kib)| vec![kib.to_string()]).collect();
+    let (mut claims, mut head) = (Vec::new(), vec!["append (KiB)".to_owned()]);
+    for &turn in chosen {
+        let technique = Sweep::techniques()[turn];
         let mut found = Vec::new();
-        for (kib, row) in sizes.iter().zip(&mut rows) {
-            let at = sweep.sizes.iter().position(|s| s == kib).unwrap_or(0);
+        for ((at, kib), row) in sizes().zip(&mut rows) {
             let large = build_and_scan(technique, Config::default(), 100 * MIB, kib * 1024)?;
-            found.push((*kib, Growth::of(&small[at], &large)));
-            row.push(number(found[found.len() - 1].1.all));
+            let growth = Growth::of(&sweep.results[turn][at], &large);
+            row.push(number(growth.all));
+            found.push((*kib, growth));
         }
+        head.push(technique.name());
         claims.push(linear_claim(technique, &found));
     }
-    let head: Vec<String> = std::iter::once("append (KiB)".to_owned())
-        .chain(techniques.iter().map(|(technique, _)| technique.name()))
-        .collect();
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let with_size = |(kib, mut row): (&u64, Vec<String>)| {
-        row.insert(0, kib.to_string());
-        row
-    };
-    let rows = sizes.iter().zip(rows).map(with_size).collect();
     let title = "Building 100 MiB over building 10 MiB (10 where it grows linearly)";
     Ok((claims, table("biliris-5-linear", title, &head, rows)))
 }

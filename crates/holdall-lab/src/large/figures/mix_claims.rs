@@ -16,7 +16,7 @@ use crate::large::workload::Mark;
 pub(super) const TEN_K: u64 = 10 * 1024;
 pub(super) const HUNDRED_K: u64 = 100 * 1024;
 
-fn steady(technique: Technique, mean: u64, settings: &Settings<'_>) -> Result<Mark> {
+pub(super) fn steady(technique: Technique, mean: u64, settings: &Settings<'_>) -> Result<Mark> {
     MixRun::paper(technique, mean, settings.quick, settings.seed).steady()
 }
 
