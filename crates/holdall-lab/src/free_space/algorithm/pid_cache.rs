@@ -118,34 +118,3 @@ impl PidCache {
         size_of::<Self>() + self.pids.capacity() * size_of::<Pid>()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fullest_leaves_for_an_emptier_page_only() {
-        let mut cache = PidCache::new(2, CacheOptions::HY);
-        cache.offer(1, 300);
-        cache.offer(2, 200);
-        cache.offer(3, 200);
-        assert_eq!(cache.choose(200, &[]), Some(2));
-        cache.offer(3, 201);
-        assert_eq!(cache.choose(200, &[]), Some(3));
-        assert_eq!(cache.choose(200, &[3]), Some(1));
-        assert_eq!(cache.choose(301, &[]), None);
-        assert!(cache.update(1, 0) && !cache.update(2, 9));
-        assert_eq!(cache.choose(202, &[]), None);
-    }
-
-    #[test]
-    fn the_oldest_leaves() {
-        let mut cache = PidCache::new(2, CacheOptions { pick: Pick::Oldest, ..CacheOptions::AO });
-        for page in 1..=3 {
-            cache.offer(page, 100);
-        }
-        assert_eq!(cache.choose(1, &[]), Some(2));
-        cache.remove(2);
-        assert_eq!(cache.choose(1, &[]), Some(3));
-    }
-}

@@ -144,6 +144,12 @@ impl Volume {
         self.leaf.visits() + self.index.visits()
     }
 
+    /// Spaces of both areas, and the most that an allocation visited; see [`Area::most_visits`].
+    pub fn spaces(&self) -> (usize, u64) {
+        let most = self.leaf.most_visits().max(self.index.most_visits());
+        (self.leaf.spaces() + self.index.spaces(), most)
+    }
+
     /// Pages taken of the leaf area and of the index area.
     pub fn used_pages(&self) -> (u64, u64) {
         (self.leaf.used_pages(), self.index.used_pages())

@@ -7,7 +7,7 @@ use holdall_io::{Disk, FileStorage, MemoryDisk, Storage};
 use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use proptest::prelude::*;
 
-use super::{InsertRule, LargeObject, Technique};
+use super::{LargeObject, Technique};
 use crate::large::store::Config;
 
 const ALL: [Technique; 16] = [
@@ -192,18 +192,4 @@ fn zeros_unwritten_read_as_zeros() {
         assert!(object.create_zeros(5).is_err());
         assert!(object.read(1_000_000, &mut got).is_err());
     }
-}
-
-#[test]
-fn improved_insert_saves_leaves() {
-    let used = |rule| {
-        let volume = crate::large::store::Volume::new(Config::default(), memory(), memory());
-        let mut esm = super::Esm::new(volume.unwrap(), 1, rule).unwrap();
-        esm.append(&bytes(40 * 4096, 0)).unwrap();
-        for i in 0..400u64 {
-            esm.insert(i * 7919 % (40 * 4096), &bytes(100, i)).unwrap();
-        }
-        esm.shape().unwrap().segments
-    };
-    assert!(used(InsertRule::Improved) < used(InsertRule::Basic));
 }
