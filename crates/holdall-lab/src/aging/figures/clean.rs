@@ -25,7 +25,7 @@ struct Clean {
 
 fn case(kind: Kind, size: usize, settings: &Settings<'_>) -> Case {
     let (count, most, volume) =
-        if settings.quick { (24, 12 * MB, 48 * MB) } else { (200, 192 * MB, 400 * MB) };
+        if settings.quick { (16, 8 * MB, 32 * MB) } else { (200, 192 * MB, 400 * MB) };
     let bytes = (size * count).min(most) + size / 2;
     let occupancy = bytes as f64 / volume as f64;
     let ages = Vec::new();
@@ -34,7 +34,7 @@ fn case(kind: Kind, size: usize, settings: &Settings<'_>) -> Case {
 
 /// Figure 1.
 pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
-    let sizes = if settings.quick { &SIZES[..7] } else { &SIZES };
+    let sizes = if settings.quick { &SIZES[..6] } else { &SIZES };
     let sets: Vec<(Kind, usize)> =
         Kind::ALL.iter().flat_map(|&kind| sizes.iter().map(move |&size| (kind, size))).collect();
     let cases: Vec<Case> = sets.iter().map(|&(kind, size)| case(kind, size, settings)).collect();
