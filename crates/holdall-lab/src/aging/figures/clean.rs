@@ -10,7 +10,7 @@ use crate::kit::claim::{holds, note, ratio};
 use crate::kit::draw::{axis_of, lines, log_axis, number, paper_points, series};
 use holdall_plot::{Panel, Scale};
 
-/// Object sizes in bytes; the last two only in full runs.
+/// Object sizes in bytes; the last three only in full runs.
 const SIZES: [usize; 9] =
     [4 * KB, 16 * KB, 64 * KB, 256 * KB, 512 * KB, MB, 4 * MB, 16 * MB, 64 * MB];
 
