@@ -138,7 +138,8 @@ pub(super) fn outcome(
     let mut notes = vec![
         "Every run has a fresh volume: an ext4 image (or XFS, Btrfs) behind a loop device without \
          cache of its own. PostgreSQL has its log and catalogue on another disk, as the paper's \
-         database had; each system keeps its defaults but for the size of its cache (16 MB)."
+         database had. All keep their defaults, but redb and PostgreSQL have caches of 16 MB, and \
+         PostgreSQL is vacuumed by the adapter."
             .to_owned(),
         "A fragment ends where an object's next marker lies in another region of the disk, or more \
          than 4 KB back or 16 KB ahead. Reads come from the disk: the store is closed, its pages \
