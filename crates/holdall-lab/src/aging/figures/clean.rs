@@ -10,9 +10,12 @@ use crate::kit::claim::{holds, note, ratio};
 use crate::kit::draw::{axis_of, lines, log_axis, number, paper_points, series};
 use holdall_plot::{Panel, Scale};
 
-/// Object sizes in bytes; the last three only in full runs.
+/// Object sizes in bytes.
 const SIZES: [usize; 9] =
     [4 * KB, 16 * KB, 64 * KB, 256 * KB, 512 * KB, MB, 4 * MB, 16 * MB, 64 * MB];
+
+/// Those of a quick run.
+const QUICK: [usize; 4] = [4 * KB, 64 * KB, 256 * KB, 512 * KB];
 
 type Curve = Vec<(f64, f64)>;
 
@@ -34,7 +37,7 @@ fn case(kind: Kind, size: usize, settings: &Settings<'_>) -> Case {
 
 /// Figure 1.
 pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
-    let sizes = if settings.quick { &SIZES[..6] } else { &SIZES };
+    let sizes: &[usize] = if settings.quick { &QUICK } else { &SIZES };
     let sets: Vec<(Kind, usize)> =
         Kind::ALL.iter().flat_map(|&kind| sizes.iter().map(move |&size| (kind, size))).collect();
     let cases: Vec<Case> = sets.iter().map(|&(kind, size)| case(kind, size, settings)).collect();

@@ -104,14 +104,15 @@ fn fragment_claims(label: &str, runs: &[Run]) -> Vec<Claim> {
             let text = "Holdall's fragments level off";
             let tolerance = "last age ≤ 1.2 × half of it";
             let rise_text = format!("{} ×", number(rise));
-            out.push(holds(
-                &id(&format!("{name} level")),
-                text,
-                "",
-                rise_text,
-                tolerance,
-                rise <= LEVEL,
-            ));
+            let id = id(&format!("{name} level"));
+            let claim = holds(&id, text, "", rise_text, tolerance, rise <= LEVEL);
+            let ends = own.points.first().zip(own.last());
+            let ends = ends.map_or((0.0, 0.0), |(a, z)| (a.fragments, z.fragments));
+            out.push(claim.because(format!(
+                "from {} fragments when filled they rise to {}",
+                number(ends.0),
+                number(ends.1)
+            )));
         }
         let others = ran(runs).filter(|run| !run.system.starts_with("Holdall")).filter_map(last);
         if let (Some(least), Some(own)) = (others.min_by(f64::total_cmp), last(own)) {
