@@ -2,7 +2,9 @@
 
 use anyhow::Result;
 
-use super::plan::{FILES, KB, MB, base_runs, by_age, each, labelled, numbers, of, outcome, ran};
+use super::plan::{
+    FILES, HINTED, KB, MB, base_runs, by_age, each, labelled, numbers, of, outcome, ran,
+};
 use crate::aging::system::Kind;
 use crate::aging::workload::{Run, Sizes};
 use crate::experiment::{Claim, Outcome, Settings};
@@ -96,20 +98,30 @@ fn fragment_claims(label: &str, runs: &[Run]) -> Vec<Claim> {
     let mut out = Vec::new();
     let id = |what: &str| format!("S2 {label}, {what}");
     let ours = || each(runs, last);
-    if let Some(own) = of(runs, Kind::Holdall) {
+    for name in [Kind::Holdall.name(), HINTED] {
+        let Some(own) = ran(runs).find(|run| run.system == name) else { continue };
         if let Some(rise) = late_rise(own) {
             let text = "Holdall's fragments level off";
             let tolerance = "last age ≤ 1.2 × half of it";
             let rise_text = format!("{} ×", number(rise));
-            out.push(holds(&id("Holdall level"), text, "", rise_text, tolerance, rise <= LEVEL));
+            let id = id(&format!("{name} level"));
+            let claim = holds(&id, text, "", rise_text, tolerance, rise <= LEVEL);
+            let ends = own.points.first().zip(own.last());
+            let ends = ends.map_or((0.0, 0.0), |(a, z)| (a.fragments, z.fragments));
+            out.push(claim.because(format!(
+                "from {} fragments when filled they rise to {}",
+                number(ends.0),
+                number(ends.1)
+            )));
         }
-        let others = ran(runs).filter(|run| run.system != own.system).filter_map(last);
+        let others = ran(runs).filter(|run| !run.system.starts_with("Holdall")).filter_map(last);
         if let (Some(least), Some(own)) = (others.min_by(f64::total_cmp), last(own)) {
             let text = "Holdall levels off at the lowest number of fragments";
             let so = own <= least + SAME;
-            let claim = holds(&id("Holdall lowest"), text, "", ours(), "≤ every other", so);
+            let claim =
+                holds(&id(&format!("{name} lowest")), text, "", ours(), "≤ every other", so);
             out.push(claim.because(format!(
-                "Holdall has {} fragments an object, the best other {}",
+                "{name} has {} fragments an object, the best other {}",
                 number(own),
                 number(least)
             )));

@@ -132,7 +132,7 @@ fn request_claims(value: &dyn Fn(Kind, Ask) -> Option<f64>, settings: &Settings<
 /// S6.
 pub(super) fn interleaved(settings: &Settings<'_>) -> Result<Outcome> {
     let (volume, ages) =
-        if settings.quick { (48 << 20, vec![1]) } else { (80 << 20, vec![1, 2, 3, 4]) };
+        if settings.quick { (34 << 20, vec![1]) } else { (80 << 20, vec![1, 2, 3, 4]) };
     let case = |kind: Kind, hint: bool| Case {
         volume,
         ages: ages.clone(),

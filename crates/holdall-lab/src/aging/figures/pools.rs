@@ -49,7 +49,7 @@ pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
 
 /// Volume and occupancy; 90 % leave 40 and 400 free objects of 256 KB in a full run.
 fn pools(settings: &Settings<'_>) -> [(&'static str, u64, f64); 4] {
-    let (small, large) = if settings.quick { (20, 60) } else { (100, 1000) };
+    let (small, large) = if settings.quick { (16, 40) } else { (100, 1000) };
     let volume = |mb: u64| mb << 20;
     [
         ("small, 50 %", volume(small), 0.5),
