@@ -8,6 +8,7 @@ pub mod cli;
 pub mod experiment;
 pub mod free_space;
 pub mod large;
+pub mod oid_map;
 pub mod parts;
 mod perform;
 pub mod price;
