@@ -26,8 +26,6 @@ pub(super) enum Kind {
     Bucket,
     Leaf,
     Inner,
-    Bitmap,
-    Handles,
 }
 
 /// A mapping file.
