@@ -13,8 +13,9 @@ use super::algorithm::{Algorithm, Cause, Change, Kind, Request};
 use super::buckets::{EMPTY, UNALLOCATED};
 use super::error::{Error, Result};
 use super::page::{self, PageMut, RESERVATIONS, SLOT};
-use super::pool::{Pool, PoolStats, Purpose};
+use super::purpose::Purpose;
 use super::volume::{Looks, Volume};
+use crate::kit::pool::{Pool, PoolStats};
 use holdall_io::Disk;
 use std::sync::Arc;
 

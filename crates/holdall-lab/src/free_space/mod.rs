@@ -15,11 +15,22 @@ mod figures;
 pub mod heap_file;
 pub mod nibbles;
 pub mod page;
-pub mod pool;
+pub mod purpose;
 pub mod volume;
 pub mod workload;
 
-pub use figures::experiments;
+use crate::papers::Paper;
+
+/// The paper.
+pub static PAPER: Paper = Paper {
+    name: "mcauliffe",
+    letter: 'M',
+    citation: "McAuliffe 1996",
+    about: "free space and the placement of small objects",
+    question: "",
+    bearing: "",
+    experiments: figures::experiments,
+};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,6 @@
 //! Objects are used by one thread; the cache of results is shared.
 
 mod figures;
-pub mod report;
 pub mod runs;
 pub mod store;
 pub mod technique;
@@ -14,4 +13,15 @@ pub mod technique;
 mod tests;
 pub mod workload;
 
-pub use figures::experiments;
+use crate::papers::Paper;
+
+/// The paper.
+pub static PAPER: Paper = Paper {
+    name: "biliris",
+    letter: 'B',
+    citation: "Biliris 1992",
+    about: "storage of large objects",
+    question: "",
+    bearing: "",
+    experiments: figures::experiments,
+};

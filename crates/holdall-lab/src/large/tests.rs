@@ -85,10 +85,10 @@ fn starburst_copies_from_the_change_on() {
 
 #[test]
 fn experiments_have_names_of_their_own() {
-    let all = super::experiments();
+    let all = (super::PAPER.experiments)();
     let ids: HashSet<_> = all.iter().map(|e| e.id()).collect();
     assert_eq!(ids.len(), all.len());
-    for id in ["biliris-5", "biliris-12", "biliris-table2", "biliris-modern", "eos-mix"] {
+    for id in ["biliris-5", "biliris-12", "biliris-table2", "biliris-modern", "biliris-eos-mix"] {
         assert!(ids.contains(id), "{id}");
     }
 }

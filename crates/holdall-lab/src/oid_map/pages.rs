@@ -11,12 +11,15 @@ use anyhow::{Result, ensure};
 use holdall_io::Disk;
 
 use super::oid::{get32, put32};
-use crate::free_space::pool::{Pool, Purpose};
+use crate::kit::pool::Pool;
 
 /// Bytes of a page (§5.2).
 pub const PAGE: usize = 4096;
 /// Bytes at the start of each page that name its kind and number.
 pub const HEAD: usize = 16;
+
+/// The one class of reads.
+const READ: usize = 0;
 
 /// Kinds of pages, in their first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +29,8 @@ pub(super) enum Kind {
     Bucket,
     Leaf,
     Inner,
+    Bitmap,
+    Handles,
 }
 
 /// A mapping file.
@@ -60,7 +65,7 @@ impl Pages {
     /// Page faults so far: pages read, and pages new in the file.
     #[must_use]
     pub fn faults(&self) -> u64 {
-        self.reads + self.pool.stats().reads.iter().sum::<u64>() + self.fresh
+        self.reads + self.pool.stats().all_reads() + self.fresh
     }
 
     /// Goes on with an empty buffer of `frames` pages; counts stay.
@@ -69,7 +74,7 @@ impl Pages {
     /// Those of the disk.
     pub fn set_buffer(&mut self, frames: usize) -> Result<()> {
         self.pool.flush()?;
-        self.reads += self.pool.stats().reads.iter().sum::<u64>();
+        self.reads += self.pool.stats().all_reads();
         self.pool = Pool::new(self.pool.disk().clone(), PAGE, frames);
         self.frames = frames;
         Ok(())
@@ -96,7 +101,7 @@ impl Pages {
         if self.fixes * 4 >= self.frames {
             self.fixes = 0;
             for at in 0..self.kept.len() {
-                self.pool.fix(self.kept[at], Purpose::Read)?;
+                self.pool.fix(self.kept[at], READ)?;
             }
         }
         Ok(())
@@ -104,7 +109,7 @@ impl Pages {
 
     fn fix(&mut self, no: u32, kind: Kind) -> Result<u32> {
         self.hold()?;
-        let frame = self.pool.fix(no, Purpose::Read)?;
+        let frame = self.pool.fix(no, READ)?;
         let bytes = self.pool.bytes(frame);
         ensure!(
             bytes[0] == kind as u8 && get32(bytes, 4) == no,
