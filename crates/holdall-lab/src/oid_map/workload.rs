@@ -214,15 +214,24 @@ impl Base {
     }
 
     /// Faults per new object (§6.3): `new` objects, and after each as many random requests as the
-    /// buffer has frames. The last `kept` pages that took new mappings stay in the buffer.
+    /// buffer has frames. The last `kept` pages that took new mappings stay in the buffer. Not
+    /// counted is a data page of objects before, which brings those pages into the buffer; with
+    /// `split`, all objects up to one that makes the file grow.
     ///
     /// # Errors
     /// As [`Base::request`].
-    pub fn creation(&mut self, new: usize, frames: usize, kept: usize) -> Result<f64> {
+    pub fn creation(&mut self, new: usize, frames: usize, kept: usize, split: bool) -> Result<f64> {
         self.mapping.pages().set_buffer(frames)?;
         self.mapping.pages().set_kept(kept);
-        let (mut near, mut faults) = (self.oids.last().copied(), 0);
-        for n in 0..new {
+        let mut near = self.oids.last().copied();
+        let (mut faults, mut before_it) = (0, 0);
+        let used = self.mapping.used();
+        while before_it < PER_PAGE || split && self.mapping.used() == used {
+            let handle = Handle::of(self.oids.len() + before_it);
+            near = Some(self.mapping.create(Place { near, slot: handle.slot }, handle)?);
+            before_it += 1;
+        }
+        for n in before_it..before_it + new {
             for _ in 0..frames {
                 self.any()?;
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
+use super::super::oid::PER_PAGE;
 use super::super::workload::{Base, TABLE_2, Technique, Workload};
 use crate::experiment::Settings;
 use crate::kit::cache::{Cache, cached};
@@ -109,10 +110,10 @@ fn measure(settings: &Settings<'_>, technique: Technique, large: bool) -> Result
     };
     if let Some(kept) = kept.filter(|_| large) {
         if technique == Technique::Hash {
-            let mut roomy = Base::build(technique, objects, NEW, settings.seed)?;
-            created.push(roomy.creation(NEW, frames, kept)?);
+            let mut roomy = Base::build(technique, objects, NEW + PER_PAGE, settings.seed)?;
+            created.push(roomy.creation(NEW, frames, kept, false)?);
         }
-        created.push(base.creation(NEW, frames, kept)?);
+        created.push(base.creation(NEW, frames, kept, technique == Technique::Hash)?);
     }
     Ok(Measured { technique, used, curves, cold, modules, created, worst })
 }
