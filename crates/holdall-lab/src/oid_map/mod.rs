@@ -34,7 +34,7 @@ pub static PAPER: Paper = Paper {
                object moves, with few page faults and in little space? Linear hashing, a \
                B+-tree and an array that the id points into (direct mapping) are filled with up \
                to five million objects and asked by three workloads.",
-    bearing: "Holdall's handle table is a direct mapping with linear placement and a unique \
+    bearing: "Holdall's handle table is a direct mapping with a unique \
               field per slot. It is the smallest of the three, needs one page at most to map an \
               id, and always detects an id whose object is gone (E1, E4, E9, E10).",
     experiments: figures::experiments,
