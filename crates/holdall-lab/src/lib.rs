@@ -4,6 +4,7 @@
 //! [`holdall_io::Disk`], so that one and the same code runs on the counted disk of the papers'
 //! cost model, in memory and on a file.
 
+pub mod allocation;
 pub mod cli;
 pub mod experiment;
 pub mod free_space;
