@@ -188,8 +188,7 @@ impl FileHeader {
         out[17] = u8::from(self.clean);
         out[18] = u8::from(self.lists);
         out[20..24].copy_from_slice(&self.nonce.to_le_bytes());
-        let words =
-            [self.tail, self.root, self.requested, self.blocks, self.saved.0, self.saved.1];
+        let words = [self.tail, self.root, self.requested, self.blocks, self.saved.0, self.saved.1];
         for (i, word) in words.into_iter().enumerate() {
             out[24 + 8 * i..32 + 8 * i].copy_from_slice(&word.to_le_bytes());
         }

@@ -545,4 +545,10 @@ impl Pmflf {
         self.counts.checkpoints += 1;
         Ok(self.disk.write_at(0, &bytes)?)
     }
+
+    /// A header that looks like one of another file.
+    #[cfg(test)]
+    pub(super) fn stray_header(seed: u64) -> [u8; 16] {
+        Header { grains: 1, allocated: true, next: 0 }.encode(fresh_nonce(seed))
+    }
 }

@@ -43,7 +43,10 @@ impl Pmflf {
         let params = Params { grain, max_ql, method, ..params };
         let mut this = Self::empty(disk, params, header.nonce)?;
         if header.tail < this.first() || header.tail > this.grown {
-            return Err(Error::Corrupt("the tail pointer is not within the file".into()));
+            let (tail, len) = (header.tail, this.grown);
+            return Err(Error::Corrupt(format!(
+                "the tail pointer is {tail}, the file's end {len}"
+            )));
         }
         (this.root, this.requested, this.blocks) = (header.root, header.requested, header.blocks);
         (this.tail, this.most) = (header.tail, header.tail);
@@ -108,7 +111,9 @@ impl Pmflf {
         while let Some(header) = self.header_at(at)? {
             let block = Block { at, grains: header.grains };
             let end = at + self.bytes(header.grains);
-            if end > self.p.max_bytes {
+            // The file grows before a block is written: what reaches past its end was lost in
+            // a power cut, and nobody was told of it.
+            if end > self.p.max_bytes.min(self.grown) {
                 break;
             }
             // One may reach over the tail on disk: free blocks on both sides were combined.
@@ -216,14 +221,15 @@ impl Pmflf {
         Ok(lost)
     }
 
-    /// Every allocated block, from the headers.
+    /// Every allocated block, from the headers; their number is exact then.
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn allocated_blocks(&self) -> Result<Vec<Block>> {
-        let blocks = self.walk(self.first())?;
-        let here = blocks.into_iter().filter(|(b, h)| b.at < self.tail && h.allocated);
-        Ok(here.map(|(block, _)| block).collect())
+    pub fn allocated_blocks(&mut self) -> Result<Vec<Block>> {
+        let mut blocks = self.walk(self.first())?;
+        blocks.retain(|(block, header)| block.at < self.tail && header.allocated);
+        self.blocks = blocks.len() as u64;
+        Ok(blocks.into_iter().map(|(block, _)| block).collect())
     }
 
     /// Combines all free blocks that lie side by side; those before the tail go to it. One

@@ -34,10 +34,7 @@ impl Htod {
     ///
     /// # Errors
     /// As [`Htod::keys`].
-    pub fn entries(
-        &self,
-        mut each: impl FnMut(Vec<u8>, Vec<u8>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    pub fn entries(&self, mut each: impl FnMut(Vec<u8>, Vec<u8>) -> ControlFlow<()>) -> Result<()> {
         self.items(|item| Ok(each(item.key(&self.store)?, item.value(&self.store)?)))
     }
 
