@@ -215,6 +215,17 @@ impl Pmflf {
         self.place(content.len(), content)
     }
 
+    /// Allocates a block for `len` bytes and writes the first of them with the tag.
+    ///
+    /// # Errors
+    /// As [`Pmflf::allocate`]; [`Error::Misuse`] where they are more than `len`.
+    pub fn allocate_with(&mut self, len: usize, first: &[u8]) -> Result<Block> {
+        if first.len() > len {
+            return Err(Error::Misuse("more content than the block is for"));
+        }
+        self.place(len, first)
+    }
+
     fn place(&mut self, len: usize, content: &[u8]) -> Result<Block> {
         let grains = self.p.grains_for(len)?;
         let found = match self.find(grains)? {
