@@ -4,8 +4,8 @@
 //! Owns the objects of the batch. Requests are placed from the largest to the smallest into the
 //! best fitting free block of at least T; what a block has left stays in the list for the rest
 //! of the batch. Blocks are written in the order of their addresses, those that follow each
-//! other with one write. A request that fails leads to coalescing once a batch, then to the
-//! tail. A block that is split must keep its own header until all behind it is written: its
+//! other with one write. The paper does not say what follows a request that fails: here the
+//! tail, as for a single request (§2.4.1), or first coalescing, once a batch. A block that is split must keep its own header until all behind it is written: its
 //! first part then needs a write of its own. Threads: none.
 
 use super::block::{Block, Header, Method};
@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 #[derive(Debug)]
 pub struct Batch {
     threshold: u32,
+    coalesce: bool,
     objects: Vec<Vec<u8>>,
 }
 
@@ -24,7 +25,13 @@ impl Batch {
     /// An empty batch that uses no free block below `threshold` grains (T).
     #[must_use]
     pub fn new(threshold: u32) -> Self {
-        Self { threshold, objects: Vec::new() }
+        Self { threshold, coalesce: false, objects: Vec::new() }
+    }
+
+    /// Combines free blocks side by side before the tail is used, once a batch.
+    #[must_use]
+    pub fn coalescing(self) -> Self {
+        Self { coalesce: true, ..self }
     }
 
     /// Keeps an object in memory; gives its number in the batch.
@@ -59,7 +66,7 @@ impl Batch {
             order.push((store.p.grains_for(object.len())?, i));
         }
         order.sort_unstable_by(|a, b| b.cmp(a));
-        let mut space = Space::of(store, self.threshold);
+        let mut space = Space::of(store, self.threshold, !self.coalesce);
         let mut blocks = vec![Block { at: 0, grains: 0 }; objects.len()];
         for (grains, i) in order {
             blocks[i] = space.take(store, grains)?;
@@ -87,17 +94,18 @@ struct Space {
     begun: BTreeSet<u64>,
     /// Where the tail was then.
     tail: u64,
+    /// Whether that was done, or is not to be done while there is a tail.
     coalesced: bool,
 }
 
 impl Space {
-    fn of(store: &mut Pmflf, threshold: u32) -> Self {
+    fn of(store: &mut Pmflf, threshold: u32, coalesced: bool) -> Self {
         let mut this = Self {
             threshold,
             free: BTreeSet::new(),
             begun: BTreeSet::new(),
             tail: store.tail,
-            coalesced: false,
+            coalesced,
         };
         this.collect(store);
         this

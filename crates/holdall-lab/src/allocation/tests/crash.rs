@@ -184,7 +184,7 @@ fn a_batch_broken_off_at_any_write_leaves_a_whole_file() {
             }
         }
         storage.set_plan(FaultPlan { crash_at_change: Some(change), ..FaultPlan::default() });
-        let mut batch = Batch::new(2);
+        let mut batch = Batch::new(2).coalescing();
         for (i, len) in [1500, 700, 3000, 100, 9000, 400, 2000].into_iter().enumerate() {
             batch.add(content(i as u64, len));
         }

@@ -103,6 +103,9 @@ proptest! {
                 }
                 Step::Batch(lens) if method == Method::Ts && !full => {
                     let mut batch = Batch::new(1 + (number % 5) as u32);
+                    if number % 2 == 0 {
+                        batch = batch.coalescing();
+                    }
                     for (i, len) in lens.iter().enumerate() {
                         batch.add(content(number + 1000 * i as u64, *len));
                     }
