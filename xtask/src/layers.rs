@@ -40,7 +40,7 @@ const CRATES: [(&str, &[&str]); 9] = [
     ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("holdall-cli", &["holdall-io", "holdall-core", "holdall"]),
     ("holdall-bench", &["holdall", "holdall-plot"]),
-    ("holdall-lab", &["holdall-io", "holdall-core", "holdall-plot", "holdall-testkit"]),
+    ("holdall-lab", &["holdall-io", "holdall-core", "holdall", "holdall-plot", "holdall-testkit"]),
 ];
 
 /// What contradicts the order.

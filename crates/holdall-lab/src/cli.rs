@@ -8,14 +8,16 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand, error::ErrorKind};
 use serde_json::json;
 
-use crate::experiment::{Experiment, Paper};
+use crate::experiment::Experiment;
+use crate::kit::price::Price;
+use crate::papers::{self, PAPERS};
 use crate::perform::{Wish, perform};
-use crate::price::Price;
 use crate::report::Parameters;
-use crate::report::claims::paper_name;
+use crate::version;
 
 /// Something failed.
 pub(crate) const FAILED: u8 = 1;
@@ -47,8 +49,9 @@ enum Command {
     },
     /// Runs every figure of a paper.
     Paper {
-        /// Which one.
-        paper: PaperName,
+        /// Which one, by its first author.
+        #[arg(value_parser = PossibleValuesParser::new(PAPERS.map(|p| p.name)))]
+        paper: String,
         #[command(flatten)]
         options: Options,
     },
@@ -57,14 +60,6 @@ enum Command {
         #[command(flatten)]
         options: Options,
     },
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum PaperName {
-    /// Biliris 1992, large objects.
-    Biliris,
-    /// McAuliffe 1996, free space.
-    Mcauliffe,
 }
 
 #[derive(Args)]
@@ -88,7 +83,10 @@ struct Options {
     /// Run again what is already there.
     #[arg(long)]
     force: bool,
-    /// Experiments at once.
+    /// How often what is timed is repeated; 3 where nothing is said, 1 in a quick run.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: Option<u32>,
+    /// Experiments at once; what is timed has the machine for itself even so.
     #[arg(long, default_value_t = 1, value_name = "N",
           value_parser = clap::value_parser!(u8).range(1..=2))]
     jobs: u8,
@@ -96,12 +94,13 @@ struct Options {
 
 impl Options {
     fn wish(self) -> Wish {
-        let version = env!("CARGO_PKG_VERSION").to_string();
+        let repetitions = self.repeat.or(Some(if self.quick { 1 } else { 3 }));
         Wish {
             parameters: Parameters {
                 quick: self.quick,
                 seed: self.seed,
-                version,
+                version: version::of_program(),
+                repetitions,
                 disk: self.disk.or(self.quick.then_some(Price::QUICK)),
             },
             dir: self.out,
@@ -133,11 +132,8 @@ pub fn run(
             }
         },
         Command::Paper { paper, options } => {
-            let paper = match paper {
-                PaperName::Biliris => Paper::Biliris,
-                PaperName::Mcauliffe => Paper::McAuliffe,
-            };
-            let chosen = all(experiments).filter(|e| e.paper() == paper).collect();
+            let own = |id| papers::of(id).is_some_and(|p| p.name == paper);
+            let chosen = all(experiments).filter(|e| own(e.id())).collect();
             perform(experiments, chosen, options.wish(), out, err)
         }
         Command::All { options } => {
@@ -193,7 +189,8 @@ fn list(
     out: &mut (dyn Write + Send),
 ) -> io::Result<u8> {
     if json {
-        let row = |e: &dyn Experiment| json!({"id": e.id(), "paper": paper_name(e.paper()), "title": e.title()});
+        let citation = |id| papers::of(id).map(|p| p.citation);
+        let row = |e: &dyn Experiment| json!({"id": e.id(), "paper": citation(e.id()), "title": e.title()});
         let rows: Vec<_> = all(experiments).map(row).collect();
         writeln!(out, "{:#}", json!(rows))?;
         return Ok(0);

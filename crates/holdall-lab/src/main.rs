@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         let place = panic.location().map(|l| format!("{}:{}", l.file(), l.line()));
         eprintln!("holdall-lab: internal error at {}", place.unwrap_or_default());
     }));
-    let experiments = holdall_lab::experiments();
+    let experiments = holdall_lab::papers::experiments();
     let args = std::env::args_os().collect();
     let code = holdall_lab::cli::run(args, &experiments, &mut stdout(), &mut stderr());
     ExitCode::from(code)

@@ -8,9 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 
 use crate::cli::{FAILED, all, complain};
-use crate::experiment::{Experiment, Paper};
-use crate::price::DiskPrice;
-use crate::report::claims::{Count, paper_name, source, source_name, whole};
+use crate::experiment::Experiment;
+use crate::kit::price::DiskPrice;
+use crate::papers;
+use crate::report::claims::{self, Count, same, source, source_name, whole};
 use crate::report::{self, Parameters, record, terminal};
 use crate::run::{self, Plan, Status};
 
@@ -107,12 +108,12 @@ fn summary(out: &mut (dyn Write + Send), statuses: &[Status]) -> io::Result<()> 
     if !table.is_empty() {
         write!(out, "\n{table}\n")?;
     }
-    for from in [Some(Paper::Biliris), Some(Paper::McAuliffe), None] {
+    for from in claims::sources() {
         let rows = || {
             let rows = records().flat_map(|r| r.outcome.claims.iter().map(move |c| (r, c)));
-            rows.filter(|(r, c)| source(r, c) == from).map(|(_, c)| c)
+            rows.filter(|(r, c)| same(source(r, c), from)).map(|(_, c)| c)
         };
-        let ran = from.is_some_and(|paper| records().any(|r| r.paper == paper));
+        let ran = from.is_some_and(|paper| records().any(|r| r.paper == paper.name));
         if ran || rows().next().is_some() {
             let numbers = match whole(rows()) {
                 (hold, all) if from.is_some() && all > 0 => {
@@ -133,7 +134,7 @@ fn results(ended: &[(&str, &Status)], report: &str) -> serde_json::Value {
         Status::Ran(record) | Status::Kept(record) => json!({
             "id": id,
             "status": if matches!(status, Status::Ran(_)) { "ran" } else { "kept" },
-            "paper": paper_name(record.paper),
+            "paper": papers::named(&record.paper).map(|p| p.citation),
             "parameters": record.parameters,
             "seconds": record.seconds,
             "claims": record.outcome.claims,

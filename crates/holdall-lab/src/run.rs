@@ -16,8 +16,9 @@ use anyhow::{Result, anyhow};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::experiment::{Experiment, Settings};
-use crate::parts::PartFiles;
-use crate::price::DiskPrice;
+use crate::kit::claim::finish;
+use crate::kit::parts::PartFiles;
+use crate::kit::price::DiskPrice;
 use crate::report::{self, Parameters, Record};
 
 /// What to run, and how.
@@ -40,8 +41,12 @@ pub struct Plan<'e> {
 
 impl Plan<'_> {
     fn parameters_of(&self, experiment: &dyn Experiment) -> Parameters {
-        let disk = self.parameters.disk.filter(|_| experiment.uses_disk());
-        Parameters { disk, ..self.parameters.clone() }
+        let needs = experiment.needs();
+        Parameters {
+            disk: self.parameters.disk.filter(|_| needs.price),
+            repetitions: self.parameters.repetitions.filter(|_| needs.alone),
+            ..self.parameters.clone()
+        }
     }
 }
 
@@ -71,12 +76,12 @@ impl Status {
 /// order. The report is written after each, so that a run that is broken off has one.
 pub fn run(plan: &Plan<'_>, ended: &(dyn Fn(&str, &Status) + Sync)) -> Vec<Status> {
     let bars = MultiProgress::new();
-    let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Status)>> = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(experiment) = plan.experiments.get(at) else { break };
+    let all = || plan.experiments.iter().enumerate();
+    let alone: Vec<_> = all().filter(|(_, e)| e.needs().alone).collect();
+    let shared: Vec<_> = all().filter(|(_, e)| !e.needs().alone).collect();
+    let work = |list: &[(usize, &&dyn Experiment)], next: &AtomicUsize| {
+        while let Some(&(at, experiment)) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut status = one(plan, *experiment, &bars);
             // A job that panicked while it held the lock left whole statuses in the list.
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,12 +94,16 @@ pub fn run(plan: &Plan<'_>, ended: &(dyn Fn(&str, &Status) + Sync)) -> Vec<Statu
             done.push((at, status));
         }
     };
+    let first = AtomicUsize::new(0);
     thread::scope(|scope| {
+        let (work, shared, next) = (&work, &shared, &first);
         for _ in 1..plan.jobs {
-            scope.spawn(work);
+            scope.spawn(move || work(shared, next));
         }
-        work();
+        work(shared, next);
     });
+    // What is timed has the machine for itself.
+    work(&alone, &AtomicUsize::new(0));
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, status)| status).collect()
@@ -134,13 +143,21 @@ fn fresh(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> 
             bar.set_position(done);
         }
     };
-    let Parameters { quick, seed, .. } = plan.parameters;
+    let Parameters { quick, seed, repetitions, .. } = plan.parameters;
     let parts = PartFiles {
         dir: plan.dir.join("parts"),
         version: plan.parameters.version.clone(),
         afresh: plan.force,
     };
-    let settings = Settings { quick, seed, price: &plan.price, parts: &parts, progress: &progress };
+    let settings = Settings {
+        quick,
+        seed,
+        repetitions: repetitions.unwrap_or(1),
+        price: &plan.price,
+        parts: &parts,
+        dir: &plan.dir,
+        progress: &progress,
+    };
     let started = Instant::now();
     // Nothing of ours is changed by an experiment, so a panic leaves nothing half done.
     let ended = catch_unwind(AssertUnwindSafe(|| experiment.run(&settings)));
@@ -153,6 +170,7 @@ fn fresh(plan: &Plan<'_>, experiment: &dyn Experiment, bars: &MultiProgress) -> 
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(anyhow!("an internal error: {}", text.unwrap_or("unknown")))
     })?;
+    let outcome = finish(outcome, quick);
     let record = Record::new(experiment, plan.parameters_of(experiment), seconds, outcome);
     record.write(&plan.dir)?;
     Ok(record)

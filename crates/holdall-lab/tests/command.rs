@@ -53,7 +53,7 @@ fn wrong_usage_is_refused_in_one_line() {
     assert_refused(&["all", "--jobs", "9"], 2, "9 is not in 1..=2");
     assert_refused(&["all", "--seed", "-1"], 2, "'-1'");
     assert_refused(&["all", "--seed", "many"], 2, "'many'");
-    assert_refused(&["paper", "iyengar"], 2, "[possible values: biliris, mcauliffe]");
+    assert_refused(&["paper", "gray"], 2, "[possible values: biliris, mcauliffe, iyengar, eickler");
     assert_refused(&["al"], 2, "'al'");
     assert_refused(&["all", "--disk", "80"], 2, "microseconds and MB/s are wanted");
     assert_refused(&["all", "--disk", "80,0"], 2, "not in 0.01..=1000000");

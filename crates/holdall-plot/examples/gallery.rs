@@ -22,11 +22,23 @@ fn axis(label: &str, scale: Scale) -> Axis {
 }
 
 fn panel(id: &str, title: &str, kind: Kind, x: Axis, y: Axis) -> Panel {
-    Panel { id: id.into(), title: title.into(), kind, x, y, series: Vec::new() }
+    Panel {
+        id: id.into(),
+        title: title.into(),
+        caption: String::new(),
+        kind,
+        x,
+        y,
+        series: Vec::new(),
+    }
 }
 
 fn add(panel: &mut Panel, name: &str, points: impl IntoIterator<Item = (f64, f64)>) {
-    panel.series.push(Series { name: name.into(), points: points.into_iter().collect() });
+    panel.series.push(Series {
+        name: name.into(),
+        reference: false,
+        points: points.into_iter().collect(),
+    });
 }
 
 fn twelve() -> Panel {

@@ -51,11 +51,13 @@ mod tests {
         let axis = |scale| Axis { label: "x".into(), scale, range: None, ticks: Vec::new() };
         let series = |name: &str, from: u32| Series {
             name: name.into(),
+            reference: false,
             points: (0..40).map(|i| (f64::from(from + i), -f64::from(i))).collect(),
         };
         let panel = Panel {
             id: "p".into(),
             title: "p".into(),
+            caption: String::new(),
             kind: Kind::Dots { large: 1 },
             x: axis(Scale::Log10),
             y: axis(Scale::Ordinal),

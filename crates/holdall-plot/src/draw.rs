@@ -30,6 +30,8 @@ const UNIT: f64 = 10.0;
 const FONT_LINE: f64 = 1.24;
 /// Width of a series' line; no other stroke has it.
 pub(crate) const CURVE: f64 = 2.0;
+/// Radius of the marks of numbers from elsewhere.
+const REFERENCE: f64 = 6.2;
 const THIN: f64 = 1.0;
 
 type Rgb = (u8, u8, u8);
@@ -55,6 +57,13 @@ impl Canvas<'_> {
         let (outline, open) = marks::outline(palette::mark(index));
         self.shape(at, radius, &outline, colour)?;
         if open { self.shape(at, radius * 0.52, &outline, GROUND) } else { Ok(()) }
+    }
+
+    /// The mark of numbers from elsewhere: the series' shape in ink, its middle open.
+    pub(crate) fn reference(&self, at: (f64, f64), index: usize) -> Drawn {
+        let (outline, _) = marks::outline(palette::mark(index));
+        self.shape(at, REFERENCE, &outline, INK)?;
+        self.shape(at, REFERENCE * 0.6, &outline, GROUND)
     }
 
     fn shape(&self, (x, y): (f64, f64), radius: f64, outline: &Outline, colour: Rgb) -> Drawn {
@@ -280,8 +289,13 @@ fn paint_legend(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Drawn {
         let end = x + SAMPLE - 10.0;
         let colour = palette::colour(*series);
         if panel.kind == Kind::Lines {
-            canvas.line(&[(*x, *y), (end, *y)], colour, CURVE)?;
-            canvas.mark(((x + end) / 2.0, *y), 4.6, *series, colour)?;
+            let middle = ((x + end) / 2.0, *y);
+            if panel.series.get(*series).is_some_and(|s| s.reference) {
+                canvas.reference(middle, *series)?;
+            } else {
+                canvas.line(&[(*x, *y), (end, *y)], colour, CURVE)?;
+                canvas.mark(middle, 4.6, *series, colour)?;
+            }
         } else if let Kind::Dots { large } = panel.kind {
             dots::dot((end - 6.0, *y), *series, large, canvas)?;
         } else {

@@ -84,7 +84,11 @@ impl Layout {
         let x_name = text::wrap(&panel.x.label, LABEL, false, right - left);
         let mut legend = legend(panel);
         let rows = legend.last().map_or(0.0, |e| e.y + LEGEND_ROW);
-        let remarks: Vec<String> = remarks(panel, &x, &y)
+        let below_all = [&panel.caption].into_iter().filter(|c| !c.is_empty()).cloned();
+        let remarks: Vec<String> = below_all
+            .chain(hidden(panel, &x, &y))
+            .chain(remarks(panel, &x, &y))
+            .collect::<Vec<_>>()
             .iter()
             .flat_map(|r| text::wrap(r, REMARK, false, WIDTH - 2.0 * EDGE))
             .collect();
@@ -177,6 +181,34 @@ fn legend(panel: &Panel) -> Vec<Entry> {
     // The caller takes the height from the last entry.
     entries.sort_by(|a, b| a.y.total_cmp(&b.y));
     entries
+}
+
+/// Lines that can hardly be told apart: nearly all points of the later within three units of
+/// the drawing of those of an earlier one.
+fn hidden(panel: &Panel, x: &Mapped, y: &Mapped) -> Vec<String> {
+    let place = |p: &(f64, f64)| match (x.place(p.0), y.place(p.1)) {
+        (Place::At(x), Place::At(y)) => Some((x * WIDTH, y * PLOT)),
+        _ => None,
+    };
+    let near = |a: Option<(f64, f64)>, b: Option<(f64, f64)>| match (a, b) {
+        (Some(a), Some(b)) => (a.0 - b.0).abs() < 3.0 && (a.1 - b.1).abs() < 3.0,
+        _ => false,
+    };
+    let ours = |s: &&crate::Series| !s.reference && s.points.len() > 1;
+    let lies_on = |upper: &crate::Series, lower: &crate::Series| {
+        let pairs = upper.points.iter().zip(&lower.points);
+        let same = pairs.filter(|(a, b)| near(place(a), place(b))).count();
+        upper.points.len() == lower.points.len() && 10 * same >= 9 * upper.points.len()
+    };
+    let mut out = Vec::new();
+    if panel.kind != Kind::Lines {
+        return out;
+    }
+    for (at, upper) in panel.series.iter().enumerate().filter(|(_, s)| ours(s)) {
+        let under = panel.series[..at].iter().filter(ours).find(|lower| lies_on(upper, lower));
+        out.extend(under.map(|lower| format!("{} lies on {}.", upper.name, lower.name)));
+    }
+    out
 }
 
 /// What was left out of the drawing, and why.

@@ -55,6 +55,9 @@ pub struct Axis {
 pub struct Series {
     /// What the legend says.
     pub name: String,
+    /// Numbers from elsewhere, beside ours: hollow marks without a line.
+    #[serde(default)]
+    pub reference: bool,
     /// Points in order of x. One that is not finite is left out of the drawing, which breaks
     /// the line there and says so; JSON keeps it as `null`.
     #[serde(with = "numbers")]
@@ -84,6 +87,9 @@ pub struct Panel {
     pub id: String,
     /// Above the drawing.
     pub title: String,
+    /// Below the drawing: what to see in it. Empty where there is nothing to say.
+    #[serde(default)]
+    pub caption: String,
     /// How series are drawn.
     pub kind: Kind,
     /// The axis to the right.

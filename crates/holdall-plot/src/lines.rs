@@ -21,7 +21,8 @@ type Spot = (f64, f64);
 /// Draws every series as a line. A point that cannot be placed breaks it.
 pub(crate) fn lines(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Drawn {
     let runs: Vec<Vec<Vec<Spot>>> = panel.series.iter().map(|s| runs(&s.points, layout)).collect();
-    for (index, runs) in runs.iter().enumerate() {
+    let reference = |index: usize| panel.series.get(index).is_some_and(|s| s.reference);
+    for (index, runs) in runs.iter().enumerate().filter(|(index, _)| !reference(*index)) {
         for run in runs {
             for part in clip(run, layout.plot) {
                 canvas.line(&part, palette::colour(index), crate::draw::CURVE)?;
@@ -30,8 +31,13 @@ pub(crate) fn lines(panel: &Panel, layout: &Layout, canvas: &Canvas<'_>) -> Draw
     }
     // Marks over all lines, so that none is hidden by a later line.
     for (index, runs) in runs.iter().enumerate() {
-        for run in runs {
-            for spot in marked(run, index).into_iter().filter(|s| inside(*s, layout.plot)) {
+        for spot in runs.iter().flat_map(|run| marked(run, index)) {
+            if !inside(spot, layout.plot) {
+                continue;
+            }
+            if reference(index) {
+                canvas.reference(spot, index)?;
+            } else {
                 canvas.mark(spot, RADIUS, index, palette::colour(index))?;
             }
         }

@@ -8,11 +8,19 @@ fn axis(scale: Scale) -> Axis {
 
 fn panel(kind: Kind, series: Vec<Series>) -> Panel {
     let (x, y) = (axis(Scale::Linear), axis(Scale::Linear));
-    Panel { id: "p".into(), title: "a < b & 'c'".into(), kind, x, y, series }
+    Panel {
+        id: "p".into(),
+        title: "a < b & 'c'".into(),
+        caption: String::new(),
+        kind,
+        x,
+        y,
+        series,
+    }
 }
 
 fn series(name: &str, points: &[(f64, f64)]) -> Series {
-    Series { name: name.into(), points: points.to_vec() }
+    Series { name: name.into(), reference: false, points: points.to_vec() }
 }
 
 /// Corners of all curves, in the drawing's units, by colour.

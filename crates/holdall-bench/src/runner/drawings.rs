@@ -51,12 +51,21 @@ fn panel(outcome: &Outcome, plot: &Plot) -> Panel {
     if let Source::Points { ticks, .. } = &plot.source {
         x.ticks = ticks.iter().enumerate().map(|(i, t)| (i as f64, (*t).into())).collect();
     }
-    let series = outcome
-        .stores
-        .iter()
-        .map(|store| Series { name: (*store).into(), points: points(outcome, plot, store) });
+    let series = outcome.stores.iter().map(|store| Series {
+        name: (*store).into(),
+        reference: false,
+        points: points(outcome, plot, store),
+    });
     let series = series.filter(|s| !s.points.is_empty()).collect();
-    Panel { id: plot.id.clone(), title: plot.title.clone(), kind, x, y, series }
+    Panel {
+        id: plot.id.clone(),
+        title: plot.title.clone(),
+        caption: String::new(),
+        kind,
+        x,
+        y,
+        series,
+    }
 }
 
 /// A store's points: for each x the median of the rounds.

@@ -29,7 +29,7 @@ pub(super) fn panel(results: &Results) -> Panel {
             Some((place(row.ratio(row.of(store)?)?), height(i)))
         };
         let points = rows.iter().enumerate().filter_map(of).collect();
-        series.push(Series { name: store.into(), points });
+        series.push(Series { name: store.into(), reference: false, points });
     }
     let ours = series.iter().filter(|s| s.name == BY_NAME || s.name == BY_OID).count();
     let ticks = rows.iter().enumerate().map(|(i, (name, _))| (height(i), name.clone())).collect();
@@ -43,6 +43,7 @@ pub(super) fn panel(results: &Results) -> Panel {
     Panel {
         id: PICTURE.into(),
         title: format!("Holdall beside the best other store: {}", results.name()),
+        caption: String::new(),
         kind: Kind::Dots { large: ours },
         x: Axis { label: x, scale: Scale::Log10, range: Some((LEAST, MOST)), ticks: at },
         y: Axis { label: String::new(), scale: Scale::Ordinal, range: None, ticks },

@@ -15,11 +15,28 @@ mod figures;
 pub mod heap_file;
 pub mod nibbles;
 pub mod page;
-pub mod pool;
+pub mod purpose;
 pub mod volume;
 pub mod workload;
 
-pub use figures::experiments;
+use crate::papers::Paper;
 
+/// The paper.
+pub static PAPER: Paper = Paper {
+    name: "mcauliffe",
+    letter: 'M',
+    citation: "McAuliffe 1996",
+    about: "free space and the placement of small objects",
+    question: "On which page of a heap file should a new small object go, so that pages stay full, \
+               the search is short and concurrent transactions do not meet? The paper fills and \
+               churns a file under each placement rule and counts entries searched, pages read and \
+               space used.",
+    bearing: "The engine places small objects as HY does: a few pages with known room first, then a \
+              search of the free-space inventory only while the file is less full than asked for.",
+    experiments: figures::experiments,
+};
+
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod tests;

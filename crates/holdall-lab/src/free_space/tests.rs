@@ -1,28 +1,29 @@
 //! Every experiment runs, alone and small, and says what it should.
 
-use super::experiments;
 use crate::experiment::{Outcome, Settings};
-use crate::parts::NoParts;
-use crate::price::{DiskPrice, Price};
+use crate::kit::parts::NoParts;
+use crate::kit::price::{DiskPrice, Price};
 use std::collections::BTreeSet;
 
 fn quick(id: &str) -> Outcome {
     let settings = Settings {
         quick: true,
         seed: 5,
+        repetitions: 1,
         price: &DiskPrice::given(Price::QUICK, "given"),
         parts: &NoParts,
+        dir: &std::env::temp_dir(),
         progress: &|done, of| assert!(done <= of),
     };
-    let all = experiments();
+    let all = (super::PAPER.experiments)();
     let experiment = all.iter().find(|e| e.id() == id).unwrap();
     experiment.run(&settings).unwrap()
 }
 
 #[test]
 fn ids_are_unique_and_every_figure_is_there() {
-    let ids: BTreeSet<_> = experiments().iter().map(|e| e.id()).collect();
-    assert_eq!(ids.len(), experiments().len());
+    let ids: BTreeSet<_> = (super::PAPER.experiments)().iter().map(|e| e.id()).collect();
+    assert_eq!(ids.len(), (super::PAPER.experiments)().len());
     for figure in 4..=16 {
         assert!(ids.contains(&*format!("mcauliffe-{figure}")), "{figure}");
     }
@@ -30,7 +31,7 @@ fn ids_are_unique_and_every_figure_is_there() {
 
 #[test]
 fn quick_runs_give_full_outcomes() {
-    for experiment in experiments() {
+    for experiment in (super::PAPER.experiments)() {
         let outcome = quick(experiment.id());
         assert!(!outcome.notes.is_empty(), "{}", experiment.id());
         for panel in &outcome.panels {

@@ -9,7 +9,8 @@
 use super::buckets::{Buckets, OVERHEAD, UNALLOCATED};
 use super::error::{Error, Result};
 use super::nibbles;
-use super::pool::{Pool, Purpose};
+use super::purpose::Purpose;
+use crate::kit::pool::Pool;
 use holdall_io::Disk;
 use std::sync::Arc;
 
@@ -106,7 +107,7 @@ impl Volume {
 
     /// The pool, to look at.
     #[must_use]
-    pub fn pool_stats(&self) -> super::pool::PoolStats {
+    pub fn pool_stats(&self) -> crate::kit::pool::PoolStats {
         self.pool.stats()
     }
 
@@ -272,7 +273,7 @@ impl Volume {
             let bytes = self.pool.bytes_mut(frame);
             bytes[NEXT_TX..NEXT_TX + 8].copy_from_slice(&next_tx.to_le_bytes());
         }
-        self.pool.flush()
+        Ok(self.pool.flush()?)
     }
 
     /// Gives the pool back, for another volume over the same disk.

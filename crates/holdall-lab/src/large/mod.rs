@@ -6,7 +6,8 @@
 //! Objects are used by one thread; the cache of results is shared.
 
 mod figures;
-pub mod report;
+#[cfg(test)]
+mod rules;
 pub mod runs;
 pub mod store;
 pub mod technique;
@@ -14,4 +15,20 @@ pub mod technique;
 mod tests;
 pub mod workload;
 
-pub use figures::experiments;
+use crate::papers::Paper;
+
+/// The paper.
+pub static PAPER: Paper = Paper {
+    name: "biliris",
+    letter: 'B',
+    citation: "Biliris 1992",
+    about: "storage of large objects",
+    question: "Which structure stores an object of many pages best when any byte range of it is \
+               read, inserted or deleted: fixed leaves under a count tree (ESM), growing segments \
+               copied whole (Starburst), or segments of any length under a count tree (EOS)? The \
+               paper counts seeks and pages on a simulated disk.",
+    bearing: "The engine keeps large objects as EOS does: segments of any length from buddy \
+              spaces, found through a tree of byte counts, so that an edit costs the same at any \
+              size and a scan reads few long runs.",
+    experiments: figures::experiments,
+};

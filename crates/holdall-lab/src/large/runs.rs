@@ -1,14 +1,14 @@
 //! Runs that several figures share: building, scanning, the mix; each done once per process.
 //!
-//! Owns: the objects' making and a cache of results by parameters. Threads: the cache is
-//! behind a mutex that is not held while running; two threads may do the same work twice.
+//! Owns: the objects' making. Threads: the caches of results let one run be made at a time.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Result;
 use holdall_io::{Disk, MemoryDisk};
 use holdall_testkit::{DiskStats, SparseDisk};
+
+use crate::kit::cache::{Cache, Results, cached};
 
 use super::store::Config;
 use super::technique::{LargeObject, Technique};
@@ -93,6 +93,8 @@ pub fn scan(object: &mut dyn LargeObject, chunk: u64) -> Result<()> {
 pub struct BuildAndScan {
     /// The appends.
     pub build: DiskStats,
+    /// Of these the ones to index pages.
+    pub index: DiskStats,
     /// The scan.
     pub scan: DiskStats,
 }
@@ -107,13 +109,13 @@ pub fn build_and_scan(
     size: u64,
     append: u64,
 ) -> Result<BuildAndScan> {
-    static DONE: Cache<BuildAndScan> = LazyLock::new(Mutex::default);
-    cached(&DONE, format!("{technique:?} {config:?} {size} {append}"), || {
+    static DONE: Cache<BuildAndScan> = LazyLock::new(Results::default);
+    cached(&DONE, &format!("{technique:?} {config:?} {size} {append}"), || {
         let mut object = in_memory(technique, config)?;
         build(object.as_mut(), size, append)?;
-        let build = object.stats();
+        let (build, index) = (object.stats(), object.volume().index_stats());
         scan(object.as_mut(), append)?;
-        Ok(BuildAndScan { build, scan: object.stats() - build })
+        Ok(BuildAndScan { build, index, scan: object.stats() - build })
     })
 }
 
@@ -158,8 +160,8 @@ impl MixRun {
     /// # Errors
     /// Those of the object.
     pub fn marks(&self) -> Result<Arc<Vec<Mark>>> {
-        static DONE: Cache<Arc<Vec<Mark>>> = LazyLock::new(Mutex::default);
-        cached(&DONE, format!("{self:?}"), || {
+        static DONE: Cache<Arc<Vec<Mark>>> = LazyLock::new(Results::default);
+        cached(&DONE, &format!("{self:?}"), || {
             let mut object = in_memory(self.technique, self.config)?;
             build(object.as_mut(), self.size, self.append)?;
             let marks =
@@ -186,27 +188,10 @@ pub fn steady(marks: &[Mark]) -> Mark {
     let mut all = Mark { ops: last, ..Mark::default() };
     for mark in &late {
         all.utilization += mark.utilization / late.len() as f64;
+        all.segments = mark.segments;
         all.read = all.read.and(mark.read);
         all.insert = all.insert.and(mark.insert);
         all.delete = all.delete.and(mark.delete);
     }
     all
-}
-
-/// Results by what they depend on.
-pub(super) type Cache<T> = LazyLock<Mutex<HashMap<String, T>>>;
-
-/// The result kept under `key`, or that of `work`, which is then kept.
-pub(super) fn cached<T: Clone>(
-    cache: &Cache<T>,
-    key: String,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    let open = || cache.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(done) = open().get(&key) {
-        return Ok(done.clone());
-    }
-    let done = work()?;
-    open().insert(key, done.clone());
-    Ok(done)
 }

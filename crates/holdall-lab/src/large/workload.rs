@@ -8,6 +8,7 @@ use anyhow::Result;
 use holdall_testkit::{CostModel, DiskStats};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use rand_distr::{Distribution, Zipf};
 use serde::{Deserialize, Serialize};
 
 use super::technique::LargeObject;
@@ -102,6 +103,9 @@ pub struct Mark {
     pub ops: u64,
     /// Storage utilization now.
     pub utilization: f64,
+    /// Leaf segments now.
+    #[serde(default)]
+    pub segments: u64,
     /// Reads since the mark before.
     pub read: Cost,
     /// Inserts since then.
@@ -112,48 +116,28 @@ pub struct Mark {
 
 /// Draws places.
 struct Placer {
-    places: Places,
-    zipf: Option<Zipf>,
-}
-
-/// Draws ranks from 0 with the inverse of a continuous approximation of Zipf's law.
-struct Zipf {
-    items: f64,
-    exponent: f64,
-}
-
-impl Zipf {
-    fn rank(&self, rng: &mut SmallRng) -> u64 {
-        let u: f64 = rng.random();
-        let s = 1.0 - self.exponent;
-        // The integral of x^-e from 1 to n+1, inverted.
-        let x = ((((self.items + 1.0).powf(s) - 1.0) * u) + 1.0).powf(1.0 / s);
-        (x as u64).clamp(1, self.items as u64) - 1
-    }
+    stretches: u64,
+    /// Ranks of stretches from one on.
+    zipf: Option<Zipf<f64>>,
 }
 
 impl Placer {
     fn new(places: Places, size: u64) -> Self {
+        let stretches = (size / 4096).max(1);
         let zipf = match places {
-            Places::Zipf(exponent) if exponent != 1.0 => {
-                Some(Zipf { items: (size / 4096).max(1) as f64, exponent })
-            }
-            _ => None,
+            Places::Zipf(exponent) => Zipf::new(stretches as f64, exponent).ok(),
+            Places::Uniform => None,
         };
-        Self { places, zipf }
+        Self { stretches, zipf }
     }
 
     /// A place in `0..=most`.
     fn draw(&self, rng: &mut SmallRng, most: u64) -> u64 {
-        match (&self.zipf, self.places) {
-            (Some(zipf), Places::Zipf(_)) => {
-                let items = zipf.items as u64;
-                // An odd multiplier scatters ranks; the remainder keeps them in the object.
-                let stretch = zipf.rank(rng).wrapping_mul(0x9e37_79b9_7f4a_7c15) % items;
-                (stretch * 4096 + rng.random_range(0..4096)).min(most)
-            }
-            _ => rng.random_range(0..=most),
-        }
+        let Some(zipf) = &self.zipf else { return rng.random_range(0..=most) };
+        let rank = zipf.sample(rng) as u64 - 1;
+        // An odd multiplier scatters ranks; the remainder keeps them in the object.
+        let stretch = rank.wrapping_mul(0x9e37_79b9_7f4a_7c15) % self.stretches;
+        (stretch * 4096 + rng.random_range(0..4096)).min(most)
     }
 }
 
@@ -214,7 +198,8 @@ pub fn run(
         before = now;
         if op % every == 0 {
             mark.ops = op;
-            mark.utilization = object.shape()?.utilization(page);
+            let shape = object.shape()?;
+            (mark.utilization, mark.segments) = (shape.utilization(page), shape.segments);
             marks.push(std::mem::take(&mut mark));
             step(op);
         }
@@ -225,20 +210,4 @@ pub fn run(
 /// Whether an update is an insert.
 fn insert_next(mix: &Mix, draw: f64, last_was_insert: bool) -> bool {
     if mix.turns { !last_was_insert } else { draw < mix.reads + (1.0 - mix.reads) / 2.0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zipf_prefers_low_ranks() {
-        let zipf = Zipf { items: 10_000.0, exponent: 0.99 };
-        let mut rng = SmallRng::seed_from_u64(1);
-        let ranks: Vec<u64> = (0..20_000).map(|_| zipf.rank(&mut rng)).collect();
-        assert!(ranks.iter().all(|r| *r < 10_000));
-        // The first hundred of ten thousand have about half of all draws at 0.99.
-        let first = ranks.iter().filter(|r| **r < 100).count() as f64 / 20_000.0;
-        assert!((0.4..0.6).contains(&first), "{first}");
-    }
 }

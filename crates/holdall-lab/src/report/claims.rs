@@ -3,15 +3,18 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::experiment::{Claim, Paper, Verdict};
+use crate::experiment::{Claim, Verdict};
+use crate::papers::{self, PAPERS, Paper};
 
 use super::Record;
 
 /// How many claims there are of each verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// That hold.
+    /// That hold by the paper's words.
     pub hold: usize,
+    /// That hold by an assumption of ours.
+    pub assumed: usize,
     /// That fail.
     pub fail: usize,
     /// That are observations.
@@ -25,6 +28,7 @@ impl Count {
         for claim in claims {
             match claim.verdict {
                 Verdict::Holds => count.hold += 1,
+                Verdict::Assumed => count.assumed += 1,
                 Verdict::Fails => count.fail += 1,
                 Verdict::Note => count.notes += 1,
             }
@@ -32,50 +36,58 @@ impl Count {
         count
     }
 
-    /// `3 of 4 claims hold, 2 notes`.
+    /// `3 of 5 claims hold, 1 by an assumption, 2 notes`.
     #[must_use]
     pub fn words(self) -> String {
-        let judged = self.hold + self.fail;
+        let judged = self.hold + self.assumed + self.fail;
         let plural = |n: usize, one: &'static str, many| if n == 1 { one } else { many };
-        let notes = match self.notes {
-            0 => String::new(),
-            n => format!("{n} {}", plural(n, "note", "notes")),
-        };
-        match (judged, self.notes) {
-            (0, 0) => "no claims".to_string(),
-            (0, _) => notes,
-            _ => {
-                let verb = plural(judged, "claim holds", "claims hold");
-                let notes = if notes.is_empty() { notes } else { format!(", {notes}") };
-                format!("{} of {judged} {verb}{notes}", self.hold)
-            }
+        let mut parts = Vec::new();
+        if judged > 0 {
+            let verb = plural(judged, "claim holds", "claims hold");
+            parts.push(format!("{} of {judged} {verb}", self.hold));
         }
+        if self.assumed > 0 {
+            parts.push(format!("{} by an assumption", self.assumed));
+        }
+        if self.notes > 0 {
+            parts.push(format!("{} {}", self.notes, plural(self.notes, "note", "notes")));
+        }
+        if parts.is_empty() { "no claims".to_owned() } else { parts.join(", ") }
     }
 }
 
 /// Whose claim it is: the paper's, by its number in the list of claims (`B13 10K`), or one that
-/// we hold ourselves to beside it; those are counted apart.
+/// we hold ourselves to beside it (`None`); those are counted apart.
 #[must_use]
-pub fn source(record: &Record, claim: &Claim) -> Option<Paper> {
-    let letter = match record.paper {
-        Paper::Biliris => 'B',
-        Paper::McAuliffe => 'M',
-    };
-    let number = claim.id.strip_prefix(letter)?;
-    number.starts_with(|c: char| c.is_ascii_digit()).then_some(record.paper)
+pub fn source(record: &Record, claim: &Claim) -> Option<&'static Paper> {
+    let paper = papers::named(&record.paper)?;
+    let number = claim.id.strip_prefix(paper.letter)?;
+    number.starts_with(|c: char| c.is_ascii_digit()).then_some(paper)
+}
+
+/// The sources of claims in order: each paper, and our own.
+pub fn sources() -> impl Iterator<Item = Option<&'static Paper>> {
+    PAPERS.into_iter().map(Some).chain([None])
+}
+
+/// Whether two sources are one.
+#[must_use]
+pub fn same(a: Option<&Paper>, b: Option<&Paper>) -> bool {
+    a.map(|p| p.letter) == b.map(|p| p.letter)
 }
 
 /// What the claims of a source are called.
 #[must_use]
-pub fn source_name(source: Option<Paper>) -> &'static str {
-    source.map_or("Beside the list of claims", paper_name)
+pub fn source_name(source: Option<&Paper>) -> &'static str {
+    source.map_or("Beside the list of claims", |paper| paper.citation)
 }
 
 /// How many claims of the list hold in all their rows, of how many that are judged; the rows of
 /// a claim begin with its number.
 pub fn whole<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> (usize, usize) {
     let mut all: BTreeMap<&str, bool> = BTreeMap::new();
-    for claim in claims.into_iter().filter(|c| c.verdict != Verdict::Note) {
+    let judged = |c: &&Claim| matches!(c.verdict, Verdict::Holds | Verdict::Fails);
+    for claim in claims.into_iter().filter(judged) {
         let number = claim.id.split_whitespace().next().unwrap_or_default();
         *all.entry(number).or_insert(true) &= claim.verdict == Verdict::Holds;
     }
@@ -89,18 +101,20 @@ pub fn is_exact(claim: &Claim) -> bool {
     claim.tolerance.trim_start().starts_with('=')
 }
 
-/// Every claim with its record, in the natural order of their names (B2 before B10), one
-/// paper after the other, and our own additions last.
+/// Every claim of a source with its record and its place there, in the natural order of their
+/// names (B2 before B10).
 #[must_use]
-pub fn in_order(records: &[Record]) -> Vec<(&Record, &Claim)> {
-    let all = records.iter().flat_map(|r| r.outcome.claims.iter().map(move |c| (r, c)));
-    let mut all: Vec<_> = all.collect();
-    let place = |(record, claim): &(&Record, &Claim)| match source(record, claim) {
-        Some(Paper::Biliris) => 0,
-        Some(Paper::McAuliffe) => 1,
-        None => 2,
+pub fn of_source<'r>(
+    records: &'r [Record],
+    from: Option<&Paper>,
+) -> Vec<(&'r Record, usize, &'r Claim)> {
+    let claims = |record: &'r Record| {
+        let all = record.outcome.claims.iter().enumerate();
+        all.map(move |(at, claim)| (record, at, claim))
     };
-    all.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| natural(&a.1.id, &b.1.id)));
+    let mut all: Vec<_> = records.iter().flat_map(claims).collect();
+    all.retain(|(record, _, claim)| same(source(record, claim), from));
+    all.sort_by(|a, b| natural(&a.2.id, &b.2.id));
     all
 }
 
@@ -141,17 +155,9 @@ fn digits(text: &mut std::iter::Peekable<std::str::Chars<'_>>) -> u64 {
 pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "holds",
+        Verdict::Assumed => "holds by assumption",
         Verdict::Fails => "fails",
         Verdict::Note => "note",
-    }
-}
-
-/// A paper's name and year.
-#[must_use]
-pub fn paper_name(paper: Paper) -> &'static str {
-    match paper {
-        Paper::Biliris => "Biliris 1992",
-        Paper::McAuliffe => "McAuliffe 1996",
     }
 }
 
@@ -177,6 +183,7 @@ mod tests {
             tolerance: String::new(),
             verdict,
             explanation: String::new(),
+            judged_when_quick: false,
         };
         let rows = [
             row("B1 leaves", Verdict::Holds),
@@ -184,16 +191,19 @@ mod tests {
             row("B10 1-page", Verdict::Holds),
             row("B10 4-page", Verdict::Note),
             row("B15", Verdict::Note),
+            row("B10 both neighbours", Verdict::Assumed),
         ];
         assert_eq!(whole(&rows), (1, 2));
     }
 
     #[test]
     fn counts_in_words() {
-        let count = |hold, fail, notes| Count { hold, fail, notes }.words();
+        let count = |hold, fail, notes| Count { hold, assumed: 0, fail, notes }.words();
         assert_eq!(count(0, 0, 0), "no claims");
         assert_eq!(count(3, 1, 2), "3 of 4 claims hold, 2 notes");
         assert_eq!(count(1, 0, 0), "1 of 1 claim holds");
         assert_eq!(count(0, 0, 1), "1 note");
+        let assumed = Count { hold: 1, assumed: 1, fail: 1, notes: 0 };
+        assert_eq!(assumed.words(), "1 of 3 claims hold, 1 by an assumption");
     }
 }

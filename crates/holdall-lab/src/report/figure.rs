@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use holdall_plot::{Table, escape};
 
 use super::Record;
-use super::claims::{Count, paper_name};
+use super::claims::Count;
+use crate::experiment::Claim;
+use crate::papers;
 
 /// The section: parameters, plots beside their numbers, tables, notes. Its claims stand in the
 /// table of all claims, to which it points.
@@ -19,18 +21,16 @@ pub(super) fn section(record: &Record) -> String {
         "<section id=\"fig-{id}\">\n<h2>{}</h2>\n<p class=\"soft small\"><code>{id}</code> · {} · \
          {} · {}</p>",
         escape(&record.title),
-        paper_name(record.paper),
+        papers::named(&record.paper).map_or("", |p| p.citation),
         parameters(record),
         Count::of(&outcome.claims).words(),
     );
-    if let Some(first) = outcome.claims.first() {
-        let names: Vec<&str> = outcome.claims.iter().map(|c| c.id.as_str()).collect();
-        let _ = writeln!(
-            out,
-            "<p class=\"small\">Claims: <a href=\"#{}\">{}</a></p>",
-            claim_anchor(record, &first.id),
-            escape(&names.join(", "))
-        );
+    if !outcome.claims.is_empty() {
+        let link = |(at, claim): (usize, &Claim)| {
+            format!("<a href=\"#{}\">{}</a>", claim_anchor(record, at), escape(&claim.id))
+        };
+        let links: Vec<String> = outcome.claims.iter().enumerate().map(link).collect();
+        let _ = writeln!(out, "<p class=\"small\">Claims: {}</p>", links.join(", "));
     }
     let (panels, tables) = record.names();
     for (panel, name) in outcome.panels.iter().zip(&panels) {
@@ -91,8 +91,8 @@ pub(super) fn duration(seconds: f64) -> String {
     format!("{} min {} s", whole / 60, whole % 60)
 }
 
-/// Where the table of all claims has the claim.
-pub(super) fn claim_anchor(record: &Record, claim: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("claim-{}-{}", record.id, claim.chars().map(plain).collect::<String>())
+/// Where the table of all claims has the claim at a place in its record. Two claims may have
+/// one name, so the place names the anchor.
+pub(super) fn claim_anchor(record: &Record, at: usize) -> String {
+    format!("claim-{}-{at}", escape(&record.id))
 }

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use holdall_plot::escape;
 
-use crate::experiment::{Claim, Paper};
+use crate::experiment::Claim;
+use crate::papers::{PAPERS, Paper};
 
 use super::Record;
-use super::claims::{self, Count};
+use super::claims::{self, Count, source_name};
 use super::figure::{claim_anchor, duration, parameters, section};
+use super::overview;
 use super::record::replace;
 use super::style::STYLE;
 
@@ -51,30 +53,55 @@ fn page(records: &[Record]) -> String {
         out += "<p><b>Quick runs are smaller than the papers' and rougher.</b> Where the size \
                 matters to a claim, it is a note there and not judged.</p>\n";
     }
+    out += &overview::section();
     out += &counts(records);
     out += &contents(records);
-    out += &claims_table(records);
-    for record in records {
-        out += &section(record);
+    for paper in PAPERS {
+        out += &paper_part(records, paper);
+    }
+    let beside = claims_table(records, None);
+    if !beside.is_empty() {
+        let _ = writeln!(out, "<h2 id=\"beside\">{}</h2>\n{beside}", source_name(None));
     }
     out + "</body>\n</html>\n"
 }
 
+/// A paper: what it asked, what its claims came to, its figures. Empty where nothing of it ran.
+fn paper_part(records: &[Record], paper: &'static Paper) -> String {
+    let own = || records.iter().filter(|r| r.paper == paper.name);
+    if own().next().is_none() {
+        return String::new();
+    }
+    let mut out = format!(
+        "<h2 class=\"paper\" id=\"paper-{}\">{}: {}</h2>\n",
+        paper.name, paper.citation, paper.about
+    );
+    for text in [paper.question, paper.bearing].into_iter().filter(|t| !t.is_empty()) {
+        let _ = writeln!(out, "<p>{}</p>", escape(text));
+    }
+    let claims = claims_table(records, Some(paper));
+    if !claims.is_empty() {
+        let _ = writeln!(out, "<h3 id=\"claims-{}\">Claims</h3>\n{claims}", paper.name);
+    }
+    for record in own() {
+        out += &section(record);
+    }
+    out
+}
+
 fn counts(records: &[Record]) -> String {
     let mut out = String::from("<ul class=\"counts\">\n");
-    for from in [Some(Paper::Biliris), Some(Paper::McAuliffe), None] {
-        let all = || {
-            let all = records.iter().flat_map(|r| r.outcome.claims.iter().map(move |c| (r, c)));
-            all.filter(|(r, c)| claims::source(r, c) == from).map(|(_, c)| c)
-        };
-        if all().next().is_none() {
+    for from in claims::sources() {
+        let rows = claims::of_source(records, from);
+        if rows.is_empty() {
             continue;
         }
+        let all = || rows.iter().map(|row| row.2);
         let (exact, others): (Vec<&Claim>, Vec<&Claim>) = all().partition(|c| claims::is_exact(c));
         let _ = writeln!(
             out,
             "<li><b>{}: {}</b>{}To be hit exactly (=): {}<br>With a tolerance or a shape: {}</li>",
-            claims::source_name(from),
+            source_name(from),
             Count::of(all()).words(),
             from.map_or_else(String::new, |_| numbered(all())),
             Count::of(exact).words(),
@@ -93,36 +120,49 @@ fn numbered<'c>(rows: impl Iterator<Item = &'c Claim>) -> String {
 }
 
 fn contents(records: &[Record]) -> String {
-    let mut out = String::from("<nav><h2 id=\"contents\">Contents</h2>\n<ul>\n");
-    out += "<li><a href=\"#claims\">All claims</a></li>\n";
-    for record in records {
+    let mut out = String::from("<nav><h2 id=\"contents\">Contents</h2>\n");
+    for paper in PAPERS {
+        let own: Vec<&Record> = records.iter().filter(|r| r.paper == paper.name).collect();
+        if own.is_empty() {
+            continue;
+        }
         let _ = writeln!(
             out,
-            "<li><a href=\"#fig-{id}\">{}</a> <span class=\"soft small\">{id}, {}</span></li>",
-            escape(&record.title),
-            Count::of(&record.outcome.claims).words(),
-            id = escape(&record.id),
+            "<p><a href=\"#paper-{}\"><b>{}</b></a>: {}</p>\n<ul>",
+            paper.name, paper.citation, paper.about
         );
+        for record in own {
+            let _ = writeln!(
+                out,
+                "<li><a href=\"#fig-{id}\">{}</a> <span class=\"soft small\">{id}, {}</span></li>",
+                escape(&record.title),
+                Count::of(&record.outcome.claims).words(),
+                id = escape(&record.id),
+            );
+        }
+        out += "</ul>\n";
     }
-    out + "</ul></nav>\n"
+    out + "</nav>\n"
 }
 
-fn claims_table(records: &[Record]) -> String {
-    let mut out = String::from("<h2 id=\"claims\">All claims</h2>\n");
-    let all = claims::in_order(records);
-    if all.is_empty() {
-        return out + "<p>None checked yet.</p>\n";
+/// The claims of a source; empty without any.
+fn claims_table(records: &[Record], from: Option<&Paper>) -> String {
+    let rows = claims::of_source(records, from);
+    if rows.is_empty() {
+        return String::new();
     }
-    out += "<div class=\"scroll\"><table class=\"claims\">\n<thead><tr><th>Claim</th><th>What the \
-            paper says</th><th>Paper</th><th>Ours</th><th>Ratio</th><th>Tolerance</th>\
-            <th>Verdict</th><th>Figure</th></tr></thead>\n<tbody>\n";
-    for (record, claim) in all {
-        out += &claim_row(record, claim);
+    let mut out = String::from(
+        "<div class=\"scroll\"><table class=\"claims\">\n<thead><tr><th>Claim</th><th>What the \
+         paper says</th><th>Paper</th><th>Ours</th><th>Ratio</th><th>Allowed</th>\
+         <th>Verdict</th><th>Figure</th></tr></thead>\n<tbody>\n",
+    );
+    for (record, at, claim) in rows {
+        out += &claim_row(record, at, claim);
     }
     out + "</tbody>\n</table></div>\n"
 }
 
-fn claim_row(record: &Record, claim: &Claim) -> String {
+fn claim_row(record: &Record, at: usize, claim: &Claim) -> String {
     let why = match claim.explanation.trim() {
         "" => String::new(),
         why => format!(
@@ -132,10 +172,11 @@ fn claim_row(record: &Record, claim: &Claim) -> String {
     };
     let ratio = claim.ratio.filter(|r| r.is_finite()).map_or(String::new(), ratio);
     let word = claims::word(claim.verdict);
+    let class = word.split(' ').next_back().unwrap_or_default();
     format!(
         "<tr id=\"{anchor}\"><td class=\"id\">{}</td><td>{}</td><td data-l=\"paper\">{}</td>\
          <td data-l=\"ours\">{}</td><td class=\"n\" data-l=\"ratio\">{ratio}</td>\
-         <td data-l=\"tolerance\">{}</td><td><span class=\"{word}\">{word}</span></td>\
+         <td data-l=\"allowed\">{}</td><td><span class=\"{class}\">{word}</span></td>\
          <td class=\"figure\" data-l=\"figure\"><a href=\"#fig-{id}\" title=\"{}\">{id}</a></td></tr>\n{why}",
         escape(&claim.id),
         escape(&claim.text),
@@ -143,7 +184,7 @@ fn claim_row(record: &Record, claim: &Claim) -> String {
         escape(&claim.ours),
         escape(&claim.tolerance),
         parameters(record),
-        anchor = escape(&claim_anchor(record, &claim.id)),
+        anchor = claim_anchor(record, at),
         id = escape(&record.id),
     )
 }

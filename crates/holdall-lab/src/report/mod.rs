@@ -8,6 +8,7 @@
 pub mod claims;
 mod figure;
 mod html;
+mod overview;
 pub mod record;
 mod style;
 pub mod terminal;

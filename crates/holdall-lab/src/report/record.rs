@@ -9,11 +9,13 @@ use anyhow::{Context, Result};
 use holdall_plot::Panel;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Outcome, Paper};
-use crate::price::Price;
+use crate::experiment::Outcome;
+use crate::kit::price::Price;
+use crate::kit::scratch;
+use crate::papers;
 
 /// Raised when the record's fields change; records of another format are not used.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const NAME: &str = "outcome.json";
 /// Pixels per point of the PNGs.
 const ZOOM: u32 = 2;
@@ -25,11 +27,14 @@ pub struct Parameters {
     pub quick: bool,
     /// Of every random draw.
     pub seed: u64,
-    /// Of the program.
+    /// Of the program: its number and the hash of its file.
     pub version: String,
     /// The disk of today, where it was given and the experiment asks for it.
     #[serde(default)]
     pub disk: Option<Price>,
+    /// How often what is timed is repeated, where the experiment times anything.
+    #[serde(default)]
+    pub repetitions: Option<u32>,
 }
 
 /// One experiment's run.
@@ -39,8 +44,8 @@ pub struct Record {
     pub format: u32,
     /// The experiment's name.
     pub id: String,
-    /// Whose it is.
-    pub paper: Paper,
+    /// Whose it is: the name of a paper.
+    pub paper: String,
     /// Above it in the report.
     pub title: String,
     /// What it ran with.
@@ -63,7 +68,7 @@ impl Record {
         Self {
             format: FORMAT,
             id: experiment.id().to_string(),
-            paper: experiment.paper(),
+            paper: papers::of(experiment.id()).map_or(String::new(), |p| p.name.to_owned()),
             title: experiment.title().to_string(),
             parameters,
             seconds,
@@ -177,6 +182,7 @@ impl Record {
 pub fn prepare(dir: &Path) -> Result<()> {
     let failed = || format!("cannot write to the output directory {}", dir.display());
     fs::create_dir_all(dir).with_context(failed)?;
+    scratch::clear(dir);
     let probe = temporary(&dir.join("probe"));
     fs::write(&probe, b"").with_context(failed)?;
     fs::remove_file(&probe).with_context(failed)

@@ -28,6 +28,11 @@ th{border-bottom-width:2px;white-space:nowrap}
 .claims td.figure{white-space:nowrap}
 .claims .why td{color:var(--soft);padding-top:0;white-space:pre-line}
 .claims tr:has(+ .why) td{border-bottom:0}
+.assumption{color:var(--note);font-weight:600}
+.scroll table:not(.claims) td:first-child,.scroll table:not(.claims) th:first-child{
+position:sticky;left:0;background:var(--ground)}
+.scroll table:not(.claims) td{max-width:26rem}
+h2.paper{font-size:1.5rem;border-top-width:3px}
 .holds{color:var(--good);font-weight:600}
 .fails{color:var(--bad);font-weight:600}
 .note{color:var(--note)}

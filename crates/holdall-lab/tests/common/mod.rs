@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 use holdall_lab::cli;
-use holdall_lab::experiment::{Claim, Experiment, Outcome, Paper, Settings, Verdict};
+use holdall_lab::experiment::{Claim, Experiment, Needs, Outcome, Settings, Verdict};
 use holdall_plot::{Axis, Kind, Panel, Scale, Series, Table};
 
 /// What a made-up experiment does.
@@ -21,14 +21,13 @@ pub enum Does {
 /// An experiment of our own that counts its runs.
 pub struct Made {
     pub id: &'static str,
-    pub paper: Paper,
     pub does: Does,
     pub runs: Arc<AtomicUsize>,
 }
 
 /// One called `id` that does `does`.
-pub fn made(id: &'static str, paper: Paper, does: Does) -> Made {
-    Made { id, paper, does, runs: Arc::default() }
+pub fn made(id: &'static str, does: Does) -> Made {
+    Made { id, does, runs: Arc::default() }
 }
 
 fn claim(id: &str, tolerance: &str, verdict: Verdict, explanation: &str) -> Claim {
@@ -41,6 +40,7 @@ fn claim(id: &str, tolerance: &str, verdict: Verdict, explanation: &str) -> Clai
         tolerance: tolerance.into(),
         verdict,
         explanation: explanation.into(),
+        judged_when_quick: false,
     }
 }
 
@@ -48,14 +48,11 @@ impl Experiment for Made {
     fn id(&self) -> &'static str {
         self.id
     }
-    fn paper(&self) -> Paper {
-        self.paper
-    }
     fn title(&self) -> &'static str {
         "A made-up figure <&>"
     }
-    fn uses_disk(&self) -> bool {
-        self.id.ends_with("modern")
+    fn needs(&self) -> Needs {
+        Needs { price: self.id.ends_with("modern"), alone: false }
     }
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
         self.runs.fetch_add(1, Ordering::SeqCst);
@@ -79,11 +76,13 @@ impl Experiment for Made {
         let panel = Panel {
             id: "cost".into(),
             title: "Cost".into(),
+            caption: "what to see".into(),
             kind: Kind::Lines,
             x: axis("operations"),
             y: axis("seconds"),
             series: vec![Series {
                 name: "one".into(),
+                reference: false,
                 points: vec![(1.0, settings.seed as f64), (2.0, f64::NAN), (3.0, 4.0)],
             }],
         };

@@ -1,21 +1,22 @@
 //! Appendix A: append-only tends to a utilization of 1/H_k, k objects to a page. Owns no state.
 
 use super::cost::PAPER_DISK;
-use super::parts::{Check, axis, axis_in, lines, percent, points, table};
+use super::parts::points;
 use super::runs::Share;
 use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::{CacheOptions, Kind};
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::page::SLOT;
 use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
+use crate::kit::claim;
+use crate::kit::draw::{self, axis, axis_in, lines, percent, table};
 use anyhow::Result;
-use holdall_plot::Series;
 
 /// Usable bytes of a page of 8 KiB.
 const USABLE: usize = 8108;
 /// AO(1) that knows the free bytes of its page: by buckets a page would count as full before it
 /// holds k objects.
-const EXACT: Kind = Kind::AoWith(1, CacheOptions { exact: true, ..CacheOptions::PAPER }, "exact");
+const EXACT: Kind = Kind::AoWith(1, CacheOptions { exact: true, ..CacheOptions::AO }, "exact");
 /// Objects per page wanted; the size that comes nearest is taken.
 const WANTED: [usize; 6] = [8, 16, 32, 64, 128, 256];
 
@@ -104,14 +105,12 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         law.push((case.k as f64, limit * 100.0));
         found.push((case.k as f64, ours * 100.0));
         if [32, 256].contains(&wanted) {
-            claims.push(claim(settings, &case, wanted, limit, ours));
+            claims.push(judged(&case, wanted, limit, ours));
         }
-        curves.push(Series { name: format!("k = {}", case.k), points: curve });
+        curves.push(draw::series(format!("k = {}", case.k), curve));
     }
-    let limits = vec![
-        Series { name: "1/H_k".to_owned(), points: law },
-        Series { name: "measured".to_owned(), points: found },
-    ];
+    let limits =
+        vec![draw::series("1/H_k".to_owned(), law), draw::series("measured".to_owned(), found)];
     let x = axis("rounds ÷ pages of a packed file");
     let y = || axis_in("utilization, %", 0.0, 100.0);
     let columns = ["k", "bytes of an object", "1/H_k", "the sum for this file", "measured"];
@@ -134,23 +133,15 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     })
 }
 
-fn claim(
-    settings: &Settings<'_>,
-    case: &Case,
-    wanted: usize,
-    limit: f64,
-    ours: f64,
-) -> crate::experiment::Claim {
+fn judged(case: &Case, wanted: usize, limit: f64, ours: f64) -> crate::experiment::Claim {
     let (id, paper) = if wanted == 32 { ("M1 k=32", 0.25) } else { ("M1 k=256", 0.16) };
-    Check {
+    claim::holds(
         id,
-        text: "AO's utilization under creation and deletion tends to 1/H_k",
-        paper: format!("{} (1/H_k {})", percent(paper), percent(limit)),
-        ours: format!("{} with k = {}", percent(ours), case.k),
-        ratio: Some(ours / limit),
-        tolerance: "± 2 points",
-        holds: (ours - limit).abs() <= 0.02,
-        explanation: String::new(),
-    }
-    .claim(settings)
+        "AO's utilization under creation and deletion tends to 1/H_k",
+        &format!("{} (1/H_k {})", percent(paper), percent(limit)),
+        format!("{} with k = {}", percent(ours), case.k),
+        "± 2 points",
+        (ours - limit).abs() <= 0.02,
+    )
+    .ratio(ours / limit)
 }

@@ -3,12 +3,12 @@
 use super::assumptions_rows::{CHURNS, FILLS, TARGETS};
 use super::churn;
 use super::cost::{Cpu, PAPER_DISK, time};
-use super::parts::{percent, table};
 use super::runs::{Share, Workload, churn_params, fill_params, one_at_a_time, runs};
 use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::Kind;
-use crate::free_space::pool::Purpose;
+use crate::free_space::purpose::Purpose;
 use crate::free_space::workload::{self, Run};
+use crate::kit::draw::{percent, table};
 use anyhow::Result;
 use holdall_plot::Table;
 use holdall_testkit::CostModel;

@@ -1,13 +1,13 @@
 //! Figures 10 to 13: creating and deleting (McAuliffe §5.3). Owns no state.
 
 use super::cost::{Cpu, PAPER_DISK, time};
-use super::parts::{
-    Check, axis, axis_in, each, head, lines, named, percent, points, series, table, tail,
-};
+use super::parts::{each, head, named, points, series, tail};
 use super::runs::{PAPER_KINDS, Workload, churn_params, notes, runs};
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::free_space::pool::Purpose;
+use crate::free_space::purpose::Purpose;
 use crate::free_space::workload::{Run, Sample};
+use crate::kit::claim;
+use crate::kit::draw::{axis, axis_in, lines, percent, table};
 use anyhow::Result;
 use holdall_plot::{Panel, Table};
 use std::sync::Arc;
@@ -101,29 +101,25 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
     let best = runs.iter().map(|r| rate(r, Cpu::Measured)).fold(0.0, f64::max);
     let ao = measured("AO(8)")?;
     let claims = vec![
-        Check {
-            id: "M4 best",
-            text: "HY(8,87) has the best throughput",
-            paper: "best".to_owned(),
-            ours: each(&runs, |r| format!("{:.2}/s", rate(r, Cpu::Measured))),
-            ratio: Some(hy / best),
-            tolerance: "3 %",
-            holds: hy >= 0.97 * best,
-            explanation: String::new(),
-        }
-        .claim(settings),
-        Check {
-            id: "M4 matched",
-            text: "AO's throughput is about HY's",
-            paper: "matched".to_owned(),
-            ours: format!("AO(8) {ao:.2}/s, HY {hy:.2}/s"),
-            ratio: Some(ao / hy),
-            tolerance: "15 %",
-            holds: (ao / hy - 1.0).abs() <= 0.15,
-            explanation: "AO falls behind as its file grows: its deletions miss more often."
-                .to_owned(),
-        }
-        .claim(settings),
+        claim::holds(
+            "M4 best",
+            "HY(8,87) has the best throughput",
+            "best",
+            each(&runs, |r| format!("{:.2}/s", rate(r, Cpu::Measured))),
+            "3 %",
+            hy >= 0.97 * best,
+        )
+        .ratio(hy / best),
+        claim::holds(
+            "M4 matched",
+            "AO's throughput is about HY's",
+            "matched",
+            format!("AO(8) {ao:.2}/s, HY {hy:.2}/s"),
+            "15 %",
+            (ao / hy - 1.0).abs() <= 0.15,
+        )
+        .ratio(ao / hy)
+        .remark("AO falls behind as its file grows: its deletions miss more often."),
     ];
     let panels = vec![
         throughput_panel("measured", &runs, Cpu::Measured),
@@ -143,43 +139,40 @@ pub(super) fn utilization(settings: &Settings<'_>) -> Result<Outcome> {
     };
     let late = slope(ao.samples.len().saturating_sub(11)) / slope(0).max(1.0);
     let claims = vec![
-        Check {
-            id: "M4 initial pages",
-            text: "the file initially filled by AO(8)",
-            paper: "5059 pages".to_owned(),
-            ours: format!("{from} pages"),
-            ratio: Some(from / 5059.0),
-            tolerance: "3 %",
-            holds: (from / 5059.0 - 1.0).abs() <= 0.03,
-            explanation: "The paper calls this file 90 % utilized; 200,000 objects of 204 bytes \
-                          on 5059 pages of 8108 are 99 %."
-                .to_owned(),
-        }
-        .claim(settings),
-        Check {
-            id: "M4 growth",
-            text: "AO's file grows to almost three times its size",
-            paper: "≈ 2.8 × (≈ 14000 pages)".to_owned(),
-            ours: format!("{:.2} × ({to} pages)", to / from),
-            ratio: Some(to / from / 2.77),
-            tolerance: "15 %",
-            holds: (to / from / 2.77 - 1.0).abs() <= 0.15,
-            explanation: String::new(),
-        }
-        .claim(settings),
-        Check {
-            id: "M4 keeps growing",
-            text: "and keeps growing",
-            paper: "grows".to_owned(),
-            ours: format!("at {} of its first rate in the last quarter", percent(late)),
-            ratio: None,
-            tolerance: "shape",
-            holds: late > 0.5,
-            explanation: "Hardly a page has become empty yet; the limit of appendix A, 1/H_40 = \
-                          23 %, is far off."
-                .to_owned(),
-        }
-        .claim(settings),
+        claim::holds(
+            "M4 initial pages",
+            "the file initially filled by AO(8)",
+            "5059 pages",
+            format!("{from} pages"),
+            "3 %",
+            (from / 5059.0 - 1.0).abs() <= 0.03,
+        )
+        .ratio(from / 5059.0)
+        .remark(
+            "The paper calls this file 90 % utilized; 200,000 objects of 204 bytes \
+                          on 5059 pages of 8108 are 99 %.",
+        ),
+        claim::holds(
+            "M4 growth",
+            "AO's file grows to almost three times its size",
+            "≈ 2.8 × (≈ 14000 pages)",
+            format!("{:.2} × ({to} pages)", to / from),
+            "15 %",
+            (to / from / 2.77 - 1.0).abs() <= 0.15,
+        )
+        .ratio(to / from / 2.77),
+        claim::holds(
+            "M4 keeps growing",
+            "and keeps growing",
+            "grows",
+            format!("at {} of its first rate in the last quarter", percent(late)),
+            "shape",
+            late > 0.5,
+        )
+        .remark(
+            "Hardly a page has become empty yet; the limit of appendix A, 1/H_40 = \
+                          23 %, is far off.",
+        ),
     ];
     Ok(outcome(vec![utilization_panel(&runs), pages_panel(&runs)], &runs, claims, settings))
 }
@@ -199,37 +192,35 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let off = others.iter().map(|r| (tail(&misses(r)) - 0.80).abs()).fold(0.0, f64::max);
     let first = runs.iter().map(|r| head(&misses(r)) - 0.80).fold(0.0, |m: f64, d| m.max(d.abs()));
     let claims = vec![
-        Check {
-            id: "M5 all",
-            text: "of the deletions about 80 % miss the pool, initially for every algorithm and \
+        claim::holds(
+            "M5 all",
+            "of the deletions about 80 % miss the pool, initially for every algorithm and \
                    throughout for all but AO",
-            paper: "≈ 80 %".to_owned(),
-            ours: each(&runs, |r| percent(tail(&misses(r)))),
-            ratio: Some(hy / 0.80),
-            tolerance: "± 3 points",
-            holds: off <= 0.03 && first <= 0.05,
-            explanation: format!(
-                "Last quarter of the run. HY's file has grown to {} pages, {} of them outside of \
+            "≈ 80 %",
+            each(&runs, |r| percent(tail(&misses(r)))),
+            "± 3 points",
+            off <= 0.03 && first <= 0.05,
+        )
+        .ratio(hy / 0.80)
+        .remark(format!(
+            "Last quarter of the run. HY's file has grown to {} pages, {} of them outside of \
                  the pool.",
-                hy_pages,
-                percent(1.0 - pool / hy_pages)
-            ),
-        }
-        .claim(settings),
-        Check {
-            id: "M5 AO",
-            text: "AO's rate of misses rises",
-            paper: "≈ 88 %".to_owned(),
-            ours: percent(ao),
-            ratio: Some(ao / 0.88),
-            tolerance: "± 3 points",
-            holds: (ao - 0.88).abs() <= 0.03,
-            explanation: format!(
-                "Below the {} of pages outside of the pool, as newer pages are fuller and in it.",
-                percent(1.0 - pool / f64::from(named(&runs, "AO(8)")?.last().pages))
-            ),
-        }
-        .claim(settings),
+            hy_pages,
+            percent(1.0 - pool / hy_pages)
+        )),
+        claim::holds(
+            "M5 AO",
+            "AO's rate of misses rises",
+            "≈ 88 %",
+            percent(ao),
+            "± 3 points",
+            (ao - 0.88).abs() <= 0.03,
+        )
+        .ratio(ao / 0.88)
+        .remark(format!(
+            "Below the {} of pages outside of the pool, as newer pages are fuller and in it.",
+            percent(1.0 - pool / f64::from(named(&runs, "AO(8)")?.last().pages))
+        )),
     ];
     Ok(outcome(panels, &runs, claims, settings))
 }
@@ -252,18 +243,18 @@ pub(super) fn create_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let nfwh = all(named(&runs, "NF(WH)")?);
     let others = runs.iter().filter(|r| r.kind.name() != "NF(WH)").map(|r| all(r));
     let others = others.fold(0.0, f64::max);
-    let check = Check {
-        id: "M6",
-        text: "create reads are significant for NF(WH) only",
-        paper: "NF(WH) only".to_owned(),
-        ours: each(&runs, |r| format!("{:.4}", all(r))),
-        ratio: None,
-        tolerance: "shape",
-        holds: nfwh > 0.1 && others < 0.1 && nfwh > 4.0 * others,
-        explanation: "FF and BF read a little: while deletions are ahead of creations, holes \
-                      outlive their page's stay in the pool."
-            .to_owned(),
-    };
-    let claims = vec![check.claim(settings)];
+    let check = claim::holds(
+        "M6",
+        "create reads are significant for NF(WH) only",
+        "NF(WH) only",
+        each(&runs, |r| format!("{:.4}", all(r))),
+        "shape",
+        nfwh > 0.1 && others < 0.1 && nfwh > 4.0 * others,
+    )
+    .remark(
+        "FF and BF read a little: while deletions are ahead of creations, holes \
+                      outlive their page's stay in the pool.",
+    );
+    let claims = vec![check];
     Ok(outcome(panels, &runs, claims, settings))
 }

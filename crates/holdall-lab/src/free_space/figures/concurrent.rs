@@ -2,11 +2,13 @@
 
 use super::churn::{pages_panel, rate, throughput_panel, totals, transactions, utilization_panel};
 use super::cost::Cpu;
-use super::parts::{Check, axis, each, lines, named, percent, series, table};
+use super::parts::{each, named, series};
 use super::runs::{PAPER_KINDS, Workload, notes, runs};
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::free_space::pool::Purpose;
+use crate::free_space::purpose::Purpose;
 use crate::free_space::workload::{Run, Sample};
+use crate::kit::claim;
+use crate::kit::draw::{axis, lines, percent, table};
 use anyhow::Result;
 use holdall_plot::{Panel, Table};
 use std::sync::Arc;
@@ -33,36 +35,35 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
         Ok(measured(named(&four, name)?) / measured(named(&single, name)?))
     };
     let claims = vec![
-        Check {
-            id: "M4 best, four streams",
-            text: "HY(8,87) has the best throughput here too",
-            paper: "best, matched by AO only".to_owned(),
-            ours: each(&four, |r| format!("{:.2}/s", measured(r))),
-            ratio: Some(hy / best),
-            tolerance: "3 %",
-            holds: hy >= 0.97 * best,
-            explanation: format!(
-                "AO falls behind: four times the transactions let its file grow to {:.1} times its \
+        claim::holds(
+            "M4 best, four streams",
+            "HY(8,87) has the best throughput here too",
+            "best, matched by AO only",
+            each(&four, |r| format!("{:.2}/s", measured(r))),
+            "3 %",
+            hy >= 0.97 * best,
+        )
+        .ratio(hy / best)
+        .remark(format!(
+            "AO falls behind: four times the transactions let its file grow to {:.1} times its \
                  size. BF comes close.",
-                f64::from(ao.last().pages) / f64::from(ao.first().pages)
-            ),
-        }
-        .claim(settings),
-        Check {
-            id: "Speedup of four threads",
-            text: "four threads are faster than one",
-            paper: "≈ 4 × at first, 1.25 to 1.5 × at the end".to_owned(),
-            ours: format!("HY {:.2} ×", speedup("HY(8,87)")?),
-            ratio: None,
-            tolerance: "none",
-            holds: false,
-            explanation: "Not reproduced and not a claim checked: nothing overlaps in this model \
+            f64::from(ao.last().pages) / f64::from(ao.first().pages)
+        )),
+        claim::holds(
+            "Speedup of four threads",
+            "four threads are faster than one",
+            "≈ 4 × at first, 1.25 to 1.5 × at the end",
+            format!("HY {:.2} ×", speedup("HY(8,87)")?),
+            "none",
+            false,
+        )
+        .remark(
+            "Not reproduced and not a claim checked: nothing overlaps in this model \
                           of one disk arm. What the paper gained is waiting for the log's and the \
                           volume's disk at the same time and the processor's work beside both; \
-                          counts per transaction do not show it."
-                .to_owned(),
-        }
-        .note(),
+                          counts per transaction do not show it.",
+        )
+        .as_note(),
     ];
     let panels = vec![
         throughput_panel("measured", &four, Cpu::Measured),
@@ -80,17 +81,16 @@ pub(super) fn utilization(settings: &Settings<'_>) -> Result<Outcome> {
     for run in four.iter().filter(|r| !r.kind.name().starts_with("AO")) {
         off = off.max((end(run) - end(named(&single, &run.kind.name())?)).abs());
     }
-    let check = Check {
-        id: "Similar utilization",
-        text: "utilization is similar to that of one thread (AO apart, which never settles)",
-        paper: "similar".to_owned(),
-        ours: each(&four, |r| percent(end(r))),
-        ratio: None,
-        tolerance: "2 points",
-        holds: off <= 0.02,
-        explanation: "AO's falls on: it has four times the transactions.".to_owned(),
-    };
-    let claims = vec![check.claim(settings)];
+    let check = claim::holds(
+        "Similar utilization",
+        "utilization is similar to that of one thread (AO apart, which never settles)",
+        "similar",
+        each(&four, |r| percent(end(r))),
+        "2 points",
+        off <= 0.02,
+    )
+    .remark("AO's falls on: it has four times the transactions.");
+    let claims = vec![check];
     Ok(outcome(vec![utilization_panel(&four), pages_panel(&four)], &four, claims, settings))
 }
 
@@ -144,21 +144,21 @@ pub(super) fn collisions(settings: &Settings<'_>) -> Result<Outcome> {
     let panels = vec![lines("collisions", "Collisions, lazy release", x, y, series(&lazy, curve))];
     let of = |name: &str| named(&lazy, name).map(collision_rate);
     let (ff, bf, hy) = (of("FF")?, of("BF")?, of("HY(8,87)")?);
-    let check = Check {
-        id: "M7",
-        text: "collisions with reserved space are many for FF and BF, near none for HY",
-        paper: "high; near none".to_owned(),
-        ours: each(&lazy, |r| format!("{:.4}", collision_rate(r))),
-        ratio: None,
-        tolerance: "shape",
-        holds: ff > 0.2 && bf > 0.2 && hy < 0.05 && hy < 0.1 * ff.min(bf),
-        explanation: "HY's few come from its pid cache, into which deleters put pages with \
+    let check = claim::holds(
+        "M7",
+        "collisions with reserved space are many for FF and BF, near none for HY",
+        "high; near none",
+        each(&lazy, |r| format!("{:.4}", collision_rate(r))),
+        "shape",
+        ff > 0.2 && bf > 0.2 && hy < 0.05 && hy < 0.1 * ff.min(bf),
+    )
+    .remark(
+        "HY's few come from its pid cache, into which deleters put pages with \
                       reserved space; most of them while the file is still packed. Under eager \
                       release there are none, and the pages to go back to at commit are still in \
-                      the pool, these transactions being short."
-            .to_owned(),
-    };
-    let claims = vec![check.claim(settings)];
+                      the pool, these transactions being short.",
+    );
+    let claims = vec![check];
     let mut outcome = outcome(panels, &lazy, claims, settings);
     outcome.tables.push(eager_table(&eager, &lazy)?);
     Ok(outcome)

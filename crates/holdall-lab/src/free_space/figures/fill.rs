@@ -1,13 +1,13 @@
 //! Figures 4 to 9: filling a volume (McAuliffe §5.1, §5.2). Owns no state.
 
 use super::cost::{Cpu, PAPER_DISK, time};
-use super::parts::{
-    Check, axis, axis_in, each, head, lines, named, percent, points, series, table, tail,
-};
+use super::parts::{each, head, named, points, series, tail};
 use super::runs::{PAPER_KINDS, Workload, notes, runs};
 use crate::experiment::{Claim, Outcome, Settings};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample};
+use crate::kit::claim;
+use crate::kit::draw::{axis, axis_in, lines, percent, table};
 use anyhow::Result;
 use holdall_plot::{Panel, Table};
 use std::sync::Arc;
@@ -87,37 +87,29 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
     let bf = named(&runs, "BF")?.last();
     let looked = nfwh.counters.looks.entries;
     let claims = vec![
-        Check {
-            id: "M2 NF(WH) entries",
-            text: "NF(WH) looks at fewer than 800,000 FSIP entries over the whole fill",
-            paper: "< 800,000".to_owned(),
-            ours: looked.to_string(),
-            ratio: Some(looked as f64 / 800_000.0),
-            tolerance: "order of magnitude",
-            holds: looked < 8_000_000,
-            explanation:
-                "Holds as searches begin where the last one ended; if every allocation moved \
-                          the cursor it would fail by far (mcauliffe-assumptions)."
-                    .to_owned(),
-        }
-        .claim(settings),
-        Check {
-            id: "M2 HY entries",
-            text: "HY(8,87) avoids FSIP searches altogether",
-            paper: "0".to_owned(),
-            ours: hy.counters.looks.entries.to_string(),
-            ratio: None,
-            tolerance: "=",
-            holds: hy.counters.looks.entries == 0,
-            explanation: String::new(),
-        }
-        .claim(settings),
-        memory("M8 HY", "200 bytes drive HY on a 2 GB file", "≤ 200", &hy, settings, |m| {
-            m <= 200
-        }),
-        memory("M8 BF", "BF's tree is over one megabyte", "> 1 MB", &bf, settings, |m| {
-            m > 1_000_000
-        }),
+        claim::holds(
+            "M2 NF(WH) entries",
+            "NF(WH) looks at fewer than 800,000 FSIP entries over the whole fill",
+            "< 800,000",
+            looked.to_string(),
+            "order of magnitude",
+            looked < 8_000_000,
+        )
+        .ratio(looked as f64 / 800_000.0)
+        .remark(
+            "Holds as searches begin where the last one ended; if every allocation moved \
+                          the cursor it would fail by far (mcauliffe-assumptions).",
+        ),
+        claim::holds(
+            "M2 HY entries",
+            "HY(8,87) avoids FSIP searches altogether",
+            "0",
+            hy.counters.looks.entries.to_string(),
+            "=",
+            hy.counters.looks.entries == 0,
+        ),
+        memory("M8 HY", "200 bytes drive HY on a 2 GB file", "≤ 200", &hy, |m| m <= 200),
+        memory("M8 BF", "BF's tree is over one megabyte", "> 1 MB", &bf, |m| m > 1_000_000),
     ];
     let mut outcome = outcome(panels, &runs, claims, Workload::Uniform, settings);
     outcome.notes.push(
@@ -131,14 +123,7 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn memory(
-    id: &str,
-    text: &str,
-    paper: &str,
-    s: &Sample,
-    settings: &Settings<'_>,
-    holds: fn(usize) -> bool,
-) -> Claim {
+fn memory(id: &str, text: &str, paper: &str, s: &Sample, holds: fn(usize) -> bool) -> Claim {
     let ours = format!("{} bytes at {} pages", s.memory, s.pages);
     let holds = holds(s.memory);
     let explanation = match id {
@@ -151,7 +136,7 @@ fn memory(
             .to_owned(),
     };
     let (paper, tolerance) = (paper.to_owned(), "=");
-    Check { id, text, paper, ours, ratio: None, tolerance, holds, explanation }.claim(settings)
+    claim::holds(id, text, &paper, ours, tolerance, holds).remark(explanation)
 }
 
 /// Figure 5.
@@ -164,23 +149,23 @@ pub(super) fn throughput_ff(settings: &Settings<'_>) -> Result<Outcome> {
     let last = named(&runs, "FF")?.last();
     let looked = entries(&last);
     let reached = f64::from(last.pages) * (4e9 / looked.max(1.0)).sqrt() / 256_347.0;
-    let check = Check {
-        id: "M2 FF entries",
-        text: "FF looks at over 4·10⁹ FSIP entries in less than 5 % of the fill",
-        paper: "> 4·10⁹".to_owned(),
-        ours: format!("{looked:.2e} in {}", percent(f64::from(last.pages) / 256_347.0)),
-        ratio: Some(looked / 4e9),
-        tolerance: "order of magnitude",
-        holds: looked > 4e8,
-        explanation: format!(
-            "Each creation looks at about all pages so far: entries grow with the square of the \
+    let check = claim::holds(
+        "M2 FF entries",
+        "FF looks at over 4·10⁹ FSIP entries in less than 5 % of the fill",
+        "> 4·10⁹",
+        format!("{looked:.2e} in {}", percent(f64::from(last.pages) / 256_347.0)),
+        "order of magnitude",
+        looked > 4e8,
+    )
+    .ratio(looked / 4e9)
+    .remark(format!(
+        "Each creation looks at about all pages so far: entries grow with the square of the \
              file, and 4·10⁹ are reached at {} of the volume. A search here took {:.2} ns of \
              processor time per entry, 16 entries at a time.",
-            percent(reached),
-            last.cpu / looked.max(1.0) * 1e9
-        ),
-    };
-    let claims = vec![check.claim(settings)];
+        percent(reached),
+        last.cpu / looked.max(1.0) * 1e9
+    ));
+    let claims = vec![check];
     Ok(outcome(panels, &runs, claims, Workload::Uniform, settings))
 }
 
@@ -191,17 +176,15 @@ pub(super) fn utilization_uniform(settings: &Settings<'_>) -> Result<Outcome> {
     let others: Vec<_> = runs.iter().filter(|r| r.kind != Kind::Ao(1)).cloned().collect();
     let lowest = others.iter().map(|r| end(r)).fold(1.0, f64::min);
     let one = end(named(&runs, "AO(1)")?);
-    let check = Check {
-        id: "M2 utilization",
-        text: "Uniform Create: every algorithm at least 95 % except AO(1), which is the lowest",
-        paper: "≥ 95 %; AO(1) below the others".to_owned(),
-        ours: each(&runs, |r| percent(end(r))),
-        ratio: None,
-        tolerance: "≥ 95 %",
-        holds: lowest >= 0.95 && one < lowest,
-        explanation: String::new(),
-    };
-    let claims = vec![check.claim(settings)];
+    let check = claim::holds(
+        "M2 utilization",
+        "Uniform Create: every algorithm at least 95 % except AO(1), which is the lowest",
+        "≥ 95 %; AO(1) below the others",
+        each(&runs, |r| percent(end(r))),
+        "≥ 95 %",
+        lowest >= 0.95 && one < lowest,
+    );
+    let claims = vec![check];
     Ok(outcome(vec![utilization("utilization", &runs)], &runs, claims, Workload::Uniform, settings))
 }
 
@@ -221,31 +204,24 @@ pub(super) fn throughput_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let count = |name: &str| named(&runs, name).map(|r| r.last().counters.created);
     let (one, eight) = (count("AO(1)")?, count("AO(8)")?);
     let claims = vec![
-        Check {
-            id: "M3 throughput",
-            text: "NF(WH)'s throughput drops throughout the fill, that of the others does not",
-            paper: "drops".to_owned(),
-            ours: format!(
-                "last quarter ÷ first, paper's processor: NF(WH) {nfwh:.2}, HY {others:.2}"
-            ),
-            ratio: None,
-            tolerance: "shape",
-            holds: nfwh < 0.9 * others,
-            explanation: "By the growing searches; today's processor hides them (first panel)."
-                .to_owned(),
-        }
-        .claim(settings),
-        Check {
-            id: "M3 AO(1) ends early",
-            text: "AO(1) fills the volume with fewer objects than the others",
-            paper: "fewer".to_owned(),
-            ours: format!("AO(1) {one}, AO(8) {eight}"),
-            ratio: Some(one as f64 / eight as f64),
-            tolerance: "shape",
-            holds: one < eight,
-            explanation: String::new(),
-        }
-        .claim(settings),
+        claim::holds(
+            "M3 throughput",
+            "NF(WH)'s throughput drops throughout the fill, that of the others does not",
+            "drops",
+            format!("last quarter ÷ first, paper's processor: NF(WH) {nfwh:.2}, HY {others:.2}"),
+            "shape",
+            nfwh < 0.9 * others,
+        )
+        .remark("By the growing searches; today's processor hides them (first panel)."),
+        claim::holds(
+            "M3 AO(1) ends early",
+            "AO(1) fills the volume with fewer objects than the others",
+            "fewer",
+            format!("AO(1) {one}, AO(8) {eight}"),
+            "shape",
+            one < eight,
+        )
+        .ratio(one as f64 / eight as f64),
     ];
     Ok(outcome(panels, &runs, claims, Workload::Mixed, settings))
 }
@@ -258,17 +234,15 @@ pub(super) fn entries_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let panels = vec![lines("entries", "Searches", x, y, series(&runs, curve))];
     let rates = curve(named(&runs, "NF(WH)")?);
     let (first, last) = (head(&rates), tail(&rates));
-    let check = Check {
-        id: "M3 search length",
-        text: "NF(WH)'s searches grow with the file",
-        paper: "longer and longer".to_owned(),
-        ours: format!("{first:.1} entries per object in the first quarter, {last:.1} in the last"),
-        ratio: None,
-        tolerance: "shape",
-        holds: last > 1.5 * first,
-        explanation: String::new(),
-    };
-    let claims = vec![check.claim(settings)];
+    let check = claim::holds(
+        "M3 search length",
+        "NF(WH)'s searches grow with the file",
+        "longer and longer",
+        format!("{first:.1} entries per object in the first quarter, {last:.1} in the last"),
+        "shape",
+        last > 1.5 * first,
+    );
+    let claims = vec![check];
     Ok(outcome(panels, &runs, claims, Workload::Mixed, settings))
 }
 
@@ -281,31 +255,27 @@ pub(super) fn utilization_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let above = dense.iter().all(|&u| u > eight && u > hy);
     let by = dense.iter().fold(0.0, |m: f64, &u| m.max(u - eight.min(hy)));
     let claims = vec![
-        Check {
-            id: "M3 AO(1)",
-            text: "Mixed Create: AO(1) packs clearly worst",
-            paper: "clearly worst".to_owned(),
-            ours: each(&runs, |r| percent(r.last().utilization())),
-            ratio: None,
-            tolerance: "shape",
-            holds: one + 0.05 < eight.min(hy).min(dense[0]).min(dense[1]).min(dense[2]),
-            explanation: String::new(),
-        }
-        .claim(settings),
-        Check {
-            id: "M3 within a point",
-            text: "FF, NF(WH) and BF are above AO(8) and HY(8,87), by less than one point",
-            paper: "< 1 point".to_owned(),
-            ours: format!("at most {:.2} points", by * 100.0),
-            ratio: None,
-            tolerance: "shape",
-            holds: above && by < 0.01,
-            explanation: "Hangs on two assumptions (mcauliffe-assumptions): where the pid cache \
+        claim::holds(
+            "M3 AO(1)",
+            "Mixed Create: AO(1) packs clearly worst",
+            "clearly worst",
+            each(&runs, |r| percent(r.last().utilization())),
+            "shape",
+            one + 0.05 < eight.min(hy).min(dense[0]).min(dense[1]).min(dense[2]),
+        ),
+        claim::holds(
+            "M3 within a point",
+            "FF, NF(WH) and BF are above AO(8) and HY(8,87), by less than one point",
+            "< 1 point",
+            format!("at most {:.2} points", by * 100.0),
+            "shape",
+            above && by < 0.01,
+        )
+        .remark(
+            "Hangs on two assumptions (mcauliffe-assumptions): where the pid cache \
                           knows exact free bytes instead of buckets, HY passes FF and NF(WH); \
-                          where the oldest page leaves it, BF is more than a point above AO(8)."
-                .to_owned(),
-        }
-        .claim(settings),
+                          where the oldest page leaves it, BF is more than a point above AO(8).",
+        ),
     ];
     let panels = vec![utilization("utilization", &runs)];
     Ok(outcome(panels, &runs, claims, Workload::Mixed, settings))

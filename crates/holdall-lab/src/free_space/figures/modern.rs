@@ -1,15 +1,16 @@
 //! Placement today: a larger file, more operations, this machine's disk. Owns no state.
 
 use super::cost::{Cpu, time};
-use super::parts::{axis, axis_in, lines, log_axis, percent, series, table};
+use super::parts::series;
 use super::runs::{PAPER_KINDS, Workload, runs};
 use super::sweep::{Point, Setting, Size, params, recommended, sweep};
 use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample, Victims, churn, churn_on};
+use crate::kit::draw::{self, axis, axis_in, lines, log_axis, percent, table};
 use anyhow::Result;
 use holdall_io::{Disk, FileStorage, Storage};
-use holdall_plot::{Panel, Series};
+use holdall_plot::Panel;
 use holdall_testkit::CostModel;
 use std::time::Instant;
 
@@ -33,10 +34,8 @@ pub(super) fn settings_of(n: &[usize], u: &[f64], pages: &[usize]) -> Vec<Settin
 
 /// Panels of time against utilization and of each parameter.
 pub(super) fn panels(points: &[Point]) -> Vec<Panel> {
-    let single = |p: &Point| Series {
-        name: p.label.clone(),
-        points: vec![(p.utilization * 100.0, p.total())],
-    };
+    let single =
+        |p: &Point| draw::series(p.label.clone(), vec![(p.utilization * 100.0, p.total())]);
     let x = axis_in("utilization, %", 50.0, 100.0);
     let y = || axis("µs per operation");
     let scatter = points.iter().take(7).map(single).collect();
@@ -44,7 +43,7 @@ pub(super) fn panels(points: &[Point]) -> Vec<Panel> {
         let mut points: Vec<(f64, f64)> =
             points.iter().filter_map(|p| Some((value(p)?, of(p)))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series { name: name.to_owned(), points }
+        draw::series(name.to_owned(), points)
     };
     let full = |p: &Point| p.utilization * 100.0;
     let n_axis = || log_axis("n, pages in the pid cache");

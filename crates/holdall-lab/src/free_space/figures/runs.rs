@@ -1,15 +1,15 @@
 //! Runs of the paper's workloads, made once per process and shared by the figures.
 //!
-//! Owns the cache, keyed by workload, algorithm, size and seed. Threads: a mutex around the
-//! cache, another around the making of a run, so that two figures at once share it too.
+//! Owns the cache, keyed by workload, algorithm, size and seed, and the mutex that lets one
+//! large run be made at a time.
 
 use super::cost::PAPER_DISK;
 use crate::experiment::Settings;
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::workload::{Churn, Fill, Run, Sizes, Victims, churn, fill};
+use crate::kit::cache::{Cache, Results, cached};
 use anyhow::Result;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A workload of the paper.
@@ -31,17 +31,12 @@ pub(super) enum Workload {
 pub(super) const PAPER_KINDS: [Kind; 6] =
     [Kind::Ao(1), Kind::Ao(8), Kind::Ff, Kind::NfWh, Kind::Bf, Kind::Hy(8, 0.875)];
 
-type Key = (Workload, String, bool, u64);
-static CACHE: Mutex<BTreeMap<Key, Arc<Run>>> = Mutex::new(BTreeMap::new());
+static RUNS: Cache<Arc<Run>> = Cache::new(Results::default);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Held while a run is made that may take 2 GB of memory, so that there is one at a time.
 pub(super) fn one_at_a_time() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn known(key: &Key) -> Option<Arc<Run>> {
-    CACHE.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
 }
 
 /// The runs of `kinds` under a workload, from the cache or made now.
@@ -55,23 +50,12 @@ pub(super) fn runs(
 ) -> Result<Vec<Arc<Run>>> {
     let mut all = Vec::new();
     for (n, &kind) in kinds.iter().enumerate() {
-        let key = (workload, kind.name(), settings.quick, settings.seed);
-        let run = match known(&key) {
-            Some(run) => run,
-            None => {
-                let _turn = one_at_a_time();
-                match known(&key) {
-                    Some(run) => run,
-                    None => {
-                        let share = Share { done: n as u64, of: kinds.len() as u64, settings };
-                        let run = Arc::new(make(workload, kind, settings, &share)?);
-                        let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-                        cache.insert(key, run.clone());
-                        run
-                    }
-                }
-            }
-        };
+        let key = format!("{workload:?} {} {} {}", kind.name(), settings.quick, settings.seed);
+        let run = cached(&RUNS, &key, || {
+            let _turn = one_at_a_time();
+            let share = Share { done: n as u64, of: kinds.len() as u64, settings };
+            Ok(Arc::new(make(workload, kind, settings, &share)?))
+        })?;
         all.push(run);
         (settings.progress)((n as u64 + 1) * 1000, kinds.len() as u64 * 1000);
     }

@@ -1,10 +1,10 @@
 //! Placement under deletions by Zipf's law. Owns no state.
 
 use super::modern::{panels, recommendation, settings_of, turned};
-use super::parts::table;
 use super::sweep::{Point, sweep};
 use crate::experiment::{Outcome, Settings};
 use crate::free_space::workload::Victims;
+use crate::kit::draw::table;
 use anyhow::Result;
 
 /// The experiment.

@@ -2,14 +2,14 @@
 //! the recommendation that follows. Owns no state.
 
 use super::cost::{Cpu, PAPER_DISK, time};
-use super::parts::percent;
 use super::runs::Share;
 use crate::experiment::Settings;
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
-use crate::free_space::pool::Purpose;
+use crate::free_space::purpose::Purpose;
 use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
-use crate::price::Price;
+use crate::kit::draw::percent;
+use crate::kit::price::Price;
 use anyhow::Result;
 
 /// Bytes of the pool in all sweeps; the file has 25 times as many.

@@ -9,7 +9,6 @@ mod clock;
 mod fill;
 mod objects;
 mod sample;
-mod zipf;
 
 pub use churn::{Churn, churn, churn_on};
 pub use clock::CpuClock;

@@ -3,10 +3,10 @@
 //! Owns the table: positions, each free or with one object. A deletion draws a position; a
 //! creation takes the position freed last. Threads: none.
 
-use super::zipf::Zipf;
 use crate::free_space::heap_file::Rid;
 use rand::Rng;
 use rand::rngs::SmallRng;
+use rand_distr::{Distribution, Zipf};
 
 /// How long objects are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,8 @@ pub(super) struct Objects {
     at: Vec<Option<Live>>,
     free: Vec<u32>,
     bytes: u64,
-    zipf: Option<Zipf>,
+    /// Ranks from one on.
+    zipf: Option<Zipf<f64>>,
 }
 
 impl Objects {
@@ -79,7 +80,7 @@ impl Objects {
     pub(super) fn draw_by(&mut self, victims: Victims) {
         self.zipf = match victims {
             Victims::Uniform => None,
-            Victims::Zipf(theta) => Some(Zipf::new(self.at.len().max(2), theta)),
+            Victims::Zipf(theta) => Zipf::new(self.at.len().max(2) as f64, theta).ok(),
         };
     }
 
@@ -109,7 +110,10 @@ impl Objects {
             let at = match &self.zipf {
                 None => rng.random_range(0..self.at.len()),
                 // Positions follow one another on pages; neighbours in rank should not.
-                Some(zipf) => zipf.draw(rng).wrapping_mul(2_654_435_761) % self.at.len(),
+                Some(zipf) => {
+                    let rank = zipf.sample(rng) as usize - 1;
+                    rank.wrapping_mul(2_654_435_761) % self.at.len()
+                }
             };
             if let Some(live) = self.at[at].take() {
                 self.free.push(at as u32);

@@ -3,7 +3,7 @@
 
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::Counters;
-use crate::free_space::pool::Purpose;
+use crate::free_space::purpose::Purpose;
 use holdall_testkit::{CostModel, DiskStats};
 
 /// Counters at one moment; all but the first five fields count from the run's start.

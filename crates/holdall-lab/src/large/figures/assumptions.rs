@@ -5,8 +5,8 @@ use holdall_core::segment_tree::Cut;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Experiment, Outcome, Paper, Settings};
-use crate::large::report::{number, percent, table};
+use crate::experiment::{Experiment, Outcome, Settings};
+use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MixRun, OBJECT, build, build_and_scan, in_memory};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
@@ -57,10 +57,6 @@ pub struct Assumptions;
 impl Experiment for Assumptions {
     fn id(&self) -> &'static str {
         "biliris-assumptions"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
     }
 
     fn title(&self) -> &'static str {

@@ -4,8 +4,9 @@ use anyhow::Result;
 use holdall_plot::Scale;
 use holdall_testkit::{CostModel, DiskStats};
 
-use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings};
-use crate::large::report::{Because, axis, finished, holds, lines, number, ratio, series};
+use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::kit::claim::{holds, ratio};
+use crate::kit::draw::{axis_of, lines, number, series};
 use crate::large::runs::{BuildAndScan, MIB, OBJECT, SIZES, build_and_scan, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
@@ -61,8 +62,8 @@ impl Sweep {
             let points = self.sizes.iter().zip(row);
             series(name, points.map(|(k, r)| (*k as f64, model.time_ms(&of(r)) / 1000.0)).collect())
         });
-        let x = axis("append or scan size (KiB)", Scale::Log2);
-        lines(id, title, x, axis("seconds", Scale::Log10), all.collect())
+        let x = axis_of("append or scan size (KiB)", Scale::Log2);
+        lines(id, title, x, axis_of("seconds", Scale::Log10), all.collect())
     }
 }
 
@@ -86,10 +87,6 @@ impl Experiment for Build {
         "biliris-5"
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         "Building a 10 MiB object by appends (Biliris figure 5)"
     }
@@ -110,7 +107,7 @@ impl Experiment for Build {
              page in place: their lines lie on each other."
                 .into(),
         ];
-        Ok(finished(Outcome { panels, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { panels, claims, notes, ..Outcome::default() })
     }
 }
 
@@ -194,10 +191,6 @@ impl Experiment for Scan {
         "biliris-6"
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         "Scanning a 10 MiB object (Biliris figure 6)"
     }
@@ -228,6 +221,6 @@ impl Experiment for Scan {
              build left it."
                 .into(),
         ];
-        Ok(finished(Outcome { panels, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { panels, claims, notes, ..Outcome::default() })
     }
 }

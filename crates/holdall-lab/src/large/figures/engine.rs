@@ -6,8 +6,9 @@ use holdall_testkit::CostModel;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings};
-use crate::large::report::{Because, between, finished, holds, number, percent, table};
+use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::kit::claim::{between, holds};
+use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
@@ -21,11 +22,7 @@ pub struct SizeIndependence;
 
 impl Experiment for SizeIndependence {
     fn id(&self) -> &'static str {
-        "eos-size-independence"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
+        "biliris-eos-size-independence"
     }
 
     fn title(&self) -> &'static str {
@@ -55,7 +52,7 @@ impl Experiment for SizeIndependence {
         head.extend(SIZES.map(|s| s.1));
         head.extend(["differences", "height"]);
         let title = "Pages read + written per edit";
-        let tables = vec![table("eos-size-independence", title, &head, rows)];
+        let tables = vec![table("biliris-eos-size-independence", title, &head, rows)];
         let notes = vec![format!(
             "{edits} edits of each kind at random places, {RENEW} to an object, which is of zeros \
              over the sparse disk; 8-byte counts and pointers (255 to a page), pool of 12 pages; \
@@ -128,11 +125,7 @@ pub struct Mixed;
 
 impl Experiment for Mixed {
     fn id(&self) -> &'static str {
-        "eos-mix"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
+        "biliris-eos-mix"
     }
 
     fn title(&self) -> &'static str {
@@ -163,13 +156,13 @@ impl Experiment for Mixed {
         }
         let head =
             ["technique", "mean (bytes)", "utilization", "reads ÷ Starburst's", "update (ms)"];
-        let tables = vec![table("eos-mix", self.title(), &head, rows)];
+        let tables = vec![table("biliris-eos-mix", self.title(), &head, rows)];
         let notes = vec![
             "Full runs: 20,000 operations, 12,000 of them edits; utilization at the end, reads in \
              the second half."
                 .into(),
         ];
-        Ok(finished(Outcome { tables, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
     }
 }
 

@@ -1,15 +1,16 @@
 //! Larger objects and skewed places, over the sparse disk, by both cost models.
 
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use anyhow::Result;
 use holdall_plot::Scale;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Experiment, Outcome, Paper, Settings};
-use crate::large::report::{axis, lines, number, percent, series, table};
-use crate::large::runs::{Cache, MIB, cached, sparse, steady};
+use crate::experiment::{Experiment, Needs, Outcome, Settings};
+use crate::kit::cache::{Cache, Results, cached};
+use crate::kit::draw::{axis_of, lines, number, percent, series, table};
+use crate::large::runs::{MIB, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mark, Mix, Places, run};
@@ -46,10 +47,10 @@ fn aged(
     settings: &Settings<'_>,
     step: &mut dyn FnMut(u64),
 ) -> Result<Vec<Mark>> {
-    static DONE: Cache<Vec<Mark>> = LazyLock::new(Mutex::default);
+    static DONE: Cache<Vec<Mark>> = LazyLock::new(Results::default);
     let seed = settings.seed;
     let name = format!("{technique:?} {size} {places:?} {ops} {seed}");
-    cached(&DONE, name.clone(), || {
+    cached(&DONE, &name, || {
         let kept = settings.parts.load(&name).and_then(|text| serde_json::from_str(&text).ok());
         if let Some(marks) = kept {
             return Ok(marks);
@@ -113,16 +114,12 @@ impl Experiment for Large {
         "biliris-large"
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         "Objects of 100 MiB and 10 GiB under the mix of 10K operations"
     }
 
-    fn uses_disk(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs::PRICE
     }
 
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
@@ -149,8 +146,8 @@ impl Experiment for Large {
             rows.push(starburst(size, name, settings, &model)?);
             let id = format!("biliris-large-{}", name.to_lowercase().replace(' ', "-"));
             let (x, y) = (
-                axis("operations (thousands)", Scale::Linear),
-                axis("update cost (µs)", Scale::Linear),
+                axis_of("operations (thousands)", Scale::Linear),
+                axis_of("update cost (µs)", Scale::Linear),
             );
             panels.push(lines(
                 &id,
@@ -181,16 +178,12 @@ impl Experiment for Skew {
         "biliris-skew"
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         "Zipf places (0.99) against uniform ones, 100 MiB, 10K operations"
     }
 
-    fn uses_disk(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs::PRICE
     }
 
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {

@@ -5,8 +5,8 @@ use holdall_plot::{Axis, Panel, Scale, Series};
 use holdall_testkit::CostModel;
 
 use super::mix_claims as claims;
-use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings};
-use crate::large::report::{axis, finished, lines, series};
+use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::kit::draw::{axis_of, lines, series};
 use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::{Cost, Mark};
@@ -32,7 +32,7 @@ impl What {
     }
 
     fn axis(self) -> Axis {
-        let from_points = |label: &str| axis(label, Scale::Linear);
+        let from_points = |label: &str| axis_of(label, Scale::Linear);
         match self {
             // The same in every panel, so that ESM and EOS can be laid side by side.
             Self::Utilization => {
@@ -74,7 +74,7 @@ pub(super) fn panels(
 ) -> Result<Vec<Panel>> {
     let mut panels = Vec::new();
     for (turn, (mean, letter)) in MEANS.into_iter().enumerate() {
-        let x = axis("operations (thousands)", Scale::Linear);
+        let x = axis_of("operations (thousands)", Scale::Linear);
         let curves = curves(techniques, mean, what, settings, model)?;
         let bytes = if mean < 1024 { mean.to_string() } else { format!("{}K", mean / 1024) };
         let title = format!("({letter}) {bytes}-byte mean operation size");
@@ -159,10 +159,6 @@ impl Experiment for MixFigure {
         self.id
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         self.title
     }
@@ -172,7 +168,7 @@ impl Experiment for MixFigure {
         let panels = panels(self.id, (self.techniques)(), self.what, settings, &model)?;
         let claims = (self.claims)(settings)?;
         let notes = parameters(settings);
-        Ok(finished(Outcome { panels, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { panels, claims, notes, ..Outcome::default() })
     }
 }
 
@@ -182,10 +178,6 @@ pub struct Deletes;
 impl Experiment for Deletes {
     fn id(&self) -> &'static str {
         "biliris-deletes"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
     }
 
     fn title(&self) -> &'static str {
@@ -201,6 +193,6 @@ impl Experiment for Deletes {
         }
         let notes = parameters(settings);
         let claims = claims::deletes(settings)?;
-        Ok(finished(Outcome { panels: all, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { panels: all, claims, notes, ..Outcome::default() })
     }
 }

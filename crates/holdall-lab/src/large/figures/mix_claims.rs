@@ -4,7 +4,8 @@ use anyhow::Result;
 use holdall_testkit::CostModel;
 
 use crate::experiment::{Claim, Settings};
-use crate::large::report::{Because, between, holds, number, percent, ratio};
+use crate::kit::claim::{between, holds, ratio};
+use crate::kit::draw::{number, percent};
 use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;

@@ -8,8 +8,8 @@ use holdall_testkit::CostModel;
 
 use super::build::panels_by;
 use super::mix::{What, panels};
-use crate::experiment::{Experiment, Outcome, Paper, Settings};
-use crate::large::report::{number, percent, table};
+use crate::experiment::{Experiment, Needs, Outcome, Settings};
+use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MEANS, MixRun, OBJECT, build_and_scan, eos, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
@@ -42,16 +42,12 @@ impl Experiment for Modern {
         "biliris-modern"
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         "The figures of Biliris on a disk of today, and what T and the page should be"
     }
 
-    fn uses_disk(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs::PRICE
     }
 
     fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {

@@ -8,8 +8,9 @@ use holdall_core::segment_tree::Cut;
 use holdall_testkit::CostModel;
 
 use super::build::KIB;
-use crate::experiment::{Claim, Experiment, Outcome, Paper, Settings, Verdict};
-use crate::large::report::{Because, finished, holds, number, ratio, table};
+use crate::experiment::{Claim, Experiment, Outcome, Settings, Verdict};
+use crate::kit::claim::{holds, ratio};
+use crate::kit::draw::{number, table};
 use crate::large::runs::{MEANS, MIB, MixRun, OBJECT, build, eos, esm, in_memory, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::{Shape, Technique};
@@ -21,10 +22,6 @@ pub struct Reads;
 impl Experiment for Reads {
     fn id(&self) -> &'static str {
         "biliris-table2"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
     }
 
     fn title(&self) -> &'static str {
@@ -47,7 +44,7 @@ impl Experiment for Reads {
         }
         let head = ["mean size (bytes)", "paper (ms)", "ours (ms)"];
         let tables = vec![table("biliris-table2", self.title(), &head, rows)];
-        Ok(finished(Outcome { tables, claims, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { tables, claims, ..Outcome::default() })
     }
 }
 
@@ -67,10 +64,6 @@ pub struct Updates;
 impl Experiment for Updates {
     fn id(&self) -> &'static str {
         "biliris-table3"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
     }
 
     fn title(&self) -> &'static str {
@@ -104,7 +97,7 @@ impl Experiment for Updates {
              and takes one access more."
                 .into(),
         ];
-        Ok(finished(Outcome { tables, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
     }
 }
 
@@ -133,10 +126,6 @@ pub struct Shapes;
 impl Experiment for Shapes {
     fn id(&self) -> &'static str {
         "biliris-shape"
-    }
-
-    fn paper(&self) -> Paper {
-        Paper::Biliris
     }
 
     fn title(&self) -> &'static str {
@@ -254,10 +243,6 @@ impl Experiment for Sizes {
         "biliris-size"
     }
 
-    fn paper(&self) -> Paper {
-        Paper::Biliris
-    }
-
     fn title(&self) -> &'static str {
         "Update cost against object size (Biliris §4.4.3)"
     }
@@ -310,7 +295,7 @@ impl Experiment for Sizes {
              over the sparse disk."
                 .into(),
         ];
-        Ok(finished(Outcome { tables, claims, notes, ..Outcome::default() }, settings.quick))
+        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
     }
 }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::{InsertRule, LargeObject, Technique};
 use crate::large::store::Config;
 
-const ALL: [Technique; 15] = [
+const ALL: [Technique; 16] = [
     Technique::Esm(1),
     Technique::Esm(4),
     Technique::Esm(16),
@@ -19,6 +19,7 @@ const ALL: [Technique; 15] = [
     Technique::EsmBasic(4),
     Technique::EsmBasic(16),
     Technique::EsmLeft(4),
+    Technique::EsmBoth(4),
     Technique::Starburst,
     Technique::Eos(1),
     Technique::Eos(4),

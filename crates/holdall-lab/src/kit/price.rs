@@ -18,7 +18,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::parts::Parts;
+use crate::kit::parts::Parts;
 
 /// Bytes of an access that a seek is measured by.
 const SMALL: usize = 4096;
@@ -240,7 +240,7 @@ fn micros(since: Instant) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parts::{NoParts, PartFiles};
+    use crate::kit::parts::{NoParts, PartFiles};
 
     #[test]
     fn prices_are_read_and_kept_in_range() {

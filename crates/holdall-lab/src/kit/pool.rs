@@ -1,44 +1,39 @@
 //! Buffer pool: a fixed number of frames over a disk, least recently used out first.
 //!
-//! Owns the frames, the table page → frame and the counts of reads by purpose. A dirty page is
+//! Owns the frames, the table page → frame and the counts of reads by class. A dirty page is
 //! written when its frame is needed or by [`Pool::flush`], never before. Invariant: a page is in
 //! at most one frame. Threads: none; the caller has it alone.
 
-use super::error::Result;
-use holdall_io::Disk;
+use std::io::Result;
 use std::sync::Arc;
+
+use holdall_io::Disk;
 
 const NONE: u32 = u32::MAX;
 
-/// Why a page is wanted; reads from the disk are counted apart by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// To put an object on it.
-    Create,
-    /// To delete an object from it.
-    Delete,
-    /// It is a free-space inventory page.
-    Inventory,
-    /// To release reserved space at commit, or to roll back.
-    Release,
-    /// To read an object.
-    Read,
-}
+/// Classes that reads are counted by, at most.
+const CLASSES: usize = 8;
 
 /// Pages read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Pages read from the disk, by [`Purpose`] in its order.
-    pub reads: [u64; 5],
+    /// Pages read from the disk, by the class that the caller gave.
+    pub reads: [u64; CLASSES],
     /// Pages written.
     pub writes: u64,
 }
 
 impl PoolStats {
-    /// Pages read for `purpose`.
+    /// Pages read for a class.
     #[must_use]
-    pub fn read_for(&self, purpose: Purpose) -> u64 {
-        self.reads[purpose as usize]
+    pub fn read_for(&self, class: impl Into<usize>) -> u64 {
+        self.reads.get(class.into()).copied().unwrap_or_default()
+    }
+
+    /// Pages read for any class.
+    #[must_use]
+    pub fn all_reads(&self) -> u64 {
+        self.reads.iter().sum()
     }
 }
 
@@ -100,12 +95,12 @@ impl Pool {
         self.page_size
     }
 
-    /// Page `no` of the disk, read if it is not in the pool. Gives its frame, good until the
-    /// next call of `fix` or `fix_new`.
+    /// Page `no` of the disk, read if it is not in the pool and then counted under `class`, a
+    /// number below 8. Gives its frame, good until the next call of `fix` or `fix_new`.
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn fix(&mut self, no: u32, purpose: Purpose) -> Result<u32> {
+    pub fn fix(&mut self, no: u32, class: impl Into<usize>) -> Result<u32> {
         if let Some(&frame) = self.table.get(no as usize)
             && frame != NONE
         {
@@ -115,7 +110,9 @@ impl Pool {
         let frame = self.vacate()?;
         let range = self.range(frame);
         self.disk.read_at(u64::from(no) * self.page_size as u64, &mut self.bytes[range])?;
-        self.stats.reads[purpose as usize] += 1;
+        if let Some(count) = self.stats.reads.get_mut(class.into()) {
+            *count += 1;
+        }
         self.occupy(frame, no, false);
         Ok(frame)
     }
@@ -186,7 +183,7 @@ impl Pool {
         for frame in dirty {
             self.write(frame)?;
         }
-        Ok(self.disk.sync()?)
+        self.disk.sync()
     }
 
     fn range(&self, frame: u32) -> std::ops::Range<usize> {
@@ -265,6 +262,9 @@ mod tests {
     use super::*;
     use holdall_io::MemoryDisk;
 
+    const READ: usize = 0;
+    const DELETE: usize = 1;
+
     #[test]
     fn the_least_recently_used_page_goes_and_is_written_if_dirty() {
         let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
@@ -273,16 +273,16 @@ mod tests {
             let frame = pool.fix_new(no).unwrap();
             pool.bytes_mut(frame).fill(no as u8 + 1);
         }
-        pool.fix(0, Purpose::Read).unwrap();
+        pool.fix(0, READ).unwrap();
         pool.fix_new(3).unwrap(); // page 1 goes
-        assert_eq!(pool.stats(), PoolStats { reads: [0; 5], writes: 1 });
+        assert_eq!(pool.stats(), PoolStats { reads: [0; CLASSES], writes: 1 });
         let mut bytes = [0; 16];
         disk.read_at(16, &mut bytes).unwrap();
         assert_eq!(bytes, [2; 16]);
-        pool.fix(0, Purpose::Read).unwrap();
-        let frame = pool.fix(1, Purpose::Delete).unwrap(); // page 2 goes
+        pool.fix(0, READ).unwrap();
+        let frame = pool.fix(1, DELETE).unwrap(); // page 2 goes
         assert_eq!(pool.bytes(frame), [2; 16]);
-        assert_eq!(pool.stats().read_for(Purpose::Delete), 1);
+        assert_eq!(pool.stats().read_for(DELETE), 1);
         assert_eq!(pool.stats().writes, 2);
         pool.flush().unwrap();
         assert_eq!(pool.stats().writes, 4, "pages 0 and 3; page 1 is clean");
@@ -292,14 +292,14 @@ mod tests {
     fn a_failed_read_leaves_the_pool_usable() {
         let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
         let mut pool = Pool::new(disk, 16, 2);
-        pool.fix(9, Purpose::Read).unwrap_err();
+        pool.fix(9, READ).unwrap_err();
         for no in 0..5 {
             let frame = pool.fix_new(no).unwrap();
             pool.bytes_mut(frame)[0] = no as u8;
-            pool.fix(9, Purpose::Read).unwrap_err();
+            pool.fix(9, READ).unwrap_err();
         }
         for no in 0..5 {
-            let frame = pool.fix(no, Purpose::Read).unwrap();
+            let frame = pool.fix(no, READ).unwrap();
             assert_eq!(u32::from(pool.bytes(frame)[0]), no);
         }
     }
