@@ -44,7 +44,7 @@ fn loads() -> [Load; 2] {
 
 /// Numbers of objects, replacements and reads.
 fn scale(settings: &Settings<'_>) -> [usize; 3] {
-    if settings.quick { [4000, 1000, 4000] } else { [100_000, 20_000, 100_000] }
+    if settings.quick { [1000, 150, 1000] } else { [100_000, 20_000, 100_000] }
 }
 
 fn one(settings: &Settings<'_>, load: &Load, kind: Kind, turn: u64, all: &mut Board) -> Result<()> {

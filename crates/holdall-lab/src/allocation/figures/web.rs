@@ -200,7 +200,7 @@ fn panels(board: &Board, space: &[(String, Vec<(f64, f64)>)]) -> Vec<Panel> {
 
 /// The experiment.
 pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
-    let (n, durable_n) = if settings.quick { (2000, 20) } else { (27_800, 1000) };
+    let (n, durable_n) = if settings.quick { (400, 10) } else { (27_800, 1000) };
     let items = Items::new(n, settings.seed);
     let mut board = Board::default();
     let mut space: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
