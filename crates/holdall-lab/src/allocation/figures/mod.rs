@@ -16,8 +16,12 @@ const FIGURES: &[Figure] = &[
     Figure::new("iyengar-crashes", "What a crash leaves, by TS, PL and PFL", survival::run),
     Figure::new("iyengar-9", "Web objects: a hash table, files and databases", web::run)
         .needs(Needs::ALONE),
-    Figure::new("iyengar-throughput", "Replacements, reads and space beside files", throughput::run)
-        .needs(Needs::ALONE),
+    Figure::new(
+        "iyengar-throughput",
+        "Replacements, reads and space beside files",
+        throughput::run,
+    )
+    .needs(Needs::ALONE),
     Figure::new("iyengar-14", "External fragmentation, by α and C", shape::external),
     Figure::new("iyengar-15", "Internal fragmentation, by α and C", shape::internal),
     Figure::new("iyengar-16", "Total fragmentation, by α and C", shape::total),

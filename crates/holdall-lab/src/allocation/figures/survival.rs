@@ -7,7 +7,7 @@ use crate::allocation::htod::{Htod, Shape};
 use crate::allocation::pmflf::Pmflf;
 use crate::allocation::recovery::Recovery;
 use crate::allocation::workload::{Pareto, Stream};
-use crate::experiment::{Outcome, Settings};
+use crate::experiment::{Claim, Outcome, Settings};
 use crate::kit::claim::{equal, finish, holds};
 use crate::kit::draw::table;
 use anyhow::{Result, ensure};
@@ -93,6 +93,48 @@ fn doublings(buckets: u64, step: usize) -> Result<(u64, u64)> {
     Ok((tried, whole))
 }
 
+/// The rows of I2 and I3 for one method.
+fn judged(crash: &Crash) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let Crash { method, found, free, tails, .. } = crash;
+    let name = method.name();
+    if *method == Method::Ts {
+        let text = "TS: every free block is found again from the tags, none lost";
+        let ours = format!("{} of {}", free[1], free[0]);
+        claims.push(holds("I2 TS", text, "", ours, "all", free[1] == free[0]));
+    } else {
+        let ours = format!("{} checkpoints for {} changes", crash.checkpoints, crash.changes);
+        let text = format!("{name}: list heads are written only at checkpoints");
+        let few = crash.checkpoints * 20 < crash.changes;
+        claims.push(holds(
+            &format!("I2 {name} heads"),
+            &text,
+            "",
+            ours,
+            "fewer than one for 20 changes",
+            few,
+        ));
+    }
+    let repair = *method == Method::Pfl;
+    let text = format!(
+        "{name}: a crash {} allocated blocks at the heads of free lists to drop",
+        if repair { "leaves" } else { "leaves no" }
+    );
+    let so = (found.dropped > 0) == repair;
+    let asked = if repair { "more than 0" } else { "0" };
+    let id = format!("I2 {name} repair");
+    claims.push(holds(&id, &text, "", found.dropped.to_string(), asked, so));
+    let text = format!("{name}: the scan of all headers finds every free block");
+    let (ours, all) = (format!("{} of {}", free[2], free[0]), free[2] == free[0]);
+    claims.push(holds(&format!("I2 {name} scan"), &text, "", ours, "all", all));
+    let text = format!("{name}: the tail found by walking is the tail that was");
+    let so = tails[0] == tails[1];
+    let id = format!("I3 {name} tail");
+    let ours = format!("{} blocks behind the tail on disk", found.behind_tail);
+    claims.push(holds(&id, &text, "", ours, "the same tail", so));
+    claims
+}
+
 /// The experiment.
 pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let n = if settings.quick { 1000 } else { 20_000 };
@@ -101,45 +143,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         crashes.push(crash(method, n, settings.seed)?);
     }
     let (tried, whole) = doublings(if settings.quick { 64 } else { 512 }, 1)?;
-    let mut claims = Vec::new();
-    for crash in &crashes {
-        let Crash { method, found, free, tails, .. } = crash;
-        let name = method.name();
-        if *method == Method::Ts {
-            let text = "TS: every free block is found again from the tags, none lost";
-            let ours = format!("{} of {}", free[1], free[0]);
-            claims.push(holds("I2 TS", text, "", ours, "all", free[1] == free[0]));
-        } else {
-            let ours = format!("{} checkpoints for {} changes", crash.checkpoints, crash.changes);
-            let text = format!("{name}: list heads are written only at checkpoints");
-            let few = crash.checkpoints * 20 < crash.changes;
-            claims.push(holds(
-                &format!("I2 {name} heads"),
-                &text,
-                "",
-                ours,
-                "fewer than one for 20 changes",
-                few,
-            ));
-        }
-        let repair = *method == Method::Pfl;
-        let text = format!(
-            "{name}: a crash {} allocated blocks at the heads of free lists to drop",
-            if repair { "leaves" } else { "leaves no" }
-        );
-        let so = (found.dropped > 0) == repair;
-        let asked = if repair { "more than 0" } else { "0" };
-        let id = format!("I2 {name} repair");
-        claims.push(holds(&id, &text, "", found.dropped.to_string(), asked, so));
-        let text = format!("{name}: the scan of all headers finds every free block");
-        let (ours, all) = (format!("{} of {}", free[2], free[0]), free[2] == free[0]);
-        claims.push(holds(&format!("I2 {name} scan"), &text, "", ours, "all", all));
-        let text = format!("{name}: the tail found by walking is the tail that was");
-        let so = tails[0] == tails[1];
-        let id = format!("I3 {name} tail");
-        let ours = format!("{} blocks behind the tail on disk", found.behind_tail);
-        claims.push(holds(&id, &text, "", ours, "the same tail", so));
-    }
+    let mut claims: Vec<Claim> = crashes.iter().flat_map(judged).collect();
     let text = "doublings broken off at each write that were then finished, every key in place";
     claims.push(equal("I12", text, tried as f64, whole as f64, ""));
     let claims = claims.into_iter().map(|c| c.judged_when_quick()).collect();
