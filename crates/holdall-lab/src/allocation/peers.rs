@@ -80,17 +80,14 @@ impl Kind {
     /// Those of the store.
     pub fn open(self, dir: &Path, durable: bool) -> Result<Box<dyn Peer>> {
         let params = Params { barriers: durable, ..Params::default() };
-        let disk = || -> Result<Arc<dyn Disk>> {
-            Ok(FileStorage::create(dir.join("blocks"))?.volume())
-        };
+        let disk =
+            || -> Result<Arc<dyn Disk>> { Ok(FileStorage::create(dir.join("blocks"))?.volume()) };
         Ok(match self {
             Self::Blocks => {
                 let store = Pmflf::create(disk()?, params, 1)?;
                 Box::new(Blocks { store, places: HashMap::new(), durable })
             }
-            Self::Table => {
-                Box::new((Htod::create(disk()?, params, Shape::default(), 1)?, durable))
-            }
+            Self::Table => Box::new((Htod::create(disk()?, params, Shape::default(), 1)?, durable)),
             Self::Files => Box::new(Files { dir: dir.to_owned(), durable, written: Vec::new() }),
             Self::Sqlite => {
                 let db = Connection::open(dir.join("sqlite"))?;
@@ -101,8 +98,7 @@ impl Kind {
             }
             Self::Holdall => {
                 let store = Store::create(dir.join("holdall"))?;
-                let durability =
-                    if durable { Durability::Immediate } else { Durability::Deferred };
+                let durability = if durable { Durability::Immediate } else { Durability::Deferred };
                 Box::new(Engine { store, durability, tx: None })
             }
         })

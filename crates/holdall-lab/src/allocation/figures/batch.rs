@@ -30,8 +30,12 @@ const COMBINES: &str = "a request that no free block of at least T fits leads to
                         without that in its table.";
 
 /// A disk of the paper's time: 10 ms for an access, 10 MB/s.
-const DISK: CostModel =
-    CostModel { seek_ms: 10.0, ms_per_kib: 0.1, page_size: 512, seeks: SeekRule::WhenNotSequential };
+const DISK: CostModel = CostModel {
+    seek_ms: 10.0,
+    ms_per_kib: 0.1,
+    page_size: 512,
+    seeks: SeekRule::WhenNotSequential,
+};
 
 #[derive(Debug)]
 struct Run {

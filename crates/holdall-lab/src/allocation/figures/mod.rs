@@ -2,6 +2,7 @@
 
 mod accesses;
 mod batch;
+mod odg;
 mod scale;
 mod shape;
 mod survival;
@@ -16,8 +17,12 @@ const FIGURES: &[Figure] = &[
     Figure::new("iyengar-crashes", "What a crash leaves, by TS, PL and PFL", survival::run),
     Figure::new("iyengar-9", "Web objects: a hash table, files and databases", web::run)
         .needs(Needs::ALONE),
-    Figure::new("iyengar-throughput", "Replacements, reads and space beside files", throughput::run)
-        .needs(Needs::ALONE),
+    Figure::new(
+        "iyengar-throughput",
+        "Replacements, reads and space beside files",
+        throughput::run,
+    )
+    .needs(Needs::ALONE),
     Figure::new("iyengar-14", "External fragmentation, by α and C", shape::external),
     Figure::new("iyengar-15", "Internal fragmentation, by α and C", shape::internal),
     Figure::new("iyengar-16", "Total fragmentation, by α and C", shape::total),
@@ -26,6 +31,8 @@ const FIGURES: &[Figure] = &[
     Figure::new("iyengar-19", "Batch allocation: throughput", batch::throughput),
     Figure::new("iyengar-20", "Batch allocation: external fragmentation", batch::external),
     Figure::new("iyengar-21", "Batch allocation: total fragmentation", batch::total),
+    Figure::new("iyengar-odg", "The object dependence graph, tables 5 and 6", odg::run)
+        .needs(Needs::ALONE),
 ];
 
 /// All experiments of this paper, in the order of its figures.

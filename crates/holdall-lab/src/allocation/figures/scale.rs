@@ -62,13 +62,8 @@ fn outcome(
         let points = curve.iter().map(|(done, usage)| (*done as f64, value(usage))).collect();
         series(format!("{n} objects"), points)
     };
-    let lines = lines(
-        "scale",
-        what,
-        axis("replacements"),
-        axis(what),
-        runs.iter().map(line).collect(),
-    );
+    let lines =
+        lines("scale", what, axis("replacements"), axis(what), runs.iter().map(line).collect());
     let row = |(n, curve): &(u64, Vec<(u64, Usage)>)| {
         let (done, usage) = curve.last().copied().unwrap_or_default();
         vec![
@@ -111,8 +106,7 @@ pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let internal = ends(&runs, Usage::internal);
     let many = internal.last().copied().unwrap_or_default();
     let request = |u: &Usage| u.requested as f64 / u.blocks as f64;
-    let means: Vec<String> =
-        ends(&runs, request).iter().map(|mean| format!("{mean:.0}")).collect();
+    let means: Vec<String> = ends(&runs, request).iter().map(|mean| format!("{mean:.0}")).collect();
     let (least, most) =
         internal.iter().fold((f64::MAX, 0.0), |(l, m): (f64, f64), &i| (l.min(i), m.max(i)));
     let text = "total fragmentation falls as the number of objects rises";

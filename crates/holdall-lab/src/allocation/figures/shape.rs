@@ -149,12 +149,7 @@ fn at(points: &[Point], alpha: f64, cutoff: u32) -> Result<Point> {
     found.copied().with_context(|| format!("no run of α = {alpha}, C = 2^{cutoff}"))
 }
 
-fn outcome(
-    settings: &Settings<'_>,
-    points: &[Point],
-    panel: Panel,
-    claims: Vec<Claim>,
-) -> Outcome {
+fn outcome(settings: &Settings<'_>, points: &[Point], panel: Panel, claims: Vec<Claim>) -> Outcome {
     let notes = vec![
         parameters(),
         format!(
@@ -218,9 +213,10 @@ pub(super) fn internal(settings: &Settings<'_>) -> Result<Outcome> {
     let mut claims = Vec::new();
     let middle = at(&points, 1.0, 10)?;
     let text = "internal fragmentation at α = 1, C = 2^10 grains";
-    claims.push(between("I4", text, "≈ 1.07", middle.internal, "", 1.05, 1.09).ratio(
-        middle.internal / 1.07,
-    ));
+    claims.push(
+        between("I4", text, "≈ 1.07", middle.internal, "", 1.05, 1.09)
+            .ratio(middle.internal / 1.07),
+    );
     // A thousandth is what one seed differs from another.
     let rises = |pairs: Vec<(Point, Point)>| {
         pairs.iter().map(|(less, more)| less.internal - more.internal).fold(f64::MIN, f64::max)

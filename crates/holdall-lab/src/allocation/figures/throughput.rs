@@ -99,14 +99,21 @@ fn gain(id: &str, text: &str, load: &Load, paper: [f64; 2], board: &Board, phase
     let text = format!("{}: {text}", load.name);
     let tolerance = format!("≥ {:.2}, half of it", theirs / 2.0);
     let (paper, ours_text) = (format!("{theirs:.2}"), format!("{ours:.2}"));
-    holds(&format!("{id} {}", load.name), &text, &paper, ours_text, &tolerance, ours >= theirs / 2.0)
-        .ratio(ours / theirs)
-        .because(format!(
-            "Medians: PMFLF {}, files {}. The objects fit in the page cache, where opening a file \
+    holds(
+        &format!("{id} {}", load.name),
+        &text,
+        &paper,
+        ours_text,
+        &tolerance,
+        ours >= theirs / 2.0,
+    )
+    .ratio(ours / theirs)
+    .because(format!(
+        "Medians: PMFLF {}, files {}. The objects fit in the page cache, where opening a file \
              costs a search in memory; on the paper's disk it cost an access.",
-            number(of(Kind::Blocks)),
-            number(of(Kind::Files))
-        ))
+        number(of(Kind::Blocks)),
+        number(of(Kind::Files))
+    ))
 }
 
 fn claims_of(load: &Load, board: &Board) -> Vec<Claim> {

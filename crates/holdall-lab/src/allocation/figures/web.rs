@@ -126,7 +126,8 @@ fn claims(board: &Board, space: &[(String, Vec<(f64, f64)>)]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for phase in PHASES {
         let ratio = of("HTOD", phase) / of("files", phase);
-        let (text, ours) = (format!("{phase}: HTOD ÷ files, items a second"), format!("{ratio:.2}"));
+        let (text, ours) =
+            (format!("{phase}: HTOD ÷ files, items a second"), format!("{ratio:.2}"));
         let why = format!(
             "Medians: HTOD {}, files {} items a second.",
             number(of("HTOD", phase)),
