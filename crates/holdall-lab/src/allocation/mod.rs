@@ -13,6 +13,7 @@ mod figures;
 pub mod htod;
 pub mod lists;
 pub mod oba;
+pub mod odg;
 pub mod peers;
 pub mod pmflf;
 pub mod recovery;

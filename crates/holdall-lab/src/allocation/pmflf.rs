@@ -476,6 +476,14 @@ impl Pmflf {
         }
     }
 
+    /// Bytes of the file as the disk has it.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn file_bytes(&self) -> Result<u64> {
+        Ok(self.disk.len()?)
+    }
+
     /// The address the user keeps in the file's header; 0 before it is set.
     #[must_use]
     pub fn root(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 mod accesses;
 mod batch;
+mod odg;
 mod scale;
 mod shape;
 mod survival;
@@ -30,6 +31,8 @@ const FIGURES: &[Figure] = &[
     Figure::new("iyengar-19", "Batch allocation: throughput", batch::throughput),
     Figure::new("iyengar-20", "Batch allocation: external fragmentation", batch::external),
     Figure::new("iyengar-21", "Batch allocation: total fragmentation", batch::total),
+    Figure::new("iyengar-odg", "The object dependence graph, tables 5 and 6", odg::run)
+        .needs(Needs::ALONE),
 ];
 
 /// All experiments of this paper, in the order of its figures.
