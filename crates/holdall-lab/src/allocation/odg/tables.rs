@@ -190,7 +190,7 @@ impl HoldallTables {
 impl Tables for HoldallTables {
     fn add(&mut self, table: u32) -> Result<()> {
         for key in self.keys(table)? {
-            self.store.write(|tx| tx.remove(&Self::name(table, &key)))?;
+            self.store.write(|tx| tx.remove(Self::name(table, &key)))?;
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Tables for HoldallTables {
             self.tx = Some(tx);
         }
         let tx = self.tx.as_mut().context("no transaction")?;
-        tx.put(&Self::name(table, key), value)?;
+        tx.put(Self::name(table, key), value)?;
         Ok(())
     }
 
