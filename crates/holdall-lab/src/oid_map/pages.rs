@@ -80,7 +80,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Keeps the last `pages` that [`Pages::keep`] named in the buffer; far fewer than its frames.
+    /// Keeps the last `pages` that `keep` named in the buffer; far fewer than its frames.
     pub fn set_kept(&mut self, pages: usize) {
         self.keep = pages;
     }
