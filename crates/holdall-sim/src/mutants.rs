@@ -7,6 +7,7 @@ use crate::mutation_list::{ALL, Entry, Shows};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Seeds that a broken store gets to betray itself.
 const SEEDS: &str = "0..400";
@@ -22,6 +23,9 @@ pub struct Tally {
     pub wrong: usize,
 }
 
+/// The run without a mutation, by which the others are limited, may take as long as it takes.
+const NO_LIMIT: Duration = Duration::from_secs(3600);
+
 /// Runs all mutations whose name contains `only`; `say` gets a line for each. Cost: one build
 /// and some seconds each.
 ///
@@ -29,20 +33,22 @@ pub struct Tally {
 /// A build that fails, or a simulation that fails without any mutation.
 pub fn run_all(only: &str, say: &mut dyn FnMut(&str)) -> Result<Tally> {
     let program = build()?;
-    if let Some(found) = simulate(&program, None, SEEDS)? {
+    let begun = Instant::now();
+    if let Some(found) = simulate(&program, None, SEEDS, NO_LIMIT)? {
         bail!("the simulation fails without any mutation: {found}");
     }
+    let limit = begun.elapsed() * 5 + Duration::from_secs(60);
     let mut tally = Tally::default();
     for entry in ALL.iter().filter(|e| e.name.contains(only)) {
-        let said = one(&program, entry, &mut tally)?;
+        let said = one(&program, entry, limit, &mut tally)?;
         say(&format!("{:<16} | {:<76} | {said}", entry.name, entry.rule));
     }
     Ok(tally)
 }
 
-fn one(program: &Path, entry: &Entry, tally: &mut Tally) -> Result<String> {
+fn one(program: &Path, entry: &Entry, limit: Duration, tally: &mut Tally) -> Result<String> {
     let seeds = if let Shows::In(seeds) = entry.shows { seeds } else { SEEDS };
-    let found = simulate(program, Some(entry.name), seeds)?;
+    let found = simulate(program, Some(entry.name), seeds, limit)?;
     let (count, said) = match (found, entry.shows) {
         (Some(found), Shows::Never(_)) => (&mut tally.wrong, format!("NOTICED: {found}")),
         (Some(found), _) => (&mut tally.noticed, found),
@@ -72,16 +78,18 @@ fn build() -> Result<PathBuf> {
     Ok(target.join("release/holdall-sim"))
 }
 
-/// Runs the simulation; what it found first, if anything.
-fn simulate(program: &Path, mutation: Option<&str>, seeds: &str) -> Result<Option<String>> {
-    let runs = [
-        ("60", &["--exhaustive", "2", "--twice", "0"][..]),
-        ("300", &["--seeds", seeds, "--quick"][..]),
-    ];
-    for (seconds, arguments) in runs {
-        // A mutation may make the store hang, which counts as noticed.
+/// Runs the simulation; what it found first, if anything. A mutation may make the store hang,
+/// which counts as noticed after `limit`.
+fn simulate(
+    program: &Path,
+    mutation: Option<&str>,
+    seeds: &str,
+    limit: Duration,
+) -> Result<Option<String>> {
+    let runs = [&["--exhaustive", "2", "--twice", "0"][..], &["--seeds", seeds, "--quick"][..]];
+    for arguments in runs {
         let mut run = Command::new("timeout");
-        run.arg(seconds).arg(program).args(arguments);
+        run.arg(limit.as_secs().to_string()).arg(program).args(arguments);
         let run = run.args(mutation.iter().flat_map(|name| ["--mutation", name])).output()?;
         if !run.status.success() {
             let text = String::from_utf8_lossy(&run.stderr);
