@@ -53,7 +53,7 @@ fn page(records: &[Record]) -> String {
         out += "<p><b>Quick runs are smaller than the papers' and rougher.</b> Where the size \
                 matters to a claim, it is a note there and not judged.</p>\n";
     }
-    out += &overview::section();
+    out += &overview::section(records);
     out += &counts(records);
     out += &contents(records);
     for paper in PAPERS {
