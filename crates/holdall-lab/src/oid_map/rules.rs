@@ -44,7 +44,9 @@ fn a_leaf_keeps_once_what_its_keys_begin_with() {
     let (mut near, _) = tree(Split::Tuned, 200);
     // Numbers of 2^32 each begin anew: eight bytes of their keys are not in common.
     let mut far = BTree::open(disk(), 100, Split::Tuned).unwrap();
-    (0..200).for_each(|n| drop(create(&mut far, None, n)));
+    for n in 0..200 {
+        create(&mut far, None, n);
+    }
     assert_eq!((near.leaves().unwrap()[0], far.leaves().unwrap()[0]), (96, 86));
 }
 
@@ -58,7 +60,9 @@ fn an_oid_near_another_falls_into_its_leaf() {
 
 fn table(buckets: u32, control: Control, n: usize) -> LinearHash {
     let mut table = LinearHash::open(disk(), 1000, buckets, control).unwrap();
-    (0..n).for_each(|n| drop(create(&mut table, None, n)));
+    for n in 0..n {
+        create(&mut table, None, n);
+    }
     table
 }
 
@@ -177,7 +181,9 @@ fn the_pages_that_took_new_mappings_stay_in_the_buffer() {
     map.pages().set_kept(1);
     let last = create(&mut map, None, 0);
     let before = map.pages().faults();
-    (0..50).for_each(|page| drop(map.lookup(oids[page * SLOTS]).unwrap()));
+    for page in 0..50 {
+        map.lookup(oids[page * SLOTS]).unwrap();
+    }
     map.lookup(last).unwrap();
     let since = map.pages().faults().since(&before);
     assert_eq!(since.to_string(), "50 handle pages read");

@@ -157,8 +157,9 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
                     forget(&subject.dir)?;
                     all / 100
                 } else {
-                    subject.rate(all, all, false, 0)?;
-                    all / 2
+                    let warm = if n < 4 { all / 5 } else { all };
+                    subject.rate(all, warm, random && n < 4, 0)?;
+                    all / 5
                 };
                 rates.push(subject.rate(all, count, random, settings.seed + u64::from(turn))?);
             }
