@@ -16,20 +16,14 @@ use super::mapping::{Mapping, Place};
 use super::oid::{Handle, Oid, PER_PAGE};
 use super::pages::Faults;
 
-/// A technique and its placement of handles, by the paper's names.
+/// A technique and its placement of handles; the paper's LH, rBT, cBT, rDM, clDM and cmDM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
-    /// LH.
     Hash,
-    /// rBT.
     RandomTree,
-    /// cBT.
     ClusteredTree,
-    /// rDM.
     RandomDirect,
-    /// clDM.
     LinearDirect,
-    /// cmDM.
     MatrixDirect,
 }
 
