@@ -62,6 +62,19 @@ mutations! {
     Reserved "McAuliffe §3.3: reserved space is its transaction's alone."
     LazyTold "McAuliffe §3.3: lazy release tells the inventory at the deletion."
     EagerTold "McAuliffe §3.3: eager release tells the inventory at commit."
+    TunedSplit "Eickler §3.1.2: an over-full node gives only its last entry to the new one."
+    LeafPrefix "Eickler §3.1.2: the bytes that all keys of a leaf begin with are kept once."
+    NearLeaf "Eickler §4.1.1: the OID of a new object falls into the leaf of a related one."
+    HashCollision "Eickler §6.3, Litwin: a full bucket that is met makes the next bucket split."
+    HashLoad "Litwin: under load control a bucket splits once the load is exceeded."
+    HashAddress "Litwin: buckets below the split pointer are addressed by the next function."
+    HashEmpty "Litwin: an overflow page that becomes empty leaves its chain."
+    UniqueField "Eickler §3.2: the unique field of a removed object's slot is incremented."
+    UniqueEnd "Eickler §1: no OID is given out twice, though the unique field runs out."
+    FreeSlot "Eickler §3.2: the slot of a removed object is used again."
+    MatrixFile "Eickler §4.1.2: the n-th object of each data page goes to the n-th file."
+    LinearNear "Eickler §4.1.2: linear placement puts a handle beside that of a related object."
+    KeptPages "Eickler §6.3: the pages that took new mappings last stay in the buffer."
 }
 
 #[cfg(holdall_mutations)]

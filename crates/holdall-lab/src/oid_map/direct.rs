@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
+use holdall_core::bytes::{put_u32, u32_at};
 use holdall_io::Disk;
 
 use super::mapping::{Mapping, Place};
-use super::oid::{Handle, Oid, PER_PAGE, get32, put32};
+use super::oid::{Handle, Oid, PER_PAGE};
 use super::pages::{HEAD, Kind, PAGE, Pages};
+use crate::mutation::{Mutation, is};
 
 /// Bytes of a slot: the unique field and the handle.
 const SLOT: usize = 4 + Handle::BYTES;
@@ -21,8 +23,6 @@ const SLOT: usize = 4 + Handle::BYTES;
 pub const SLOTS: usize = (PAGE - HEAD) / SLOT;
 /// Handle pages whose slots one bitmap page covers.
 const GROUP: u32 = ((PAGE - HEAD) * 8 / SLOTS) as u32;
-/// Words of memory for the bits of one handle page.
-const WORDS: usize = SLOTS.div_ceil(64);
 
 /// How handles are placed (§4.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub struct Direct {
     counts: Vec<u32>,
     /// Groups whose bitmap page is made.
     groups: u32,
-    /// Free slots of each handle page.
-    free: Vec<[u64; WORDS]>,
+    /// The bitmaps of the groups, one behind the other: a bit for each free slot.
+    free: Vec<u8>,
     /// Pages of each file with free slots.
     roomy: Vec<BTreeSet<u32>>,
     /// The page of each file that took the last handle.
@@ -53,9 +53,6 @@ pub struct Direct {
 impl Direct {
     /// The segment on `disk`; an empty disk gets one with this `placement`, and one that is there
     /// keeps its own. `frames` pages of buffer. Cost: the bitmap pages.
-    ///
-    /// # Errors
-    /// Those of the disk; where there is something else.
     pub fn open(disk: Arc<dyn Disk>, frames: usize, placement: Placement) -> Result<Self> {
         let files = if placement == Placement::Linear { 1 } else { PER_PAGE };
         let pages = Pages::new(disk, frames);
@@ -67,36 +64,26 @@ impl Direct {
             roomy: vec![BTreeSet::new(); files],
             position: vec![None; files],
         };
-        if this.pages.is_empty()? {
-            this.pages.fresh(0, Kind::Header, true)?;
-        } else {
-            this.load()?;
+        if let Some(state) = this.pages.state()? {
+            this.load(&state)?;
         }
         Ok(this)
     }
 
-    fn load(&mut self) -> Result<()> {
-        let bytes = self.pages.read(0, Kind::Header)?;
-        let files = get32(bytes, HEAD) as usize;
+    fn load(&mut self, state: &[u64]) -> Result<()> {
+        let files = state[0] as usize;
         ensure!([1, PER_PAGE].contains(&files), "page 0 is damaged; restore the file");
-        self.groups = get32(bytes, HEAD + 4);
-        self.counts = (0..files).map(|f| get32(bytes, HEAD + 8 + f * 4)).collect();
+        self.groups = state[1] as u32;
+        self.counts = state[2..2 + files].iter().map(|&n| n as u32).collect();
         self.roomy = vec![BTreeSet::new(); files];
         self.position = vec![None; files];
         for group in 0..self.groups {
             let bytes = self.pages.read(bitmap_page(group), Kind::Bitmap)?;
-            for page in group * GROUP..(group + 1) * GROUP {
-                let first = (page % GROUP) as usize * SLOTS;
-                let mut free = [0; WORDS];
-                for slot in (0..SLOTS)
-                    .filter(|s| bytes[HEAD + (first + s) / 8] >> ((first + s) % 8) & 1 == 1)
-                {
-                    free[slot / 64] |= 1 << (slot % 64);
-                }
-                if free != [0; WORDS] {
-                    self.roomy[page as usize % files].insert(page);
-                }
-                self.free.push(free);
+            self.free.extend(&bytes[HEAD..]);
+        }
+        for page in 0..self.groups * GROUP {
+            if self.first_free(page, 0).is_some() {
+                self.roomy[page as usize % files].insert(page);
             }
         }
         Ok(())
@@ -108,18 +95,31 @@ impl Direct {
         page / files < self.counts[(page % files) as usize]
     }
 
-    fn roomy(&self, page: u32) -> bool {
-        self.free.get(page as usize).is_some_and(|free| *free != [0; WORDS])
+    /// The first free slot of a handle page, from `slot` on.
+    fn first_free(&self, page: u32, slot: u16) -> Option<u16> {
+        (slot..SLOTS as u16).find(|&slot| {
+            let (byte, bit) = place(page, slot);
+            self.free[byte] & bit != 0
+        })
+    }
+
+    /// Slot `slot` is free, and its page has one.
+    fn set_free(&mut self, page: u32, slot: u16) {
+        let (byte, bit) = place(page, slot);
+        self.free[byte] |= bit;
+        self.roomy[page as usize % self.counts.len()].insert(page);
     }
 
     /// The page for a new handle: that of the related object, else the last one used, else any
     /// with a free slot, else a new one.
     fn choose(&mut self, place: Place) -> Result<u32> {
         let files = self.counts.len();
-        let file = usize::from(place.slot) % files;
-        let near = place.near.filter(|_| files == 1).map(Oid::page);
+        let slot = if is(Mutation::MatrixFile) { 0 } else { place.slot };
+        let file = usize::from(slot) % files;
+        let near = place.near.filter(|_| files == 1 && !is(Mutation::LinearNear)).map(Oid::page);
         let known = [near, self.position[file], self.roomy[file].first().copied()];
-        if let Some(page) = known.into_iter().flatten().find(|&page| self.roomy(page)) {
+        if let Some(page) = known.into_iter().flatten().find(|page| self.roomy[file].contains(page))
+        {
             return Ok(page);
         }
         let Some(page) = self.counts[file].checked_mul(files as u32).map(|n| n + file as u32)
@@ -137,26 +137,10 @@ impl Direct {
             self.pages.fresh(bitmap_page(self.groups), Kind::Bitmap, true)?;
             self.groups += 1;
         }
-        let all = self.groups as usize * GROUP as usize;
-        self.free.resize(all, [0; WORDS]);
+        self.free.resize(self.groups as usize * (PAGE - HEAD), 0);
         self.pages.fresh(disk_page(page), Kind::Handles, true)?;
-        for slot in 0..SLOTS {
-            self.free[page as usize][slot / 64] |= 1 << (slot % 64);
-        }
-        self.roomy[page as usize % self.counts.len()].insert(page);
+        (0..SLOTS as u16).for_each(|slot| self.set_free(page, slot));
         Ok(())
-    }
-
-    /// Takes the first free slot of a page that has one.
-    fn take(&mut self, page: u32) -> u16 {
-        let free = &mut self.free[page as usize];
-        let word = free.iter().position(|w| *w != 0).unwrap_or_default();
-        let bit = free[word].trailing_zeros();
-        free[word] &= free[word] - 1;
-        if *free == [0; WORDS] {
-            self.roomy[page as usize % self.counts.len()].remove(&page);
-        }
-        (word * 64) as u16 + bit as u16
     }
 
     /// Where the handle of a live object begins in its page's bytes.
@@ -167,7 +151,7 @@ impl Direct {
         }
         let at = HEAD + slot * SLOT;
         let bytes = self.pages.read(disk_page(oid.page()), Kind::Handles)?;
-        let live = get32(bytes, at) == oid.unique() && Handle::get(&bytes[at + 4..]).page != 0;
+        let live = u32_at(bytes, at) == oid.unique() && Handle::get(&bytes[at + 4..]).page != 0;
         Ok(live.then_some(at + 4))
     }
 
@@ -175,12 +159,18 @@ impl Direct {
     #[cfg(test)]
     pub(super) fn age(&mut self, page: u32, slot: u16, unique: u32) {
         let bytes = self.pages.write(disk_page(page), Kind::Handles).unwrap();
-        put32(bytes, HEAD + usize::from(slot) * SLOT, unique);
+        put_u32(bytes, HEAD + usize::from(slot) * SLOT, unique);
     }
 }
 
 fn bitmap_page(group: u32) -> u32 {
     1 + group * (GROUP + 1)
+}
+
+/// Byte and bit of a slot in the bitmaps of all groups.
+fn place(page: u32, slot: u16) -> (usize, u8) {
+    let bit = (page % GROUP) as usize * SLOTS + usize::from(slot);
+    ((page / GROUP) as usize * (PAGE - HEAD) + bit / 8, 1 << (bit % 8))
 }
 
 fn disk_page(page: u32) -> u32 {
@@ -192,16 +182,19 @@ impl Mapping for Direct {
     fn create(&mut self, place: Place, handle: Handle) -> Result<Oid> {
         ensure!(handle.page != 0, "data page 0 means none; give a handle with a page");
         let page = self.choose(place)?;
+        let Some(slot) = self.first_free(page, 0) else { bail!("handle page {page} is full") };
         let bytes = self.pages.write(disk_page(page), Kind::Handles)?;
-        let free = &self.free[page as usize];
-        let word = free.iter().position(|w| *w != 0).unwrap_or_default();
-        let at = HEAD + (word * 64 + free[word].trailing_zeros() as usize) * SLOT;
-        let unique = get32(bytes, at);
+        let at = HEAD + usize::from(slot) * SLOT;
+        let unique = u32_at(bytes, at);
         handle.put(&mut bytes[at + 4..]);
-        let slot = self.take(page);
+        let (byte, bit) = self::place(page, slot);
+        self.free[byte] &= !bit;
         let file = page as usize % self.counts.len();
+        if self.first_free(page, slot).is_none() {
+            self.roomy[file].remove(&page);
+        }
         self.position[file] = Some(page);
-        self.pages.keep(disk_page(page));
+        self.pages.keep(disk_page(page), Kind::Handles);
         Ok(Oid::direct(page, slot, unique))
     }
 
@@ -226,34 +219,23 @@ impl Mapping for Direct {
         let page = oid.page();
         let bytes = self.pages.write(disk_page(page), Kind::Handles)?;
         bytes[at..at + Handle::BYTES].fill(0);
-        let next = oid.unique().saturating_add(1);
-        put32(bytes, at - 4, next);
-        if next < u32::MAX {
-            let slot = usize::from(oid.slot());
-            self.free[page as usize][slot / 64] |= 1 << (slot % 64);
-            self.roomy[page as usize % self.counts.len()].insert(page);
+        let next = oid.unique().saturating_add(u32::from(!is(Mutation::UniqueField)));
+        put_u32(bytes, at - 4, next);
+        if (next < u32::MAX || is(Mutation::UniqueEnd)) && !is(Mutation::FreeSlot) {
+            self.set_free(page, oid.slot());
         }
         Ok(true)
     }
 
     fn flush(&mut self) -> Result<()> {
-        let bytes = self.pages.fresh(0, Kind::Header, false)?;
-        put32(bytes, HEAD, self.counts.len() as u32);
-        put32(bytes, HEAD + 4, self.groups);
-        for (file, &count) in self.counts.iter().enumerate() {
-            put32(bytes, HEAD + 8 + file * 4, count);
-        }
         for group in 0..self.groups {
             let bytes = self.pages.fresh(bitmap_page(group), Kind::Bitmap, false)?;
-            let first = (group * GROUP) as usize;
-            for (n, free) in self.free[first..first + GROUP as usize].iter().enumerate() {
-                for slot in (0..SLOTS).filter(|s| free[s / 64] >> (s % 64) & 1 == 1) {
-                    let bit = n * SLOTS + slot;
-                    bytes[HEAD + bit / 8] |= 1 << (bit % 8);
-                }
-            }
+            let first = group as usize * (PAGE - HEAD);
+            bytes[HEAD..].copy_from_slice(&self.free[first..first + PAGE - HEAD]);
         }
-        self.pages.flush()
+        let mut state = vec![self.counts.len() as u64, u64::from(self.groups)];
+        state.extend(self.counts.iter().map(|&count| u64::from(count)));
+        self.pages.flush(&state)
     }
 
     fn pages(&mut self) -> &mut Pages {

@@ -16,36 +16,21 @@ pub struct Place {
 }
 
 /// A persistent map from logical OIDs to handles. An OID is given out once: that of a deleted
-/// object never names another one.
+/// object never names another one. All of it fails where the disk does, and on damaged pages.
 pub trait Mapping: Send {
     /// Records a new object and gives its OID.
-    ///
-    /// # Errors
-    /// Those of the disk; damaged pages.
     fn create(&mut self, place: Place, handle: Handle) -> Result<Oid>;
 
     /// The handle of an object; `None` where it was deleted or never was.
-    ///
-    /// # Errors
-    /// As [`Mapping::create`].
     fn lookup(&mut self, oid: Oid) -> Result<Option<Handle>>;
 
     /// Records that an object moved; `false` where there is none.
-    ///
-    /// # Errors
-    /// As [`Mapping::create`].
     fn update(&mut self, oid: Oid, handle: Handle) -> Result<bool>;
 
     /// Forgets a deleted object; `false` where there is none.
-    ///
-    /// # Errors
-    /// As [`Mapping::create`].
     fn remove(&mut self, oid: Oid) -> Result<bool>;
 
     /// Writes everything to the disk and syncs it; what opens it later finds it.
-    ///
-    /// # Errors
-    /// As [`Mapping::create`].
     fn flush(&mut self) -> Result<()>;
 
     /// Its pages with their buffer, and the counts of page faults.

@@ -3,7 +3,7 @@
 //!
 //! Owns linear hashing ([`hash`]), a B+-tree ([`btree`]) and direct mapping ([`direct`]) behind
 //! one interface ([`mapping`]), as files of pages on any [`holdall_io::Disk`], with page faults
-//! counted ([`pages`]); the paper's object bases and workloads ([`workload`]), and its figures.
+//! counted ([`pages`]); the paper's object bases and workloads, and its figures.
 //! Threads: none but the mutex around runs that figures share.
 
 pub mod btree;
@@ -14,8 +14,10 @@ pub mod mapping;
 pub mod oid;
 pub mod pages;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod tests;
-pub mod workload;
+mod workload;
 
 use crate::papers::Paper;
 

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use holdall_core::bytes::{put_u16, put_u64, u16_at, u64_at};
+
 /// A logical OID: site (2 bytes), handle page (4), slot (2), unique field (4), each with its
 /// highest byte first, so that the order of the bytes is the order of allocation. The techniques
 /// that find an OID by comparing use all behind the first 4 bytes as one serial number.
@@ -14,7 +16,6 @@ impl Oid {
     pub const BYTES: usize = 12;
 
     /// An OID that says where its handle is (§3.2).
-    #[must_use]
     pub fn direct(page: u32, slot: u16, unique: u32) -> Self {
         let mut bytes = [0; Self::BYTES];
         bytes[2..6].copy_from_slice(&page.to_be_bytes());
@@ -24,7 +25,6 @@ impl Oid {
     }
 
     /// The n-th OID of a server that counts them (§4.1.1).
-    #[must_use]
     pub fn serial(n: u64) -> Self {
         let mut bytes = [0; Self::BYTES];
         bytes[4..].copy_from_slice(&n.to_be_bytes());
@@ -32,43 +32,36 @@ impl Oid {
     }
 
     /// The serial number.
-    #[must_use]
     pub fn number(self) -> u64 {
         u64::from_be_bytes(array(&self.0[4..]))
     }
 
     /// The handle page.
-    #[must_use]
     pub fn page(self) -> u32 {
         u32::from_be_bytes(array(&self.0[2..6]))
     }
 
     /// The slot in the handle page.
-    #[must_use]
     pub fn slot(self) -> u16 {
         u16::from_be_bytes(array(&self.0[6..8]))
     }
 
     /// The unique field.
-    #[must_use]
     pub fn unique(self) -> u32 {
         u32::from_be_bytes(array(&self.0[8..]))
     }
 
     /// The bytes, in the order of OIDs.
-    #[must_use]
     pub fn bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
 
     /// The OID of these bytes.
-    #[must_use]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
     }
 
     /// So many bytes that both begin with.
-    #[must_use]
     pub fn common(&self, other: &Self) -> usize {
         self.0.iter().zip(&other.0).take_while(|(a, b)| a == b).count()
     }
@@ -95,21 +88,19 @@ impl Handle {
     pub const BYTES: usize = 20;
 
     /// Of the object number `object`, counted over data pages of [`PER_PAGE`] objects.
-    #[must_use]
     pub fn of(object: usize) -> Self {
         Self { page: (object / PER_PAGE) as u64 + 1, slot: (object % PER_PAGE) as u16 }
     }
 
     /// Writes it to the first 20 of `bytes`.
     pub fn put(self, bytes: &mut [u8]) {
-        bytes[..8].copy_from_slice(&self.page.to_le_bytes());
-        bytes[8..10].copy_from_slice(&self.slot.to_le_bytes());
+        put_u64(bytes, 0, self.page);
+        put_u16(bytes, 8, self.slot);
     }
 
     /// Reads it from `bytes`.
-    #[must_use]
     pub fn get(bytes: &[u8]) -> Self {
-        Self { page: u64::from_le_bytes(array(&bytes[..8])), slot: get16(bytes, 8) }
+        Self { page: u64_at(bytes, 0), slot: u16_at(bytes, 8) }
     }
 }
 
@@ -120,28 +111,4 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(bytes);
     out
-}
-
-pub(super) fn get16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes(array(&bytes[at..at + 2]))
-}
-
-pub(super) fn get32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(array(&bytes[at..at + 4]))
-}
-
-pub(super) fn get64(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(array(&bytes[at..at + 8]))
-}
-
-pub(super) fn put16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
-}
-
-pub(super) fn put32(bytes: &mut [u8], at: usize, value: u32) {
-    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-}
-
-pub(super) fn put64(bytes: &mut [u8], at: usize, value: u64) {
-    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }

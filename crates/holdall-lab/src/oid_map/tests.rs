@@ -1,17 +1,17 @@
-//! Each technique against a map in memory, and the rules of each.
+//! Each technique against a map in memory, and what the workloads ask for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use holdall_io::{Disk, MemoryDisk};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use proptest::prelude::*;
 
 use super::btree::{BTree, Split};
-use super::direct::{Direct, Placement, SLOTS};
-use super::hash::{CAPACITY, Control, LinearHash};
+use super::direct::{Direct, Placement};
+use super::hash::{Control, LinearHash};
 use super::mapping::{Mapping, Place};
-use super::oid::{Handle, Oid};
+use super::oid::{Handle, Oid, PER_PAGE};
+use super::workload::{Base, TABLE_2, Technique};
 
 type Open = fn(Arc<dyn Disk>) -> Box<dyn Mapping>;
 
@@ -24,136 +24,136 @@ const ALL: [Open; 6] = [
     |disk| Box::new(Direct::open(disk, 30, Placement::Matrix).unwrap()),
 ];
 
-#[test]
-fn random_use_equals_a_map_and_no_oid_comes_again() {
-    for open in ALL {
-        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
-        let mut mapping = open(disk.clone());
-        let mut rng = SmallRng::seed_from_u64(1);
-        let mut model: HashMap<Oid, Option<Handle>> = HashMap::new();
-        let mut given: Vec<Oid> = Vec::new();
-        for turn in 0..20_000_usize {
-            let some = (!given.is_empty()).then(|| given[rng.random_range(0..given.len())]);
-            match (rng.random_range(0..10), some) {
-                (0..5, _) | (_, None) => {
-                    let near = some.filter(|_| rng.random_bool(0.9));
-                    let oid = mapping
-                        .create(Place { near, slot: (turn % 20) as u16 }, Handle::of(turn))
-                        .unwrap();
-                    assert!(model.insert(oid, Some(Handle::of(turn))).is_none(), "{oid:?} again");
+/// What is done with a mapping; objects are chosen by number, modulo those there were.
+#[derive(Debug, Clone)]
+enum Op {
+    /// So many objects; near another one, or not.
+    Create(usize, Option<usize>),
+    /// So many objects from this one on.
+    Remove(usize, usize),
+    Update(usize),
+    Reopen,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (1..400_usize, prop::option::weighted(0.9, 0..9999_usize))
+            .prop_map(|(n, near)| Op::Create(n, near)),
+        3 => (1..300_usize, 0..9999_usize).prop_map(|(n, first)| Op::Remove(n, first)),
+        2 => (0..9999_usize).prop_map(Op::Update),
+        1 => Just(Op::Reopen),
+    ]
+}
+
+/// Does `ops`, and says how many objects there were.
+fn check(open: Open, ops: &[Op]) -> usize {
+    let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+    let mut mapping = open(disk.clone());
+    let mut model: HashMap<Oid, Option<Handle>> = HashMap::new();
+    let mut given: Vec<Oid> = Vec::new();
+    for op in ops {
+        match *op {
+            Op::Create(count, near) => {
+                let near = near.filter(|_| !given.is_empty()).map(|n| given[n % given.len()]);
+                for n in given.len()..given.len() + count {
+                    let slot = (n % PER_PAGE) as u16;
+                    let oid = mapping.create(Place { near, slot }, Handle::of(n)).unwrap();
+                    assert!(model.insert(oid, Some(Handle::of(n))).is_none(), "{oid:?} again");
                     given.push(oid);
                 }
-                (5..8, Some(oid)) => {
+            }
+            Op::Remove(count, first) => {
+                for n in (first..first + count).filter(|_| !given.is_empty()) {
+                    let oid = given[n % given.len()];
                     let was = model.insert(oid, None).flatten().is_some();
                     assert_eq!(mapping.remove(oid).unwrap(), was);
-                }
-                (_, Some(oid)) => {
-                    let found = mapping.update(oid, Handle::of(turn * 7)).unwrap();
-                    assert_eq!(found, model[&oid].is_some());
-                    if found {
-                        model.insert(oid, Some(Handle::of(turn * 7)));
-                    }
+                    assert!(!mapping.update(oid, Handle::of(n)).unwrap());
                 }
             }
-            if turn % 5000 == 4999 {
+            Op::Update(n) if !given.is_empty() => {
+                let (oid, handle) = (given[n % given.len()], Handle::of(n * 7));
+                let there = model[&oid].is_some();
+                assert_eq!(mapping.update(oid, handle).unwrap(), there);
+                model.insert(oid, there.then_some(handle));
+            }
+            Op::Update(_) => {}
+            Op::Reopen => {
                 mapping.flush().unwrap();
                 mapping = open(disk.clone());
             }
         }
-        for (oid, handle) in &model {
-            assert_eq!(mapping.lookup(*oid).unwrap(), *handle);
+    }
+    for (oid, handle) in &model {
+        assert_eq!(mapping.lookup(*oid).unwrap(), *handle);
+    }
+    given.len()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_use_equals_a_map_and_no_oid_comes_again(ops in prop::collection::vec(op(), 1..40)) {
+        for open in ALL {
+            check(open, &ops);
         }
     }
 }
 
 #[test]
-fn a_tuned_table_has_no_overflow_and_one_collision_splits_one_bucket() {
-    let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
-    let first = LinearHash::tuned(8000, 1.0);
-    let mut table = LinearHash::open(disk, 1000, first, Control::Collision).unwrap();
-    for n in 0..first as usize * CAPACITY {
-        table.create(Place::default(), Handle::of(n)).unwrap();
-    }
-    assert_eq!((table.buckets(), table.overflow_pages()), (first, 0));
-    table.create(Place::default(), Handle::of(1)).unwrap();
-    assert_eq!(table.buckets(), first + 1);
+fn many_splits_deletions_and_openings_equal_a_map() {
+    let ops: Vec<Op> = (0..60)
+        .flat_map(|n| {
+            let near = (n > 0).then_some(n * 331);
+            [Op::Create(350, near), Op::Remove(200, n * 577), Op::Update(n * 91), Op::Reopen]
+        })
+        .collect();
+    ALL.into_iter().for_each(|open| assert_eq!(check(open, &ops), 21_000));
+}
+
+fn base(objects: usize) -> Base {
+    let disk = Arc::new(MemoryDisk::new());
+    Base::build(disk, Technique::LinearDirect, objects, 0, 1).unwrap()
 }
 
 #[test]
-fn ascending_oids_fill_leaves_by_the_tuned_split_and_halve_them_by_the_other() {
-    for (rule, least, most) in [(Split::Tuned, 96, 101), (Split::Half, 45, 55)] {
-        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
-        let mut tree = BTree::open(disk, 100, rule).unwrap();
-        let mut near = None;
-        for n in 0..20_000 {
-            near = Some(tree.create(Place { near, slot: 0 }, Handle::of(n)).unwrap());
-        }
-        let leaves = tree.leaves().unwrap();
-        let mean = leaves.iter().sum::<usize>() / leaves.len();
-        assert!((least..=most).contains(&mean), "{rule:?}: {mean}");
-    }
-}
-
-fn linear() -> Direct {
-    Direct::open(Arc::new(MemoryDisk::new()), 30, Placement::Linear).unwrap()
+fn sequential_asks_for_the_first_object_of_every_page_in_order() {
+    let asked = base(200_000).objects(TABLE_2[0], 1);
+    assert!(asked.into_iter().eq((5000..10_000).map(|page| page * PER_PAGE)));
 }
 
 #[test]
-fn an_oid_of_a_slot_that_is_used_again_is_always_detected() {
-    let mut map = linear();
-    let mut live: Vec<_> =
-        (0..340).map(|n| map.create(Place::default(), Handle::of(n)).unwrap()).collect();
-    let mut rng = SmallRng::seed_from_u64(2);
-    let mut gone = Vec::new();
-    for turn in 0..200_000 {
-        let at = rng.random_range(0..live.len());
-        let (old, handle) = (live[at], Handle::of(turn));
-        assert!(map.remove(old).unwrap());
-        live[at] = map.create(Place::default(), handle).unwrap();
-        assert!(live[at] != old && map.lookup(old).unwrap().is_none());
-        assert!(!map.remove(old).unwrap() && !map.update(old, handle).unwrap());
-        assert_eq!(map.lookup(live[at]).unwrap(), Some(handle));
-        gone.push(old);
-    }
-    assert!(gone.into_iter().all(|old| map.lookup(old).unwrap().is_none()));
-    assert_eq!(map.used(), 4, "two handle pages, used again and again");
-}
-
-#[test]
-fn a_slot_whose_unique_field_has_run_out_is_not_used_again() {
-    let mut map = linear();
-    let first = map.create(Place::default(), Handle::of(0)).unwrap();
-    assert!(map.remove(first).unwrap());
-    map.age(0, 0, u32::MAX - 1);
-    let last = map.create(Place::default(), Handle::of(1)).unwrap();
-    assert_eq!((last.slot(), last.unique()), (0, u32::MAX - 1));
-    assert!(map.remove(last).unwrap());
-    let slots = (0..SLOTS).map(|n| map.create(Place::default(), Handle::of(n)).unwrap());
-    assert!(slots.into_iter().all(|oid| (oid.page(), oid.slot()) != (0, 0)));
-    assert_eq!(map.lookup(Oid::direct(0, 0, u32::MAX)).unwrap(), None);
-}
-
-#[test]
-fn a_matrix_separates_the_slots_of_a_data_page_and_any_lookup_is_one_fault_at_most() {
-    for (placement, pages) in [(Placement::Linear, 1..=2), (Placement::Matrix, 20..=20)] {
-        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
-        let mut map = Direct::open(disk, 30, placement).unwrap();
-        let oids: Vec<_> = (0..40_000)
-            .map(|n| {
-                let place = Place { near: None, slot: Handle::of(n).slot };
-                map.create(place, Handle::of(n)).unwrap()
-            })
-            .collect();
-        for page in oids.chunks(20) {
-            let mut numbers: Vec<_> = page.iter().map(|oid| oid.page()).collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            assert!(pages.contains(&numbers.len()), "{placement:?}: {numbers:?}");
-        }
-        for n in (0..oids.len()).step_by(7) {
-            let before = map.pages().faults();
-            assert_eq!(map.lookup(oids[n]).unwrap(), Some(Handle::of(n)));
-            assert!(map.pages().faults() <= before + 1);
+fn random_asks_for_any_object_of_five_pages_of_any_module() {
+    let mut base = base(200_000);
+    let (mut pages, mut slots, mut modules) = ([0; 50], [0; PER_PAGE], HashSet::new());
+    for _ in 0..4000 {
+        let module = base.module(TABLE_2[1]);
+        modules.insert(module);
+        let asked = base.objects(TABLE_2[1], module);
+        let distinct: HashSet<_> = asked.iter().map(|object| object / PER_PAGE).collect();
+        assert_eq!((asked.len(), distinct.len()), (5, 5));
+        for object in asked {
+            pages[object / PER_PAGE - module * 50] += 1;
+            slots[object % PER_PAGE] += 1;
         }
     }
+    // 400 of each page and 1000 of each slot are expected.
+    assert!(pages.iter().all(|n| (300..500).contains(n)), "{pages:?}");
+    assert!(slots.iter().all(|n| (850..1150).contains(n)), "{slots:?}");
+    assert_eq!(modules.len(), 200);
+}
+
+#[test]
+fn hot_gives_a_twentieth_of_the_modules_four_fifths_of_the_transactions() {
+    let mut base = base(1_000_000);
+    let mut counts = vec![0; base.modules(TABLE_2[2])];
+    (0..20_000).for_each(|_| counts[base.module(TABLE_2[2])] += 1);
+    counts.sort_unstable();
+    let (cold, hot) = counts.split_at(95);
+    let share = f64::from(hot.iter().sum::<i32>()) / 20_000.0;
+    assert!((0.79..0.81).contains(&share), "{share}");
+    // 42 of each cold one and 3200 of each hot one are expected.
+    assert!(cold[0] > 15 && cold[94] < 75 && hot[0] > 3000 && hot[4] < 3400, "{counts:?}");
+    let asked: HashSet<_> = base.objects(TABLE_2[2], 7).into_iter().map(|n| n / PER_PAGE).collect();
+    assert!(asked.len() == 500 && asked.into_iter().all(|page| page / 500 == 7));
 }

@@ -1,10 +1,10 @@
-//! The object bases and workloads of the paper (Eickler §5.2). Owns a base: a mapping on a disk in
-//! memory, and the OID of each object. Every handle looked up is compared. Threads: none.
+//! The object bases and workloads of the paper (Eickler §5.2). Owns a base: a mapping on a disk,
+//! and the OID of each object. Every handle looked up is compared. Threads: none.
 
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use holdall_io::{Disk, MemoryDisk};
+use holdall_io::Disk;
 use rand::rngs::SmallRng;
 use rand::seq::{SliceRandom, index};
 use rand::{Rng, SeedableRng};
@@ -14,21 +14,16 @@ use super::direct::{Direct, Placement};
 use super::hash::{Control, LinearHash};
 use super::mapping::{Mapping, Place};
 use super::oid::{Handle, Oid, PER_PAGE};
+use super::pages::Faults;
 
-/// A technique and its placement of handles, by the paper's names.
+/// A technique and its placement of handles; the paper's LH, rBT, cBT, rDM, clDM and cmDM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Technique {
-    /// LH.
     Hash,
-    /// rBT.
     RandomTree,
-    /// cBT.
     ClusteredTree,
-    /// rDM.
     RandomDirect,
-    /// clDM.
     LinearDirect,
-    /// cmDM.
     MatrixDirect,
 }
 
@@ -44,7 +39,6 @@ impl Technique {
     ];
 
     /// The paper's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         ["LH", "rBT", "cBT", "rDM", "clDM", "cmDM"][self as usize]
     }
@@ -60,6 +54,13 @@ pub struct Workload {
     pub select: Option<usize>,
     /// Whether 5 % of the modules get 80 % of the transactions.
     pub hot: bool,
+}
+
+impl Workload {
+    /// Requests of a transaction.
+    pub fn requests(&self) -> u64 {
+        self.select.unwrap_or(self.module) as u64
+    }
 }
 
 /// Table 2: Sequential, Random, Hot.
@@ -78,16 +79,19 @@ pub struct Base {
 }
 
 impl Base {
-    /// A base of `objects`; a hash table has buckets for `extra` more. Handles are recorded in
-    /// ascending order of OIDs, or bucket by bucket, so that a small buffer will do.
-    ///
-    /// # Errors
-    /// Those of the mapping.
-    pub fn build(technique: Technique, objects: usize, extra: usize, seed: u64) -> Result<Self> {
+    /// A base of `objects` on an empty `disk`; a hash table has buckets for `extra` more. Handles
+    /// are recorded in ascending order of OIDs, or bucket by bucket, so that a small buffer will
+    /// do.
+    pub fn build(
+        disk: Arc<dyn Disk>,
+        technique: Technique,
+        objects: usize,
+        extra: usize,
+        seed: u64,
+    ) -> Result<Self> {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
         if technique == Technique::Hash {
-            let first = LinearHash::tuned((objects + extra) as u64, 1.0);
+            let first = LinearHash::tuned((objects + extra) as u64);
             let mut table = LinearHash::open(disk, 100, first, Control::Collision)?;
             for bucket in 0..first as usize {
                 for n in (bucket..objects).step_by(first as usize) {
@@ -119,128 +123,119 @@ impl Base {
         Ok(Self { mapping, oids, rng })
     }
 
-    /// Objects.
-    #[must_use]
-    pub fn objects(&self) -> usize {
-        self.oids.len()
-    }
-
-    /// Maps the OID of an object; gives the page faults.
-    ///
-    /// # Errors
-    /// Those of the mapping; a wrong handle.
-    pub fn request(&mut self, object: usize) -> Result<u64> {
-        let before = self.mapping.pages().faults();
+    /// Maps the OID of an object.
+    pub fn look_up(&mut self, object: usize) -> Result<()> {
         let found = self.mapping.lookup(self.oids[object])?;
         ensure!(found == Some(Handle::of(object)), "object {object} has handle {found:?}");
-        Ok(self.mapping.pages().faults() - before)
+        Ok(())
     }
 
     /// Maps the OID of any object; gives the page faults.
-    ///
-    /// # Errors
-    /// As [`Base::request`].
     pub fn any(&mut self) -> Result<u64> {
+        let before = self.faults().all();
         let object = self.rng.random_range(0..self.oids.len());
-        self.request(object)
+        self.look_up(object)?;
+        Ok(self.faults().all() - before)
     }
 
-    /// One transaction on a module; gives requests and faults.
-    ///
-    /// # Errors
-    /// As [`Base::request`].
-    pub fn transaction(&mut self, work: Workload, module: usize) -> Result<(u64, u64)> {
+    fn faults(&mut self) -> Faults {
+        self.mapping.pages().faults()
+    }
+
+    /// Modules of a workload.
+    pub fn modules(&self, work: Workload) -> usize {
+        (self.oids.len() / PER_PAGE / work.module).max(1)
+    }
+
+    /// The module of the next transaction. Every twentieth is hot.
+    pub fn module(&mut self, work: Workload) -> usize {
+        let modules = self.modules(work);
+        let hot = self.rng.random_bool(0.8);
+        loop {
+            let module = self.rng.random_range(0..modules);
+            if !work.hot || modules == 1 || module.is_multiple_of(20) == hot {
+                return module;
+            }
+        }
+    }
+
+    /// The objects that a transaction asks for in a module.
+    pub fn objects(&mut self, work: Workload, module: usize) -> Vec<usize> {
         let first = module * work.module;
-        let objects: Vec<usize> = match work.select {
+        match work.select {
             None => (0..work.module).map(|page| (first + page) * PER_PAGE).collect(),
             Some(r) => index::sample(&mut self.rng, work.module, r)
                 .into_iter()
                 .map(|page| (first + page) * PER_PAGE + self.rng.random_range(0..PER_PAGE))
                 .collect(),
-        };
-        let mut faults = 0;
-        for &object in &objects {
-            faults += self.request(object)?;
         }
-        Ok((objects.len() as u64, faults))
     }
 
-    /// Modules of a workload.
-    #[must_use]
-    pub fn modules(&self, work: Workload) -> usize {
-        (self.oids.len() / PER_PAGE / work.module).max(1)
+    /// One transaction on a module.
+    fn transact(&mut self, work: Workload, module: usize) -> Result<()> {
+        self.objects(work, module).into_iter().try_for_each(|object| self.look_up(object))
     }
 
     /// Faults per request with a buffer of `frames`, over so many `requests` after a warm-up of a
     /// third as many.
-    ///
-    /// # Errors
-    /// As [`Base::request`].
     pub fn rate(&mut self, work: Workload, frames: usize, requests: u64) -> Result<f64> {
         self.mapping.pages().set_buffer(frames)?;
-        let modules = self.modules(work);
-        let hot = modules.div_ceil(20);
-        let each = work.select.unwrap_or(work.module) as u64;
+        let each = work.requests();
         let warm = (requests / 3).div_ceil(each);
-        let (mut asked, mut faults) = (0, 0);
-        for turn in 0..warm + requests.div_ceil(each) {
-            let module = match work.hot && hot < modules {
-                false => self.rng.random_range(0..modules),
-                // The hot modules lie spread over the base.
-                true if self.rng.random_bool(0.8) => self.rng.random_range(0..hot) * 20 % modules,
-                true => self.rng.random_range(0..modules),
-            };
-            let (more, missed) = self.transaction(work, module)?;
-            if turn >= warm {
-                (asked, faults) = (asked + more, faults + missed);
+        let turns = requests.div_ceil(each);
+        let mut before = 0;
+        for turn in 0..warm + turns {
+            if turn == warm {
+                before = self.faults().all();
             }
+            let module = self.module(work);
+            self.transact(work, module)?;
         }
-        Ok(faults as f64 / asked as f64)
+        Ok((self.faults().all() - before) as f64 / (turns * each) as f64)
     }
 
     /// Faults per request of modules each used once with an empty buffer, at most 20 of them.
-    ///
-    /// # Errors
-    /// As [`Base::request`].
     pub fn cold(&mut self, work: Workload, frames: usize) -> Result<f64> {
-        let modules = self.modules(work);
-        let (mut asked, mut faults) = (0, 0);
-        for n in 0..modules.min(20) {
+        let (modules, before) = (self.modules(work), self.faults().all());
+        let used = modules.min(20);
+        for n in 0..used {
             self.mapping.pages().set_buffer(frames)?;
-            let (more, missed) = self.transaction(work, n * modules / modules.min(20))?;
-            (asked, faults) = (asked + more, faults + missed);
+            self.transact(work, n * modules / used)?;
         }
-        Ok(faults as f64 / asked as f64)
+        Ok((self.faults().all() - before) as f64 / (used as u64 * work.requests()) as f64)
     }
 
-    /// Faults per new object (§6.3): `new` objects, and after each as many random requests as the
-    /// buffer has frames. The last `kept` pages that took new mappings stay in the buffer. Not
-    /// counted is a data page of objects before, which brings those pages into the buffer; with
-    /// `split`, all objects up to one that makes the file grow.
-    ///
-    /// # Errors
-    /// As [`Base::request`].
-    pub fn creation(&mut self, new: usize, frames: usize, kept: usize, split: bool) -> Result<f64> {
+    /// Faults of `new` objects (§6.3), after each as many random requests as the buffer has
+    /// frames. The last `kept` pages that took new mappings stay in the buffer, which is empty at
+    /// first. With `split`, objects up to one that makes the file grow are not counted.
+    pub fn creation(
+        &mut self,
+        new: usize,
+        frames: usize,
+        kept: usize,
+        split: bool,
+    ) -> Result<Faults> {
         self.mapping.pages().set_buffer(frames)?;
         self.mapping.pages().set_kept(kept);
         let mut near = self.oids.last().copied();
-        let (mut faults, mut before_it) = (0, 0);
+        let mut next = self.oids.len();
         let used = self.mapping.used();
-        while before_it < PER_PAGE || split && self.mapping.used() == used {
-            let handle = Handle::of(self.oids.len() + before_it);
+        while split && self.mapping.used() == used {
+            let handle = Handle::of(next);
             near = Some(self.mapping.create(Place { near, slot: handle.slot }, handle)?);
-            before_it += 1;
+            next += 1;
         }
-        for n in before_it..before_it + new {
+        let mut sum = Faults::default();
+        for n in next..next + new {
             for _ in 0..frames {
                 self.any()?;
             }
-            let handle = Handle::of(self.oids.len() + n);
-            let before = self.mapping.pages().faults();
+            let handle = Handle::of(n);
+            let before = self.faults();
             near = Some(self.mapping.create(Place { near, slot: handle.slot }, handle)?);
-            faults += self.mapping.pages().faults() - before;
+            sum = sum.and(&self.faults().since(&before));
         }
         self.mapping.pages().set_kept(0);
-        Ok(faults as f64 / new as f64)
+        Ok(sum)
     }
 }

@@ -4,7 +4,9 @@
 //! base and two to the small one, the heights of Eickler §5.1. An entry's child has the keys from
 //! its separator on; the first child those below it too. Pure.
 
-use super::super::oid::{Oid, get16, get64, put16, put64};
+use holdall_core::bytes::{put_u16, put_u64, u16_at, u64_at};
+
+use super::super::oid::Oid;
 use super::super::pages::{HEAD, PAGE};
 
 const COUNT: usize = 8;
@@ -16,7 +18,7 @@ pub const FANOUT: usize = (PAGE - HEAD) / STEP;
 pub(super) type Entry = (Oid, u32);
 
 pub(super) fn count(bytes: &[u8]) -> usize {
-    usize::from(get16(bytes, COUNT)).min(FANOUT)
+    usize::from(u16_at(bytes, COUNT)).min(FANOUT)
 }
 
 pub(super) fn key(bytes: &[u8], place: usize) -> Oid {
@@ -27,7 +29,7 @@ pub(super) fn key(bytes: &[u8], place: usize) -> Oid {
 }
 
 pub(super) fn child(bytes: &[u8], place: usize) -> u32 {
-    get64(bytes, HEAD + place * STEP + Oid::BYTES) as u32
+    u64_at(bytes, HEAD + place * STEP + Oid::BYTES) as u32
 }
 
 /// The child that a key is under.
@@ -50,10 +52,10 @@ pub(super) fn entries(bytes: &[u8]) -> Vec<Entry> {
 
 /// Writes a node of these entries, at most [`FANOUT`].
 pub(super) fn write(bytes: &mut [u8], entries: &[Entry]) {
-    put16(bytes, COUNT, entries.len() as u16);
+    put_u16(bytes, COUNT, entries.len() as u16);
     for (place, (key, child)) in entries.iter().enumerate() {
         let from = HEAD + place * STEP;
         bytes[from..from + Oid::BYTES].copy_from_slice(key.bytes());
-        put64(bytes, from + Oid::BYTES, u64::from(*child));
+        put_u64(bytes, from + Oid::BYTES, u64::from(*child));
     }
 }

@@ -4,9 +4,12 @@
 //! follow in order of their keys, each with the rest of its key. `issued` is the greatest OID
 //! that was ever given out in the leaf's range, so that none is given out again. Pure.
 
+use holdall_core::bytes::{put_u16, u16_at};
+
 use super::super::ENTRY;
-use super::super::oid::{Handle, Oid, get16, put16};
+use super::super::oid::{Handle, Oid};
 use super::super::pages::{HEAD, PAGE};
+use crate::mutation::{Mutation, is};
 
 const COUNT: usize = 8;
 const PREFIX_LEN: usize = 10;
@@ -17,11 +20,11 @@ const PREFIX: usize = HEAD + Oid::BYTES;
 pub(super) type Entry = (Oid, Handle);
 
 pub(super) fn count(bytes: &[u8]) -> usize {
-    usize::from(get16(bytes, COUNT))
+    usize::from(u16_at(bytes, COUNT))
 }
 
 fn prefix(bytes: &[u8]) -> usize {
-    usize::from(get16(bytes, PREFIX_LEN)).min(Oid::BYTES - 1)
+    usize::from(u16_at(bytes, PREFIX_LEN)).min(Oid::BYTES - 1)
 }
 
 fn step(prefix: usize) -> usize {
@@ -82,6 +85,7 @@ pub(super) fn entries(bytes: &[u8]) -> Vec<Entry> {
 /// The prefix of these entries, which are in order; one byte of a key at least is kept apart.
 fn common(entries: &[Entry]) -> usize {
     match entries {
+        _ if is(Mutation::LeafPrefix) => 0,
         [] => Oid::BYTES - 1,
         [first, .., last] => first.0.common(&last.0),
         [_] => Oid::BYTES - 1,
@@ -97,8 +101,8 @@ pub(super) fn fits(entries: &[Entry]) -> bool {
 pub(super) fn write(bytes: &mut [u8], entries: &[Entry], issued: Oid) {
     let common = common(entries);
     bytes[ISSUED..ISSUED + Oid::BYTES].copy_from_slice(issued.bytes());
-    put16(bytes, COUNT, entries.len() as u16);
-    put16(bytes, PREFIX_LEN, common as u16);
+    put_u16(bytes, COUNT, entries.len() as u16);
+    put_u16(bytes, PREFIX_LEN, common as u16);
     if let Some((first, _)) = entries.first() {
         bytes[PREFIX..PREFIX + common].copy_from_slice(&first.bytes()[..common]);
     }
@@ -130,7 +134,7 @@ pub(super) fn insert(bytes: &mut [u8], place: usize, key: Oid, handle: Handle) -
     bytes[from..from + Oid::BYTES - common].copy_from_slice(&key.bytes()[common..]);
     set_handle(bytes, place, handle);
     bytes[ISSUED..ISSUED + Oid::BYTES].copy_from_slice(issued.bytes());
-    put16(bytes, COUNT, n as u16 + 1);
+    put_u16(bytes, COUNT, n as u16 + 1);
     true
 }
 
@@ -138,5 +142,5 @@ pub(super) fn insert(bytes: &mut [u8], place: usize, key: Oid, handle: Handle) -
 pub(super) fn remove(bytes: &mut [u8], place: usize) {
     let (n, common) = (count(bytes), prefix(bytes));
     bytes.copy_within(at(common, place + 1)..at(common, n), at(common, place));
-    put16(bytes, COUNT, n as u16 - 1);
+    put_u16(bytes, COUNT, n as u16 - 1);
 }

@@ -13,8 +13,9 @@ use anyhow::{Result, bail, ensure};
 use holdall_io::Disk;
 
 use super::mapping::{Mapping, Place};
-use super::oid::{Handle, Oid, get32, get64, put32, put64};
-use super::pages::{HEAD, Kind, Pages};
+use super::oid::{Handle, Oid};
+use super::pages::{Kind, Pages};
+use crate::mutation::{Mutation, is};
 pub use inner::FANOUT;
 
 /// How many neighbours are tried for an OID near another one.
@@ -27,6 +28,16 @@ pub enum Split {
     Tuned,
     /// Half of the entries.
     Half,
+}
+
+impl Split {
+    /// So many of the entries of an over-full node stay in it.
+    fn cut(self, entries: usize) -> usize {
+        match self {
+            Self::Tuned if !is(Mutation::TunedSplit) => entries - 1,
+            _ => entries / 2,
+        }
+    }
 }
 
 /// A leaf and the range of its keys.
@@ -63,37 +74,25 @@ pub struct BTree {
 
 impl BTree {
     /// The tree on `disk`; an empty disk gets an empty one. `frames` pages of buffer.
-    ///
-    /// # Errors
-    /// Those of the disk; where there is something else.
     pub fn open(disk: Arc<dyn Disk>, frames: usize, rule: Split) -> Result<Self> {
         let mut pages = Pages::new(disk, frames);
-        let this = if pages.is_empty()? {
-            pages.fresh(0, Kind::Header, true)?;
+        let state = pages.state()?;
+        if state.is_none() {
             pages.fresh(1, Kind::Leaf, true)?;
-            let (root, height, next_page) = (1, 0, 2);
-            Self { pages, rule, root, height, next_page, entries: 0, clusters: 0, last: None }
-        } else {
-            let bytes = pages.read(0, Kind::Header)?;
-            let word = |n: usize| get32(bytes, HEAD + n * 4);
-            let (root, height, next_page) = (word(0), word(1), word(2));
-            let (entries, clusters) = (get64(bytes, HEAD + 16), get64(bytes, HEAD + 24));
-            Self { pages, rule, root, height, next_page, entries, clusters, last: None }
-        };
-        ensure!(this.height < 16, "page 0 of the tree is damaged; restore the file");
-        Ok(this)
+        }
+        let state = state.unwrap_or_else(|| vec![1, 0, 2, 0, 0]);
+        let [root, height, next_page] = [0, 1, 2].map(|n| state[n] as u32);
+        ensure!(height < 16, "page 0 of the tree is damaged; restore the file");
+        let (entries, clusters) = (state[3], state[4]);
+        Ok(Self { pages, rule, root, height, next_page, entries, clusters, last: None })
     }
 
     /// Levels of inner nodes above the leaves.
-    #[must_use]
     pub fn height(&self) -> u32 {
         self.height
     }
 
     /// Entries of each leaf, from the left. Cost: every page.
-    ///
-    /// # Errors
-    /// Those of the disk; keys out of order.
     pub fn leaves(&mut self) -> Result<Vec<usize>> {
         let mut counts = Vec::new();
         let mut key = Some(Oid::serial(0));
@@ -115,9 +114,6 @@ impl BTree {
 
     /// Records the mapping of an OID that some server gave out. Cost: the way from the root,
     /// none of it where the last new mapping lies in the same leaf; a new page for a split.
-    ///
-    /// # Errors
-    /// Those of the disk; an OID that is there already.
     pub fn insert(&mut self, key: Oid, handle: Handle) -> Result<()> {
         let spot = match self.last {
             Some(spot) if spot.has(key) => spot,
@@ -136,16 +132,13 @@ impl BTree {
         };
         self.entries += 1;
         self.last = Some(spot);
-        self.pages.keep(spot.leaf);
+        self.pages.keep(spot.leaf, Kind::Leaf);
         Ok(())
     }
 
     /// Puts the entries of an over-full leaf into it and a new one; gives the one with `key`.
     fn split(&mut self, spot: Spot, mut all: Vec<leaf::Entry>, key: Oid) -> Result<Spot> {
-        let mut cut = match self.rule {
-            Split::Tuned => all.len() - 1,
-            Split::Half => all.len() / 2,
-        };
+        let mut cut = self.rule.cut(all.len());
         while !leaf::fits(&all[..cut]) {
             cut -= 1;
         }
@@ -183,8 +176,7 @@ impl BTree {
                 inner::write(bytes, &all);
                 return Ok(());
             }
-            let cut = if self.rule == Split::Tuned { all.len() - 1 } else { all.len() / 2 };
-            let right = all.split_off(cut);
+            let right = all.split_off(self.rule.cut(all.len()));
             inner::write(bytes, &all);
             (key, child) = (right[0].0, self.page());
             inner::write(self.pages.fresh(child, Kind::Inner, true)?, &right);
@@ -250,8 +242,8 @@ impl Mapping for BTree {
     /// Near another object, or as the first of a new cluster of 2^32 OIDs.
     fn create(&mut self, place: Place, handle: Handle) -> Result<Oid> {
         let beside = match place.near {
-            Some(near) => self.beside(near)?,
-            None => None,
+            Some(near) if !is(Mutation::NearLeaf) => self.beside(near)?,
+            _ => None,
         };
         let oid = match beside {
             Some(oid) => oid,
@@ -283,13 +275,8 @@ impl Mapping for BTree {
     }
 
     fn flush(&mut self) -> Result<()> {
-        let bytes = self.pages.fresh(0, Kind::Header, false)?;
-        for (n, word) in [self.root, self.height, self.next_page].into_iter().enumerate() {
-            put32(bytes, HEAD + n * 4, word);
-        }
-        put64(bytes, HEAD + 16, self.entries);
-        put64(bytes, HEAD + 24, self.clusters);
-        self.pages.flush()
+        let words = [self.root, self.height, self.next_page].map(u64::from);
+        self.pages.flush(&[&words[..], &[self.entries, self.clusters]].concat())
     }
 
     fn pages(&mut self) -> &mut Pages {

@@ -2,13 +2,14 @@
 //! [`runs`].
 
 mod buffers;
+mod files;
 mod modules;
 mod runs;
 mod tables;
 
-use crate::experiment::{Experiment, Figure};
+use crate::experiment::{Experiment, Figure, Needs};
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 8] = [
     Figure::new("eickler-table1", "Size of the mapping", tables::sizes),
     Figure::new("eickler-7", "The Sequential workload", buffers::sequential),
     Figure::new("eickler-8", "The Random workload", buffers::random),
@@ -16,10 +17,11 @@ const FIGURES: [Figure; 7] = [
     Figure::new("eickler-10", "Linear and matrix placement by module size", modules::run),
     Figure::new("eickler-table3", "Faults per new object", tables::created),
     Figure::new("eickler-direct", "Rules of direct mapping", tables::direct),
+    Figure::new("eickler-files", "On a real file, beside the engine", files::run)
+        .needs(Needs::ALONE),
 ];
 
 /// All experiments of this paper, in the order of its figures.
-#[must_use]
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
     Figure::list(&FIGURES)
 }

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use holdall_io::MemoryDisk;
 
-use super::super::oid::PER_PAGE;
+use super::super::pages::Faults;
 use super::super::workload::{Base, TABLE_2, Technique, Workload};
 use crate::experiment::Settings;
 use crate::kit::cache::{Cache, cached};
@@ -16,6 +17,21 @@ pub const MODULES: [usize; 10] = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000
 const BUFFERS: [usize; 6] = [500, 1000, 1500, 2000, 2500, 3000];
 /// New objects of table 3: 20 handle pages of them.
 pub const NEW: usize = 3400;
+
+/// What is measured for each module size, in faults per request.
+#[derive(Debug, Clone, Copy)]
+pub enum What {
+    /// Scan, in steady use.
+    Scan,
+    /// Scan with an empty buffer before each module.
+    Cold,
+    /// Select of every page of the module.
+    Select,
+    /// Select of five pages.
+    Five,
+    /// Scan, ten times as many requests.
+    Long,
+}
 
 /// What a technique did.
 #[derive(Debug, Clone)]
@@ -28,10 +44,10 @@ pub struct Measured {
     pub curves: Vec<Vec<(f64, f64)>>,
     /// Of Sequential with an empty buffer before each module: faults per request.
     pub cold: f64,
-    /// By module size: scan in steady use, scan with an empty buffer, select of every page.
-    pub modules: Vec<[f64; 3]>,
-    /// Faults per new object; of a hash table before and after the first split.
-    pub created: Vec<f64>,
+    /// By module size, each [`What`].
+    pub modules: Vec<[f64; 5]>,
+    /// Faults of [`NEW`] objects; of a hash table before and after the first split.
+    pub created: Vec<Faults>,
     /// The most faults of one request.
     pub worst: u64,
 }
@@ -68,8 +84,10 @@ pub fn all(settings: &Settings<'_>, large: bool) -> Result<All> {
 
 fn measure(settings: &Settings<'_>, technique: Technique, large: bool) -> Result<Measured> {
     let objects = objects(large, settings.quick);
-    let requests = if settings.quick { 15_000 } else { 100_000 };
-    let mut base = Base::build(technique, objects, 0, settings.seed)?;
+    let requests = if settings.quick { 10_000 } else { 100_000 };
+    let build =
+        |extra| Base::build(Arc::new(MemoryDisk::new()), technique, objects, extra, settings.seed);
+    let mut base = build(0)?;
     base.mapping.flush()?;
     let used = base.mapping.used();
     let mut curves = Vec::new();
@@ -82,18 +100,20 @@ fn measure(settings: &Settings<'_>, technique: Technique, large: bool) -> Result
     }
     let frames = scaled(1000, objects);
     let cold = base.cold(TABLE_2[0], frames)?;
-    let mut modules = Vec::new();
     let direct = matches!(
         technique,
         Technique::RandomDirect | Technique::LinearDirect | Technique::MatrixDirect
     );
+    let mut modules = Vec::new();
     for module in MODULES.into_iter().filter(|_| direct && large) {
         let scan = Workload { module, select: None, hot: false };
-        let select = Workload { select: Some(module), ..scan };
+        let select = |r| Workload { select: Some(r), ..scan };
         modules.push([
             base.rate(scan, frames, requests)?,
             base.cold(scan, frames)?,
-            base.rate(select, frames, requests)?,
+            base.rate(select(module), frames, requests)?,
+            base.rate(select(5), frames, requests)?,
+            base.rate(scan, frames, requests * 10)?,
         ]);
     }
     let mut worst = 0;
@@ -103,17 +123,16 @@ fn measure(settings: &Settings<'_>, technique: Technique, large: bool) -> Result
     }
     let mut created = Vec::new();
     let kept = match technique {
-        Technique::ClusteredTree => Some(1),
-        Technique::MatrixDirect => Some(20),
-        Technique::Hash => Some(0),
-        _ => None,
+        Technique::ClusteredTree => 1,
+        Technique::MatrixDirect => 20,
+        _ => 0,
     };
-    if let Some(kept) = kept.filter(|_| large) {
-        if technique == Technique::Hash {
-            let mut roomy = Base::build(technique, objects, NEW + PER_PAGE, settings.seed)?;
-            created.push(roomy.creation(NEW, frames, kept, false)?);
-        }
-        created.push(base.creation(NEW, frames, kept, technique == Technique::Hash)?);
+    let hash = technique == Technique::Hash;
+    if large && hash {
+        created.push(build(NEW)?.creation(NEW, frames, kept, false)?);
+    }
+    if large && (hash || kept > 0) {
+        created.push(base.creation(NEW, frames, kept, hash)?);
     }
     Ok(Measured { technique, used, curves, cold, modules, created, worst })
 }

@@ -33,10 +33,12 @@ pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
             let name = technique.name();
             let each = megabytes * 1e6 / objects as f64;
             let why = format!(
-                "{pages} pages of {PAGE} bytes, {} bytes for an object; the paper's figure, in \
-                 whole megabytes, would be {}.",
+                "{pages} pages of {PAGE} bytes, {} bytes and 1/{} page for an object; the paper's \
+                 figure would be {} bytes and 1/{} page.",
                 number(each),
+                number(objects as f64 / pages as f64),
                 number(paper * 1e6 / objects as f64),
+                number(objects as f64 * PAGE as f64 / (paper * 1e6)),
             );
             let text = format!("size of the mapping, {objects} objects");
             let row = ratio(&format!("{id} {name}"), &text, paper, megabytes, "MB", allowed);
@@ -52,27 +54,40 @@ pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
 
 pub fn created(settings: &Settings<'_>) -> Result<Outcome> {
     let all = runs::all(settings, true)?;
-    let of = |technique: Technique, n: usize| all[technique as usize].created[n];
     let text = "faults per new object";
-    let rows = [
-        ("E8 direct mapping", 1.0 / 170.0, of(Technique::MatrixDirect, 0)),
-        ("E8 B+-tree", 0.01, of(Technique::ClusteredTree, 0)),
-        ("E8 linear hashing", 1.0, of(Technique::Hash, 0)),
-        ("E8 linear hashing, after the first split", 2.2, of(Technique::Hash, 1)),
-    ];
-    let why = |ours: f64| {
-        format!("{} faults over {} new objects.", number(ours * runs::NEW as f64), runs::NEW)
-    };
-    let claims =
-        rows.map(|(id, paper, ours)| ratio(id, text, paper, ours, "", 0.1).because(why(ours)));
+    let mut claims = Vec::new();
+    for (id, paper, technique, n, kept) in [
+        ("E8 direct mapping", 1.0 / 170.0, Technique::MatrixDirect, 0, true),
+        ("E8 B+-tree", 0.01, Technique::ClusteredTree, 0, true),
+        ("E8 linear hashing", 1.0, Technique::Hash, 0, false),
+        ("E8 linear hashing, after the first split", 2.2, Technique::Hash, 1, false),
+    ] {
+        let faults = all[technique as usize].created[n];
+        let of = |faults: u64| faults as f64 / runs::NEW as f64;
+        let why = format!("{} objects: {faults}.", runs::NEW);
+        let row = ratio(id, text, paper, of(faults.all()), "", 0.1);
+        claims.push(if kept { row.because(why) } else { row.because(why + HASHED) });
+        if kept {
+            let row =
+                ratio(&format!("{id}, resident"), text, paper, of(faults.new_pages()), "", 0.1);
+            claims.push(row.by_assumption(RESIDENT));
+        }
+    }
     let notes = vec![format!(
         "{} new objects in new data pages, after each as many random requests as the buffer has \
-         pages ({}). The paper's 0.006 is held against 1/170, which it rounds.",
+         pages ({}). The buffer is empty before the first. The paper's 0.006 is held against \
+         1/170, which it rounds.",
         runs::NEW,
         runs::scaled(1000, runs::objects(true, settings.quick)),
     )];
-    Ok(finish(Outcome { claims: claims.into(), notes, ..Outcome::default() }, settings.quick))
+    Ok(finish(Outcome { claims, notes, ..Outcome::default() }, settings.quick))
 }
+
+const RESIDENT: &str = "the pages that took the last mappings of the base, and the inner nodes \
+                        above them, are in the buffer when the first new object comes and stay \
+                        there (§6.3), so that only new pages count.";
+const HASHED: &str = " Serial numbers meet the buckets in the order in which these are split: the \
+                      bucket that overflows is the one that splits, and needs no overflow page.";
 
 pub fn direct(settings: &Settings<'_>) -> Result<Outcome> {
     let mut worst = 0;

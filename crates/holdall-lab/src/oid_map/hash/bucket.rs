@@ -1,8 +1,10 @@
 //! A page of a bucket: entries in no order, and the next page of its chain (Eickler §5.1: at most
 //! 80 entries). Owns no state.
 
+use holdall_core::bytes::{put_u16, put_u32, u16_at, u32_at};
+
 use super::super::ENTRY;
-use super::super::oid::{Handle, Oid, get16, get32, put16, put32};
+use super::super::oid::{Handle, Oid};
 use super::super::pages::HEAD;
 
 /// Entries of a page.
@@ -11,16 +13,16 @@ const COUNT: usize = 8;
 const NEXT: usize = 12;
 
 pub(super) fn count(bytes: &[u8]) -> usize {
-    usize::from(get16(bytes, COUNT)).min(CAPACITY)
+    usize::from(u16_at(bytes, COUNT)).min(CAPACITY)
 }
 
 /// The next page of the chain; 0 is none.
 pub(super) fn next(bytes: &[u8]) -> u32 {
-    get32(bytes, NEXT)
+    u32_at(bytes, NEXT)
 }
 
 pub(super) fn set_next(bytes: &mut [u8], next: u32) {
-    put32(bytes, NEXT, next);
+    put_u32(bytes, NEXT, next);
 }
 
 fn at(place: usize) -> usize {
@@ -53,7 +55,7 @@ pub(super) fn push(bytes: &mut [u8], oid: Oid, handle: Handle) -> bool {
     }
     bytes[at(n)..at(n) + Oid::BYTES].copy_from_slice(oid.bytes());
     set_handle(bytes, n, handle);
-    put16(bytes, COUNT, n as u16 + 1);
+    put_u16(bytes, COUNT, n as u16 + 1);
     true
 }
 
@@ -61,7 +63,7 @@ pub(super) fn push(bytes: &mut [u8], oid: Oid, handle: Handle) -> bool {
 pub(super) fn remove(bytes: &mut [u8], place: usize) {
     let last = count(bytes) - 1;
     bytes.copy_within(at(last)..at(last) + ENTRY, at(place));
-    put16(bytes, COUNT, last as u16);
+    put_u16(bytes, COUNT, last as u16);
 }
 
 pub(super) fn entries(bytes: &[u8]) -> impl Iterator<Item = (Oid, Handle)> {

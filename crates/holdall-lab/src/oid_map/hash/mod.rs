@@ -13,8 +13,9 @@ use anyhow::{Result, bail, ensure};
 use holdall_io::Disk;
 
 use super::mapping::{Mapping, Place};
-use super::oid::{Handle, Oid, get32, get64, put32, put64};
-use super::pages::{HEAD, Kind, Pages};
+use super::oid::{Handle, Oid};
+use super::pages::{Kind, Pages};
+use crate::mutation::{Mutation, is};
 pub use bucket::CAPACITY;
 
 const ROUNDS: usize = 32;
@@ -50,13 +51,9 @@ pub struct LinearHash {
 
 impl LinearHash {
     /// The table on `disk`; an empty disk gets one of `first` buckets. `frames` pages of buffer.
-    ///
-    /// # Errors
-    /// Those of the disk; where there is something else.
     pub fn open(disk: Arc<dyn Disk>, frames: usize, first: u32, control: Control) -> Result<Self> {
-        let pages = Pages::new(disk, frames);
         let mut this = Self {
-            pages,
+            pages: Pages::new(disk, frames),
             control,
             first: first.max(1),
             level: 0,
@@ -69,57 +66,51 @@ impl LinearHash {
             free: Vec::new(),
         };
         this.bases[0] = 1;
-        if this.pages.is_empty()? {
-            this.pages.fresh(0, Kind::Header, true)?;
-            for page in 1..this.next_page {
-                this.pages.fresh(page, Kind::Bucket, true)?;
+        match this.pages.state()? {
+            Some(state) => this.load(&state)?,
+            None => {
+                for page in 1..this.next_page {
+                    this.pages.fresh(page, Kind::Bucket, true)?;
+                }
             }
-        } else {
-            this.load()?;
         }
         Ok(this)
     }
 
-    /// Buckets for `objects` that are known beforehand (§5.1): none overflows, and as many
-    /// entries as `load` of what they hold. A prime, so that objects at any fixed distance
-    /// spread over all buckets.
-    #[must_use]
-    pub fn tuned(objects: u64, load: f64) -> u32 {
-        let least = (objects as f64 / (CAPACITY as f64 * load)).ceil() as u32;
+    /// Buckets for `objects` that are known beforehand (§5.1): none overflows, and all are full. A
+    /// prime, so that objects at any fixed distance spread over all buckets.
+    pub fn tuned(objects: u64) -> u32 {
         let prime = |n: &u32| (2..).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
-        (least.max(2)..).find(prime).unwrap_or(least)
+        let least = objects.div_ceil(CAPACITY as u64).max(2) as u32;
+        (least..).find(prime).unwrap_or(least)
     }
 
     /// Buckets now.
-    #[must_use]
     pub fn buckets(&self) -> u32 {
         (self.first << self.level) + self.split
     }
 
     /// Overflow pages in use.
-    #[must_use]
     pub fn overflow_pages(&self) -> u64 {
         self.overflow
     }
 
     /// Records the mapping of an OID that some server gave out (§3.1.1, replication). Cost: one
     /// page, the rest of its chain, and the splits that the control asks for.
-    ///
-    /// # Errors
-    /// Those of the disk; an OID that is there already.
     pub fn insert(&mut self, oid: Oid, handle: Handle) -> Result<()> {
         if self.find(oid)?.is_some() {
             bail!("{oid:?} is mapped already; give it another OID");
         }
         let primary = self.page_of(self.bucket_of(oid));
         let full = bucket::count(self.pages.read(primary, Kind::Bucket)?) == CAPACITY;
-        if self.control == Control::Collision && full {
+        if self.control == Control::Collision && full && !is(Mutation::HashCollision) {
             self.split()?;
         }
         self.place(oid, handle)?;
         self.entries += 1;
         self.next_serial = self.next_serial.max(oid.number() + 1);
         if let Control::Load(most) = self.control {
+            let most = if is(Mutation::HashLoad) { 1.0 } else { most };
             while self.entries as f64 > f64::from(self.buckets()) * CAPACITY as f64 * most {
                 self.split()?;
             }
@@ -132,7 +123,7 @@ impl LinearHash {
     fn bucket_of(&self, oid: Oid) -> u32 {
         let buckets = u64::from(self.first) << self.level;
         let bucket = oid.number() % buckets;
-        if bucket < u64::from(self.split) {
+        if bucket < u64::from(self.split) && !is(Mutation::HashAddress) {
             (oid.number() % (buckets * 2)) as u32
         } else {
             bucket as u32
@@ -149,36 +140,34 @@ impl LinearHash {
         }
     }
 
-    /// Page and place in it of an OID. Cost: its bucket's page, then the chain.
-    fn find(&mut self, oid: Oid) -> Result<Option<(u32, usize)>> {
-        let mut page = self.page_of(self.bucket_of(oid));
+    /// Page, its kind and place in it of an OID. Cost: its bucket's page, then the chain.
+    fn find(&mut self, oid: Oid) -> Result<Option<(u32, Kind, usize)>> {
+        let (mut page, mut kind) = (self.page_of(self.bucket_of(oid)), Kind::Bucket);
         while page != 0 {
-            let bytes = self.pages.read(page, Kind::Bucket)?;
+            let bytes = self.pages.read(page, kind)?;
             if let Some(place) = bucket::find(bytes, oid) {
-                return Ok(Some((page, place)));
+                return Ok(Some((page, kind, place)));
             }
-            page = bucket::next(bytes);
+            (page, kind) = (bucket::next(bytes), Kind::Overflow);
         }
         Ok(None)
     }
 
     /// Puts an entry into the first page of its chain with room, or into a new overflow page.
     fn place(&mut self, oid: Oid, handle: Handle) -> Result<()> {
-        let mut page = self.page_of(self.bucket_of(oid));
+        let (mut page, mut kind) = (self.page_of(self.bucket_of(oid)), Kind::Bucket);
         loop {
-            let bytes = self.pages.read(page, Kind::Bucket)?;
-            let next = bucket::next(bytes);
+            let bytes = self.pages.read(page, kind)?;
+            let mut next = bucket::next(bytes);
             if bucket::count(bytes) < CAPACITY {
-                bucket::push(self.pages.write(page, Kind::Bucket)?, oid, handle);
+                bucket::push(self.pages.write(page, kind)?, oid, handle);
                 return Ok(());
             }
             if next == 0 {
-                let new = self.overflow_page()?;
-                bucket::set_next(self.pages.write(page, Kind::Bucket)?, new);
-                bucket::push(self.pages.write(new, Kind::Bucket)?, oid, handle);
-                return Ok(());
+                next = self.overflow_page()?;
+                bucket::set_next(self.pages.write(page, kind)?, next);
             }
-            page = next;
+            (page, kind) = (next, Kind::Overflow);
         }
     }
 
@@ -189,7 +178,7 @@ impl LinearHash {
         };
         self.next_page += u32::from(grows);
         self.overflow += 1;
-        self.pages.fresh(page, Kind::Bucket, grows)?;
+        self.pages.fresh(page, Kind::Overflow, grows)?;
         Ok(page)
     }
 
@@ -203,16 +192,15 @@ impl LinearHash {
             self.next_page += round;
         }
         let mut all = Vec::new();
-        let mut page = old;
+        let bytes = self.pages.read(old, Kind::Bucket)?;
+        all.extend(bucket::entries(bytes));
+        let mut page = bucket::next(bytes);
         while page != 0 {
-            let bytes = self.pages.read(page, Kind::Bucket)?;
+            let bytes = self.pages.read(page, Kind::Overflow)?;
             all.extend(bucket::entries(bytes));
-            let next = bucket::next(bytes);
-            if page != old {
-                self.free.push(page);
-                self.overflow -= 1;
-            }
-            page = next;
+            self.free.push(page);
+            self.overflow -= 1;
+            page = bucket::next(bytes);
         }
         self.pages.fresh(old, Kind::Bucket, false)?;
         self.pages.fresh(self.page_of(new), Kind::Bucket, true)?;
@@ -226,22 +214,16 @@ impl LinearHash {
         Ok(())
     }
 
-    fn load(&mut self) -> Result<()> {
-        let bytes = self.pages.read(0, Kind::Header)?;
-        let word = |n: usize| get32(bytes, HEAD + n * 4);
-        (self.first, self.level, self.split) = (word(0), word(1), word(2));
-        self.next_page = word(3);
-        let mut free = word(4);
-        for (n, base) in self.bases.iter_mut().enumerate() {
-            *base = word(5 + n);
-        }
-        let wide = |n: usize| get64(bytes, HEAD + (6 + ROUNDS) * 4 + n * 8);
-        (self.entries, self.overflow, self.next_serial) = (wide(0), wide(1), wide(2));
-        ensure!(self.first > 0 && self.level < 32, "page 0 is damaged; restore the file");
+    fn load(&mut self, state: &[u64]) -> Result<()> {
+        let [first, level, split, next_page, mut free] = [0, 1, 2, 3, 4].map(|n| state[n] as u32);
+        ensure!(first > 0 && level < 32, "page 0 is damaged; restore the file");
+        (self.first, self.level, self.split, self.next_page) = (first, level, split, next_page);
+        (self.entries, self.overflow, self.next_serial) = (state[5], state[6], state[7]);
+        self.bases = std::array::from_fn(|n| state[8 + n] as u32);
         while free != 0 {
             self.free.push(free);
             ensure!(self.free.len() < self.next_page as usize, "the free list runs in a circle");
-            free = bucket::next(self.pages.read(free, Kind::Bucket)?);
+            free = bucket::next(self.pages.read(free, Kind::Overflow)?);
         }
         self.free.reverse();
         Ok(())
@@ -257,35 +239,35 @@ impl Mapping for LinearHash {
     }
 
     fn lookup(&mut self, oid: Oid) -> Result<Option<Handle>> {
-        let Some((page, place)) = self.find(oid)? else { return Ok(None) };
-        Ok(Some(bucket::handle(self.pages.read(page, Kind::Bucket)?, place)))
+        let Some((page, kind, place)) = self.find(oid)? else { return Ok(None) };
+        Ok(Some(bucket::handle(self.pages.read(page, kind)?, place)))
     }
 
     fn update(&mut self, oid: Oid, handle: Handle) -> Result<bool> {
-        let Some((page, place)) = self.find(oid)? else { return Ok(false) };
-        bucket::set_handle(self.pages.write(page, Kind::Bucket)?, place, handle);
+        let Some((page, kind, place)) = self.find(oid)? else { return Ok(false) };
+        bucket::set_handle(self.pages.write(page, kind)?, place, handle);
         Ok(true)
     }
 
     /// An overflow page that becomes empty is taken out of its chain.
     fn remove(&mut self, oid: Oid) -> Result<bool> {
-        let Some((page, place)) = self.find(oid)? else { return Ok(false) };
-        let bytes = self.pages.write(page, Kind::Bucket)?;
+        let Some((page, kind, place)) = self.find(oid)? else { return Ok(false) };
+        let bytes = self.pages.write(page, kind)?;
         bucket::remove(bytes, place);
         let (empty, next) = (bucket::count(bytes) == 0, bucket::next(bytes));
         self.entries -= 1;
-        let mut before = self.page_of(self.bucket_of(oid));
-        if !empty || page == before {
+        if !empty || kind == Kind::Bucket || is(Mutation::HashEmpty) {
             return Ok(true);
         }
+        let (mut before, mut kind) = (self.page_of(self.bucket_of(oid)), Kind::Bucket);
         loop {
-            let after = bucket::next(self.pages.read(before, Kind::Bucket)?);
+            let after = bucket::next(self.pages.read(before, kind)?);
             if after == page {
                 break;
             }
-            before = after;
+            (before, kind) = (after, Kind::Overflow);
         }
-        bucket::set_next(self.pages.write(before, Kind::Bucket)?, next);
+        bucket::set_next(self.pages.write(before, kind)?, next);
         self.free.push(page);
         self.overflow -= 1;
         Ok(true)
@@ -294,18 +276,14 @@ impl Mapping for LinearHash {
     fn flush(&mut self) -> Result<()> {
         let mut next = 0;
         for &page in &self.free {
-            bucket::set_next(self.pages.fresh(page, Kind::Bucket, false)?, next);
+            bucket::set_next(self.pages.fresh(page, Kind::Overflow, false)?, next);
             next = page;
         }
-        let bytes = self.pages.fresh(0, Kind::Header, false)?;
-        let words = [self.first, self.level, self.split, self.next_page, next];
-        for (n, word) in words.into_iter().chain(self.bases).enumerate() {
-            put32(bytes, HEAD + n * 4, word);
-        }
-        for (n, wide) in [self.entries, self.overflow, self.next_serial].into_iter().enumerate() {
-            put64(bytes, HEAD + (6 + ROUNDS) * 4 + n * 8, wide);
-        }
-        self.pages.flush()
+        let mut state: Vec<u64> =
+            [self.first, self.level, self.split, self.next_page, next].map(u64::from).into();
+        state.extend([self.entries, self.overflow, self.next_serial]);
+        state.extend(self.bases.map(u64::from));
+        self.pages.flush(&state)
     }
 
     fn pages(&mut self) -> &mut Pages {
