@@ -3,6 +3,12 @@
 //! Owns: one build of the tests with `--cfg holdall_mutations`, in `target/mutants`, and a run
 //! of those named `rules` for each mutation. Ignored by default: it builds the lab anew.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests, which clippy does not count as tests"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,4 +1,17 @@
 //! Sears 2006: large objects in files and databases as a store ages.
+//!
+//! Real stores on real volumes: nothing here is simulated. [`workload`] ages a [`system`] on a
+//! [`volume`], [`places`] and [`markers`] count its fragments in the raw bytes, `figures` draw
+//! the curves and judge the claims.
+
+mod figures;
+pub mod markers;
+pub mod places;
+pub mod system;
+#[cfg(test)]
+mod tests;
+pub mod volume;
+pub mod workload;
 
 use crate::experiment::Experiment;
 use crate::papers::Paper;
@@ -9,13 +22,18 @@ pub static PAPER: Paper = Paper {
     letter: 'S',
     citation: "Sears 2006",
     about: "large objects in files and databases as a store ages",
-    question: "",
-    bearing: "",
+    question: "From which size on does an object belong in a file instead of a database, and how \
+               does that change as a store ages? Objects are replaced whole, by safe writes, \
+               until ten times the bytes of the store were written; markers in the objects tell \
+               from the raw disk in how many fragments each lies.",
+    bearing: "Objects of every size lie in one file, in segments from buddy spaces, and a writer \
+              takes a size hint: figures 3, 5 and 7 show what that does to fragments as the \
+              store ages, the interleaved appends what is left where no hint can be given.",
     experiments,
 };
 
 /// Every experiment, in the order of the paper's figures.
 #[must_use]
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
-    Vec::new()
+    figures::experiments()
 }

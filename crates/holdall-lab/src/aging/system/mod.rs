@@ -1,0 +1,184 @@
+//! The stores that are aged, behind one face (Sears §4).
+//!
+//! Owns: [`System`], the list of kinds and how one is opened on a volume. An adapter translates
+//! and does nothing else: no cache and no retry that the store does not have itself.
+
+mod files;
+mod holdall;
+pub mod postgres;
+mod redb;
+mod sqlite;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use self::postgres::Server;
+use super::volume::FileSystem;
+
+/// How the bytes of an object come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Ask {
+    /// Bytes of a write request.
+    pub request: usize,
+    /// Whether the store is told the object's size before the first.
+    pub hint: bool,
+}
+
+/// A store of whole objects by number.
+pub trait System {
+    /// A safe write: creates the object or replaces it, all or nothing, durable on return.
+    ///
+    /// # Errors
+    /// Those of the store; see [`is_full`].
+    fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()>;
+
+    /// Adds bytes at the end of an object, which may be new; durable on return. `expected` is
+    /// the size that it will have in the end, where the store is to know.
+    ///
+    /// # Errors
+    /// As [`System::put`].
+    fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()>;
+
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// It is not there; those of the store.
+    fn read(&mut self, key: u64, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Deletes an object; durable on return.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn delete(&mut self, key: u64) -> Result<()>;
+
+    /// Brings what a log holds to its place.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn settle(&mut self) -> Result<()>;
+
+    /// Files of the volume that hold copies of what lies elsewhere.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    fn logs(&self) -> Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    /// Closes the store in good order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Which system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// This project's engine.
+    Holdall,
+    /// One file for each object.
+    Files(FileSystem),
+    /// SQLite with its defaults.
+    Sqlite,
+    /// A column of bytes.
+    Bytea,
+    /// `PostgreSQL`'s large objects.
+    LargeObjects,
+    /// A copy-on-write B+-tree.
+    Redb,
+}
+
+impl Kind {
+    /// All of them, in the order of tables and legends.
+    pub const ALL: [Self; 8] = [
+        Self::Holdall,
+        Self::Files(FileSystem::Ext4),
+        Self::Files(FileSystem::Xfs),
+        Self::Files(FileSystem::Btrfs),
+        Self::Sqlite,
+        Self::Bytea,
+        Self::LargeObjects,
+        Self::Redb,
+    ];
+
+    /// What tables call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Holdall => "Holdall",
+            Self::Files(FileSystem::Ext4) => "files, ext4",
+            Self::Files(FileSystem::Xfs) => "files, XFS",
+            Self::Files(FileSystem::Btrfs) => "files, Btrfs",
+            Self::Sqlite => "SQLite",
+            Self::Bytea => "PostgreSQL bytea",
+            Self::LargeObjects => "PostgreSQL large objects",
+            Self::Redb => "redb",
+        }
+    }
+
+    /// The file system that it is measured on.
+    #[must_use]
+    pub fn file_system(self) -> FileSystem {
+        if let Self::Files(system) = self { system } else { FileSystem::Ext4 }
+    }
+
+    /// Whether it is a database.
+    #[must_use]
+    pub fn is_database(self) -> bool {
+        matches!(self, Self::Sqlite | Self::Bytea | Self::LargeObjects | Self::Redb)
+    }
+
+    /// Whether it is reached by the server.
+    #[must_use]
+    pub fn is_postgres(self) -> bool {
+        matches!(self, Self::Bytea | Self::LargeObjects)
+    }
+
+    /// Share of the case's bytes that it is filled with. redb keeps a value with its header in a
+    /// power of two of pages, which takes twice the bytes of sizes that are powers themselves,
+    /// and beside them the new version.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        if self == Self::Redb { 0.4 } else { 1.0 }
+    }
+
+    /// Opens the store in `dir`, or makes it there; it may use `bytes` bytes.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn open(self, dir: &Path, bytes: u64, server: Option<&Server>) -> Result<Box<dyn System>> {
+        Ok(match self {
+            Self::Holdall => Box::new(holdall::Opened::open(dir, bytes)?),
+            Self::Files(_) => Box::new(files::Opened::open(dir)?),
+            Self::Sqlite => Box::new(sqlite::Opened::open(dir)?),
+            Self::Redb => Box::new(redb::Opened::open(dir)?),
+            Self::Bytea => Box::new(postgres::Bytea::open(server.context("no server")?, dir)?),
+            Self::LargeObjects => {
+                Box::new(postgres::LargeObjects::open(server.context("no server")?, dir)?)
+            }
+        })
+    }
+}
+
+/// Whether `error` says that the volume has no room.
+#[must_use]
+pub fn is_full(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let full = |io: &std::io::Error| io.kind() == std::io::ErrorKind::StorageFull;
+        cause.downcast_ref::<std::io::Error>().is_some_and(full)
+            || matches!(cause.downcast_ref(), Some(::holdall::Error::Full(_)))
+            || ["53100", "checkpoint request failed", "disk is full", "No space left"]
+                .iter()
+                .any(|words| cause.to_string().contains(words))
+    })
+}
+
+/// Checks that a store gave the object it was asked for.
+fn found<T>(what: Option<T>, key: u64) -> Result<T> {
+    match what {
+        Some(it) => Ok(it),
+        None => bail!("object {key} is missing"),
+    }
+}
