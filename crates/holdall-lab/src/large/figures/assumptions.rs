@@ -6,7 +6,7 @@ use holdall_plot::Table;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::experiment::{Claim, Figure, Outcome, Settings};
 use crate::kit::claim::holds;
 use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MIB, MixRun, OBJECT, build_and_scan, sparse};
@@ -59,72 +59,63 @@ fn engine(technique: Technique) -> Technique {
 }
 
 /// The experiment.
-pub struct Assumptions;
+pub(super) const ASSUMPTIONS: Figure =
+    Figure::new("biliris-assumptions", "What Biliris leaves open, varied", assumptions);
 
-impl Experiment for Assumptions {
-    fn id(&self) -> &'static str {
-        "biliris-assumptions"
+fn assumptions(settings: &Settings<'_>) -> Result<Outcome> {
+    let mut rows = Vec::new();
+    let mut variants = variants();
+    if settings.quick {
+        // One of each sort.
+        let mut at = 0;
+        variants.retain(|_| {
+            at += 1;
+            [1, 6, 8, 11, 15].contains(&at)
+        });
     }
-
-    fn title(&self) -> &'static str {
-        "What Biliris leaves open, varied"
+    for (turn, variant) in variants.iter().enumerate() {
+        rows.push(row(variant, settings)?);
+        (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
     }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let mut rows = Vec::new();
-        let mut variants = variants();
-        if settings.quick {
-            // One of each sort.
-            let mut at = 0;
-            variants.retain(|_| {
-                at += 1;
-                [1, 6, 8, 11, 15].contains(&at)
-            });
-        }
-        for (turn, variant) in variants.iter().enumerate() {
-            rows.push(row(variant, settings)?);
-            (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
-        }
-        let head = [
-            "assumption",
-            "build ESM 1, 3 KiB (s)",
-            "5 KiB (s)",
-            "util ESM 1, 100 B",
-            "util ESM 4, 10K",
-            "util EOS 1, 100 B",
-            "util EOS 16, 10K",
-            "read ESM 1, 10K (ms)",
-            "read EOS 1, 10K (ms)",
-            "read EOS 16, 100K (ms)",
-            "insert ESM 4, 10K (ms)",
-            "insert EOS 4, 10K (ms)",
-        ];
-        let (visits, claims) = directories(settings)?;
-        let tables = vec![table("biliris-assumptions", self.title(), &head, rows), visits];
-        let notes = vec![
-            "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
-             goes first, clean before dirty; a page of a leaf that is written is not put into the \
-             pool, but follows the write if it is there; reads of updates go to memory of their \
-             own, in whole pages; EOS takes along bytes alone on pages beside an edit, of one \
-             neighbour, where that saves a page, as ESM's improved insert does; a full index page \
-             is cut with one pair more on the left; a read that goes on in another segment takes the last page of \
-             the one before in the same access; space directories are in memory; objects are \
-             built by appends of 512 KiB; inserts and deletes take turns (else the size, a random \
-             walk of 100K steps, is as often 5 as 20 MiB, against the paper's word that it is \
-             stable)."
-                .into(),
-            "With written leaf pages kept in the pool, appends read nothing back and the build \
-             times of B4 fall far below the paper's: it cannot have done so."
-                .into(),
-        ];
-        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
-    }
+    let head = [
+        "assumption",
+        "build ESM 1, 3 KiB (s)",
+        "5 KiB (s)",
+        "util ESM 1, 100 B",
+        "util ESM 4, 10K",
+        "util EOS 1, 100 B",
+        "util EOS 16, 10K",
+        "read ESM 1, 10K (ms)",
+        "read EOS 1, 10K (ms)",
+        "read EOS 16, 100K (ms)",
+        "insert ESM 4, 10K (ms)",
+        "insert EOS 4, 10K (ms)",
+    ];
+    let (visits, claims) = directories(settings)?;
+    let tables = vec![table("biliris-assumptions", ASSUMPTIONS.title, &head, rows), visits];
+    let notes = vec![
+        "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
+         goes first, clean before dirty; a page of a leaf that is written is not put into the \
+         pool, but follows the write if it is there; reads of updates go to memory of their \
+         own, in whole pages; EOS takes along bytes alone on pages beside an edit, of one \
+         neighbour, where that saves a page, as ESM's improved insert does; a full index page \
+         is cut with one pair more on the left; a read that goes on in another segment takes the last page of \
+         the one before in the same access; space directories are in memory; objects are \
+         built by appends of 512 KiB; inserts and deletes take turns (else the size, a random \
+         walk of 100K steps, is as often 5 as 20 MiB, against the paper's word that it is \
+         stable)."
+            .into(),
+        "With written leaf pages kept in the pool, appends read nothing back and the build \
+         times of B4 fall far below the paper's: it cannot have done so."
+            .into(),
+    ];
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
 fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
     let model = CostModel::default();
     let of = |technique, mean| {
-        let mut run = MixRun::paper(technique, mean, settings.quick, settings.seed);
+        let mut run = MixRun::paper(technique, mean, settings);
         if settings.quick {
             (run.ops, run.every) = (400, 100);
         }

@@ -17,7 +17,7 @@ pub(super) const TEN_K: u64 = 10 * 1024;
 pub(super) const HUNDRED_K: u64 = 100 * 1024;
 
 pub(super) fn steady(technique: Technique, mean: u64, settings: &Settings<'_>) -> Result<Mark> {
-    MixRun::paper(technique, mean, settings.quick, settings.seed).steady()
+    MixRun::paper(technique, mean, settings).steady()
 }
 
 pub(super) fn read_ms(technique: Technique, mean: u64, settings: &Settings<'_>) -> Result<f64> {
@@ -204,7 +204,7 @@ pub(super) fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
 
 /// Why a read with T = 16 costs more than one of Starburst: borders of segments.
 fn borders(mean: u64, starburst: f64, settings: &Settings<'_>) -> Result<String> {
-    let run = MixRun::paper(Technique::Eos(16), mean, settings.quick, settings.seed);
+    let run = MixRun::paper(Technique::Eos(16), mean, settings);
     let pages = segment_pages(&run.steady()?);
     let printed = MixRun { config: Config { spill: false, ..run.config }, ..run };
     let printed = printed.steady()?.read.mean_ms(&CostModel::default());

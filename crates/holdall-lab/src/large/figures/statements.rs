@@ -76,7 +76,7 @@ pub(super) fn reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         }
     }
     let first = all(SIZES.map(|t| {
-        let run = MixRun::paper(Technique::Eos(t), TEN_K, settings.quick, settings.seed);
+        let run = MixRun::paper(Technique::Eos(t), TEN_K, settings);
         let marks = MixRun { ops: 100, every: 100, ..run }.marks()?;
         Ok(marks.first().map_or(0.0, |m| m.read.mean_ms(&CostModel::default())))
     }))?;
