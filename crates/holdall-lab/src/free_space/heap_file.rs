@@ -293,12 +293,8 @@ impl HeapFile {
         if rid.page >= self.volume.pages() {
             return Err(Error::Misuse("no such object"));
         }
-        let no = self.volume.disk_page(rid.page);
-        let pool = self.volume.pool();
-        let frame = pool.fix(no, Purpose::Delete)?;
-        let active = &self.active;
-        let mut view = PageMut::new(pool.bytes_mut(frame), no)?;
-        view.purge(|id| active.iter().any(|t| t.id == id));
+        let (frame, mut view) = self.volume.page(rid.page, Purpose::Delete)?;
+        view.purge(|id| self.active.iter().any(|t| t.id == id));
         let mut kept = Vec::new();
         view.delete(tx.0, rid.slot, &mut kept)?;
         if self.release == Release::Lazy && !is(Mutation::LazyTold) {
@@ -361,12 +357,8 @@ impl HeapFile {
     }
 
     fn release_page(&mut self, page: u32) -> Result<()> {
-        let no = self.volume.disk_page(page);
-        let active = &self.active;
-        let pool = self.volume.pool();
-        let frame = pool.fix(no, Purpose::Release)?;
-        let mut view = PageMut::new(pool.bytes_mut(frame), no)?;
-        view.purge(|id| active.iter().any(|t| t.id == id));
+        let (frame, mut view) = self.volume.page(page, Purpose::Release)?;
+        view.purge(|id| self.active.iter().any(|t| t.id == id));
         if view.is_empty() {
             let old = self.volume.bucket(page)?;
             self.volume.reclaim(page)?;
@@ -383,10 +375,7 @@ impl HeapFile {
         let at = self.find(tx)?;
         while let Some(step) = self.active[at].undo.pop() {
             let page = step.rid().page;
-            let no = self.volume.disk_page(page);
-            let pool = self.volume.pool();
-            let frame = pool.fix(no, Purpose::Release)?;
-            let mut view = PageMut::new(pool.bytes_mut(frame), no)?;
+            let (frame, mut view) = self.volume.page(page, Purpose::Release)?;
             match &step {
                 Undo::Create(rid) => view.remove(rid.slot)?,
                 Undo::Delete(rid, bytes) => view.restore(tx.0, rid.slot, bytes)?,

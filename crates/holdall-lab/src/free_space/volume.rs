@@ -9,6 +9,7 @@
 use super::buckets::{Buckets, OVERHEAD, UNALLOCATED};
 use super::error::{Error, Result};
 use super::nibbles;
+use super::page::PageMut;
 use crate::kit::pool::Pool;
 
 const MAGIC: [u8; 4] = *b"FSIP";
@@ -130,6 +131,13 @@ impl Volume {
     pub fn disk_page(&self, page: u32) -> u32 {
         let per_group = self.per_group();
         page / per_group * (per_group + 1) + 1 + page % per_group
+    }
+
+    /// The frame of a page of the file, and the page to be changed.
+    pub fn page(&mut self, page: u32, purpose: Purpose) -> Result<(u32, PageMut<'_>)> {
+        let no = self.disk_page(page);
+        let frame = self.pool.fix(no, purpose)?;
+        Ok((frame, PageMut::new(self.pool.bytes_mut(frame), no)?))
     }
 
     /// The frame of an FSIP.

@@ -12,8 +12,6 @@ mod rules;
 mod runs;
 mod store;
 mod technique;
-#[cfg(test)]
-mod tests;
 mod workload;
 
 use crate::papers::Paper;

@@ -48,6 +48,9 @@ fn settled(p: &Point) -> bool {
     p.page_size == 8192 && p.size == Size::Settled
 }
 
+/// What is shown of a parameter: identifier, name, axis and value.
+type Shown = (&'static str, &'static str, &'static str, fn(&Point) -> f64);
+
 /// Panels of time against utilization, and of n and u.
 fn panels(points: &[Point]) -> Vec<Panel> {
     let single =
@@ -56,7 +59,7 @@ fn panels(points: &[Point]) -> Vec<Panel> {
     let (x, y) = (axis_in("utilization, %", 50.0, 100.0), axis("µs per operation"));
     let mut all = vec![lines("algorithms", "Time and space", x, y, scatter)];
     let full = |p: &Point| p.utilization * 100.0;
-    let shown: [(_, _, _, fn(&Point) -> f64); 2] = [
+    let shown: [Shown; 2] = [
         ("time", "time", "µs per operation", Point::total),
         ("space", "utilization", "utilization, %", full),
     ];

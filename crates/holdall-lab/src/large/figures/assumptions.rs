@@ -14,48 +14,36 @@ use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mix, run};
 
-/// One thing changed.
-#[derive(Clone, Copy)]
-struct Variant {
-    name: &'static str,
-    change: fn(&mut MixRun),
-}
+/// One thing changed, by its name.
+type Variant = (&'static str, fn(&mut MixRun));
 
-fn variants() -> Vec<Variant> {
-    let variant = |name, change| Variant { name, change };
-    vec![
-        variant("as assumed", |_| ()),
-        variant("another seed", |r| r.seed += 1),
-        variant("a third seed", |r| r.seed += 2),
-        variant("root outside the pool (12 other frames)", |r| r.config.pool_pages = 13),
-        variant("pool of 48 frames", |r| r.config.pool_pages = 48),
-        variant("written leaf pages stay in the pool", |r| r.config.keep_written = true),
-        variant("updates read in three steps too", |r| r.config.steps_in_updates = true),
-        variant("three steps at every segment's end", |r| r.config.spill = false),
-        variant("built by appends of 4 KiB", |r| r.append = 4096),
-        variant("inserts and deletes drawn, not in turn", |r| r.mix.turns = false),
-        variant("ESM: left neighbour first", |r| r.technique = left(r.technique)),
-        variant("ESM: both neighbours", |r| r.technique = both(r.technique)),
-        variant("ESM: basic insert", |r| r.technique = basic(r.technique)),
-        variant("index pages cut in even halves", |r| r.config.cut = Cut::Halves),
-        variant("EOS: no byte reshuffling (the engine)", |r| r.technique = engine(r.technique)),
-    ]
-}
+const VARIANTS: [Variant; 15] = [
+    ("as assumed", |_| ()),
+    ("another seed", |r| r.seed += 1),
+    ("a third seed", |r| r.seed += 2),
+    ("root outside the pool (12 other frames)", |r| r.config.pool_pages = 13),
+    ("pool of 48 frames", |r| r.config.pool_pages = 48),
+    ("written leaf pages stay in the pool", |r| r.config.keep_written = true),
+    ("updates read in three steps too", |r| r.config.steps_in_updates = true),
+    ("three steps at every segment's end", |r| r.config.spill = false),
+    ("built by appends of 4 KiB", |r| r.append = 4096),
+    ("inserts and deletes drawn, not in turn", |r| r.mix.turns = false),
+    ("ESM: left neighbour first", |r| insert_by(r, Technique::EsmLeft)),
+    ("ESM: both neighbours", |r| insert_by(r, Technique::EsmBoth)),
+    ("ESM: basic insert", |r| insert_by(r, Technique::EsmBasic)),
+    ("index pages cut in even halves", |r| r.config.cut = Cut::Halves),
+    ("EOS: no byte reshuffling (the engine)", |r| {
+        if let Technique::Eos(threshold) = r.technique {
+            r.technique = Technique::EosEngine(threshold);
+        }
+    }),
+];
 
-fn left(technique: Technique) -> Technique {
-    if let Technique::Esm(pages) = technique { Technique::EsmLeft(pages) } else { technique }
-}
-
-fn both(technique: Technique) -> Technique {
-    if let Technique::Esm(pages) = technique { Technique::EsmBoth(pages) } else { technique }
-}
-
-fn basic(technique: Technique) -> Technique {
-    if let Technique::Esm(pages) = technique { Technique::EsmBasic(pages) } else { technique }
-}
-
-fn engine(technique: Technique) -> Technique {
-    if let Technique::Eos(t) = technique { Technique::EosEngine(t) } else { technique }
+/// Gives ESM another rule of insertion.
+fn insert_by(run: &mut MixRun, rule: fn(u16) -> Technique) {
+    if let Technique::Esm(pages) = run.technique {
+        run.technique = rule(pages);
+    }
 }
 
 /// The experiment.
@@ -64,15 +52,11 @@ pub(super) const ASSUMPTIONS: Figure =
 
 fn assumptions(settings: &Settings<'_>) -> Result<Outcome> {
     let mut rows = Vec::new();
-    let mut variants = variants();
-    if settings.quick {
-        // One of each sort.
-        let mut at = 0;
-        variants.retain(|_| {
-            at += 1;
-            [1, 6, 8, 11, 15].contains(&at)
-        });
-    }
+    // A quick run has one of each sort.
+    let variants: Vec<Variant> = match settings.quick {
+        true => [0, 5, 7, 10, 14].map(|at| VARIANTS[at]).into(),
+        false => VARIANTS.into(),
+    };
     for (turn, variant) in variants.iter().enumerate() {
         rows.push(row(variant, settings)?);
         (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
@@ -119,7 +103,7 @@ fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
         if settings.quick {
             (run.ops, run.every) = (400, 100);
         }
-        (variant.change)(&mut run);
+        (variant.1)(&mut run);
         run
     };
     let steady = |technique, mean| of(technique, mean).steady();
@@ -131,7 +115,7 @@ fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
     let (ten, hundred) = (10 * 1024, 100 * 1024);
     let (esm, esm4) = (steady(Technique::Esm(1), ten)?, steady(Technique::Esm(4), ten)?);
     Ok(vec![
-        variant.name.to_owned(),
+        variant.0.to_owned(),
         build(3)?,
         build(5)?,
         percent(steady(Technique::Esm(1), 100)?.utilization),

@@ -6,12 +6,14 @@ use holdall_testkit::CostModel;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use super::mix_claims::segment_pages;
 use crate::experiment::{Claim, Figure, Outcome, Settings};
 use crate::kit::claim::{between, holds};
 use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
+use crate::large::workload::Mark;
 
 const SIZES: [(u64, &str); 3] =
     [(10 * MIB, "10 MiB"), (1024 * MIB, "1 GiB"), (100 * 1024 * MIB, "100 GiB")];
@@ -134,7 +136,7 @@ fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
                 let late = steady(&marks);
                 let reads = late.read.mean_ms(&model) / starburst;
                 if threshold == 16 {
-                    claims.extend(judged(technique, mean, utilization, reads));
+                    claims.extend(judged(technique, mean, utilization, reads, &late));
                 }
                 let update = late.insert.and(late.delete).mean_ms(&model);
                 let cells = [percent(utilization), format!("{reads:.3}"), number(update)];
@@ -153,19 +155,24 @@ fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
     Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
-fn judged(technique: Technique, mean: u64, utilization: f64, reads: f64) -> [Claim; 2] {
-    let name = technique.name();
+fn judged(technique: Technique, mean: u64, dense: f64, reads: f64, late: &Mark) -> [Claim; 2] {
+    let (name, pages) = (technique.name(), segment_pages(late));
     let id = |what: &str| format!("mix {what}, {name}, {mean}");
     let text = format!("{name}: utilization after 10,000 edits of {mean} bytes");
-    let dense = between(&id("utilization"), &text, "", utilization * 100.0, "%", 98.0, 100.0).because(
-        "an edit makes a segment of just T pages, so that segments end at 16 to 18 pages each; the \
-         half page that is lost at a segment's end on average is 3 % of that. T = 32 passes; see \
-         the table",
-    );
+    let dense = between(&id("utilization"), &text, "", dense * 100.0, "%", 98.0, 100.0);
     let text = format!("{name}: reads after 10,000 edits of {mean} bytes against Starburst's");
-    let near = between(&id("reads"), &text, "", reads, "×", 0.0, 1.1).because(
-        "reads of 25 pages meet two segments of 16 to 18 pages where Starburst has one: one or two \
-         accesses more. T = 32 passes; see the table",
-    );
-    [dense, near]
+    let near = between(&id("reads"), &text, "", reads, "×", 0.0, 1.1);
+    [
+        dense.because(format!(
+            "segments have {} pages on average; half a page lost at the end of each leaves {}",
+            number(pages),
+            percent(1.0 - 0.5 / pages)
+        )),
+        near.because(format!(
+            "a read goes over {} borders of segments, of {} pages each on average, and each is an \
+             access that Starburst does not need",
+            number(mean as f64 / 4096.0 / pages),
+            number(pages)
+        )),
+    ]
 }
