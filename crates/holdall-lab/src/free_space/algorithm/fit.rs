@@ -81,11 +81,11 @@ impl Algorithm for Fit {
         }
     }
 
-    /// Of what the rule needs.
+    /// Of what the rule needs, in whole words.
     fn memory(&self) -> usize {
         match self.rule {
             Rule::First | Rule::FirstOfDb2 => size_of::<(bool, u32, usize)>(),
-            Rule::Next => size_of::<(u32, Scan, Option<Histogram>)>(),
+            Rule::Next => size_of::<(u32, Scan, Option<Histogram>)>().next_multiple_of(8),
         }
     }
 }
