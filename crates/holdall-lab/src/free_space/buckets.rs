@@ -24,20 +24,17 @@ pub struct Buckets {
 impl Buckets {
     /// The paper's thresholds for pages of `page_size` bytes: exactly for 8192, in proportion to
     /// the usable bytes for others.
-    #[must_use]
     pub fn new(page_size: usize) -> Self {
         let usable = page_size - OVERHEAD;
         Self { floor: PAPER.map(|t| t * usable / PAPER[14]) }
     }
 
     /// Usable bytes of a page.
-    #[must_use]
     pub fn usable(&self) -> usize {
         self.floor[14]
     }
 
     /// The bucket of a page with `free` free bytes.
-    #[must_use]
     pub fn of(&self, free: usize) -> u8 {
         let above = self.floor.iter().skip(1).take_while(|&&t| t <= free).count();
         above as u8
@@ -45,20 +42,17 @@ impl Buckets {
 
     /// The least bucket all of whose pages have `need` free bytes; [`UNALLOCATED`] where even an
     /// empty page has not.
-    #[must_use]
     pub fn promising(&self, need: usize) -> u8 {
         let bucket = self.floor.iter().take_while(|&&t| t < need).count() as u8;
         if is(Mutation::Guarantee) { bucket.saturating_sub(1) } else { bucket }
     }
 
     /// The least free space of a page in `bucket`, which must be below 15.
-    #[must_use]
     pub fn floor(&self, bucket: u8) -> usize {
         self.floor[usize::from(bucket)]
     }
 
     /// What to assume of the free space of a page of which only the bucket is known: the middle.
-    #[must_use]
     pub fn middle(&self, bucket: u8) -> usize {
         let at = usize::from(bucket);
         self.floor.get(at + 1).map_or(self.usable(), |&next| (self.floor[at] + next) / 2)

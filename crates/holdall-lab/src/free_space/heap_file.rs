@@ -13,8 +13,7 @@ use super::algorithm::{Algorithm, Cause, Change, Kind, Request};
 use super::buckets::{EMPTY, UNALLOCATED};
 use super::error::{Error, Result};
 use super::page::{self, PageMut, RESERVATIONS, SLOT};
-use super::purpose::Purpose;
-use super::volume::{Looks, Volume};
+use super::volume::{Looks, Purpose, Volume};
 use crate::kit::pool::{Pool, PoolStats};
 use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
@@ -120,9 +119,8 @@ pub struct HeapFile {
 
 impl HeapFile {
     /// The file on `disk`; an empty disk is an empty file. Reads the inventory.
-    ///
-    /// # Errors
-    /// Those of the disk; [`Error::Corrupt`]; [`Error::Misuse`] for a page size that cannot be.
+    /// Errors: those of the disk; [`Error::Corrupt`]; [`Error::Misuse`] for a page size that cannot
+    /// be.
     pub fn open(disk: Arc<dyn Disk>, options: Options, kind: Kind) -> Result<Self> {
         if !(1024..=32768).contains(&options.page_size) || !options.page_size.is_multiple_of(8) {
             return Err(Error::Misuse("page size must be 1024 to 32768"));
@@ -145,26 +143,18 @@ impl HeapFile {
     }
 
     /// Goes on with another algorithm, which begins without state. The pool stays as it is.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn switch(&mut self, kind: Kind) -> Result<()> {
         self.algorithm = kind.build(self.volume.buckets());
         self.algorithm.load(&mut self.volume)
     }
 
     /// Writes everything to the disk.
-    ///
-    /// # Errors
-    /// Those of the disk; [`Error::Misuse`] while a transaction is active.
+    /// Errors: those of the disk; [`Error::Misuse`] while a transaction is active.
     pub fn close(mut self) -> Result<()> {
         self.flush()
     }
 
     /// Writes everything to the disk and goes on.
-    ///
-    /// # Errors
-    /// As [`HeapFile::close`].
     pub fn flush(&mut self) -> Result<()> {
         if !self.active.is_empty() {
             return Err(Error::Misuse("a transaction is active"));
@@ -173,34 +163,28 @@ impl HeapFile {
     }
 
     /// What happened so far.
-    #[must_use]
     pub fn counters(&self) -> Counters {
         let (looks, pool) = (self.volume.looks(), self.volume.pool_stats());
         Counters { looks, pool, ..self.counters }
     }
 
     /// Pages of the file.
-    #[must_use]
     pub fn pages(&self) -> u32 {
         self.volume.file_pages()
     }
 
     /// Usable bytes of a page.
-    #[must_use]
     pub fn usable(&self) -> usize {
         self.volume.buckets().usable()
     }
 
     /// Bytes of transient memory of the algorithm.
-    #[must_use]
     pub fn algorithm_memory(&self) -> usize {
         self.algorithm.memory()
     }
 
     /// Begins a transaction.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where five are active already.
+    /// Errors: [`Error::Misuse`] where five are active already.
     pub fn begin(&mut self) -> Result<TxId> {
         if self.active.len() == RESERVATIONS {
             return Err(Error::Misuse("five transactions are active"));
@@ -217,9 +201,8 @@ impl HeapFile {
     }
 
     /// Creates an object for `tx`.
-    ///
-    /// # Errors
-    /// [`Error::Size`]; [`Error::Full`], after which the file is as before; those of the disk.
+    /// Errors: [`Error::Size`]; [`Error::Full`], after which the file is as before; those of the
+    /// disk.
     pub fn create(&mut self, tx: TxId, object: &[u8]) -> Result<Rid> {
         let at = self.find(tx)?;
         let need = object.len() + SLOT;
@@ -300,9 +283,7 @@ impl HeapFile {
     }
 
     /// Deletes an object for `tx`, and gives its bytes.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where there is none; [`Error::Locked`]; those of the disk.
+    /// Errors: [`Error::Misuse`] where there is none; [`Error::Locked`]; those of the disk.
     pub fn delete(&mut self, tx: TxId, rid: Rid) -> Result<&[u8]> {
         let at = self.find(tx)?;
         let others = self.active.iter().filter(|t| t.id != tx.0);
@@ -312,12 +293,8 @@ impl HeapFile {
         if rid.page >= self.volume.pages() {
             return Err(Error::Misuse("no such object"));
         }
-        let no = self.volume.disk_page(rid.page);
-        let pool = self.volume.pool();
-        let frame = pool.fix(no, Purpose::Delete)?;
-        let active = &self.active;
-        let mut view = PageMut::new(pool.bytes_mut(frame), no)?;
-        view.purge(|id| active.iter().any(|t| t.id == id));
+        let (frame, mut view) = self.volume.page(rid.page, Purpose::Delete)?;
+        view.purge(|id| self.active.iter().any(|t| t.id == id));
         let mut kept = Vec::new();
         view.delete(tx.0, rid.slot, &mut kept)?;
         if self.release == Release::Lazy && !is(Mutation::LazyTold) {
@@ -334,9 +311,6 @@ impl HeapFile {
     }
 
     /// The bytes of an object, or `None` where there is none.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn read(&mut self, rid: Rid) -> Result<Option<&[u8]>> {
         if rid.page >= self.volume.pages() {
             return Ok(None);
@@ -349,9 +323,6 @@ impl HeapFile {
     }
 
     /// Gives all objects to `visit`, page by page.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn scan(&mut self, mut visit: impl FnMut(Rid, &[u8])) -> Result<()> {
         for page in 0..self.volume.pages() {
             if self.volume.bucket(page)? == UNALLOCATED {
@@ -368,9 +339,7 @@ impl HeapFile {
     }
 
     /// Ends `tx`; what it did stays.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where it is not active; those of the disk.
+    /// Errors: [`Error::Misuse`] where it is not active; those of the disk.
     pub fn commit(&mut self, tx: TxId) -> Result<()> {
         let at = self.find(tx)?;
         let ended = self.active.swap_remove(at);
@@ -388,12 +357,8 @@ impl HeapFile {
     }
 
     fn release_page(&mut self, page: u32) -> Result<()> {
-        let no = self.volume.disk_page(page);
-        let active = &self.active;
-        let pool = self.volume.pool();
-        let frame = pool.fix(no, Purpose::Release)?;
-        let mut view = PageMut::new(pool.bytes_mut(frame), no)?;
-        view.purge(|id| active.iter().any(|t| t.id == id));
+        let (frame, mut view) = self.volume.page(page, Purpose::Release)?;
+        view.purge(|id| self.active.iter().any(|t| t.id == id));
         if view.is_empty() {
             let old = self.volume.bucket(page)?;
             self.volume.reclaim(page)?;
@@ -406,17 +371,11 @@ impl HeapFile {
     }
 
     /// Ends `tx` and takes back what it did.
-    ///
-    /// # Errors
-    /// As [`HeapFile::commit`].
     pub fn abort(&mut self, tx: TxId) -> Result<()> {
         let at = self.find(tx)?;
         while let Some(step) = self.active[at].undo.pop() {
             let page = step.rid().page;
-            let no = self.volume.disk_page(page);
-            let pool = self.volume.pool();
-            let frame = pool.fix(no, Purpose::Release)?;
-            let mut view = PageMut::new(pool.bytes_mut(frame), no)?;
+            let (frame, mut view) = self.volume.page(page, Purpose::Release)?;
             match &step {
                 Undo::Create(rid) => view.remove(rid.slot)?,
                 Undo::Delete(rid, bytes) => view.restore(tx.0, rid.slot, bytes)?,

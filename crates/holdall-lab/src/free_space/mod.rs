@@ -6,18 +6,18 @@
 //! experiment for each of its figures, with the claims checked. Objects are real bytes: each one
 //! deleted or read is compared with what was stored. From the bottom up: [`buckets`], [`nibbles`],
 //! [`page`], [`volume`], [`algorithm`], [`heap_file`], [`workload`], figures. Threads:
-//! none but a mutex around runs that figures share.
+//! none but a mutex around runs that figures share. Errors are those of the disk where nothing
+//! else is said.
 
 pub mod algorithm;
 pub mod buckets;
 pub mod error;
 mod figures;
 pub mod heap_file;
-pub mod nibbles;
+mod nibbles;
 pub mod page;
-pub mod purpose;
 pub mod volume;
-pub mod workload;
+mod workload;
 
 use crate::papers::Paper;
 

@@ -10,7 +10,6 @@ const TOPS: u64 = 0x8080_8080_8080_8080;
 
 /// Entry `i`.
 #[inline]
-#[must_use]
 pub fn get(bytes: &[u8], i: usize) -> u8 {
     (bytes[i / 2] >> (4 * (i % 2))) & 15
 }
@@ -25,7 +24,6 @@ pub fn set(bytes: &mut [u8], i: usize, value: u8) {
 
 /// The first of the entries `from..to` whose value is `low..=high`, which must be below 16.
 /// Cost: one step per 16 entries.
-#[must_use]
 pub fn find(bytes: &[u8], from: usize, to: usize, low: u8, high: u8) -> Option<usize> {
     let hit = |i: &usize| (low..=high).contains(&get(bytes, *i));
     let words_from = from.next_multiple_of(16).min(to);
@@ -50,7 +48,6 @@ pub fn find(bytes: &[u8], from: usize, to: usize, low: u8, high: u8) -> Option<u
 }
 
 /// How many of the entries `from..to` have each value.
-#[must_use]
 pub fn histogram(bytes: &[u8], from: usize, to: usize) -> [u32; 16] {
     let mut counts = [0; 16];
     for i in from..to {

@@ -53,7 +53,6 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
 }
 
 /// The record in `slot` of a page; `None` where the slot holds none.
-#[must_use]
 pub fn record(bytes: &[u8], slot: u16) -> Option<&[u8]> {
     let slot = usize::from(slot);
     if slot >= usize::from(u16_at(bytes, SLOTS)) {
@@ -71,7 +70,6 @@ pub fn records(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Whether the bytes are a heap page with number `no`.
-#[must_use]
 pub fn is_page(bytes: &[u8], no: u32) -> bool {
     bytes[NO..NO + 4] == no.to_le_bytes() && bytes[MARK..MARK + 4] == MAGIC.to_le_bytes()
 }
@@ -95,9 +93,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// An existing page.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] where the bytes are not page `no`.
+    /// Errors: [`Error::Corrupt`] where the bytes are not page `no`.
     pub fn new(bytes: &'a mut [u8], no: u32) -> Result<Self> {
         if is_page(bytes, no) {
             return Ok(Self { bytes });
@@ -138,14 +134,12 @@ impl<'a> PageMut<'a> {
     }
 
     /// Free bytes, those reserved included.
-    #[must_use]
     pub fn free(&self) -> usize {
         let records = self.get(TOP) - self.get(HOLES);
         self.bytes.len() - OVERHEAD - self.get(SLOTS) * SLOT - records
     }
 
     /// Free bytes that `tx` may use: those that no other transaction has reserved.
-    #[must_use]
     pub fn available(&self, tx: u64) -> usize {
         let all = (0..RESERVATIONS).map(|entry| self.reservation(entry));
         if is(Mutation::Reserved) {
@@ -156,13 +150,11 @@ impl<'a> PageMut<'a> {
     }
 
     /// Whether it holds neither record nor ghost.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.get(SLOTS) == self.get(FREE_SLOTS)
     }
 
     /// Whether a record of `len` bytes of `tx` fits.
-    #[must_use]
     pub fn fits(&self, tx: u64, len: usize) -> bool {
         let slot = if self.get(FREE_SLOTS) > 0 { 0 } else { SLOT };
         len + slot <= self.available(tx)
@@ -192,9 +184,7 @@ impl<'a> PageMut<'a> {
 
     /// Deletes the record in `slot` for `tx` and reserves its bytes and its slot. Gives the
     /// record's bytes to `keep`, for a rollback.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where there is no such record or no room for another reservation.
+    /// Errors: [`Error::Misuse`] where there is no such record or no room for another reservation.
     pub fn delete(&mut self, tx: u64, slot: u16, keep: &mut Vec<u8>) -> Result<()> {
         keep.extend_from_slice(record(self.bytes, slot).ok_or(Error::Misuse("no such object"))?);
         let entry = self.entry_of(tx)?;
@@ -205,9 +195,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// Takes a record out for good, without reserving anything: the rollback of its creation.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where there is no such record.
+    /// Errors: [`Error::Misuse`] where there is no such record.
     pub fn remove(&mut self, slot: u16) -> Result<()> {
         record(self.bytes, slot).ok_or(Error::Misuse("no such object"))?;
         self.take_out(usize::from(slot));
@@ -218,9 +206,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// Puts a deleted record back into its slot: the rollback of its deletion by `tx`.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] where the slot is no ghost of `tx` or the room is gone.
+    /// Errors: [`Error::Corrupt`] where the slot is no ghost of `tx` or the room is gone.
     pub fn restore(&mut self, tx: u64, slot: u16, record: &[u8]) -> Result<()> {
         let slot = usize::from(slot);
         let broken = || Error::Corrupt("reserved space is gone".to_owned());
@@ -257,7 +243,6 @@ impl<'a> PageMut<'a> {
     }
 
     /// Whether a reservation is noted, of whomever.
-    #[must_use]
     pub fn has_reservations(&self) -> bool {
         (0..RESERVATIONS).any(|entry| self.reservation(entry).0 != 0)
     }

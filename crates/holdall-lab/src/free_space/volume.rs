@@ -9,14 +9,33 @@
 use super::buckets::{Buckets, OVERHEAD, UNALLOCATED};
 use super::error::{Error, Result};
 use super::nibbles;
-use super::purpose::Purpose;
+use super::page::PageMut;
 use crate::kit::pool::Pool;
-use holdall_io::Disk;
-use std::sync::Arc;
 
 const MAGIC: [u8; 4] = *b"FSIP";
 /// In the header of the first FSIP: the next transaction's number.
 const NEXT_TX: usize = 8;
+
+/// Why a page is wanted; reads from the disk are counted apart by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To put an object on it.
+    Create,
+    /// To delete an object from it.
+    Delete,
+    /// It is a free-space inventory page.
+    Inventory,
+    /// To release reserved space at commit, or to roll back.
+    Release,
+    /// To read an object.
+    Read,
+}
+
+impl From<Purpose> for usize {
+    fn from(purpose: Purpose) -> Self {
+        purpose as Self
+    }
+}
 
 /// What searches of the inventory looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,9 +64,7 @@ pub struct Volume {
 
 impl Volume {
     /// A volume over `pool`; an empty disk is an empty file. At most `max_pages` data pages.
-    ///
-    /// # Errors
-    /// Those of the disk; [`Error::Corrupt`] where an FSIP should be and is not.
+    /// Errors: those of the disk; [`Error::Corrupt`] where an FSIP should be and is not.
     pub fn open(pool: Pool, max_pages: u32) -> Result<Self> {
         let buckets = Buckets::new(pool.page_size());
         let disk_pages = pool.disk().len()? / pool.page_size() as u64;
@@ -77,25 +94,21 @@ impl Volume {
     }
 
     /// The thresholds.
-    #[must_use]
     pub fn buckets(&self) -> &Buckets {
         &self.buckets
     }
 
     /// Number of inventory entries to search: pages of the file and reclaimed ones among them.
-    #[must_use]
     pub fn pages(&self) -> u32 {
         self.pages
     }
 
     /// Pages of the file.
-    #[must_use]
     pub fn file_pages(&self) -> u32 {
         self.pages - self.reclaimed.len() as u32
     }
 
     /// What searches looked at so far.
-    #[must_use]
     pub fn looks(&self) -> Looks {
         self.looks
     }
@@ -106,7 +119,6 @@ impl Volume {
     }
 
     /// The pool, to look at.
-    #[must_use]
     pub fn pool_stats(&self) -> crate::kit::pool::PoolStats {
         self.pool.stats()
     }
@@ -116,10 +128,16 @@ impl Volume {
     }
 
     /// Disk page of file page `page`.
-    #[must_use]
     pub fn disk_page(&self, page: u32) -> u32 {
         let per_group = self.per_group();
         page / per_group * (per_group + 1) + 1 + page % per_group
+    }
+
+    /// The frame of a page of the file, and the page to be changed.
+    pub fn page(&mut self, page: u32, purpose: Purpose) -> Result<(u32, PageMut<'_>)> {
+        let no = self.disk_page(page);
+        let frame = self.pool.fix(no, purpose)?;
+        Ok((frame, PageMut::new(self.pool.bytes_mut(frame), no)?))
     }
 
     /// The frame of an FSIP.
@@ -132,9 +150,6 @@ impl Volume {
     }
 
     /// The bucket of a page. Not a search: not counted.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn bucket(&mut self, page: u32) -> Result<u8> {
         let per_group = self.per_group();
         let frame = self.inventory(page / per_group)?;
@@ -142,9 +157,6 @@ impl Volume {
     }
 
     /// Sets the bucket of a page; gives the one before. The FSIP becomes dirty only by a change.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn set_bucket(&mut self, page: u32, bucket: u8) -> Result<u8> {
         let per_group = self.per_group();
         let at = (page % per_group) as usize;
@@ -157,9 +169,7 @@ impl Volume {
     }
 
     /// A page for the file, unallocated before; its bucket is to be set. Reclaimed ones first.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; those of the disk.
+    /// Errors: [`Error::Full`]; those of the disk.
     pub fn allocate(&mut self) -> Result<u32> {
         if let Some(page) = self.reclaimed.pop() {
             return Ok(page);
@@ -178,9 +188,6 @@ impl Volume {
     }
 
     /// Takes an empty page out of the file.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn reclaim(&mut self, page: u32) -> Result<()> {
         self.set_bucket(page, UNALLOCATED)?;
         self.reclaimed.push(page);
@@ -194,9 +201,6 @@ impl Volume {
 
     /// The first page of `from..to` with a bucket of `least..=14`. Counts the entries that a
     /// loop over them looks at.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn find(&mut self, from: u32, to: u32, least: u8) -> Result<Option<u32>> {
         let hit = self.look(from, to, least, UNALLOCATED - 1)?;
         let looked = hit.map_or(to, |page| page + 1).saturating_sub(from);
@@ -206,9 +210,6 @@ impl Volume {
 
     /// The first page of `from..to` in exactly this bucket. For entries that a search just
     /// looked at: not counted again.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn find_again(&mut self, from: u32, to: u32, bucket: u8) -> Result<Option<u32>> {
         self.look(from, to, bucket, bucket)
     }
@@ -231,9 +232,6 @@ impl Volume {
     }
 
     /// How many pages are in each bucket, from a scan of all entries.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn histogram(&mut self) -> Result<[u32; 16]> {
         let mut all = [0; 16];
         let per_group = self.per_group();
@@ -250,9 +248,6 @@ impl Volume {
     }
 
     /// The number kept for the next transaction; 1 for an empty file.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn next_tx(&mut self) -> Result<u64> {
         if self.pages == 0 {
             return Ok(1);
@@ -264,9 +259,6 @@ impl Volume {
     }
 
     /// Keeps the next transaction's number and writes everything to the disk.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn flush(&mut self, next_tx: u64) -> Result<()> {
         if self.pages > 0 {
             let frame = self.inventory(0)?;
@@ -275,18 +267,14 @@ impl Volume {
         }
         Ok(self.pool.flush()?)
     }
-
-    /// Gives the pool back, for another volume over the same disk.
-    #[must_use]
-    pub fn disk(&self) -> Arc<dyn Disk> {
-        self.pool.disk().clone()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdall_io::Disk;
     use holdall_testkit::SparseDisk;
+    use std::sync::Arc;
 
     #[test]
     fn entries_of_several_inventory_pages() {

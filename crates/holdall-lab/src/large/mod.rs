@@ -3,17 +3,16 @@
 //!
 //! Owns: nothing itself. `store` is what lies beneath (areas, pool, index pages), `technique`
 //! the family, `workload` and `runs` what is done to objects, `figures` the experiments.
-//! Objects are used by one thread; the cache of results is shared.
+//! Objects are used by one thread; the cache of results is shared. Errors are those of the disk
+//! and of ranges outside the object where nothing else is said.
 
 mod figures;
 #[cfg(test)]
 mod rules;
-pub mod runs;
-pub mod store;
-pub mod technique;
-#[cfg(test)]
-mod tests;
-pub mod workload;
+mod runs;
+mod store;
+mod technique;
+mod workload;
 
 use crate::papers::Paper;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use holdall_io::{Disk, MemoryDisk};
 use holdall_testkit::{CostModel, DiskStats};
 
-use super::runs::{MIB, OBJECT, build, in_memory, scan, sparse};
+use super::runs::{MIB, OBJECT, build, build_and_scan, in_memory, scan, sparse};
 use super::store::{Area, Config};
 use super::technique::{LargeObject, Technique};
 
@@ -251,4 +251,18 @@ fn eos_keeps_to_its_threshold() {
     let mut eos = object(Technique::Eos(4), 256 * 1024);
     let done = accesses(eos.as_mut(), |o| o.insert(100_000, &[7; 100_000]).unwrap());
     assert_eq!(done.writes, 1);
+}
+
+#[test]
+fn building_and_scanning_closed_forms() {
+    let model = CostModel::default();
+    let esm = build_and_scan(Technique::Esm(1), Config::default(), OBJECT, 4096).unwrap();
+    // Each append writes a leaf page, and behind the 507th an index page too.
+    let expected = 37.0 * (2560.0 + (2560.0 - 507.0));
+    let ours = model.time_ms(&esm.build);
+    assert!((ours / expected - 1.0).abs() < 0.003, "{ours} for {expected}");
+    let eos = build_and_scan(Technique::Eos(4), Config::default(), OBJECT, 64 * 1024).unwrap();
+    assert_eq!(model.time_ms(&eos.build), 160.0 * (33.0 + 64.0));
+    assert_eq!(eos.build.pages_written, 2560);
+    assert_eq!(eos.build.reads, 0);
 }

@@ -8,6 +8,7 @@ use anyhow::Result;
 use holdall_io::{Disk, MemoryDisk};
 use holdall_testkit::{DiskStats, SparseDisk};
 
+use crate::experiment::Settings;
 use crate::kit::cache::{Cache, Results, cached};
 
 use super::store::Config;
@@ -38,18 +39,12 @@ pub fn eos() -> [Technique; 4] {
 }
 
 /// An empty object in memory.
-///
-/// # Errors
-/// Parameters that cannot be.
 pub fn in_memory(technique: Technique, config: Config) -> Result<Box<dyn LargeObject>> {
     let disk = || -> Arc<dyn Disk> { Arc::new(MemoryDisk::new()) };
     technique.create(config, disk(), disk())
 }
 
 /// An object of `size` zeros over a disk that does not store them.
-///
-/// # Errors
-/// Parameters that cannot be.
 pub fn sparse(technique: Technique, config: Config, size: u64) -> Result<Box<dyn LargeObject>> {
     let disk = || -> Arc<dyn Disk> { Arc::new(SparseDisk::new()) };
     let mut object = technique.create(config, disk(), disk())?;
@@ -58,9 +53,6 @@ pub fn sparse(technique: Technique, config: Config, size: u64) -> Result<Box<dyn
 }
 
 /// Builds an object by appends of `append` bytes, the last one shorter, and trims it.
-///
-/// # Errors
-/// Those of the object.
 pub fn build(object: &mut dyn LargeObject, size: u64, append: u64) -> Result<()> {
     let bytes = source(append as usize, false, append);
     let mut left = size;
@@ -73,9 +65,6 @@ pub fn build(object: &mut dyn LargeObject, size: u64, append: u64) -> Result<()>
 }
 
 /// Reads the object from end to end in pieces of `chunk` bytes.
-///
-/// # Errors
-/// Those of the object.
 pub fn scan(object: &mut dyn LargeObject, chunk: u64) -> Result<()> {
     let mut buf = vec![0; chunk as usize];
     let mut at = 0;
@@ -100,9 +89,6 @@ pub struct BuildAndScan {
 }
 
 /// Builds and scans.
-///
-/// # Errors
-/// Those of the object.
 pub fn build_and_scan(
     technique: Technique,
     config: Config,
@@ -126,9 +112,7 @@ pub struct MixRun {
     pub technique: Technique,
     /// On what.
     pub config: Config,
-    /// The object's bytes.
-    pub size: u64,
-    /// Append size it is built with.
+    /// Append size the object of 10 MiB is built with.
     pub append: u64,
     /// The operations.
     pub mix: Mix,
@@ -142,28 +126,26 @@ pub struct MixRun {
 
 impl MixRun {
     /// The paper's parameters, and our assumptions where it has none.
-    pub fn paper(technique: Technique, mean: u64, quick: bool, seed: u64) -> Self {
+    pub fn paper(technique: Technique, mean: u64, settings: &Settings<'_>) -> Self {
         // A Starburst update copies the whole object at one and the same cost.
-        let ops = match (technique, quick) {
+        let ops = match (technique, settings.quick) {
             (Technique::Starburst, true) => 40,
             (Technique::Starburst, false) => 2000,
             (_, true) => 2000,
             (_, false) => 20_000,
         };
-        let every = if quick { ops / 4 } else { EVERY };
+        let every = if settings.quick { ops / 4 } else { EVERY };
         let (config, mix) = (Config::default(), Mix::paper(mean));
-        Self { technique, config, size: OBJECT, append: BUILD_APPEND, mix, ops, every, seed }
+        let (append, seed) = (BUILD_APPEND, settings.seed);
+        Self { technique, config, append, mix, ops, every, seed }
     }
 
     /// The marks.
-    ///
-    /// # Errors
-    /// Those of the object.
     pub fn marks(&self) -> Result<Arc<Vec<Mark>>> {
         static DONE: Cache<Arc<Vec<Mark>>> = LazyLock::new(Results::default);
         cached(&DONE, &format!("{self:?}"), || {
             let mut object = in_memory(self.technique, self.config)?;
-            build(object.as_mut(), self.size, self.append)?;
+            build(object.as_mut(), OBJECT, self.append)?;
             let marks =
                 run(object.as_mut(), &self.mix, self.ops, self.every, self.seed, &mut |_| ())?;
             object.check()?;
@@ -172,9 +154,6 @@ impl MixRun {
     }
 
     /// The steady state: the marks of the second half, all as one, utilization averaged.
-    ///
-    /// # Errors
-    /// As [`MixRun::marks`].
     pub fn steady(&self) -> Result<Mark> {
         Ok(steady(&self.marks()?))
     }

@@ -66,7 +66,6 @@ impl Cost {
     }
 
     /// The two together.
-    #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             count: self.count + other.count,
@@ -151,9 +150,6 @@ pub fn source(len: usize, zeros: bool, seed: u64) -> Vec<u8> {
 }
 
 /// Applies `ops` operations of `mix`, with a mark every `every`; `step` is called at each.
-///
-/// # Errors
-/// Those of the object.
 pub fn run(
     object: &mut dyn LargeObject,
     mix: &Mix,

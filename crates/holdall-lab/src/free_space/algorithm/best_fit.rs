@@ -25,7 +25,6 @@ const ABSENT: u16 = u16::MAX;
 
 impl BestFit {
     /// BF.
-    #[must_use]
     pub fn new(buckets: Buckets) -> Self {
         Self { buckets, tree: BTreeSet::new(), free: Vec::new() }
     }

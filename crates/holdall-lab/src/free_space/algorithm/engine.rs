@@ -5,7 +5,7 @@
 //! searches while its cache has a free place, and its classes are fifteenths of a page. Owns the
 //! placement and the bytes in use. No threads.
 
-use super::scan::Scan;
+use super::search::Scan;
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, UNALLOCATED};
 use crate::free_space::error::Result;
@@ -27,7 +27,6 @@ pub struct EngineHybrid {
 
 impl EngineHybrid {
     /// HY with `n` pages and a target utilization of `u` percent.
-    #[must_use]
     pub fn new(buckets: Buckets, n: usize, u: u8) -> Self {
         let policy = Policy { cache_pages: n, utilization: u };
         let placement = Placement::new(policy);
@@ -71,14 +70,10 @@ impl Algorithm for EngineHybrid {
         let Some(class) = class else { return Ok(None) };
         let floor = (usize::from(class) * usable).div_ceil(15);
         let least = self.buckets.promising(floor.max(request.need).min(usable));
-        let mut scan = self.scan.unwrap_or_else(|| Scan::new(self.placement.cursor, volume));
-        loop {
-            let hit = scan.step(volume, least)?.hit;
-            if hit.is_none_or(|page| !request.refused.contains(&page)) {
-                self.scan = Some(scan);
-                return Ok(hit);
-            }
-        }
+        let mut scan = self.scan.unwrap_or_else(|| Scan::new(self.placement.cursor, true, volume));
+        let hit = scan.find(volume, least, request.refused)?;
+        self.scan = Some(scan);
+        Ok(hit)
     }
 
     fn refused(&mut self, page: u32) {

@@ -5,25 +5,21 @@
 //! and asks again where it was refused; it tells of every change of a page's free space.
 //! Threads: none; a heap file has its algorithm alone.
 
-mod append_only;
 mod best_fit;
 mod engine;
-mod first_fit;
-mod histogram;
+mod fit;
 mod hybrid;
-mod next_fit;
 mod pid_cache;
-mod scan;
+mod search;
 mod witnesses;
 
-pub use append_only::AppendOnly;
-pub use best_fit::BestFit;
-pub use engine::EngineHybrid;
-pub use first_fit::FirstFit;
-pub use hybrid::Hybrid;
-pub use next_fit::NextFit;
+use best_fit::BestFit;
+use engine::EngineHybrid;
+use fit::{Fit, Rule};
+use hybrid::Hybrid;
 pub use pid_cache::{CacheOptions, Eviction, Pick};
-pub use witnesses::{WitnessOptions, Witnesses};
+pub use witnesses::WitnessOptions;
+use witnesses::Witnesses;
 
 use super::buckets::Buckets;
 use super::error::Result;
@@ -71,16 +67,10 @@ pub struct Change {
 /// An object placement algorithm.
 pub trait Algorithm: Send + std::fmt::Debug {
     /// Fills its tables when it first meets a file, from the inventory only.
-    ///
-    /// # Errors
-    /// Those of the disk.
     fn load(&mut self, volume: &mut Volume) -> Result<()>;
 
     /// A page that should take an object, or `None`: a page is to be added. Never a page of
     /// [`Request::refused`]. A page given is refused where its space is reserved.
-    ///
-    /// # Errors
-    /// Those of the disk.
     fn choose(&mut self, request: &Request<'_>, volume: &mut Volume) -> Result<Option<u32>>;
 
     /// The page last chosen did not take the object.
@@ -124,26 +114,25 @@ pub enum Kind {
 
 impl Kind {
     /// The algorithm, without state.
-    #[must_use]
     pub fn build(self, buckets: &Buckets) -> Box<dyn Algorithm> {
+        let buckets = buckets.clone();
         match self {
-            Self::Ao(n) => Box::new(AppendOnly::new(buckets.clone(), n, CacheOptions::AO)),
-            Self::AoWith(n, options, _) => Box::new(AppendOnly::new(buckets.clone(), n, options)),
-            Self::Ff => Box::new(FirstFit::new(buckets.clone(), false)),
-            Self::FfDb2 => Box::new(FirstFit::new(buckets.clone(), true)),
-            Self::Nf => Box::new(NextFit::new(buckets.clone(), false)),
-            Self::NfH => Box::new(NextFit::new(buckets.clone(), true)),
-            Self::NfWh => Box::new(Witnesses::new(buckets.clone(), WitnessOptions::default())),
-            Self::NfWhWith(options, _) => Box::new(Witnesses::new(buckets.clone(), options)),
-            Self::Bf => Box::new(BestFit::new(buckets.clone())),
-            Self::Hy(n, u) => Box::new(Hybrid::new(buckets.clone(), n, u, CacheOptions::HY)),
-            Self::HyWith(n, u, options, _) => Box::new(Hybrid::new(buckets.clone(), n, u, options)),
-            Self::HyEngine(n, u) => Box::new(EngineHybrid::new(buckets.clone(), n, u)),
+            Self::Ao(n) => Box::new(Hybrid::new(buckets, n, None, CacheOptions::AO)),
+            Self::AoWith(n, options, _) => Box::new(Hybrid::new(buckets, n, None, options)),
+            Self::Ff => Box::new(Fit::new(buckets, Rule::First, false)),
+            Self::FfDb2 => Box::new(Fit::new(buckets, Rule::FirstOfDb2, false)),
+            Self::Nf => Box::new(Fit::new(buckets, Rule::Next, false)),
+            Self::NfH => Box::new(Fit::new(buckets, Rule::Next, true)),
+            Self::NfWh => Box::new(Witnesses::new(buckets, WitnessOptions::default())),
+            Self::NfWhWith(options, _) => Box::new(Witnesses::new(buckets, options)),
+            Self::Bf => Box::new(BestFit::new(buckets)),
+            Self::Hy(n, u) => Box::new(Hybrid::new(buckets, n, Some(u), CacheOptions::HY)),
+            Self::HyWith(n, u, options, _) => Box::new(Hybrid::new(buckets, n, Some(u), options)),
+            Self::HyEngine(n, u) => Box::new(EngineHybrid::new(buckets, n, u)),
         }
     }
 
     /// What figures call it.
-    #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Ao(n) => format!("AO({n})"),
@@ -163,7 +152,7 @@ impl Kind {
     }
 
     /// One of each, with the paper's parameters.
-    #[must_use]
+    #[cfg(test)]
     pub fn all() -> [Self; 10] {
         [
             Self::Ao(1),

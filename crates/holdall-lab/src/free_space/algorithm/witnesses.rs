@@ -5,8 +5,7 @@
 //! the search picks up witnesses for other buckets on its way. As in NF the cursor is the page
 //! last used for an allocation, on a witness too (see [`WitnessOptions`]). No threads.
 
-use super::histogram::Histogram;
-use super::scan::Scan;
+use super::search::{Histogram, Scan};
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, EMPTY, UNALLOCATED};
 use crate::free_space::error::Result;
@@ -39,7 +38,6 @@ pub struct WitnessOptions {
 
 impl Witnesses {
     /// NF(WH).
-    #[must_use]
     pub fn new(buckets: Buckets, options: WitnessOptions) -> Self {
         let histogram = Histogram::default();
         Self { buckets, histogram, pages: [UNKNOWN; 15], cursor: 0, scan: None, options }
@@ -90,7 +88,7 @@ impl Algorithm for Witnesses {
         if !self.histogram.any_from(least) {
             return Ok(None);
         }
-        let mut scan = self.scan.unwrap_or_else(|| Scan::new(self.cursor, volume));
+        let mut scan = self.scan.unwrap_or_else(|| Scan::new(self.cursor, true, volume));
         loop {
             let step = scan.step(volume, least)?;
             self.pick_up(volume, step.looked, request.refused)?;

@@ -1,17 +1,66 @@
 //! What the paper leaves open, varied. Owns no state.
 
-use super::assumptions_rows::{CHURNS, FILLS, TARGETS};
-use super::churn;
 use super::cost::{Cpu, PAPER_DISK, time};
+use super::parts::{fetches, misses, rate, transactions};
 use super::runs::{Share, Workload, churn_params, fill_params, one_at_a_time, runs};
 use crate::experiment::{Outcome, Settings};
-use crate::free_space::algorithm::Kind;
-use crate::free_space::purpose::Purpose;
+use crate::free_space::algorithm::{CacheOptions, Kind, Pick, WitnessOptions};
 use crate::free_space::workload::{self, Run};
 use crate::kit::draw::{percent, table};
 use anyhow::Result;
 use holdall_plot::Table;
 use holdall_testkit::CostModel;
+
+const EMPTIEST: WitnessOptions = WitnessOptions { emptiest: true, cursor_of_searches: false };
+const AO_EXACT: CacheOptions = CacheOptions { exact: true, ..CacheOptions::AO };
+const HY_EXACT: CacheOptions = CacheOptions { exact: true, ..CacheOptions::HY };
+const OLDEST_FIRST: CacheOptions = CacheOptions { pick: Pick::Oldest, ..CacheOptions::HY };
+
+/// AO(8) read as HY's cache is: the fullest page leaves.
+pub(super) const AO_FULLEST: Kind = Kind::AoWith(8, CacheOptions::HY, "the fullest page leaves");
+/// NF(WH) read so that only searches move the cursor.
+pub(super) const NF_WH_SEARCHES: Kind = Kind::NfWhWith(
+    WitnessOptions { emptiest: false, cursor_of_searches: true },
+    "the cursor moves with searches",
+);
+
+/// For fills.
+pub(super) const FILLS: [Kind; 10] = [
+    Kind::Ao(8),
+    AO_FULLEST,
+    Kind::AoWith(8, AO_EXACT, "exact free bytes"),
+    Kind::NfWh,
+    NF_WH_SEARCHES,
+    Kind::NfWhWith(EMPTIEST, "emptiest witness first"),
+    Kind::NfH,
+    Kind::Hy(8, 0.875),
+    Kind::HyWith(8, 0.875, HY_EXACT, "exact free bytes"),
+    Kind::HyEngine(8, 87),
+];
+
+/// For Create-Delete: the same, u taken strictly, and the rest of the family.
+pub(super) const CHURNS: [Kind; 16] = [
+    Kind::Ao(1),
+    Kind::Ao(8),
+    AO_FULLEST,
+    Kind::AoWith(8, AO_EXACT, "exact free bytes"),
+    Kind::Ff,
+    Kind::FfDb2,
+    Kind::Nf,
+    Kind::NfH,
+    Kind::NfWh,
+    NF_WH_SEARCHES,
+    Kind::NfWhWith(EMPTIEST, "emptiest witness first"),
+    Kind::Bf,
+    Kind::Hy(8, 0.875),
+    Kind::HyWith(8, 0.875, HY_EXACT, "exact free bytes"),
+    Kind::HyWith(8, 0.875, OLDEST_FIRST, "oldest page first"),
+    Kind::HyEngine(8, 87),
+];
+
+/// Pairs of name and a value of u that the paper's "u = 87 %" may mean.
+pub(super) const TARGETS: [(&str, f64); 3] =
+    [("7/8: pages from bucket 5 on", 0.875), ("0.87: from bucket 6 on", 0.87), ("0.90", 0.90)];
 
 /// Fills are run on this part of the paper's volume.
 const PART: u32 = 10;
@@ -75,11 +124,10 @@ fn disks(settings: &Settings<'_>) -> Result<Table> {
         let mut row = vec![run.kind.name()];
         for (_, model) in &models {
             let spent = |s: &workload::Sample| time(s, model, Cpu::Measured);
-            row.push(format!("{:.2}", run.rate(churn::transactions, spent)));
+            row.push(format!("{:.2}", run.rate(transactions, spent)));
         }
         let (a, z) = (run.first(), run.last());
-        let reads: u64 =
-            z.counters.pool.reads.iter().sum::<u64>() - a.counters.pool.reads.iter().sum::<u64>();
+        let reads = z.counters.pool.all_reads() - a.counters.pool.all_reads();
         let only_reads = reads as f64 * (PAPER_DISK.seek_ms + 8.0 * PAPER_DISK.ms_per_kib) / 1000.0;
         row.push(format!("{:.2}", z.transactions as f64 / (only_reads + z.cpu)));
         rows.push(row);
@@ -92,16 +140,14 @@ fn disks(settings: &Settings<'_>) -> Result<Table> {
 
 fn row(name: &str, run: &Run) -> Vec<String> {
     let z = run.last();
-    let reads = |p: Purpose| move |s: &workload::Sample| s.reads(p) as f64;
-    let created = |s: &workload::Sample| s.counters.created as f64;
     vec![
         name.to_owned(),
         z.pages.to_string(),
         percent(z.utilization()),
-        format!("{:.4}", run.rate(reads(Purpose::Create), created)),
-        format!("{:.3}", run.rate(reads(Purpose::Delete), |s| s.counters.deleted as f64)),
+        format!("{:.4}", fetches(run)),
+        format!("{:.3}", misses(run)),
         (z.counters.looks.entries - run.first().counters.looks.entries).to_string(),
-        format!("{:.2}", churn::rate(run, Cpu::Measured)),
+        format!("{:.2}", rate(run)),
         z.memory.to_string(),
     ]
 }

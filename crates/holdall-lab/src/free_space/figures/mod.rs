@@ -5,15 +5,12 @@
 
 mod appendix;
 mod assumptions;
-mod assumptions_rows;
 mod churn;
-mod concurrent;
 mod cost;
 mod fill;
 mod modern;
 mod parts;
 mod runs;
-mod skew;
 mod sweep;
 
 use crate::experiment::{Experiment, Figure, Needs};
@@ -33,16 +30,16 @@ const FIGURES: [Figure; 17] = [
     Figure::new("mcauliffe-11", "Create-Delete: space utilization", churn::utilization),
     Figure::new("mcauliffe-12", "Create-Delete: delete reads", churn::delete_reads),
     Figure::new("mcauliffe-13", "Create-Delete: create reads", churn::create_reads),
-    Figure::new("mcauliffe-14", "Concurrent Create-Delete: throughput", concurrent::throughput),
+    Figure::new("mcauliffe-14", "Concurrent Create-Delete: throughput", churn::throughput_of_four),
     Figure::new(
         "mcauliffe-15",
         "Concurrent Create-Delete: space utilization",
-        concurrent::utilization,
+        churn::utilization_of_four,
     ),
     Figure::new(
         "mcauliffe-16",
         "Concurrent Create-Delete: reserved-space collisions",
-        concurrent::collisions,
+        churn::collisions,
     ),
     Figure::new("mcauliffe-appendix", "Append-only tends to a utilization of 1/H_k", appendix::run),
     Figure::new(
@@ -50,14 +47,13 @@ const FIGURES: [Figure; 17] = [
         "What the paper leaves open, and its effect",
         assumptions::run,
     ),
-    Figure::new("mcauliffe-modern", "Object placement on a disk of today", modern::run)
+    Figure::new("mcauliffe-modern", "Object placement on a disk of today", modern::modern)
         .needs(Needs::PRICE),
-    Figure::new("mcauliffe-skew", "Object placement under skewed deletions", skew::run)
+    Figure::new("mcauliffe-skew", "Object placement under skewed deletions", modern::skew)
         .needs(Needs::PRICE),
 ];
 
 /// All experiments of this paper, in the order of its figures.
-#[must_use]
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
     Figure::list(&FIGURES)
 }

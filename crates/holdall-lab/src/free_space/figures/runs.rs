@@ -40,9 +40,6 @@ pub(super) fn one_at_a_time() -> MutexGuard<'static, ()> {
 }
 
 /// The runs of `kinds` under a workload, from the cache or made now.
-///
-/// # Errors
-/// Those of the runs.
 pub(super) fn runs(
     workload: Workload,
     kinds: &[Kind],

@@ -2,15 +2,16 @@
 //! the recommendation that follows. Owns no state.
 
 use super::cost::{Cpu, PAPER_DISK, time};
+use super::parts::fetches;
 use super::runs::Share;
 use crate::experiment::Settings;
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
-use crate::free_space::purpose::Purpose;
-use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
+use crate::free_space::workload::{Churn, Run, Sample, Sizes, Victims, churn};
 use crate::kit::draw::percent;
 use crate::kit::price::Price;
 use anyhow::Result;
+use holdall_testkit::CostModel;
 
 /// Bytes of the pool in all sweeps; the file has 25 times as many.
 const POOL: usize = 1000 * 8192;
@@ -25,32 +26,76 @@ pub(super) enum Size {
     Settled,
 }
 
-/// A million operations; everything a twentieth when quick.
-pub(super) fn params(
-    settings: &Settings<'_>,
-    victims: Victims,
+/// A setting to run.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    label: String,
+    kind: Kind,
     page_size: usize,
     size: Size,
-) -> Churn {
-    let scale = if settings.quick { 20 } else { 1 };
-    let part = if size == Size::Large { 1 } else { 4 };
-    Churn {
-        objects: 1_000_000 / part / scale,
-        sizes: Sizes::Uniform,
-        streams: 1,
-        transactions: 1_000_000 / 12 / scale,
-        batch: (8, 16),
-        random: true,
-        victims,
-        filler: Kind::Ao(8),
-        options: Options {
-            page_size,
-            pool_pages: POOL / page_size / (part * scale) as usize,
-            max_pages: u32::MAX / 2,
-            release: Release::Lazy,
-        },
-        disk: holdall_testkit::CostModel { page_size: page_size as u32, ..PAPER_DISK },
-        seed: settings.seed,
+}
+
+impl Setting {
+    /// An algorithm on the large file.
+    pub(super) fn large(kind: Kind) -> Self {
+        Self { label: kind.name(), kind, page_size: 8192, size: Size::Large }
+    }
+
+    /// A setting on the settled file.
+    pub(super) fn settled(kind: Kind, page_size: usize) -> Self {
+        let label = format!("{}, {} KiB, settled", kind.name(), page_size / 1024);
+        Self { label, kind, page_size, size: Size::Settled }
+    }
+
+    fn disk(&self) -> CostModel {
+        CostModel { page_size: self.page_size as u32, ..PAPER_DISK }
+    }
+
+    /// A million operations; everything a twentieth when quick.
+    fn params(&self, settings: &Settings<'_>, victims: Victims) -> Churn {
+        let scale = if settings.quick { 20 } else { 1 };
+        let part = if self.size == Size::Large { 1 } else { 4 };
+        Churn {
+            objects: 1_000_000 / part / scale,
+            sizes: Sizes::Uniform,
+            streams: 1,
+            transactions: 1_000_000 / 12 / scale,
+            batch: (8, 16),
+            random: true,
+            victims,
+            filler: Kind::Ao(8),
+            options: Options {
+                page_size: self.page_size,
+                pool_pages: POOL / self.page_size / (part * scale) as usize,
+                max_pages: u32::MAX / 2,
+                release: Release::Lazy,
+            },
+            disk: self.disk(),
+            seed: settings.seed,
+        }
+    }
+
+    fn point(&self, run: &Run, price: Price) -> Point {
+        let (a, z) = (run.first(), run.last());
+        let (disk, paper_disk) = (price.model(self.page_size), self.disk());
+        let ops =
+            (z.counters.created + z.counters.deleted) - (a.counters.created + a.counters.deleted);
+        let per = |of: &dyn Fn(&Sample) -> f64, unit: f64| {
+            (of(&z) - of(&a)) * unit / (ops as f64).max(1.0)
+        };
+        Point {
+            label: self.label.clone(),
+            kind: run.kind,
+            page_size: self.page_size,
+            size: self.size,
+            utilization: z.utilization(),
+            disk: per(&|s| s.disk_time(&disk), 1e6),
+            cpu: per(&|s| s.cpu, 1e6),
+            paper: per(&|s| time(s, &paper_disk, Cpu::Paper), 1e3),
+            create_reads: fetches(run),
+            memory: z.memory,
+            scan: f64::from(z.pages) * self.page_size as f64 / (price.mb_per_s * 1e6) * 1e3,
+        }
     }
 }
 
@@ -63,14 +108,14 @@ pub(super) struct Point {
     pub(super) size: Size,
     pub(super) utilization: f64,
     /// Microseconds per operation, disk of today, and of measured processor time.
-    pub(super) disk: f64,
+    disk: f64,
     pub(super) cpu: f64,
     /// Milliseconds per operation on the paper's disk and processor.
     pub(super) paper: f64,
-    pub(super) create_reads: f64,
+    create_reads: f64,
     pub(super) memory: usize,
     /// Milliseconds to read the whole file in sequence today.
-    pub(super) scan: f64,
+    scan: f64,
 }
 
 impl Point {
@@ -104,58 +149,9 @@ impl Point {
             self.memory.to_string(),
         ]
     }
-
-    fn of(setting: &Setting, run: &Run, price: Price) -> Self {
-        let page_size = setting.page_size;
-        let (a, z) = (run.first(), run.last());
-        let disk = price.model(page_size);
-        let ops =
-            (z.counters.created + z.counters.deleted) - (a.counters.created + a.counters.deleted);
-        let per = |x: f64| x / (ops as f64).max(1.0);
-        let paper_disk = holdall_testkit::CostModel { page_size: page_size as u32, ..PAPER_DISK };
-        let paper = |s| time(s, &paper_disk, Cpu::Paper);
-        let reads = |s: &crate::free_space::workload::Sample| s.reads(Purpose::Create) as f64;
-        Self {
-            label: setting.label.clone(),
-            kind: run.kind,
-            page_size,
-            size: setting.size,
-            utilization: z.utilization(),
-            disk: per((z.disk_time(&disk) - a.disk_time(&disk)) * 1e6),
-            cpu: per((z.cpu - a.cpu) * 1e6),
-            paper: per((paper(&z) - paper(&a)) * 1e3),
-            create_reads: run.rate(reads, |s| s.counters.created as f64),
-            memory: z.memory,
-            scan: f64::from(z.pages) * page_size as f64 / (price.mb_per_s * 1e6) * 1e3,
-        }
-    }
-}
-
-/// A setting to run.
-pub(super) struct Setting {
-    pub(super) label: String,
-    pub(super) kind: Kind,
-    pub(super) page_size: usize,
-    pub(super) size: Size,
-}
-
-impl Setting {
-    /// An algorithm on the large file.
-    pub(super) fn large(kind: Kind) -> Self {
-        Self { label: kind.name(), kind, page_size: 8192, size: Size::Large }
-    }
-
-    /// A setting on the settled file.
-    pub(super) fn settled(kind: Kind, page_size: usize) -> Self {
-        let label = format!("{}, {} KiB, settled", kind.name(), page_size / 1024);
-        Self { label, kind, page_size, size: Size::Settled }
-    }
 }
 
 /// Runs settings one after the other.
-///
-/// # Errors
-/// Those of the runs.
 pub(super) fn sweep(
     settings: &Settings<'_>,
     victims: Victims,
@@ -165,9 +161,9 @@ pub(super) fn sweep(
     let mut points = Vec::new();
     for (n, setting) in all.iter().enumerate() {
         let share = Share { done: n as u64, of: all.len() as u64, settings };
-        let params = params(settings, victims, setting.page_size, setting.size);
+        let params = setting.params(settings, victims);
         let run = churn(setting.kind, &params, &|done| share.tell(done, params.transactions))?;
-        points.push(Point::of(setting, &run, price));
+        points.push(setting.point(&run, price));
     }
     Ok(points)
 }

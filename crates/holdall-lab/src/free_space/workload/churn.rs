@@ -12,7 +12,6 @@ use super::sample::{Run, Sample};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{HeapFile, Options, TxId};
 use anyhow::{Result, ensure};
-use holdall_io::Disk;
 use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -114,24 +113,8 @@ impl World<'_> {
 }
 
 /// Runs it on a disk in memory. `progress` is told the transactions committed now and then.
-///
-/// # Errors
-/// Those of the file; an object that comes back wrong.
 pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> {
-    churn_on(Arc::new(SparseDisk::new()), kind, params, progress)
-}
-
-/// The same on any empty disk.
-///
-/// # Errors
-/// As [`churn`].
-pub fn churn_on(
-    disk: Arc<dyn Disk>,
-    kind: Kind,
-    params: &Churn,
-    progress: &dyn Fn(u64),
-) -> Result<Run> {
-    let disk = Arc::new(CountedDisk::new(disk, params.disk));
+    let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), params.disk));
     let mut world = World {
         file: HeapFile::open(disk.clone(), params.options, params.filler)?,
         objects: Objects::new(),

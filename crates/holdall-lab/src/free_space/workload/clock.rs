@@ -12,13 +12,11 @@ pub struct CpuClock {
 
 impl CpuClock {
     /// Starts it.
-    #[must_use]
     pub fn start() -> Self {
         Self { wall: Instant::now(), cpu: thread_time() }
     }
 
     /// Processor time since then, of the thread that asks; wall time where it is not to be had.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         match (self.cpu, thread_time()) {
             (Some(from), Some(to)) => to.saturating_sub(from),

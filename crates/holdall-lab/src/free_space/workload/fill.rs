@@ -34,9 +34,6 @@ pub struct Fill {
 const PROBE: u64 = 997;
 
 /// Fills a volume in memory. `progress` is told the pages of the file now and then.
-///
-/// # Errors
-/// Those of the file; an object that comes back wrong.
 pub fn fill(kind: Kind, fill: &Fill, progress: &dyn Fn(u64)) -> Result<Run> {
     let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), fill.disk));
     let mut file = HeapFile::open(disk.clone(), fill.options, kind)?;

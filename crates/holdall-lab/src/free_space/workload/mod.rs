@@ -10,8 +10,7 @@ mod fill;
 mod objects;
 mod sample;
 
-pub use churn::{Churn, churn, churn_on};
-pub use clock::CpuClock;
+pub use churn::{Churn, churn};
 pub use fill::{Fill, fill};
-pub use objects::{Sizes, Victims, content};
+pub use objects::{Sizes, Victims};
 pub use sample::{Run, Sample};

@@ -3,7 +3,7 @@
 
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::Counters;
-use crate::free_space::purpose::Purpose;
+use crate::free_space::volume::Purpose;
 use holdall_testkit::{CostModel, DiskStats};
 
 /// Counters at one moment; all but the first five fields count from the run's start.
@@ -31,21 +31,18 @@ pub struct Sample {
 
 impl Sample {
     /// Bytes of objects and their slots ÷ usable bytes of the file's pages.
-    #[must_use]
     pub fn utilization(&self) -> f64 {
         let used = self.bytes + self.live * crate::free_space::page::SLOT as u64;
         used as f64 / (f64::from(self.pages) * self.usable as f64).max(1.0)
     }
 
     /// Pages read from the disk for `purpose`.
-    #[must_use]
     pub fn reads(&self, purpose: Purpose) -> u64 {
         self.counters.pool.read_for(purpose)
     }
 
     /// Time of the disk in seconds by `model`, whose rule of seeks must be the run's or
     /// [`holdall_testkit::SeekRule::EveryAccess`].
-    #[must_use]
     pub fn disk_time(&self, model: &CostModel) -> f64 {
         let mut stats = self.disk;
         if model.seeks == holdall_testkit::SeekRule::EveryAccess {
@@ -68,20 +65,17 @@ pub struct Run {
 
 impl Run {
     /// The sample at the start.
-    #[must_use]
     pub fn first(&self) -> Sample {
         self.samples.first().copied().unwrap_or_default()
     }
 
     /// The sample at the end.
-    #[must_use]
     pub fn last(&self) -> Sample {
         self.samples.last().copied().unwrap_or_default()
     }
 
     /// For each sample but the first: x, and the growth of `a` ÷ the growth of `b` since the
     /// sample before.
-    #[must_use]
     pub fn rates(
         &self,
         x: impl Fn(&Sample) -> f64,
@@ -94,7 +88,6 @@ impl Run {
     }
 
     /// The same over the whole run.
-    #[must_use]
     pub fn rate(&self, a: impl Fn(&Sample) -> f64, b: impl Fn(&Sample) -> f64) -> f64 {
         let (first, last) = (self.first(), self.last());
         (a(&last) - a(&first)) / (b(&last) - b(&first))

@@ -6,7 +6,7 @@ use holdall_plot::Table;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::experiment::{Claim, Figure, Outcome, Settings};
 use crate::kit::claim::holds;
 use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MIB, MixRun, OBJECT, build_and_scan, sparse};
@@ -14,121 +14,96 @@ use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mix, run};
 
-/// One thing changed.
-#[derive(Clone, Copy)]
-struct Variant {
-    name: &'static str,
-    change: fn(&mut MixRun),
-}
+/// One thing changed, by its name.
+type Variant = (&'static str, fn(&mut MixRun));
 
-fn variants() -> Vec<Variant> {
-    let variant = |name, change| Variant { name, change };
-    vec![
-        variant("as assumed", |_| ()),
-        variant("another seed", |r| r.seed += 1),
-        variant("a third seed", |r| r.seed += 2),
-        variant("root outside the pool (12 other frames)", |r| r.config.pool_pages = 13),
-        variant("pool of 48 frames", |r| r.config.pool_pages = 48),
-        variant("written leaf pages stay in the pool", |r| r.config.keep_written = true),
-        variant("updates read in three steps too", |r| r.config.steps_in_updates = true),
-        variant("three steps at every segment's end", |r| r.config.spill = false),
-        variant("built by appends of 4 KiB", |r| r.append = 4096),
-        variant("inserts and deletes drawn, not in turn", |r| r.mix.turns = false),
-        variant("ESM: left neighbour first", |r| r.technique = left(r.technique)),
-        variant("ESM: both neighbours", |r| r.technique = both(r.technique)),
-        variant("ESM: basic insert", |r| r.technique = basic(r.technique)),
-        variant("index pages cut in even halves", |r| r.config.cut = Cut::Halves),
-        variant("EOS: no byte reshuffling (the engine)", |r| r.technique = engine(r.technique)),
-    ]
-}
+const VARIANTS: [Variant; 15] = [
+    ("as assumed", |_| ()),
+    ("another seed", |r| r.seed += 1),
+    ("a third seed", |r| r.seed += 2),
+    ("root outside the pool (12 other frames)", |r| r.config.pool_pages = 13),
+    ("pool of 48 frames", |r| r.config.pool_pages = 48),
+    ("written leaf pages stay in the pool", |r| r.config.keep_written = true),
+    ("updates read in three steps too", |r| r.config.steps_in_updates = true),
+    ("three steps at every segment's end", |r| r.config.spill = false),
+    ("built by appends of 4 KiB", |r| r.append = 4096),
+    ("inserts and deletes drawn, not in turn", |r| r.mix.turns = false),
+    ("ESM: left neighbour first", |r| insert_by(r, Technique::EsmLeft)),
+    ("ESM: both neighbours", |r| insert_by(r, Technique::EsmBoth)),
+    ("ESM: basic insert", |r| insert_by(r, Technique::EsmBasic)),
+    ("index pages cut in even halves", |r| r.config.cut = Cut::Halves),
+    ("EOS: no byte reshuffling (the engine)", |r| {
+        if let Technique::Eos(threshold) = r.technique {
+            r.technique = Technique::EosEngine(threshold);
+        }
+    }),
+];
 
-fn left(technique: Technique) -> Technique {
-    if let Technique::Esm(pages) = technique { Technique::EsmLeft(pages) } else { technique }
-}
-
-fn both(technique: Technique) -> Technique {
-    if let Technique::Esm(pages) = technique { Technique::EsmBoth(pages) } else { technique }
-}
-
-fn basic(technique: Technique) -> Technique {
-    if let Technique::Esm(pages) = technique { Technique::EsmBasic(pages) } else { technique }
-}
-
-fn engine(technique: Technique) -> Technique {
-    if let Technique::Eos(t) = technique { Technique::EosEngine(t) } else { technique }
+/// Gives ESM another rule of insertion.
+fn insert_by(run: &mut MixRun, rule: fn(u16) -> Technique) {
+    if let Technique::Esm(pages) = run.technique {
+        run.technique = rule(pages);
+    }
 }
 
 /// The experiment.
-pub struct Assumptions;
+pub(super) const ASSUMPTIONS: Figure =
+    Figure::new("biliris-assumptions", "What Biliris leaves open, varied", assumptions);
 
-impl Experiment for Assumptions {
-    fn id(&self) -> &'static str {
-        "biliris-assumptions"
+fn assumptions(settings: &Settings<'_>) -> Result<Outcome> {
+    let mut rows = Vec::new();
+    // A quick run has one of each sort.
+    let variants: Vec<Variant> = match settings.quick {
+        true => [0, 5, 7, 10, 14].map(|at| VARIANTS[at]).into(),
+        false => VARIANTS.into(),
+    };
+    for (turn, variant) in variants.iter().enumerate() {
+        rows.push(row(variant, settings)?);
+        (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
     }
-
-    fn title(&self) -> &'static str {
-        "What Biliris leaves open, varied"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let mut rows = Vec::new();
-        let mut variants = variants();
-        if settings.quick {
-            // One of each sort.
-            let mut at = 0;
-            variants.retain(|_| {
-                at += 1;
-                [1, 6, 8, 11, 15].contains(&at)
-            });
-        }
-        for (turn, variant) in variants.iter().enumerate() {
-            rows.push(row(variant, settings)?);
-            (settings.progress)(turn as u64 + 1, variants.len() as u64 + 1);
-        }
-        let head = [
-            "assumption",
-            "build ESM 1, 3 KiB (s)",
-            "5 KiB (s)",
-            "util ESM 1, 100 B",
-            "util ESM 4, 10K",
-            "util EOS 1, 100 B",
-            "util EOS 16, 10K",
-            "read ESM 1, 10K (ms)",
-            "read EOS 1, 10K (ms)",
-            "read EOS 16, 100K (ms)",
-            "insert ESM 4, 10K (ms)",
-            "insert EOS 4, 10K (ms)",
-        ];
-        let (visits, claims) = directories(settings)?;
-        let tables = vec![table("biliris-assumptions", self.title(), &head, rows), visits];
-        let notes = vec![
-            "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
-             goes first, clean before dirty; a page of a leaf that is written is not put into the \
-             pool, but follows the write if it is there; reads of updates go to memory of their \
-             own, in whole pages; EOS takes along bytes alone on pages beside an edit, of one \
-             neighbour, where that saves a page, as ESM's improved insert does; a full index page \
-             is cut with one pair more on the left; a read that goes on in another segment takes the last page of \
-             the one before in the same access; space directories are in memory; objects are \
-             built by appends of 512 KiB; inserts and deletes take turns (else the size, a random \
-             walk of 100K steps, is as often 5 as 20 MiB, against the paper's word that it is \
-             stable)."
-                .into(),
-            "With written leaf pages kept in the pool, appends read nothing back and the build \
-             times of B4 fall far below the paper's: it cannot have done so."
-                .into(),
-        ];
-        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
-    }
+    let head = [
+        "assumption",
+        "build ESM 1, 3 KiB (s)",
+        "5 KiB (s)",
+        "util ESM 1, 100 B",
+        "util ESM 4, 10K",
+        "util EOS 1, 100 B",
+        "util EOS 16, 10K",
+        "read ESM 1, 10K (ms)",
+        "read EOS 1, 10K (ms)",
+        "read EOS 16, 100K (ms)",
+        "insert ESM 4, 10K (ms)",
+        "insert EOS 4, 10K (ms)",
+    ];
+    let (visits, claims) = directories(settings)?;
+    let tables = vec![table("biliris-assumptions", ASSUMPTIONS.title, &head, rows), visits];
+    let notes = vec![
+        "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
+         goes first, clean before dirty; a page of a leaf that is written is not put into the \
+         pool, but follows the write if it is there; reads of updates go to memory of their \
+         own, in whole pages; EOS takes along bytes alone on pages beside an edit, of one \
+         neighbour, where that saves a page, as ESM's improved insert does; a full index page \
+         is cut with one pair more on the left; a read that goes on in another segment takes the last page of \
+         the one before in the same access; space directories are in memory; objects are \
+         built by appends of 512 KiB; inserts and deletes take turns (else the size, a random \
+         walk of 100K steps, is as often 5 as 20 MiB, against the paper's word that it is \
+         stable)."
+            .into(),
+        "With written leaf pages kept in the pool, appends read nothing back and the build \
+         times of B4 fall far below the paper's: it cannot have done so."
+            .into(),
+    ];
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
 fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
     let model = CostModel::default();
     let of = |technique, mean| {
-        let mut run = MixRun::paper(technique, mean, settings.quick, settings.seed);
+        let mut run = MixRun::paper(technique, mean, settings);
         if settings.quick {
             (run.ops, run.every) = (400, 100);
         }
-        (variant.change)(&mut run);
+        (variant.1)(&mut run);
         run
     };
     let steady = |technique, mean| of(technique, mean).steady();
@@ -140,7 +115,7 @@ fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
     let (ten, hundred) = (10 * 1024, 100 * 1024);
     let (esm, esm4) = (steady(Technique::Esm(1), ten)?, steady(Technique::Esm(4), ten)?);
     Ok(vec![
-        variant.name.to_owned(),
+        variant.0.to_owned(),
         build(3)?,
         build(5)?,
         percent(steady(Technique::Esm(1), 100)?.utilization),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdall_plot::{Scale, Table};
 use holdall_testkit::{CostModel, DiskStats};
 
-use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::experiment::{Claim, Figure, Outcome, Settings};
 use crate::kit::claim::{holds, note, ratio};
 use crate::kit::draw::{axis_of, lines, number, series, table};
 use crate::large::runs::{BuildAndScan, MIB, OBJECT, SIZES, build_and_scan, esm};
@@ -80,37 +80,28 @@ pub(super) fn panels_by(
 }
 
 /// Figure 5.
-pub struct Build;
+pub(super) const BUILD: Figure =
+    Figure::new("biliris-5", "Building a 10 MiB object by appends (Biliris figure 5)", building);
 
-impl Experiment for Build {
-    fn id(&self) -> &'static str {
-        "biliris-5"
-    }
-
-    fn title(&self) -> &'static str {
-        "Building a 10 MiB object by appends (Biliris figure 5)"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let sweep = Sweep::run(settings)?;
-        let model = CostModel::default();
-        let panels = vec![sweep.panel("biliris-5", self.title(), &model, |r| r.build)];
-        let mut claims = by_size(&sweep);
-        claims.push(never_worse(&sweep, "B6", |r| r.build));
-        let (linear, growth) = linear(&sweep, settings.quick)?;
-        claims.extend(linear);
-        let notes = vec![
-            "An append that overflows the last leaf lays out anew what the paper says; a leaf that \
-             only loses bytes at its end is not written again, one that only gains some is written \
-             in place from its last page on; a leaf written is not kept in the pool."
-                .into(),
-            "Starburst and EOS double segments from the first append's size on and fill the last \
-             page in place: their lines lie on each other."
-                .into(),
-        ];
-        let tables = vec![growth];
-        Ok(Outcome { panels, tables, claims, notes })
-    }
+fn building(settings: &Settings<'_>) -> Result<Outcome> {
+    let sweep = Sweep::run(settings)?;
+    let model = CostModel::default();
+    let panels = vec![sweep.panel("biliris-5", BUILD.title, &model, |r| r.build)];
+    let mut claims = by_size(&sweep);
+    claims.push(never_worse(&sweep, "B6", |r| r.build));
+    let (linear, growth) = linear(&sweep, settings.quick)?;
+    claims.extend(linear);
+    let notes = vec![
+        "An append that overflows the last leaf lays out anew what the paper says; a leaf that \
+         only loses bytes at its end is not written again, one that only gains some is written \
+         in place from its last page on; a leaf written is not kept in the pool."
+            .into(),
+        "Starburst and EOS double segments from the first append's size on and fill the last \
+         page in place: their lines lie on each other."
+            .into(),
+    ];
+    let tables = vec![growth];
+    Ok(Outcome { panels, tables, claims, notes })
 }
 
 fn by_size(sweep: &Sweep) -> Vec<Claim> {
@@ -232,49 +223,39 @@ fn linear_claim(technique: Technique, found: &[(u64, Growth)]) -> Claim {
 }
 
 /// Figure 6.
-pub struct Scan;
+pub(super) const SCAN: Figure =
+    Figure::new("biliris-6", "Scanning a 10 MiB object (Biliris figure 6)", scanning);
 
-impl Experiment for Scan {
-    fn id(&self) -> &'static str {
-        "biliris-6"
-    }
-
-    fn title(&self) -> &'static str {
-        "Scanning a 10 MiB object (Biliris figure 6)"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let sweep = Sweep::run(settings)?;
-        let panels =
-            vec![sweep.panel("biliris-6", self.title(), &CostModel::default(), |r| r.scan)];
-        let scan = |t, kib| sweep.seconds(t, kib, |r: &BuildAndScan| r.scan);
-        let least = (0..6).map(|t| scan(t, 512)).fold(f64::MAX, f64::min);
-        let text = "the best possible scan is the transfer of 10 MiB";
-        let mut claims = vec![ratio("B8 best", text, 10.24, least, "s", 0.10)];
-        let one: Vec<f64> = sweep.sizes.iter().filter(|k| **k > 4).map(|k| scan(0, *k)).collect();
-        let (low, high) = one.iter().fold((f64::MAX, 0.0f64), |(l, h), t| (l.min(*t), h.max(*t)));
-        let text = "ESM with 1-page leaves costs the same at every scan size above a page";
-        let range = format!("{}–{} s", number(low), number(high));
+fn scanning(settings: &Settings<'_>) -> Result<Outcome> {
+    let sweep = Sweep::run(settings)?;
+    let panels = vec![sweep.panel("biliris-6", SCAN.title, &CostModel::default(), |r| r.scan)];
+    let scan = |t, kib| sweep.seconds(t, kib, |r: &BuildAndScan| r.scan);
+    let least = (0..6).map(|t| scan(t, 512)).fold(f64::MAX, f64::min);
+    let text = "the best possible scan is the transfer of 10 MiB";
+    let mut claims = vec![ratio("B8 best", text, 10.24, least, "s", 0.10)];
+    let one: Vec<f64> = sweep.sizes.iter().filter(|k| **k > 4).map(|k| scan(0, *k)).collect();
+    let (low, high) = one.iter().fold((f64::MAX, 0.0f64), |(l, h), t| (l.min(*t), h.max(*t)));
+    let text = "ESM with 1-page leaves costs the same at every scan size above a page";
+    let range = format!("{}–{} s", number(low), number(high));
+    claims.push(
+        holds("B8 1-page", text, "independent", range, "10 %", high / low <= 1.1)
+            .judged_when_quick(),
+    );
+    for (technique, pages) in SIZES.into_iter().enumerate().skip(1) {
+        let (at, end) = (scan(technique, u64::from(pages) * 4), scan(technique, 512));
+        let text = format!("{pages}-page leaves: a plateau from a scan size of one leaf on");
+        let ours = format!("{} s at one leaf, {} s at 512 KiB", number(at), number(end));
+        let id = format!("B8 {pages}-page");
         claims.push(
-            holds("B8 1-page", text, "independent", range, "10 %", high / low <= 1.1)
+            holds(&id, &text, "plateau", ours, "10 %", (end / at - 1.0).abs() <= 0.1)
                 .judged_when_quick(),
         );
-        for (technique, pages) in SIZES.into_iter().enumerate().skip(1) {
-            let (at, end) = (scan(technique, u64::from(pages) * 4), scan(technique, 512));
-            let text = format!("{pages}-page leaves: a plateau from a scan size of one leaf on");
-            let ours = format!("{} s at one leaf, {} s at 512 KiB", number(at), number(end));
-            let id = format!("B8 {pages}-page");
-            claims.push(
-                holds(&id, &text, "plateau", ours, "10 %", (end / at - 1.0).abs() <= 0.1)
-                    .judged_when_quick(),
-            );
-        }
-        claims.push(never_worse(&sweep, "B8 order", |r| r.scan));
-        let notes = vec![
-            "Each scan is of the object built by appends of the same size, with the pool as the \
-             build left it."
-                .into(),
-        ];
-        Ok(Outcome { panels, claims, notes, ..Outcome::default() })
     }
+    claims.push(never_worse(&sweep, "B8 order", |r| r.scan));
+    let notes = vec![
+        "Each scan is of the object built by appends of the same size, with the pool as the \
+         build left it."
+            .into(),
+    ];
+    Ok(Outcome { panels, claims, notes, ..Outcome::default() })
 }

@@ -7,7 +7,7 @@ use holdall_plot::Scale;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Experiment, Needs, Outcome, Settings};
+use crate::experiment::{Figure, Needs, Outcome, Settings};
 use crate::kit::cache::{Cache, Results, cached};
 use crate::kit::draw::{axis_of, lines, number, percent, series, table};
 use crate::large::runs::{MIB, sparse, steady};
@@ -107,109 +107,91 @@ fn starburst(
 }
 
 /// Objects of 100 MiB and 10 GiB.
-pub struct Large;
+pub(super) const LARGE: Figure = Figure::new(
+    "biliris-large",
+    "Objects of 100 MiB and 10 GiB under the mix of 10K operations",
+    large,
+)
+.needs(Needs::PRICE);
 
-impl Experiment for Large {
-    fn id(&self) -> &'static str {
-        "biliris-large"
-    }
-
-    fn title(&self) -> &'static str {
-        "Objects of 100 MiB and 10 GiB under the mix of 10K operations"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs::PRICE
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let ops = if settings.quick { 1000 } else { 1_000_000 };
-        // A quick run has no time for Starburst to copy 10 GiB.
-        let larger = if settings.quick { (1024 * MIB, "1 GiB") } else { (10_240 * MIB, "10 GiB") };
-        let sizes = [(100 * MIB, "100 MiB"), larger];
-        let disk = settings.today()?;
-        let model = disk.price.model(4096);
-        let total = ops * (sizes.len() * TECHNIQUES.len()) as u64;
-        let (mut rows, mut panels, mut done) = (Vec::new(), Vec::new(), 0);
-        for (size, name) in sizes {
-            let mut curves = Vec::new();
-            for technique in TECHNIQUES {
-                let mut step = |at| (settings.progress)(done + at, total);
-                let marks = aged(technique, size, Places::Uniform, ops, settings, &mut step)?;
-                done += ops;
-                rows.push(row(technique, name, &marks, &model));
-                let points = marks.iter().map(|m| {
-                    (m.ops as f64 / 1000.0, m.insert.and(m.delete).mean_ms(&model) * 1000.0)
-                });
-                curves.push(series(technique.name(), points.collect()));
-            }
-            rows.push(starburst(size, name, settings, &model)?);
-            let id = format!("biliris-large-{}", name.to_lowercase().replace(' ', "-"));
-            let (x, y) = (
-                axis_of("operations (thousands)", Scale::Linear),
-                axis_of("update cost (µs)", Scale::Linear),
-            );
-            panels.push(lines(
-                &id,
-                &format!("Updates of 10K, object of {name}, disk of today"),
-                x,
-                y,
-                curves,
-            ));
+fn large(settings: &Settings<'_>) -> Result<Outcome> {
+    let ops = if settings.quick { 1000 } else { 1_000_000 };
+    // A quick run has no time for Starburst to copy 10 GiB.
+    let larger = if settings.quick { (1024 * MIB, "1 GiB") } else { (10_240 * MIB, "10 GiB") };
+    let sizes = [(100 * MIB, "100 MiB"), larger];
+    let disk = settings.today()?;
+    let model = disk.price.model(4096);
+    let total = ops * (sizes.len() * TECHNIQUES.len()) as u64;
+    let (mut rows, mut panels, mut done) = (Vec::new(), Vec::new(), 0);
+    for (size, name) in sizes {
+        let mut curves = Vec::new();
+        for technique in TECHNIQUES {
+            let mut step = |at| (settings.progress)(done + at, total);
+            let marks = aged(technique, size, Places::Uniform, ops, settings, &mut step)?;
+            done += ops;
+            rows.push(row(technique, name, &marks, &model));
+            let points = marks
+                .iter()
+                .map(|m| (m.ops as f64 / 1000.0, m.insert.and(m.delete).mean_ms(&model) * 1000.0));
+            curves.push(series(technique.name(), points.collect()));
         }
-        let tables = vec![table("biliris-large", self.title(), &HEAD, rows), disk.table()];
-        let notes = vec![
-            disk.note(),
-            format!(
-                "{ops} operations each, means over the second half; leaf data zeros over the sparse \
-             disk; counts and pointers of 8 bytes (the paper's 4 count to 4 GiB only), 255 to a \
-             page; Starburst: a few updates only, each copies the object from the change on."
-            ),
-        ];
-        Ok(Outcome { panels, tables, notes, ..Outcome::default() })
+        rows.push(starburst(size, name, settings, &model)?);
+        let id = format!("biliris-large-{}", name.to_lowercase().replace(' ', "-"));
+        let (x, y) = (
+            axis_of("operations (thousands)", Scale::Linear),
+            axis_of("update cost (µs)", Scale::Linear),
+        );
+        panels.push(lines(
+            &id,
+            &format!("Updates of 10K, object of {name}, disk of today"),
+            x,
+            y,
+            curves,
+        ));
     }
+    let tables = vec![table("biliris-large", LARGE.title, &HEAD, rows), disk.table()];
+    let notes = vec![
+        disk.note(),
+        format!(
+            "{ops} operations each, means over the second half; leaf data zeros over the sparse \
+         disk; counts and pointers of 8 bytes (the paper's 4 count to 4 GiB only), 255 to a \
+         page; Starburst: a few updates only, each copies the object from the change on."
+        ),
+    ];
+    Ok(Outcome { panels, tables, notes, ..Outcome::default() })
 }
 
 /// Uniform against skewed places.
-pub struct Skew;
+pub(super) const SKEW: Figure = Figure::new(
+    "biliris-skew",
+    "Zipf places (0.99) against uniform ones, 100 MiB, 10K operations",
+    skew,
+)
+.needs(Needs::PRICE);
 
-impl Experiment for Skew {
-    fn id(&self) -> &'static str {
-        "biliris-skew"
-    }
-
-    fn title(&self) -> &'static str {
-        "Zipf places (0.99) against uniform ones, 100 MiB, 10K operations"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs::PRICE
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let ops = if settings.quick { 1000 } else { 1_000_000 };
-        let places = [(Places::Uniform, "uniform"), (Places::Zipf(0.99), "zipf 0.99")];
-        let disk = settings.today()?;
-        let model = disk.price.model(4096);
-        let total = ops * (places.len() * TECHNIQUES.len()) as u64;
-        let (mut rows, mut done) = (Vec::new(), 0);
-        for technique in TECHNIQUES {
-            for (places, name) in places {
-                let mut step = |at| (settings.progress)(done + at, total);
-                let marks = aged(technique, 100 * MIB, places, ops, settings, &mut step)?;
-                done += ops;
-                rows.push(row(technique, name, &marks, &model));
-            }
+fn skew(settings: &Settings<'_>) -> Result<Outcome> {
+    let ops = if settings.quick { 1000 } else { 1_000_000 };
+    let places = [(Places::Uniform, "uniform"), (Places::Zipf(0.99), "zipf 0.99")];
+    let disk = settings.today()?;
+    let model = disk.price.model(4096);
+    let total = ops * (places.len() * TECHNIQUES.len()) as u64;
+    let (mut rows, mut done) = (Vec::new(), 0);
+    for technique in TECHNIQUES {
+        for (places, name) in places {
+            let mut step = |at| (settings.progress)(done + at, total);
+            let marks = aged(technique, 100 * MIB, places, ops, settings, &mut step)?;
+            done += ops;
+            rows.push(row(technique, name, &marks, &model));
         }
-        let tables = vec![table("biliris-skew", self.title(), &HEAD, rows), disk.table()];
-        let notes = vec![
-            disk.note(),
-            format!(
-                "{ops} operations each, means over the second half. Places are drawn by stretches of \
-             4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
-             where it is counted from the object's start."
-            ),
-        ];
-        Ok(Outcome { tables, notes, ..Outcome::default() })
     }
+    let tables = vec![table("biliris-skew", SKEW.title, &HEAD, rows), disk.table()];
+    let notes = vec![
+        disk.note(),
+        format!(
+            "{ops} operations each, means over the second half. Places are drawn by stretches of \
+         4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
+         where it is counted from the object's start."
+        ),
+    ];
+    Ok(Outcome { tables, notes, ..Outcome::default() })
 }

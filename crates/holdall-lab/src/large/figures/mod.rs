@@ -1,33 +1,22 @@
 //! The experiments: every figure and table of Biliris 1992, and what lies beyond it.
 
-pub mod assumptions;
-pub mod build;
-pub mod engine;
-pub mod large;
-pub mod mix;
+mod assumptions;
+mod build;
+mod engine;
+mod large;
+mod mix;
 mod mix_claims;
-pub mod modern;
+mod modern;
 mod statements;
-pub mod tables;
+mod tables;
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Figure};
 
 /// All of them, in the paper's order.
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
-    let mut all: Vec<Box<dyn Experiment>> =
-        vec![Box::new(tables::Shapes), Box::new(build::Build), Box::new(build::Scan)];
-    for figure in mix::figures() {
-        all.push(Box::new(figure));
-    }
-    all.push(Box::new(mix::Deletes));
-    all.push(Box::new(tables::Reads));
-    all.push(Box::new(tables::Updates));
-    all.push(Box::new(tables::Sizes));
-    all.push(Box::new(assumptions::Assumptions));
-    all.push(Box::new(modern::Modern));
-    all.push(Box::new(large::Large));
-    all.push(Box::new(large::Skew));
-    all.push(Box::new(engine::SizeIndependence));
-    all.push(Box::new(engine::Mixed));
-    all
+    let first = [tables::SHAPES, build::BUILD, build::SCAN];
+    let tables = [tables::READS, tables::UPDATES, tables::SIZES, assumptions::ASSUMPTIONS];
+    let beyond = [modern::MODERN, large::LARGE, large::SKEW];
+    let engine = [engine::SIZE_INDEPENDENCE, engine::MIXED];
+    Figure::list(&[&first[..], &mix::FIGURES, &tables, &beyond, &engine].concat())
 }

@@ -7,8 +7,8 @@ use anyhow::Result;
 use holdall_testkit::CostModel;
 
 use super::build::panels_by;
-use super::mix::{What, panels};
-use crate::experiment::{Experiment, Needs, Outcome, Settings};
+use super::mix::{INSERT, READ, panels};
+use crate::experiment::{Figure, Needs, Outcome, Settings};
 use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MEANS, MixRun, OBJECT, build_and_scan, eos, esm};
 use crate::large::store::Config;
@@ -35,49 +35,40 @@ impl Setting {
 }
 
 /// The experiment.
-pub struct Modern;
+pub(super) const MODERN: Figure = Figure::new(
+    "biliris-modern",
+    "The figures of Biliris on a disk of today, and what T and the page should be",
+    modern,
+)
+.needs(Needs::PRICE);
 
-impl Experiment for Modern {
-    fn id(&self) -> &'static str {
-        "biliris-modern"
+fn modern(settings: &Settings<'_>) -> Result<Outcome> {
+    let quiet = Settings { progress: &|_, _| (), ..*settings };
+    let disk = settings.today()?;
+    let model = disk.price.model(4096);
+    let mut all = panels_by(&quiet, &model)?;
+    for (id, techniques, what) in [
+        ("esm-read", esm(), READ),
+        ("eos-read", eos(), READ),
+        ("esm-insert", esm(), INSERT),
+        ("eos-insert", eos(), INSERT),
+    ] {
+        let mut more = panels(id, techniques, what, &quiet, &model)?;
+        more.iter_mut().for_each(|p| p.title = format!("{id} {}", p.title));
+        all.extend(more);
     }
-
-    fn title(&self) -> &'static str {
-        "The figures of Biliris on a disk of today, and what T and the page should be"
-    }
-
-    fn needs(&self) -> Needs {
-        Needs::PRICE
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let quiet = Settings { progress: &|_, _| (), ..*settings };
-        let disk = settings.today()?;
-        let model = disk.price.model(4096);
-        let mut all = panels_by(&quiet, &model)?;
-        for (id, techniques, what) in [
-            ("esm-read", esm(), What::Read),
-            ("eos-read", eos(), What::Read),
-            ("esm-insert", esm(), What::Insert),
-            ("eos-insert", eos(), What::Insert),
-        ] {
-            let mut more = panels(id, techniques, what, &quiet, &model)?;
-            more.iter_mut().for_each(|p| p.title = format!("{id} {}", p.title));
-            all.extend(more);
-        }
-        all.iter_mut().for_each(|p| p.id = format!("biliris-modern-{}", p.id));
-        let grid = sweep(settings)?;
-        let mut notes = vec![
-            disk.note(),
-            "Biliris: 33 ms and 1 MiB/s, an access worth 33 KiB of transfer. The accesses are the \
-             same."
-                .into(),
-        ];
-        notes.extend(recommendation(&grid));
-        notes.extend(turned(settings)?);
-        let tables = vec![grid_table(&grid), disk.table()];
-        Ok(Outcome { panels: all, tables, notes, ..Outcome::default() })
-    }
+    all.iter_mut().for_each(|p| p.id = format!("biliris-modern-{}", p.id));
+    let grid = sweep(settings)?;
+    let mut notes = vec![
+        disk.note(),
+        "Biliris: 33 ms and 1 MiB/s, an access worth 33 KiB of transfer. The accesses are the \
+         same."
+            .into(),
+    ];
+    notes.extend(recommendation(&grid));
+    notes.extend(turned(settings)?);
+    let tables = vec![grid_table(&grid), disk.table()];
+    Ok(Outcome { panels: all, tables, notes, ..Outcome::default() })
 }
 
 fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
@@ -91,7 +82,7 @@ fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
             let mut results = Vec::new();
             for (mean, _) in MEANS {
                 let technique = Technique::Eos(*threshold);
-                let mut run = MixRun::paper(technique, mean, settings.quick, settings.seed);
+                let mut run = MixRun::paper(technique, mean, settings);
                 if page != 4096 {
                     run.config.model.page_size = page;
                 }
@@ -168,8 +159,7 @@ fn recommendation(grid: &[Setting]) -> Vec<String> {
 /// Where the price of an access turns a conclusion of the paper round, or does not.
 fn turned(settings: &Settings<'_>) -> Result<Vec<String>> {
     let (old, new) = (CostModel::default(), settings.today()?.price.model(4096));
-    let steady =
-        |technique, mean| MixRun::paper(technique, mean, settings.quick, settings.seed).steady();
+    let steady = |technique, mean| MixRun::paper(technique, mean, settings).steady();
     let ten = 10 * 1024;
     let insert = |t: u16, mean, model: &CostModel| -> Result<f64> {
         Ok(steady(Technique::Eos(t), mean)?.insert.mean_ms(model))

@@ -9,7 +9,7 @@ use holdall_testkit::CostModel;
 
 use super::build::KIB;
 use super::mix_claims::beside;
-use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::experiment::{Claim, Figure, Outcome, Settings};
 use crate::kit::claim::{holds, ratio};
 use crate::kit::draw::{number, table};
 use crate::large::runs::{MEANS, MIB, MixRun, OBJECT, build, eos, esm, in_memory, sparse, steady};
@@ -18,35 +18,26 @@ use crate::large::technique::{Shape, Technique};
 use crate::large::workload::{Cost, Mark, Mix, run};
 
 /// Table 2: reads of Starburst.
-pub struct Reads;
+pub(super) const READS: Figure =
+    Figure::new("biliris-table2", "Read cost of Starburst (Biliris table 2)", reads);
 
-impl Experiment for Reads {
-    fn id(&self) -> &'static str {
-        "biliris-table2"
+fn reads(settings: &Settings<'_>) -> Result<Outcome> {
+    let (mut rows, mut claims) = (Vec::new(), Vec::new());
+    for (turn, ((mean, _), paper)) in MEANS.into_iter().zip([37.0, 54.0, 201.0]).enumerate() {
+        let base = MixRun::paper(Technique::Starburst, mean, settings);
+        // More reads than in the mix, for a steadier mean: the cost does not depend on it.
+        let mix = Mix { reads: 0.95, ..base.mix };
+        let ops = if settings.quick { 1000 } else { 20_000 };
+        let all = whole(&MixRun { mix, ops, every: ops / 4, ..base }.marks()?);
+        let ours = all.read.mean_ms(&CostModel::default());
+        let text = format!("Starburst's reads of {mean} bytes");
+        claims.push(ratio(&format!("B13 {mean}"), &text, paper, ours, "ms", 0.05));
+        rows.push(vec![mean.to_string(), number(paper), number(ours)]);
+        (settings.progress)(turn as u64 + 1, 3);
     }
-
-    fn title(&self) -> &'static str {
-        "Read cost of Starburst (Biliris table 2)"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let (mut rows, mut claims) = (Vec::new(), Vec::new());
-        for (turn, ((mean, _), paper)) in MEANS.into_iter().zip([37.0, 54.0, 201.0]).enumerate() {
-            let base = MixRun::paper(Technique::Starburst, mean, settings.quick, settings.seed);
-            // More reads than in the mix, for a steadier mean: the cost does not depend on it.
-            let mix = Mix { reads: 0.95, ..base.mix };
-            let ops = if settings.quick { 1000 } else { 20_000 };
-            let all = whole(&MixRun { mix, ops, every: ops / 4, ..base }.marks()?);
-            let ours = all.read.mean_ms(&CostModel::default());
-            let text = format!("Starburst's reads of {mean} bytes");
-            claims.push(ratio(&format!("B13 {mean}"), &text, paper, ours, "ms", 0.05));
-            rows.push(vec![mean.to_string(), number(paper), number(ours)]);
-            (settings.progress)(turn as u64 + 1, 3);
-        }
-        let head = ["mean size (bytes)", "paper (ms)", "ours (ms)"];
-        let tables = vec![table("biliris-table2", self.title(), &head, rows)];
-        Ok(Outcome { tables, claims, ..Outcome::default() })
-    }
+    let head = ["mean size (bytes)", "paper (ms)", "ours (ms)"];
+    let tables = vec![table("biliris-table2", READS.title, &head, rows)];
+    Ok(Outcome { tables, claims, ..Outcome::default() })
 }
 
 fn whole(marks: &[Mark]) -> Mark {
@@ -60,46 +51,37 @@ fn whole(marks: &[Mark]) -> Mark {
 }
 
 /// Table 3: updates of Starburst.
-pub struct Updates;
+pub(super) const UPDATES: Figure =
+    Figure::new("biliris-table3", "Insert and delete cost of Starburst (Biliris table 3)", updates);
 
-impl Experiment for Updates {
-    fn id(&self) -> &'static str {
-        "biliris-table3"
-    }
-
-    fn title(&self) -> &'static str {
-        "Insert and delete cost of Starburst (Biliris table 3)"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let (mut rows, mut claims) = (Vec::new(), Vec::new());
-        let model = CostModel::default();
-        for (turn, (mean, _)) in MEANS.into_iter().enumerate() {
-            let run = MixRun::paper(Technique::Starburst, mean, settings.quick, settings.seed);
-            let all = whole(&run.marks()?);
-            let mut row = vec![mean.to_string(), "22.3".into()];
-            for (name, cost) in [("insert", all.insert), ("delete", all.delete)] {
-                let ours = cost.mean_ms(&model) / 1000.0;
-                let text = format!("Starburst's {name}s of {mean} bytes");
-                claims.push(ratio(&format!("B14 {name} {mean}"), &text, 22.3, ours, "s", 0.05));
-                row.push(number(ours));
-            }
-            rows.push(row);
-            (settings.progress)(turn as u64 + 1, 4);
+fn updates(settings: &Settings<'_>) -> Result<Outcome> {
+    let (mut rows, mut claims) = (Vec::new(), Vec::new());
+    let model = CostModel::default();
+    for (turn, (mean, _)) in MEANS.into_iter().enumerate() {
+        let run = MixRun::paper(Technique::Starburst, mean, settings);
+        let all = whole(&run.marks()?);
+        let mut row = vec![mean.to_string(), "22.3".into()];
+        for (name, cost) in [("insert", all.insert), ("delete", all.delete)] {
+            let ours = cost.mean_ms(&model) / 1000.0;
+            let text = format!("Starburst's {name}s of {mean} bytes");
+            claims.push(ratio(&format!("B14 {name} {mean}"), &text, 22.3, ours, "s", 0.05));
+            row.push(number(ours));
         }
-        claims.push(hundred(settings)?);
-        (settings.progress)(4, 4);
-        let head = ["mean size (bytes)", "paper (s)", "insert (s)", "delete (s)"];
-        let tables = vec![table("biliris-table3", self.title(), &head, rows)];
-        let notes = vec![
-            "A change of length leaves the object in segments of 32 MiB, the size being known; \
-             10 MiB are one segment, which every update copies. A copy takes 20 reads and 20 \
-             writes of 512 KiB; behind the place of the change a read does not meet page borders \
-             and takes one access more."
-                .into(),
-        ];
-        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
+        rows.push(row);
+        (settings.progress)(turn as u64 + 1, 4);
     }
+    claims.push(hundred(settings)?);
+    (settings.progress)(4, 4);
+    let head = ["mean size (bytes)", "paper (s)", "insert (s)", "delete (s)"];
+    let tables = vec![table("biliris-table3", UPDATES.title, &head, rows)];
+    let notes = vec![
+        "A change of length leaves the object in segments of 32 MiB, the size being known; \
+         10 MiB are one segment, which every update copies. A copy takes 20 reads and 20 \
+         writes of 512 KiB; behind the place of the change a read does not meet page borders \
+         and takes one access more."
+            .into(),
+    ];
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
 /// B15: updates of 100 MiB.
@@ -122,55 +104,48 @@ fn hundred(settings: &Settings<'_>) -> Result<Claim> {
 }
 
 /// Shapes: B1 to B3.
-pub struct Shapes;
+pub(super) const SHAPES: Figure = Figure::new(
+    "biliris-shape",
+    "Shapes of the 10 MiB and the 100 MiB object (Biliris §4.2)",
+    shapes,
+);
 
-impl Experiment for Shapes {
-    fn id(&self) -> &'static str {
-        "biliris-shape"
-    }
-
-    fn title(&self) -> &'static str {
-        "Shapes of the 10 MiB and the 100 MiB object (Biliris §4.2)"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let mut rows = Vec::new();
-        let mut shapes = Vec::new();
-        let techniques: Vec<_> =
-            esm().into_iter().chain([Technique::Starburst, Technique::Eos(4)]).collect();
-        for (turn, technique) in techniques.iter().enumerate() {
-            let mut object = in_memory(*technique, Config::default())?;
-            build(object.as_mut(), OBJECT, 4096)?;
-            let ten = object.shape()?;
-            let hundred = sparse(*technique, Config::default(), 100 * MIB)?.shape()?;
-            for (size, shape) in [("10 MiB", ten), ("100 MiB", hundred)] {
-                let cells = [shape.segments, shape.index_pages, u64::from(shape.level)];
-                let mut row = vec![technique.name(), size.to_owned()];
-                row.extend(cells.map(|c| c.to_string()));
-                rows.push(row);
-            }
-            shapes.push((ten, hundred));
-            (settings.progress)(turn as u64 + 1, techniques.len() as u64);
+fn shapes(settings: &Settings<'_>) -> Result<Outcome> {
+    let mut rows = Vec::new();
+    let mut shapes = Vec::new();
+    let techniques: Vec<_> =
+        esm().into_iter().chain([Technique::Starburst, Technique::Eos(4)]).collect();
+    for (turn, technique) in techniques.iter().enumerate() {
+        let mut object = in_memory(*technique, Config::default())?;
+        build(object.as_mut(), OBJECT, 4096)?;
+        let ten = object.shape()?;
+        let hundred = sparse(*technique, Config::default(), 100 * MIB)?.shape()?;
+        for (size, shape) in [("10 MiB", ten), ("100 MiB", hundred)] {
+            let cells = [shape.segments, shape.index_pages, u64::from(shape.level)];
+            let mut row = vec![technique.name(), size.to_owned()];
+            row.extend(cells.map(|c| c.to_string()));
+            rows.push(row);
         }
-        let head = ["technique", "object", "leaves", "index pages below the root", "level"];
-        let by_append = index_pages_by_append(settings.quick)?;
-        let found: Vec<u64> = by_append.iter().map(|r| r.1).collect();
-        let tables =
-            vec![table("biliris-shape", self.title(), &head, rows), cuts_table(&by_append)];
-        let notes = vec![
-            "10 MiB by appends of 4 KiB; 100 MiB with the size known. Level 1: the root points to \
-             segments."
-                .into(),
-            "Index pages are cut so that the left one has 257 pairs and the right one 255, which \
-             is half of 511. The paper has nine index pages (§4.2) and says that the structure \
-             does not depend on the size of appends (footnote 3): this cut gives nine at every \
-             size; cut in even halves they are nine at some sizes and ten at others, among them \
-             4 KiB; filled before others are opened, as in the engine, they are six."
-                .into(),
-        ];
-        let claims = shape_claims(&shapes, &found);
-        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
+        shapes.push((ten, hundred));
+        (settings.progress)(turn as u64 + 1, techniques.len() as u64);
     }
+    let head = ["technique", "object", "leaves", "index pages below the root", "level"];
+    let by_append = index_pages_by_append(settings.quick)?;
+    let found: Vec<u64> = by_append.iter().map(|r| r.1).collect();
+    let tables = vec![table("biliris-shape", SHAPES.title, &head, rows), cuts_table(&by_append)];
+    let notes = vec![
+        "10 MiB by appends of 4 KiB; 100 MiB with the size known. Level 1: the root points to \
+         segments."
+            .into(),
+        "Index pages are cut so that the left one has 257 pairs and the right one 255, which \
+         is half of 511. The paper has nine index pages (§4.2) and says that the structure \
+         does not depend on the size of appends (footnote 3): this cut gives nine at every \
+         size; cut in even halves they are nine at some sizes and ten at others, among them \
+         4 KiB; filled before others are opened, as in the engine, they are six."
+            .into(),
+    ];
+    let claims = shape_claims(&shapes, &found);
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
 /// Index pages of 10 MiB with ESM's 1-page leaves by the size of appends in KiB: with the left
@@ -239,68 +214,61 @@ fn list(numbers: &[u64]) -> String {
 }
 
 /// B22: update costs of 10 and 100 MiB.
-pub struct Sizes;
+pub(super) const SIZES: Figure =
+    Figure::new("biliris-size", "Update cost against object size (Biliris §4.4.3)", sizes);
 
-impl Experiment for Sizes {
-    fn id(&self) -> &'static str {
-        "biliris-size"
-    }
-
-    fn title(&self) -> &'static str {
-        "Update cost against object size (Biliris §4.4.3)"
-    }
-
-    fn run(&self, settings: &Settings<'_>) -> Result<Outcome> {
-        let model = CostModel::default();
-        let (mut rows, mut claims) = (Vec::new(), Vec::new());
-        let techniques: Vec<_> = esm().into_iter().chain(eos()).collect();
-        for (turn, technique) in techniques.iter().enumerate() {
-            let (mut costs, mut index) = (Vec::new(), Vec::new());
-            for size in [OBJECT, 100 * MIB] {
-                let (mark, shape) = aged(*technique, size, settings)?;
-                let all = mark.insert.and(mark.delete);
-                costs.push(all.mean_ms(&model));
-                let per = |pages: u64| number(pages as f64 / all.count.max(1) as f64);
-                let (read, written) = (per(all.index.pages_read), per(all.index.pages_written));
-                index.extend([shape.index_pages.to_string(), read, written]);
-            }
-            let text =
-                format!("{}: updates of 10K cost the same at 100 as at 10 MiB", technique.name());
-            let id = format!("B22 {}", technique.name());
-            let base = ("10 MiB", costs[0]);
-            claims.push(beside(&id, &text, costs[1], base, 0.9, 1.1).because(
-                "the leaves cost the same; see the table: what differs are index pages, 37 ms for each \
-                 access. With 16 pages the small object has none but the root, which is not \
-                 flushed, and the large one, of level 2 by the paper's own words, writes one per \
-                 update. With 4 pages or less both write one, but those of the large object are \
-                 more than the pool's 12 frames hold, so that most updates read one too. By the \
-                 paper's own parameters the costs cannot be within 10 %; beyond the second level \
-                 they grow no more",
-            ));
-            let mut row = vec![technique.name(), number(costs[0]), number(costs[1])];
-            row.extend(index);
-            rows.push(row);
-            (settings.progress)(turn as u64 + 1, techniques.len() as u64);
+fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
+    let model = CostModel::default();
+    let (mut rows, mut claims) = (Vec::new(), Vec::new());
+    let techniques: Vec<_> = esm().into_iter().chain(eos()).collect();
+    for (turn, technique) in techniques.iter().enumerate() {
+        let (mut costs, mut leaves, mut index) = (Vec::new(), Vec::new(), Vec::new());
+        for size in [OBJECT, 100 * MIB] {
+            let (mark, shape) = aged(*technique, size, settings)?;
+            let all = mark.insert.and(mark.delete);
+            costs.push(all.mean_ms(&model));
+            leaves.push(Cost { stats: all.stats - all.index, ..all }.mean_ms(&model));
+            let per = |pages: u64| number(pages as f64 / all.count.max(1) as f64);
+            let (read, written) = (per(all.index.pages_read), per(all.index.pages_written));
+            index.extend([shape.index_pages.to_string(), read, written]);
         }
-        let head = [
-            "technique",
-            "10 MiB (ms)",
-            "100 MiB (ms)",
-            "10 MiB: index pages",
-            "read per update",
-            "written",
-            "100 MiB: index pages",
-            "read per update",
-            "written",
-        ];
-        let tables = vec![table("biliris-size", self.title(), &head, rows)];
-        let notes = vec![
-            "As many operations per MiB in both, so that both are equally aged; leaf data zeros \
-             over the sparse disk."
-                .into(),
-        ];
-        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
+        let text =
+            format!("{}: updates of 10K cost the same at 100 as at 10 MiB", technique.name());
+        let id = format!("B22 {}", technique.name());
+        let base = ("10 MiB", costs[0]);
+        let [few, read, written, many, reads, writes] = &index[..] else { continue };
+        claims.push(beside(&id, &text, costs[1], base, 0.9, 1.1).because(format!(
+            "the leaves cost {} ms in the small object and {} ms in the large one; the rest are \
+             index pages, 37 ms for each access. The small object has {few} below the root, of \
+             which an update reads {read} and writes {written}; the large one {many}, and it reads \
+             {reads} and writes {writes}: a level more by the paper's own words, or more pages than \
+             its pool of 12 frames holds",
+            number(leaves[0]),
+            number(leaves[1])
+        )));
+        let mut row = vec![technique.name(), number(costs[0]), number(costs[1])];
+        row.extend(index);
+        rows.push(row);
+        (settings.progress)(turn as u64 + 1, techniques.len() as u64);
     }
+    let head = [
+        "technique",
+        "10 MiB (ms)",
+        "100 MiB (ms)",
+        "10 MiB: index pages",
+        "read per update",
+        "written",
+        "100 MiB: index pages",
+        "read per update",
+        "written",
+    ];
+    let tables = vec![table("biliris-size", SIZES.title, &head, rows)];
+    let notes = vec![
+        "As many operations per MiB in both, so that both are equally aged; leaf data zeros \
+         over the sparse disk."
+            .into(),
+    ];
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
 }
 
 fn aged(technique: Technique, size: u64, settings: &Settings<'_>) -> Result<(Mark, Shape)> {

@@ -83,9 +83,7 @@ impl Area {
 
     /// Takes `pages` neighbouring pages and returns the first. Adds a space where none is known
     /// to have a free block that holds them: one visit, at any number of spaces (§3.1).
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for no page or more than a segment may have.
+    /// Errors: [`Error::Invalid`] for no page or more than a segment may have.
     pub fn take(&mut self, pages: u64) -> Result<u64> {
         if pages == 0 || pages > MAX_SEGMENT_PAGES {
             return Err(Error::Invalid(format!("a segment of {pages} pages")));
@@ -165,9 +163,7 @@ impl Area {
     }
 
     /// Gives back what was noted.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] for pages that are free already or were never taken.
+    /// Errors: [`Error::Corrupt`] for pages that are free already or were never taken.
     pub fn commit(&mut self) -> Result<()> {
         for (first, pages) in std::mem::take(&mut self.freed) {
             let place = Self::place(first).filter(|(space, _)| *space < self.spaces.len());
@@ -183,25 +179,16 @@ impl Area {
     }
 
     /// Reads neighbouring pages in one access.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn read(&self, first: u64, buf: &mut [u8]) -> Result<()> {
         read_from(&self.counted, first, self.page_size, buf)
     }
 
     /// As [`Area::read`], outside the count: for looking at a structure.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn peek(&self, first: u64, buf: &mut [u8]) -> Result<()> {
         read_from(self.plain.as_ref(), first, self.page_size, buf)
     }
 
     /// Writes neighbouring pages in one access; `bytes` are whole pages.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn write(&self, first: u64, bytes: &[u8]) -> Result<()> {
         debug_assert!(bytes.len().is_multiple_of(self.page_size), "whole pages");
         let at = first * self.page_size as u64;
@@ -209,9 +196,6 @@ impl Area {
     }
 
     /// Makes the pages before `end` readable (as zeros) without writing them.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn reach(&self, end: u64) -> Result<()> {
         let len = end * self.page_size as u64;
         self.plain.grow(len).map_err(|e| Error::io("grow the area", e))

@@ -11,7 +11,7 @@ mod node;
 mod pool;
 mod volume;
 
-pub use area::{Area, MAX_SEGMENT_PAGES, SPACE_PAGES};
+pub use area::{Area, MAX_SEGMENT_PAGES};
 pub use engine::{NoSegments, Peek};
 pub use node::Format;
 pub use pool::{Key, Pool, Which};

@@ -36,9 +36,7 @@ impl Format {
     }
 
     /// The page of a node.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for too many pairs, a number too large for its field, or a slice
+    /// Errors: [`Error::Invalid`] for too many pairs, a number too large for its field, or a slice
     /// that is not a run from the start of a page.
     pub fn encode(self, node: &Node) -> Result<Vec<u8>> {
         let mut page = vec![0; self.page_size];
@@ -73,9 +71,7 @@ impl Format {
     }
 
     /// The node of a page.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] for a page that is none, or counts that do not rise.
+    /// Errors: [`Error::Corrupt`] for a page that is none, or counts that do not rise.
     pub fn decode(self, page: &[u8], at: u64) -> Result<Node> {
         let bad = |detail: &str| Error::corrupt(format!("index page {at}"), detail);
         let count = usize::from(u16::from_le_bytes([page[2], page[3]]));

@@ -92,9 +92,7 @@ pub struct Volume {
 
 impl Volume {
     /// An empty volume over two disks.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a page or a pool too small.
+    /// Errors: [`Error::Invalid`] for a page or a pool too small.
     pub fn new(config: Config, leaf: Arc<dyn Disk>, index: Arc<dyn Disk>) -> Result<Self> {
         if config.page_size() < 128 || config.pool_pages < 3 {
             return Err(Error::Invalid("pages of 128 bytes and 3 of them are the least".into()));
@@ -198,9 +196,6 @@ impl Volume {
     }
 
     /// Fills `buf` with the bytes from byte `at` of the run that starts at page `first`.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn read_leaf(&self, first: u64, at: u64, buf: &mut [u8], purpose: Purpose) -> Result<()> {
         if buf.is_empty() {
             return Ok(());
@@ -279,9 +274,6 @@ impl Volume {
 
     /// Writes `bytes` to whole pages from `first` on, in one access, the last filled up with
     /// zeros.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn write_leaf(&self, first: u64, mut bytes: Vec<u8>) -> Result<()> {
         let page = self.page();
         bytes.resize(bytes.len().next_multiple_of(page), 0);
@@ -351,9 +343,6 @@ impl Volume {
 
     /// Ends an operation: frees what it freed, and flushes the index pages it wrote but the
     /// root, each in one access (§3.3).
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn end_operation(&mut self, root: Option<NodeRef>) -> Result<()> {
         for page in std::mem::take(&mut self.retired) {
             self.pool.get_mut().drop_pages(Which::Index, page, 1);

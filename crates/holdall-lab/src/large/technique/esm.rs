@@ -45,9 +45,7 @@ pub struct Esm {
 
 impl Esm {
     /// An empty object with leaves of `pages` pages.
-    ///
-    /// # Errors
-    /// Leaves of no page or larger than a segment can be.
+    /// Errors: leaves of no page or larger than a segment can be.
     pub fn new(volume: Volume, pages: u16, rule: InsertRule) -> Result<Self> {
         let pages = u64::from(pages);
         ensure!((1..=MAX_SEGMENT_PAGES).contains(&pages), "leaves of {pages} pages");

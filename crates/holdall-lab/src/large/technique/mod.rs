@@ -54,58 +54,31 @@ pub trait LargeObject {
     fn size(&self) -> u64;
 
     /// Puts `bytes` behind the last byte. Space may be taken ahead of need.
-    ///
-    /// # Errors
-    /// Those of the disk, and an object too large for its structure.
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// Gives back what was taken ahead; any other update does so too.
-    ///
-    /// # Errors
-    /// Those of the disk.
     fn finish(&mut self) -> Result<()>;
 
     /// Makes an empty object one of `len` bytes that are zeros, its size known beforehand,
     /// without writing its leaves: for objects too large to hold.
-    ///
-    /// # Errors
-    /// As [`LargeObject::append`]; also if the object is not empty.
     fn create_zeros(&mut self, len: u64) -> Result<()>;
 
     /// Fills `buf` with the bytes from `at`.
-    ///
-    /// # Errors
-    /// Those of the disk; a range outside the object.
     fn read(&mut self, at: u64, buf: &mut [u8]) -> Result<()>;
 
     /// Puts `bytes` in place of as many from `at`.
-    ///
-    /// # Errors
-    /// As [`LargeObject::read`].
     fn replace(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
 
     /// Puts `bytes` before byte `at`.
-    ///
-    /// # Errors
-    /// As [`LargeObject::read`].
     fn insert(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
 
     /// Takes out `len` bytes from `at`.
-    ///
-    /// # Errors
-    /// As [`LargeObject::read`].
     fn delete(&mut self, at: u64, len: u64) -> Result<()>;
 
     /// What it looks like; costs no counted access.
-    ///
-    /// # Errors
-    /// Those of the disk, and damage.
     fn shape(&self) -> Result<Shape>;
 
     /// Holds the structure against its rules and against the pages taken.
-    ///
-    /// # Errors
-    /// What is broken.
     fn check(&self) -> Result<()>;
 
     /// What it stands on.
@@ -151,9 +124,6 @@ impl Technique {
     }
 
     /// An empty object over two disks.
-    ///
-    /// # Errors
-    /// Parameters that cannot be.
     pub fn create(
         self,
         config: Config,

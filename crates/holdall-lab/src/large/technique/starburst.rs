@@ -68,15 +68,8 @@ impl Starburst {
         let segments = take_known(&mut self.volume, size - start)?;
         let mut to = start;
         for segment in &segments {
-            let mut done = 0;
-            while done < segment.len {
-                let n = self.piece().min(segment.len - done);
-                let mut buf = vec![0; n as usize];
-                self.fill(to, at, gone, new, &mut buf)?;
-                let page = self.volume.page() as u64;
-                self.volume.write_leaf(segment.reference + done / page, buf)?;
-                (done, to) = (done + n, to + n);
-            }
+            self.copy(segment, to, at, gone, new)?;
+            to += segment.len;
         }
         let page = self.volume.page() as u64;
         for old in self.segments.drain(index..) {
@@ -85,6 +78,20 @@ impl Starburst {
         self.segments.extend(segments);
         self.size = size;
         Ok(self.volume.end_operation(None)?)
+    }
+
+    /// Writes a new segment, whose first byte is byte `to` of the changed field, through the copy
+    /// buffer.
+    fn copy(&self, segment: &Slice, to: u64, at: u64, gone: u64, new: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while done < segment.len {
+            let mut buf = vec![0; self.piece().min(segment.len - done) as usize];
+            self.fill(to + done, at, gone, new, &mut buf)?;
+            let (page, n) = (self.volume.page() as u64, buf.len() as u64);
+            self.volume.write_leaf(segment.reference + done / page, buf)?;
+            done += n;
+        }
+        Ok(())
     }
 
     /// Bytes that are copied at once (§3.5).
@@ -158,14 +165,8 @@ impl LargeObject for Starburst {
         for index in first..=last {
             let old = self.segments[index];
             let new = Slice::run(self.volume.leaf().take(old.pages(page))?, old.len);
-            let mut done = 0;
-            while done < old.len {
-                let n = self.piece().min(old.len - done);
-                let mut buf = vec![0; n as usize];
-                self.fill(to, at, bytes.len() as u64, bytes, &mut buf)?;
-                self.volume.write_leaf(new.reference + done / page, buf)?;
-                (done, to) = (done + n, to + n);
-            }
+            self.copy(&new, to, at, bytes.len() as u64, bytes)?;
+            to += old.len;
             self.volume.free_leaf(old.reference, old.pages(page));
             self.segments[index] = new;
         }
