@@ -1,7 +1,7 @@
 //! Fresh volumes of one size: a file system in an image that is mounted, or a directory.
 //!
 //! Owns: the image, the loop device and the mount, which go when a [`Volume`] is dropped. A
-//! process that was killed leaves a mount; the next volume that is made takes it down first.
+//! process that was killed leaves them; the next volume that is made takes them down first.
 //! Runs the system's own tools; nothing here needs them but the mounted kind.
 
 use std::fs::{self, File};
@@ -89,7 +89,7 @@ pub(super) fn tool(name: &str, change: impl FnOnce(&mut Command)) -> Result<Stri
     change(&mut command);
     let out = command.output().with_context(|| format!("cannot run {name}"))?;
     let error = String::from_utf8_lossy(&out.stderr);
-    ensure!(out.status.success(), "{name}: {}", error.trim());
+    ensure!(out.status.success(), "{name}: {} ({})", error.trim(), out.status);
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
@@ -217,27 +217,29 @@ fn take_down(dir: &Path, device: &str) {
     });
 }
 
-/// Takes down mounts of processes of this program that are no more.
+/// Takes down what processes of this program left that are no more: loop devices, mounted or
+/// not, known by the names of their images.
 fn take_down_left_over() -> Result<()> {
-    let mounts = fs::read_to_string("/proc/mounts").context("reading /proc/mounts")?;
-    for (device, dir) in left_over(&mounts, |pid| Path::new(&format!("/proc/{pid}")).exists()) {
-        let dir = PathBuf::from(dir);
-        take_down(&dir, device);
-        let _ = fs::remove_file(dir.with_extension("img"));
-        let _ = fs::remove_dir(&dir);
+    for entry in fs::read_dir("/sys/block").context("reading /sys/block")?.flatten() {
+        let Ok(image) = fs::read_to_string(entry.path().join("loop/backing_file")) else {
+            continue;
+        };
+        let image = image.trim_end().trim_end_matches(" (deleted)");
+        let runs = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+        if owner(image).is_some_and(|pid| !runs(pid)) {
+            let dir = Path::new(image).with_extension("");
+            take_down(&dir, &format!("/dev/{}", entry.file_name().to_string_lossy()));
+            let _ = fs::remove_file(image);
+            let _ = fs::remove_dir(&dir);
+        }
     }
     Ok(())
 }
 
-/// Device and directory of the mounts that are ours and whose process does not run.
-fn left_over(mounts: &str, runs: impl Fn(u32) -> bool) -> Vec<(&str, &str)> {
-    let ours = |line: &'_ str| -> Option<bool> {
-        let dir = line.split(' ').nth(1)?;
-        let (_, rest) = dir.rsplit('/').next()?.split_once(PREFIX)?;
-        Some(!runs(rest.split('-').next()?.parse().ok()?))
-    };
-    let lines = mounts.lines().filter(|line| ours(line) == Some(true));
-    lines.filter_map(|line| Some((line.split(' ').next()?, line.split(' ').nth(1)?))).collect()
+/// The process that made the image, if it is one of ours.
+fn owner(image: &str) -> Option<u32> {
+    let rest = image.rsplit('/').next()?.strip_prefix(PREFIX)?.strip_suffix(".img")?;
+    rest.split('-').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -245,13 +247,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts_of_dead_processes_are_known() {
-        let mounts = "proc /proc proc rw 0 0\n\
-                      /dev/loop0 /w/x/holdall-aging-17-0 ext4 rw 0 0\n\
-                      /dev/loop1 /w/x/holdall-aging-18-3 ext4 rw 0 0\n\
-                      /dev/loop2 /w/x/holdall-aging-x ext4 rw 0 0\n";
-        let left = left_over(mounts, |pid| pid == 18);
-        assert_eq!(left, [("/dev/loop0", "/w/x/holdall-aging-17-0")]);
+    fn images_tell_whose_they_are() {
+        assert_eq!(owner("/w/x/holdall-aging-17-0.img"), Some(17));
+        assert_eq!(owner("/w/x/holdall-aging-x-0.img"), None);
+        assert_eq!(owner("/w/holdall-aging-17-0.img/other"), None);
+        assert_eq!(owner("/w/x/disk.img"), None);
     }
 
     #[test]

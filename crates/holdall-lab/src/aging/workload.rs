@@ -7,6 +7,7 @@
 use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -428,7 +429,11 @@ impl<'r> Aged<'r> {
             store.close()?;
         }
         for file in files_below(self.volume.dir())? {
-            rustix::fs::fadvise(&File::open(file)?, 0, None, Advice::DontNeed)?;
+            // The server removes files of its own while it is idle.
+            match File::open(file) {
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                file => rustix::fs::fadvise(&file?, 0, None, Advice::DontNeed)?,
+            }
         }
         let (dir, bytes) = (self.volume.dir(), self.volume.bytes());
         self.store = Some(self.case.kind.open(dir, bytes, self.server)?);

@@ -97,10 +97,13 @@ impl Client {
 
     /// Reads up to the server's being ready.
     fn answer(&mut self) -> Result<Option<Vec<u8>>> {
-        let (mut row, mut error) = (None, None);
+        let (mut row, mut error) = (None, None::<String>);
         loop {
             let mut head = [0; 5];
-            self.from.read_exact(&mut head).context("the server closed the connection")?;
+            if let Err(closed) = self.from.read_exact(&mut head) {
+                let why = error.unwrap_or_else(|| "it does not say why".to_owned());
+                bail!("PostgreSQL closed the connection: {why} ({closed})");
+            }
             let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
             let length = length.checked_sub(4).context("a message of the server is too short")?;
             let mut body = vec![0; usize::try_from(length)?];
