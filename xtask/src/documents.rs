@@ -21,10 +21,10 @@ const BUDGETS: [(&str, usize); 13] = [
     ("docs/cli.md", 3500),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
-    ("docs/lab", 2200),
+    ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 20_000;
+const ALL: usize = 22_400;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod free_space;
 pub mod kit;
 pub mod large;
+pub mod mutation;
 pub mod oid_map;
 pub mod papers;
 mod perform;

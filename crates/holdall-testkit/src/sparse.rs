@@ -30,7 +30,15 @@ impl SparseDisk {
     /// An empty disk.
     #[must_use]
     pub fn new() -> Self {
-        Self { state: RwLock::new(State { len: 0, granules: Granules::new(GRANULE) }) }
+        Self::with_granules(GRANULE)
+    }
+
+    /// An empty disk that stores pieces of so many bytes, at least 1: small ones for a few bytes
+    /// here and there.
+    #[must_use]
+    pub fn with_granules(bytes: usize) -> Self {
+        let granules = Granules::new(bytes.max(1));
+        Self { state: RwLock::new(State { len: 0, granules }) }
     }
 }
 

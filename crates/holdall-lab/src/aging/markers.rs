@@ -116,7 +116,7 @@ pub fn check(bytes: &[u8], object: u32, version: u32, size: usize) -> Result<()>
 }
 
 /// Gives every marker of `bytes` with its offset to `seen`. A marker cut by the end is missed:
-/// pieces of a larger whole overlap by [`MARK`] − 1 bytes.
+/// pieces of a larger whole overlap by `MARK` − 1 bytes.
 pub fn search(bytes: &[u8], mut seen: impl FnMut(usize, Mark)) {
     for at in Finder::new(&MAGIC).find_iter(bytes) {
         if let Some(mark) = Mark::parse(&bytes[at..]) {

@@ -1,4 +1,23 @@
-//! Iyengar 2003: allocating persistent storage.
+//! Allocation of persistent storage (Iyengar, Jin and Challenger, *Techniques for efficiently
+//! allocating persistent storage*, 2003).
+//!
+//! Owns files of blocks on any [`holdall_io::Disk`]: the allocator PMFLF ([`pmflf`]) over the
+//! three methods that keep free blocks on disk ([`block::Method`]), batch allocation ([`oba`]),
+//! the hash table on disk ([`htod`]) and one experiment for each figure, with the claims checked.
+//! From the bottom up: [`block`], [`lists`], [`pmflf`] with its recovery, [`oba`], [`htod`],
+//! [`odg`], [`workload`], figures. Threads: none but a mutex around runs that figures share.
+
+pub mod block;
+pub mod error;
+mod figures;
+pub mod htod;
+pub mod lists;
+pub mod oba;
+pub mod odg;
+pub mod peers;
+pub mod pmflf;
+pub mod recovery;
+pub mod workload;
 
 use crate::experiment::Experiment;
 use crate::papers::Paper;
@@ -9,13 +28,22 @@ pub static PAPER: Paper = Paper {
     letter: 'I',
     citation: "Iyengar 2003",
     about: "allocating persistent storage",
-    question: "",
-    bearing: "",
-    experiments,
+    question: "How can many objects of a few kilobytes be kept in one file so that allocating and \
+               giving back a block takes one access, and every block is found again after a \
+               crash? The paper describes free lists in memory over tags or lists on disk, tries \
+               them on sizes drawn from a truncated Pareto distribution, and compares a hash table \
+               built on them with one file per object and with a database.",
+    bearing: "The engine allocates for a whole transaction at once and writes in the order of \
+              addresses, as batch allocation does; what it keeps of each block is a bit in a \
+              buddy space instead of a tag. See iyengar-19 to iyengar-21 and iyengar-throughput.",
+    experiments: figures::experiments,
 };
 
 /// Every experiment, in the order of the paper's figures.
 #[must_use]
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
-    Vec::new()
+    figures::experiments()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 //! Owns: the 15 thresholds, scaled to the usable bytes of a page. Invariant: thresholds rise.
 //! Pure; no threads.
 
+use crate::mutation::{Mutation, is};
+
 /// Code of a page that belongs to no file.
 pub const UNALLOCATED: u8 = 15;
 /// Bucket of a page of the file without objects.
@@ -45,7 +47,8 @@ impl Buckets {
     /// empty page has not.
     #[must_use]
     pub fn promising(&self, need: usize) -> u8 {
-        self.floor.iter().take_while(|&&t| t < need).count() as u8
+        let bucket = self.floor.iter().take_while(|&&t| t < need).count() as u8;
+        if is(Mutation::Guarantee) { bucket.saturating_sub(1) } else { bucket }
     }
 
     /// The least free space of a page in `bucket`, which must be below 15.

@@ -2,7 +2,6 @@
 //! transactions of up to four at a time, with aborts and reopening, against a map in memory.
 
 use super::*;
-use crate::free_space::nibbles;
 use holdall_io::{FileStorage, MemoryDisk, Storage};
 use holdall_testkit::{CostModel, CountedDisk};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -230,20 +229,4 @@ fn a_full_volume_says_so_and_stays_usable() {
         file.commit(tx).unwrap();
         assert_eq!(file.read(rids[2]).unwrap().unwrap().len(), 930);
     }
-}
-
-#[test]
-fn first_fit_looks_at_every_entry_up_to_its_page() {
-    let mut file = HeapFile::open(Arc::new(MemoryDisk::new()), OPTIONS, Kind::Ff).unwrap();
-    let tx = file.begin().unwrap();
-    for _ in 0..10 {
-        file.create(tx, &[1; 930]).unwrap();
-    }
-    // Each of the ten searches fails after looking at all pages so far.
-    assert_eq!(file.counters().looks.entries, (0..10).sum::<u64>());
-    assert_eq!(file.counters().looks.searches, 10);
-    file.commit(tx).unwrap();
-    let mut probe = [0xFF; 8];
-    nibbles::set(&mut probe, 3, 0);
-    assert_eq!(nibbles::get(&probe, 3), 0);
 }

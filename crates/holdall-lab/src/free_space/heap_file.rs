@@ -16,6 +16,7 @@ use super::page::{self, PageMut, RESERVATIONS, SLOT};
 use super::purpose::Purpose;
 use super::volume::{Looks, Volume};
 use crate::kit::pool::{Pool, PoolStats};
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::sync::Arc;
 
@@ -319,7 +320,7 @@ impl HeapFile {
         view.purge(|id| active.iter().any(|t| t.id == id));
         let mut kept = Vec::new();
         view.delete(tx.0, rid.slot, &mut kept)?;
-        if self.release == Release::Lazy {
+        if self.release == Release::Lazy && !is(Mutation::LazyTold) {
             let free = self.told(frame);
             self.tell(rid.page, free, Cause::Deleted)?;
         }
@@ -401,7 +402,7 @@ impl HeapFile {
             return Ok(());
         }
         let free = self.told(frame);
-        self.tell(page, free, Cause::Deleted)
+        if is(Mutation::EagerTold) { Ok(()) } else { self.tell(page, free, Cause::Deleted) }
     }
 
     /// Ends `tx` and takes back what it did.

@@ -5,7 +5,7 @@
 //! placement algorithms and some more ([`algorithm`]), its workloads ([`workload`]) and one
 //! experiment for each of its figures, with the claims checked. Objects are real bytes: each one
 //! deleted or read is compared with what was stored. From the bottom up: [`buckets`], [`nibbles`],
-//! [`page`], [`pool`], [`volume`], [`algorithm`], [`heap_file`], [`workload`], figures. Threads:
+//! [`page`], [`volume`], [`algorithm`], [`heap_file`], [`workload`], figures. Threads:
 //! none but a mutex around runs that figures share.
 
 pub mod algorithm;
@@ -36,5 +36,7 @@ pub static PAPER: Paper = Paper {
     experiments: figures::experiments,
 };
 
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@
 
 use super::buckets::OVERHEAD;
 use super::error::{Error, Result};
+use crate::mutation::{Mutation, is};
 
 /// Reservations a page has room for: the most transactions that may be active at once.
 pub const RESERVATIONS: usize = 5;
@@ -147,6 +148,9 @@ impl<'a> PageMut<'a> {
     #[must_use]
     pub fn available(&self, tx: u64) -> usize {
         let all = (0..RESERVATIONS).map(|entry| self.reservation(entry));
+        if is(Mutation::Reserved) {
+            return self.free();
+        }
         let others: usize = all.filter(|&(owner, _)| owner != tx).map(|(_, bytes)| bytes).sum();
         self.free().saturating_sub(others)
     }

@@ -6,6 +6,8 @@
 //! Objects are used by one thread; the cache of results is shared.
 
 mod figures;
+#[cfg(test)]
+mod rules;
 pub mod runs;
 pub mod store;
 pub mod technique;

@@ -93,6 +93,8 @@ pub fn scan(object: &mut dyn LargeObject, chunk: u64) -> Result<()> {
 pub struct BuildAndScan {
     /// The appends.
     pub build: DiskStats,
+    /// Of these the ones to index pages.
+    pub index: DiskStats,
     /// The scan.
     pub scan: DiskStats,
 }
@@ -111,9 +113,9 @@ pub fn build_and_scan(
     cached(&DONE, &format!("{technique:?} {config:?} {size} {append}"), || {
         let mut object = in_memory(technique, config)?;
         build(object.as_mut(), size, append)?;
-        let build = object.stats();
+        let (build, index) = (object.stats(), object.volume().index_stats());
         scan(object.as_mut(), append)?;
-        Ok(BuildAndScan { build, scan: object.stats() - build })
+        Ok(BuildAndScan { build, index, scan: object.stats() - build })
     })
 }
 
@@ -186,6 +188,7 @@ pub fn steady(marks: &[Mark]) -> Mark {
     let mut all = Mark { ops: last, ..Mark::default() };
     for mark in &late {
         all.utilization += mark.utilization / late.len() as f64;
+        all.segments = mark.segments;
         all.read = all.read.and(mark.read);
         all.insert = all.insert.and(mark.insert);
         all.delete = all.delete.and(mark.delete);

@@ -103,6 +103,9 @@ pub struct Mark {
     pub ops: u64,
     /// Storage utilization now.
     pub utilization: f64,
+    /// Leaf segments now.
+    #[serde(default)]
+    pub segments: u64,
     /// Reads since the mark before.
     pub read: Cost,
     /// Inserts since then.
@@ -195,7 +198,8 @@ pub fn run(
         before = now;
         if op % every == 0 {
             mark.ops = op;
-            mark.utilization = object.shape()?.utilization(page);
+            let shape = object.shape()?;
+            (mark.utilization, mark.segments) = (shape.utilization(page), shape.segments);
             marks.push(std::mem::take(&mut mark));
             step(op);
         }

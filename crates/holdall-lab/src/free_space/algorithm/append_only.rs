@@ -6,6 +6,7 @@ use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::Buckets;
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 
 /// AO(n).
 #[derive(Debug)]
@@ -39,7 +40,8 @@ impl Algorithm for AppendOnly {
             return self.cache.remove(change.page);
         }
         let free = self.cache.known(change, &self.buckets);
-        if change.cause == Cause::Added {
+        let added = change.cause == Cause::Added;
+        if added || is(Mutation::AoDeleted) && change.cause == Cause::Deleted {
             self.cache.offer(change.page, free);
         } else {
             self.cache.update(change.page, free);

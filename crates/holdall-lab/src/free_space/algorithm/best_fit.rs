@@ -8,6 +8,7 @@ use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, UNALLOCATED};
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 use std::collections::BTreeSet;
 
 /// BF.
@@ -63,7 +64,9 @@ impl Algorithm for BestFit {
 
     fn choose(&mut self, request: &Request<'_>, _: &mut Volume) -> Result<Option<u32>> {
         let mut from = self.tree.range((request.need as u16, 0)..);
-        Ok(from.find(|(_, page)| !request.refused.contains(page)).map(|&(_, page)| page))
+        let tried = |entry: &&(u16, u32)| !request.refused.contains(&entry.1);
+        let best = if is(Mutation::BfFullest) { from.rfind(tried) } else { from.find(tried) };
+        Ok(best.map(|&(_, page)| page))
     }
 
     fn refused(&mut self, _: u32) {}

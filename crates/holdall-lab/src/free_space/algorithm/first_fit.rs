@@ -5,6 +5,7 @@ use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::Buckets;
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 
 /// FF, or FF of DB2/2: it starts at the page last used, and at the beginning of the file only
 /// for a request smaller than the one before.
@@ -38,7 +39,9 @@ impl Algorithm for FirstFit {
                 let smaller = request.need < self.last_need;
                 self.last_need = request.need;
                 volume.count_search();
-                if self.db2 && !smaller { self.last_page } else { 0 }
+                let smaller = smaller && !is(Mutation::Db2Smaller);
+                let on = if self.db2 { !smaller } else { is(Mutation::FfBeginning) };
+                if on { self.last_page } else { 0 }
             }
         };
         volume.find(from, volume.pages(), self.buckets.promising(request.need))

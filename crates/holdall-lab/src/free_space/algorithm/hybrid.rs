@@ -12,6 +12,7 @@ use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::Buckets;
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 
 /// HY(n,u).
 #[derive(Debug)]
@@ -41,6 +42,7 @@ impl Hybrid {
     /// The least bucket whose pages are emptier than u and have room.
     fn least(&self, need: usize) -> u8 {
         let free = (1.0 - self.utilization) * self.buckets.usable() as f64;
+        let free = if is(Mutation::HyEmptier) { 0.0 } else { free };
         self.buckets.promising(need.max(free.floor() as usize))
     }
 }
@@ -63,7 +65,7 @@ impl Algorithm for Hybrid {
         let least = self.least(request.need);
         if self.scan.is_none() {
             let dense = self.histogram.utilization(&self.buckets) >= self.utilization;
-            if dense || !self.histogram.any_from(least) {
+            if dense && !is(Mutation::HyDense) || !self.histogram.any_from(least) {
                 return Ok(None);
             }
         }
@@ -79,7 +81,9 @@ impl Algorithm for Hybrid {
     }
 
     fn refused(&mut self, page: u32) {
-        self.cache.remove(page);
+        if !is(Mutation::HyRefused) {
+            self.cache.remove(page);
+        }
     }
 
     fn changed(&mut self, change: &Change) {
@@ -88,7 +92,8 @@ impl Algorithm for Hybrid {
             return self.cache.remove(change.page);
         }
         let free = self.cache.known(change, &self.buckets);
-        if !self.cache.update(change.page, free) {
+        let kept_out = is(Mutation::HyDeleted) && change.cause == Cause::Deleted;
+        if !self.cache.update(change.page, free) && !kept_out {
             self.cache.offer(change.page, free);
         }
     }

@@ -127,7 +127,7 @@ impl Kind {
     #[must_use]
     pub fn build(self, buckets: &Buckets) -> Box<dyn Algorithm> {
         match self {
-            Self::Ao(n) => Box::new(AppendOnly::new(buckets.clone(), n, CacheOptions::PAPER)),
+            Self::Ao(n) => Box::new(AppendOnly::new(buckets.clone(), n, CacheOptions::AO)),
             Self::AoWith(n, options, _) => Box::new(AppendOnly::new(buckets.clone(), n, options)),
             Self::Ff => Box::new(FirstFit::new(buckets.clone(), false)),
             Self::FfDb2 => Box::new(FirstFit::new(buckets.clone(), true)),
@@ -136,7 +136,7 @@ impl Kind {
             Self::NfWh => Box::new(Witnesses::new(buckets.clone(), WitnessOptions::default())),
             Self::NfWhWith(options, _) => Box::new(Witnesses::new(buckets.clone(), options)),
             Self::Bf => Box::new(BestFit::new(buckets.clone())),
-            Self::Hy(n, u) => Box::new(Hybrid::new(buckets.clone(), n, u, CacheOptions::PAPER)),
+            Self::Hy(n, u) => Box::new(Hybrid::new(buckets.clone(), n, u, CacheOptions::HY)),
             Self::HyWith(n, u, options, _) => Box::new(Hybrid::new(buckets.clone(), n, u, options)),
             Self::HyEngine(n, u) => Box::new(EngineHybrid::new(buckets.clone(), n, u)),
         }

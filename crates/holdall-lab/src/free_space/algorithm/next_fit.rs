@@ -9,6 +9,7 @@ use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::Buckets;
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 
 /// NF or NF(H).
 #[derive(Debug)]
@@ -40,7 +41,8 @@ impl Algorithm for NextFit {
     fn choose(&mut self, request: &Request<'_>, volume: &mut Volume) -> Result<Option<u32>> {
         let least = self.buckets.promising(request.need);
         if request.refused.is_empty() {
-            if self.histogram.as_ref().is_some_and(|h| !h.any_from(least)) {
+            let none = self.histogram.as_ref().is_some_and(|h| !h.any_from(least));
+            if none && !is(Mutation::NfHistogram) {
                 return Ok(None);
             }
             self.scan = Scan::new(self.cursor, volume);
@@ -54,7 +56,7 @@ impl Algorithm for NextFit {
         if let Some(histogram) = &mut self.histogram {
             histogram.follow(change);
         }
-        if change.cause == Cause::Created {
+        if change.cause == Cause::Created && !is(Mutation::NfCursor) {
             self.cursor = change.page;
         }
     }

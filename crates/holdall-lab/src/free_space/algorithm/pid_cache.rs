@@ -1,12 +1,13 @@
 //! The pid cache: a few pages with their free space (McAuliffe §3.2).
 //!
 //! Owns up to n entries of 8 bytes. What is known of a page is the floor of its bucket (figure 3
-//! of the paper shows buckets). The paper says which page leaves HY's cache (the fullest) but not
-//! which one leaves AO's, nor which of several that fit is taken: [`CacheOptions`] has those
-//! choices. Pure; no threads.
+//! of the paper shows buckets). AO(n) has the n pages most recently added, so the oldest leaves;
+//! from HY's the fullest leaves. Which of several that fit is taken the paper does not say:
+//! [`CacheOptions`] has that choice. Pure; no threads.
 
 use super::Change;
 use crate::free_space::buckets::Buckets;
+use crate::mutation::{Mutation, is};
 
 /// Which page leaves a full cache for a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum Pick {
     Oldest,
 }
 
-/// What the paper leaves open.
+/// How a cache is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheOptions {
     /// Which page leaves.
@@ -38,9 +39,12 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// What is taken for AO(n) and HY(n,u) alike, as the paper calls both a pid cache: the
-    /// fullest leaves, the fullest that fits is taken, buckets are known.
-    pub const PAPER: Self = Self { eviction: Eviction::Fullest, pick: Pick::Fullest, exact: false };
+    /// AO(n)'s: the oldest leaves (the paper's words, §3.2); of those that fit the fullest is
+    /// taken, and buckets are known (ours).
+    pub const AO: Self = Self { eviction: Eviction::Oldest, pick: Pick::Fullest, exact: false };
+    /// HY(n,u)'s: the fullest leaves for an emptier page (the paper's words, §3.2); the rest as
+    /// for AO(n).
+    pub const HY: Self = Self { eviction: Eviction::Fullest, ..Self::AO };
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +94,9 @@ impl PidCache {
         if self.pids.len() == self.n {
             let fullest = (0..self.n).min_by_key(|&i| self.pids[i].free).unwrap_or(0);
             match self.options.eviction {
+                Eviction::Oldest if is(Mutation::AoRecent) => drop(self.pids.remove(fullest)),
                 Eviction::Oldest => drop(self.pids.remove(0)),
+                Eviction::Fullest if is(Mutation::HyFullestLeaves) => drop(self.pids.remove(0)),
                 Eviction::Fullest if usize::from(self.pids[fullest].free) < free => {
                     self.pids.remove(fullest);
                 }
@@ -110,39 +116,5 @@ impl PidCache {
 
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + self.pids.capacity() * size_of::<Pid>()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fullest_leaves_for_an_emptier_page_only() {
-        let mut cache = PidCache::new(2, CacheOptions::PAPER);
-        cache.offer(1, 300);
-        cache.offer(2, 200);
-        cache.offer(3, 200);
-        assert_eq!(cache.choose(200, &[]), Some(2));
-        cache.offer(3, 201);
-        assert_eq!(cache.choose(200, &[]), Some(3));
-        assert_eq!(cache.choose(200, &[3]), Some(1));
-        assert_eq!(cache.choose(301, &[]), None);
-        assert!(cache.update(1, 0) && !cache.update(2, 9));
-        assert_eq!(cache.choose(202, &[]), None);
-    }
-
-    #[test]
-    fn the_oldest_leaves() {
-        let mut cache = PidCache::new(
-            2,
-            CacheOptions { pick: Pick::Oldest, eviction: Eviction::Oldest, ..CacheOptions::PAPER },
-        );
-        for page in 1..=3 {
-            cache.offer(page, 100);
-        }
-        assert_eq!(cache.choose(1, &[]), Some(2));
-        cache.remove(2);
-        assert_eq!(cache.choose(1, &[]), Some(3));
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 use std::ops::Range;
 
 /// A search that wraps round once.
@@ -25,7 +26,8 @@ impl Scan {
     pub(super) fn new(cursor: u32, volume: &mut Volume) -> Self {
         volume.count_search();
         let pages = volume.pages();
-        Self { next: if cursor < pages { cursor } else { 0 }, left: pages }
+        let next = if cursor < pages { cursor } else { 0 };
+        Self { next, left: if is(Mutation::NfWrap) { pages - next } else { pages } }
     }
 
     /// On to the next page with a bucket of at least `least`.

@@ -2,8 +2,8 @@
 //!
 //! Owns for each bucket the count of its pages and one page known to be in it. A bucket with
 //! room and a known witness needs no search; one without is searched for round the file, and
-//! the search picks up witnesses for other buckets on its way. The cursor moves with searches:
-//! an object put on a witness leaves it where it is (see [`WitnessOptions`]). No threads.
+//! the search picks up witnesses for other buckets on its way. As in NF the cursor is the page
+//! last used for an allocation, on a witness too (see [`WitnessOptions`]). No threads.
 
 use super::histogram::Histogram;
 use super::scan::Scan;
@@ -11,6 +11,7 @@ use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, EMPTY, UNALLOCATED};
 use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::mutation::{Mutation, is};
 
 const UNKNOWN: u32 = u32::MAX;
 
@@ -26,14 +27,14 @@ pub struct Witnesses {
     options: WitnessOptions,
 }
 
-/// What the paper leaves open.
+/// Readings of the paper; the default has its words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WitnessOptions {
     /// Of several buckets with a witness takes the one with most free space, else with least.
     pub emptiest: bool,
-    /// A search begins at the page of the last allocation of any kind, else where the last
-    /// search ended.
-    pub cursor_always: bool,
+    /// A search begins where the last search ended, else at the page last used for an
+    /// allocation of any kind, which are the paper's words.
+    pub cursor_of_searches: bool,
 }
 
 impl Witnesses {
@@ -45,7 +46,7 @@ impl Witnesses {
     }
 
     fn witness(&self, least: u8, refused: &[u32]) -> Option<u32> {
-        let from = self.pages.get(usize::from(least)..)?;
+        let from = self.pages.get(usize::from(least)..).filter(|_| !is(Mutation::WitnessFirst))?;
         let mut known = from.iter().copied().filter(|p| *p != UNKNOWN && !refused.contains(p));
         if self.options.emptiest { known.next_back() } else { known.next() }
     }
@@ -59,7 +60,8 @@ impl Witnesses {
     ) -> Result<()> {
         for bucket in 0..=EMPTY {
             for range in &looked {
-                if self.pages[usize::from(bucket)] == UNKNOWN && self.histogram.has(bucket) {
+                let wanted = self.pages[usize::from(bucket)] == UNKNOWN;
+                if wanted && self.histogram.has(bucket) && !is(Mutation::WitnessSeen) {
                     let page = volume.find_again(range.start, range.end, bucket)?;
                     let page = page.filter(|p| !refused.contains(p));
                     self.pages[usize::from(bucket)] = page.unwrap_or(UNKNOWN);
@@ -111,7 +113,7 @@ impl Algorithm for Witnesses {
         self.histogram.follow(change);
         if change.old < UNALLOCATED && change.old != change.new {
             let old = &mut self.pages[usize::from(change.old)];
-            if *old == change.page {
+            if *old == change.page && !is(Mutation::WitnessMoved) {
                 *old = UNKNOWN;
             }
         }
@@ -121,7 +123,8 @@ impl Algorithm for Witnesses {
                 *new = change.page;
             }
         }
-        if self.options.cursor_always && change.cause == Cause::Created {
+        let moves = !self.options.cursor_of_searches && !is(Mutation::WitnessCursor);
+        if moves && change.cause == Cause::Created {
             self.cursor = change.page;
         }
     }

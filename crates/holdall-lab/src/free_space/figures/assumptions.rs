@@ -148,13 +148,13 @@ const NOTES: [&str; 7] = [
     "Pid cache: taken to know buckets. Figure 3 of the paper shows buckets, and its footnote 4 says \
      that no algorithm counts on more than a bucket guarantees. With exact free bytes it packs \
      denser, and HY passes FF and NF(WH) in Mixed Create: the order of claim M3 hangs on this.",
-    "Pid cache of AO(n): taken to be HY's, the fullest page leaving. Read literally, \"the n most \
-     recently added pages\", the oldest leaves: looser in Mixed Create, where BF is then more than \
-     a point above AO(8).",
-    "NF(WH), where a search begins: taken to be where the last search ended. If every allocation \
-     moves the cursor, a page wanted just behind it makes the search go round the whole file, and \
-     the number of entries of claim M2 is missed by orders of magnitude: the paper's figure \
-     decides for the former. Of several known witnesses: taken to be the fullest bucket's.",
+    "Pid cache of AO(n): by the paper's words it has the n most recently added pages, so the \
+     oldest leaves; BF is then more than a point above AO(8) in Mixed Create. As HY's, which the \
+     fullest leaves, it packs denser, and claim M3 holds.",
+    "NF(WH), where a search begins: by the paper's words at the page last used for an allocation. A \
+     page wanted just behind it makes the search go round the whole file, and the number of \
+     entries of claim M2 is missed by orders of magnitude; if only searches move the cursor, it \
+     holds. Of several known witnesses: taken to be the fullest bucket's.",
     "u = 87 %: taken as 7/8, as the paper says approximately, so that pages of bucket 5 (1024 bytes \
      free) count as emptier than u; 0.87 strictly asks for 1054 bytes, and the next bucket begins \
      at 1811.",

@@ -106,7 +106,7 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
             "HY(8,87) has the best throughput",
             "best",
             each(&runs, |r| format!("{:.2}/s", rate(r, Cpu::Measured))),
-            "3 %",
+            "at least 97 % of the best",
             hy >= 0.97 * best,
         )
         .ratio(hy / best),
@@ -166,7 +166,7 @@ pub(super) fn utilization(settings: &Settings<'_>) -> Result<Outcome> {
             "and keeps growing",
             "grows",
             format!("at {} of its first rate in the last quarter", percent(late)),
-            "shape",
+            "> 50 % of the first rate",
             late > 0.5,
         )
         .remark(
@@ -248,7 +248,7 @@ pub(super) fn create_reads(settings: &Settings<'_>) -> Result<Outcome> {
         "create reads are significant for NF(WH) only",
         "NF(WH) only",
         each(&runs, |r| format!("{:.4}", all(r))),
-        "shape",
+        "NF(WH) > 0.1, others < 0.1 and < a quarter of it",
         nfwh > 0.1 && others < 0.1 && nfwh > 4.0 * others,
     )
     .remark(

@@ -2,15 +2,17 @@
 
 use anyhow::Result;
 use holdall_core::segment_tree::Cut;
+use holdall_plot::Table;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Experiment, Outcome, Settings};
+use crate::experiment::{Claim, Experiment, Outcome, Settings};
+use crate::kit::claim::holds;
 use crate::kit::draw::{number, percent, table};
-use crate::large::runs::{MixRun, OBJECT, build, build_and_scan, in_memory};
+use crate::large::runs::{MIB, MixRun, OBJECT, build_and_scan, sparse};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
-use crate::large::workload::run;
+use crate::large::workload::{Mix, run};
 
 /// One thing changed.
 #[derive(Clone, Copy)]
@@ -33,6 +35,7 @@ fn variants() -> Vec<Variant> {
         variant("built by appends of 4 KiB", |r| r.append = 4096),
         variant("inserts and deletes drawn, not in turn", |r| r.mix.turns = false),
         variant("ESM: left neighbour first", |r| r.technique = left(r.technique)),
+        variant("ESM: both neighbours", |r| r.technique = both(r.technique)),
         variant("ESM: basic insert", |r| r.technique = basic(r.technique)),
         variant("index pages cut in even halves", |r| r.config.cut = Cut::Halves),
         variant("EOS: no byte reshuffling (the engine)", |r| r.technique = engine(r.technique)),
@@ -41,6 +44,10 @@ fn variants() -> Vec<Variant> {
 
 fn left(technique: Technique) -> Technique {
     if let Technique::Esm(pages) = technique { Technique::EsmLeft(pages) } else { technique }
+}
+
+fn both(technique: Technique) -> Technique {
+    if let Technique::Esm(pages) = technique { Technique::EsmBoth(pages) } else { technique }
 }
 
 fn basic(technique: Technique) -> Technique {
@@ -71,7 +78,7 @@ impl Experiment for Assumptions {
             let mut at = 0;
             variants.retain(|_| {
                 at += 1;
-                [1, 6, 8, 11, 14].contains(&at)
+                [1, 6, 8, 11, 15].contains(&at)
             });
         }
         for (turn, variant) in variants.iter().enumerate() {
@@ -92,8 +99,8 @@ impl Experiment for Assumptions {
             "insert ESM 4, 10K (ms)",
             "insert EOS 4, 10K (ms)",
         ];
-        let tables =
-            vec![table("biliris-assumptions", self.title(), &head, rows), directories(settings)?];
+        let (visits, claims) = directories(settings)?;
+        let tables = vec![table("biliris-assumptions", self.title(), &head, rows), visits];
         let notes = vec![
             "Assumed: the root has one of the pool's 12 frames at all times; least recently used \
              goes first, clean before dirty; a page of a leaf that is written is not put into the \
@@ -110,7 +117,7 @@ impl Experiment for Assumptions {
              times of B4 fall far below the paper's: it cannot have done so."
                 .into(),
         ];
-        Ok(Outcome { tables, notes, ..Outcome::default() })
+        Ok(Outcome { tables, claims, notes, ..Outcome::default() })
     }
 }
 
@@ -148,20 +155,50 @@ fn row(variant: &Variant, settings: &Settings<'_>) -> Result<Vec<String>> {
     ])
 }
 
-/// What it would cost if every visit to a space directory were an access.
-fn directories(settings: &Settings<'_>) -> Result<holdall_plot::Table> {
-    let mut rows = Vec::new();
+/// Visits to space directories, and that an allocation needs one (§3.1).
+fn directories(settings: &Settings<'_>) -> Result<(Table, Vec<Claim>)> {
+    let (mut rows, mut claims) = (Vec::new(), Vec::new());
     let ops = if settings.quick { 400 } else { 10_000 };
-    for technique in [Technique::Esm(1), Technique::Esm(16), Technique::Eos(16)] {
-        let base = MixRun::paper(technique, 10 * 1024, settings.quick, settings.seed);
-        let mut object = in_memory(technique, Config::default())?;
-        build(object.as_mut(), OBJECT, base.append)?;
+    for (technique, size) in [
+        (Technique::Esm(1), OBJECT),
+        (Technique::Esm(16), OBJECT),
+        (Technique::Eos(16), OBJECT),
+        (Technique::Esm(4), 1024 * MIB),
+        (Technique::Eos(4), 1024 * MIB),
+        (Technique::Eos(16), 1024 * MIB),
+    ] {
+        let config = Config { wide: true, ..Config::default() };
+        let mut object = sparse(technique, config, size)?;
         let before = object.volume().visits();
-        let marks = run(object.as_mut(), &base.mix, ops, ops, base.seed, &mut |_| ())?;
+        let mix = Mix { zeros: true, ..Mix::paper(10 * 1024) };
+        let marks = run(object.as_mut(), &mix, ops, ops, settings.seed, &mut |_| ())?;
         let updates: u64 = marks.iter().map(|m| m.insert.count + m.delete.count).sum();
         let each = (object.volume().visits() - before) as f64 / updates.max(1) as f64;
-        rows.push(vec![technique.name(), number(each), number(each * 37.0)]);
+        let (spaces, most) = object.volume().spaces();
+        let mib = size / MIB;
+        rows.push(vec![
+            technique.name(),
+            mib.to_string(),
+            spaces.to_string(),
+            most.to_string(),
+            number(each),
+            number(each * 37.0),
+        ]);
+        let text = format!(
+            "{}, {mib} MiB in {spaces} spaces: an allocation visits at most one space's directory",
+            technique.name()
+        );
+        let id = format!("§3.1 {}, {mib} MiB", technique.name());
+        let (said, ours) = ("at most 1", most.to_string());
+        claims.push(holds(&id, &text, said, ours, "at most 1", most <= 1).judged_when_quick());
     }
-    let head = ["technique", "visits to space directories per update", "ms if each were an access"];
-    Ok(table("biliris-directories", "Space directories, 10K updates", &head, rows))
+    let head = [
+        "technique",
+        "MiB",
+        "spaces",
+        "most visits of an allocation",
+        "visits per update, allocations and frees",
+        "ms if each were an access",
+    ];
+    Ok((table("biliris-directories", "Space directories, 10K updates", &head, rows), claims))
 }

@@ -7,6 +7,7 @@ pub mod large;
 pub mod mix;
 mod mix_claims;
 pub mod modern;
+mod statements;
 pub mod tables;
 
 use crate::experiment::Experiment;

@@ -8,10 +8,12 @@
 
 use std::sync::Arc;
 
-use holdall_core::buddy::{BuddyTree, SuperDirectory, least_order_for};
+use holdall_core::buddy::{BuddyTree, SuperDirectory, least_order_for, order_for};
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
 use holdall_testkit::{CostModel, CountedDisk, DiskStats};
+
+use crate::mutation::{Mutation, is};
 
 /// Data pages of a buddy space: 63.5 MiB of 4 KiB pages (§3.1).
 pub const SPACE_PAGES: u32 = 16_256;
@@ -34,6 +36,7 @@ pub struct Area {
     freed: Vec<(u64, u64)>,
     used: u64,
     visits: u64,
+    most_visits: u64,
 }
 
 impl Area {
@@ -48,6 +51,7 @@ impl Area {
             freed: Vec::new(),
             used: 0,
             visits: 0,
+            most_visits: 0,
         }
     }
 
@@ -62,12 +66,23 @@ impl Area {
         self.visits
     }
 
+    /// The most visits that one allocation made: 1 by §3.1, at any number of spaces.
+    pub fn most_visits(&self) -> u64 {
+        self.most_visits
+    }
+
+    /// Spaces so far.
+    pub fn spaces(&self) -> usize {
+        self.spaces.len()
+    }
+
     /// Pages taken, without those that [`Area::commit`] would give back.
     pub fn used_pages(&self) -> u64 {
         self.used - self.freed.iter().map(|f| f.1).sum::<u64>()
     }
 
-    /// Takes `pages` neighbouring pages and returns the first. Adds a space where none serves.
+    /// Takes `pages` neighbouring pages and returns the first. Adds a space where none is known
+    /// to have a free block that holds them: one visit, at any number of spaces (§3.1).
     ///
     /// # Errors
     /// [`Error::Invalid`] for no page or more than a segment may have.
@@ -77,21 +92,32 @@ impl Area {
         }
         // Within the largest segment, so it fits.
         let len = pages as u32;
-        let mut candidates = self.believed.candidates(0, least_order_for(len));
-        while let Some(space) = candidates.next(&self.believed) {
-            if let Some(page) = self.take_in(space, len) {
-                return Ok(page);
-            }
+        // A space below this order may still have a run across two blocks; whether it has, only
+        // its directory tells, and the same few spaces would be asked again and again.
+        let order = if is(Mutation::AreaVisits) { least_order_for(len) } else { order_for(len) };
+        let before = self.visits;
+        let mut candidates = self.believed.candidates(0, order);
+        let mut taken = None;
+        while taken.is_none()
+            && let Some(space) = candidates.next(&self.believed)
+        {
+            taken = self.take_in(space, len);
         }
-        let space = self.add_space()?;
-        self.take_in(space, len).ok_or_else(|| Error::Invalid("an empty space is full".into()))
+        if taken.is_none() {
+            let space = self.add_space()?;
+            taken = self.take_in(space, len);
+        }
+        self.most_visits = self.most_visits.max(self.visits - before);
+        taken.ok_or_else(|| Error::Invalid("an empty space is full".into()))
     }
 
     fn take_in(&mut self, space: u32, len: u32) -> Option<u64> {
         let tree = &mut self.spaces[space as usize];
         self.visits += 1;
         let run = tree.alloc(len);
-        self.believed.set(space, tree.largest());
+        if !is(Mutation::AreaForgets) {
+            self.believed.set(space, tree.largest());
+        }
         let run = run?;
         self.used += u64::from(len);
         Some(u64::from(space) * STRIDE + 1 + u64::from(run.start))

@@ -4,6 +4,8 @@
 //! writes it if it is dirty. Clean pages go before dirty ones; the root never goes. Searched
 //! from end to end: the paper's pool has 12 frames. Not for use by two threads at once.
 
+use crate::mutation::{Mutation, is};
+
 /// Which of the two areas a page is in (§4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
@@ -107,7 +109,10 @@ impl Pool {
             return None;
         }
         let others = self.frames.iter().enumerate().filter(|(_, f)| !self.is_root(f.key));
-        let (at, _) = others.min_by_key(|(_, f)| (f.dirty, f.used))?;
+        let (at, _) = others.min_by_key(|(_, f)| {
+            let used = if is(Mutation::PoolNewest) { u64::MAX - f.used } else { f.used };
+            (f.dirty && !is(Mutation::PoolDirty), used)
+        })?;
         Some(self.frames.swap_remove(at))
     }
 
@@ -126,9 +131,12 @@ impl Pool {
 
     /// Dirty pages but the root, in order of page, now taken for clean.
     pub fn take_dirty(&mut self) -> Vec<(Key, Vec<u8>)> {
-        let root = self.root;
+        let root = self.root.filter(|_| !is(Mutation::RootFlush));
         let flushed =
             |f: &&mut Frame| f.dirty && !(f.key.0 == Which::Index && root == Some(f.key.1));
+        if is(Mutation::IndexFlush) {
+            return Vec::new();
+        }
         let mut dirty: Vec<_> = self
             .frames
             .iter_mut()
@@ -144,7 +152,7 @@ impl Pool {
 }
 
 #[cfg(test)]
-mod tests {
+mod rules {
     use super::*;
 
     #[test]

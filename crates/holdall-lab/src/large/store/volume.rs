@@ -15,6 +15,7 @@ use holdall_io::Disk;
 use holdall_testkit::{CostModel, DiskStats};
 
 use super::{Area, Format, Key, Pool, Which};
+use crate::mutation::{Mutation, is};
 
 /// What the paper fixes (its Table 1), and what it leaves open.
 #[derive(Debug, Clone, Copy)]
@@ -143,6 +144,12 @@ impl Volume {
         self.leaf.visits() + self.index.visits()
     }
 
+    /// Spaces of both areas, and the most that an allocation visited; see [`Area::most_visits`].
+    pub fn spaces(&self) -> (usize, u64) {
+        let most = self.leaf.most_visits().max(self.index.most_visits());
+        (self.leaf.spaces() + self.index.spaces(), most)
+    }
+
     /// Pages taken of the leaf area and of the index area.
     pub fn used_pages(&self) -> (u64, u64) {
         (self.leaf.used_pages(), self.index.used_pages())
@@ -201,12 +208,13 @@ impl Volume {
         let page = self.page() as u64;
         let (from, offset) = (first + at / page, (at % page) as usize);
         let pages = (offset as u64 + buf.len() as u64).div_ceil(page);
-        let fits = pages as usize <= self.config.pool_segment
-            && self.pool.borrow().can_hold(pages as usize);
+        let short = pages as usize <= self.config.pool_segment || is(Mutation::ReadPooled);
+        let fits = short && self.pool.borrow().can_hold(pages as usize);
         if fits {
             return self.read_pooled(from, offset, buf);
         }
-        if purpose == Purpose::Update && !self.config.steps_in_updates {
+        let steps = purpose != Purpose::Update || self.config.steps_in_updates;
+        if !steps || is(Mutation::ReadSteps) {
             return self.read_whole(from, offset, buf);
         }
         self.read_in_steps(from, offset, buf, purpose == Purpose::ClientToEnd && self.config.spill)
@@ -214,7 +222,9 @@ impl Volume {
 
     fn read_pooled(&self, from: u64, offset: usize, buf: &mut [u8]) -> Result<()> {
         let page = self.page();
-        self.load(Which::Leaf, from, (offset + buf.len()).div_ceil(page) as u64)?;
+        if !is(Mutation::ReadSegment) {
+            self.load(Which::Leaf, from, (offset + buf.len()).div_ceil(page) as u64)?;
+        }
         let (mut number, mut offset, mut rest) = (from, offset, buf);
         while !rest.is_empty() {
             let n = rest.len().min(page - offset);
@@ -313,7 +323,7 @@ impl Volume {
     pub(super) fn save_node(&mut self, old: Option<NodeRef>, node: &Node) -> Result<NodeRef> {
         let bytes = self.format().encode(node)?;
         let at = match old {
-            Some(old) if self.fresh.contains(&old.0) => old.0,
+            Some(old) if self.fresh.contains(&old.0) || is(Mutation::IndexShadow) => old.0,
             _ => {
                 if let Some(old) = old {
                     self.drop_node(old);

@@ -7,10 +7,10 @@ use holdall_io::{Disk, FileStorage, MemoryDisk, Storage};
 use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use proptest::prelude::*;
 
-use super::{InsertRule, LargeObject, Technique};
+use super::{LargeObject, Technique};
 use crate::large::store::Config;
 
-const ALL: [Technique; 15] = [
+const ALL: [Technique; 16] = [
     Technique::Esm(1),
     Technique::Esm(4),
     Technique::Esm(16),
@@ -19,6 +19,7 @@ const ALL: [Technique; 15] = [
     Technique::EsmBasic(4),
     Technique::EsmBasic(16),
     Technique::EsmLeft(4),
+    Technique::EsmBoth(4),
     Technique::Starburst,
     Technique::Eos(1),
     Technique::Eos(4),
@@ -191,18 +192,4 @@ fn zeros_unwritten_read_as_zeros() {
         assert!(object.create_zeros(5).is_err());
         assert!(object.read(1_000_000, &mut got).is_err());
     }
-}
-
-#[test]
-fn improved_insert_saves_leaves() {
-    let used = |rule| {
-        let volume = crate::large::store::Volume::new(Config::default(), memory(), memory());
-        let mut esm = super::Esm::new(volume.unwrap(), 1, rule).unwrap();
-        esm.append(&bytes(40 * 4096, 0)).unwrap();
-        for i in 0..400u64 {
-            esm.insert(i * 7919 % (40 * 4096), &bytes(100, i)).unwrap();
-        }
-        esm.shape().unwrap().segments
-    };
-    assert!(used(InsertRule::Improved) < used(InsertRule::Basic));
 }

@@ -18,6 +18,7 @@ use holdall_core::segment_tree::{
 use super::growth::{Growth, take_known};
 use super::{LargeObject, Shape, check_range};
 use crate::large::store::{MAX_SEGMENT_PAGES, Peek, Volume};
+use crate::mutation::{Mutation, is};
 
 /// What becomes of bytes that are alone on a page beside an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,8 @@ pub struct Eos {
 impl Eos {
     /// An empty object with threshold T in pages.
     pub fn new(volume: Volume, threshold: u16, bytes: Bytes) -> Self {
-        let descriptor = Descriptor { threshold: threshold.max(1), ..Descriptor::default() };
+        let threshold = if is(Mutation::EosThreshold) { 1 } else { threshold.max(1) };
+        let descriptor = Descriptor { threshold, ..Descriptor::default() };
         Self { volume, bytes, descriptor, growth: Growth::default() }
     }
 
@@ -89,7 +91,7 @@ impl LargeObject for Eos {
         // A doubling series of segments up to the largest, and whole ones behind it.
         let new = 16 + bytes.len() / (MAX_SEGMENT_PAGES as usize * self.volume.page());
         match &mut self.descriptor.tree.top {
-            Top::Inline(slices) if slices.len() + new < most => {
+            Top::Inline(slices) if slices.len() + new < most && !is(Mutation::EosGrow) => {
                 self.growth.append(&mut self.volume, slices, bytes)?;
                 self.descriptor.tree.size += bytes.len() as u64;
                 self.end()

@@ -17,6 +17,7 @@ use super::growth::write_behind;
 use super::relayout::{Piece, relayout};
 use super::{LargeObject, Shape, check_range};
 use crate::large::store::{MAX_SEGMENT_PAGES, NoSegments, Peek, Volume};
+use crate::mutation::{Mutation, is};
 
 /// What an insert does where a leaf overflows (§3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,9 @@ pub enum InsertRule {
     Improved,
     /// The same with the left neighbour, and the right one only where that does not serve.
     ImprovedLeft,
+    /// The same with both neighbours where neither serves alone: beyond the paper, which takes
+    /// one of them.
+    ImprovedBoth,
 }
 
 /// An ESM object.
@@ -151,6 +155,19 @@ impl Esm {
         let total = pieces.iter().map(piece_len).sum();
         self.put(&old, pieces, &evenly(total, leaves))
     }
+
+    /// As [`Esm::put_with`] with the neighbours on both sides.
+    fn put_between(
+        &mut self,
+        left: Located,
+        leaf: Located,
+        right: Located,
+        mut pieces: Vec<Piece<'_>>,
+        leaves: u64,
+    ) -> Result<()> {
+        pieces.push(Piece::Old(1, 0..right.slice.len));
+        self.put_with(vec![leaf, right], pieces, Some((left, true)), leaves)
+    }
 }
 
 fn piece_len(piece: &Piece<'_>) -> u64 {
@@ -162,6 +179,12 @@ fn piece_len(piece: &Piece<'_>) -> u64 {
 
 /// `total` bytes in `leaves` leaves, as evenly as can be.
 fn evenly(total: u64, leaves: u64) -> Vec<u64> {
+    if is(Mutation::EsmEven) && leaves > 1 {
+        let least = total / leaves - total / leaves / 8;
+        let mut sizes = vec![least; leaves as usize - 1];
+        sizes.insert(0, total - least * (leaves - 1));
+        return sizes;
+    }
     (0..leaves).map(|i| total / leaves + u64::from(i < total % leaves)).collect()
 }
 
@@ -169,7 +192,7 @@ fn evenly(total: u64, leaves: u64) -> Vec<u64> {
 /// those (§4.2).
 fn full_but_two(total: u64, capacity: u64) -> Vec<u64> {
     let leaves = total.div_ceil(capacity);
-    let full = leaves.saturating_sub(2);
+    let full = if is(Mutation::EsmFull) { 0 } else { leaves.saturating_sub(2) };
     let mut sizes = vec![capacity; full as usize];
     sizes.extend(evenly(total - full * capacity, leaves - full));
     sizes
@@ -264,12 +287,17 @@ impl LargeObject for Esm {
             Piece::Old(0, inside..leaf.slice.len),
         ];
         let leaves = total.div_ceil(capacity);
-        let neighbour = if leaves > 1 && self.rule != InsertRule::Basic {
-            let saves = |other: u64| total + other <= leaves * capacity;
-            self.choose(self.neighbours(leaf.start, leaf.end())?, saves)
-        } else {
-            None
-        };
+        if leaves == 1 || self.rule == InsertRule::Basic || is(Mutation::EsmNeighbour) {
+            return self.put_with(vec![leaf], pieces, None, leaves);
+        }
+        let neighbours = self.neighbours(leaf.start, leaf.end())?;
+        let neighbour = self.choose(neighbours, |other| total + other <= leaves * capacity);
+        if let (InsertRule::ImprovedBoth, None, [Some(left), Some(right)]) =
+            (self.rule, neighbour, neighbours)
+            && left.slice.len + total + right.slice.len <= (leaves + 1) * capacity
+        {
+            return self.put_between(left, leaf, right, pieces, leaves + 1);
+        }
         self.put_with(vec![leaf], pieces, neighbour, leaves)
     }
 
@@ -279,7 +307,7 @@ impl LargeObject for Esm {
             return Ok(());
         }
         let capacity = self.capacity();
-        let half = capacity.div_ceil(2);
+        let half = if is(Mutation::EsmHalf) { 0 } else { capacity.div_ceil(2) };
         let old = self.leaves(at, at + len)?;
         let (Some(first), Some(last)) = (old.first(), old.last()) else { return Ok(()) };
         let (head, tail) = (at - first.start, last.end() - (at + len));

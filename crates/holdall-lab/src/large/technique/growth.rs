@@ -8,6 +8,7 @@ use anyhow::Result;
 use holdall_core::segment_tree::Slice;
 
 use crate::large::store::{MAX_SEGMENT_PAGES, Purpose, Volume};
+use crate::mutation::{Mutation, is};
 
 /// The space behind the last segment's bytes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,6 +34,7 @@ impl Growth {
         }
         while !bytes.is_empty() {
             let pages = match segments.last() {
+                Some(last) if is(Mutation::BurstDouble) => self.taken.max(last.pages(page)),
                 Some(last) => 2 * self.taken.max(last.pages(page)),
                 None => (bytes.len() as u64).div_ceil(page),
             };
@@ -50,6 +52,9 @@ impl Growth {
 
     /// Frees what the last segment has too much.
     pub(super) fn trim(&mut self, volume: &mut Volume, last: Option<&Slice>) {
+        if is(Mutation::BurstTrim) {
+            return;
+        }
         let taken = std::mem::take(&mut self.taken);
         if let Some(last) = last {
             let used = last.pages(volume.page() as u64);

@@ -126,6 +126,8 @@ pub enum Technique {
     EsmBasic(u16),
     /// The same with the improved insert that prefers the left neighbour.
     EsmLeft(u16),
+    /// The same with both neighbours where neither serves alone.
+    EsmBoth(u16),
     /// Starburst long fields.
     Starburst,
     /// EOS with segment size threshold T in pages.
@@ -141,6 +143,7 @@ impl Technique {
             Self::Esm(pages) => format!("ESM, {pages}-page leaves"),
             Self::EsmBasic(pages) => format!("ESM basic, {pages}-page leaves"),
             Self::EsmLeft(pages) => format!("ESM left first, {pages}-page leaves"),
+            Self::EsmBoth(pages) => format!("ESM both neighbours, {pages}-page leaves"),
             Self::Starburst => "Starburst".into(),
             Self::Eos(threshold) => format!("EOS, T = {threshold}"),
             Self::EosEngine(threshold) => format!("EOS as in the engine, T = {threshold}"),
@@ -162,6 +165,7 @@ impl Technique {
             Self::Esm(pages) => Box::new(Esm::new(volume, pages, InsertRule::Improved)?),
             Self::EsmBasic(pages) => Box::new(Esm::new(volume, pages, InsertRule::Basic)?),
             Self::EsmLeft(pages) => Box::new(Esm::new(volume, pages, InsertRule::ImprovedLeft)?),
+            Self::EsmBoth(pages) => Box::new(Esm::new(volume, pages, InsertRule::ImprovedBoth)?),
             Self::Starburst => Box::new(Starburst::new(volume)),
             Self::Eos(threshold) => Box::new(Eos::new(volume, threshold, Bytes::Shuffled)),
             Self::EosEngine(threshold) => Box::new(Eos::new(volume, threshold, Bytes::Stay)),

@@ -13,6 +13,7 @@ use anyhow::{Result, ensure};
 use holdall_core::segment_tree::Slice;
 
 use crate::large::store::{Purpose, Volume};
+use crate::mutation::{Mutation, is};
 
 /// Bytes of the new content, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,8 @@ enum Plan {
     Extend(usize),
     /// New pages.
     Fresh,
+    /// The old leaf's own pages, against the rule of shadowing.
+    Over(usize),
 }
 
 /// Gives the content `pieces` of the old `leaves` new leaves of these `sizes`, each on
@@ -69,10 +72,16 @@ pub(super) fn relayout(
                 volume.write_leaf(reference + from / page, bytes)?;
                 reference
             }
-            Plan::Fresh => {
+            Plan::Fresh | Plan::Over(_) => {
                 let mut bytes = Vec::with_capacity((*size).next_multiple_of(page) as usize);
                 held.gather(output, &mut bytes);
-                let reference = volume.leaf().take(pages)?;
+                if is(Mutation::EsmDirty) {
+                    bytes.resize((pages * page) as usize, 0);
+                }
+                let reference = match *plan {
+                    Plan::Over(leaf) => leaves[leaf].reference,
+                    _ => volume.leaf().take(pages)?,
+                };
                 volume.write_leaf(reference, bytes)?;
                 reference
             }
@@ -132,7 +141,15 @@ fn push<'a>(output: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
 fn plan(leaves: &[Slice], output: &[Piece<'_>]) -> Plan {
     match output {
         [Piece::Old(leaf, range)] if range.start == 0 => Plan::Keep(*leaf),
-        [Piece::Old(leaf, range), _, ..] if *range == (0..leaves[*leaf].len) => Plan::Extend(*leaf),
+        [Piece::Old(leaf, range), _, ..]
+            if *range == (0..leaves[*leaf].len) && !is(Mutation::AppendInPlace) =>
+        {
+            Plan::Extend(*leaf)
+        }
+        // Bytes that were useful are written over, where they are.
+        [Piece::Old(leaf, range), _, ..] if range.start == 0 && is(Mutation::LeafShadow) => {
+            Plan::Over(*leaf)
+        }
         _ => Plan::Fresh,
     }
 }
@@ -183,7 +200,7 @@ fn read_needed(
                 need(leaf, len - len % page..len);
                 &output[1..]
             }
-            Plan::Fresh => output.as_slice(),
+            Plan::Fresh | Plan::Over(_) => output.as_slice(),
         };
         for piece in moved {
             if let Piece::Old(leaf, range) = piece {

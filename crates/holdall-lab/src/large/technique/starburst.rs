@@ -11,6 +11,7 @@ use holdall_core::segment_tree::Slice;
 use super::growth::{Growth, take_known};
 use super::{LargeObject, Shape, check_range};
 use crate::large::store::{MAX_SEGMENT_PAGES, Purpose, Volume};
+use crate::mutation::{Mutation, is};
 
 /// A long field.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Starburst {
         self.growth.trim(&mut self.volume, self.segments.last());
         let full = MAX_SEGMENT_PAGES * self.volume.page() as u64;
         let (mut index, mut start) = self.find(at);
-        if self.segments[..index].iter().any(|s| s.len != full) {
+        if self.segments[..index].iter().any(|s| s.len != full) || is(Mutation::BurstFrom) {
             (index, start) = (0, 0);
         }
         let size = self.size - gone + new.len() as u64;
@@ -69,7 +70,7 @@ impl Starburst {
         for segment in &segments {
             let mut done = 0;
             while done < segment.len {
-                let n = (self.volume.config().copy_buffer as u64).min(segment.len - done);
+                let n = self.piece().min(segment.len - done);
                 let mut buf = vec![0; n as usize];
                 self.fill(to, at, gone, new, &mut buf)?;
                 let page = self.volume.page() as u64;
@@ -84,6 +85,12 @@ impl Starburst {
         self.segments.extend(segments);
         self.size = size;
         Ok(self.volume.end_operation(None)?)
+    }
+
+    /// Bytes that are copied at once (§3.5).
+    fn piece(&self) -> u64 {
+        let buffer = self.volume.config().copy_buffer as u64;
+        if is(Mutation::BurstBuffer) { 2 * buffer } else { buffer }
     }
 
     /// The bytes of the changed field from `from` on.
@@ -153,7 +160,7 @@ impl LargeObject for Starburst {
             let new = Slice::run(self.volume.leaf().take(old.pages(page))?, old.len);
             let mut done = 0;
             while done < old.len {
-                let n = (self.volume.config().copy_buffer as u64).min(old.len - done);
+                let n = self.piece().min(old.len - done);
                 let mut buf = vec![0; n as usize];
                 self.fill(to, at, bytes.len() as u64, bytes, &mut buf)?;
                 self.volume.write_leaf(new.reference + done / page, buf)?;

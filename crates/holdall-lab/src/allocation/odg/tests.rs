@@ -1,0 +1,90 @@
+//! Tests of the graph: against a plain search, reopening, and both kinds of tables alike.
+
+use super::tables::{HoldallTables, HtodTables};
+use super::*;
+use holdall_io::{Disk, MemoryDisk};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use sample::Sample;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+type Kept = Rc<RefCell<BTreeMap<u32, Arc<dyn Disk>>>>;
+
+fn tables(kept: &Kept) -> HtodTables {
+    let kept = kept.clone();
+    HtodTables::new(Box::new(move |table, fresh| {
+        if fresh {
+            kept.borrow_mut().insert(table, Arc::new(MemoryDisk::new()));
+        }
+        Ok(kept.borrow()[&table].clone())
+    }))
+}
+
+fn sorted(pages: Vec<String>) -> BTreeSet<String> {
+    let n = pages.len();
+    let set: BTreeSet<String> = pages.into_iter().collect();
+    assert_eq!(set.len(), n, "a page twice");
+    set
+}
+
+#[test]
+fn an_event_finds_every_page_that_depends_on_it() {
+    let kept = Kept::default();
+    let mut graph = Odg::create(tables(&kept)).unwrap();
+    for name in ["a", "b", "c"] {
+        graph.add_node(name, Kind::Fragment, b"").unwrap();
+    }
+    for i in 0..200 {
+        graph.add_node(&format!("p{i}"), Kind::Page, &[0; 100]).unwrap();
+    }
+    graph.add_edge("a", "b", b"").unwrap();
+    for i in 0..200 {
+        graph.add_edge(if i < 120 { "b" } else { "c" }, &format!("p{i}"), b"x").unwrap();
+        graph.add_edge("b", "p0", b"again").unwrap();
+    }
+    assert_eq!(graph.edge_tables(), 2, "more than 50 edges have a table");
+    assert_eq!(graph.publish(&["a"]).unwrap().len(), 120);
+    assert_eq!(sorted(graph.publish(&["a", "b", "c"]).unwrap()).len(), 200);
+    assert_eq!(graph.publish(&["p7"]).unwrap(), ["p7"]);
+    graph.add_edge("b", "a", b"").unwrap_err();
+    graph.add_edge("a", "a", b"").unwrap_err();
+    graph.add_edge("a", "nowhere", b"").unwrap_err();
+    graph.close().unwrap();
+    let mut graph = Odg::open(tables(&kept)).unwrap();
+    assert!(graph.tables().recovery().clean);
+    assert_eq!(graph.publish(&["a"]).unwrap().len(), 120);
+    // The process ends without a shutdown.
+    graph.add_edge("a", "p199", b"").unwrap();
+    drop(graph);
+    let mut graph = Odg::open(tables(&kept)).unwrap();
+    assert!(!graph.tables().recovery().clean);
+    assert_eq!(graph.publish(&["a"]).unwrap().len(), 121);
+}
+
+#[test]
+fn both_kinds_of_tables_find_the_same_pages() {
+    let sample = Sample::share(0.002, 3);
+    let kept = Kept::default();
+    let mut over_htod = Odg::create(tables(&kept)).unwrap();
+    let store = holdall::Store::in_memory().unwrap();
+    let mut over_holdall = Odg::create(HoldallTables::new(store)).unwrap();
+    sample.build(&mut over_htod).unwrap();
+    sample.build(&mut over_holdall).unwrap();
+    let mut rng = SmallRng::seed_from_u64(1);
+    let mut most = 0;
+    for _ in 0..100 {
+        let event = sample.event(&mut rng);
+        let event: Vec<&str> = event.iter().map(String::as_str).collect();
+        let pages = sorted(over_htod.publish(&event).unwrap());
+        assert_eq!(pages, sorted(over_holdall.publish(&event).unwrap()));
+        most = most.max(pages.len());
+    }
+    assert!(most > 100, "no event of a hub");
+    over_holdall.checkpoint().unwrap();
+    over_htod.checkpoint().unwrap();
+    let (edges, _) = over_htod.tables().usage(|table| table > 0).unwrap();
+    assert!((3.7..4.6).contains(&edges.internal()), "{}", edges.internal());
+}

@@ -1,0 +1,348 @@
+//! The stores that the paper compares, one trait for all: blocks by PMFLF, the hash table, one
+//! file per object, SQLite, and Holdall. Owns their files in a directory given. Threads: none.
+
+use super::block::{Block, Params};
+use super::htod::{Htod, Shape};
+use super::pmflf::Pmflf;
+use anyhow::{Context, Result};
+use holdall::{Durability, Store, WriteTx};
+use holdall_io::{Disk, FileStorage, Storage};
+use rusqlite::{Connection, params};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a look through a whole store hands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Every key.
+    Keys,
+    /// Every value.
+    Values,
+    /// Every key with its value.
+    Both,
+}
+
+/// Objects under keys. Errors are those of the store.
+#[expect(clippy::missing_errors_doc, reason = "all of them are the store's")]
+pub trait Peer {
+    /// Stores an object, new or instead of another.
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()>;
+    /// Removes an object.
+    fn remove(&mut self, key: &str) -> Result<()>;
+    /// Reads an object into `out`.
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()>;
+    /// Looks through everything; gives the bytes handed out.
+    fn look(&mut self, look: Look) -> Result<u64>;
+    /// Ends a transaction; where `durable` was asked for, what it did survives a power cut.
+    fn commit(&mut self) -> Result<()>;
+    /// Lets reads see what was committed without waiting for it.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Which stores there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// PMFLF, its blocks remembered by the caller.
+    Blocks,
+    /// The hash table on disk.
+    Table,
+    /// One file per object.
+    Files,
+    /// SQLite, with a write-ahead log.
+    Sqlite,
+    /// This project's engine.
+    Holdall,
+}
+
+impl Kind {
+    /// What the report calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "PMFLF",
+            Self::Table => "HTOD",
+            Self::Files => "files",
+            Self::Sqlite => "SQLite",
+            Self::Holdall => "Holdall",
+        }
+    }
+
+    /// A new store in `dir`, which is empty.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn open(self, dir: &Path, durable: bool) -> Result<Box<dyn Peer>> {
+        let params = Params { barriers: durable, ..Params::default() };
+        let disk =
+            || -> Result<Arc<dyn Disk>> { Ok(FileStorage::create(dir.join("blocks"))?.volume()) };
+        Ok(match self {
+            Self::Blocks => {
+                let store = Pmflf::create(disk()?, params, 1)?;
+                Box::new(Blocks { store, places: HashMap::new(), durable })
+            }
+            Self::Table => Box::new((Htod::create(disk()?, params, Shape::default(), 1)?, durable)),
+            Self::Files => Box::new(Files { dir: dir.to_owned(), durable, written: Vec::new() }),
+            Self::Sqlite => {
+                let db = Connection::open(dir.join("sqlite"))?;
+                db.pragma_update(None, "journal_mode", "WAL")?;
+                db.pragma_update(None, "synchronous", if durable { "FULL" } else { "OFF" })?;
+                db.execute_batch("CREATE TABLE o (k TEXT PRIMARY KEY, v BLOB) WITHOUT ROWID")?;
+                Box::new(db)
+            }
+            Self::Holdall => {
+                let store = Store::create(dir.join("holdall"))?;
+                let durability = if durable { Durability::Immediate } else { Durability::Deferred };
+                Box::new(Engine { store, durability, tx: None })
+            }
+        })
+    }
+}
+
+/// Bytes of blocks that a directory and its files take.
+///
+/// # Errors
+/// Those of the file system.
+pub fn disk_used(dir: &Path) -> Result<u64> {
+    let mut blocks = fs::metadata(dir)?.blocks();
+    for entry in fs::read_dir(dir)? {
+        blocks += entry?.metadata()?.blocks();
+    }
+    Ok(blocks * 512)
+}
+
+struct Blocks {
+    store: Pmflf,
+    places: HashMap<String, (Block, usize)>,
+    durable: bool,
+}
+
+impl Peer for Blocks {
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        let block = self.store.put(value)?;
+        if let Some((old, len)) = self.places.insert(key.to_owned(), (block, value.len())) {
+            self.store.free(old, len)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        let (block, len) = self.places.remove(key).context("no such object")?;
+        Ok(self.store.free(block, len)?)
+    }
+
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
+        let (block, len) = self.places.get(key).context("no such object")?;
+        out.resize(*len, 0);
+        Ok(self.store.read(block.at, 0, out)?)
+    }
+
+    fn look(&mut self, _: Look) -> Result<u64> {
+        anyhow::bail!("blocks alone have no keys")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if self.durable { Ok(self.store.sync()?) } else { Ok(()) }
+    }
+}
+
+impl Peer for (Htod, bool) {
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        self.0.put(key.as_bytes(), value)?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        self.0.remove(key.as_bytes())?;
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
+        *out = self.0.get(key.as_bytes())?.context("no such object")?;
+        Ok(())
+    }
+
+    fn look(&mut self, look: Look) -> Result<u64> {
+        let mut bytes = 0;
+        match look {
+            Look::Keys => self.0.keys(|key| bytes += key.len() as u64)?,
+            Look::Values => self.0.values(|value| bytes += value.len() as u64)?,
+            Look::Both => self.0.entries(|key, value| {
+                bytes += (key.len() + value.len()) as u64;
+                ControlFlow::Continue(())
+            })?,
+        }
+        Ok(bytes)
+    }
+
+    /// The barriers within each change order its writes; the last ones are synced here.
+    fn commit(&mut self) -> Result<()> {
+        if self.1 { Ok(self.0.sync()?) } else { Ok(()) }
+    }
+}
+
+struct Files {
+    dir: PathBuf,
+    durable: bool,
+    written: Vec<File>,
+}
+
+impl Peer for Files {
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        let mut file = File::create(self.dir.join(key))?;
+        std::io::Write::write_all(&mut file, value)?;
+        if self.durable {
+            self.written.push(file);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        Ok(fs::remove_file(self.dir.join(key))?)
+    }
+
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
+        out.clear();
+        File::open(self.dir.join(key))?.read_to_end(out)?;
+        Ok(())
+    }
+
+    fn look(&mut self, look: Look) -> Result<u64> {
+        let (mut bytes, mut value) = (0, Vec::new());
+        for entry in fs::read_dir(&self.dir)? {
+            let name = entry?.file_name();
+            let key = name.to_str().context("a name that is not ours")?;
+            if look != Look::Values {
+                bytes += key.len() as u64;
+            }
+            if look != Look::Keys {
+                self.get(key, &mut value)?;
+                bytes += value.len() as u64;
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        for file in self.written.drain(..) {
+            file.sync_all()?;
+        }
+        if self.durable { Ok(File::open(&self.dir)?.sync_all()?) } else { Ok(()) }
+    }
+}
+
+fn begun(db: &Connection) -> Result<()> {
+    if db.is_autocommit() {
+        db.prepare_cached("BEGIN")?.execute([])?;
+    }
+    Ok(())
+}
+
+impl Peer for Connection {
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        begun(self)?;
+        self.prepare_cached("INSERT OR REPLACE INTO o VALUES (?1, ?2)")?
+            .execute(params![key, value])?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        begun(self)?;
+        self.prepare_cached("DELETE FROM o WHERE k = ?1")?.execute([key])?;
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
+        let mut statement = self.prepare_cached("SELECT v FROM o WHERE k = ?1")?;
+        *out = statement.query_row([key], |row| row.get(0))?;
+        Ok(())
+    }
+
+    fn look(&mut self, look: Look) -> Result<u64> {
+        let sql = match look {
+            Look::Keys => "SELECT k, x'' FROM o",
+            Look::Values => "SELECT '', v FROM o",
+            Look::Both => "SELECT k, v FROM o",
+        };
+        let mut statement = self.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        let mut bytes = 0;
+        while let Some(row) = rows.next()? {
+            bytes += (row.get::<_, String>(0)?.len() + row.get::<_, Vec<u8>>(1)?.len()) as u64;
+        }
+        Ok(bytes)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if !self.is_autocommit() {
+            self.prepare_cached("COMMIT")?.execute([])?;
+        }
+        Ok(())
+    }
+}
+
+struct Engine {
+    store: Store,
+    durability: Durability,
+    tx: Option<WriteTx>,
+}
+
+impl Engine {
+    fn tx(&mut self) -> Result<&mut WriteTx> {
+        if self.tx.is_none() {
+            let mut tx = self.store.begin_write()?;
+            tx.set_durability(self.durability);
+            self.tx = Some(tx);
+        }
+        self.tx.as_mut().context("no transaction")
+    }
+}
+
+impl Peer for Engine {
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        self.tx()?.put(key, value)?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &str) -> Result<()> {
+        self.tx()?.remove(key)?;
+        Ok(())
+    }
+
+    fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()> {
+        anyhow::ensure!(self.store.get_into(key, out)?, "no such object");
+        Ok(())
+    }
+
+    fn look(&mut self, look: Look) -> Result<u64> {
+        let reader = self.store.read_newest()?;
+        let mut bytes = 0;
+        for name in reader.names("") {
+            let entry = name?;
+            if look != Look::Values {
+                bytes += entry.name.len() as u64;
+            }
+            if look != Look::Keys {
+                bytes += reader.get(entry.oid)?.map_or(0, |value| value.len() as u64);
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.tx.take() {
+            Some(tx) => Ok(tx.commit()?),
+            None => Ok(()),
+        }
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Ok(self.store.flush()?)
+    }
+}

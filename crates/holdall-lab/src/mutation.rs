@@ -1,0 +1,85 @@
+//! Named breakages of the papers' rules, for the tests of those rules.
+//!
+//! Owns: [`Mutation`], one for each rule that a paper states. A rule whose breakage no test
+//! notices is untested: `make lab-mutants` activates one after the other and expects the tests
+//! named `rules` to fail. Where a mutation stands in the code, the code asks [`is`], which is
+//! the constant `false` unless the build has `--cfg holdall_mutations`. Threads: any.
+
+macro_rules! mutations {
+    ($($name:ident $rule:literal)*) => {
+        /// What takes one rule away; the text is the rule, with its section.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Mutation { $(#[doc = $rule] $name,)* }
+
+        /// All of them, with their names and rules.
+        pub const ALL: &[(Mutation, &str, &str)] =
+            &[$((Mutation::$name, stringify!($name), $rule),)*];
+    };
+}
+
+mutations! {
+    AreaVisits "Biliris §3.1: the superdirectory spares visits to spaces that cannot serve."
+    AreaForgets "Biliris §3.1: a visit to a space corrects the superdirectory."
+    PoolNewest "Biliris §3.2: the least recently used page goes first."
+    PoolDirty "Biliris §3.2: clean pages go before dirty ones."
+    ReadSegment "Biliris §3.2: up to four pages are read into the pool in one access."
+    ReadPooled "Biliris §3.2: more than four pages are not buffered."
+    ReadSteps "Biliris §3.2: a large range off page borders is read in three steps."
+    RootFlush "Biliris §3.3: the root is not flushed."
+    IndexFlush "Biliris §3.3: other index pages are flushed when the operation ends."
+    IndexShadow "Biliris §3.3: an index page that changes is shadowed."
+    LeafShadow "Biliris §3.3: an update that overwrites useful bytes shadows the leaf."
+    AppendInPlace "Biliris §3.3: bytes behind the useful ones are written in place."
+    EsmNeighbour "Biliris §3.4: an insert takes a neighbour where that saves a leaf."
+    EsmEven "Biliris §3.4: the bytes of an overflow are spread evenly."
+    EsmDirty "Biliris §3.4: only pages with useful bytes are written."
+    EsmFull "Biliris §4.2: an append leaves all but the last two leaves full."
+    EsmHalf "Biliris §2.1: a leaf is at least half full."
+    BurstDouble "Biliris §2.2: segments double while the size is unknown."
+    BurstTrim "Biliris §2.2: the last segment is trimmed."
+    BurstFrom "Biliris §3.5: segments before the change are not copied."
+    BurstBuffer "Biliris §3.5: copies go through 512 KiB."
+    EosThreshold "Biliris §2.3: no two neighbours that fit in one, one of them below T pages."
+    EosGrow "Biliris §4.2: appends go behind the last byte, in the segment's own pages."
+    Guarantee "McAuliffe §3.2: only pages whose bucket guarantees the room are considered."
+    AoRecent "McAuliffe §3.2: AO(n) has the n pages most recently added."
+    AoDeleted "McAuliffe §3.2: AO(n) never looks again at a page that left."
+    FfBeginning "McAuliffe §3.2: FF searches from the beginning of the file."
+    Db2Smaller "McAuliffe §4: FF of DB2/2 begins anew for a smaller request only."
+    NfCursor "McAuliffe §3.2: NF begins at the page last used."
+    NfWrap "McAuliffe §3.2: NF goes on at the beginning of the file."
+    NfHistogram "McAuliffe §3.2: NF(H) does not search where no page can serve."
+    WitnessFirst "McAuliffe §3.2: a known witness spares the search."
+    WitnessMoved "McAuliffe §3.2: a witness that changes its bucket is forgotten there."
+    WitnessSeen "McAuliffe §3.2: a search picks up witnesses on its way."
+    WitnessCursor "McAuliffe §3.2: the cursor is the page last used for an allocation."
+    BfFullest "McAuliffe §4: BF takes the fullest page that can hold the object."
+    HyDense "McAuliffe §3.2: HY does not search while the file is fuller than u."
+    HyEmptier "McAuliffe §3.2: HY considers only pages emptier than u."
+    HyFullestLeaves "McAuliffe §3.2: the fullest page leaves HY's cache, for an emptier one."
+    HyDeleted "McAuliffe §3.3: a deletion puts its page into HY's cache."
+    HyRefused "McAuliffe §3.3: a page refused for reserved space leaves HY's cache."
+    Reserved "McAuliffe §3.3: reserved space is its transaction's alone."
+    LazyTold "McAuliffe §3.3: lazy release tells the inventory at the deletion."
+    EagerTold "McAuliffe §3.3: eager release tells the inventory at commit."
+}
+
+#[cfg(holdall_mutations)]
+static ACTIVE: std::sync::LazyLock<Option<Mutation>> = std::sync::LazyLock::new(|| {
+    let wanted = std::env::var("HOLDALL_LAB_MUTATION").ok()?;
+    ALL.iter().find(|(_, name, _)| *name == wanted).map(|(mutation, ..)| *mutation)
+});
+
+/// Whether this mutation is active: the one that `HOLDALL_LAB_MUTATION` names.
+#[cfg(holdall_mutations)]
+#[inline]
+pub fn is(mutation: Mutation) -> bool {
+    *ACTIVE == Some(mutation)
+}
+
+/// Whether this mutation is active: never in this build.
+#[cfg(not(holdall_mutations))]
+#[inline(always)]
+pub const fn is(_: Mutation) -> bool {
+    false
+}
