@@ -15,7 +15,7 @@ use rustix::fs::Advice;
 use super::bench::Bench;
 use super::case::{Case, Point, Run};
 use super::markers::{Mark, Places, check, marks_of};
-use super::places::{files_below, of_files, of_image};
+use super::places::{extents, files_below, of_files, of_image, runs};
 use super::system::postgres::Server;
 use super::system::{System, is_full};
 use super::volume::Volume;
@@ -111,9 +111,18 @@ impl<'r> Aged<'r> {
                 break;
             }
         }
-        let keys: Vec<u64> = self.objects.iter().map(|o| o.key).collect();
-        run.account = self.store()?.account(&keys)?;
+        run.account = self.account()?;
         self.store.take().map_or(Ok(()), System::close)
+    }
+
+    /// What store and file system count themselves.
+    fn account(&mut self) -> Result<String> {
+        let keys: Vec<u64> = self.objects.iter().map(|o| o.key).collect();
+        let own = self.store()?.account(&keys)?;
+        let files = files_below(self.volume.dir())?;
+        let largest = files.iter().max_by_key(|file| file.metadata().map_or(0, |m| m.len()));
+        let Some(extents) = largest.and_then(|file| extents(file).ok()) else { return Ok(own) };
+        Ok(format!("{own}; the largest file lies in {} extents", runs(&extents)))
     }
 
     /// Storage age.

@@ -41,7 +41,7 @@ pub(super) fn reads(settings: &Settings<'_>) -> Result<Outcome> {
     let panels =
         groups.iter().map(|g| g.panel("Reads", "MB per second", |p| p.read, None)).collect();
     let claims = groups.iter().filter_map(read_claim).collect();
-    Ok(outcome(settings, &groups, true, panels, claims, PROSE))
+    Ok(outcome(&groups, true, panels, claims, PROSE))
 }
 
 fn read_claim(group: &Group) -> Option<Claim> {
@@ -79,7 +79,7 @@ pub(super) fn writes(settings: &Settings<'_>) -> Result<Outcome> {
         claim.because(format!("the worst keeps {} of its load; {}", number(kept), counted(worst)))
     });
     let panels = vec![group.panel("Safe writes", "MB per second", |p| p.write, None)];
-    Ok(outcome(settings, &groups, true, panels, claim.into_iter().collect(), PROSE))
+    Ok(outcome(&groups, true, panels, claim.into_iter().collect(), PROSE))
 }
 
 /// Figure 3.
@@ -88,7 +88,7 @@ pub(super) fn fragments_large(settings: &Settings<'_>) -> Result<Outcome> {
         run(settings, &[base_set("objects of 10 MB", Sizes::Constant(10 * MB), settings)])?;
     let panels = vec![groups[0].panel("Fragments", FRAGMENTS, |p| p.fragments, None)];
     let claims = fragment_claims("10 MB", &groups[0]);
-    Ok(outcome(settings, &groups, false, panels, claims, PROSE))
+    Ok(outcome(&groups, false, panels, claims, PROSE))
 }
 
 /// Figure 5.
@@ -104,7 +104,7 @@ pub(super) fn fragments_small(settings: &Settings<'_>) -> Result<Outcome> {
         groups[1].panel("Fragments", FRAGMENTS, |p| p.fragments, None),
     ];
     let paper = "Of this figure the paper's text gives one number: where both systems end.";
-    Ok(outcome(settings, &groups, true, panels, claims, paper))
+    Ok(outcome(&groups, true, panels, claims, paper))
 }
 
 /// The claims of S2 for one size.

@@ -17,12 +17,13 @@ use crate::kit::draw::{axis, axis_of, lines, number, series};
 const TOGETHER: usize = 16;
 /// What interleaved appends may cost Holdall over safe writes, in fragments.
 const NEAR: f64 = 1.5;
+/// The systems that can be told an object's size.
+const HINTED: [Kind; 4] = [Kind::Holdall, FILES, Kind::Sqlite, Kind::Redb];
 /// Request sizes in bytes.
 const REQUESTS: [usize; 4] = [4 * KB, 16 * KB, 64 * KB, MB];
 
-/// The systems that an object of requests of this size reaches as such, without a hint and, where
-/// one can be given, with it. SQLite, redb and bytea take an object whole: one size stands for
-/// all.
+/// The systems that an object reaches by requests of this size, without a hint and, where one can
+/// be given, with it. SQLite, redb and bytea take an object whole: one size stands for all.
 fn request_set(request: usize, settings: &Settings<'_>) -> Set {
     let (volume, ages) =
         if settings.quick { (40 << 20, vec![1]) } else { (100 << 20, vec![1, 2, 3, 4]) };
@@ -33,16 +34,13 @@ fn request_set(request: usize, settings: &Settings<'_>) -> Set {
         ages: ages.clone(),
         ..base(kind, Sizes::Constant(MB), settings)
     };
-    let mut kinds = vec![Kind::Holdall, FILES];
+    let told: &[Kind] = if request == 64 * KB { &HINTED } else { &HINTED[..2] };
+    let mut cases: Vec<Case> = told.iter().map(|&kind| hinted(case(kind))).collect();
+    cases.extend(told.iter().map(|&kind| case(kind)));
+    cases.push(case(Kind::LargeObjects));
     if request == 64 * KB {
-        kinds.extend([Kind::Sqlite, Kind::Redb]);
+        cases.push(case(Kind::Bytea));
     }
-    let told = kinds.clone().into_iter().map(|kind| hinted(case(kind)));
-    kinds.push(Kind::LargeObjects);
-    if request == 64 * KB {
-        kinds.push(Kind::Bytea);
-    }
-    let cases = kinds.into_iter().map(case).chain(told).collect();
     (format!("{} KB", request / KB), cases)
 }
 
@@ -75,7 +73,7 @@ pub(super) fn requests(settings: &Settings<'_>) -> Result<Outcome> {
     if let (Some(first), Some(last)) = (groups.first(), groups.last()) {
         claims.extend(request_claims(first, last));
     }
-    Ok(outcome(settings, &groups, false, panels, claims, paper))
+    Ok(outcome(&groups, false, panels, claims, paper))
 }
 
 /// The smallest requests against the largest.
@@ -113,7 +111,7 @@ fn hint_claims(group: &Group) -> Vec<Claim> {
         let claim = holds(&id, text, "", ours, "with ≤ 1.02 × without", b <= a * 1.02);
         Some(claim.because(format!("{}; {}", counted(without), counted(with))))
     };
-    [Kind::Holdall, FILES, Kind::Sqlite, Kind::Redb].into_iter().filter_map(claim).collect()
+    HINTED.into_iter().filter_map(claim).collect()
 }
 
 /// S6.
@@ -138,7 +136,7 @@ pub(super) fn interleaved(settings: &Settings<'_>) -> Result<Outcome> {
     let panel = |g: &Group| g.panel("Fragments", FRAGMENTS, |p| p.fragments, None);
     let panels = groups.iter().map(panel).collect();
     let paper = "The paper leaves this question open, so there is nothing of it to compare with.";
-    Ok(outcome(settings, &groups, true, panels, claims, paper))
+    Ok(outcome(&groups, true, panels, claims, paper))
 }
 
 /// A system's interleaved appends against its safe writes.

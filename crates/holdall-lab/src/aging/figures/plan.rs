@@ -11,7 +11,6 @@ use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
 use crate::aging::volume::FileSystem;
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::finish;
 use crate::kit::draw::{axis, lines, number, series, table};
 
 pub(super) const KB: usize = 1 << 10;
@@ -117,8 +116,8 @@ impl Group {
         let mut all: Vec<_> = self.ran().map(|r| series(r.system.clone(), points(r))).collect();
         all.extend(paper);
         let title = format!("{what}: {}", self.label);
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let id: String = title.chars().map(plain).collect();
+        let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+        let id = words.collect::<Vec<_>>().join("-").to_lowercase();
         lines(&id, &title, axis("storage age, safe writes per object"), axis(unit), all)
     }
 }
@@ -135,15 +134,14 @@ pub(super) fn highest<'r>(
 pub(super) fn counted(run: &Run) -> String {
     let ends = run.points.first().zip(run.points.last());
     let Some((first, last)) = ends else { return format!("{} did not run", run.system) };
-    let account = if run.account.is_empty() { "" } else { "; " };
     format!(
-        "{}: {} fragments when filled, {} at age {}, at most {}{account}{}",
+        "{}: {} fragments when filled, {} at age {}, at most {}; {}",
         run.system,
         number(first.fragments),
         number(last.fragments),
         number((last.age * 10.0).round() / 10.0),
         last.most,
-        run.account,
+        run.account.trim_start_matches("; ").trim_end_matches("; "),
     )
 }
 
@@ -165,7 +163,6 @@ fn numbers(groups: &[Group], timed: bool) -> Table {
 /// An outcome with the numbers of all groups, the notes that all figures have, what the paper's
 /// text tells of this one, and each run's remarks.
 pub(super) fn outcome(
-    settings: &Settings<'_>,
     groups: &[Group],
     timed: bool,
     panels: Vec<Panel>,
@@ -201,5 +198,5 @@ pub(super) fn outcome(
     let one = |(text, labels): (String, Vec<&str>)| format!("{text} ({})", labels.join("; "));
     notes.extend(remarks.into_iter().map(one));
     let tables = vec![numbers(groups, timed)];
-    finish(Outcome { panels, tables, claims, notes }, settings.quick)
+    Outcome { panels, tables, claims, notes }
 }

@@ -37,7 +37,7 @@ pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
     let claims = groups[0].ran().filter_map(claim).collect();
     let panel = |g: &Group| g.panel("Fragments", FRAGMENTS, |p| p.fragments, None);
     let panels = groups.iter().map(panel).collect();
-    Ok(outcome(settings, &groups, false, panels, claims, PROSE))
+    Ok(outcome(&groups, false, panels, claims, PROSE))
 }
 
 /// Volume and occupancy; 90 % leave 40 and 400 free objects of 256 KB in a full run.
@@ -52,7 +52,7 @@ fn pool_sets(settings: &Settings<'_>) -> [Set; 4] {
             ages: ages.clone(),
             ..base(kind, Sizes::Constant(256 * KB), settings)
         };
-        let label = format!("a volume of {mb} MB, {} % full", number(occupancy * 100.0));
+        let label = format!("a volume of {mb} MB, {} % full", occupancy * 100.0);
         (label, KINDS.map(case).to_vec())
     })
 }
@@ -67,7 +67,7 @@ pub(super) fn occupancy(settings: &Settings<'_>) -> Result<Outcome> {
     let fit = groups[2].each(|run| run.points.last().map(|p| p.age));
     let text = "97.5 % full: the age that each system reached";
     claims.push(note("S4 97.5 %", text, "", fit));
-    Ok(outcome(settings, &groups, false, panels, claims, PROSE))
+    Ok(outcome(&groups, false, panels, claims, PROSE))
 }
 
 fn pool_claims(groups: &[Group], kind: Kind) -> Vec<Claim> {

@@ -135,9 +135,9 @@ impl Kind {
             Self::Files(_) => Box::new(files::Opened::open(dir)?),
             Self::Sqlite => Box::new(sqlite::Opened::open(dir)?),
             Self::Redb => Box::new(redb::Opened::open(dir)?),
-            Self::Bytea => Box::new(postgres::Bytea::open(server.context("no server")?, dir)?),
-            Self::LargeObjects => {
-                Box::new(postgres::LargeObjects::open(server.context("no server")?, dir)?)
+            Self::Bytea | Self::LargeObjects => {
+                let server = server.context("no server")?;
+                Box::new(postgres::Opened::open(server, dir, self == Self::LargeObjects)?)
             }
         })
     }

@@ -9,25 +9,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A value of a statement.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
-    /// `int8`.
-    Int8(i64),
-    /// `bytea`.
-    Bytes(&'a [u8]),
-}
-
-impl Value<'_> {
-    /// The number of its type in the server's catalogue.
-    fn kind(self) -> u32 {
-        match self {
-            Self::Int8(_) => 20,
-            Self::Bytes(_) => 17,
-        }
-    }
-}
-
 /// The `int8` of an answer.
 pub(super) fn int8(answer: &Option<Vec<u8>>) -> Result<i64> {
     let raw = answer.as_deref().context("the server gave no row")?;
@@ -68,26 +49,17 @@ impl Client {
         Ok(())
     }
 
-    /// Runs one statement; the first value of its last row, where there is one.
-    pub(super) fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Option<Vec<u8>>> {
-        let count = u16::try_from(values.len())?.to_be_bytes();
-        let kinds: Vec<u8> = values.iter().flat_map(|v| v.kind().to_be_bytes()).collect();
-        self.message(b'P', &[b"\0", sql.as_bytes(), b"\0", &count, &kinds])?;
-        // All values and all answers in binary.
-        let mut bound = Vec::new();
+    /// Runs one statement with values in binary, their types being what the server infers; the
+    /// first value of its last row, where there is one.
+    pub(super) fn run(&mut self, sql: &str, values: &[&[u8]]) -> Result<Option<Vec<u8>>> {
+        self.message(b'P', &[b"\0", sql.as_bytes(), b"\0\0\0"])?;
+        let mut bound = u16::try_from(values.len())?.to_be_bytes().to_vec();
         for value in values {
-            let int;
-            let raw: &[u8] = match value {
-                Value::Int8(n) => {
-                    int = n.to_be_bytes();
-                    &int
-                }
-                Value::Bytes(bytes) => bytes,
-            };
-            bound.extend_from_slice(&u32::try_from(raw.len())?.to_be_bytes());
-            bound.extend_from_slice(raw);
+            bound.extend_from_slice(&u32::try_from(value.len())?.to_be_bytes());
+            bound.extend_from_slice(value);
         }
-        self.message(b'B', &[b"\0\0\0\x01\0\x01", &count, &bound, b"\0\x01\0\x01"])?;
+        // All values and all answers in binary.
+        self.message(b'B', &[b"\0\0\0\x01\0\x01", &bound, b"\0\x01\0\x01"])?;
         self.message(b'E', &[b"\0\0\0\0\0"])?;
         self.message(b'S', &[])?;
         self.to.write_all(&self.out)?;
