@@ -4,14 +4,14 @@
 //! figure notes.
 
 use anyhow::Result;
-use holdall_plot::{Panel, Series, Table};
+use holdall_plot::{Panel, Scale, Series, Table};
 
 use crate::aging::bench::Bench;
 use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
 use crate::aging::volume::FileSystem;
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::draw::{axis, lines, number, series, table};
+use crate::kit::draw::{axis, axis_of, lines, number, series, table};
 
 pub(super) const KB: usize = 1 << 10;
 pub(super) const MB: usize = 1 << 20;
@@ -118,7 +118,9 @@ impl Group {
         let title = format!("{what}: {}", self.label);
         let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
         let id = words.collect::<Vec<_>>().join("-").to_lowercase();
-        lines(&id, &title, axis("storage age, safe writes per object"), axis(unit), all)
+        // One system has a hundred times the fragments of the others.
+        let y = if unit == FRAGMENTS { axis_of(unit, Scale::Log2) } else { axis(unit) };
+        lines(&id, &title, axis("storage age, safe writes per object"), y, all)
     }
 }
 
