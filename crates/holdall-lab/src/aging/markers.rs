@@ -61,7 +61,6 @@ impl Mark {
 }
 
 /// How many markers an object of `size` bytes has.
-#[must_use]
 pub fn marks_of(size: usize) -> usize {
     (size + STEP - MARK) / STEP
 }
@@ -73,7 +72,6 @@ pub struct Content {
 
 impl Content {
     /// Draws the random bytes by `seed`. Costs 4 MB of memory.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut noise = vec![0; 4 << 20];
         SmallRng::seed_from_u64(seed).fill_bytes(&mut noise);
@@ -98,9 +96,6 @@ impl Content {
 }
 
 /// Checks that `bytes` are version `version` of `object`, by size and markers.
-///
-/// # Errors
-/// They are not.
 pub fn check(bytes: &[u8], object: u32, version: u32, size: usize) -> Result<()> {
     ensure!(bytes.len() == size, "object {object} has {} bytes, not {size}", bytes.len());
     for number in 0..marks_of(size) {

@@ -1,19 +1,20 @@
 //! Sears 2006: large objects in files and databases as a store ages.
 //!
-//! Real stores on real volumes: nothing here is simulated. [`workload`] ages a [`system`] on a
-//! [`volume`], [`places`] and [`markers`] count its fragments in the raw bytes, `figures` draw
-//! the curves and judge the claims.
+//! Real stores on real volumes: nothing here is simulated. `bench` runs a `case` on a fresh
+//! `volume`, where a store (`system`) ages (`aged`); `markers` and `places` count fragments in the
+//! raw bytes; `figures` draw the curves and judge the claims.
 
+mod aged;
+mod bench;
+mod case;
 mod figures;
-pub mod markers;
-pub mod places;
-pub mod system;
+mod markers;
+mod places;
+mod system;
 #[cfg(test)]
 mod tests;
-pub mod volume;
-pub mod workload;
+mod volume;
 
-use crate::experiment::Experiment;
 use crate::papers::Paper;
 
 /// The paper.
@@ -29,11 +30,5 @@ pub static PAPER: Paper = Paper {
     bearing: "Objects of every size lie in one file, in segments from buddy spaces, and a writer \
               takes a size hint: figures 3, 5 and 7 show what that does to fragments as the \
               store ages, the interleaved appends what is left where no hint can be given.",
-    experiments,
+    experiments: figures::experiments,
 };
-
-/// Every experiment, in the order of the paper's figures.
-#[must_use]
-pub fn experiments() -> Vec<Box<dyn Experiment>> {
-    figures::experiments()
-}

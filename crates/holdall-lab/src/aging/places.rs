@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::markers::{MARK, Mark, Places, search};
+use super::volume::tool;
 
 /// Bytes searched at once.
 const PIECE: usize = 4 << 20;
@@ -47,21 +47,20 @@ fn parse(text: &str) -> Vec<Extent> {
     text.lines().filter_map(extent).collect()
 }
 
-/// The extents of `file` by FIEMAP; none where the file system does not tell.
-///
-/// # Errors
-/// `filefrag` is missing.
+/// How many runs of addresses the extents are, in order of the file.
+pub fn runs(extents: &[Extent]) -> usize {
+    let broken = |pair: &&[Extent]| pair[0].address + pair[0].length != pair[1].address;
+    extents.windows(2).filter(broken).count() + usize::from(!extents.is_empty())
+}
+
+/// The extents of `file` by FIEMAP; an error where `filefrag` is missing or the file system
+/// does not tell.
 pub fn extents(file: &Path) -> Result<Vec<Extent>> {
-    let out = Command::new("filefrag").arg("-v").arg(format!("-b{BLOCK}")).arg(file).output();
-    let out = out.context("cannot run filefrag; install e2fsprogs")?;
-    Ok(parse(&String::from_utf8_lossy(&out.stdout)))
+    Ok(parse(&tool("filefrag", &[&"-v", &format!("-b{BLOCK}"), &file])?))
 }
 
 /// Searches the image of a volume for markers of live versions, but not in `logs`, files of
 /// the mounted volume.
-///
-/// # Errors
-/// The image cannot be read.
 pub fn of_image(image: &Path, logs: &[PathBuf], live: &dyn Fn(Mark) -> bool) -> Result<Places> {
     let mut skipped: Vec<Range<u64>> = Vec::new();
     for log in logs {
@@ -78,9 +77,6 @@ pub fn of_image(image: &Path, logs: &[PathBuf], live: &dyn Fn(Mark) -> bool) -> 
 
 /// Searches `files` themselves; addresses are those of the disk below where the file system
 /// tells them, else offsets in the files.
-///
-/// # Errors
-/// A file cannot be read.
 pub fn of_files(files: &[PathBuf], live: &dyn Fn(Mark) -> bool) -> Result<Places> {
     let mut places = Places::default();
     for (number, file) in files.iter().enumerate() {
@@ -101,9 +97,6 @@ pub fn of_files(files: &[PathBuf], live: &dyn Fn(Mark) -> bool) -> Result<Places
 }
 
 /// Every file below `dir`, in order of their paths.
-///
-/// # Errors
-/// The directory cannot be read.
 pub fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut dirs = vec![dir.to_path_buf()];
@@ -165,6 +158,9 @@ mod tests {
             length: length * 4096,
         };
         assert_eq!(parse(text), [extent(0, 1000, 2), extent(2, 2000, 1)]);
+        assert_eq!(runs(&parse(text)), 2);
+        assert_eq!(runs(&[extent(0, 1000, 2), extent(2, 1002, 1)]), 1);
+        assert_eq!(runs(&[]), 0);
     }
 
     #[test]

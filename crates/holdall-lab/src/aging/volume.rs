@@ -1,15 +1,15 @@
 //! Fresh volumes of one size: a file system in an image that is mounted, or a directory.
 //!
 //! Owns: the image, the loop device and the mount, which go when a [`Volume`] is dropped. A
-//! process that was killed leaves a mount; the next volume that is made takes it down first.
+//! process that was killed leaves them; the next volume that is made takes them down first.
 //! Runs the system's own tools; nothing here needs them but the mounted kind.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 /// What a mount point of ours is called, before the process and a number.
 const PREFIX: &str = "holdall-aging-";
@@ -26,70 +26,36 @@ pub enum FileSystem {
 }
 
 impl FileSystem {
-    /// As `mount` calls it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    /// As `mount` calls it; what makes one, with nothing reserved and nothing left to be set up in
+    /// the background; the smallest volume that its maker accepts, in bytes.
+    pub(super) fn facts(self) -> (&'static str, &'static str, &'static [&'static str], u64) {
+        let ext4 = &["-q", "-F", "-m0", "-b4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
         match self {
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-            Self::Btrfs => "btrfs",
+            Self::Ext4 => ("ext4", "mkfs.ext4", ext4, 16 << 20),
+            Self::Xfs => ("xfs", "mkfs.xfs", &["-q", "-f"], 300 << 20),
+            Self::Btrfs => ("btrfs", "mkfs.btrfs", &["-q", "-f", "--mixed"], 128 << 20),
         }
-    }
-
-    /// What makes one: nothing reserved, and nothing left to be set up in the background.
-    fn maker(self) -> (&'static str, &'static [&'static str]) {
-        match self {
-            Self::Ext4 => (
-                "mkfs.ext4",
-                &["-q", "-F", "-m0", "-b4096", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
-            ),
-            Self::Xfs => ("mkfs.xfs", &["-q", "-f"]),
-            Self::Btrfs => ("mkfs.btrfs", &["-q", "-f", "--mixed"]),
-        }
-    }
-
-    /// The smallest volume that its maker accepts, in bytes.
-    #[must_use]
-    pub fn least_bytes(self) -> u64 {
-        match self {
-            Self::Ext4 => 16 << 20,
-            Self::Xfs => 300 << 20,
-            Self::Btrfs => 128 << 20,
-        }
-    }
-
-    /// What this machine lacks to mount one; nothing where all is there.
-    #[must_use]
-    pub fn missing(self) -> Option<String> {
-        let root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-        if !root {
-            return Some("mounting needs root".into());
-        }
-        let tools = [self.maker().0, "losetup", "mount", "umount", "fstrim", "filefrag"];
-        let missing: Vec<&str> = tools.into_iter().filter(|tool| !has_tool(tool)).collect();
-        if !missing.is_empty() {
-            return Some(format!("{} missing", missing.join(", ")));
-        }
-        (!Path::new("/dev/loop-control").exists()).then(|| "there are no loop devices".into())
     }
 }
 
-/// Whether a program of this name is on the path.
-pub(super) fn has_tool(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
-    std::env::split_paths(&path).chain(usual).any(|dir| dir.join(name).is_file())
-}
-
-/// Runs `name` and waits; its message is in the error.
-pub(super) fn tool(name: &str, change: impl FnOnce(&mut Command)) -> Result<String> {
+/// A program by name, also of those that only root has on its path.
+pub(super) fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
-    change(&mut command);
-    let out = command.output().with_context(|| format!("cannot run {name}"))?;
+    command
+}
+
+/// Runs `name` and waits; what it printed, or what it complained of.
+pub(super) fn tool(name: &str, args: &[&dyn AsRef<OsStr>]) -> Result<String> {
+    output(program(name).args(args.iter().map(|arg| arg.as_ref())), name)
+}
+
+/// Runs `command`, called `name`, and waits.
+pub(super) fn output(command: &mut Command, name: &str) -> Result<String> {
+    let out = command.output().with_context(|| format!("cannot run {name}, not installed?"))?;
     let error = String::from_utf8_lossy(&out.stderr);
-    ensure!(out.status.success(), "{name}: {}", error.trim());
+    ensure!(out.status.success(), "{name}: {} ({})", error.trim(), out.status);
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_owned())
 }
 
@@ -106,13 +72,9 @@ pub struct Volume {
 impl Volume {
     /// A file system of `bytes` bytes in an image under `scratch`, mounted there. Its loop
     /// device reads and writes past the page cache, so that bytes are cached once.
-    ///
-    /// # Errors
-    /// A tool fails; what it said.
     pub fn mounted(scratch: &Path, system: FileSystem, bytes: u64) -> Result<Self> {
-        if let Some(missing) = system.missing() {
-            bail!("{missing}");
-        }
+        let (kind, maker, options, least) = system.facts();
+        ensure!(bytes >= least, "{kind} takes {} MiB and more", least >> 20);
         take_down_left_over()?;
         let name = format!("{PREFIX}{}-", std::process::id());
         let number = (0..).find(|n| !scratch.join(format!("{name}{n}")).exists()).unwrap_or(0);
@@ -122,17 +84,10 @@ impl Volume {
         // From here on dropping it cleans up.
         let mut volume = Self { dir, image: Some(image.clone()), device: None, bytes };
         File::create(&image)?.set_len(bytes)?;
-        let (maker, options) = system.maker();
-        tool(maker, |c| {
-            c.args(options).arg(&image);
-        })?;
-        let device = tool("losetup", |c| {
-            c.args(["--find", "--show", "--direct-io=on"]).arg(&image);
-        })?;
+        output(program(maker).args(options).arg(&image), maker)?;
+        let device = tool("losetup", &[&"--find", &"--show", &"--direct-io=on", &image])?;
         volume.device = Some(device.clone());
-        tool("mount", |c| {
-            c.args(["-t", system.name(), "-o", "noatime", &device]).arg(&volume.dir);
-        })?;
+        tool("mount", &[&"-t", &kind, &"-o", &"noatime", &device, &volume.dir])?;
         let lost = volume.dir.join("lost+found");
         if lost.exists() {
             fs::remove_dir(lost)?;
@@ -144,9 +99,6 @@ impl Volume {
 
     /// A directory under `scratch` that is to be used as if it held `bytes`: nothing but the
     /// workload keeps to it.
-    ///
-    /// # Errors
-    /// It cannot be made.
     pub fn directory(scratch: &Path, bytes: u64) -> Result<Self> {
         let number = (0..).find(|n| !scratch.join(format!("volume-{n}")).exists()).unwrap_or(0);
         let dir = scratch.join(format!("volume-{number}"));
@@ -155,34 +107,26 @@ impl Volume {
     }
 
     /// Where stores are put.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// The image, where one is mounted.
-    #[must_use]
     pub fn image(&self) -> Option<&Path> {
         self.image.as_deref()
     }
 
     /// Bytes that it can hold, when it was fresh.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Brings everything to the disk, and tells the image which blocks are free, so that what
     /// was freed is not found in it.
-    ///
-    /// # Errors
-    /// The disk or `fstrim` fails.
     pub fn settle(&self) -> Result<()> {
         rustix::fs::syncfs(File::open(&self.dir)?)?;
         if self.image.is_some() {
-            tool("fstrim", |c| {
-                c.arg(&self.dir);
-            })?;
+            tool("fstrim", &[&self.dir])?;
         }
         Ok(())
     }
@@ -206,38 +150,33 @@ impl Drop for Volume {
 
 /// Unmounts `dir`, at once or when the last file there is closed, and frees its loop device.
 fn take_down(dir: &Path, device: &str) {
-    let unmount = |lazy: &[&str]| {
-        tool("umount", |c| {
-            c.args(lazy).arg(dir);
-        })
-    };
-    let _ = unmount(&[]).or_else(|_| unmount(&["-l"]));
-    let _ = tool("losetup", |c| {
-        c.args(["-d", device]);
-    });
+    let _ = tool("umount", &[&dir]).or_else(|_| tool("umount", &[&"-l", &dir]));
+    let _ = tool("losetup", &[&"-d", &device]);
 }
 
-/// Takes down mounts of processes of this program that are no more.
+/// Takes down what processes of this program left that are no more: loop devices, mounted or
+/// not, known by the names of their images.
 fn take_down_left_over() -> Result<()> {
-    let mounts = fs::read_to_string("/proc/mounts").context("reading /proc/mounts")?;
-    for (device, dir) in left_over(&mounts, |pid| Path::new(&format!("/proc/{pid}")).exists()) {
-        let dir = PathBuf::from(dir);
-        take_down(&dir, device);
-        let _ = fs::remove_file(dir.with_extension("img"));
-        let _ = fs::remove_dir(&dir);
+    for entry in fs::read_dir("/sys/block").context("reading /sys/block")?.flatten() {
+        let Ok(image) = fs::read_to_string(entry.path().join("loop/backing_file")) else {
+            continue;
+        };
+        let image = image.trim_end().trim_end_matches(" (deleted)");
+        let runs = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
+        if owner(image).is_some_and(|pid| !runs(pid)) {
+            let dir = Path::new(image).with_extension("");
+            take_down(&dir, &format!("/dev/{}", entry.file_name().to_string_lossy()));
+            let _ = fs::remove_file(image);
+            let _ = fs::remove_dir(&dir);
+        }
     }
     Ok(())
 }
 
-/// Device and directory of the mounts that are ours and whose process does not run.
-fn left_over(mounts: &str, runs: impl Fn(u32) -> bool) -> Vec<(&str, &str)> {
-    let ours = |line: &'_ str| -> Option<bool> {
-        let dir = line.split(' ').nth(1)?;
-        let (_, rest) = dir.rsplit('/').next()?.split_once(PREFIX)?;
-        Some(!runs(rest.split('-').next()?.parse().ok()?))
-    };
-    let lines = mounts.lines().filter(|line| ours(line) == Some(true));
-    lines.filter_map(|line| Some((line.split(' ').next()?, line.split(' ').nth(1)?))).collect()
+/// The process that made the image, if it is one of ours.
+fn owner(image: &str) -> Option<u32> {
+    let rest = image.rsplit('/').next()?.strip_prefix(PREFIX)?.strip_suffix(".img")?;
+    rest.split('-').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -245,13 +184,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts_of_dead_processes_are_known() {
-        let mounts = "proc /proc proc rw 0 0\n\
-                      /dev/loop0 /w/x/holdall-aging-17-0 ext4 rw 0 0\n\
-                      /dev/loop1 /w/x/holdall-aging-18-3 ext4 rw 0 0\n\
-                      /dev/loop2 /w/x/holdall-aging-x ext4 rw 0 0\n";
-        let left = left_over(mounts, |pid| pid == 18);
-        assert_eq!(left, [("/dev/loop0", "/w/x/holdall-aging-17-0")]);
+    fn images_tell_whose_they_are() {
+        assert_eq!(owner("/w/x/holdall-aging-17-0.img"), Some(17));
+        assert_eq!(owner("/w/x/holdall-aging-x-0.img"), None);
+        assert_eq!(owner("/w/holdall-aging-17-0.img/other"), None);
+        assert_eq!(owner("/w/x/disk.img"), None);
+    }
+
+    /// Needs root and loop devices; elsewhere there is nothing to take down.
+    #[test]
+    fn what_a_killed_run_left_is_taken_down() {
+        let scratch = tempfile::tempdir().unwrap();
+        let behind = |image: &Path| tool("losetup", &[&"--associated", &image]).unwrap_or_default();
+        // Of a process that cannot be, and of this one.
+        let names = [4_194_999, std::process::id()].map(|pid| format!("{PREFIX}{pid}-77"));
+        let [dead, own] = names.map(|name| scratch.path().join(name));
+        for dir in [&dead, &own] {
+            let image = dir.with_extension("img");
+            fs::create_dir(dir).unwrap();
+            File::create(&image).unwrap().set_len(16 << 20).unwrap();
+            let Ok(device) = tool("losetup", &[&"--find", &"--show", &image]) else { return };
+            tool("mkfs.ext4", &[&"-q", &image]).unwrap();
+            tool("mount", &[&device, dir]).unwrap();
+        }
+        take_down_left_over().unwrap();
+        let (image, kept) = (dead.with_extension("img"), own.with_extension("img"));
+        assert!(!dead.exists() && !image.exists() && behind(&image).is_empty());
+        let device = behind(&kept).split(':').next().unwrap().to_owned();
+        assert!(own.join("lost+found").exists() && !device.is_empty());
+        take_down(&own, &device);
+        assert!(!own.join("lost+found").exists() && behind(&kept).is_empty());
     }
 
     #[test]

@@ -3,138 +3,99 @@
 
 use anyhow::Result;
 
-use super::plan::{
-    FILES, KB, MB, base, base_runs, by_age, each, labelled, numbers, of, outcome, ran, run_all,
-};
+use super::plan::{FILES, FRAGMENTS, Group, KB, MB, Set, base, base_set, counted, outcome, run};
+use crate::aging::case::{Case, Run, Sizes};
 use crate::aging::system::Kind;
-use crate::aging::workload::{Case, Run, Sizes};
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{between, holds};
+use crate::kit::claim::{between, holds, note};
 use crate::kit::draw::number;
+
+const PROSE: &str = "The paper's text has no numbers of fragments for this figure, only prose.";
+/// Of figure 7.
+const KINDS: [Kind; 5] = [Kind::Holdall, FILES, Kind::Sqlite, Kind::Bytea, Kind::Redb];
+
+/// Fragments of two runs at the last age that both reached.
+fn pair(a: &Run, b: &Run) -> Option<(f64, f64)> {
+    let age = a.points.last()?.age.min(b.points.last()?.age);
+    Some((a.at(age)?.fragments, b.at(age)?.fragments))
+}
 
 /// Figure 6.
 pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
-    let constant = base_runs(settings, Sizes::Constant(10 * MB))?;
-    let uniform = base_runs(settings, Sizes::Uniform(10 * MB))?;
-    let mut claims = Vec::new();
-    for one in ran(&constant) {
-        let Some(other) = ran(&uniform).find(|run| run.system == one.system) else { continue };
-        let age = one.last().map_or(0.0, |p| p.age).min(other.last().map_or(0.0, |p| p.age));
-        let (Some(a), Some(b)) = (one.at(age), other.at(age)) else { continue };
-        let id = format!("S3 {}", one.system);
-        let text = "objects of uniform size have as many fragments as those of constant size";
-        let ratio = b.fragments / a.fragments;
-        claims.push(between(&id, text, "", ratio, "×", 0.8, 1.2).because(format!(
-            "{} fragments of constant size, {} of uniform: {}",
-            number(a.fragments),
-            number(b.fragments),
-            if ratio > 1.0 {
-                "what a freed object leaves is of no other object's size, so that a new one takes \
-                 several rests"
-            } else {
-                "fewer"
-            }
-        )));
-    }
-    let unit = "fragments per object";
-    let panels = vec![
-        by_age("constant", "Constant size, 10 MB", unit, &constant, |p| p.fragments, None),
-        by_age("uniform", "Uniform sizes, mean 10 MB", unit, &uniform, |p| p.fragments, None),
+    let sets = [
+        base_set("constant size, 10 MB", Sizes::Constant(10 * MB), settings),
+        base_set("uniform sizes, mean 10 MB", Sizes::Uniform(10 * MB), settings),
     ];
-    let mut all = labelled("constant", &constant);
-    all.extend(labelled("uniform", &uniform));
-    let tables = vec![numbers("numbers", "By age", &all)];
-    Ok(outcome(panels, tables, claims, &all, settings))
+    let groups = run(settings, &sets)?;
+    let claim = |one: &Run| {
+        let other = groups[1].named(&one.system)?;
+        let (a, b) = pair(one, other)?;
+        let text = "objects of uniform size have as many fragments as those of constant size";
+        let claim = between(&format!("S3 {}", one.system), text, "", b / a, "×", 0.8, 1.2);
+        Some(claim.because(format!("constant: {}; uniform: {}", counted(one), counted(other))))
+    };
+    let claims = groups[0].ran().filter_map(claim).collect();
+    let panel = |g: &Group| g.panel("Fragments", FRAGMENTS, |p| p.fragments, None);
+    let panels = groups.iter().map(panel).collect();
+    Ok(outcome(&groups, false, panels, claims, PROSE))
 }
 
 /// Volume and occupancy; 90 % leave 40 and 400 free objects of 256 KB in a full run.
-fn pools(settings: &Settings<'_>) -> [(&'static str, u64, f64); 4] {
+fn pool_sets(settings: &Settings<'_>) -> [Set; 4] {
     let (small, large) = if settings.quick { (16, 40) } else { (100, 1000) };
-    let volume = |mb: u64| mb << 20;
-    [
-        ("small, 50 %", volume(small), 0.5),
-        ("small, 90 %", volume(small), 0.9),
-        ("small, 97.5 %", volume(small), 0.975),
-        ("large, 90 %", volume(large), 0.9),
-    ]
+    let ages = if settings.quick { vec![1] } else { vec![1, 2, 3] };
+    let pools = [(small, 0.5), (small, 0.9), (small, 0.975), (large, 0.9)];
+    pools.map(|(mb, occupancy)| {
+        let case = |kind| Case {
+            volume: mb << 20,
+            occupancy,
+            ages: ages.clone(),
+            ..base(kind, Sizes::Constant(256 * KB), settings)
+        };
+        let label = format!("a volume of {mb} MB, {} % full", occupancy * 100.0);
+        (label, KINDS.map(case).to_vec())
+    })
 }
 
 /// Figure 7.
 pub(super) fn occupancy(settings: &Settings<'_>) -> Result<Outcome> {
-    let kinds = [Kind::Holdall, FILES, Kind::Sqlite, Kind::Bytea, Kind::Redb];
-    let pools = pools(settings);
-    let ages = if settings.quick { vec![1] } else { vec![1, 2, 3] };
-    let mut cases = Vec::new();
-    for (_, volume, occupancy) in pools {
-        for kind in kinds {
-            let ages = ages.clone();
-            let base = base(kind, Sizes::Constant(256 * KB), settings);
-            cases.push(Case { volume, occupancy, ages, ..base });
-        }
-    }
-    let runs = run_all(settings, &cases)?;
-    let groups: Vec<(&str, &[Run])> =
-        pools.iter().map(|p| p.0).zip(runs.chunks(kinds.len())).collect();
-    let mut panels = Vec::new();
-    let mut all = Vec::new();
-    for ((label, runs), id) in groups.iter().zip(["small-50", "small-90", "small-975", "large-90"])
-    {
-        let title = format!("Volume: {label} full");
-        let unit = "fragments per object";
-        panels.push(by_age(id, &title, unit, runs, |p| p.fragments, None));
-        all.extend(labelled(label, runs));
-    }
-    let claims = pool_claims(&groups, &kinds);
-    let tables = vec![numbers("numbers", "By age", &all)];
-    Ok(outcome(panels, tables, claims, &all, settings))
+    let groups = run(settings, &pool_sets(settings))?;
+    let panel = |g: &Group| g.panel("Fragments", FRAGMENTS, |p| p.fragments, None);
+    let panels = groups.iter().map(panel).collect();
+    let mut claims: Vec<Claim> =
+        KINDS.iter().flat_map(|&kind| pool_claims(&groups, kind)).collect();
+    let fit = groups[2].each(|run| run.points.last().map(|p| p.age));
+    let text = "97.5 % full: the age that each system reached";
+    claims.push(note("S4 97.5 %", text, "", fit));
+    Ok(outcome(&groups, false, panels, claims, PROSE))
 }
 
-/// Fragments of a system in two groups at the last age that both reached.
-fn pair(a: &[Run], b: &[Run], kind: Kind) -> Option<(f64, f64)> {
-    let (a, b) = (of(a, kind)?, of(b, kind)?);
-    let age = a.last()?.age.min(b.last()?.age);
-    Some((a.at(age)?.fragments, b.at(age)?.fragments))
-}
-
-fn pool_claims(groups: &[(&str, &[Run])], kinds: &[Kind]) -> Vec<Claim> {
-    let &[(_, half), (_, ninety), (_, most), (_, large)] = groups else { return Vec::new() };
+fn pool_claims(groups: &[Group], kind: Kind) -> Vec<Claim> {
+    let name = kind.name();
+    let of = |at: usize| groups[at].of(kind);
     let mut out = Vec::new();
-    for &kind in kinds {
-        let name = kind.name();
-        if let Some((small, large)) = pair(ninety, large, kind) {
-            let ours = format!("{} against {}", number(small), number(large));
-            let (text, so, tolerance) = if kind == Kind::Holdall {
-                let text = "Holdall does not suffer from a small pool as the paper's systems do";
-                (text, small <= 1.2 * large, "40 free ≤ 1.2 × 400 free")
-            } else {
-                let text =
-                    "a pool of 40 free objects fragments more than one of 400, both 90 % full";
-                (text, small > large, "40 free > 400 free")
-            };
-            let why = format!(
-                "at 90 % full {name} has {} fragments with 40 free objects and {} with 400",
-                number(small),
-                number(large)
-            );
-            out.push(
-                holds(&format!("S4 pool, {name}"), text, "", ours, tolerance, so).because(why),
-            );
-        }
-        let at = |group: &[Run]| of(group, kind)?.last().map(|p| p.fragments);
-        let (Some(low), Some(high)) = (at(half), at(most).or(at(ninety))) else { continue };
+    if let (Some(few), Some(many)) = (of(1), of(3))
+        && let Some((small, large)) = pair(few, many)
+    {
+        let ours = format!("{} against {}", number(small), number(large));
+        let (text, so, tolerance) = if kind == Kind::Holdall {
+            let text = "Holdall does not suffer from a small pool as the paper's systems do";
+            (text, small <= 1.2 * large, "40 free ≤ 1.2 × 400 free")
+        } else {
+            let text = "a pool of 40 free objects fragments more than one of 400, both 90 % full";
+            (text, small > large, "40 free > 400 free")
+        };
+        let claim = holds(&format!("S4 pool, {name}"), text, "", ours, tolerance, so);
+        out.push(claim.because(format!("40 free: {}; 400: {}", counted(few), counted(many))));
+    }
+    if let (Some(low), Some(high)) = (of(0), of(2).or(of(1)))
+        && let (Some(a), Some(b)) = (low.fragments(), high.fragments())
+    {
         let text = "the fuller the volume, the more fragments: 97.5 % (or 90 %, where that does not \
                     fit) against 50 %";
-        let ours = format!("{} against {}", number(high), number(low));
-        let claim =
-            holds(&format!("S4 occupancy, {name}"), text, "", ours, "≥ at 50 %", high >= low);
-        out.push(claim.because(format!(
-            "at 50 % it has {}, nearly full {}",
-            number(low),
-            number(high)
-        )));
+        let ours = format!("{} against {}", number(b), number(a));
+        let claim = holds(&format!("S4 occupancy, {name}"), text, "", ours, "≥ at 50 %", b >= a);
+        out.push(claim.because(format!("half full: {}; full: {}", counted(low), counted(high))));
     }
-    let fit = each(most, |run| run.last().map(|p| p.age));
-    let text = "97.5 % full: the age that each system reached";
-    out.push(crate::kit::claim::note("S4 97.5 %", text, "", fit));
     out
 }

@@ -7,6 +7,7 @@ use holdall::{Hints, PutOptions, Store};
 
 use super::super::places::files_below;
 use super::{Ask, System, found};
+use crate::kit::draw::number;
 
 /// Of the volume, next to which the engine puts its log.
 const VOLUME: &str = "store.holdall";
@@ -77,6 +78,18 @@ impl System for Opened {
     fn logs(&self) -> Result<Vec<PathBuf>> {
         let files = files_below(&self.dir)?;
         Ok(files.into_iter().filter(|file| !file.ends_with(VOLUME)).collect())
+    }
+
+    fn account(&mut self, keys: &[u64]) -> Result<String> {
+        let reader = self.store.read()?;
+        let (mut segments, mut pages) = (0, 0);
+        for &key in keys {
+            let own = reader.segments(&name(key)[..])?;
+            segments += own.segments;
+            pages += own.pages;
+        }
+        let of = |n: u64| number(n as f64 / keys.len() as f64);
+        Ok(format!("an object has {} segments with {} pages", of(segments), of(pages)))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

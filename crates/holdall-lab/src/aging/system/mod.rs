@@ -28,49 +28,38 @@ pub struct Ask {
 /// A store of whole objects by number.
 pub trait System {
     /// A safe write: creates the object or replaces it, all or nothing, durable on return.
-    ///
-    /// # Errors
-    /// Those of the store; see [`is_full`].
     fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()>;
 
     /// Adds bytes at the end of an object, which may be new; durable on return. `expected` is
     /// the size that it will have in the end, where the store is to know.
-    ///
-    /// # Errors
-    /// As [`System::put`].
     fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()>;
 
     /// Reads an object.
-    ///
-    /// # Errors
-    /// It is not there; those of the store.
     fn read(&mut self, key: u64, out: &mut Vec<u8>) -> Result<()>;
 
     /// Deletes an object; durable on return.
-    ///
-    /// # Errors
-    /// Those of the store.
     fn delete(&mut self, key: u64) -> Result<()>;
 
     /// Brings what a log holds to its place.
-    ///
-    /// # Errors
-    /// Those of the store.
-    fn settle(&mut self) -> Result<()>;
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Files of the volume that hold copies of what lies elsewhere.
-    ///
-    /// # Errors
-    /// They cannot be listed.
     fn logs(&self) -> Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
+    /// What the store or its file system itself counts of the objects `keys`, in words, for
+    /// explanations; empty where it tells nothing.
+    fn account(&mut self, _keys: &[u64]) -> Result<String> {
+        Ok(String::new())
+    }
+
     /// Closes the store in good order.
-    ///
-    /// # Errors
-    /// Those of the store.
-    fn close(self: Box<Self>) -> Result<()>;
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Which system.
@@ -104,7 +93,6 @@ impl Kind {
     ];
 
     /// What tables call it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Holdall => "Holdall",
@@ -119,19 +107,16 @@ impl Kind {
     }
 
     /// The file system that it is measured on.
-    #[must_use]
     pub fn file_system(self) -> FileSystem {
         if let Self::Files(system) = self { system } else { FileSystem::Ext4 }
     }
 
     /// Whether it is a database.
-    #[must_use]
     pub fn is_database(self) -> bool {
         matches!(self, Self::Sqlite | Self::Bytea | Self::LargeObjects | Self::Redb)
     }
 
     /// Whether it is reached by the server.
-    #[must_use]
     pub fn is_postgres(self) -> bool {
         matches!(self, Self::Bytea | Self::LargeObjects)
     }
@@ -139,31 +124,26 @@ impl Kind {
     /// Share of the case's bytes that it is filled with. redb keeps a value with its header in a
     /// power of two of pages, which takes twice the bytes of sizes that are powers themselves,
     /// and beside them the new version.
-    #[must_use]
     pub fn share(self) -> f64 {
         if self == Self::Redb { 0.4 } else { 1.0 }
     }
 
     /// Opens the store in `dir`, or makes it there; it may use `bytes` bytes.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn open(self, dir: &Path, bytes: u64, server: Option<&Server>) -> Result<Box<dyn System>> {
         Ok(match self {
             Self::Holdall => Box::new(holdall::Opened::open(dir, bytes)?),
             Self::Files(_) => Box::new(files::Opened::open(dir)?),
             Self::Sqlite => Box::new(sqlite::Opened::open(dir)?),
             Self::Redb => Box::new(redb::Opened::open(dir)?),
-            Self::Bytea => Box::new(postgres::Bytea::open(server.context("no server")?, dir)?),
-            Self::LargeObjects => {
-                Box::new(postgres::LargeObjects::open(server.context("no server")?, dir)?)
+            Self::Bytea | Self::LargeObjects => {
+                let server = server.context("no server")?;
+                Box::new(postgres::Opened::open(server, dir, self == Self::LargeObjects)?)
             }
         })
     }
 }
 
 /// Whether `error` says that the volume has no room.
-#[must_use]
 pub fn is_full(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let full = |io: &std::io::Error| io.kind() == std::io::ErrorKind::StorageFull;

@@ -70,13 +70,4 @@ impl System for Opened {
             Ok(())
         })
     }
-
-    fn settle(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn close(self: Box<Self>) -> Result<()> {
-        drop(self);
-        Ok(())
-    }
 }

@@ -84,8 +84,10 @@ impl System for Opened {
         Ok(())
     }
 
-    fn settle(&mut self) -> Result<()> {
-        Ok(())
+    fn account(&mut self, _keys: &[u64]) -> Result<String> {
+        let pragma = |name: &str| self.db.query_row(name, [], |row| row.get::<_, i64>(0));
+        let (free, all) = (pragma("PRAGMA freelist_count")?, pragma("PRAGMA page_count")?);
+        Ok(format!("{free} of its {all} pages are on the free list"))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::super::super::volume::{has_tool, tool};
+use super::super::super::volume::{output, program};
 use super::NAME;
 use super::wire::Client;
 
@@ -45,15 +45,6 @@ fn programs() -> Option<PathBuf> {
     found.pop().map(|(_, bin)| bin)
 }
 
-/// What this machine lacks to run one; nothing where all is there.
-#[must_use]
-pub fn missing() -> Option<String> {
-    if programs().is_none() {
-        return Some("PostgreSQL is not installed (no /usr/lib/postgresql/*/bin/initdb)".into());
-    }
-    (!has_tool("setpriv")).then(|| "setpriv missing; install util-linux".into())
-}
-
 /// The user `postgres`, needed only by root.
 fn user() -> Result<Option<(u32, u32)>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
@@ -68,14 +59,9 @@ fn user() -> Result<Option<(u32, u32)>> {
 
 impl Server {
     /// Makes a cluster in `scratch` and starts its server.
-    ///
-    /// # Errors
-    /// Something is missing; what initdb or the server said.
     pub fn start(scratch: &Path) -> Result<Self> {
-        if let Some(missing) = missing() {
-            bail!("{missing}");
-        }
-        let bin = programs().context("PostgreSQL is not installed")?;
+        let bin =
+            programs().context("PostgreSQL is not installed (/usr/lib/postgresql is empty)")?;
         let user = user()?;
         // The other user must be able to walk to its directory.
         fs::set_permissions(scratch, fs::Permissions::from_mode(0o711))?;
@@ -90,12 +76,12 @@ impl Server {
             }
             command.current_dir(&dir);
         };
-        tool("setpriv", |c| {
-            as_user(c);
-            c.arg(bin.join("initdb")).arg("-D").arg(&data);
-            c.args(["--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"]);
-        })?;
-        let mut command = Command::new("setpriv");
+        let mut command = program("setpriv");
+        as_user(&mut command);
+        command.arg(bin.join("initdb")).arg("-D").arg(&data);
+        command.args(["--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"]);
+        output(&mut command, "initdb")?;
+        let mut command = program("setpriv");
         as_user(&mut command);
         command.arg("--pdeathsig=TERM").arg(bin.join("postgres")).arg("-D").arg(&data);
         command.arg("-k").arg(&dir);
@@ -129,9 +115,6 @@ impl Server {
     }
 
     /// Drops tables, database and tablespace of a volume, before it is unmounted.
-    ///
-    /// # Errors
-    /// The server fails.
     pub fn forget(&self) -> Result<()> {
         let mut client = self.connect("postgres")?;
         client.run("DROP TABLE IF EXISTS objects", &[])?;

@@ -9,25 +9,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// A value of a statement.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
-    /// `int8`.
-    Int8(i64),
-    /// `bytea`.
-    Bytes(&'a [u8]),
-}
-
-impl Value<'_> {
-    /// The number of its type in the server's catalogue.
-    fn kind(self) -> u32 {
-        match self {
-            Self::Int8(_) => 20,
-            Self::Bytes(_) => 17,
-        }
-    }
-}
-
 /// The `int8` of an answer.
 pub(super) fn int8(answer: &Option<Vec<u8>>) -> Result<i64> {
     let raw = answer.as_deref().context("the server gave no row")?;
@@ -53,7 +34,7 @@ impl Client {
         }
         own.to.write_all(&u32::try_from(hello.len() + 4)?.to_be_bytes())?;
         own.to.write_all(&hello)?;
-        own.answer()?;
+        answer(&mut own.from)?;
         Ok(own)
     }
 
@@ -68,61 +49,57 @@ impl Client {
         Ok(())
     }
 
-    /// Runs one statement; the first value of its last row, where there is one.
-    pub(super) fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<Option<Vec<u8>>> {
-        let count = u16::try_from(values.len())?.to_be_bytes();
-        let kinds: Vec<u8> = values.iter().flat_map(|v| v.kind().to_be_bytes()).collect();
-        self.message(b'P', &[b"\0", sql.as_bytes(), b"\0", &count, &kinds])?;
-        // All values and all answers in binary.
-        let mut bound = Vec::new();
+    /// Runs one statement with values in binary, their types being what the server infers; the
+    /// first value of its last row, where there is one.
+    pub(super) fn run(&mut self, sql: &str, values: &[&[u8]]) -> Result<Option<Vec<u8>>> {
+        self.message(b'P', &[b"\0", sql.as_bytes(), b"\0\0\0"])?;
+        let mut bound = u16::try_from(values.len())?.to_be_bytes().to_vec();
         for value in values {
-            let int;
-            let raw: &[u8] = match value {
-                Value::Int8(n) => {
-                    int = n.to_be_bytes();
-                    &int
-                }
-                Value::Bytes(bytes) => bytes,
-            };
-            bound.extend_from_slice(&u32::try_from(raw.len())?.to_be_bytes());
-            bound.extend_from_slice(raw);
+            bound.extend_from_slice(&u32::try_from(value.len())?.to_be_bytes());
+            bound.extend_from_slice(value);
         }
-        self.message(b'B', &[b"\0\0\0\x01\0\x01", &count, &bound, b"\0\x01\0\x01"])?;
+        // All values and all answers in binary.
+        self.message(b'B', &[b"\0\0\0\x01\0\x01", &bound, b"\0\x01\0\x01"])?;
         self.message(b'E', &[b"\0\0\0\0\0"])?;
         self.message(b'S', &[])?;
         self.to.write_all(&self.out)?;
         self.out.clear();
-        self.answer().with_context(|| sql.split(' ').take(3).collect::<Vec<_>>().join(" "))
-    }
-
-    /// Reads up to the server's being ready.
-    fn answer(&mut self) -> Result<Option<Vec<u8>>> {
-        let (mut row, mut error) = (None, None);
-        loop {
-            let mut head = [0; 5];
-            self.from.read_exact(&mut head).context("the server closed the connection")?;
-            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
-            let length = length.checked_sub(4).context("a message of the server is too short")?;
-            let mut body = vec![0; usize::try_from(length)?];
-            self.from.read_exact(&mut body)?;
-            match head[0] {
-                b'Z' => break,
-                b'D' => row = first_value(body)?,
-                b'E' => error = error.or_else(|| Some(message_of(&body))),
-                b'R' if body != [0; 4] => bail!("the server asks for a password"),
-                _ => {}
-            }
-        }
-        match error {
-            Some(error) => bail!("PostgreSQL: {error}"),
-            None => Ok(row),
-        }
+        answer(&mut self.from).with_context(|| sql.split(' ').take(3).collect::<Vec<_>>().join(" "))
     }
 
     /// Says goodbye.
     pub(super) fn close(mut self) -> Result<()> {
         self.message(b'X', &[])?;
         Ok(self.to.write_all(&self.out)?)
+    }
+}
+
+/// Reads up to the server's being ready. Memory grows with what was sent, not with the length
+/// that a message claims.
+fn answer(from: &mut impl Read) -> Result<Option<Vec<u8>>> {
+    let (mut row, mut error) = (None, None::<String>);
+    loop {
+        let mut head = [0; 5];
+        if let Err(closed) = from.read_exact(&mut head) {
+            let why = error.unwrap_or_else(|| "it does not say why".to_owned());
+            bail!("PostgreSQL closed the connection: {why} ({closed})");
+        }
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+        let length = length.checked_sub(4).context("a message of the server is too short")?;
+        let mut body = Vec::new();
+        from.take(u64::from(length)).read_to_end(&mut body)?;
+        ensure!(body.len() == length as usize, "a message of the server ends early");
+        match head[0] {
+            b'Z' => break,
+            b'D' => row = first_value(body)?,
+            b'E' => error = error.or_else(|| Some(message_of(&body))),
+            b'R' if body != [0; 4] => bail!("the server asks for a password"),
+            _ => {}
+        }
+    }
+    match error {
+        Some(error) => bail!("PostgreSQL: {error}"),
+        None => Ok(row),
     }
 }
 
@@ -149,16 +126,52 @@ fn message_of(body: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
+        [&[kind], &length[..], body].concat()
+    }
 
     #[test]
     fn rows_and_errors_are_taken_apart() {
-        assert_eq!(first_value(vec![0, 1, 0, 0, 0, 2, 7, 8]).unwrap(), Some(vec![7, 8]));
-        assert_eq!(first_value(vec![0, 1, 0xff, 0xff, 0xff, 0xff]).unwrap(), None);
-        assert_eq!(first_value(vec![0, 0]).unwrap(), None);
-        assert!(first_value(vec![0, 1, 0, 0, 0, 2, 7]).is_err());
+        let value = |body: &[u8]| first_value(body.to_vec());
+        assert_eq!(value(&[0, 1, 0, 0, 0, 2, 7, 8]).unwrap(), Some(vec![7, 8]));
+        assert_eq!(value(&[0, 1, 0xff, 0xff, 0xff, 0xff]).unwrap(), None);
+        assert_eq!(value(&[0, 0]).unwrap(), None);
+        assert!(value(&[0, 1, 0, 0, 0, 2, 7]).is_err());
         assert_eq!(message_of(b"SERROR\0C53100\0Mno room\0\0"), "53100 no room");
         assert_eq!(int8(&Some(vec![0, 0, 0, 0, 0, 0, 1, 2])).unwrap(), 258);
         assert!(int8(&None).is_err());
+    }
+
+    #[test]
+    fn an_answer_is_its_last_row_or_its_first_error() {
+        let row = |n: u8| message(b'D', &[0, 1, 0, 0, 0, 1, n]);
+        let (failed, ready) = (message(b'E', b"C53100\0Mno room\0\0"), message(b'Z', b"I"));
+        let whole = [row(1), row(2), ready.clone()].concat();
+        assert_eq!(answer(&mut &whole[..]).unwrap(), Some(vec![2]));
+        for cut in 0..whole.len() {
+            assert!(answer(&mut &whole[..cut]).is_err());
+        }
+        let wrong = answer(&mut &[row(1), failed, ready].concat()[..]).unwrap_err();
+        assert_eq!(wrong.to_string(), "PostgreSQL: 53100 no room");
+        // A length that is a lie is not believed.
+        assert!(answer(&mut &[b'D', 0xff, 0xff, 0xff, 0xff, 1][..]).is_err());
+        assert!(answer(&mut &[b'D', 0, 0, 0, 3, 1][..]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_are_an_answer_or_an_error(
+            parts in vec((any::<u8>(), vec(any::<u8>(), 0..40)), 0..6), tail in vec(any::<u8>(), 0..40),
+        ) {
+            let framed: Vec<u8> = parts.iter().flat_map(|(k, body)| message(*k, body)).collect();
+            // That it ends without a panic is all that is asked.
+            let _ = answer(&mut &[framed, tail].concat()[..]);
+        }
     }
 }
