@@ -12,6 +12,7 @@ mod hybrid;
 mod pid_cache;
 mod search;
 mod witnesses;
+mod worst_fit;
 
 use best_fit::BestFit;
 use engine::EngineHybrid;
@@ -20,6 +21,7 @@ use hybrid::Hybrid;
 pub use pid_cache::{CacheOptions, Eviction, Pick};
 pub use witnesses::WitnessOptions;
 use witnesses::Witnesses;
+use worst_fit::WorstFit;
 
 use super::buckets::Buckets;
 use super::error::Result;
@@ -104,6 +106,8 @@ pub enum Kind {
     NfWhWith(WitnessOptions, &'static str),
     /// Best-fit with a tree of all pages.
     Bf,
+    /// Worst-fit with a set of pages for each bucket.
+    Wf,
     /// Hybrid: pid cache size n, target utilization u (0 to 1).
     Hy(usize, f64),
     /// The same with the choices the paper leaves open, and what to add to its name.
@@ -126,6 +130,7 @@ impl Kind {
             Self::NfWh => Box::new(Witnesses::new(buckets, WitnessOptions::default())),
             Self::NfWhWith(options, _) => Box::new(Witnesses::new(buckets, options)),
             Self::Bf => Box::new(BestFit::new(buckets)),
+            Self::Wf => Box::new(WorstFit::new(buckets)),
             Self::Hy(n, u) => Box::new(Hybrid::new(buckets, n, Some(u), CacheOptions::HY)),
             Self::HyWith(n, u, options, _) => Box::new(Hybrid::new(buckets, n, Some(u), options)),
             Self::HyEngine(n, u) => Box::new(EngineHybrid::new(buckets, n, u)),
@@ -144,6 +149,7 @@ impl Kind {
             Self::NfWh => "NF(WH)".to_owned(),
             Self::NfWhWith(_, what) => format!("NF(WH), {what}"),
             Self::Bf => "BF".to_owned(),
+            Self::Wf => "WF".to_owned(),
             Self::Hy(n, 0.875) => format!("HY({n},87)"),
             Self::Hy(n, u) => format!("HY({n},{})", (u * 1000.0).round() / 10.0),
             Self::HyWith(n, _, _, what) => format!("HY({n},87), {what}"),
@@ -153,7 +159,7 @@ impl Kind {
 
     /// One of each, with the paper's parameters.
     #[cfg(test)]
-    pub fn all() -> [Self; 10] {
+    pub fn all() -> [Self; 11] {
         [
             Self::Ao(1),
             Self::Ao(8),
@@ -163,6 +169,7 @@ impl Kind {
             Self::NfH,
             Self::NfWh,
             Self::Bf,
+            Self::Wf,
             Self::Hy(8, 0.875),
             Self::HyEngine(8, 87),
         ]

@@ -25,7 +25,7 @@ pub(super) const NF_WH_SEARCHES: Kind = Kind::NfWhWith(
 );
 
 /// For fills.
-pub(super) const FILLS: [Kind; 10] = [
+pub(super) const FILLS: [Kind; 11] = [
     Kind::Ao(8),
     AO_FULLEST,
     Kind::AoWith(8, AO_EXACT, "exact free bytes"),
@@ -33,13 +33,14 @@ pub(super) const FILLS: [Kind; 10] = [
     NF_WH_SEARCHES,
     Kind::NfWhWith(EMPTIEST, "emptiest witness first"),
     Kind::NfH,
+    Kind::Wf,
     Kind::Hy(8, 0.875),
     Kind::HyWith(8, 0.875, HY_EXACT, "exact free bytes"),
     Kind::HyEngine(8, 87),
 ];
 
 /// For Create-Delete: the same, u taken strictly, and the rest of the family.
-pub(super) const CHURNS: [Kind; 16] = [
+pub(super) const CHURNS: [Kind; 17] = [
     Kind::Ao(1),
     Kind::Ao(8),
     AO_FULLEST,
@@ -52,6 +53,7 @@ pub(super) const CHURNS: [Kind; 16] = [
     NF_WH_SEARCHES,
     Kind::NfWhWith(EMPTIEST, "emptiest witness first"),
     Kind::Bf,
+    Kind::Wf,
     Kind::Hy(8, 0.875),
     Kind::HyWith(8, 0.875, HY_EXACT, "exact free bytes"),
     Kind::HyWith(8, 0.875, OLDEST_FIRST, "oldest page first"),
