@@ -36,7 +36,6 @@ pub struct Taken {
 
 impl FreeLists {
     /// Empty lists for small blocks of up to `max_ql` grains.
-    #[must_use]
     pub fn new(max_ql: u32) -> Self {
         let mut lows = Vec::new();
         let mut low = u64::from(max_ql) + 1;
@@ -56,19 +55,16 @@ impl FreeLists {
     }
 
     /// Number of lists.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.lists.len()
     }
 
     /// Whether a block of so many grains is small.
-    #[must_use]
     pub fn is_small(&self, grains: u32) -> bool {
         grains <= self.max_ql
     }
 
     /// The list for blocks of `grains` ≥ 1.
-    #[must_use]
     pub fn class(&self, grains: u32) -> usize {
         if self.is_small(grains) {
             return grains as usize - 1;
@@ -77,7 +73,6 @@ impl FreeLists {
     }
 
     /// Sizes of list `class`, first and last, in grains.
-    #[must_use]
     pub fn range(&self, class: usize) -> (u32, u32) {
         match class.checked_sub(self.max_ql as usize) {
             None => (class as u32 + 1, class as u32 + 1),
@@ -95,7 +90,6 @@ impl FreeLists {
     }
 
     /// The head of a list.
-    #[must_use]
     pub fn head(&self, class: usize) -> Option<Block> {
         self.lists[class].last().copied()
     }
@@ -134,7 +128,6 @@ impl FreeLists {
     }
 
     /// The blocks of a list, tail first.
-    #[must_use]
     pub fn list(&self, class: usize) -> &[Block] {
         &self.lists[class]
     }
@@ -151,19 +144,16 @@ impl FreeLists {
     }
 
     /// Grains of all free blocks.
-    #[must_use]
     pub fn grains(&self) -> u64 {
         self.grains
     }
 
     /// Number of free blocks.
-    #[must_use]
     pub fn blocks(&self) -> usize {
         self.blocks
     }
 
     /// Blocks that searches of misc lists looked at.
-    #[must_use]
     pub fn searched(&self) -> u64 {
         self.searched
     }

@@ -40,7 +40,6 @@ pub static PAPER: Paper = Paper {
 };
 
 /// Every experiment, in the order of the paper's figures.
-#[must_use]
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
     figures::experiments()
 }

@@ -23,13 +23,11 @@ pub struct Batch {
 
 impl Batch {
     /// An empty batch that uses no free block below `threshold` grains (T).
-    #[must_use]
     pub fn new(threshold: u32) -> Self {
         Self { threshold, coalesce: false, objects: Vec::new() }
     }
 
     /// Combines free blocks side by side before the tail is used, once a batch.
-    #[must_use]
     pub fn coalescing(self) -> Self {
         Self { coalesce: true, ..self }
     }
@@ -41,21 +39,16 @@ impl Batch {
     }
 
     /// Number of objects that wait.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
     /// Whether none waits.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
     /// Allocates and writes all of them; gives their blocks by number. The batch is empty then.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for a file not of TS; [`Error::Full`]; those of the disk.
     pub fn write(&mut self, store: &mut Pmflf) -> Result<Vec<Block>> {
         if store.p.method != Method::Ts {
             return Err(Error::Misuse("batch allocation is for files of TS"));
