@@ -52,8 +52,11 @@ fn parameters() -> String {
         .to_owned()
 }
 
-/// A table with a row for each of `rows`; a column is its head and what it says of a row.
-fn columns<T>(id: &str, title: &str, rows: &[T], columns: &[(&str, fn(&T) -> String)]) -> Table {
+/// The head of a column, and what it says of a row.
+type Column<T> = (&'static str, fn(&T) -> String);
+
+/// A table with a row for each of `rows`.
+fn columns<T>(id: &str, title: &str, rows: &[T], columns: &[Column<T>]) -> Table {
     let head: Vec<&str> = columns.iter().map(|column| column.0).collect();
     let cells = |row: &T| columns.iter().map(|column| (column.1)(row)).collect();
     table(id, title, &head, rows.iter().map(cells).collect())
