@@ -9,6 +9,7 @@
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, fresh_nonce};
 use super::error::{Error, Result};
 use super::lists::{FreeLists, Taken};
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::sync::Arc;
 
@@ -227,16 +228,28 @@ impl Pmflf {
     fn find(&mut self, grains: u32) -> Result<Option<Found>> {
         let class = self.lists.class(grains);
         if self.lists.is_small(grains) {
-            if let Some(taken) = self.lists.pop(class) {
+            if !is(Mutation::QuickExact)
+                && let Some(taken) = self.lists.pop(class)
+            {
                 self.counts.quick += 1;
                 return Ok(Some(self.fitted(taken, grains)));
             }
         } else if let Some(found) = self.fit_misc(class, grains) {
             return Ok(Some(found));
         }
-        if let Some(found) = self.fit_tail(grains)? {
+        if is(Mutation::TailFirst)
+            && let Some(found) = self.fit_larger(class, grains)
+        {
             return Ok(Some(found));
         }
+        match self.fit_tail(grains)? {
+            None => Ok(self.fit_larger(class, grains)),
+            found => Ok(found),
+        }
+    }
+
+    /// Step 3 for small blocks, step 5 for large ones.
+    fn fit_larger(&mut self, class: usize, grains: u32) -> Option<Found> {
         for larger in class + 1..self.lists.count() {
             let found = if self.lists.range(larger).0 == self.lists.range(larger).1 {
                 self.lists.pop(larger).map(|taken| self.fitted(taken, grains))
@@ -245,17 +258,17 @@ impl Pmflf {
             };
             if found.is_some() {
                 self.counts.larger += 1;
-                return Ok(found);
+                return found;
             }
         }
-        Ok(None)
+        None
     }
 
     /// Steps 2 and 3 for large blocks, on one list.
     fn fit_misc(&mut self, class: usize, grains: u32) -> Option<Found> {
         let most = grains.saturating_add(self.p.waste_grains());
-        let taken = self.lists.first_fit(class, grains, most);
-        let taken = taken.or_else(|| self.lists.smallest(class, grains))?;
+        let first = self.lists.first_fit(class, grains, most);
+        let taken = first.or_else(|| self.lists.smallest(class, grains))?;
         self.counts.misc += u64::from(taken.block.grains <= most);
         Some(self.fitted(taken, grains))
     }
@@ -264,7 +277,8 @@ impl Pmflf {
     fn fitted(&mut self, taken: Taken, grains: u32) -> Found {
         let Taken { mut block, above, below } = taken;
         let mut rest = None;
-        if block.grains > grains.saturating_add(self.p.waste_grains()) {
+        let waste = if is(Mutation::Waste) { 0 } else { self.p.waste_grains() };
+        if block.grains > grains.saturating_add(waste) {
             let at = block.at + self.bytes(grains);
             rest = Some(Block { at, grains: block.grains - grains });
             block.grains = grains;
@@ -284,6 +298,9 @@ impl Pmflf {
         self.most = self.most.max(end);
         self.counts.tail += 1;
         self.pending += 1;
+        if is(Mutation::TailPointer) {
+            self.checkpoint()?;
+        }
         let next = self.join(block);
         Ok(Some(Found { block, next, above: None, rest: None, new: true }))
     }
@@ -318,7 +335,9 @@ impl Pmflf {
         }
         if let Some(rest) = found.rest {
             let next = if pfl { self.head_of(rest.grains) } else { self.join(rest) };
-            self.write_block(rest, false, next, &[])?;
+            if !is(Mutation::SplitHeader) {
+                self.write_block(rest, false, next, &[])?;
+            }
             self.lists.push(rest);
             self.barrier()?;
         }
@@ -377,7 +396,8 @@ impl Pmflf {
             // The link behind the tag stays as it is.
             Method::Pl => self.write_tag(block, false)?,
             Method::Pfl => {
-                self.write_block(block, false, self.head_of(block.grains), &[])?;
+                let next = if is(Mutation::PflLink) { 0 } else { self.head_of(block.grains) };
+                self.write_block(block, false, next, &[])?;
                 self.pending += 1;
             }
         }
@@ -386,16 +406,14 @@ impl Pmflf {
         self.requested = self.requested.saturating_sub(len as u64);
         self.allocated -= self.bytes(block.grains);
         self.blocks = self.blocks.saturating_sub(1);
+        if is(Mutation::Deferred) {
+            self.coalesce()?;
+        }
         self.checkpoint_if_due()
     }
 
-    /// Gives back the block at `at`, whose size must be read: two accesses (§2.1, footnote 2).
-    pub fn free_at(&mut self, at: u64, len: usize) -> Result<()> {
-        let block = self.block_at(at)?;
-        self.free(block, len)
-    }
-
-    /// The allocated block at `at`. One read.
+    /// The allocated block at `at`. One read, as before it is given back by address (§2.1,
+    /// footnote 2).
     pub fn block_at(&self, at: u64) -> Result<Block> {
         match self.header_at(at)? {
             Some(Header { grains, allocated: true, .. }) => Ok(Block { at, grains }),

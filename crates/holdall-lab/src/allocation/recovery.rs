@@ -10,6 +10,7 @@
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, u32_at, u64_at};
 use super::error::{Error, Result};
 use super::pmflf::Pmflf;
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -84,7 +85,8 @@ impl Pmflf {
 
     /// Reads every header from the first block to the tail on disk and beyond.
     fn recover_all(&mut self, found: &mut Recovery) -> Result<()> {
-        let blocks = self.walk(self.first())?;
+        let mut blocks = self.walk(self.first())?;
+        blocks.retain(|(block, _)| block.at < self.tail || !is(Mutation::TailWalk));
         found.headers += blocks.len() as u64;
         self.blocks = 0;
         let old_tail = self.tail;
@@ -162,7 +164,7 @@ impl Pmflf {
             let block = Block { at, grains: header.grains };
             if self.p.method == Method::Pfl {
                 let other = self.lists.class(header.grains) != class;
-                if header.allocated && free.is_empty() {
+                if header.allocated && free.is_empty() && !is(Mutation::PflDrop) {
                     found.dropped += 1;
                 } else if header.allocated || other || !seen.insert(at) {
                     break;

@@ -65,7 +65,12 @@ impl Items {
 }
 
 /// One store through all tests; kept as a part, as it takes minutes.
-fn one(settings: &Settings<'_>, items: &Items, (kind, every, name): Mode, turn: u32) -> Result<Board> {
+fn one(
+    settings: &Settings<'_>,
+    items: &Items,
+    (kind, every, name): Mode,
+    turn: u32,
+) -> Result<Board> {
     let n = items.keys.len();
     let part = format!("iyengar web {name} {n} turn={turn} seed={}", settings.seed);
     if let Some(kept) = settings.parts.load(&part).and_then(|t| serde_json::from_str(&t).ok()) {
@@ -137,8 +142,8 @@ fn claims(board: &Board) -> Vec<Claim> {
         let text = format!("{phase}: HTOD ÷ files, items a second");
         let claim = above(&format!("I11 {phase}"), &text, ["HTOD", "files"], phase);
         claims.push(match phase {
-            "Wn" => Claim { paper: "< 1".into(), tolerance: String::new(), ..claim.as_note() }.remark(
-                format!(
+            "Wn" => Claim { paper: "< 1".into(), tolerance: String::new(), ..claim.as_note() }
+                .remark(format!(
                     "A file written anew takes {} µs, with {} discards that took the device {} \
                      ms; an item of HTOD {} µs, with {}.",
                     number(1e6 / of("files", phase)),
@@ -146,8 +151,7 @@ fn claims(board: &Board) -> Vec<Claim> {
                     number(of("files", DISCARDS[1])),
                     number(1e6 / of("HTOD", phase)),
                     number(of("HTOD", DISCARDS[0]))
-                ),
-            ),
+                )),
             "Ik" => Claim { paper: "< 1".into(), tolerance: String::new(), ..claim.as_note() },
             _ => claim,
         });

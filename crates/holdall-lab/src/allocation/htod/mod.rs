@@ -20,6 +20,7 @@ use super::block::{Block, Params};
 use super::error::{Error, Result};
 use super::pmflf::Pmflf;
 use super::recovery::Recovery;
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use item::{FIXED, Item, hash};
 use root::{INDEX, Root};
@@ -115,12 +116,8 @@ impl Htod {
         self.keys
     }
 
-    /// Whether there is no key.
-    pub fn is_empty(&self) -> bool {
-        self.keys == 0
-    }
-
     /// Number of buckets.
+    #[cfg(test)]
     pub fn buckets(&self) -> u64 {
         self.root.buckets
     }
@@ -150,13 +147,19 @@ impl Htod {
         links[generation] = next;
         let block = self.store.put(&item::encode(links, key, value)?)?;
         self.store.barrier()?;
+        if let Some(place) = found.as_ref().filter(|_| is(Mutation::HtodGiveBack)) {
+            self.give_back(&place.item)?;
+        }
         self.set_link(link, block.at)?;
         self.store.barrier()?;
         if let Some(place) = &found {
-            self.give_back(&place.item)?;
+            if !is(Mutation::HtodGiveBack) {
+                self.give_back(&place.item)?;
+            }
         } else {
             self.keys += 1;
-            if self.keys as f64 > self.ratio * self.root.buckets as f64 {
+            let full = self.keys as f64 > self.ratio * self.root.buckets as f64;
+            if full && !is(Mutation::HtodDouble) {
                 self.double()?;
             }
         }
