@@ -143,6 +143,7 @@ fn large_requests_take_the_first_within_waste_then_the_smallest_then_the_tail() 
     let (mut store, [smaller, _]) = with_free([58, 60]);
     assert_eq!(put(&mut store, 54).at, smaller.at);
     // A free block of a larger range is left alone while there is a tail.
+    let (mut store, _) = file(small(Method::Ts));
     let big = put(&mut store, 200);
     put(&mut store, 1);
     free(&mut store, big);
