@@ -44,7 +44,8 @@ fn show<T: Tables>(name: &str, sample: &Sample, fresh: bool, tables: T) -> Resul
         let start = Instant::now();
         let pages = graph.publish(&[&changed])?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        println!("  {changed} changed: {} pages to build, found in {ms:.2} ms", pages.len());
+        let of = if pages.len() == 1 { "page" } else { "pages" };
+        println!("  {changed} changed: {} {of} to build, found in {ms:.2} ms", pages.len());
         for page in pages.iter().take(3) {
             println!("    {page}");
         }

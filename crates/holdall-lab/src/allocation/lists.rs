@@ -7,6 +7,7 @@
 //! before it together, quarter by quarter, up to 2^31 grains. Threads: none.
 
 use super::block::Block;
+use crate::mutation::{Mutation, is};
 
 /// Misc lists for each doubling of the size.
 const PER_DOUBLING: u32 = 4;
@@ -20,7 +21,6 @@ pub struct FreeLists {
     lists: Vec<Vec<Block>>,
     grains: u64,
     blocks: usize,
-    searched: u64,
 }
 
 /// A block taken out of a list, and its neighbours there.
@@ -36,7 +36,6 @@ pub struct Taken {
 
 impl FreeLists {
     /// Empty lists for small blocks of up to `max_ql` grains.
-    #[must_use]
     pub fn new(max_ql: u32) -> Self {
         let mut lows = Vec::new();
         let mut low = u64::from(max_ql) + 1;
@@ -52,23 +51,20 @@ impl FreeLists {
             low += u64::from(PER_DOUBLING) * step;
         }
         let lists = vec![Vec::new(); max_ql as usize + lows.len()];
-        Self { max_ql, lows, lists, grains: 0, blocks: 0, searched: 0 }
+        Self { max_ql, lows, lists, grains: 0, blocks: 0 }
     }
 
     /// Number of lists.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.lists.len()
     }
 
     /// Whether a block of so many grains is small.
-    #[must_use]
     pub fn is_small(&self, grains: u32) -> bool {
         grains <= self.max_ql
     }
 
     /// The list for blocks of `grains` ≥ 1.
-    #[must_use]
     pub fn class(&self, grains: u32) -> usize {
         if self.is_small(grains) {
             return grains as usize - 1;
@@ -77,7 +73,6 @@ impl FreeLists {
     }
 
     /// Sizes of list `class`, first and last, in grains.
-    #[must_use]
     pub fn range(&self, class: usize) -> (u32, u32) {
         match class.checked_sub(self.max_ql as usize) {
             None => (class as u32 + 1, class as u32 + 1),
@@ -88,14 +83,14 @@ impl FreeLists {
     /// Puts a block at the head of its list; gives the list.
     pub fn push(&mut self, block: Block) -> usize {
         let class = self.class(block.grains);
-        self.lists[class].push(block);
+        let at = if is(Mutation::ListHead) { 0 } else { self.lists[class].len() };
+        self.lists[class].insert(at, block);
         self.grains += u64::from(block.grains);
         self.blocks += 1;
         class
     }
 
     /// The head of a list.
-    #[must_use]
     pub fn head(&self, class: usize) -> Option<Block> {
         self.lists[class].last().copied()
     }
@@ -109,18 +104,18 @@ impl FreeLists {
     /// Takes the first block of `least..=most` grains of a list, from its head on.
     pub fn first_fit(&mut self, class: usize, least: u32, most: u32) -> Option<Taken> {
         let list = &self.lists[class];
-        let at = list.iter().rposition(|b| (least..=most).contains(&b.grains));
-        self.searched += (list.len() - at.unwrap_or(0)) as u64;
-        at.map(|at| self.remove(class, at))
+        let fits = |b: &Block| (least..=most).contains(&b.grains) && !is(Mutation::MiscFirst);
+        let at = list.iter().rposition(fits)?;
+        Some(self.remove(class, at))
     }
 
     /// Takes the smallest block of at least `least` grains of a list, among equals the one next
     /// to its head.
     pub fn smallest(&mut self, class: usize, least: u32) -> Option<Taken> {
         let list = &self.lists[class];
-        self.searched += list.len() as u64;
         let fit = list.iter().enumerate().rev().filter(|(_, b)| b.grains >= least);
-        let (at, _) = fit.min_by_key(|(_, b)| b.grains)?;
+        let (at, _) =
+            fit.min_by_key(|(_, b)| if is(Mutation::MiscSmallest) { 0 } else { b.grains })?;
         Some(self.remove(class, at))
     }
 
@@ -134,7 +129,6 @@ impl FreeLists {
     }
 
     /// The blocks of a list, tail first.
-    #[must_use]
     pub fn list(&self, class: usize) -> &[Block] {
         &self.lists[class]
     }
@@ -151,21 +145,13 @@ impl FreeLists {
     }
 
     /// Grains of all free blocks.
-    #[must_use]
     pub fn grains(&self) -> u64 {
         self.grains
     }
 
     /// Number of free blocks.
-    #[must_use]
     pub fn blocks(&self) -> usize {
         self.blocks
-    }
-
-    /// Blocks that searches of misc lists looked at.
-    #[must_use]
-    pub fn searched(&self) -> u64 {
-        self.searched
     }
 }
 
@@ -220,6 +206,5 @@ mod tests {
         assert_eq!((best.block.at, best.above), (1, Some(block(2, 104))));
         assert_eq!(best.below, 0);
         assert_eq!(lists.smallest(class, 105), None);
-        assert!(lists.searched() > 0);
     }
 }

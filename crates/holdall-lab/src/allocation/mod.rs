@@ -1,25 +1,25 @@
 //! Allocation of persistent storage (Iyengar, Jin and Challenger, *Techniques for efficiently
 //! allocating persistent storage*, 2003).
 //!
-//! Owns files of blocks on any [`holdall_io::Disk`]: the allocator PMFLF ([`pmflf`]) over the
-//! three methods that keep free blocks on disk ([`block::Method`]), batch allocation ([`oba`]),
-//! the hash table on disk ([`htod`]) and one experiment for each figure, with the claims checked.
-//! From the bottom up: [`block`], [`lists`], [`pmflf`] with its recovery, [`oba`], [`htod`],
-//! [`odg`], [`workload`], figures. Threads: none but a mutex around runs that figures share.
+//! Owns files of blocks on any [`holdall_io::Disk`]: the allocator PMFLF over the three methods
+//! that keep free blocks on disk, batch allocation, the hash table on disk, the object dependence
+//! graph ([`odg`]) and one experiment for each figure, with the claims checked. From the bottom
+//! up: `block`, `lists`, `pmflf` with `recovery`, `oba`, `htod`, `odg`, `workload`, figures.
+//! Errors are those of the disk where nothing else is said. Threads: none but a mutex around
+//! runs that figures share.
 
-pub mod block;
-pub mod error;
+mod block;
+mod error;
 mod figures;
-pub mod htod;
-pub mod lists;
-pub mod oba;
+mod htod;
+mod lists;
+mod oba;
 pub mod odg;
-pub mod peers;
-pub mod pmflf;
-pub mod recovery;
-pub mod workload;
+mod peers;
+mod pmflf;
+mod recovery;
+mod workload;
 
-use crate::experiment::Experiment;
 use crate::papers::Paper;
 
 /// The paper.
@@ -38,12 +38,6 @@ pub static PAPER: Paper = Paper {
               buddy space instead of a tag. See iyengar-19 to iyengar-21 and iyengar-throughput.",
     experiments: figures::experiments,
 };
-
-/// Every experiment, in the order of the paper's figures.
-#[must_use]
-pub fn experiments() -> Vec<Box<dyn Experiment>> {
-    figures::experiments()
-}
 
 #[cfg(test)]
 mod tests;

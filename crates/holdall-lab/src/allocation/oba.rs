@@ -11,6 +11,7 @@
 use super::block::{Block, Header, Method};
 use super::error::{Error, Result};
 use super::pmflf::Pmflf;
+use crate::mutation::{Mutation, is};
 use std::collections::BTreeSet;
 
 /// A batch in the making.
@@ -23,13 +24,11 @@ pub struct Batch {
 
 impl Batch {
     /// An empty batch that uses no free block below `threshold` grains (T).
-    #[must_use]
     pub fn new(threshold: u32) -> Self {
         Self { threshold, coalesce: false, objects: Vec::new() }
     }
 
     /// Combines free blocks side by side before the tail is used, once a batch.
-    #[must_use]
     pub fn coalescing(self) -> Self {
         Self { coalesce: true, ..self }
     }
@@ -41,21 +40,11 @@ impl Batch {
     }
 
     /// Number of objects that wait.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether none waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
-    }
-
     /// Allocates and writes all of them; gives their blocks by number. The batch is empty then.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for a file not of TS; [`Error::Full`]; those of the disk.
     pub fn write(&mut self, store: &mut Pmflf) -> Result<Vec<Block>> {
         if store.p.method != Method::Ts {
             return Err(Error::Misuse("batch allocation is for files of TS"));
@@ -66,6 +55,9 @@ impl Batch {
             order.push((store.p.grains_for(object.len())?, i));
         }
         order.sort_unstable_by(|a, b| b.cmp(a));
+        if is(Mutation::ObaLargest) {
+            order.reverse();
+        }
         let mut space = Space::of(store, self.threshold, !self.coalesce);
         let mut blocks = vec![Block { at: 0, grains: 0 }; objects.len()];
         for (grains, i) in order {
@@ -73,7 +65,9 @@ impl Batch {
         }
         let mut written: Vec<(Block, &[u8])> =
             blocks.iter().zip(&objects).map(|(&block, object)| (block, &object[..])).collect();
-        written.sort_unstable_by_key(|(block, _)| block.at);
+        if !is(Mutation::ObaAddress) {
+            written.sort_unstable_by_key(|(block, _)| block.at);
+        }
         space.write(store, &written)?;
         for (block, object) in &written {
             store.requested += object.len() as u64;
@@ -114,7 +108,7 @@ impl Space {
     /// Takes the blocks of at least T out of the free lists.
     fn collect(&mut self, store: &mut Pmflf) {
         for block in store.lists.drain() {
-            if block.grains < self.threshold {
+            if block.grains < self.threshold && !is(Mutation::ObaSmall) {
                 store.lists.push(block);
             } else {
                 self.free.insert((block.grains, block.at));
@@ -147,7 +141,8 @@ impl Space {
     }
 
     fn best_fit(&mut self, store: &mut Pmflf, grains: u32) -> Option<Block> {
-        let &(size, at) = self.free.range((grains, 0)..).next()?;
+        let mut fit = self.free.range((grains, 0)..);
+        let &(size, at) = if is(Mutation::ObaBest) { fit.next_back() } else { fit.next() }?;
         self.free.remove(&(size, at));
         if size > grains {
             self.free.insert((size - grains, at + store.bytes(grains)));

@@ -3,7 +3,7 @@
 
 use super::block::{Block, Params};
 use super::htod::{Htod, Shape};
-use super::pmflf::Pmflf;
+use super::pmflf::{Pmflf, Usage};
 use anyhow::{Context, Result};
 use holdall::{Durability, Store, WriteTx};
 use holdall_io::{Disk, FileStorage, Storage};
@@ -28,7 +28,6 @@ pub enum Look {
 }
 
 /// Objects under keys. Errors are those of the store.
-#[expect(clippy::missing_errors_doc, reason = "all of them are the store's")]
 pub trait Peer {
     /// Stores an object, new or instead of another.
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()>;
@@ -43,6 +42,10 @@ pub trait Peer {
     /// Lets reads see what was committed without waiting for it.
     fn settle(&mut self) -> Result<()> {
         Ok(())
+    }
+    /// What its file of blocks holds, where it has one.
+    fn usage(&self) -> Option<Usage> {
+        None
     }
 }
 
@@ -63,7 +66,6 @@ pub enum Kind {
 
 impl Kind {
     /// What the report calls it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Blocks => "PMFLF",
@@ -75,9 +77,6 @@ impl Kind {
     }
 
     /// A new store in `dir`, which is empty.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn open(self, dir: &Path, durable: bool) -> Result<Box<dyn Peer>> {
         let params = Params { barriers: durable, ..Params::default() };
         let disk =
@@ -106,9 +105,6 @@ impl Kind {
 }
 
 /// Bytes of blocks that a directory and its files take.
-///
-/// # Errors
-/// Those of the file system.
 pub fn disk_used(dir: &Path) -> Result<u64> {
     let mut blocks = fs::metadata(dir)?.blocks();
     for entry in fs::read_dir(dir)? {
@@ -149,6 +145,10 @@ impl Peer for Blocks {
 
     fn commit(&mut self) -> Result<()> {
         if self.durable { Ok(self.store.sync()?) } else { Ok(()) }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        Some(self.store.usage())
     }
 }
 

@@ -9,6 +9,7 @@
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, fresh_nonce};
 use super::error::{Error, Result};
 use super::lists::{FreeLists, Taken};
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::sync::Arc;
 
@@ -56,20 +57,17 @@ pub struct Usage {
 
 impl Usage {
     /// Internal fragmentation f_i = a ÷ b (§3.3.1).
-    #[must_use]
     pub fn internal(&self) -> f64 {
         self.allocated as f64 / self.requested as f64
     }
 
     /// External fragmentation f_e = M ÷ a (§3.3.1), M being the most storage needed so far and
     /// a what is allocated now.
-    #[must_use]
     pub fn external(&self) -> f64 {
         self.most as f64 / self.allocated as f64
     }
 
     /// Total fragmentation: the product.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.internal() * self.external()
     }
@@ -112,9 +110,6 @@ pub struct Pmflf {
 impl Pmflf {
     /// Makes an empty file on an empty disk. `seed` makes its code bytes differ from those of
     /// other files.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for parameters that cannot be; those of the disk.
     pub fn create(disk: Arc<dyn Disk>, params: Params, seed: u64) -> Result<Self> {
         let mut this = Self::empty(disk, params, fresh_nonce(seed))?;
         this.tail = this.first();
@@ -156,19 +151,16 @@ impl Pmflf {
     }
 
     /// The parameters.
-    #[must_use]
     pub fn params(&self) -> &Params {
         &self.p
     }
 
     /// What was done so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
     /// What the file holds.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         Usage {
             blocks: self.blocks,
@@ -182,13 +174,11 @@ impl Pmflf {
     }
 
     /// The free lists in memory.
-    #[must_use]
     pub fn lists(&self) -> &FreeLists {
         &self.lists
     }
 
     /// Bytes of a block's content.
-    #[must_use]
     pub fn room(&self, block: Block) -> u64 {
         self.bytes(block.grains) - self.p.method.header() as u64
     }
@@ -200,25 +190,16 @@ impl Pmflf {
 
     /// Allocates a block for `len` bytes; nothing but its tag is written. One access where
     /// nothing is split.
-    ///
-    /// # Errors
-    /// [`Error::Full`]; those of the disk, after which the file is to be opened again.
     pub fn allocate(&mut self, len: usize) -> Result<Block> {
         self.place(len, &[])
     }
 
     /// Allocates a block for `content` and writes both with one access.
-    ///
-    /// # Errors
-    /// As [`Pmflf::allocate`].
     pub fn put(&mut self, content: &[u8]) -> Result<Block> {
         self.place(content.len(), content)
     }
 
     /// Allocates a block for `len` bytes and writes the first of them with the tag.
-    ///
-    /// # Errors
-    /// As [`Pmflf::allocate`]; [`Error::Misuse`] where they are more than `len`.
     pub fn allocate_with(&mut self, len: usize, first: &[u8]) -> Result<Block> {
         if first.len() > len {
             return Err(Error::Misuse("more content than the block is for"));
@@ -247,16 +228,28 @@ impl Pmflf {
     fn find(&mut self, grains: u32) -> Result<Option<Found>> {
         let class = self.lists.class(grains);
         if self.lists.is_small(grains) {
-            if let Some(taken) = self.lists.pop(class) {
+            if !is(Mutation::QuickExact)
+                && let Some(taken) = self.lists.pop(class)
+            {
                 self.counts.quick += 1;
                 return Ok(Some(self.fitted(taken, grains)));
             }
         } else if let Some(found) = self.fit_misc(class, grains) {
             return Ok(Some(found));
         }
-        if let Some(found) = self.fit_tail(grains)? {
+        if is(Mutation::TailFirst)
+            && let Some(found) = self.fit_larger(class, grains)
+        {
             return Ok(Some(found));
         }
+        match self.fit_tail(grains)? {
+            None => Ok(self.fit_larger(class, grains)),
+            found => Ok(found),
+        }
+    }
+
+    /// Step 3 for small blocks, step 5 for large ones.
+    fn fit_larger(&mut self, class: usize, grains: u32) -> Option<Found> {
         for larger in class + 1..self.lists.count() {
             let found = if self.lists.range(larger).0 == self.lists.range(larger).1 {
                 self.lists.pop(larger).map(|taken| self.fitted(taken, grains))
@@ -265,17 +258,17 @@ impl Pmflf {
             };
             if found.is_some() {
                 self.counts.larger += 1;
-                return Ok(found);
+                return found;
             }
         }
-        Ok(None)
+        None
     }
 
     /// Steps 2 and 3 for large blocks, on one list.
     fn fit_misc(&mut self, class: usize, grains: u32) -> Option<Found> {
         let most = grains.saturating_add(self.p.waste_grains());
-        let taken = self.lists.first_fit(class, grains, most);
-        let taken = taken.or_else(|| self.lists.smallest(class, grains))?;
+        let first = self.lists.first_fit(class, grains, most);
+        let taken = first.or_else(|| self.lists.smallest(class, grains))?;
         self.counts.misc += u64::from(taken.block.grains <= most);
         Some(self.fitted(taken, grains))
     }
@@ -284,7 +277,8 @@ impl Pmflf {
     fn fitted(&mut self, taken: Taken, grains: u32) -> Found {
         let Taken { mut block, above, below } = taken;
         let mut rest = None;
-        if block.grains > grains.saturating_add(self.p.waste_grains()) {
+        let waste = if is(Mutation::Waste) { 0 } else { self.p.waste_grains() };
+        if block.grains > grains.saturating_add(waste) {
             let at = block.at + self.bytes(grains);
             rest = Some(Block { at, grains: block.grains - grains });
             block.grains = grains;
@@ -304,6 +298,9 @@ impl Pmflf {
         self.most = self.most.max(end);
         self.counts.tail += 1;
         self.pending += 1;
+        if is(Mutation::TailPointer) {
+            self.checkpoint()?;
+        }
         let next = self.join(block);
         Ok(Some(Found { block, next, above: None, rest: None, new: true }))
     }
@@ -338,7 +335,9 @@ impl Pmflf {
         }
         if let Some(rest) = found.rest {
             let next = if pfl { self.head_of(rest.grains) } else { self.join(rest) };
-            self.write_block(rest, false, next, &[])?;
+            if !is(Mutation::SplitHeader) {
+                self.write_block(rest, false, next, &[])?;
+            }
             self.lists.push(rest);
             self.barrier()?;
         }
@@ -391,16 +390,14 @@ impl Pmflf {
     }
 
     /// Gives back a block that was allocated for `len` bytes. One access.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn free(&mut self, block: Block, len: usize) -> Result<()> {
         match self.p.method {
             Method::Ts => self.write_block(block, false, 0, &[])?,
             // The link behind the tag stays as it is.
             Method::Pl => self.write_tag(block, false)?,
             Method::Pfl => {
-                self.write_block(block, false, self.head_of(block.grains), &[])?;
+                let next = if is(Mutation::PflLink) { 0 } else { self.head_of(block.grains) };
+                self.write_block(block, false, next, &[])?;
                 self.pending += 1;
             }
         }
@@ -409,22 +406,14 @@ impl Pmflf {
         self.requested = self.requested.saturating_sub(len as u64);
         self.allocated -= self.bytes(block.grains);
         self.blocks = self.blocks.saturating_sub(1);
+        if is(Mutation::Deferred) {
+            self.coalesce()?;
+        }
         self.checkpoint_if_due()
     }
 
-    /// Gives back the block at `at`, whose size must be read: two accesses (§2.1, footnote 2).
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where no allocated block is there; those of the disk.
-    pub fn free_at(&mut self, at: u64, len: usize) -> Result<()> {
-        let block = self.block_at(at)?;
-        self.free(block, len)
-    }
-
-    /// The allocated block at `at`. One read.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] where there is none; those of the disk.
+    /// The allocated block at `at`. One read, as before it is given back by address (§2.1,
+    /// footnote 2).
     pub fn block_at(&self, at: u64) -> Result<Block> {
         match self.header_at(at)? {
             Some(Header { grains, allocated: true, .. }) => Ok(Block { at, grains }),
@@ -443,9 +432,6 @@ impl Pmflf {
     }
 
     /// Writes `bytes` within a block's content.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] past its end; those of the disk.
     pub fn write(&self, block: Block, offset: u64, bytes: &[u8]) -> Result<()> {
         if offset + bytes.len() as u64 > self.room(block) {
             return Err(Error::Misuse("a write past the end of its block"));
@@ -455,9 +441,6 @@ impl Pmflf {
 
     /// Reads from the content of the block at `at`, which the caller knows to be there; what
     /// lies behind it fills the rest of `buf`, or zeros at the file's end.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn read(&self, at: u64, offset: u64, buf: &mut [u8]) -> Result<()> {
         let from = at + self.p.method.header() as u64 + offset;
         let there = self.grown.saturating_sub(from).min(buf.len() as u64) as usize;
@@ -477,32 +460,22 @@ impl Pmflf {
     }
 
     /// Bytes of the file as the disk has it.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn file_bytes(&self) -> Result<u64> {
         Ok(self.disk.len()?)
     }
 
     /// The address the user keeps in the file's header; 0 before it is set.
-    #[must_use]
     pub fn root(&self) -> u64 {
         self.root
     }
 
     /// Sets it, and writes the header.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn set_root(&mut self, at: u64) -> Result<()> {
         self.root = at;
         self.checkpoint()
     }
 
     /// Tells the writes before apart from those behind, where the parameters ask for it.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn barrier(&self) -> Result<()> {
         if self.p.barriers {
             self.disk.sync()?;
@@ -511,9 +484,6 @@ impl Pmflf {
     }
 
     /// Makes all writes durable.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn sync(&self) -> Result<()> {
         Ok(self.disk.sync()?)
     }
@@ -523,9 +493,6 @@ impl Pmflf {
     }
 
     /// Copies the tail pointer and the list heads from memory to disk: one access.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn checkpoint(&mut self) -> Result<()> {
         // A tail on disk must not be ahead of the blocks before it.
         self.barrier()?;

@@ -10,6 +10,7 @@
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, u32_at, u64_at};
 use super::error::{Error, Result};
 use super::pmflf::Pmflf;
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,9 +33,6 @@ pub struct Recovery {
 impl Pmflf {
     /// Opens the file on `disk`. Grain, maxQL and method are those it was made with; the rest is
     /// as `params` says.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] where the disk holds something else; those of the disk.
     pub fn open(disk: Arc<dyn Disk>, params: Params) -> Result<(Self, Recovery)> {
         let mut sector = [0; SECTOR];
         disk.read_at(0, &mut sector)?;
@@ -87,7 +85,8 @@ impl Pmflf {
 
     /// Reads every header from the first block to the tail on disk and beyond.
     fn recover_all(&mut self, found: &mut Recovery) -> Result<()> {
-        let blocks = self.walk(self.first())?;
+        let mut blocks = self.walk(self.first())?;
+        blocks.retain(|(block, _)| block.at < self.tail || !is(Mutation::TailWalk));
         found.headers += blocks.len() as u64;
         self.blocks = 0;
         let old_tail = self.tail;
@@ -165,7 +164,7 @@ impl Pmflf {
             let block = Block { at, grains: header.grains };
             if self.p.method == Method::Pfl {
                 let other = self.lists.class(header.grains) != class;
-                if header.allocated && free.is_empty() {
+                if header.allocated && free.is_empty() && !is(Mutation::PflDrop) {
                     found.dropped += 1;
                 } else if header.allocated || other || !seen.insert(at) {
                     break;
@@ -204,9 +203,6 @@ impl Pmflf {
 
     /// Finds free blocks that no list leads to, by the scan of all headers that the paper leaves
     /// to administrative times (§2.2). Gives their number.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn reclaim(&mut self) -> Result<u64> {
         let known: HashSet<u64> = self.lists.iter().map(|b| b.at).collect();
         let mut lost = 0;
@@ -222,9 +218,6 @@ impl Pmflf {
     }
 
     /// Every allocated block, from the headers; their number is exact then.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn allocated_blocks(&mut self) -> Result<Vec<Block>> {
         let mut blocks = self.walk(self.first())?;
         blocks.retain(|(block, header)| block.at < self.tail && header.allocated);
@@ -234,9 +227,6 @@ impl Pmflf {
 
     /// Combines all free blocks that lie side by side; those before the tail go to it. One
     /// write for each block that grows; PL and PFL write their lists anew.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn coalesce(&mut self) -> Result<()> {
         self.counts.coalesced += 1;
         let mut free = self.lists.drain();
@@ -312,9 +302,6 @@ impl Pmflf {
 
     /// Shuts the file down: the free blocks go to a contiguous area behind the tail, then the
     /// header says so. The next open takes three accesses (§2.1).
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn close(mut self) -> Result<()> {
         let mut area = Vec::with_capacity(self.lists.blocks() * 12);
         for block in self.lists.iter() {

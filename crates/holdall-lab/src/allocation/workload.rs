@@ -22,21 +22,18 @@ pub struct Pareto {
 
 impl Pareto {
     /// With k = 512 bytes and C in grains of 512 bytes, as the paper has it.
-    #[must_use]
     pub fn new(alpha: f64, grains: u64) -> Self {
         Self { alpha, scale: 512.0, cutoff: 512.0 * grains as f64 }
     }
 
     /// Sizes as of the Olympic Games' objects: α = 1, C = 2^10 grains, for which §3.4 names a
     /// mean close to theirs, 3.7 KB.
-    #[must_use]
     pub fn olympic() -> Self {
         Self::new(1.0, 1 << 10)
     }
 
     /// Sizes as of the DEC proxy log: α = 0.91, and a mean of 15.2 KB. The paper names neither
     /// k nor C; with C = 32 MB the mean asks for k = 891 bytes.
-    #[must_use]
     pub fn dec_proxy() -> Self {
         let (alpha, cutoff, mean) = (0.91, f64::from(32 << 20), 15_200.0);
         // The mean rises with the scale: halving finds it.
@@ -49,7 +46,6 @@ impl Pareto {
     }
 
     /// The mean, in bytes.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         let Self { alpha, scale, cutoff } = *self;
         let share = 1.0 - (cutoff / scale).powf(-alpha);
@@ -61,7 +57,6 @@ impl Pareto {
     }
 
     /// The size at `r` in 0..1: the integer nearest to F⁻¹(r).
-    #[must_use]
     pub fn size(&self, r: f64) -> usize {
         let share = 1.0 - (self.cutoff / self.scale).powf(-self.alpha);
         (self.scale * (1.0 - r * share).powf(-1.0 / self.alpha)).round() as usize
@@ -87,9 +82,6 @@ pub struct Stream {
 
 impl Stream {
     /// A stream over a new file.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn new(disk: Arc<dyn Disk>, params: Params, sizes: Pareto, seed: u64) -> Result<Self> {
         let store = Pmflf::create(disk, params, seed)?;
         let rng = SmallRng::seed_from_u64(seed);
@@ -97,9 +89,6 @@ impl Stream {
     }
 
     /// Creates an object: its block, and its number in it.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn create(&mut self) -> Result<()> {
         let object = self.make()?;
         self.objects.push(object);
@@ -114,9 +103,6 @@ impl Stream {
     }
 
     /// Gives an object drawn evenly back and creates another.
-    ///
-    /// # Errors
-    /// Those of the file; [`Error::Corrupt`] where the object is not what was stored.
     pub fn replace(&mut self) -> Result<()> {
         let which = self.victim();
         self.remove(which)?;
@@ -130,27 +116,18 @@ impl Stream {
     }
 
     /// Gives an object back.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn remove(&mut self, which: usize) -> Result<()> {
         let (block, len, _) = self.objects[which];
         self.store.free(block, len)
     }
 
     /// Creates an object in the place of one that was removed.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn refill(&mut self, which: usize) -> Result<()> {
         self.objects[which] = self.make()?;
         Ok(())
     }
 
     /// Compares every object with what was stored.
-    ///
-    /// # Errors
-    /// Those of the file; [`Error::Corrupt`].
     pub fn verify(&self) -> Result<()> {
         for &(block, len, number) in &self.objects {
             let mut found = [0; 8];
@@ -164,13 +141,11 @@ impl Stream {
     }
 
     /// Bytes of the largest object.
-    #[must_use]
     pub fn largest(&self) -> usize {
         self.objects.iter().map(|(_, len, _)| *len).max().unwrap_or_default()
     }
 
     /// What the file holds.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         self.store.usage()
     }

@@ -1,11 +1,11 @@
 //! I1: accesses of each operation, counted. Owns no state.
 
-use super::parameters;
+use super::{columns, parameters};
 use crate::allocation::block::{Method, Params};
 use crate::allocation::workload::{Pareto, Stream};
 use crate::experiment::{Outcome, Settings};
 use crate::kit::claim::{equal, finish, note};
-use crate::kit::draw::{number, table};
+use crate::kit::draw::number;
 use anyhow::Result;
 use holdall_testkit::{CostModel, CountedDisk, DiskStats, SparseDisk};
 use std::sync::Arc;
@@ -28,6 +28,10 @@ impl Tally {
 
     fn mean(&self) -> f64 {
         self.accesses as f64 / self.operations as f64
+    }
+
+    fn words(&self) -> String {
+        format!("{} (at most {})", number(self.mean()), self.most)
     }
 }
 
@@ -105,31 +109,25 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
         let ours = format!("{:.4}", run.all.mean());
         claims.push(note(&format!("I1 all operations, {name}"), &text, "", ours));
     }
-    let row = |run: &Run| {
-        let mut row = vec![run.method.name().to_owned()];
-        for tally in [run.free, run.plain, run.tail, run.split, run.all] {
-            row.push(tally.operations.to_string());
-            row.push(format!("{} (at most {})", number(tally.mean()), tally.most));
-        }
-        row.push(run.unlinks.to_string());
-        row
-    };
-    let head = [
-        "method",
-        "deallocations",
-        "accesses each",
-        "allocations from lists",
-        "accesses each",
-        "from the tail",
-        "accesses each",
-        "with a split",
-        "accesses each",
-        "all operations",
-        "accesses each",
-        "links within a list written",
-    ];
-    let rows = runs.iter().map(row).collect();
-    let tables = vec![table("accesses", "Accesses of operations, counted", &head, rows)];
+    let table = columns(
+        "accesses",
+        "Accesses of operations, counted",
+        &runs,
+        &[
+            ("method", |r| r.method.name().to_owned()),
+            ("deallocations", |r| r.free.operations.to_string()),
+            ("accesses each", |r| r.free.words()),
+            ("allocations from lists", |r| r.plain.operations.to_string()),
+            ("accesses each", |r| r.plain.words()),
+            ("from the tail", |r| r.tail.operations.to_string()),
+            ("accesses each", |r| r.tail.words()),
+            ("with a split", |r| r.split.operations.to_string()),
+            ("accesses each", |r| r.split.words()),
+            ("all operations", |r| r.all.operations.to_string()),
+            ("accesses each", |r| r.all.words()),
+            ("links within a list written", |r| r.unlinks.to_string()),
+        ],
+    );
     let notes = vec![
         parameters(),
         format!(
@@ -141,5 +139,5 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
              from within a list by a write to the block before it."
         ),
     ];
-    Ok(finish(Outcome { tables, claims, notes, ..Outcome::default() }, settings.quick))
+    Ok(finish(Outcome { tables: vec![table], claims, notes, ..Outcome::default() }, settings.quick))
 }

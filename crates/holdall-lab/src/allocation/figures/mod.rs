@@ -11,6 +11,8 @@ mod timed;
 mod web;
 
 use crate::experiment::{Experiment, Figure, Needs};
+use crate::kit::draw::table;
+use holdall_plot::Table;
 
 const FIGURES: &[Figure] = &[
     Figure::new("iyengar-accesses", "Accesses of an allocation and a deallocation", accesses::run),
@@ -23,6 +25,7 @@ const FIGURES: &[Figure] = &[
         throughput::run,
     )
     .needs(Needs::ALONE),
+    Figure::new("iyengar-12", "Web objects: space as they are written again", web::space),
     Figure::new("iyengar-14", "External fragmentation, by α and C", shape::external),
     Figure::new("iyengar-15", "Internal fragmentation, by α and C", shape::internal),
     Figure::new("iyengar-16", "Total fragmentation, by α and C", shape::total),
@@ -36,7 +39,6 @@ const FIGURES: &[Figure] = &[
 ];
 
 /// All experiments of this paper, in the order of its figures.
-#[must_use]
 pub fn experiments() -> Vec<Box<dyn Experiment>> {
     Figure::list(FIGURES)
 }
@@ -48,4 +50,14 @@ fn parameters() -> String {
      grow without limit, so that a small request without a free block of its size goes to the \
      tail, as §2.4.1 says."
         .to_owned()
+}
+
+/// The head of a column, and what it says of a row.
+type Column<T> = (&'static str, fn(&T) -> String);
+
+/// A table with a row for each of `rows`.
+fn columns<T>(id: &str, title: &str, rows: &[T], columns: &[Column<T>]) -> Table {
+    let head: Vec<&str> = columns.iter().map(|column| column.0).collect();
+    let cells = |row: &T| columns.iter().map(|column| (column.1)(row)).collect();
+    table(id, title, &head, rows.iter().map(cells).collect())
 }

@@ -1,14 +1,14 @@
 //! Figures 17 and 18: fragmentation by the number of objects (Iyengar §3.3.2). Owns the runs,
 //! which the two figures share.
 
-use super::parameters;
+use super::{columns, parameters};
 use crate::allocation::block::Params;
 use crate::allocation::pmflf::Usage;
 use crate::allocation::workload::{Pareto, Stream};
 use crate::experiment::{Claim, Outcome, Settings};
 use crate::kit::cache::{Cache, Results, cached};
 use crate::kit::claim::{between, finish, holds};
-use crate::kit::draw::{axis, lines, series, table};
+use crate::kit::draw::{axis, lines, series};
 use anyhow::Result;
 use holdall_testkit::SparseDisk;
 use std::sync::Arc;
@@ -16,8 +16,9 @@ use std::sync::Arc;
 /// Samples in a run.
 const SAMPLES: u64 = 20;
 
-/// The usage after so many replacements, by number of objects.
-type Runs = Arc<Vec<(u64, Vec<(u64, Usage)>)>>;
+/// A number of objects, and the usage after so many replacements.
+type Run = (u64, Vec<(u64, Usage)>);
+type Runs = Arc<Vec<Run>>;
 
 static RUNS: Cache<Runs> = Cache::new(Results::default);
 
@@ -58,27 +59,28 @@ fn outcome(
     value: fn(&Usage) -> f64,
     claims: Vec<Claim>,
 ) -> Outcome {
-    let line = |(n, curve): &(u64, Vec<(u64, Usage)>)| {
+    let line = |(n, curve): &Run| {
         let points = curve.iter().map(|(done, usage)| (*done as f64, value(usage))).collect();
         series(format!("{n} objects"), points)
     };
     let lines =
         lines("scale", what, axis("replacements"), axis(what), runs.iter().map(line).collect());
-    let row = |(n, curve): &(u64, Vec<(u64, Usage)>)| {
-        let (done, usage) = curve.last().copied().unwrap_or_default();
-        vec![
-            n.to_string(),
-            done.to_string(),
-            format!("{:.4}", usage.internal()),
-            format!("{:.4}", usage.external()),
-            format!("{:.4}", usage.total()),
-        ]
-    };
-    let head = ["objects", "replacements", "internal", "external", "total"];
-    let rows = runs.iter().map(row).collect();
+    let end = |run: &Run| run.1.last().copied().unwrap_or_default();
+    let ends: Vec<(u64, (u64, Usage))> = runs.iter().map(|run| (run.0, end(run))).collect();
+    let table = columns(
+        "scale",
+        "At the end",
+        &ends,
+        &[
+            ("objects", |(n, _)| n.to_string()),
+            ("replacements", |(_, (done, _))| done.to_string()),
+            ("internal", |(_, (_, usage))| format!("{:.4}", usage.internal())),
+            ("external", |(_, (_, usage))| format!("{:.4}", usage.external())),
+            ("total", |(_, (_, usage))| format!("{:.4}", usage.total())),
+        ],
+    );
     let notes = vec![parameters(), "α = 1, C = 2^10 grains.".to_owned()];
-    let tables = vec![table("scale", "At the end", &head, rows)];
-    finish(Outcome { panels: vec![lines], tables, claims, notes }, settings.quick)
+    finish(Outcome { panels: vec![lines], tables: vec![table], claims, notes }, settings.quick)
 }
 
 /// The last value of each run, from few objects to many.
@@ -105,8 +107,11 @@ pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = runs(settings)?;
     let internal = ends(&runs, Usage::internal);
     let many = internal.last().copied().unwrap_or_default();
-    let request = |u: &Usage| u.requested as f64 / u.blocks as f64;
-    let means: Vec<String> = ends(&runs, request).iter().map(|mean| format!("{mean:.0}")).collect();
+    let list = |value: fn(&Usage) -> f64| {
+        ends(&runs, value).iter().map(|v| format!("{v:.0}")).collect::<Vec<_>>().join(", ")
+    };
+    let asked = list(|u| u.requested as f64 / u.blocks as f64);
+    let waste = list(|u| (u.allocated - u.requested) as f64 / u.blocks as f64);
     let (least, most) =
         internal.iter().fold((f64::MAX, 0.0), |(l, m): (f64, f64), &i| (l.min(i), m.max(i)));
     let text = "total fragmentation falls as the number of objects rises";
@@ -114,9 +119,9 @@ pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let claims = vec![
         falls("I6 total", text, &ends(&runs, Usage::total)),
         between("I6 internal", alike, "", most / least, "", 1.0, 1.02).because(format!(
-            "Few objects are a small sample of a heavy-tailed distribution: the mean sizes in the \
-             file at the end are {} bytes, from few objects to many.",
-            means.join(", ")
+            "From few objects to many, {asked} bytes were asked for in a block at the end, and \
+             {waste} bytes wasted in it: the waste is the same, the mean of few objects of a \
+             heavy-tailed distribution is not."
         )),
         between("I4 scale", "internal fragmentation, most objects", "≈ 1.07", many, "", 1.05, 1.09),
     ];

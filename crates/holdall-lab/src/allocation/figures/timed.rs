@@ -1,29 +1,25 @@
-//! Timing on a real file: phases of stores in turns. Owns no state.
+//! Timing on a real file: phases of stores in turns, and what the device did meanwhile. Owns no
+//! state.
 
 use crate::kit::spread::Spread;
 use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Rates of one phase of one store, one for each repetition.
-#[derive(Debug, Clone)]
-pub(super) struct Rates {
-    pub store: String,
-    pub phase: &'static str,
-    pub values: Vec<f64>,
-}
-
 /// Rates by store and phase, in the order in which they first came.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Board(pub Vec<Rates>);
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Board(Vec<(String, String, Vec<f64>)>);
 
 impl Board {
     /// Times `work` on `n` objects.
     pub fn time(
         &mut self,
         store: &str,
-        phase: &'static str,
+        phase: &str,
         n: usize,
         work: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
@@ -34,17 +30,26 @@ impl Board {
     }
 
     /// Adds a value.
-    pub fn add(&mut self, store: &str, phase: &'static str, value: f64) {
-        match self.0.iter_mut().find(|r| r.store == store && r.phase == phase) {
-            Some(rates) => rates.values.push(value),
-            None => self.0.push(Rates { store: store.into(), phase, values: vec![value] }),
+    pub fn add(&mut self, store: &str, phase: &str, value: f64) {
+        match self.0.iter_mut().find(|r| r.0 == store && r.1 == phase) {
+            Some(rates) => rates.2.push(value),
+            None => self.0.push((store.to_owned(), phase.to_owned(), vec![value])),
         }
     }
 
-    /// The spread of one.
+    /// Takes in the values of another.
+    pub fn merge(&mut self, other: Self) {
+        for (store, phase, values) in other.0 {
+            for value in values {
+                self.add(&store, &phase, value);
+            }
+        }
+    }
+
+    /// The spread of one; nothing where it was not measured.
     pub fn spread(&self, store: &str, phase: &str) -> Option<Spread> {
-        let found = self.0.iter().find(|r| r.store == store && r.phase == phase)?;
-        Some(Spread::of(&found.values))
+        let found = self.0.iter().find(|r| r.0 == store && r.1 == phase)?;
+        Some(Spread::of(&found.2))
     }
 
     /// Its median; not a number where nothing was measured.
@@ -53,11 +58,11 @@ impl Board {
     }
 
     /// Stores, in the order in which they came.
-    pub fn stores(&self) -> Vec<String> {
-        let mut all: Vec<String> = Vec::new();
-        for rates in &self.0 {
-            if !all.contains(&rates.store) {
-                all.push(rates.store.clone());
+    pub fn stores(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        for (store, ..) in &self.0 {
+            if !all.contains(&store.as_str()) {
+                all.push(store);
             }
         }
         all
@@ -68,11 +73,33 @@ impl Board {
         let cell = |store: &str, phase: &str| {
             self.spread(store, phase).map_or_else(|| "–".to_owned(), |s| s.to_string())
         };
-        let row = |store: String| {
-            let cells = phases.iter().map(|phase| cell(&store, phase));
-            std::iter::once(store.clone()).chain(cells).collect()
+        let row = |store: &str| {
+            let cells = phases.iter().map(|phase| cell(store, phase));
+            std::iter::once(store.to_owned()).chain(cells).collect()
         };
         self.stores().into_iter().map(row).collect()
+    }
+}
+
+/// What the device under a directory has served so far, for whomever.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Device {
+    pub reads: f64,
+    pub discards: f64,
+    pub discard_ms: f64,
+}
+
+impl Device {
+    /// By the kernel's own count; all zero where it keeps none.
+    pub fn of(dir: &Path) -> Self {
+        let text = fs::metadata(dir).and_then(|found| {
+            let (major, minor) = (libc::major(found.dev()), libc::minor(found.dev()));
+            fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat"))
+        });
+        let text = text.unwrap_or_default();
+        let fields: Vec<f64> = text.split_whitespace().filter_map(|f| f.parse().ok()).collect();
+        let at = |i: usize| fields.get(i).copied().unwrap_or_default();
+        Self { reads: at(0), discards: at(11), discard_ms: at(14) }
     }
 }
 

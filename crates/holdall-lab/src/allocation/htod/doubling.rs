@@ -10,6 +10,7 @@
 use super::super::error::Result;
 use super::item::Item;
 use super::{Htod, read_index};
+use crate::mutation::{Mutation, is};
 
 /// Buckets between two writes of how far it got.
 const STEP: u64 = 64;
@@ -27,6 +28,9 @@ impl Htod {
     /// Finishes a doubling that a crash broke off, and gives back an index out of use.
     pub(super) fn finish_doubling(&mut self) -> Result<()> {
         if self.root.new.at != 0 {
+            if is(Mutation::HtodRestart) {
+                self.root.done = 0;
+            }
             self.go_on()?;
         }
         self.release()

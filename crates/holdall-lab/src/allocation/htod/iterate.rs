@@ -9,9 +9,6 @@ use std::ops::ControlFlow;
 
 impl Htod {
     /// Every key, in no order. One access each.
-    ///
-    /// # Errors
-    /// Those of the disk; [`crate::allocation::error::Error::Corrupt`].
     pub fn keys(&self, mut each: impl FnMut(Vec<u8>)) -> Result<()> {
         self.items(|item| {
             each(item.key(&self.store)?);
@@ -20,9 +17,6 @@ impl Htod {
     }
 
     /// Every value, in no order. One access each, two for values beyond 4 KiB.
-    ///
-    /// # Errors
-    /// As [`Htod::keys`].
     pub fn values(&self, mut each: impl FnMut(Vec<u8>)) -> Result<()> {
         self.items(|item| {
             each(item.value(&self.store)?);
@@ -31,9 +25,6 @@ impl Htod {
     }
 
     /// Every key with its value, until `each` breaks.
-    ///
-    /// # Errors
-    /// As [`Htod::keys`].
     pub fn entries(&self, mut each: impl FnMut(Vec<u8>, Vec<u8>) -> ControlFlow<()>) -> Result<()> {
         self.items(|item| Ok(each(item.key(&self.store)?, item.value(&self.store)?)))
     }
@@ -55,9 +46,6 @@ impl Htod {
 
     /// Gives back the blocks that a crash left allocated with nothing leading to them. Reads
     /// every item and every header. Gives their number.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn sweep(&mut self) -> Result<u64> {
         let mut used = HashSet::from([self.root_block.at, self.root.index.at]);
         self.items(|item| {

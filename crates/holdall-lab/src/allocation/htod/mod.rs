@@ -20,6 +20,7 @@ use super::block::{Block, Params};
 use super::error::{Error, Result};
 use super::pmflf::Pmflf;
 use super::recovery::Recovery;
+use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use item::{FIXED, Item, hash};
 use root::{INDEX, Root};
@@ -67,9 +68,6 @@ enum Link {
 
 impl Htod {
     /// Makes a table in a new file on an empty disk.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for a shape that cannot be; those of the disk.
     pub fn create(disk: Arc<dyn Disk>, params: Params, shape: Shape, seed: u64) -> Result<Self> {
         if !shape.buckets.is_power_of_two() || shape.ratio.is_nan() || shape.ratio <= 0.0 {
             return Err(Error::Misuse("buckets are a power of two, the ratio is positive"));
@@ -85,9 +83,6 @@ impl Htod {
     }
 
     /// Opens the table in the file on `disk`; finishes what a crash has left half done.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] where the disk holds something else; those of the disk.
     pub fn open(disk: Arc<dyn Disk>, params: Params, ratio: f64) -> Result<(Self, Recovery)> {
         let (store, found) = Pmflf::open(disk, params)?;
         if store.root() == 0 {
@@ -106,43 +101,29 @@ impl Htod {
     }
 
     /// Shuts the table down: see [`Pmflf::close`].
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn close(self) -> Result<()> {
         self.store.close()
     }
 
     /// The file under it.
-    #[must_use]
     pub fn store(&self) -> &Pmflf {
         &self.store
     }
 
     /// Number of keys. After a crash blocks that it left without use count too, and by PFL it
     /// is as of the last checkpoint.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.keys
     }
 
-    /// Whether there is no key.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.keys == 0
-    }
-
     /// Number of buckets.
-    #[must_use]
+    #[cfg(test)]
     pub fn buckets(&self) -> u64 {
         self.root.buckets
     }
 
     /// The value of a key. One access for each item of the chain up to it, one more where it is
     /// longer than 4 KiB.
-    ///
-    /// # Errors
-    /// Those of the disk; [`Error::Corrupt`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.find(key)? {
             Some(place) => Ok(Some(place.item.value(&self.store)?)),
@@ -153,10 +134,6 @@ impl Htod {
     /// Stores a value under a key: one access for each item of its chain, one to write the
     /// item, one for the bucket, and one to give back an item it replaces. Says whether there
     /// was one.
-    ///
-    /// # Errors
-    /// [`Error::Full`], [`Error::Misuse`] for a key or value of 4 GiB; those of the disk, after
-    /// which the table is to be opened again.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<bool> {
         let found = self.find(key)?;
         let generation = self.root.generation();
@@ -170,13 +147,19 @@ impl Htod {
         links[generation] = next;
         let block = self.store.put(&item::encode(links, key, value)?)?;
         self.store.barrier()?;
+        if let Some(place) = found.as_ref().filter(|_| is(Mutation::HtodGiveBack)) {
+            self.give_back(&place.item)?;
+        }
         self.set_link(link, block.at)?;
         self.store.barrier()?;
         if let Some(place) = &found {
-            self.give_back(&place.item)?;
+            if !is(Mutation::HtodGiveBack) {
+                self.give_back(&place.item)?;
+            }
         } else {
             self.keys += 1;
-            if self.keys as f64 > self.ratio * self.root.buckets as f64 {
+            let full = self.keys as f64 > self.ratio * self.root.buckets as f64;
+            if full && !is(Mutation::HtodDouble) {
                 self.double()?;
             }
         }
@@ -185,9 +168,6 @@ impl Htod {
 
     /// Removes a key: one access for each item of its chain, two to change the link and give
     /// the item back. Says whether it was there.
-    ///
-    /// # Errors
-    /// As [`Htod::put`].
     pub fn remove(&mut self, key: &[u8]) -> Result<bool> {
         let Some(place) = self.find(key)? else { return Ok(false) };
         self.set_link(place.link, place.item.next[self.root.generation()])?;
@@ -198,17 +178,11 @@ impl Htod {
     }
 
     /// Makes all changes durable.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn sync(&self) -> Result<()> {
         self.store.sync()
     }
 
     /// Copies the tail pointer and list heads to disk, and makes all changes durable.
-    ///
-    /// # Errors
-    /// Those of the disk.
     pub fn checkpoint(&mut self) -> Result<()> {
         self.store.checkpoint()?;
         self.store.sync()

@@ -181,7 +181,7 @@ fn doubling_survives_a_power_cut_with_barriers() {
 }
 
 #[test]
-fn doubling_goes_on_where_it_was_broken_off() {
+fn rules_doubling_goes_on_where_it_was_broken_off() {
     let storage = FaultyStorage::new(1);
     let shape = Shape { buckets: 1024, ratio: 1.0 };
     let mut table = Htod::create(storage.volume(), params(Method::Ts), shape, 1).unwrap();

@@ -1,7 +1,9 @@
 //! The rules of Iyengar §2, one by one; a rule that is broken makes its test fail.
 
 use super::*;
-use holdall_testkit::{CostModel, CountedDisk};
+use crate::allocation::htod::{Htod, Shape};
+use holdall_io::Storage;
+use holdall_testkit::{CostModel, CountedDisk, CrashKind, FaultPlan, FaultyStorage};
 
 fn counted(params: Params) -> (Pmflf, Arc<CountedDisk>) {
     let disk = Arc::new(CountedDisk::new(Arc::new(MemoryDisk::new()), CostModel::default()));
@@ -39,7 +41,8 @@ fn one_access_for_each_operation_without_split_or_coalesce() {
             assert_eq!(store.allocate(store.room(block) as usize).unwrap(), block);
         }
         assert_eq!(accesses(), 1 + 12, "{method:?}: allocations from free lists");
-        store.free_at(blocks[0].at, 0).unwrap();
+        let found = store.block_at(blocks[0].at).unwrap();
+        store.free(found, 0).unwrap();
         assert_eq!(accesses(), 1 + 14, "{method:?}: the size had to be read");
     }
 }
@@ -55,6 +58,10 @@ fn a_split_takes_one_more_access_and_writes_the_rest_first() {
     assert_eq!((disk.stats() - before).writes, 2);
     assert_eq!(store.counts().splits, 1);
     assert_eq!(store.lists().iter().next().unwrap().grains, 4);
+    // Both parts are found again after a crash.
+    drop(store);
+    let (store, _) = Pmflf::open(disk, small(Method::Ts)).unwrap();
+    assert_eq!((store.usage().blocks, store.lists().iter().next().unwrap().grains), (1, 4));
 }
 
 #[test]
@@ -93,6 +100,20 @@ fn small_requests_prefer_the_tail_to_larger_blocks() {
     assert_eq!(put(&mut store, 1).at, end.at + 512);
 }
 
+/// A file with two free blocks of these grains, the second one at the head.
+fn with_free(sizes: [usize; 2]) -> (Pmflf, [Block; 2]) {
+    let (mut store, _) = file(small(Method::Ts));
+    let blocks = sizes.map(|grains| {
+        let block = put(&mut store, grains);
+        put(&mut store, 1);
+        block
+    });
+    for block in blocks {
+        free(&mut store, block);
+    }
+    (store, blocks)
+}
+
 #[test]
 fn large_requests_take_the_first_within_waste_then_the_smallest_then_the_tail() {
     let (mut store, _) = file(small(Method::Ts));
@@ -115,7 +136,14 @@ fn large_requests_take_the_first_within_waste_then_the_smallest_then_the_tail() 
     // For 53, none is within waste: the smallest is split.
     let got = put(&mut store, 53);
     assert_eq!((got.at, got.grains, store.counts().splits), (a.at, 53, 1));
+    // From the head: 57, 56. The first that fits goes, not the best.
+    let (mut store, [_, first]) = with_free([56, 57]);
+    assert_eq!(put(&mut store, 56), first);
+    // None is within waste: of 60 and 58 the smaller one is split.
+    let (mut store, [smaller, _]) = with_free([58, 60]);
+    assert_eq!(put(&mut store, 54).at, smaller.at);
     // A free block of a larger range is left alone while there is a tail.
+    let (mut store, _) = file(small(Method::Ts));
     let big = put(&mut store, 200);
     put(&mut store, 1);
     free(&mut store, big);
@@ -236,6 +264,48 @@ fn batches_place_large_requests_first_and_leave_small_blocks() {
 }
 
 #[test]
+fn a_batch_from_the_tail_is_one_write() {
+    let (mut store, disk) = counted(small(Method::Ts));
+    let mut batch = Batch::new(1);
+    for grains in [1, 2, 3] {
+        batch.add(content(5, fill(store.params(), grains)));
+    }
+    let before = disk.stats();
+    batch.write(&mut store).unwrap();
+    assert_eq!((disk.stats() - before).writes, 2, "the blocks and a checkpoint");
+}
+
+/// An item that is replaced can be read until its bucket leads to the new one.
+#[test]
+fn a_key_has_its_old_value_or_its_new_one() {
+    for change in 1..8 {
+        let storage = FaultyStorage::new(1);
+        let params = small(Method::Ts);
+        let mut table = Htod::create(storage.volume(), params, Shape::default(), 1).unwrap();
+        table.put(b"key", b"old").unwrap();
+        storage.set_plan(FaultPlan { crash_at_change: Some(change), ..FaultPlan::default() });
+        let _ = table.put(b"key", b"new");
+        let after = storage.crash(CrashKind::ProcessKilled, change).unwrap();
+        let (table, _) = Htod::open(after.volume(), params, 1.0).unwrap();
+        let value = table.get(b"key").unwrap().unwrap();
+        assert!(value == b"old" || value == b"new");
+    }
+}
+
+#[test]
+fn a_table_doubles_above_its_ratio() {
+    let shape = Shape { buckets: 4, ratio: 1.5 };
+    let disk = Arc::new(MemoryDisk::new());
+    let mut table = Htod::create(disk, small(Method::Ts), shape, 1).unwrap();
+    for i in 0..7u8 {
+        assert_eq!(table.buckets(), 4);
+        table.put(&[i], b"value").unwrap();
+    }
+    assert_eq!(table.buckets(), 8);
+    assert!((0..7u8).all(|i| table.get(&[i]).unwrap().is_some()));
+}
+
+#[test]
 fn a_file_refuses_what_cannot_be() {
     let bad = |params| Pmflf::create(Arc::new(MemoryDisk::new()), params, 1).is_err();
     assert!(bad(Params { grain: 500, ..Params::default() }));
@@ -243,7 +313,7 @@ fn a_file_refuses_what_cannot_be() {
     let (mut store, disk) = file(small(Method::Ts));
     let block = put(&mut store, 1);
     assert!(matches!(store.write(block, 500, &[0; 5]), Err(Error::Misuse(_))));
-    assert!(matches!(store.free_at(block.at + 512, 0), Err(Error::Misuse(_))));
+    assert!(matches!(store.block_at(block.at + 512), Err(Error::Misuse(_))));
     disk.write_at(0, b"something").unwrap();
     assert!(matches!(Pmflf::open(disk, small(Method::Ts)), Err(Error::Corrupt(_))));
 }
