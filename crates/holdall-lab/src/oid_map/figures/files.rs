@@ -124,7 +124,7 @@ fn objects(settings: &Settings<'_>) -> usize {
     if settings.quick { 100_000 } else { 1_000_000 }
 }
 
-/// Drops the files of `dir` from the system's cache.
+/// Drops the files of `dir` from the page cache.
 fn forget(dir: &Path) -> Result<()> {
     for file in fs::read_dir(dir)? {
         let file = File::open(file?.path())?;
@@ -191,7 +191,7 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let tables = vec![table("files", "Thousands of look-ups per second", &head, rows.collect())];
     let notes = vec![format!(
         "{all} objects. Cold: {} look-ups with an empty buffer, the file dropped from the system's \
-         cache. Small buffer: a {SMALL}th of the map, pages from the system's cache. Whole buffer: \
+         cache. Small buffer: a {SMALL}th of the map, pages from the page cache. Whole buffer: \
          the map in memory. {} repetitions, in turns. A look-up of the lab's maps gives a handle, \
          with 4 KiB pages read by one thread. \"Holdall, handles\" asks the engine for OIDs whose \
          unique field is wrong: its handle table alone, with pages of 8 KiB, checksums and \
