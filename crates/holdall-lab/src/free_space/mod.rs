@@ -2,10 +2,10 @@
 //! Effective and Efficient Free Space Management*, 1996).
 //!
 //! Owns a heap file of slotted pages on any [`holdall_io::Disk`] ([`heap_file`]), the paper's
-//! placement algorithms and some more ([`algorithm`]), its workloads ([`workload`]) and one
+//! placement algorithms and some more ([`algorithm`]), its workloads (`workload`) and one
 //! experiment for each of its figures, with the claims checked. Objects are real bytes: each one
-//! deleted or read is compared with what was stored. From the bottom up: [`buckets`], [`nibbles`],
-//! [`page`], [`volume`], [`algorithm`], [`heap_file`], [`workload`], figures. Threads:
+//! deleted or read is compared with what was stored. From the bottom up: [`buckets`], `nibbles`,
+//! [`page`], [`volume`], [`algorithm`], [`heap_file`], `workload`, figures. Threads:
 //! none but a mutex around runs that figures share. Errors are those of the disk where nothing
 //! else is said.
 
