@@ -61,8 +61,12 @@ fn numbers(table: &Table, file: &str, what: &str, open: bool) -> String {
         1 => "1 row".to_string(),
         n => format!("{n} rows"),
     };
-    // A long table stays shut wherever it stands.
-    let open = if open && table.rows.len() <= 40 { " open" } else { "" };
+    // A long table stays shut wherever it stands, on paper too.
+    let open = match (table.rows.len() <= 40, open) {
+        (true, true) => " open",
+        (true, false) => "",
+        (false, _) => " class=\"long\"",
+    };
     format!(
         "<details{open}><summary>{what} ({rows})</summary>\n<div class=\"scroll\">{}</div>\n\
          <p class=\"soft small\">All digits: <code>{}.csv</code></p></details>\n",

@@ -55,10 +55,13 @@ nav li{break-inside:avoid}
 body{max-width:none;padding:0;font-size:10pt}
 a{color:inherit;text-decoration:none}
 .scroll{overflow:visible}
+table{font-size:7.5pt}
+th,td{padding:.1rem .3rem}
+th{white-space:normal}
 .plot svg{min-width:0;max-width:17cm}
 figure,.claims tr{break-inside:avoid}
 h2,h3{break-after:avoid}
-details:not([open])::details-content{content-visibility:visible;block-size:auto}
+details:not([open],.long)::details-content{content-visibility:visible;block-size:auto}
 summary{color:inherit}
 }
 "#;
