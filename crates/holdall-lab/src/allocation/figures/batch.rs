@@ -8,7 +8,7 @@ use crate::allocation::pmflf::{Pmflf, Usage};
 use crate::allocation::workload::Pareto;
 use crate::experiment::{Claim, Outcome, Settings};
 use crate::kit::cache::{Cache, Results, cached};
-use crate::kit::claim::{between, finish, holds};
+use crate::kit::claim::{between, holds};
 use crate::kit::draw::{axis, axis_of, lines, number, series};
 use anyhow::{Context, Result, ensure};
 use holdall_plot::{Panel, Scale};
@@ -237,7 +237,7 @@ fn outcome(settings: &Settings<'_>, runs: &Runs, panel: Panel, claims: Vec<Claim
             if settings.quick { "4,000" } else { "40,000" }
         ),
     ];
-    finish(Outcome { panels: vec![panel], tables: vec![table], claims, notes }, settings.quick)
+    Outcome { panels: vec![panel], tables: vec![table], claims, notes }
 }
 
 /// Figure 19.

@@ -7,7 +7,7 @@ use crate::allocation::pmflf::Usage;
 use crate::allocation::workload::{Pareto, Stream};
 use crate::experiment::{Claim, Outcome, Settings};
 use crate::kit::cache::{Cache, Results, cached};
-use crate::kit::claim::{between, finish, holds};
+use crate::kit::claim::{between, holds};
 use crate::kit::draw::{axis, lines, series};
 use anyhow::Result;
 use holdall_testkit::SparseDisk;
@@ -52,13 +52,7 @@ fn runs(settings: &Settings<'_>) -> Result<Runs> {
     })
 }
 
-fn outcome(
-    settings: &Settings<'_>,
-    runs: &Runs,
-    what: &str,
-    value: fn(&Usage) -> f64,
-    claims: Vec<Claim>,
-) -> Outcome {
+fn outcome(runs: &Runs, what: &str, value: fn(&Usage) -> f64, claims: Vec<Claim>) -> Outcome {
     let line = |(n, curve): &Run| {
         let points = curve.iter().map(|(done, usage)| (*done as f64, value(usage))).collect();
         series(format!("{n} objects"), points)
@@ -80,7 +74,7 @@ fn outcome(
         ],
     );
     let notes = vec![parameters(), "α = 1, C = 2^10 grains.".to_owned()];
-    finish(Outcome { panels: vec![lines], tables: vec![table], claims, notes }, settings.quick)
+    Outcome { panels: vec![lines], tables: vec![table], claims, notes }
 }
 
 /// The last value of each run, from few objects to many.
@@ -99,7 +93,7 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = runs(settings)?;
     let text = "external fragmentation falls as the number of objects rises";
     let claims = vec![falls("I6", text, &ends(&runs, Usage::external))];
-    Ok(outcome(settings, &runs, "external fragmentation", Usage::external, claims))
+    Ok(outcome(&runs, "external fragmentation", Usage::external, claims))
 }
 
 /// Figure 18.
@@ -125,5 +119,5 @@ pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
         )),
         between("I4 scale", "internal fragmentation, most objects", "≈ 1.07", many, "", 1.05, 1.09),
     ];
-    Ok(outcome(settings, &runs, "total fragmentation", Usage::total, claims))
+    Ok(outcome(&runs, "total fragmentation", Usage::total, claims))
 }

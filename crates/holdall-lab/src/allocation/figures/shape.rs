@@ -6,7 +6,7 @@ use crate::allocation::block::Params;
 use crate::allocation::workload::{Pareto, Stream};
 use crate::experiment::{Claim, Outcome, Settings};
 use crate::kit::cache::{Cache, Results, cached};
-use crate::kit::claim::{between, finish, holds};
+use crate::kit::claim::{between, holds};
 use crate::kit::draw::{axis, lines, paper_points, percent, series};
 use anyhow::{Context, Result};
 use holdall_plot::Panel;
@@ -165,7 +165,7 @@ fn outcome(settings: &Settings<'_>, points: &[Point], panel: Panel, claims: Vec<
             ("from the tail", |p| percent(p.tail)),
         ],
     );
-    finish(Outcome { panels: vec![panel], tables: vec![table], claims, notes }, settings.quick)
+    Outcome { panels: vec![panel], tables: vec![table], claims, notes }
 }
 
 /// Figure 14.

@@ -4,7 +4,7 @@ use super::timed::{Board, Device, write_out};
 use crate::allocation::peers::{Kind, Peer, disk_used};
 use crate::allocation::workload::Pareto;
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{between, finish, holds, note};
+use crate::kit::claim::{between, holds, note};
 use crate::kit::draw::{axis_of, bars, number, series, table};
 use anyhow::{Result, ensure};
 use holdall_plot::Scale;
@@ -270,5 +270,5 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
          the paper names neither."
             .to_owned(),
     );
-    Ok(finish(outcome, settings.quick))
+    Ok(outcome)
 }

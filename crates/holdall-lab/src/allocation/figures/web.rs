@@ -5,7 +5,7 @@ use super::timed::{Board, Device, write_out};
 use crate::allocation::peers::{Kind, Look, Peer, disk_used};
 use crate::allocation::workload::Pareto;
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{finish, holds};
+use crate::kit::claim::holds;
 use crate::kit::draw::{axis, axis_of, bars, lines, number, percent, series, table};
 use anyhow::{Result, ensure};
 use holdall_plot::{Panel, Scale};
@@ -239,7 +239,7 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
             .to_owned(),
     ];
     let claims = claims(&board);
-    Ok(finish(Outcome { panels: panels(&board), tables, claims, notes }, settings.quick))
+    Ok(Outcome { panels: panels(&board), tables, claims, notes })
 }
 
 /// Figure 12: the space after each of several writes of all items.
@@ -287,5 +287,5 @@ pub(super) fn space(settings: &Settings<'_>) -> Result<Outcome> {
     let (x, y) = (axis("writes of all items"), axis("MB on disk"));
     let panels = vec![lines("fig-12", "Space", x, y, lined)];
     let notes = vec![format!("{n} items as in iyengar-9. Nobody waits for the device.")];
-    Ok(finish(Outcome { panels, tables, claims, notes }, settings.quick))
+    Ok(Outcome { panels, tables, claims, notes })
 }

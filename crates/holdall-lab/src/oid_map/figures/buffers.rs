@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::super::workload::Technique;
 use super::runs::{self, Measured};
 use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{finish, holds, ratio};
+use crate::kit::claim::{holds, ratio};
 use crate::kit::draw::{axis, lines, number, paper_points, series};
 
 pub fn sequential(settings: &Settings<'_>) -> Result<Outcome> {
@@ -40,15 +40,15 @@ pub fn sequential(settings: &Settings<'_>) -> Result<Outcome> {
         let why = format!("At {} pages: {}.", hash[at].0, pair(at));
         outcome.claims.push(holds(id, &text, "", pair(at), asked, so).because(why));
     }
-    Ok(finish(outcome, settings.quick))
+    Ok(outcome)
 }
 
 pub fn random(settings: &Settings<'_>) -> Result<Outcome> {
-    Ok(finish(figure(settings, 1, "Random")?, settings.quick))
+    Ok(figure(settings, 1, "Random")?)
 }
 
 pub fn hot(settings: &Settings<'_>) -> Result<Outcome> {
-    Ok(finish(figure(settings, 2, "Hot")?, settings.quick))
+    Ok(figure(settings, 2, "Hot")?)
 }
 
 fn figure(settings: &Settings<'_>, work: usize, name: &str) -> Result<Outcome> {

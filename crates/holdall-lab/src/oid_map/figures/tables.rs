@@ -15,7 +15,7 @@ use super::super::pages::PAGE;
 use super::super::workload::Technique;
 use super::runs;
 use crate::experiment::{Outcome, Settings};
-use crate::kit::claim::{equal, finish, holds, ratio};
+use crate::kit::claim::{equal, holds, ratio};
 use crate::kit::draw::{number, table};
 
 pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
@@ -49,7 +49,7 @@ pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
     let head = ["objects", "technique", "pages", "bytes for an object"];
     outcome.tables.push(table("sizes", "Size of the mapping", &head, rows));
     outcome.notes.push("MB are 10⁶ bytes; the paper does not say.".to_owned());
-    Ok(finish(outcome, settings.quick))
+    Ok(outcome)
 }
 
 pub fn created(settings: &Settings<'_>) -> Result<Outcome> {
@@ -80,7 +80,7 @@ pub fn created(settings: &Settings<'_>) -> Result<Outcome> {
         runs::NEW,
         runs::scaled(1000, runs::objects(true, settings.quick)),
     )];
-    Ok(finish(Outcome { claims, notes, ..Outcome::default() }, settings.quick))
+    Ok(Outcome { claims, notes, ..Outcome::default() })
 }
 
 const RESIDENT: &str = "the pages that took the last mappings of the base, and the inner nodes \
@@ -128,5 +128,5 @@ pub fn direct(settings: &Settings<'_>) -> Result<Outcome> {
         holds("E10", text_10, "always", ours, "none of either", undetected + lost == 0)
             .judged_when_quick(),
     ];
-    Ok(finish(Outcome { claims, ..Outcome::default() }, settings.quick))
+    Ok(Outcome { claims, ..Outcome::default() })
 }
