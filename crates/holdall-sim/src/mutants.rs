@@ -25,6 +25,8 @@ pub struct Tally {
 
 /// The run without a mutation, by which the others are limited, may take as long as it takes.
 const NO_LIMIT: Duration = Duration::from_secs(3600);
+/// How long each of [`runs`] may take.
+type Limits = [Duration; 2];
 
 /// Runs all mutations whose name contains `only`; `say` gets a line for each. Cost: one build
 /// and some seconds each.
@@ -33,22 +35,30 @@ const NO_LIMIT: Duration = Duration::from_secs(3600);
 /// A build that fails, or a simulation that fails without any mutation.
 pub fn run_all(only: &str, say: &mut dyn FnMut(&str)) -> Result<Tally> {
     let program = build()?;
-    let begun = Instant::now();
-    if let Some(found) = simulate(&program, None, SEEDS, NO_LIMIT)? {
-        bail!("the simulation fails without any mutation: {found}");
+    let mut limits = [NO_LIMIT; 2];
+    for (limit, arguments) in limits.iter_mut().zip(runs(SEEDS)) {
+        let begun = Instant::now();
+        if let Some(found) = simulate(&program, None, &arguments, NO_LIMIT)? {
+            bail!("the simulation fails without any mutation: {found}");
+        }
+        *limit = begun.elapsed() * 5 + Duration::from_secs(30);
     }
-    let limit = begun.elapsed() * 5 + Duration::from_secs(60);
     let mut tally = Tally::default();
     for entry in ALL.iter().filter(|e| e.name.contains(only)) {
-        let said = one(&program, entry, limit, &mut tally)?;
+        let said = one(&program, entry, limits, &mut tally)?;
         say(&format!("{:<16} | {:<76} | {said}", entry.name, entry.rule));
     }
     Ok(tally)
 }
 
-fn one(program: &Path, entry: &Entry, limit: Duration, tally: &mut Tally) -> Result<String> {
+fn one(program: &Path, entry: &Entry, limits: Limits, tally: &mut Tally) -> Result<String> {
     let seeds = if let Shows::In(seeds) = entry.shows { seeds } else { SEEDS };
-    let found = simulate(program, Some(entry.name), seeds, limit)?;
+    let mut found = None;
+    for (limit, arguments) in limits.into_iter().zip(runs(seeds)) {
+        if found.is_none() {
+            found = simulate(program, Some(entry.name), &arguments, limit)?;
+        }
+    }
     let (count, said) = match (found, entry.shows) {
         (Some(found), Shows::Never(_)) => (&mut tally.wrong, format!("NOTICED: {found}")),
         (Some(found), _) => (&mut tally.noticed, found),
@@ -78,27 +88,29 @@ fn build() -> Result<PathBuf> {
     Ok(target.join("release/holdall-sim"))
 }
 
+/// What a broken store has to get through: the exhaustive test, then seeds.
+fn runs(seeds: &str) -> [Vec<&str>; 2] {
+    [vec!["--exhaustive", "2", "--twice", "0"], vec!["--seeds", seeds, "--quick"]]
+}
+
 /// Runs the simulation; what it found first, if anything. A mutation may make the store hang,
 /// which counts as noticed after `limit`.
 fn simulate(
     program: &Path,
     mutation: Option<&str>,
-    seeds: &str,
+    arguments: &[&str],
     limit: Duration,
 ) -> Result<Option<String>> {
-    let runs = [&["--exhaustive", "2", "--twice", "0"][..], &["--seeds", seeds, "--quick"][..]];
-    for arguments in runs {
-        let mut run = Command::new("timeout");
-        run.arg(limit.as_secs().to_string()).arg(program).args(arguments);
-        let run = run.args(mutation.iter().flat_map(|name| ["--mutation", name])).output()?;
-        if !run.status.success() {
-            let text = String::from_utf8_lossy(&run.stderr);
-            let line = text.lines().next().unwrap_or("no answer: it hangs");
-            let seed = String::from_utf8_lossy(&run.stdout);
-            let seed = seed.lines().next().unwrap_or_default().to_owned();
-            let found = if seed.starts_with("seed ") { seed } else { line.to_owned() };
-            return Ok(Some(found.chars().take(110).collect()));
-        }
+    let mut run = Command::new("timeout");
+    run.arg(limit.as_secs().to_string()).arg(program).args(arguments);
+    let run = run.args(mutation.iter().flat_map(|name| ["--mutation", name])).output()?;
+    if run.status.success() {
+        return Ok(None);
     }
-    Ok(None)
+    let text = String::from_utf8_lossy(&run.stderr);
+    let line = text.lines().next().unwrap_or("no answer: it hangs");
+    let seed = String::from_utf8_lossy(&run.stdout);
+    let seed = seed.lines().next().unwrap_or_default().to_owned();
+    let found = if seed.starts_with("seed ") { seed } else { line.to_owned() };
+    Ok(Some(found.chars().take(110).collect()))
 }
