@@ -53,7 +53,7 @@ pub struct Params {
     pub method: Method,
     /// Bytes the file may have; beyond it a request that no free block fits leads to coalescing.
     pub max_bytes: u64,
-    /// Tail pointer and list heads go to disk after so many tail allocations and list changes.
+    /// Tail allocations and list changes between two writes of the tail pointer and list heads.
     pub checkpoint_every: u32,
     /// Bytes by which the file grows.
     pub growth: u64,

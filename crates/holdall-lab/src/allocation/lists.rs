@@ -59,7 +59,7 @@ impl FreeLists {
         self.lists.len()
     }
 
-    /// Whether a block of so many grains is small.
+    /// Whether a block of that size, in grains, is small.
     pub fn is_small(&self, grains: u32) -> bool {
         grains <= self.max_ql
     }

@@ -183,7 +183,7 @@ impl Pmflf {
         self.bytes(block.grains) - self.p.method.header() as u64
     }
 
-    /// Bytes of so many grains.
+    /// Grains in bytes.
     pub(super) fn bytes(&self, grains: u32) -> u64 {
         u64::from(grains) * u64::from(self.p.grain)
     }

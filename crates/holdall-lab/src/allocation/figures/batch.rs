@@ -38,7 +38,7 @@ struct Run {
     threshold: u32,
     /// Whether free blocks were combined before the tail was used.
     combines: bool,
-    /// Usage after so many replacements.
+    /// Usage by the number of replacements before it.
     curve: Vec<(u64, Usage)>,
     /// Accesses of the replacements.
     stats: DiskStats,

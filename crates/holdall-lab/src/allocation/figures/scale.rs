@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Samples in a run.
 const SAMPLES: u64 = 20;
 
-/// A number of objects, and the usage after so many replacements.
+/// A number of objects, and the usage by the number of replacements before it.
 type Run = (u64, Vec<(u64, Usage)>);
 type Runs = Arc<Vec<Run>>;
 

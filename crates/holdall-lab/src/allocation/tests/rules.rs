@@ -10,7 +10,7 @@ fn counted(params: Params) -> (Pmflf, Arc<CountedDisk>) {
     (Pmflf::create(disk.clone(), params, 1).unwrap(), disk)
 }
 
-/// Bytes of content that fill so many grains.
+/// Bytes of content that fill a number of grains.
 fn fill(params: &Params, grains: usize) -> usize {
     grains * 512 - params.method.header()
 }
