@@ -132,6 +132,28 @@ pub trait Disk: Send + Sync + Debug {
     /// Those of the operating system; `PermissionDenied` on a disk opened read-only.
     fn truncate(&self, len: u64) -> io::Result<()>;
 
+    /// Gives the blocks of `len` bytes at `offset` back to the file system; they read as zeros
+    /// from then on, and the length stays. Returns whether the file system can do that; where it
+    /// cannot, nothing has changed. Offset and length are multiples of 4 KiB, the range lies
+    /// within the length. Durable with the next [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// Those of the operating system; `PermissionDenied` on a disk opened read-only.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
+        let _ = (offset, len);
+        Ok(false)
+    }
+
+    /// Gives `len` bytes at `offset` real blocks where [`punch`](Self::punch) took them, so that
+    /// writing there needs no space. What is stored there stays. The range lies within the length.
+    ///
+    /// # Errors
+    /// `StorageFull`; some of the range may then have blocks.
+    fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
+        let _ = (offset, len);
+        Ok(())
+    }
+
     /// Bytes of blocks really used, which holes make less than the length.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::Disk;
+use crate::blocks;
 use crate::bounds::{MAX_LEN, check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
 use crate::disk::Near;
@@ -189,7 +190,7 @@ impl Disk for FileDisk {
         if len <= old {
             return Ok(());
         }
-        let result = match allocate(&self.file, old, len - old) {
+        let result = match blocks::allocate(&self.file, old, len - old) {
             Err(e) if is_unsupported(&e) => write_zeros(&self.file, old, len),
             other => other.map_err(full_kind),
         };
@@ -205,6 +206,26 @@ impl Disk for FileDisk {
         self.check_writable()?;
         let _resize = self.resize.lock();
         if len < self.len()? { self.map.cut(len, || self.file.set_len(len)) } else { Ok(()) }
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
+        self.check_writable()?;
+        let punched = match blocks::punch(&self.file, offset, len) {
+            Err(e) if is_unsupported(&e) => return Ok(false),
+            other => other.map(|()| true),
+        };
+        // What the mapping knows to be in the cache is gone.
+        self.map.forget(offset, len);
+        punched
+    }
+
+    fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.check_writable()?;
+        match blocks::allocate(&self.file, offset, len) {
+            // Where nothing can be reserved, nothing can be punched either.
+            Err(e) if is_unsupported(&e) => Ok(()),
+            other => other.map_err(full_kind),
+        }
     }
 
     fn allocated(&self) -> io::Result<u64> {
@@ -261,7 +282,7 @@ fn full_kind(error: io::Error) -> io::Error {
     }
 }
 
-fn is_unsupported(error: &io::Error) -> bool {
+pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
@@ -275,20 +296,6 @@ fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
         at += n;
     }
     Ok(())
-}
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn allocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    loop {
-        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len) {
-            Err(Errno::INTR) => {}
-            result => return Ok(result?),
-        }
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn allocate(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
-    Err(Errno::OPNOTSUPP.into())
 }
 
 /// Reads what can be had without waiting for the device; 0 where the system cannot tell.
@@ -361,6 +368,29 @@ mod tests {
         disk.check_write_out(Ok(())).unwrap();
         assert!(disk.sync().is_err());
         disk.sync().unwrap();
+    }
+
+    #[test]
+    fn a_hole_reads_as_zeros_and_takes_no_blocks() {
+        let disk = disk();
+        disk.grow(4 << 20).unwrap();
+        disk.write_at(0, &[7; 1 << 20]).unwrap();
+        disk.write_at(1 << 20, &[8; 1 << 20]).unwrap();
+        disk.sync().unwrap();
+        let before = disk.allocated().unwrap();
+        if !disk.punch(1 << 20, 3 << 20).unwrap() {
+            return;
+        }
+        assert!(disk.allocated().unwrap() + (3 << 20) <= before + 4096);
+        assert_eq!(disk.len().unwrap(), 4 << 20);
+        let mut at = [9; 2];
+        disk.read_at((1 << 20) - 1, &mut at).unwrap();
+        assert_eq!(at, [7, 0]);
+        disk.fill_holes(1 << 20, 3 << 20).unwrap();
+        assert!(disk.allocated().unwrap() + 4096 >= before);
+        disk.fill_holes(0, 4 << 20).unwrap();
+        disk.read_at((1 << 20) - 1, &mut at).unwrap();
+        assert_eq!(at, [7, 0]);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! Threads: every type is `Send + Sync`. Concurrent calls on separate byte ranges do not disturb
 //! each other; a caller orders calls on overlapping ranges itself.
 
+mod blocks;
 pub mod bounds;
 mod direct;
 mod disk;

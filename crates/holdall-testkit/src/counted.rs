@@ -267,6 +267,14 @@ impl Disk for CountedDisk {
         self.other(self.disk.truncate(len))
     }
 
+    fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
+        self.other(self.disk.punch(offset, len))
+    }
+
+    fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.other(self.disk.fill_holes(offset, len))
+    }
+
     fn allocated(&self) -> io::Result<u64> {
         self.other(self.disk.allocated())
     }

@@ -10,9 +10,11 @@
 //! of the length are metadata; they stay as they are and the next sync writes them.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::image::Image;
+use super::holes::{Holes, chunks, len_of};
+use super::image::{CHUNK, Image};
 use super::plan::{Chooser, Fate};
 
 /// What a device writes as one: never partly old and partly new.
@@ -31,6 +33,10 @@ enum What {
     Write { offset: u64, bytes: Arc<[u8]> },
     /// The length is this.
     Len(u64),
+    /// These chunks have no blocks, and are zeros.
+    Punch(Range<u64>),
+    /// These chunks have blocks.
+    Fill(Range<u64>),
 }
 
 /// A file.
@@ -39,6 +45,9 @@ pub(super) struct SimFile {
     pub(super) durable: Image,
     pub(super) cached: Image,
     changes: Vec<Change>,
+    /// Chunks without blocks, as `cached` and as `durable` has them.
+    holes: Holes,
+    durable_holes: Holes,
 }
 
 impl SimFile {
@@ -47,7 +56,40 @@ impl SimFile {
         let mut image = Image::default();
         image.set_len(bytes.len() as u64)?;
         image.write(0, bytes);
-        Ok(Self { durable: image.clone(), cached: image, changes: Vec::new() })
+        Ok(Self { durable: image.clone(), cached: image, ..Self::default() })
+    }
+
+    /// Bytes of blocks that it takes.
+    pub(super) fn taken(&self) -> u64 {
+        self.cached.len() - (self.holes.count() * CHUNK as u64).min(self.cached.len())
+    }
+
+    /// How many bytes can be written at `offset`, of `len`, where `spare` more bytes of blocks
+    /// can be had.
+    pub(super) fn fits(&self, offset: u64, len: u64, mut spare: u64) -> u64 {
+        let end = offset.saturating_add(len);
+        for hole in self.holes.within(chunks(offset, len)) {
+            let Some(less) = spare.checked_sub(CHUNK as u64) else {
+                return (hole * CHUNK as u64).saturating_sub(offset);
+            };
+            spare = less;
+        }
+        end.min(self.cached.len().saturating_add(spare)).saturating_sub(offset)
+    }
+
+    /// Takes the blocks of a range of whole chunks away.
+    pub(super) fn punch(&mut self, offset: u64, len: u64) {
+        let range = chunks(offset, len);
+        self.cached.clear(range.clone());
+        self.holes.add(range.clone());
+        self.changes.push(Change { what: What::Punch(range), clean: false });
+    }
+
+    /// Gives a range blocks.
+    pub(super) fn fill(&mut self, offset: u64, len: u64) {
+        let range = chunks(offset, len);
+        self.holes.remove(range.clone());
+        self.changes.push(Change { what: What::Fill(range), clean: false });
     }
 
     /// How many changes are not durable.
@@ -65,6 +107,7 @@ impl SimFile {
             self.set_len(end)?;
         }
         self.cached.write(offset, bytes);
+        self.holes.remove(chunks(offset, bytes.len() as u64));
         let first = offset / SECTOR * SECTOR;
         let last = end.next_multiple_of(SECTOR).min(self.cached.len());
         let after: Arc<[u8]> = if (first, last) == (offset, end) {
@@ -83,6 +126,7 @@ impl SimFile {
     pub(super) fn set_len(&mut self, len: u64) -> io::Result<()> {
         if len != self.cached.len() {
             self.cached.set_len(len)?;
+            self.holes.cut(len);
             self.changes.push(Change { what: What::Len(len), clean: false });
         }
         Ok(())
@@ -95,11 +139,19 @@ impl SimFile {
                 _ if change.clean => self.changes.push(change),
                 What::Write { offset, bytes } => {
                     self.durable.write(*offset, bytes);
+                    self.durable_holes.remove(chunks(*offset, bytes.len() as u64));
                     self.void(*offset, bytes.len() as u64);
                 }
+                What::Punch(range) => {
+                    self.durable.clear(range.clone());
+                    self.durable_holes.add(range.clone());
+                    self.void(range.start * CHUNK as u64, len_of(range));
+                }
+                What::Fill(range) => self.durable_holes.remove(range.clone()),
                 What::Len(len) => {
                     let old = self.durable.len();
                     self.durable.set_len(*len)?;
+                    self.durable_holes.cut(*len);
                     self.void(*len, old.saturating_sub(*len));
                 }
             }
@@ -119,7 +171,7 @@ impl SimFile {
         let end = offset + len;
         let touched = |c: &Change| match &c.what {
             What::Write { offset: at, bytes } => *at < end && offset < at + bytes.len() as u64,
-            What::Len(_) => false,
+            What::Len(_) | What::Punch(_) | What::Fill(_) => false,
         };
         if len == 0 || !self.changes.iter().any(touched) {
             return;
@@ -142,7 +194,7 @@ impl SimFile {
 
     /// The file as found after a power cut; all of it durable.
     pub(super) fn after_power_cut(&self, chooser: &mut Chooser) -> io::Result<Self> {
-        let mut image = self.durable.clone();
+        let (mut image, mut holes) = (self.durable.clone(), self.durable_holes.clone());
         let mut resized = true;
         for change in &self.changes {
             let fate = chooser.fate();
@@ -152,12 +204,23 @@ impl SimFile {
                     resized &= fate == Fate::Kept;
                     if resized {
                         image.set_len(*len)?;
+                        holes.cut(*len);
                     }
                 }
-                What::Write { offset, bytes } if fate == Fate::Kept => image.write(*offset, bytes),
+                What::Punch(range) if fate == Fate::Kept => {
+                    image.clear(range.clone());
+                    holes.add(range.clone());
+                }
+                What::Fill(range) if fate == Fate::Kept => holes.remove(range.clone()),
+                What::Punch(_) | What::Fill(_) => {}
+                What::Write { offset, bytes } if fate == Fate::Kept => {
+                    image.write(*offset, bytes);
+                    holes.remove(chunks(*offset, bytes.len() as u64));
+                }
                 What::Write { offset, bytes } if fate == Fate::Torn => {
                     for (sector, bytes) in bytes.chunks(SECTOR as usize).enumerate() {
                         if chooser.sector() {
+                            holes.remove(chunks(offset + sector as u64 * SECTOR, SECTOR));
                             image.write(offset + sector as u64 * SECTOR, bytes);
                         }
                     }
@@ -165,7 +228,10 @@ impl SimFile {
                 What::Write { .. } => {}
             }
         }
-        Ok(Self { durable: image.clone(), cached: image, changes: Vec::new() })
+        // A length that was lost leaves no chunk behind the end.
+        holes.cut(image.len());
+        let (durable, durable_holes) = (image.clone(), holes.clone());
+        Ok(Self { durable, cached: image, changes: Vec::new(), holes, durable_holes })
     }
 
     /// Inverts the bits of `mask` in one byte, wherever it is held.

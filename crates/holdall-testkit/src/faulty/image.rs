@@ -5,11 +5,12 @@
 //! own, the storage locks.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use holdall_io::bounds::full;
 
-const CHUNK: usize = 4096;
+pub(super) const CHUNK: usize = 4096;
 
 /// A file's content. Copying costs a few nanoseconds per 4 KiB.
 #[derive(Clone, Default)]
@@ -59,6 +60,13 @@ impl Image {
             rest = later;
             at += n;
         }
+    }
+
+    /// Makes these chunks zeros.
+    pub(super) fn clear(&mut self, chunks: Range<u64>) {
+        let from = (chunks.start as usize).min(self.chunks.len());
+        let to = (chunks.end as usize).clamp(from, self.chunks.len());
+        self.chunks[from..to].fill(None);
     }
 
     /// Sets the length; new bytes are zeros.

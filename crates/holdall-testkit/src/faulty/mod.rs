@@ -15,6 +15,7 @@
 //! deterministic only as far as the order of the calls is.
 
 mod file;
+mod holes;
 mod image;
 mod plan;
 mod rng;
@@ -113,6 +114,12 @@ impl FaultyStorage {
     #[must_use]
     pub fn unsynced(&self) -> usize {
         self.state.lock().unsynced()
+    }
+
+    /// Bytes of blocks that both files take.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.state.lock().taken()
     }
 
     /// What reads see: the volume, and the log if it has its name.
@@ -268,7 +275,7 @@ impl FaultyDisk {
             }
             let old = state.file(self.file)?.cached.len();
             let changes = if kind == Kind::Grow { len > old } else { len < old };
-            if changes && len > old && state.room(self.file)? < len {
+            if changes && len > old && state.spare(self.file)? < len - old {
                 return Err(full(len));
             }
             if changes && state.goes_on(verdict) {
@@ -309,7 +316,8 @@ impl Disk for FaultyDisk {
                 return state::done(verdict, Kind::Write);
             }
             let end = write_end(offset, bytes.len())?;
-            let fits = state.room(self.file)?.saturating_sub(offset).min(bytes.len() as u64);
+            let spare = state.spare(self.file)?;
+            let fits = state.file(self.file)?.fits(offset, bytes.len() as u64, spare);
             let part = match verdict {
                 Verdict::Run => fits,
                 _ => state.part_of_write(offset, fits),
@@ -348,10 +356,33 @@ impl Disk for FaultyDisk {
         self.resize(Kind::Truncate, len)
     }
 
+    fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
+        self.run(Kind::Punch, offset, len, |state, verdict| {
+            let can = !state.planned.plan.no_punch;
+            if can && state.goes_on(verdict) {
+                state.file(self.file)?.punch(offset, len);
+            }
+            state::done(verdict, Kind::Punch).map(|()| can)
+        })
+    }
+
+    fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.run(Kind::Fill, offset, len, |state, verdict| {
+            let spare = state.spare(self.file)?;
+            if state.file(self.file)?.fits(offset, len, spare) < len {
+                return Err(full(offset + len));
+            }
+            if state.goes_on(verdict) {
+                state.file(self.file)?.fill(offset, len);
+            }
+            state::done(verdict, Kind::Fill)
+        })
+    }
+
     fn allocated(&self) -> io::Result<u64> {
         self.run(Kind::Allocated, 0, 0, |state, verdict| {
             state::done(verdict, Kind::Allocated)?;
-            Ok(state.file(self.file)?.cached.len())
+            Ok(state.file(self.file)?.taken())
         })
     }
 

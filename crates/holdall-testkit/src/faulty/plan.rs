@@ -33,8 +33,8 @@ pub struct FaultPlan {
     /// This call, of any kind to any file, and all after it fail with "simulated crash". If it
     /// would change something, it has done so wholly, partly or not at all, by the seed.
     pub crash_at: Option<u64>,
-    /// The same, counting only calls that change something: write, sync, grow, truncate, create,
-    /// remove, `sync_dir`. Reads change no state: these are all the crash points that differ.
+    /// The same, counting only calls that change something: write, sync, grow, truncate, punch,
+    /// fill, create, remove, `sync_dir`. Reads change no state: these are all the crash points that differ.
     pub crash_at_change: Option<u64>,
     /// This read fails.
     pub fail_read_at: Option<u64>,
@@ -45,11 +45,14 @@ pub struct FaultPlan {
     /// This sync (of either file, or of the directory) fails. What a file had not synced before is
     /// still readable, is not written by later syncs, and is at risk at the next power cut.
     pub fail_sync_at: Option<u64>,
-    /// This one of the calls that grow, truncate, create, remove or open fails without effect.
+    /// This one of the calls that grow, truncate, punch, fill, create, remove or open fails without
+    /// effect.
     pub fail_other_at: Option<u64>,
     /// Bytes that both files together may have; what goes beyond fails with `StorageFull` (a write
     /// has then written what there was room for).
     pub full_at_bytes: Option<u64>,
+    /// The file system cannot punch holes.
+    pub no_punch: bool,
     /// Reads see this bit inverted. The stored byte stays right, see
     /// [`flip_byte`](super::FaultyStorage::flip_byte) for damage that stays.
     pub flip: Option<Flip>,
@@ -159,6 +162,8 @@ pub(super) enum Kind {
     Allocated,
     Grow,
     Truncate,
+    Punch,
+    Fill,
     Hint,
     OpenLog,
     CreateLog,
@@ -167,8 +172,11 @@ pub(super) enum Kind {
 
 impl Kind {
     fn is_change(self) -> bool {
-        use Kind::{CreateLog, Grow, RemoveLog, Sync, SyncDir, Truncate, Write};
-        matches!(self, Write | Sync | SyncDir | Grow | Truncate | CreateLog | RemoveLog)
+        use Kind::{CreateLog, Fill, Grow, Punch, RemoveLog, Sync, SyncDir, Truncate, Write};
+        matches!(
+            self,
+            Write | Sync | SyncDir | Grow | Truncate | Punch | Fill | CreateLog | RemoveLog
+        )
     }
 }
 

@@ -174,18 +174,19 @@ impl State {
         self.name.changes.len() + self.volume.unsynced() + log
     }
 
-    /// The length that this file may have before the disk is full; its own length at least.
-    pub(super) fn room(&mut self, id: FileId) -> io::Result<u64> {
+    /// Bytes of blocks that the volume and the log take.
+    pub(super) fn taken(&self) -> u64 {
+        self.volume.taken() + self.named_log().map_or(0, SimFile::taken)
+    }
+
+    /// Bytes of blocks that this file can still get.
+    pub(super) fn spare(&mut self, id: FileId) -> io::Result<u64> {
         let Some(capacity) = self.planned.plan.full_at_bytes else { return Ok(MAX_LEN) };
-        let volume = self.volume.cached.len();
-        let log = self.named_log().map_or(0, |log| log.cached.len());
-        let own = self.file(id)?.cached.len();
-        let others = match id {
-            FileId::Volume => log,
-            FileId::Log(id) if self.name.now() == Some(id) => volume,
-            FileId::Log(_) => volume + log,
+        let unnamed = match id {
+            FileId::Log(log) if self.name.now() != Some(log) => self.file(id)?.taken(),
+            _ => 0,
         };
-        Ok(capacity.saturating_sub(others).max(own))
+        Ok(capacity.saturating_sub(self.taken() + unnamed))
     }
 
     /// Inverts the plan's bit in what a read of this file has got.
