@@ -128,6 +128,18 @@ pub enum Mutation {
     R26Change,
     /// Rule 26: versions of one recovery epoch do not come back in a later one.
     R26Epoch,
+    /// Rule 27: both superblocks name one replay position before anything is punched out.
+    R27Slots,
+    /// Rule 28: a run is reserved while it is punched out.
+    R28Reserved,
+    /// Rule 29: a hole gets blocks before it is given out.
+    R29Blocks,
+    /// Rule 29: after an opening any free run may be a hole.
+    R29Unknown,
+    /// Rule 30: the allocator's end is lowered with the file's.
+    R30Grown,
+    /// Rule 30: no superblock names more than the file has after a cut.
+    R30Named,
 }
 
 #[cfg(holdall_mutations)]

@@ -48,6 +48,7 @@ const ROOTS: usize = 208;
 const ROOT_COUNT: usize = 8;
 const ROOT_BYTES: usize = 16;
 const FLAG_LOG_REQUIRED: u32 = 1;
+const FLAG_HOLES: u32 = 2;
 const ROOT_PAGE: u32 = 1;
 
 const _: () = assert!(ROOTS + ROOT_COUNT * ROOT_BYTES <= SLOT_BYTES);
@@ -75,6 +76,8 @@ pub struct Superblock {
     pub log_bytes: u64,
     /// The log file must exist: without it committed data would be missing.
     pub log_required: bool,
+    /// Free runs may be holes of the file: they need blocks before they are used (rule 29).
+    pub holes: bool,
     /// Every `unique` number below this may have been given out.
     pub unique_ceiling: u64,
     /// Pages the volume must have at least.
@@ -106,7 +109,8 @@ impl Superblock {
         put_u64(&mut b, REPLAY, self.replay.0);
         put_u64(&mut b, HOME, self.home.0);
         put_u64(&mut b, LOG_BYTES, self.log_bytes);
-        put_u32(&mut b, FLAGS, if self.log_required { FLAG_LOG_REQUIRED } else { 0 });
+        let required = if self.log_required { FLAG_LOG_REQUIRED } else { 0 };
+        put_u32(&mut b, FLAGS, required | if self.holes { FLAG_HOLES } else { 0 });
         put_u64(&mut b, UNIQUE, self.unique_ceiling);
         put_u64(&mut b, VOLUME_PAGES, self.volume_pages);
         put_u32(&mut b, SPACES, self.spaces);
@@ -144,6 +148,7 @@ impl Superblock {
             home: Lsn(u64_at(b, HOME)),
             log_bytes: u64_at(b, LOG_BYTES),
             log_required: u32_at(b, FLAGS) & FLAG_LOG_REQUIRED != 0,
+            holes: u32_at(b, FLAGS) & FLAG_HOLES != 0,
             unique_ceiling: u64_at(b, UNIQUE),
             volume_pages: u64_at(b, VOLUME_PAGES),
             spaces: u32_at(b, SPACES),
@@ -229,6 +234,7 @@ mod tests {
             home: Lsn(8000),
             log_bytes: 1 << 20,
             log_required: true,
+            holes: true,
             unique_ceiling: 99,
             volume_pages: 20,
             spaces: 1,

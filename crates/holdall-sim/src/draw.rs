@@ -68,6 +68,7 @@ impl Script {
         if !lap {
             crate::many::add(&mut script);
             crate::beside::add(&mut script);
+            crate::ebb::add(&mut script);
         }
         script
     }

@@ -15,6 +15,7 @@ mod commit;
 mod crash;
 mod damage;
 mod draw;
+mod ebb;
 pub mod exhaustive;
 mod many;
 mod model;

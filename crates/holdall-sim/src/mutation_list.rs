@@ -373,6 +373,44 @@ pub const ALL: &[Entry] = &[
         "versions of one recovery epoch do not come back in a later one.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R27Slots,
+        "27-slots",
+        "both superblocks name one replay position before anything is punched out.",
+        Shows::Never(
+            "a page freed before the newer position is punched out as it might be written over: what protects the older superblock from reuse (rule 15) protects it here.",
+        ),
+    ),
+    entry(
+        Mutation::R28Reserved,
+        "28-reserved",
+        "a run is reserved while it is punched out.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R29Blocks,
+        "29-blocks",
+        "a hole gets blocks before it is given out.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R29Unknown,
+        "29-unknown",
+        "after an opening any free run may be a hole.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R30Grown,
+        "30-grown",
+        "the allocator's end is lowered with the file's.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R30Named,
+        "30-named",
+        "no superblock names more than the file has after a cut.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

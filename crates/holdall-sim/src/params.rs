@@ -38,6 +38,8 @@ pub struct Tuning {
     pub log_data_bytes: usize,
     /// Least step of growth.
     pub growth_bytes: u64,
+    /// Free bytes that keep their blocks.
+    pub spare_bytes: u64,
     /// Whether checkpoints start by themselves.
     pub auto_checkpoint: bool,
 }
@@ -68,6 +70,8 @@ impl Tuning {
             log_bytes: log,
             log_data_bytes: direct,
             growth_bytes: growth,
+            // Not drawn: other draws of a seed stay as they are.
+            spare_bytes: if growth == 1 { 0 } else { growth },
             auto_checkpoint: rng.random_bool(0.7),
         }
     }
@@ -108,6 +112,7 @@ impl Params {
                 log_bytes: 64 << 10,
                 log_data_bytes: 8192,
                 growth_bytes: 1,
+                spare_bytes: 0,
                 auto_checkpoint: true,
             },
             max_bytes: u64::MAX,
@@ -127,6 +132,7 @@ impl Params {
             .log_bytes(t.log_bytes)
             .log_data_bytes(t.log_data_bytes)
             .growth_bytes(t.growth_bytes)
+            .spare_bytes(t.spare_bytes)
             .max_bytes(self.max_bytes)
             // Checkpoints with work between their steps need a log of its full size.
             .first_log_bytes(1 << 20)

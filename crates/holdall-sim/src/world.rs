@@ -131,6 +131,9 @@ impl World {
             Op::VerifyBeside(work) => self.verify_beside(work)?,
             Op::Checkpoint => {
                 let result = self.store()?.checkpoint();
+                if matches!(result, Err(Error::Full(_))) {
+                    return Err("a checkpoint found the disk full: a page had no blocks".into());
+                }
                 self.made_durable("checkpoint", result)?;
             }
             Op::CheckpointWith(between) => self.checkpoint_with(between)?,
@@ -185,9 +188,7 @@ impl World {
             Fault::Sync(n) => plan.fail_sync_at = Some(n),
             Fault::Other(n) => plan.fail_other_at = Some(n),
             Fault::Full(more) => {
-                let (volume, log) = self.storage.snapshot();
-                let now = volume.len() + log.map_or(0, |l| l.len());
-                plan.full_at_bytes = Some(now as u64 + more);
+                plan.full_at_bytes = Some(self.storage.taken() + more);
                 self.was_full = true;
             }
         }

@@ -71,6 +71,7 @@ fn superblock_and_log(out: &mut String) {
         home: Lsn(0x0505),
         log_bytes: 0x10_0000,
         log_required: true,
+        holes: false,
         unique_ceiling: 0x0707,
         volume_pages: 0x0808,
         spaces: 9,

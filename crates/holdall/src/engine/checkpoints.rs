@@ -108,6 +108,9 @@ impl Inner {
             // As below: the commit has happened.
             self.note_background_error(&e);
         }
+        if self.options.background && self.alloc.has_spare_waiting() {
+            self.ask_to_give_back();
+        }
         if !self.options.auto_checkpoint || !self.wants_checkpoint() {
             return Ok(());
         }

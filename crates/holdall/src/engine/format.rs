@@ -160,6 +160,7 @@ fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
         home: FIRST_LSN,
         log_bytes: options.initial_log_bytes(),
         log_required: false,
+        holes: false,
         unique_ceiling: 1,
         volume_pages: fresh.pages,
         spaces: 1,

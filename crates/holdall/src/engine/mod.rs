@@ -7,6 +7,7 @@ pub(crate) mod catalog;
 mod checkpoints;
 pub(crate) mod deferred;
 pub(crate) mod format;
+pub(crate) mod give_back;
 pub(crate) mod key;
 mod log_file;
 pub(crate) mod options;
@@ -43,6 +44,8 @@ pub(crate) struct Cursors {
 pub(crate) struct BackgroundRequests {
     pub(crate) checkpoint: bool,
     pub(crate) flush: bool,
+    /// There may be free space to give back.
+    pub(crate) spare: bool,
     pub(crate) stop: bool,
 }
 
@@ -64,6 +67,10 @@ pub struct Inner {
     pub(crate) deferred: Deferred,
     closed: AtomicBool,
     log_short: AtomicBool,
+    /// The checkpointing thread was told to look for free space.
+    spare_told: AtomicBool,
+    /// The file system cannot punch holes.
+    keeps_blocks: AtomicBool,
     next_unique: AtomicU64,
     unique_ceiling: AtomicU64,
     process: u32,
@@ -101,8 +108,8 @@ impl Inner {
         pager.volume.note_len(length);
         let pages = length / layout.page_size() as u64;
         let spaces = root_page::spaces(&root);
-        let (step, most) = (options.growth_bytes, options.max_bytes);
-        let alloc = Arc::new(Allocator::new(pager.clone(), layout, (pages, spaces), step, most));
+        let geometry = (pages, spaces, sb.holes);
+        let alloc = Arc::new(Allocator::new(pager.clone(), layout, geometry, options.space_limits()));
         let options = options.clone().page_size(layout.page_size());
         let inner = Arc::new(Self {
             storage,
@@ -119,6 +126,8 @@ impl Inner {
             deferred: Deferred::default(),
             closed: AtomicBool::new(false),
             log_short: AtomicBool::new(false),
+            spare_told: AtomicBool::new(false),
+            keeps_blocks: AtomicBool::new(false),
             next_unique: AtomicU64::new(sb.unique_ceiling),
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
             process: std::process::id(),
@@ -185,6 +194,10 @@ impl Inner {
             return Ok(());
         }
         self.checkpoint()?;
+        // What is not given back stays free: no reason to leave the store unclosed.
+        if let Err(e @ Error::Poisoned(_)) = self.give_back(give_back::GiveBack::KNOWN) {
+            return Err(e);
+        }
         let keep = self.alloc.pages_in_use()?;
         let spaces = self.alloc.stats().spaces;
         let unique = self.next_unique.load(SeqCst);

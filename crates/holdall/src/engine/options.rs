@@ -1,5 +1,6 @@
 //! What a user can set when creating or opening a store.
 
+use crate::space;
 use crate::txn::Limits;
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result, page};
@@ -30,6 +31,8 @@ pub struct Options {
     map_reads: bool,
     direct_reads: bool,
     pub(crate) growth_bytes: u64,
+    space_factor: f64,
+    spare_bytes: u64,
     pub(crate) max_bytes: u64,
     pub(crate) background: bool,
     pub(crate) auto_checkpoint: bool,
@@ -53,6 +56,8 @@ impl Default for Options {
             map_reads: true,
             direct_reads: true,
             growth_bytes: 256 << 10,
+            space_factor: 1.1,
+            spare_bytes: 1 << 20,
             max_bytes: u64::MAX,
             background: true,
             auto_checkpoint: true,
@@ -70,6 +75,14 @@ impl Options {
     /// objects stays with the operating system's page cache.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
+        self
+    }
+
+    /// Blocks that the file may take for each byte stored, once maintenance has caught up: the
+    /// store's contract on space (docs/design.md). Default: 1.1; at least 1.03. A larger factor
+    /// leaves more free space to the next writes, and less work for maintenance.
+    pub fn space_factor(mut self, factor: f64) -> Self {
+        self.space_factor = factor;
         self
     }
 
@@ -181,6 +194,12 @@ impl Options {
         self
     }
 
+    /// Free bytes that keep their blocks, whatever the store holds. Default: 1 MiB.
+    pub fn spare_bytes(mut self, bytes: u64) -> Self {
+        self.spare_bytes = bytes;
+        self
+    }
+
     /// Whether checkpoints start by themselves. Default: true.
     pub fn auto_checkpoint(mut self, on: bool) -> Self {
         self.auto_checkpoint = on;
@@ -225,6 +244,10 @@ impl Options {
         if self.first_log_bytes < 8 * BLOCK as u64 {
             return bad(format!("first_log_bytes must be at least {}", 8 * BLOCK));
         }
+        // Written so that what is no number is refused too.
+        if !(1.03..=1000.0).contains(&self.space_factor) {
+            return bad("space_factor must be at least 1.03".into());
+        }
         if self.dirty_pages < 16 {
             return bad("dirty_pages must be at least 16".into());
         }
@@ -239,6 +262,16 @@ impl Options {
     /// The log's largest size within `most` bytes.
     pub(crate) fn log_bytes_within(&self, most: u64) -> u64 {
         self.log_bytes.min(most) / BLOCK as u64 * BLOCK as u64
+    }
+
+    pub(crate) fn space_limits(&self) -> space::Limits {
+        space::Limits {
+            growth_bytes: self.growth_bytes,
+            max_bytes: self.max_bytes,
+            spare_bytes: self.spare_bytes,
+            // The other half is for what is less than whole: pages, runs too short.
+            spare_share: (self.space_factor - 1.0) / 2.0,
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {

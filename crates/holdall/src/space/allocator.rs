@@ -8,6 +8,9 @@
 //! that began after it is durable and no snapshot sees them (rule 16).
 
 mod find;
+mod give_back;
+
+pub use give_back::Spare;
 
 use super::RunSet;
 use crate::txn::{Pager, io_error};
@@ -17,7 +20,7 @@ use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Where in the volume a request would like to be.
@@ -57,6 +60,12 @@ struct State {
     holes_from: u32,
     /// The same for one of a few pages.
     crumbs_from: u32,
+    /// Free runs without blocks; they are in no tree (rule 29).
+    holes: RunSet,
+    /// Spaces that had holes when the store was opened, as far as they were not looked at since.
+    unknown: BTreeSet<u32>,
+    /// The least of `free` since [`Allocator::spare`] last asked.
+    least_free: u64,
 }
 
 impl State {
@@ -72,9 +81,21 @@ impl State {
 pub struct Allocator {
     pager: Arc<Pager>,
     layout: SpaceLayout,
-    growth_bytes: u64,
-    max_pages: u64,
+    limits: Limits,
     state: Mutex<State>,
+}
+
+/// What the store's options say of space.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The least step in bytes by which the volume grows.
+    pub growth_bytes: u64,
+    /// Bytes that the volume may have.
+    pub max_bytes: u64,
+    /// Free bytes that keep their blocks, whatever the store holds.
+    pub spare_bytes: u64,
+    /// The same as a share of what the store holds.
+    pub spare_share: f64,
 }
 
 /// Trees kept in memory; a tree of 32,768 pages takes 6 KiB.
@@ -99,6 +120,8 @@ pub struct SpaceStats {
     pub spaces: u32,
     /// Pages known to be free: those of spaces looked at since the store was opened.
     pub free_pages: u64,
+    /// Of these the ones without blocks.
+    pub hole_pages: u64,
 }
 
 impl SpaceStats {
@@ -110,13 +133,12 @@ impl SpaceStats {
 
 impl Allocator {
     /// The allocator of a volume of `volume_pages` pages with `spaces` directories.
-    /// `growth_bytes` is the least step by which the volume grows, `max_bytes` its limit.
+    /// `holes`: free runs of it may have no blocks.
     pub fn new(
         pager: Arc<Pager>,
         layout: SpaceLayout,
-        (volume_pages, spaces): (u64, u32),
-        growth_bytes: u64,
-        max_bytes: u64,
+        (volume_pages, spaces, holes): (u64, u32, bool),
+        limits: Limits,
     ) -> Self {
         let known = volume_pages.div_ceil(u64::from(layout.space_pages())).max(1) as u32;
         let state = State {
@@ -133,9 +155,19 @@ impl Allocator {
             free: 0,
             holes_from: 0,
             crumbs_from: 0,
+            holes: RunSet::default(),
+            unknown: if holes && !mutation::is(Mutation::R29Unknown) {
+                (0..known).collect()
+            } else {
+                BTreeSet::new()
+            },
+            least_free: u64::MAX,
         };
-        let max_pages = (max_bytes / layout.page_size() as u64).min(PageNo::MAX.0);
-        Self { pager, layout, growth_bytes, max_pages, state: Mutex::new(state) }
+        Self { pager, layout, limits, state: Mutex::new(state) }
+    }
+
+    fn max_pages(&self) -> u64 {
+        (self.limits.max_bytes / self.layout.page_size() as u64).min(PageNo::MAX.0)
     }
 
     /// The volume's geometry.
@@ -163,6 +195,12 @@ impl Allocator {
         {
             return Ok(run);
         }
+        // Rather a hole than a larger file.
+        while self.fill_hole(&mut s, want, least)? {
+            if let Some(run) = self.find(&mut s, want, least, near)? {
+                return Ok(run);
+            }
+        }
         let full = match self.grow(&mut s, want) {
             Ok(()) => {
                 let found = self.find(&mut s, want, least, near)?;
@@ -173,8 +211,13 @@ impl Allocator {
             Err(e) => return Err(e),
         };
         // Too little room for all of it; what is there in pieces still serves.
-        if let Some(run) = self.find(&mut s, want, 1, near)? {
-            return Ok(run);
+        loop {
+            if let Some(run) = self.find(&mut s, want, 1, near)? {
+                return Ok(run);
+            }
+            if !self.fill_hole(&mut s, want, 1)? {
+                break;
+            }
         }
         let store = self.pager.housekeeping().filter(|_| s.waiting.pages() > 0);
         let Some(store) = store else { return Err(Error::Full(full)) };
@@ -215,6 +258,7 @@ impl Allocator {
         let run = PageRun::new(PageNo(start), u64::from(len));
         s.reserved.insert(run);
         s.free = s.free.saturating_sub(u64::from(len));
+        s.least_free = s.least_free.min(s.free);
         if let Some(largest) = s.trees.get(&space).map(BuddyTree::largest) {
             s.directory.set(space, largest);
         }
@@ -228,7 +272,10 @@ impl Allocator {
             s.free = s.free.saturating_sub(gone.map_or(0, |(_, t)| u64::from(t.free_pages())));
         }
         if !s.trees.contains_key(&space) {
-            let tree = self.build_tree(s, space)?;
+            let mut tree = self.build_tree(s, space)?;
+            if s.unknown.remove(&space) {
+                self.find_holes(s, space, &mut tree)?;
+            }
             s.directory.set(space, tree.largest());
             s.free += u64::from(tree.free_pages());
             s.trees.insert(space, tree);
@@ -251,7 +298,8 @@ impl Allocator {
         let end = base + u64::from(n);
         let none = |mutation| if mutation::is(mutation) { base } else { end };
         let reserved = s.reserved.overlapping(base, none(Mutation::R10Reserved));
-        for run in reserved.chain(s.waiting.overlapping(base, none(Mutation::R10Waiting))) {
+        let waiting = s.waiting.overlapping(base, none(Mutation::R10Waiting));
+        for run in reserved.chain(waiting).chain(s.holes.overlapping(base, end)) {
             let mut at = (run.start.0 - base) as u32;
             let to = (run.end() - base) as u32;
             while at < to {
@@ -264,7 +312,7 @@ impl Allocator {
     /// Grows the volume so that `want` more pages fit in one run.
     fn grow(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<()> {
         let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
-        let step = (self.growth_bytes / size).max(1);
+        let step = (self.limits.growth_bytes / size).max(1);
         // A share of the store as well, so that a large import does not grow page by page.
         // One with holes is not being loaded, and what growth leaves is another hole.
         let part = if s.has_holes() { 1024 } else { 128 };
@@ -274,9 +322,9 @@ impl Allocator {
         let own = 1 + u64::from(self.layout.stretches());
         let need = if left % n >= want { want } else { left % n + own + want };
         for pages in [need.max(step), need] {
-            let to = (s.volume_pages + pages).min(self.max_pages);
+            let to = (s.volume_pages + pages).min(self.max_pages());
             if to < s.volume_pages + need {
-                let limit = self.max_pages * size;
+                let limit = self.max_pages() * size;
                 return Err(Error::Full(format!("the store may have {limit} bytes at most")));
             }
             match self.pager.volume.grow(to * size) {
@@ -401,6 +449,9 @@ impl Allocator {
         while s.queue.front().is_some_and(|f| f.lsn <= limit) {
             let Some(freed) = s.queue.pop_front() else { break };
             for run in freed.runs {
+                // Looked at, so that what is free there counts. Where it cannot be read the
+                // next look tells.
+                let _ = self.tree(s, (run.start.0 / u64::from(self.layout.space_pages())) as u32);
                 s.waiting.remove(run);
                 s.waiting_segments.remove(run);
                 self.give_back(s, run)?;
@@ -427,58 +478,6 @@ impl Allocator {
         self.state.lock().volume_pages
     }
 
-    /// Pages of the volume up to the last one in use, reserved or waiting.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
-    pub fn pages_in_use(&self) -> Result<u64> {
-        self.in_use(&mut self.state.lock())
-    }
-
-    /// Gives the free end of the volume back to the file system, as far as the superblock does
-    /// not name it.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`].
-    pub fn cut_tail(&self) -> Result<()> {
-        let mut s = self.state.lock();
-        let named = self.pager.volume.superblock().volume_pages;
-        let keep = self.in_use(&mut s)?.max(named);
-        if keep >= s.volume_pages {
-            return Ok(());
-        }
-        let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
-        self.pager.volume.cut(keep * size).map_err(|e| io_error("cutting the volume", e))?;
-        for space in (keep / n) as u32..s.volume_pages.div_ceil(n) as u32 {
-            let gone = s.trees.remove(&space);
-            s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
-            s.directory.raise(space, MOST_ORDER);
-        }
-        s.volume_pages = keep;
-        Ok(())
-    }
-
-    fn in_use(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
-        let n = u64::from(self.layout.space_pages());
-        let mut end = s.volume_pages;
-        while end > 0 {
-            let space = ((end - 1) / n) as u32;
-            let base = u64::from(space) * n;
-            if space >= s.spaces {
-                end = base;
-                continue;
-            }
-            let tree = self.tree(s, space)?;
-            let limit = base + u64::from(tree.limit());
-            let last = tree.free_runs().last().filter(|r| base + u64::from(r.end()) == limit);
-            end = last.map_or(limit, |run| base + u64::from(run.start));
-            if end > base {
-                break;
-            }
-        }
-        Ok(end)
-    }
-
     /// Figures for reports.
     pub fn stats(&self) -> SpaceStats {
         let s = self.state.lock();
@@ -487,7 +486,8 @@ impl Allocator {
             waiting_pages: s.waiting.pages(),
             reserved_pages: s.reserved.pages(),
             spaces: s.spaces,
-            free_pages: s.free,
+            free_pages: s.free + s.holes.pages(),
+            hole_pages: s.holes.pages(),
         }
     }
 

@@ -10,6 +10,7 @@ mod threads;
 pub(crate) use open::open_error;
 pub use stat::{CollectionStat, StoreStat};
 
+use crate::engine::give_back::GiveBack;
 use crate::engine::{Inner, Options};
 use crate::read::Reader;
 use crate::read::state::State;
@@ -224,7 +225,8 @@ impl Store {
         if self.inner.read_only {
             return Err(Error::ReadOnly);
         }
-        self.inner.checkpoint()
+        self.inner.checkpoint()?;
+        self.inner.give_back(GiveBack::KNOWN)
     }
 
     /// As [`Store::checkpoint`], calling `between` before each of its steps, so that a test

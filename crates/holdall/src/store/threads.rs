@@ -12,6 +12,9 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How often free space that nobody needs is given back.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
+
 type Shared = Arc<(Mutex<BackgroundRequests>, Condvar)>;
 
 /// The threads of an open store.
@@ -66,18 +69,29 @@ fn wait_for(thread: JoinHandle<()>) {
 
 fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     let (wishes, wake) = &**shared;
+    let mut spare = false;
     loop {
         let mut w = wishes.lock();
-        while !w.checkpoint && !w.stop {
-            wake.wait(&mut w);
+        let mut idle = false;
+        while !w.checkpoint && !w.stop && !idle {
+            spare |= std::mem::take(&mut w.spare);
+            if spare {
+                idle = wake.wait_for(&mut w, GIVE_BACK_EVERY).timed_out();
+            } else {
+                wake.wait(&mut w);
+            }
         }
         if w.stop {
             return;
         }
-        w.checkpoint = false;
+        let asked = std::mem::take(&mut w.checkpoint);
         drop(w);
         let Some(inner) = inner.upgrade() else { return };
         // Commits ask for one until the one under way is done, which mostly serves them too.
+        if !asked {
+            spare = inner.give_back_paced();
+            continue;
+        }
         if !inner.wants_checkpoint() {
             continue;
         }
@@ -85,6 +99,7 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
             // The next commit meets the cause; a full disk or a poisoned store is told there.
             inner.note_background_error(&e);
         }
+        spare = inner.has_spare();
     }
 }
 

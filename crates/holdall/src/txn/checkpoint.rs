@@ -83,6 +83,11 @@ impl Pager {
         })
     }
 
+    /// Keeps checkpoints from beginning, for work on the file that must not run beside one.
+    pub fn hold_checkpoints(&self) -> MutexGuard<'_, ()> {
+        self.checkpointing.lock()
+    }
+
     /// Waits for the end of the checkpoint under way; returns whether there was one. It may
     /// have failed.
     pub fn await_checkpoint(&self) -> bool {

@@ -19,6 +19,7 @@ pub(super) fn volume(disk: Arc<dyn Disk>, page_size: usize) -> Volume {
         home: Lsn(0),
         log_bytes: 65536,
         log_required: false,
+        holes: false,
         unique_ceiling: 1,
         volume_pages: 0,
         spaces: 0,

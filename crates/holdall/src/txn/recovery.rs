@@ -13,7 +13,7 @@ use holdall_core::checksum::crc;
 use holdall_core::log_format::{BLOCK, Part, Parts};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
-use holdall_core::{Error, Lsn, PageNo, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use holdall_io::Storage;
 use replay::{Data, Replay, Segment};
 
@@ -171,13 +171,25 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     if length < end {
         volume.grow(end).map_err(|e| io_error("growing the volume", e))?;
     }
+    let holes = volume.superblock().holes;
+    // A crash may have undone that a run got blocks.
+    let fill = |first: PageNo, pages: u64| {
+        if holes { volume.fill_holes(PageRun::new(first, pages)) } else { Ok(()) }
+    };
+    let write = |first: PageNo, bytes: &[u8]| {
+        fill(first, bytes.len() as u64 / size)?;
+        volume.write_pages(first, bytes)
+    };
     // In the order of the log: what one commit wrote another may have copied.
     for segment in &replay.segments {
         match &segment.data {
             Data::Bytes(_) if mutation::is(Mutation::R07Segments) => {}
-            Data::Bytes(bytes) => volume.write_pages(segment.first, bytes)?,
+            Data::Bytes(bytes) => write(segment.first, bytes)?,
             Data::Composed(..) if mutation::is(Mutation::R07Composed) => {}
-            Data::Composed(checksum, parts) => compose(volume, segment, *checksum, parts)?,
+            Data::Composed(checksum, parts) => {
+                fill(segment.first, segment.pages)?;
+                compose(volume, segment, *checksum, parts)?;
+            }
         }
     }
     // Pages last: a run freed and a page allocated in one window never share a place.
@@ -186,7 +198,7 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     replay.each_page(volume, &mut |no, bytes| {
         let follows = first.0 + batch.len() as u64 / size == no.0;
         if !batch.is_empty() && (!follows || batch.len() >= 1 << 20) {
-            volume.write_pages(first, &batch)?;
+            write(first, &batch)?;
             batch.clear();
         }
         if batch.is_empty() {
@@ -195,5 +207,5 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
         batch.extend_from_slice(bytes);
         Ok(())
     })?;
-    if batch.is_empty() { Ok(()) } else { volume.write_pages(first, &batch) }
+    if batch.is_empty() { Ok(()) } else { write(first, &batch) }
 }

@@ -9,7 +9,7 @@
 use crate::log::Home;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
-use holdall_core::{Error, PageNo, Result};
+use holdall_core::{Error, PageNo, PageRun, Result};
 use holdall_io::{Disk, WriteOut};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -40,7 +40,15 @@ pub struct Volume {
     syncs: Mutex<Syncs>,
     finished: Condvar,
     wanted: Condvar,
-    superblock: Mutex<Superblock>,
+    superblock: Mutex<Slotted>,
+}
+
+/// What the slots hold.
+#[derive(Debug)]
+struct Slotted {
+    newest: Superblock,
+    /// The other one; None while this opening has not written both.
+    older: Option<Superblock>,
 }
 
 /// A commit lies at most so many bytes behind the end that the file is known to have after a
@@ -60,7 +68,7 @@ impl Volume {
             syncs: Mutex::new(Syncs { durable_len: len, ..Syncs::default() }),
             finished: Condvar::new(),
             wanted: Condvar::new(),
-            superblock: Mutex::new(superblock),
+            superblock: Mutex::new(Slotted { newest: superblock, older: None }),
         }
     }
 
@@ -234,7 +242,7 @@ impl Volume {
 
     /// The superblock as last written.
     pub fn superblock(&self) -> Superblock {
-        self.superblock.lock().clone()
+        self.superblock.lock().newest.clone()
     }
 
     /// Changes the superblock, writes it to the other slot and syncs. Nothing has changed
@@ -244,17 +252,60 @@ impl Volume {
     /// [`Error::Io`], [`Error::Poisoned`].
     pub fn write_superblock(&self, change: impl FnOnce(&mut Superblock)) -> Result<Superblock> {
         let mut current = self.superblock.lock();
-        let mut next = current.clone();
+        let mut next = current.newest.clone();
         change(&mut next);
-        next.sequence = current.sequence + 1;
+        next.sequence = current.newest.sequence + 1;
         let other = !mutation::is(Mutation::R15Slot);
         let slot = SLOT_AT[if other { Superblock::slot_of(next.sequence) } else { 0 }];
         self.disk
             .write_at(slot, &next.encode())
             .map_err(|e| io_error(format!("writing the superblock at byte {slot}"), e))?;
         self.sync()?;
-        *current = next.clone();
+        let former = std::mem::replace(&mut current.newest, next.clone());
+        current.older = Some(former);
         Ok(next)
+    }
+
+    /// Before anything is punched out: both slots say that there may be holes, and name one
+    /// replay position, so that with either of them what is free now is not read (rule 27).
+    /// Cost: mostly nothing, at most two superblocks.
+    ///
+    /// # Errors
+    /// As [`Volume::write_superblock`].
+    pub fn announce_holes(&self) -> Result<()> {
+        loop {
+            let slots = self.superblock.lock();
+            let replay = slots.newest.replay;
+            let settled = slots.older.as_ref().is_some_and(|o| o.holes && o.replay == replay);
+            if slots.newest.holes && (settled || mutation::is(Mutation::R27Slots)) {
+                return Ok(());
+            }
+            drop(slots);
+            self.write_superblock(|sb| sb.holes = true)?;
+        }
+    }
+
+    /// Gives the blocks of a run back to the file system. Returns whether that can be done.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn punch(&self, run: PageRun) -> Result<bool> {
+        let size = self.page_size as u64;
+        self.disk
+            .punch(run.start.0 * size, run.len * size)
+            .map_err(|e| io_error(format!("punching out {} pages at {}", run.len, run.start), e))
+    }
+
+    /// Gives a run blocks where holes may be (rule 29). Cost: one call, of some microseconds
+    /// where there are blocks.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`].
+    pub fn fill_holes(&self, run: PageRun) -> Result<()> {
+        let size = self.page_size as u64;
+        self.disk
+            .fill_holes(run.start.0 * size, run.len * size)
+            .map_err(|e| io_error(format!("filling {} pages at {}", run.len, run.start), e))
     }
 }
 

@@ -39,6 +39,7 @@ pub fn superblock(data: &[u8]) {
         home: Lsn(8000),
         log_bytes: 1 << 20,
         log_required: true,
+        holes: false,
         unique_ceiling: 99,
         volume_pages: 20,
         spaces: 1,

@@ -46,5 +46,8 @@ fn show(text: &mut Text, sb: &Superblock, bytes: &[u8]) {
     text.line(1, format_args!("replay from LSN {}, home up to LSN {}", sb.replay, sb.home));
     let required = if sb.log_required { "required" } else { "not required" };
     text.line(1, format_args!("log of {} bytes, {required}", sb.log_bytes));
+    if sb.holes {
+        text.line(1, format_args!("free runs may be holes of the file"));
+    }
     text.line(1, format_args!("OID numbers given out below {}", sb.unique_ceiling));
 }

@@ -1,0 +1,90 @@
+//! Tides: a script that fills the store, empties it, and fills it again on a nearly full disk.
+//!
+//! Owns: [`add`]. What is given back to the file system must have blocks again before it is used
+//! (rules 28 to 30), also after a crash or an opening.
+
+use crate::op::{Crash, End, Fault, Op, TxOp};
+use crate::script::Script;
+use holdall_testkit::{CrashKind, LossPolicy};
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+/// The collection that comes and goes.
+const COLLECTION: u8 = 9;
+
+/// Puts a tide or two into some scripts. Draws from a generator of its own, so that the rest of
+/// a seed's script stays as it is.
+pub(crate) fn add(script: &mut Script) {
+    let mut rng = SmallRng::seed_from_u64(script.seed ^ 0xEBB);
+    if !rng.random_bool(0.25) {
+        return;
+    }
+    for _ in 0..rng.random_range(1..3) {
+        let tide = tide(&mut rng, script.params.page_size as u32);
+        let at = rng.random_range(0..=script.ops.len());
+        script.ops.splice(at..at, tide);
+    }
+}
+
+fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
+    let mut ops = vec![Op::Heal];
+    ops.extend((0..rng.random_range(2..6)).map(|_| flood(rng, page, 20..60)));
+    ops.push(Op::Checkpoint);
+    // Mostly all of it goes; what stays of it keeps the file from being cut.
+    if rng.random_bool(0.7) {
+        ops.push(write(vec![TxOp::DropCollection { coll: COLLECTION }]));
+    } else {
+        let gone = (0..9).map(|_| TxOp::DeleteName {
+            coll: COLLECTION,
+            name: rng.random_range(0..12),
+        });
+        ops.push(write(gone.collect()));
+    }
+    // The second one finds free what the first one made so.
+    ops.extend([Op::Checkpoint, Op::Checkpoint]);
+    match rng.random_range(0..4) {
+        0 => ops.push(Op::Close(None)),
+        1 => ops.push(Op::Crash(Crash {
+            kind: *[CrashKind::ProcessKilled, CrashKind::PowerCut(LossPolicy::Random)]
+                .choose(rng)
+                .unwrap_or(&CrashKind::ProcessKilled),
+            seed: rng.random(),
+            read_only: false,
+            again: Vec::new(),
+        })),
+        _ => {}
+    }
+    if rng.random_bool(0.7) {
+        let crash = Crash {
+            kind: CrashKind::ProcessKilled,
+            seed: rng.random(),
+            read_only: false,
+            again: Vec::new(),
+        };
+        let most = u64::from(page) * rng.random_range(20..200);
+        ops.push(Op::Arm(Fault::Full(most), crash));
+    }
+    for _ in 0..rng.random_range(2..5) {
+        ops.push(flood(rng, page, 1..30));
+        ops.push(Op::Checkpoint);
+    }
+    ops.push(Op::Heal);
+    ops
+}
+
+fn write(ops: Vec<TxOp>) -> Op {
+    Op::Write { ops, end: End::Commit }
+}
+
+fn flood(rng: &mut SmallRng, page: u32, pages: std::ops::Range<u32>) -> Op {
+    let calls = rng.random_range(1..4);
+    let put = |rng: &mut SmallRng| TxOp::Put {
+        coll: COLLECTION,
+        name: rng.random_range(0..12),
+        size: page * rng.random_range(pages.clone()),
+        seed: rng.random(),
+        attributes: 0,
+    };
+    write((0..calls).map(|_| put(rng)).collect())
+}

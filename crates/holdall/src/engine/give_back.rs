@@ -1,0 +1,101 @@
+//! Giving free space back to the file system, at a pace.
+
+use super::Inner;
+use crate::space::Spare;
+use holdall_core::Result;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// What one call may do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GiveBack {
+    /// Which free pages.
+    pub(crate) which: Spare,
+    /// Bytes that it may punch out.
+    pub(crate) most_bytes: u64,
+    /// Whether it looks for free space where nothing was read since the opening.
+    pub(crate) deep: bool,
+}
+
+impl GiveBack {
+    /// In the background: so much a second disturbs no commit.
+    pub(crate) const PACED: Self =
+        Self { which: Spare::Unused, most_bytes: 256 << 20, deep: false };
+    /// At once, what is known to be free.
+    pub(crate) const KNOWN: Self = Self { which: Spare::Now, most_bytes: u64::MAX, deep: false };
+    /// At once, everything.
+    pub(crate) const ALL: Self = Self { which: Spare::Now, most_bytes: u64::MAX, deep: true };
+}
+
+/// Lengths in bytes of the runs that are punched out, the longest first.
+const CLASSES: [u64; 3] = [1 << 20, 256 << 10, 64 << 10];
+
+impl Inner {
+    /// Tells the checkpointing thread that free space may be given back. Cost: mostly a look.
+    pub(crate) fn ask_to_give_back(&self) {
+        if self.spare_told.swap(true, SeqCst) {
+            return;
+        }
+        let (wishes, wake) = &*self.wishes;
+        wishes.lock().spare = true;
+        wake.notify_all();
+    }
+
+    /// What the checkpointing thread does where nobody has asked for a checkpoint for a while.
+    /// Returns whether it is to look again.
+    pub(crate) fn give_back_paced(&self) -> bool {
+        self.spare_told.store(false, SeqCst);
+        if self.alloc.has_spare_waiting()
+            && let Err(e) = self.checkpoint()
+        {
+            self.note_background_error(&e);
+        }
+        // What is not given back stays free; a poisoned store is told by the next commit.
+        drop(self.give_back(GiveBack::PACED));
+        self.has_spare()
+    }
+
+    /// Whether more is free than the store keeps for its next writes.
+    pub(crate) fn has_spare(&self) -> bool {
+        !self.keeps_blocks.load(SeqCst) && self.alloc.has_spare()
+    }
+
+    /// Punches free space out of the file until no more keeps its blocks than
+    /// [`Options::space_factor`](super::Options::space_factor) allows, and cuts the file's free
+    /// end. Cost: a call of the system for each run, at most four superblocks.
+    ///
+    /// # Errors
+    /// Those of the calls; nothing is lost, what was not given back is free.
+    pub(crate) fn give_back(&self, how: GiveBack) -> Result<()> {
+        if !self.pager.log.attached() {
+            return Ok(());
+        }
+        self.check_process()?;
+        let one = self.pager.hold_checkpoints();
+        self.pager.check_poison()?;
+        let size = self.layout.page_size() as u64;
+        let mut spare = self.alloc.spare_pages(how.which).min(how.most_bytes / size);
+        for least in CLASSES {
+            let mut space = 0;
+            while spare > 0 && !self.keeps_blocks.load(SeqCst) {
+                let range = (least / size, spare.max(CLASSES[2] / size));
+                let Some(run) = self.alloc.next_to_punch(&mut space, range, how.deep)? else {
+                    break;
+                };
+                let punched = self.pager.volume.announce_holes();
+                let punched = punched.and_then(|()| self.pager.volume.punch(run));
+                if !matches!(punched, Ok(true)) {
+                    self.alloc.unreserve(run)?;
+                    // A file system that cannot: it is not asked again.
+                    self.keeps_blocks.store(true, SeqCst);
+                    punched?;
+                    break;
+                }
+                self.alloc.punched(run);
+                spare = spare.saturating_sub(run.len);
+            }
+        }
+        let cut = self.alloc.cut_file();
+        drop(one);
+        cut
+    }
+}

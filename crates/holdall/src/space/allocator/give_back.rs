@@ -1,0 +1,254 @@
+//! Free space given back to the file system, and had again.
+//!
+//! Owns: which free runs are holes of the file (rules 27 to 30). A hole is free and in no tree:
+//! it is given out only after it has blocks again, when nothing else serves.
+
+use super::{Allocator, MOST_ORDER, State};
+use crate::txn::io_error;
+use holdall_core::buddy::{BuddyTree, Run, least_order_for};
+use holdall_core::mutation::{self, Mutation};
+use holdall_core::{Error, PageNo, PageRun, Result};
+use parking_lot::MutexGuard;
+
+/// Bytes of the shortest run that is punched out. Shorter ones would cost more calls, and more
+/// extents of the file system, than their blocks are worth.
+const LEAST_HOLE: u64 = 64 << 10;
+/// Bytes that a hole gets blocks for at a time, at least.
+const FILL_BYTES: u64 = 1 << 20;
+/// The free end of the file that is worth a cut: two superblocks.
+const LEAST_CUT: u64 = 1 << 20;
+
+/// Which free pages may be given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spare {
+    /// Those that are free now.
+    Now,
+    /// Those that nobody has needed since the last question.
+    Unused,
+}
+
+impl Allocator {
+    fn pages_of(&self, bytes: u64) -> u64 {
+        (bytes / self.layout.page_size() as u64).max(1)
+    }
+
+    /// Whether [`Allocator::spare_pages`] may find some, now or later. Changes nothing.
+    pub fn has_spare(&self) -> bool {
+        let s = self.state.lock();
+        s.free + s.waiting.pages() > self.kept_pages(&s)
+    }
+
+    /// Whether what waits for a checkpoint is more than what keeps its blocks.
+    pub fn has_spare_waiting(&self) -> bool {
+        let s = self.state.lock();
+        s.queue.back().is_some_and(|f| f.lsn > s.checkpointed)
+            && s.waiting.pages() > self.kept_pages(&s)
+    }
+
+    /// Free pages that keep their blocks.
+    fn kept_pages(&self, s: &State) -> u64 {
+        let live = s.volume_pages.saturating_sub(s.free + s.waiting.pages() + s.holes.pages());
+        let share = (live as f64 * self.limits.spare_share) as u64;
+        share + self.limits.spare_bytes / self.layout.page_size() as u64
+    }
+
+    /// How many free pages have blocks beyond what the store keeps for its next writes.
+    pub fn spare_pages(&self, which: Spare) -> u64 {
+        let mut s = self.state.lock();
+        let free = match which {
+            Spare::Now => s.free,
+            Spare::Unused => s.free.min(s.least_free),
+        };
+        s.least_free = s.free;
+        free.saturating_sub(self.kept_pages(&s))
+    }
+
+    /// Reserves the longest free run, of at most `most` and at least [`LEAST_HOLE`] bytes, of the
+    /// first space from `from` on that has one of `least` pages. With `deep` it looks at spaces
+    /// not looked at before too. The caller punches it out and calls [`Allocator::punched`].
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
+    pub fn next_to_punch(
+        &self,
+        from: &mut u32,
+        (least, most): (u64, u64),
+        deep: bool,
+    ) -> Result<Option<PageRun>> {
+        let mut s = self.state.lock();
+        let least = least.max(self.pages_of(LEAST_HOLE)).min(u64::from(u32::MAX)) as u32;
+        while let Some(space) = s.directory.next_from(*from, least_order_for(least)) {
+            *from = space;
+            if deep || s.trees.contains_key(&space) {
+                let tree = self.tree(&mut s, space)?;
+                if let Some(run) = longest(tree).filter(|run| run.len >= least) {
+                    let len = u64::from(run.len).min(most) as u32;
+                    if mutation::is(Mutation::R28Reserved) {
+                        *from += 1;
+                        let base = u64::from(space) * u64::from(self.layout.space_pages());
+                        let start = PageNo(base + u64::from(run.start));
+                        return Ok(Some(PageRun::new(start, u64::from(len))));
+                    }
+                    let taken = tree.alloc_at(run.start, len);
+                    return Ok(Some(self.taken(&mut s, space, run.start, taken)));
+                }
+            }
+            *from = space + 1;
+        }
+        Ok(None)
+    }
+
+    /// A run of [`Allocator::next_to_punch`] has no blocks any more.
+    pub fn punched(&self, run: PageRun) {
+        let mut s = self.state.lock();
+        if !mutation::is(Mutation::R28Reserved) {
+            s.reserved.remove(run);
+            s.holes.insert(run);
+        }
+        s.least_free = s.free;
+    }
+
+    /// A tree built for the first time since the opening: any free run of the space may be a
+    /// hole. Long ones are taken for holes, the others get blocks now.
+    pub(super) fn find_holes(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        space: u32,
+        tree: &mut BuddyTree,
+    ) -> Result<()> {
+        let base = u64::from(space) * u64::from(self.layout.space_pages());
+        let least = self.pages_of(LEAST_HOLE);
+        for run in tree.free_runs().collect::<Vec<_>>() {
+            let pages = PageRun::new(PageNo(base + u64::from(run.start)), u64::from(run.len));
+            let filled = pages.len < least
+                && match self.pager.volume.fill_holes(pages) {
+                    Ok(()) => true,
+                    Err(Error::Full(_)) => false,
+                    Err(e) => return Err(e),
+                };
+            if !filled {
+                tree.alloc_at(run.start, run.len);
+                s.holes.insert(pages);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives blocks to a hole, or a part of one, so that up to `want` pages can be had there, at
+    /// least `least`. Returns whether there was one.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; a full disk is none.
+    pub(super) fn fill_hole(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u64,
+        least: u64,
+    ) -> Result<bool> {
+        // The shortest that holds all, else the longest.
+        let fits = |r: &PageRun| if r.len >= want { (0, r.len) } else { (1, u64::MAX - r.len) };
+        let Some(hole) = s.holes.iter().filter(|r| r.len >= least).min_by_key(fits) else {
+            return Ok(false);
+        };
+        let most = self.pages_of(FILL_BYTES).max(want);
+        let part = PageRun::new(hole.start, hole.len.min(most));
+        let result = match mutation::is(Mutation::R29Blocks) {
+            true => Ok(()),
+            false => self.pager.volume.fill_holes(part),
+        };
+        match result {
+            Ok(()) => {}
+            Err(Error::Full(_)) => return Ok(false),
+            Err(e) => return Err(e),
+        }
+        s.holes.remove(part);
+        self.give_back(s, part)?;
+        Ok(true)
+    }
+
+    /// Pages of the volume up to the last one in use, reserved or waiting.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
+    pub fn pages_in_use(&self) -> Result<u64> {
+        self.in_use(&mut self.state.lock())
+    }
+
+    /// Cuts the free end of the file, but for a step of growth, where it is long. The caller
+    /// lets no checkpoint begin: it would name the length from before.
+    ///
+    /// # Errors
+    /// As [`Allocator::pages_in_use`]; those of writing superblocks.
+    pub fn cut_file(&self) -> Result<()> {
+        let mut s = self.state.lock();
+        let step = self.pages_of(self.limits.growth_bytes);
+        let keep = self.in_use(&mut s)? + step;
+        if keep + self.pages_of(LEAST_CUT).max(step) > s.volume_pages {
+            return Ok(());
+        }
+        // Nobody grows the file meanwhile: that needs the lock held here (rule 30).
+        if !mutation::is(Mutation::R30Named) {
+            for _ in 0..2 {
+                let volume = &self.pager.volume;
+                volume.write_superblock(|sb| sb.volume_pages = sb.volume_pages.min(keep))?;
+            }
+        }
+        self.cut_to(&mut s, keep)
+    }
+
+    /// Gives the free end of the volume back to the file system, as far as the superblock does
+    /// not name it.
+    ///
+    /// # Errors
+    /// As [`Allocator::pages_in_use`].
+    pub fn cut_tail(&self) -> Result<()> {
+        let mut s = self.state.lock();
+        let named = self.pager.volume.superblock().volume_pages;
+        let keep = self.in_use(&mut s)?.max(named);
+        if keep >= s.volume_pages { Ok(()) } else { self.cut_to(&mut s, keep) }
+    }
+
+    fn cut_to(&self, s: &mut MutexGuard<'_, State>, keep: u64) -> Result<()> {
+        let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
+        self.pager.volume.cut(keep * size).map_err(|e| io_error("cutting the volume", e))?;
+        if mutation::is(Mutation::R30Grown) {
+            return Ok(());
+        }
+        for space in (keep / n) as u32..s.volume_pages.div_ceil(n) as u32 {
+            let gone = s.trees.remove(&space);
+            s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
+            s.directory.raise(space, MOST_ORDER);
+        }
+        let behind = PageRun::new(PageNo(keep), s.volume_pages - keep);
+        s.holes.remove(behind);
+        s.volume_pages = keep;
+        Ok(())
+    }
+
+    fn in_use(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
+        let n = u64::from(self.layout.space_pages());
+        let mut end = s.volume_pages;
+        while end > 0 {
+            let space = ((end - 1) / n) as u32;
+            let base = u64::from(space) * n;
+            if space >= s.spaces {
+                end = base;
+                continue;
+            }
+            let last = PageRun::new(PageNo(end - 1), 1);
+            let tree = self.tree(s, space)?;
+            let free = tree.free_runs().find(|r| base + u64::from(r.end()) == end);
+            let free = free.map(|r| base + u64::from(r.start));
+            let hole = s.holes.overlapping(base, last.end()).last().filter(|h| h.end() == end);
+            match free.or(hole.map(|h| h.start.0)) {
+                Some(start) => end = start,
+                None => break,
+            }
+        }
+        Ok(end)
+    }
+}
+
+fn longest(tree: &BuddyTree) -> Option<Run> {
+    tree.free_runs().max_by_key(|run| (run.len, u32::MAX - run.start))
+}
