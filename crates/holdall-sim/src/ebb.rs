@@ -32,7 +32,7 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
     ops.extend((0..rng.random_range(2..6)).map(|_| flood(rng, page, 20..60)));
     ops.push(Op::Checkpoint);
     // Mostly all of it goes; what stays of it keeps the file from being cut.
-    if rng.random_bool(0.7) {
+    if rng.random_bool(0.4) {
         ops.push(write(vec![TxOp::DropCollection { coll: COLLECTION }]));
     } else {
         let gone = (0..9).map(|_| TxOp::DeleteName {
@@ -62,11 +62,15 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
             read_only: false,
             again: Vec::new(),
         };
-        let most = u64::from(page) * rng.random_range(20..200);
+        let most = u64::from(page) * rng.random_range(0..30);
         ops.push(Op::Arm(Fault::Full(most), crash));
     }
-    for _ in 0..rng.random_range(2..5) {
-        ops.push(flood(rng, page, 1..30));
+    for _ in 0..rng.random_range(2..6) {
+        if rng.random_bool(0.3) {
+            ops.push(flood(rng, page, 1..30));
+        } else {
+            ops.push(trickle(rng, page));
+        }
         ops.push(Op::Checkpoint);
     }
     ops.push(Op::Heal);
@@ -75,6 +79,18 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
 
 fn write(ops: Vec<TxOp>) -> Op {
     Op::Write { ops, end: End::Commit }
+}
+
+/// Objects that pass through the log: their places are written to by a checkpoint.
+fn trickle(rng: &mut SmallRng, page: u32) -> Op {
+    let put = |rng: &mut SmallRng| TxOp::Put {
+        coll: 0,
+        name: rng.random_range(0..60),
+        size: rng.random_range(page / 2..3 * page),
+        seed: rng.random(),
+        attributes: 0,
+    };
+    write((0..rng.random_range(4..14)).map(|_| put(rng)).collect())
 }
 
 fn flood(rng: &mut SmallRng, page: u32, pages: std::ops::Range<u32>) -> Op {
