@@ -8,7 +8,8 @@ use crate::model::State;
 use crate::op::{End, Fault, Op, TxOp};
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
-use holdall::{Durability, Error};
+use holdall::{DefragOptions, Durability, Error};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Steps of a checkpoint between which something is done; one of many pages has more.
@@ -99,6 +100,23 @@ impl World {
             self.prior = self.states.drain(..older).collect();
         }
         self.dropped += older as u64;
+    }
+
+    /// Defragments: whatever moves, objects stay as they are.
+    pub(crate) fn defrag(&mut self) -> Outcome {
+        if self.inside {
+            return Ok(());
+        }
+        let store = self.store()?.clone();
+        let result = store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()));
+        match result {
+            Ok(report) => {
+                self.note(format!("defragmented: {:?}", report.moved));
+                self.all_durable();
+                self.check_newest()
+            }
+            Err(e) => self.explain("defragmentation", e),
+        }
     }
 
     pub(crate) fn made_durable(&mut self, what: &str, result: Result<(), Error>) -> Outcome {

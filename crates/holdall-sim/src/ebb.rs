@@ -17,6 +17,12 @@ const COLLECTION: u8 = 9;
 /// a seed's script stays as it is.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed ^ 0xEBB);
+    if rng.random_bool(0.3) {
+        for _ in 0..rng.random_range(1..5) {
+            let at = rng.random_range(0..=script.ops.len());
+            script.ops.insert(at, Op::Defrag);
+        }
+    }
     if !rng.random_bool(0.25) {
         return;
     }
@@ -73,7 +79,7 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
         }
         ops.push(Op::Checkpoint);
     }
-    ops.push(Op::Heal);
+    ops.extend([Op::Heal, Op::Defrag]);
     ops
 }
 

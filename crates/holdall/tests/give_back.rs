@@ -33,7 +33,7 @@ fn emptied(path: &Path, background: bool) -> Store {
     store.checkpoint().unwrap();
     assert!(blocks(path) > 64 * MIB as u64);
     for i in (0..64).filter(|i| i % 8 != 0) {
-        store.write(|tx| tx.remove(&format!("{i:02}"))).unwrap();
+        store.write(|tx| tx.remove(format!("{i:02}"))).unwrap();
     }
     store
 }
@@ -68,7 +68,7 @@ fn a_checkpoint_gives_back_what_was_deleted() {
     let store = Store::open(&path).unwrap();
     check(&store);
     for i in 100..140 {
-        store.write(|tx| tx.remove(&format!("{i}"))).unwrap();
+        store.write(|tx| tx.remove(format!("{i}"))).unwrap();
     }
     store.close().unwrap();
     assert!(blocks(&path) < 11 * MIB as u64, "{} bytes of blocks", blocks(&path));

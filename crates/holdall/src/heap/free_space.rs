@@ -67,7 +67,7 @@ impl HeapFile {
     }
 
     /// The page asked for, if it is one of this file with room.
-    fn near<R: PageRead + ?Sized>(
+    pub(super) fn near<R: PageRead + ?Sized>(
         &self,
         pages: &R,
         page: PageNo,
@@ -84,7 +84,7 @@ impl HeapFile {
     }
 
     /// Room in a page; `None` where it is not page `at.index` of this file.
-    fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
+    pub(super) fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
         pages.look(at.page, PageKind::Heap, |bytes| {
             let page = HeapPage::new(bytes, at.page)?;
             let own = holdall_core::page::owner(bytes) == self.owner && page.index() == at.index;

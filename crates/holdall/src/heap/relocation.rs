@@ -5,10 +5,10 @@
 //! some short records of the emptiest page known go elsewhere instead. The moving is the
 //! object layer's, which knows whose records they are; here they are chosen.
 
-use super::{HeapFile, Location, Placement};
-use holdall_core::heap_page::HeapPage;
-use holdall_core::placement::Cached;
-use holdall_core::{PageKind, PageNo, PageRead, Result, page};
+use super::{At, HeapFile, Location, Placement};
+use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::placement::{Cached, class_for};
+use holdall_core::{PageKind, PageNo, PageRead, PageWrite, Result, page};
 
 /// Pages looked at.
 const CANDIDATES: usize = 16;
@@ -55,6 +55,56 @@ impl HeapFile {
             }
         }
         Ok(None)
+    }
+
+    /// Inserts a record into a page before page `index` of the file: into `near`, where that has
+    /// room, else into the first there is, which `near` then names. `None` where no page has;
+    /// the file never grows. Cost: as [`HeapFile::insert`].
+    ///
+    /// # Errors
+    /// As [`HeapFile::insert`].
+    pub fn insert_before<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        record: &[u8],
+        (index, near): (u32, &mut Option<PageNo>),
+    ) -> Result<Option<Location>> {
+        placement.sync(self.changes);
+        let mut at = match *near {
+            Some(page) => self.near(pages, page, record.len())?,
+            None => None,
+        };
+        if at.is_none() {
+            at = self.room_before(pages, placement, record.len(), index)?;
+        }
+        let Some(at) = at else { return Ok(None) };
+        *near = Some(at.page);
+        self.put_in(pages, placement, at, record).map(Some)
+    }
+
+    /// A page before `index` with room: the fullest that will do of the cached ones, whose
+    /// classes the map does not have, else the first by the map.
+    fn room_before<R: PageRead + ?Sized>(
+        &self,
+        pages: &R,
+        placement: &Placement,
+        need: usize,
+        index: u32,
+    ) -> Result<Option<At>> {
+        let max = max_record(pages.page_size());
+        let fits = |c: &&Cached| c.index < index && c.free >= need && c.free < max;
+        if let Some(cached) = placement.cached().iter().find(fits) {
+            let at = At { index: cached.index, page: cached.page };
+            if self.free(pages, at)?.is_some_and(|free| free >= need) {
+                return Ok(Some(at));
+            }
+        }
+        let found = self.map.find_partly(pages, class_for(need, max), 0)?;
+        let Some(found) = found.filter(|found| *found < index) else { return Ok(None) };
+        let Some((page, _)) = self.map.get(pages, found)? else { return Ok(None) };
+        let at = At { index: found, page };
+        Ok(self.free(pages, at)?.filter(|free| *free >= need).map(|_| at))
     }
 
     /// As [`HeapFile::relocate`] for one page, moving records of at most `most` bytes.

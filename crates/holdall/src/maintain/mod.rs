@@ -1,9 +1,12 @@
-//! Looking after a store: checking all of it, and showing what lies in it.
+//! Looking after a store: checking all of it, showing what lies in it, putting it in order.
 //!
-//! Owns: nothing on disk; reads one snapshot of a store and changes nothing. [`inspect`]
-//! also reads the log of a store that is not open.
+//! Owns: nothing on disk. [`verify`] and [`inspect`] read and change nothing; [`inspect`] also
+//! reads the log of a store that is not open. [`defrag`] changes where things lie, by ordinary
+//! transactions.
 
+mod defrag;
 pub mod inspect;
 mod verify;
 
+pub use defrag::{DefragOptions, DefragReport, Moved};
 pub use verify::{Problem, Progress, VerifyOptions, VerifyReport};

@@ -122,7 +122,7 @@ impl ObjectWrite<'_> {
     }
 
     /// Edits a large object and returns its new record: small again where it has become so.
-    fn edit(
+    pub(super) fn edit(
         &mut self,
         oid: Oid,
         head: &Head<'_>,

@@ -7,6 +7,7 @@ mod copy;
 mod edit;
 mod hints;
 mod read;
+mod rearrange;
 mod replace;
 mod run;
 mod write;
@@ -15,6 +16,7 @@ pub use copy::Shares;
 pub use edit::Resized;
 pub use hints::{Hints, StoredHints};
 pub use holdall_core::heap_record::{Attributes, Body, Head, Record, encode_attributes};
+pub use rearrange::{Piece, pieces};
 pub use read::{
     Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_record, read_record,
     segments,

@@ -58,7 +58,7 @@ pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8) -> usize {
 }
 
 /// A record's place as the owner hint of its pages and runs.
-fn owner_of(oid: Oid) -> u64 {
+pub(super) fn owner_of(oid: Oid) -> u64 {
     u64::from(oid.page) << 16 | u64::from(oid.slot)
 }
 

@@ -236,6 +236,27 @@ impl Allocator {
         }
     }
 
+    /// Reserves one run of exactly `want` pages where one is free: the volume does not grow, and
+    /// nobody waits.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Corrupt`].
+    pub fn reserve_at_hand(&self, want: u64) -> Result<Option<PageRun>> {
+        if want == 0 || want > u64::from(self.layout.space_pages()) {
+            return Ok(None);
+        }
+        let mut s = self.state.lock();
+        self.release_ready(&mut s)?;
+        loop {
+            if let Some(run) = self.find(&mut s, want, want, Near::Anywhere)? {
+                return Ok(Some(run));
+            }
+            if !self.fill_hole(&mut s, want, want)? {
+                return Ok(None);
+            }
+        }
+    }
+
     /// Reserves at most `want` pages that need not lie together: of a volume with holes, one
     /// of the holes too short for most data.
     ///

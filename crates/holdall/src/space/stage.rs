@@ -150,6 +150,13 @@ impl Stager {
         self
     }
 
+    /// Begins with `run`, which the caller has reserved.
+    pub fn within(mut self, run: PageRun) -> Self {
+        (self.next, self.left) = (run.start, run.len);
+        self.runs.push(run);
+        self
+    }
+
     /// Tells where the bytes to come come from. If the new ones among them are few enough
     /// for the log, the commit needs no sync of its own for the others either.
     pub fn origins(mut self, origins: Vec<Origin>) -> Self {

@@ -14,6 +14,7 @@ mod object_mut;
 mod opened;
 mod pending;
 mod put;
+mod rearrange;
 mod writer;
 
 pub use collections::CollectionMut;

@@ -1,0 +1,51 @@
+//! Emptying sparse heap pages: the records of the last pages go into the first with room.
+//!
+//! The last pages of a heap file were mostly allocated together, so what becomes free lies
+//! together too, and can be given back.
+
+use super::Work;
+use crate::write::{Durability, WriteTx};
+use holdall_core::Result;
+use std::ops::ControlFlow;
+
+/// Bytes of records that one transaction moves: others' commits wait for no more.
+const MOVE_BYTES: u64 = 64 << 10;
+
+/// Pages in a row whose records find no room, after which those before them are not tried: what
+/// keeps the file thin is that its records round badly.
+const MOST_IN_VAIN: u64 = 512;
+
+impl Work<'_> {
+    /// Empties pages of each collection until it is as full as its placement policy asks for.
+    pub(super) fn empty_heaps(&mut self) -> Result<ControlFlow<()>> {
+        for name in self.store.read_newest()?.collections()? {
+            if self.empty_heap(&name)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn empty_heap(&mut self, name: &str) -> Result<ControlFlow<()>> {
+        let (mut from, mut in_vain) = (u32::MAX, 0);
+        loop {
+            let mut tx = WriteTx::new(&self.store.inner, None)?;
+            tx.set_durability(Durability::Deferred);
+            let emptied = tx.empty_heap_pages(name, &mut from, MOVE_BYTES)?;
+            if emptied.moved > 0 {
+                tx.commit()?;
+            }
+            let report = &mut self.report;
+            report.moved.heap_pages += emptied.pages;
+            report.moved.record_bytes += emptied.moved;
+            report.stuck_pages += emptied.stuck;
+            if self.moved()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            in_vain = if emptied.pages > 0 { 0 } else { in_vain + emptied.stuck };
+            if emptied.done || in_vain > MOST_IN_VAIN {
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Defragmentation: an ordinary user of the store that moves records and segments.
+//!
+//! Owns: [`Store::defrag`] and [`Store::compact`]. Every move is a small transaction of the usual
+//! kind, so a kill at any moment leaves a sound store, and what is done is known from the
+//! store's own state: nothing is kept beside it. No move needs the volume to grow. Each brings
+//! a measure down, pages with records or pieces of objects, so that it ends.
+//!
+//! Threads: any; writers and readers go on. A snapshot open for long keeps what was moved away
+//! from being free.
+
+mod heap;
+mod segments;
+
+use crate::engine::give_back::GiveBack;
+use crate::store::Store;
+use holdall_core::Result;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// How [`Store::defrag`] works.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DefragOptions {
+    /// Bytes a second that it may move; none: as fast as it can.
+    pub rate: Option<u64>,
+}
+
+/// What a defragmentation has moved so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Heap pages emptied.
+    pub heap_pages: u64,
+    /// Bytes of records moved out of them.
+    pub record_bytes: u64,
+    /// Objects of which pieces were joined.
+    pub objects: u64,
+    /// Pieces of objects that are no more.
+    pub pieces: u64,
+    /// Bytes of pieces joined.
+    pub segment_bytes: u64,
+}
+
+impl Moved {
+    /// Bytes moved in all.
+    pub fn bytes(&self) -> u64 {
+        self.record_bytes + self.segment_bytes
+    }
+}
+
+/// What a defragmentation did, and what it left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DefragReport {
+    /// What was moved.
+    pub moved: Moved,
+    /// Objects in several pieces that were left because copies share them.
+    pub shared: u64,
+    /// Objects in several pieces for which no free run was long enough.
+    pub no_room: u64,
+    /// Heap pages whose records found no room elsewhere.
+    pub stuck_pages: u64,
+    /// Bytes of blocks that the volume took before.
+    pub blocks_before: u64,
+    /// Bytes of blocks that it takes now.
+    pub blocks_after: u64,
+    /// Whether it was told to stop before it was done.
+    pub stopped: bool,
+}
+
+/// Bytes freed by moves that wait for a checkpoint before one is made.
+const CHECKPOINT_BYTES: u64 = 32 << 20;
+
+/// A defragmentation under way.
+struct Work<'a> {
+    store: &'a Store,
+    options: DefragOptions,
+    progress: &'a mut dyn FnMut(&Moved) -> ControlFlow<()>,
+    report: DefragReport,
+    begun: Instant,
+    /// Bytes moved when the last checkpoint was made.
+    checkpointed: u64,
+}
+
+impl Store {
+    /// Puts the store in order while it runs: empties sparse heap pages, joins the pieces of
+    /// objects that lie in several, gives free space back. Objects keep their ids, bytes and
+    /// versions. Needs no more space than the volume has; copies that share pieces are left.
+    /// `progress` is called after each move and may stop it.
+    ///
+    /// Cost: reads all handles and the records of objects; reads and writes once what it moves,
+    /// in transactions of some 100 KiB to 16 MiB that others' commits pass.
+    ///
+    /// ```
+    /// # use std::ops::ControlFlow;
+    /// # let store = holdall::Store::in_memory()?;
+    /// # store.write(|tx| (0..500).try_for_each(|i| tx.put(format!("{i}"), &[7; 1000]).map(drop)))?;
+    /// store.write(|tx| (50..500).try_for_each(|i| tx.remove(&format!("{i}")).map(drop)))?;
+    /// let report = store.defrag(&holdall::DefragOptions::default(), &mut |moved| {
+    ///     println!("{} bytes moved", moved.bytes());
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// # assert!(!report.stopped);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::Corrupt`](crate::Error::Corrupt),
+    /// [`Error::Io`](crate::Error::Io). Moves made before have happened.
+    pub fn defrag(
+        &self,
+        options: &DefragOptions,
+        progress: &mut dyn FnMut(&Moved) -> ControlFlow<()>,
+    ) -> Result<DefragReport> {
+        self.inner.check_writable()?;
+        let blocks = || self.stat().map(|stat| stat.file_bytes);
+        let mut work = Work {
+            store: self,
+            options: *options,
+            progress,
+            report: DefragReport { blocks_before: blocks()?, ..DefragReport::default() },
+            begun: Instant::now(),
+            checkpointed: 0,
+        };
+        let mut flow = work.empty_heaps()?;
+        work.checkpoint()?;
+        if flow.is_continue() {
+            flow = work.join_segments()?;
+        }
+        work.report.stopped = flow.is_break();
+        let mut report = work.report;
+        self.inner.checkpoint()?;
+        self.inner.give_back(GiveBack::ALL)?;
+        report.blocks_after = blocks()?;
+        Ok(report)
+    }
+}
+
+impl Work<'_> {
+    /// After a move: keeps the pace, and asks whether to go on.
+    fn moved(&mut self) -> Result<ControlFlow<()>> {
+        if self.report.moved.bytes() - self.checkpointed > CHECKPOINT_BYTES {
+            self.checkpoint()?;
+        }
+        if let Some(rate) = self.options.rate.filter(|rate| *rate > 0) {
+            let due = self.report.moved.bytes() as f64 / rate as f64;
+            let early = due - self.begun.elapsed().as_secs_f64();
+            if early > 0.0 {
+                std::thread::sleep(Duration::from_secs_f64(early.min(MOST_PAUSE)));
+            }
+        }
+        Ok((self.progress)(&self.report.moved))
+    }
+
+    /// Makes free what was moved away.
+    fn checkpoint(&mut self) -> Result<()> {
+        self.checkpointed = self.report.moved.bytes();
+        self.store.inner.checkpoint()
+    }
+}
+
+/// Seconds after which a slow pace asks again whether to go on.
+const MOST_PAUSE: f64 = 1.0;

@@ -1,0 +1,173 @@
+//! Joining the pieces of large objects: neighbouring pieces are written into one free run.
+
+use super::Work;
+use crate::object::{self, Piece};
+use crate::read::Reader;
+use crate::segment_tree::TreeRead;
+use crate::space::{Staged, Stager};
+use crate::write::{Durability, WriteTx};
+use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS};
+use holdall_core::{Error, Oid, Result};
+use std::ops::{ControlFlow, Range};
+
+/// Bytes of a piece that is long enough: a read of it costs what a seek more does not show in.
+const LONG: u64 = 16 << 20;
+/// Bytes read and written at a time.
+const CHUNK: usize = 256 << 10;
+
+impl Work<'_> {
+    /// Joins pieces of every object of which that makes fewer.
+    pub(super) fn join_segments(&mut self) -> Result<ControlFlow<()>> {
+        let mut index = 0;
+        loop {
+            let reader = self.store.read_newest()?;
+            let handles = reader.state.root().handles;
+            if index >= handles.map.len() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let all = handles.page_handles(&*reader.state, index)?;
+            drop(reader);
+            for (oid, _) in all {
+                if self.join(oid)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            index += 1;
+        }
+    }
+
+    fn join(&mut self, oid: Oid) -> Result<ControlFlow<()>> {
+        let mut at = 0;
+        let before = self.report.moved.pieces;
+        loop {
+            // A snapshot of its own for each move: what earlier ones freed can be used.
+            let reader = self.store.read_newest()?;
+            let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
+            let Some((d, all)) = gone(found)?.flatten() else { break };
+            let page = self.store.inner.layout.page_size() as u64;
+            let Some(window) = window(&all, at, page) else { break };
+            if d.flags & MAY_HOLD_SHARED_RUNS != 0 {
+                self.report.shared += 1;
+                break;
+            }
+            let seen = &all[window];
+            at = seen.last().map_or(u64::MAX, Piece::end);
+            let Some(staged) = self.stage(&reader, &d, seen)? else {
+                self.report.no_room += 1;
+                continue;
+            };
+            self.exchange(oid, seen, staged)?;
+            drop(reader);
+            if self.moved()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        self.report.moved.objects += u64::from(self.report.moved.pieces > before);
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Writes the bytes of these pieces into one free run; `None` where none is long enough.
+    fn stage(&mut self, reader: &Reader, d: &Descriptor, seen: &[Piece]) -> Result<Option<Staged>> {
+        let inner = &self.store.inner;
+        let range = range_of(seen);
+        let (len, size) = (range.end - range.start, inner.layout.page_size() as u64);
+        let mut run = inner.alloc.reserve_at_hand(len.div_ceil(size))?;
+        if run.is_none() && inner.alloc.has_new_waiting() {
+            self.checkpoint()?;
+            run = self.store.inner.alloc.reserve_at_hand(len.div_ceil(size))?;
+        }
+        let Some(run) = run else { return Ok(None) };
+        let inner = &self.store.inner;
+        let mut stager = Stager::new(&inner.alloc, &inner.pager, Some(len)).within(run);
+        let mut chunk = vec![0; CHUNK.min(len as usize)];
+        let mut at = range.start;
+        while at < range.end {
+            let n = chunk.len().min((range.end - at) as usize);
+            segment_tree::read_at(&TreeRead(&*reader.state), d, at, &mut chunk[..n])?;
+            stager.write(&chunk[..n])?;
+            at += n as u64;
+        }
+        stager.finish(0).map(Some)
+    }
+
+    fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<()> {
+        let mut tx = WriteTx::new(&self.store.inner, None)?;
+        tx.set_durability(Durability::Deferred);
+        if tx.exchange(oid, seen, staged)? {
+            tx.commit()?;
+            let range = range_of(seen);
+            self.report.moved.segment_bytes += range.end - range.start;
+            self.report.moved.pieces += seen.len() as u64 - 1;
+        }
+        Ok(())
+    }
+}
+
+fn range_of(pieces: &[Piece]) -> Range<u64> {
+    pieces.first().map_or(0, |p| p.start)..pieces.last().map_or(0, Piece::end)
+}
+
+/// An object deleted meanwhile is no failure.
+fn gone<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Dangling(_) | Error::NotFound(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// The first neighbouring pieces from byte `from` on that joining brings together: two at least,
+/// none of them long, together no more than [`LONG`], and not lying one behind the other.
+fn window(all: &[Piece], from: u64, page: u64) -> Option<Range<usize>> {
+    let short = |p: &Piece| p.slice.is_run() && p.slice.len < LONG;
+    let mut first = all.iter().position(|p| p.start >= from)?;
+    while first < all.len() {
+        let (mut end, mut len, mut cut) = (first, 0, false);
+        while let Some(piece) = all.get(end).filter(|p| short(p) && len + p.slice.len <= LONG) {
+            let follows = |last: &Piece| {
+                last.slice.reference + last.slice.pages(page) == piece.slice.reference
+            };
+            cut |= end > first && !all.get(end - 1).is_some_and(follows);
+            len += piece.slice.len;
+            end += 1;
+        }
+        if cut {
+            return Some(first..end);
+        }
+        first = end.max(first + 1);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdall_core::segment_tree::Slice;
+
+    fn pieces(lens: &[u64]) -> Vec<Piece> {
+        let mut start = 0;
+        let piece = |len: &u64| {
+            let piece = Piece { start, slice: Slice::run(100 + start, *len) };
+            start += len;
+            piece
+        };
+        lens.iter().map(piece).collect()
+    }
+
+    #[test]
+    fn windows_hold_short_neighbours_that_lie_apart() {
+        let (mib, page) = (1 << 20, 8192);
+        let of = |lens: &[u64], from| window(&pieces(lens), from, page);
+        assert_eq!(of(&[mib], 0), None);
+        assert_eq!(of(&[mib, mib], 0), Some(0..2));
+        assert_eq!(of(&[mib, 20 * mib, mib], 0), None);
+        assert_eq!(of(&[9 * mib, 9 * mib, 3 * mib], 0), Some(1..3));
+        assert_eq!(of(&[mib, mib, 16 * mib, mib, mib], 2 * mib), Some(3..5));
+        assert_eq!(of(&[], 0), None);
+        let mut neighbours = pieces(&[page, page, page]);
+        for (i, piece) in neighbours.iter_mut().enumerate() {
+            piece.slice.reference = 500 + i as u64;
+        }
+        assert_eq!(window(&neighbours, 0, page), None);
+    }
+}
