@@ -6,6 +6,7 @@
 
 mod cp;
 mod create;
+mod defrag;
 mod edit;
 mod export;
 mod failure;
@@ -55,6 +56,8 @@ enum Command {
     Import(import::Args),
     Export(export::Args),
     Verify(verify::Args),
+    Defrag(defrag::Defrag),
+    Compact(defrag::Compact),
     Inspect(inspect::Args),
 }
 
@@ -89,6 +92,8 @@ fn main() -> ExitCode {
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
         Command::Verify(args) => verify::run(args),
+        Command::Defrag(args) => defrag::defrag(args),
+        Command::Compact(args) => defrag::compact(args),
         Command::Inspect(args) => inspect::run(args),
     };
     match outcome {

@@ -140,6 +140,8 @@ pub enum Mutation {
     R30Grown,
     /// Rule 30: no superblock names more than the file has after a cut.
     R30Named,
+    /// Rule 31: what was moved is compared with what the object has at the commit.
+    R31Compare,
 }
 
 #[cfg(holdall_mutations)]

@@ -103,12 +103,24 @@ impl World {
     }
 
     /// Defragments: whatever moves, objects stay as they are.
-    pub(crate) fn defrag(&mut self) -> Outcome {
+    pub(crate) fn defrag(&mut self, between: &[Op]) -> Outcome {
         if self.inside {
             return Ok(());
         }
         let store = self.store()?.clone();
-        let result = store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()));
+        let (mut failure, mut next) = (None, between.iter().cycle().take(MOST_STEPS));
+        self.inside = true;
+        let result = store.defrag(&DefragOptions::default(), &mut |_| {
+            let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;
+            if goes_on && let Some(op) = next.next() {
+                failure = self.play(op).err();
+            }
+            ControlFlow::Continue(())
+        });
+        self.inside = false;
+        if let Some(failure) = failure {
+            return Err(format!("beside a defragmentation: {failure}"));
+        }
         match result {
             Ok(report) => {
                 self.note(format!("defragmented: {:?}", report.moved));

@@ -3,7 +3,7 @@
 //! Owns: [`add`]. What is given back to the file system must have blocks again before it is used
 //! (rules 28 to 30), also after a crash or an opening.
 
-use crate::op::{Crash, End, Fault, Op, TxOp};
+use crate::op::{Crash, EditKind, End, Fault, Op, TxOp};
 use crate::script::Script;
 use holdall_testkit::{CrashKind, LossPolicy};
 use rand::rngs::SmallRng;
@@ -20,7 +20,8 @@ pub(crate) fn add(script: &mut Script) {
     if rng.random_bool(0.3) {
         for _ in 0..rng.random_range(1..5) {
             let at = rng.random_range(0..=script.ops.len());
-            script.ops.insert(at, Op::Defrag);
+            let defrag = defrag(&mut rng, script.params.page_size as u32);
+            script.ops.splice(at..at, defrag);
         }
     }
     if !rng.random_bool(0.25) {
@@ -41,10 +42,8 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
     if rng.random_bool(0.4) {
         ops.push(write(vec![TxOp::DropCollection { coll: COLLECTION }]));
     } else {
-        let gone = (0..9).map(|_| TxOp::DeleteName {
-            coll: COLLECTION,
-            name: rng.random_range(0..12),
-        });
+        let gone =
+            (0..9).map(|_| TxOp::DeleteName { coll: COLLECTION, name: rng.random_range(0..12) });
         ops.push(write(gone.collect()));
     }
     // The second one finds free what the first one made so.
@@ -79,8 +78,33 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
         }
         ops.push(Op::Checkpoint);
     }
-    ops.extend([Op::Heal, Op::Defrag]);
+    ops.push(Op::Heal);
+    ops.extend(defrag(rng, page));
     ops
+}
+
+/// Edits that cut objects into pieces, and a defragmentation, mostly with more of them beside it.
+fn defrag(rng: &mut SmallRng, page: u32) -> [Op; 2] {
+    // Few objects, so that the one that moves is changed meanwhile.
+    let picks: Vec<u16> = (0..3).map(|_| rng.random::<u16>() & !1).collect();
+    let edit = |rng: &mut SmallRng| TxOp::Edit {
+        pick: *picks.choose(rng).unwrap_or(&0),
+        kind: *[EditKind::Splice, EditKind::Splice, EditKind::WriteAt]
+            .choose(rng)
+            .unwrap_or(&EditKind::Splice),
+        at: rng.random_range(0..33_000),
+        len: rng.random_range(0..page),
+        size: rng.random_range(1..3 * page),
+        seed: rng.random(),
+    };
+    let cuts = (0..rng.random_range(0..12)).map(|_| edit(rng)).collect();
+    let mut beside = Vec::new();
+    if rng.random_bool(0.8) {
+        beside.extend((0..6).map(|_| write(vec![edit(rng)])));
+        beside.push(Op::OpenReader { newest: rng.random() });
+        beside.push(Op::CheckReader(rng.random()));
+    }
+    [write(cuts), Op::Defrag(beside)]
 }
 
 fn write(ops: Vec<TxOp>) -> Op {

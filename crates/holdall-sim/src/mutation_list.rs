@@ -411,6 +411,12 @@ pub const ALL: &[Entry] = &[
         "no superblock names more than the file has after a cut.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R31Compare,
+        "31-compare",
+        "what was moved is compared with what the object has at the commit.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ pub enum Op {
     Checkpoint,
     /// A checkpoint with one of these between each two steps.
     CheckpointWith(Vec<Op>),
-    /// Puts the store in order.
-    Defrag,
+    /// Puts the store in order, with one of these after each move.
+    Defrag(Vec<Op>),
     /// Opens a snapshot and keeps it.
     OpenReader {
         /// Of the newest commit, else of the newest durable one.

@@ -94,7 +94,9 @@ fn without(op: &Op, part: usize) -> Option<Op> {
                 return None;
             }
         }
-        Op::CheckpointWith(between) | Op::VerifyBeside(between) if part < between.len() => {
+        Op::CheckpointWith(between) | Op::VerifyBeside(between) | Op::Defrag(between)
+            if part < between.len() =>
+        {
             between.remove(part);
         }
         Op::Crash(crash) | Op::Arm(_, crash) if part < crash.again.len() => {

@@ -136,7 +136,7 @@ impl World {
                 }
                 self.made_durable("checkpoint", result)?;
             }
-            Op::Defrag => self.defrag()?,
+            Op::Defrag(between) => self.defrag(between)?,
             Op::CheckpointWith(between) => self.checkpoint_with(between)?,
             Op::OpenReader { newest } => self.open_reader(*newest)?,
             Op::CheckReader(n) => self.check_reader(*n)?,

@@ -1,7 +1,7 @@
 //! Giving free space back to the file system, at a pace.
 
 use super::Inner;
-use crate::space::Spare;
+use crate::space::{LEAST_HOLE, Spare};
 use holdall_core::Result;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -27,7 +27,7 @@ impl GiveBack {
 }
 
 /// Lengths in bytes of the runs that are punched out, the longest first.
-const CLASSES: [u64; 3] = [1 << 20, 256 << 10, 64 << 10];
+const CLASSES: [u64; 4] = [1 << 20, 256 << 10, 64 << 10, LEAST_HOLE];
 
 impl Inner {
     /// Tells the checkpointing thread that free space may be given back. Cost: mostly a look.
@@ -77,7 +77,7 @@ impl Inner {
         for least in CLASSES {
             let mut space = 0;
             while spare > 0 && !self.keeps_blocks.load(SeqCst) {
-                let range = (least / size, spare.max(CLASSES[2] / size));
+                let range = (least / size, spare.max(LEAST_HOLE / size));
                 let Some(run) = self.alloc.next_to_punch(&mut space, range, how.deep)? else {
                     break;
                 };

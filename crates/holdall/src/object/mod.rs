@@ -16,11 +16,11 @@ pub use copy::Shares;
 pub use edit::Resized;
 pub use hints::{Hints, StoredHints};
 pub use holdall_core::heap_record::{Attributes, Body, Head, Record, encode_attributes};
-pub use rearrange::{Piece, pieces};
 pub use read::{
     Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_record, read_record,
     segments,
 };
+pub use rearrange::{Piece, pieces};
 pub use replace::{ObjectLocation, PreviousBody};
 pub use run::New;
 pub use write::{Data, ObjectWrite, max_tail};

@@ -10,7 +10,7 @@
 mod find;
 mod give_back;
 
-pub use give_back::Spare;
+pub use give_back::{LEAST_HOLE, Spare};
 
 use super::RunSet;
 use crate::txn::{Pager, io_error};

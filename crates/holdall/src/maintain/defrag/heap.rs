@@ -32,8 +32,11 @@ impl Work<'_> {
             let mut tx = WriteTx::new(&self.store.inner, None)?;
             tx.set_durability(Durability::Deferred);
             let emptied = tx.empty_heap_pages(name, &mut from, MOVE_BYTES)?;
+            // Either way the writer's lock is free before others are asked.
             if emptied.moved > 0 {
-                tx.commit()?;
+                tx.commit()?
+            } else {
+                drop(tx)
             }
             let report = &mut self.report;
             report.moved.heap_pages += emptied.pages;

@@ -1,6 +1,6 @@
 //! Defragmentation: an ordinary user of the store that moves records and segments.
 //!
-//! Owns: [`Store::defrag`] and [`Store::compact`]. Every move is a small transaction of the usual
+//! Owns: [`Store::defrag`]. Every move is a small transaction of the usual
 //! kind, so a kill at any moment leaves a sound store, and what is done is known from the
 //! store's own state: nothing is kept beside it. No move needs the volume to grow. Each brings
 //! a measure down, pages with records or pieces of objects, so that it ends.
@@ -18,10 +18,19 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// How [`Store::defrag`] works.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DefragOptions {
     /// Bytes a second that it may move; none: as fast as it can.
     pub rate: Option<u64>,
+    /// Whether the pieces of objects are joined, for faster reads. Without it only what makes
+    /// the file smaller is moved.
+    pub join: bool,
+}
+
+impl Default for DefragOptions {
+    fn default() -> Self {
+        Self { rate: None, join: true }
+    }
 }
 
 /// What a defragmentation has moved so far.
@@ -121,7 +130,7 @@ impl Store {
         };
         let mut flow = work.empty_heaps()?;
         work.checkpoint()?;
-        if flow.is_continue() {
+        if flow.is_continue() && options.join {
             flow = work.join_segments()?;
         }
         work.report.stopped = flow.is_break();

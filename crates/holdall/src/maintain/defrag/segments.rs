@@ -56,10 +56,11 @@ impl Work<'_> {
                 self.report.no_room += 1;
                 continue;
             };
+            let flow = self.moved()?;
             self.exchange(oid, seen, staged)?;
             drop(reader);
-            if self.moved()?.is_break() {
-                return Ok(ControlFlow::Break(()));
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
         self.report.moved.objects += u64::from(self.report.moved.pieces > before);

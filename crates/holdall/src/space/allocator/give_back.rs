@@ -12,7 +12,7 @@ use parking_lot::MutexGuard;
 
 /// Bytes of the shortest run that is punched out. Shorter ones would cost more calls, and more
 /// extents of the file system, than their blocks are worth.
-const LEAST_HOLE: u64 = 64 << 10;
+pub const LEAST_HOLE: u64 = 16 << 10;
 /// Bytes that a hole gets blocks for at a time, at least.
 const FILL_BYTES: u64 = 1 << 20;
 /// The free end of the file that is worth a cut: two superblocks.

@@ -1,0 +1,107 @@
+//! `holdall defrag` and `holdall compact`: put a store in order, make its file small.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use holdall::{DefragOptions, DefragReport};
+use serde_json::json;
+
+use crate::failure::Outcome;
+use crate::open;
+use crate::output::{self, Out};
+use crate::progress::{Meter, Totals};
+
+/// Join the pieces of objects, empty sparse pages, give free space back
+#[derive(clap::Args)]
+pub struct Defrag {
+    /// The store's file
+    store: PathBuf,
+    /// Move at most so many million bytes a second
+    #[arg(long, value_name = "MB/s", value_parser = clap::value_parser!(u64).range(1..))]
+    rate: Option<u64>,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Make the file as small as its content allows
+#[derive(clap::Args)]
+pub struct Compact {
+    /// The store's file
+    store: PathBuf,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `defrag`.
+pub fn defrag(args: &Defrag) -> Outcome {
+    let rate = args.rate.map(|rate| rate.saturating_mul(1_000_000));
+    let options = DefragOptions { rate, ..DefragOptions::default() };
+    work(&args.store, &options, args.json)
+}
+
+/// Runs `compact`.
+pub fn compact(args: &Compact) -> Outcome {
+    let options = DefragOptions { join: false, ..DefragOptions::default() };
+    work(&args.store, &options, args.json)
+}
+
+fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome {
+    let store = open::existing(path)?;
+    let totals = Totals::default();
+    let mut meter = Meter::start(None, &totals);
+    let report = store.defrag(options, &mut |moved| {
+        meter.at(0, moved.bytes());
+        ControlFlow::Continue(())
+    })?;
+    store.close()?;
+    meter.finish();
+    // Closing cuts the file once more.
+    let blocks = open::read_only(path)?.stat()?.file_bytes;
+    let report = DefragReport { blocks_after: blocks, ..report };
+    if json { print_json(&report) } else { print_text(&report) }
+}
+
+fn print_json(report: &DefragReport) -> Outcome {
+    let moved = &report.moved;
+    output::json(&json!({
+        "heap_pages_emptied": moved.heap_pages,
+        "record_bytes_moved": moved.record_bytes,
+        "objects_joined": moved.objects,
+        "pieces_joined": moved.pieces,
+        "segment_bytes_moved": moved.segment_bytes,
+        "objects_shared": report.shared,
+        "objects_without_room": report.no_room,
+        "file_bytes_before": report.blocks_before,
+        "file_bytes_after": report.blocks_after,
+    }))
+}
+
+fn print_text(report: &DefragReport) -> Outcome {
+    let (moved, mut out) = (&report.moved, Out::new());
+    out.line(format_args!(
+        "file: {} bytes before, {} now; {} bytes moved",
+        report.blocks_before,
+        report.blocks_after,
+        moved.bytes()
+    ))?;
+    out.line(format_args!(
+        "{} heap pages emptied, {} pieces of {} objects joined",
+        moved.heap_pages, moved.pieces, moved.objects
+    ))?;
+    if report.shared > 0 {
+        out.line(format_args!(
+            "{} objects stay in pieces because copies share them",
+            report.shared
+        ))?;
+    }
+    if report.no_room > 0 {
+        out.line(format_args!(
+            "{} runs of pieces stay: no free run is as long; delete something or raise the limit, \
+             then run it again",
+            report.no_room
+        ))?;
+    }
+    out.finish()
+}
