@@ -23,7 +23,7 @@ impl GiveBack {
     /// At once, what is known to be free.
     pub(crate) const KNOWN: Self = Self { which: Spare::Now, most_bytes: u64::MAX, deep: false };
     /// At once, everything.
-    pub(crate) const ALL: Self = Self { which: Spare::Now, most_bytes: u64::MAX, deep: true };
+    pub(crate) const ALL: Self = Self { which: Spare::All, most_bytes: u64::MAX, deep: true };
 }
 
 /// Lengths in bytes of the runs that are punched out, the longest first.

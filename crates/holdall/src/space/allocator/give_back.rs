@@ -25,6 +25,8 @@ pub enum Spare {
     Now,
     /// Those that nobody has needed since the last question.
     Unused,
+    /// All: nothing is kept for the next writes.
+    All,
 }
 
 impl Allocator {
@@ -56,11 +58,11 @@ impl Allocator {
     pub fn spare_pages(&self, which: Spare) -> u64 {
         let mut s = self.state.lock();
         let free = match which {
-            Spare::Now => s.free,
+            Spare::Now | Spare::All => s.free,
             Spare::Unused => s.free.min(s.least_free),
         };
         s.least_free = s.free;
-        free.saturating_sub(self.kept_pages(&s))
+        if which == Spare::All { free } else { free.saturating_sub(self.kept_pages(&s)) }
     }
 
     /// Reserves the longest free run, of at most `most` and at least [`LEAST_HOLE`] bytes, of the

@@ -1,0 +1,158 @@
+//! Defragmentation: sparse heap pages, objects in pieces, full volumes, writers beside it.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
+
+use holdall::{DefragOptions, DefragReport, Error, Options, Store};
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+fn bytes(i: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 / 7 + i * 13) as u8).collect()
+}
+
+fn put(store: &Store, i: usize, len: usize) {
+    store.write(|tx| tx.put(format!("{i:05}"), &bytes(i, len))).unwrap();
+}
+
+fn defrag(store: &Store) -> DefragReport {
+    store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn check(store: &Store, all: impl Iterator<Item = (usize, usize)>) {
+    let reader = store.read_newest().unwrap();
+    for (i, len) in all {
+        assert_eq!(reader.get(format!("{i:05}")).unwrap().unwrap(), bytes(i, len), "object {i}");
+    }
+    let report = store.verify(&mut |_| {}).unwrap();
+    assert!(report.is_sound(), "{:?}", report.problems);
+}
+
+fn blocks(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().blocks() * 512
+}
+
+#[test]
+fn nine_tenths_of_the_small_objects_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.holdall");
+    let store = Options::default().background(false).create(&path).unwrap();
+    let len = |i: usize| 500 + i * 7919 % 6000;
+    for from in (0..20_000).step_by(500) {
+        store
+            .write(|tx| {
+                (from..from + 500)
+                    .try_for_each(|i| tx.put(format!("{i:05}"), &bytes(i, len(i))).map(drop))
+            })
+            .unwrap();
+    }
+    let kept = |i: &usize| i % 10 == 3;
+    for from in (0..20_000).step_by(500) {
+        store
+            .write(|tx| {
+                let mut gone = (from..from + 500).filter(|i| !kept(i));
+                gone.try_for_each(|i| tx.remove(format!("{i:05}")).map(drop))
+            })
+            .unwrap();
+    }
+    let live: usize = (0..20_000).filter(kept).map(len).sum();
+    let report = defrag(&store);
+    assert!(report.moved.heap_pages > 500, "{report:?}");
+    let names_and_more = 2000 * 60;
+    let most = live as f64 * 1.1 + f64::from(names_and_more) + (2 << 20) as f64;
+    assert!((report.blocks_after as f64) < most, "{live} bytes live, {report:?}");
+    check(&store, (0..20_000).filter(kept).map(|i| (i, len(i))));
+    assert_eq!(defrag(&store).moved.heap_pages, 0, "a second one finds nothing to do");
+    store.close().unwrap();
+    assert!((blocks(&path) as f64) < most);
+    let store = Store::open(&path).unwrap();
+    check(&store, (0..20_000).filter(kept).map(|i| (i, len(i))));
+}
+
+/// A store of at most 24 MiB, full of objects of 100 kB, of which every other one goes; then
+/// one of 1 MB comes, in pieces.
+fn cut_up(path: &Path) -> Store {
+    let options = Options::default().background(false).max_bytes(24 << 20);
+    let store = options.create(path).unwrap();
+    let mut n = 0;
+    loop {
+        match store.write(|tx| tx.put(format!("{n:05}"), &bytes(n, 100_000))) {
+            Ok(_) => n += 1,
+            Err(Error::Full(_)) => break,
+            Err(e) => panic!("{e}"),
+        }
+    }
+    for i in (0..n).step_by(2).take(24) {
+        store.write(|tx| tx.remove(format!("{i:05}"))).unwrap();
+    }
+    store.checkpoint().unwrap();
+    put(&store, 90_000, 1_000_000);
+    let reader = store.read_newest().unwrap();
+    let oid = reader.lookup("90000").unwrap().unwrap();
+    assert!(reader.segments(oid).unwrap().segments > 4);
+    drop(reader);
+    store
+}
+
+#[test]
+fn pieces_are_joined_where_a_run_is_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = cut_up(&dir.path().join("s.holdall"));
+    let version = |store: &Store| store.read_newest().unwrap().metadata("90000").unwrap().version;
+    let before = version(&store);
+    // No run is free for it yet.
+    let first = defrag(&store);
+    for i in 100..120 {
+        store.write(|tx| tx.remove(format!("{i:05}"))).unwrap();
+    }
+    let second = defrag(&store);
+    assert!(first.moved.objects + second.moved.objects > 0, "{first:?} {second:?}");
+    let reader = store.read_newest().unwrap();
+    let oid = reader.lookup("90000").unwrap().unwrap();
+    assert_eq!(reader.segments(oid).unwrap().segments, 1);
+    assert_eq!(version(&store), before);
+    check(&store, [(90_000, 1_000_000)].into_iter());
+}
+
+#[test]
+fn writers_and_readers_go_on_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.holdall")).unwrap();
+    for i in 0..3000 {
+        put(&store, i, 900);
+    }
+    for i in (0..3000).filter(|i| i % 3 != 0) {
+        store.write(|tx| tx.remove(format!("{i:05}"))).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for i in 5000..5300 {
+                put(&store, i, 700 + i % 50_000);
+            }
+        });
+        while !writer.is_finished() {
+            defrag(&store);
+        }
+    });
+    check(&store, (0..3000).step_by(3).map(|i| (i, 900)));
+    check(&store, (5000..5300).map(|i| (i, 700 + i % 50_000)));
+}
+
+#[test]
+fn it_stops_when_told_and_keeps_its_pace() {
+    let store = Store::in_memory().unwrap();
+    for i in 0..2000 {
+        put(&store, i, 900);
+    }
+    for i in (0..2000).filter(|i| i % 4 != 0) {
+        store.write(|tx| tx.remove(format!("{i:05}"))).unwrap();
+    }
+    let options = DefragOptions { rate: Some(1 << 30), ..DefragOptions::default() };
+    let report = store.defrag(&options, &mut |_| ControlFlow::Break(())).unwrap();
+    assert!(report.stopped);
+    assert!(report.moved.record_bytes < 100_000);
+    let begun = std::time::Instant::now();
+    let options = DefragOptions { rate: Some(400_000), ..options };
+    let report = store.defrag(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(begun.elapsed().as_secs_f64() * 400_000.0 > report.moved.bytes() as f64 * 0.7);
+    check(&store, (0..2000).step_by(4).map(|i| (i, 900)));
+}
