@@ -3,6 +3,7 @@
 //! Every figure is compared with its counterpart in the same run, turn by turn; what is
 //! measured and how to read it is in docs/benchmarks.md.
 
+mod age;
 mod choices;
 mod cost;
 mod edits;
@@ -37,6 +38,8 @@ struct Cli {
 enum Command {
     #[command(flatten)]
     Workload(cli::Command),
+    /// A bounded volume filled, churned, emptied, compacted
+    Age(age::Age),
     /// Everything but `memory`
     All,
     /// Durable puts of 200 bytes: one thread, eight, beside a stream
@@ -86,6 +89,7 @@ fn main() -> Result<ExitCode> {
     let Cli { common, command } = Cli::parse();
     match &command {
         Command::Workload(workload) => return cli::execute(&common, workload, Vec::new()),
+        Command::Age(args) => age::run(&common.dir, args)?,
         Command::FillLog { store } => million::fill_log(store)?,
         Command::Work { work, count } => cost::work(&common.dir, *work, *count)?,
         other => compare(&common, other)?,
@@ -127,7 +131,10 @@ fn measure(run: &mut Run, command: &Command) -> Result<()> {
         Command::Edits => edits::run(run),
         Command::Instructions => cost::instructions(run),
         // Dealt with before a run begins.
-        Command::Workload(_) | Command::Work { .. } | Command::FillLog { .. } => Ok(()),
+        Command::Workload(_)
+        | Command::Age(_)
+        | Command::Work { .. }
+        | Command::FillLog { .. } => Ok(()),
     }
 }
 
