@@ -10,6 +10,7 @@ mod edit;
 mod export;
 mod failure;
 mod files;
+mod frag;
 mod get;
 mod import;
 mod inspect;
@@ -52,6 +53,7 @@ enum Command {
     Truncate(edit::Truncate),
     Ls(ls::Args),
     Stat(stat::Args),
+    Frag(frag::Args),
     Import(import::Args),
     Export(export::Args),
     Verify(verify::Args),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Truncate(args) => edit::truncate(args),
         Command::Ls(args) => ls::run(args),
         Command::Stat(args) => stat::run(args),
+        Command::Frag(args) => frag::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
         Command::Verify(args) => verify::run(args),

@@ -35,10 +35,8 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
     if rng.random_bool(0.4) {
         ops.push(write(vec![TxOp::DropCollection { coll: COLLECTION }]));
     } else {
-        let gone = (0..9).map(|_| TxOp::DeleteName {
-            coll: COLLECTION,
-            name: rng.random_range(0..12),
-        });
+        let gone =
+            (0..9).map(|_| TxOp::DeleteName { coll: COLLECTION, name: rng.random_range(0..12) });
         ops.push(write(gone.collect()));
     }
     // The second one finds free what the first one made so.

@@ -109,7 +109,8 @@ impl Inner {
         let pages = length / layout.page_size() as u64;
         let spaces = root_page::spaces(&root);
         let geometry = (pages, spaces, sb.holes);
-        let alloc = Arc::new(Allocator::new(pager.clone(), layout, geometry, options.space_limits()));
+        let alloc =
+            Arc::new(Allocator::new(pager.clone(), layout, geometry, options.space_limits()));
         let options = options.clone().page_size(layout.page_size());
         let inner = Arc::new(Self {
             storage,

@@ -158,10 +158,10 @@ mod tests {
     fn neighbours_are_one_piece() {
         let mut pieces = Pieces::default();
         let slices = [
-            Slice::run(10, 8192),                       // pages 10, 11
-            Slice::run(12, 100),                        // behind it
-            Slice::run(13, 4096),                       // behind it, the page before not full
-            Slice::run(20, 5000),                       // elsewhere
+            Slice::run(10, 8192),                        // pages 10, 11
+            Slice::run(12, 100),                         // behind it
+            Slice::run(13, 4096),                        // behind it, the page before not full
+            Slice::run(20, 5000),                        // elsewhere
             Slice { offset: 904, ..Slice::run(21, 50) }, // goes on in its last page
             Slice { offset: 500, ..Slice::run(21, 50) }, // the same page, elsewhere
         ];
