@@ -18,10 +18,10 @@ h1{font-size:22px;overflow-wrap:anywhere}h2{font-size:17px;margin:28px 0 8px}\
 .score{font-size:40px;font-weight:600;margin:0}.note{color:#57606a}\
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
 th,td{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid #d8dee4;vertical-align:top;\
-overflow-wrap:anywhere}.number{text-align:right;white-space:nowrap}svg{width:100%;height:auto}
+overflow-wrap:anywhere}th{overflow-wrap:normal}.wide{overflow-x:auto}.number{text-align:right;white-space:nowrap}svg{width:100%;height:auto}
 @media screen and (prefers-color-scheme:dark){body{color:#e6edf3;background:#161b22}\
 .note{color:#9aa4af}th,td{border-color:#30363d}}
-@media print{body{margin:0;max-width:none}h2{break-after:avoid}tr,svg{break-inside:avoid}}
+@media print{body{margin:0;max-width:none}h2{break-after:avoid}tr,svg{break-inside:avoid}svg{max-height:140mm}}
 ";
 
 /// The page of a store.
@@ -53,7 +53,7 @@ pub fn document(r: &FragReport, store: &str) -> String {
 /// Cells of a table; those from `numbers` on are numbers.
 fn table(out: &mut String, head: &[&str], rows: &[Vec<String>], numbers: usize) {
     let class = |at: usize| if at >= numbers { " class=\"number\"" } else { "" };
-    out.push_str("<table>\n<thead><tr>");
+    out.push_str("<div class=\"wide\"><table>\n<thead><tr>");
     for (at, cell) in head.iter().enumerate() {
         let _ = write!(out, "<th{}>{cell}</th>", class(at));
     }
@@ -65,7 +65,7 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>], numbers: usize) 
         }
         out.push_str("</tr>\n");
     }
-    out.push_str("</tbody>\n</table>\n");
+    out.push_str("</tbody>\n</table></div>\n");
 }
 
 fn remedies(out: &mut String, r: &FragReport) {
@@ -92,13 +92,15 @@ fn cut(out: &mut String, r: &FragReport) {
     let o = &r.objects;
     let _ = writeln!(
         out,
-        "<p>{} in {}; {} at best. Copies share {} and so save {}.</p>",
+        "<p>{} in {}; {} at best.</p>",
         counted(o.large, "large object"),
         counted(o.pieces, "piece"),
-        o.fewest,
-        bytes(o.shared_bytes),
-        bytes(o.saved_bytes)
+        o.fewest
     );
+    if o.shared_bytes > 0 {
+        let (shared, saved) = (bytes(o.shared_bytes), bytes(o.saved_bytes));
+        let _ = writeln!(out, "<p>Copies share {shared}, which saves {saved}.</p>");
+    }
     if o.most_cut.is_empty() {
         return;
     }
