@@ -174,7 +174,7 @@ fn sparse_heap_pages_are_slack() {
     store.write(|tx| (0..4000).try_for_each(|i| tx.put(name(i), &[1; 400]).map(drop))).unwrap();
     let full = report(&store);
     let gone = (0..4000).filter(|i| i % 8 != 0);
-    store.write(|tx| gone.into_iter().try_for_each(|i| tx.remove(&name(i)).map(drop))).unwrap();
+    store.write(|tx| gone.into_iter().try_for_each(|i| tx.remove(name(i)).map(drop))).unwrap();
     let r = report(&store);
     assert!(full.heap.slack_bytes < r.heap.slack_bytes / 10, "{:?}", full.heap);
     // An eighth is left: about four fifths of the pages need not be there.
@@ -194,7 +194,7 @@ fn holes_are_known_while_open_and_follow_from_the_blocks_afterwards() {
     }
     store.checkpoint().unwrap();
     for i in (0..64).filter(|i| i % 8 != 0) {
-        store.write(|tx| tx.remove(&format!("{i:02}"))).unwrap();
+        store.write(|tx| tx.remove(format!("{i:02}"))).unwrap();
     }
     store.checkpoint().unwrap();
     let open = report(&store);

@@ -61,8 +61,11 @@ pub fn piece_bars(report: &FragReport) -> Vec<Bar> {
     report.objects.classes.iter().map(bar).collect()
 }
 
-/// The kinds of pages on the map: class in the drawing, name, pages of a cell.
-pub const KINDS: [(&str, &str, fn(&Cell) -> u64); 6] = [
+/// A kind of pages on the map: class in the drawing, name, pages of a cell.
+pub type Kind = (&'static str, &'static str, fn(&Cell) -> u64);
+
+/// All kinds, in the order in which a cell shows them.
+pub const KINDS: [Kind; 6] = [
     ("segment", "large objects", |c| c.segment),
     ("heap", "heap", |c| c.heap),
     ("metadata", "metadata", |c| c.metadata),
