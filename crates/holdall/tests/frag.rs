@@ -151,6 +151,28 @@ fn shared_runs_count_once() {
 }
 
 #[test]
+fn shared_runs_take_nothing_from_their_neighbours_on_a_coarse_map() {
+    let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
+    store.write(|tx| tx.put("large", &vec![1; 40 * MIB])).unwrap();
+    // Nodes of the tree come to lie between segments.
+    for i in 0..300 {
+        let at = i * 30 * PAGE + 7;
+        store.write(|tx| tx.insert("large", at, &[2; 9000])).unwrap();
+        store.checkpoint().unwrap();
+    }
+    let before = report(&store);
+    assert!(before.map.pages_per_cell > 2, "{}", before.map.pages_per_cell);
+    let mixed = before.map.cells.iter().filter(|c| c.segment > 0 && c.metadata > 0).count();
+    assert!(mixed > 0, "no cell with both kinds");
+    let segments = |name: &str| store.read().unwrap().segments(name).unwrap();
+    assert_eq!(before.geometry.segment_pages, segments("large").pages);
+    store.write(|tx| tx.copy("large", "b").and_then(|_| tx.copy("large", "c"))).unwrap();
+    let after = report(&store);
+    assert_eq!(after.geometry.segment_pages, segments("large").pages);
+    assert!(after.geometry.metadata_pages > before.geometry.metadata_pages);
+}
+
+#[test]
 fn what_a_snapshot_keeps_waits_and_has_a_remedy() {
     let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     store.write(|tx| tx.put("gone", &vec![1; 8 * MIB])).unwrap();

@@ -21,9 +21,9 @@ pub const STYLE: &str = "\
 .frag text{fill:#24292f}.frag .title{font-weight:600;font-size:15px}.frag .end{text-anchor:end}\
 .frag .segment{fill:#4c93cc}.frag .heap{fill:#1f9d74}.frag .metadata{fill:#8a63d2}\
 .frag .waiting{fill:#d08a00}.frag .free{fill:#d5dae0}\
-.frag .hole{fill:#fff;stroke:#c4cbd3;stroke-width:.5}.frag .cut{fill:#0d2a47}.frag .bar{fill:#4c93cc}
+.frag .hole{fill:#fff;stroke:#b4bcc5;stroke-width:.6}.frag .cut{fill:#0d2a47}.frag .bar{fill:#4c93cc}
 @media screen and (prefers-color-scheme:dark){.frag .ground{fill:#161b22}\
-.frag text{fill:#e6edf3}.frag .free{fill:#444c56}.frag .hole{fill:#161b22;stroke:#3d444d}\
+.frag text{fill:#e6edf3}.frag .free{fill:#444c56}.frag .hole{fill:#161b22;stroke:#484f58}\
 .frag .cut{fill:#fff}}
 ";
 
