@@ -18,13 +18,13 @@ const BUDGETS: [(&str, usize); 13] = [
     ("docs/format.md", 3000),
     ("docs/recovery.md", 3000),
     ("docs/testing.md", 1500),
-    ("docs/cli.md", 3500),
+    ("docs/cli.md", 3750),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 22_400;
+const ALL: usize = 22_900;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -131,10 +131,9 @@ fn measure(run: &mut Run, command: &Command) -> Result<()> {
         Command::Edits => edits::run(run),
         Command::Instructions => cost::instructions(run),
         // Dealt with before a run begins.
-        Command::Workload(_)
-        | Command::Age(_)
-        | Command::Work { .. }
-        | Command::FillLog { .. } => Ok(()),
+        Command::Workload(_) | Command::Age(_) | Command::Work { .. } | Command::FillLog { .. } => {
+            Ok(())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod edit;
 mod export;
 mod failure;
 mod files;
+mod frag;
 mod get;
 mod import;
 mod inspect;
@@ -53,6 +54,7 @@ enum Command {
     Truncate(edit::Truncate),
     Ls(ls::Args),
     Stat(stat::Args),
+    Frag(frag::Args),
     Import(import::Args),
     Export(export::Args),
     Verify(verify::Args),
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Truncate(args) => edit::truncate(args),
         Command::Ls(args) => ls::run(args),
         Command::Stat(args) => stat::run(args),
+        Command::Frag(args) => frag::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
         Command::Verify(args) => verify::run(args),

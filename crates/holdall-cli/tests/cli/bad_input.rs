@@ -34,6 +34,7 @@ fn on_each(store: &str) -> Vec<Vec<&str>> {
         vec!["ls", store],
         vec!["stat", store],
         vec!["stat", store, "a"],
+        vec!["frag", store],
         vec!["verify", store],
         vec!["export", store, "out"],
         vec!["import", store, "tree"],

@@ -4,6 +4,7 @@
 mod bad_input;
 mod docs;
 mod fields;
+mod frag;
 mod full_disk;
 mod objects;
 mod planted;

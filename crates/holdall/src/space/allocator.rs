@@ -9,8 +9,10 @@
 
 mod find;
 mod give_back;
+mod report;
 
 pub use give_back::{LEAST_HOLE, Spare};
+pub use report::SpacePicture;
 
 use super::RunSet;
 use crate::txn::{Pager, io_error};

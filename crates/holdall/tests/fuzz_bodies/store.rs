@@ -45,6 +45,8 @@ pub fn open_store(data: &[u8]) {
     let Ok(store) = options().open_read_only_on(storage) else { return };
     let report = store.verify(&mut |_| {}).unwrap();
     let sound = report.is_sound();
+    let frag = store.frag(&mut |_, _| {});
+    assert!(frag.is_ok() || !sound, "{frag:?} of a store found sound");
     for no in 0..report.pages.min(100) {
         let _ = inspect::page(&store, PageNo(no));
     }

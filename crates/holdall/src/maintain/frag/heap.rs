@@ -1,0 +1,145 @@
+//! Heap files: how full their pages are, and every record.
+//!
+//! Owns: [`Fill`], how full pages are, in constant memory.
+
+use super::CollectionHeap;
+use super::map::Kind;
+use super::walk::Walk;
+use crate::engine::catalog::Collection;
+use crate::object::{Body, Record};
+use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::page::{self, PageKind};
+use holdall_core::page_map_node::FRESH;
+use holdall_core::segment_tree::Descriptor;
+use holdall_core::{Error, PageNo, PageRead, PageRun, Result};
+
+/// The share to which pages are filled, as the placement of records does.
+const FULL: f64 = 0.94;
+const CLASSES: usize = 64;
+
+/// Pages by how full they are.
+#[derive(Debug)]
+struct Fill {
+    /// Pages and used bytes of each class, the emptiest first.
+    classes: [(u64, u64); CLASSES],
+    max: usize,
+}
+
+impl Fill {
+    fn add(&mut self, used: usize) {
+        let class = (used * CLASSES / self.max.max(1)).min(CLASSES - 1);
+        if let Some((pages, bytes)) = self.classes.get_mut(class) {
+            *pages += 1;
+            *bytes += used as u64;
+        }
+    }
+
+    fn sums(&self) -> (u64, u64) {
+        self.classes.iter().fold((0, 0), |(p, b), (pages, bytes)| (p + pages, b + bytes))
+    }
+
+    /// Pages that need not be there if all were full, and the bytes of records in the emptiest.
+    fn slack(&self) -> (u64, u64) {
+        let (pages, used) = self.sums();
+        let needed = (used as f64 / (self.max as f64 * FULL)).ceil() as u64;
+        let slack = pages.saturating_sub(needed);
+        let (mut left, mut cost) = (slack, 0);
+        for (pages, bytes) in self.classes {
+            let taken = pages.min(left);
+            left -= taken;
+            cost += bytes.checked_div(pages).unwrap_or(0) * taken;
+        }
+        (slack, cost)
+    }
+}
+
+impl Walk<'_> {
+    /// Walks the heap file of a collection and its objects.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`], [`Error::SnapshotTooOld`].
+    pub(super) fn heap(&mut self, name: &str, c: &Collection) -> Result<()> {
+        let max = max_record(self.layout.page_size());
+        let mut fill = Fill { classes: [(0, 0); CLASSES], max };
+        let mut fresh = 0;
+        for index in 0..c.heap.map().len() {
+            self.tick();
+            let Some((no, class)) = c.heap.map().get(self.state, index)? else { continue };
+            self.map.change(PageRun::new(no, 1), Kind::Metadata, Kind::Heap);
+            if class == FRESH {
+                fresh += 1;
+            } else {
+                self.heap_page(name, c.number, (index, no), &mut fill)?;
+            }
+        }
+        let (pages, used) = fill.sums();
+        let (slack, cost) = fill.slack();
+        let capacity = pages * max as u64;
+        self.sums.heap_used += used;
+        self.sums.heap_capacity += capacity;
+        self.sums.slack_pages += slack;
+        self.sums.slack_cost += cost;
+        self.heaps.push(CollectionHeap {
+            name: name.to_owned(),
+            records: c.heap.records(),
+            pages,
+            fresh_pages: fresh,
+            utilization: share(used, capacity),
+            slack_bytes: slack * self.page_size(),
+        });
+        Ok(())
+    }
+
+    fn heap_page(
+        &mut self,
+        collection: &str,
+        number: u32,
+        (index, no): (u32, PageNo),
+        fill: &mut Fill,
+    ) -> Result<()> {
+        let bytes = self.state.page(no, PageKind::Heap)?;
+        let heap = HeapPage::new(&bytes, no)?;
+        if page::owner(&bytes) != u64::from(number) || heap.index() != index {
+            return Err(Error::page(no, format!("is not heap page {index} of its collection")));
+        }
+        fill.add(fill.max.saturating_sub(heap.free_bytes()));
+        for found in heap.iter() {
+            let (_, range) = found?;
+            let short = || Error::page(no, "a record leaves its page");
+            let record = Record::parse(bytes.get(range).ok_or_else(short)?)?;
+            let name = record.name.map_or(0, <[u8]>::len);
+            self.sums.name_bytes += (name + record.raw_attributes().len()) as u64;
+            match record.body {
+                Body::Small(bytes) => {
+                    self.sums.small += 1;
+                    self.sums.object_bytes += bytes.len() as u64;
+                }
+                Body::Large(bytes) => {
+                    self.large(collection, &record, &Descriptor::decode(bytes)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The share; of nothing all.
+pub(super) fn share(part: u64, all: u64) -> f64 {
+    if all == 0 { 1.0 } else { part as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_emptiest_pages_are_slack() {
+        let mut fill = Fill { classes: [(0, 0); CLASSES], max: 1000 };
+        (0..94).for_each(|_| fill.add(900));
+        (0..20).for_each(|_| fill.add(100));
+        // 86,600 bytes fit into 93 pages; 20 of the 21 pages to empty hold 100 bytes.
+        assert_eq!(fill.slack(), (21, 20 * 100 + 900));
+        let full = Fill { classes: [(0, 0); CLASSES], max: 1000 };
+        assert_eq!(full.slack(), (0, 0));
+    }
+}

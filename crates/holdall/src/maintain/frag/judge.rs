@@ -1,0 +1,155 @@
+//! What the counts mean: the contract, the score, the remedies.
+//!
+//! Owns: no state. The formulas are in docs/design.md, "Fragmentation report".
+
+use super::heap::share;
+use super::map::Kind;
+use super::walk::{Sums, Walk};
+use super::{
+    Action, Contract, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score,
+};
+
+/// What the contract allows for each object beside its bytes, name and attributes.
+const BYTES_PER_OBJECT: u64 = 40;
+/// What it allows in any case, beside a share of the volume.
+const CONSTANT: u64 = 2 << 20;
+const CONSTANT_SHARE: u64 = 64;
+/// A figure that costs the score more than this has a remedy.
+const BAD: f64 = 0.01;
+
+impl Walk<'_> {
+    /// The report; `pinned`: pages that only a snapshot keeps.
+    pub(super) fn finish(mut self, pinned: u64) -> FragReport {
+        self.tell();
+        let geometry = self.geometry(pinned);
+        let saved = self.shared.iter().fold(0_u64, |sum, s| {
+            sum.saturating_add(s.run.len.saturating_mul(s.references.saturating_sub(1)))
+        });
+        let shared = self.shared.iter().map(|s| s.run.len).fold(0, u64::saturating_add);
+        let sums = &self.sums;
+        let objects = ObjectPieces {
+            large: sums.large,
+            small: sums.small,
+            bytes: sums.piece_bytes,
+            pieces: sums.pieces,
+            fewest: sums.fewest,
+            excess: sums.excess,
+            mean_excess: sums.excess_bytes / (sums.piece_bytes.max(1)) as f64,
+            cut_bytes: sums.cut_bytes,
+            classes: self.by_pieces.finish(),
+            most_cut: self.most_cut,
+            shared_bytes: geometry.bytes(shared),
+            saved_bytes: geometry.bytes(saved),
+        };
+        let heap = HeapReport {
+            utilization: share(sums.heap_used, sums.heap_capacity),
+            slack_bytes: geometry.bytes(sums.slack_pages),
+            slack_cost: sums.slack_cost,
+            collections: self.heaps,
+        };
+        let contract = contract(&geometry, sums, objects.saved_bytes, self.picture.space_factor());
+        let live = geometry.bytes(geometry.used_pages());
+        let spare = (live as f64 * self.picture.spare_share) as u64;
+        let spare = spare.saturating_add(self.picture.spare_bytes);
+        let score = score(&geometry, sums, spare, heap.slack_bytes);
+        let line = geometry.used_pages() + geometry.waiting_pages + spare / geometry.page_size;
+        let behind = geometry.bytes(self.map.used_behind(line));
+        let remedies = remedies(&geometry, &objects, &heap, &score, behind);
+        let free_runs = FreeRuns {
+            runs: self.free_runs.count(),
+            longest_bytes: self.longest_free,
+            classes: self.free_runs.finish(),
+        };
+        let map = self.map.finish();
+        FragReport { geometry, free_runs, objects, heap, contract, score, remedies, map }
+    }
+
+    fn geometry(&self, pinned: u64) -> Geometry {
+        let holes = self.map.total(Kind::Hole);
+        Geometry {
+            page_size: self.page_size(),
+            volume_pages: self.picture.volume_pages,
+            block_bytes: self.blocks,
+            free_pages: self.map.total(Kind::Free) + holes,
+            hole_pages: holes,
+            holes_assumed: self.holes_assumed,
+            waiting_pages: self.waiting_pages,
+            pinned_pages: pinned.min(self.waiting_pages),
+            reserved_pages: self.reserved_pages,
+            metadata_pages: self.map.total(Kind::Metadata),
+            heap_pages: self.map.total(Kind::Heap),
+            segment_pages: self.map.total(Kind::Segment),
+        }
+    }
+}
+
+fn contract(g: &Geometry, sums: &Sums, saved: u64, factor: f64) -> Contract {
+    let objects = sums.small + sums.large;
+    let stored = sums.object_bytes.saturating_sub(saved);
+    let counted = stored
+        .saturating_add(sums.name_bytes)
+        .saturating_add(objects.saturating_mul(BYTES_PER_OBJECT));
+    let constant = CONSTANT + g.bytes(g.volume_pages) / CONSTANT_SHARE;
+    let waiting = g.bytes(g.waiting_pages);
+    let right = (factor * counted as f64) as u64;
+    let right = right.saturating_add(waiting).saturating_add(constant);
+    Contract {
+        left_bytes: g.block_bytes,
+        right_bytes: right,
+        holds: g.block_bytes <= right,
+        factor,
+        stored_bytes: stored,
+        name_bytes: sums.name_bytes,
+        objects,
+        waiting_bytes: waiting,
+        constant_bytes: constant,
+    }
+}
+
+fn score(g: &Geometry, sums: &Sums, spare: u64, slack: u64) -> Score {
+    let used = g.bytes(g.used_pages());
+    // No more of it has blocks than the file takes beyond all else.
+    let busy = g.bytes(g.volume_pages.saturating_sub(g.free_pages));
+    let free = g.bytes(g.free_pages - g.hole_pages).min(g.block_bytes.saturating_sub(busy));
+    let excess = free.saturating_sub(spare);
+    let needed = used.saturating_sub(slack);
+    let all = needed.saturating_add(excess).saturating_add(slack);
+    let space = share(needed, all);
+    let pieces = match sums.piece_bytes {
+        0 => 1.0,
+        bytes => (sums.whole_bytes / bytes as f64).min(1.0),
+    };
+    Score {
+        value: pieces * space,
+        pieces,
+        space,
+        needed_bytes: needed,
+        excess_free_bytes: excess,
+        spare_bytes: spare,
+    }
+}
+
+/// One for each figure that costs more than a hundredth. `behind`: bytes in use that lie where
+/// a file without holes would have ended.
+fn remedies(
+    g: &Geometry,
+    objects: &ObjectPieces,
+    heap: &HeapReport,
+    score: &Score,
+    behind: u64,
+) -> Vec<Remedy> {
+    let mut out = Vec::new();
+    let mut add = |bad: bool, action, gain_bytes, gain_pieces, cost_bytes| {
+        if bad {
+            out.push(Remedy { action, gain_bytes, gain_pieces, cost_bytes });
+        }
+    };
+    let all = (score.needed_bytes + score.excess_free_bytes + heap.slack_bytes).max(1) as f64;
+    let bad = |bytes: u64| bytes as f64 / all > BAD;
+    let pinned = g.bytes(g.pinned_pages);
+    add(score.pieces < 1.0 - BAD, Action::JoinPieces, 0, objects.excess, objects.cut_bytes);
+    add(bad(heap.slack_bytes), Action::EmptyHeapPages, heap.slack_bytes, 0, heap.slack_cost);
+    add(bad(score.excess_free_bytes), Action::Compact, score.excess_free_bytes, 0, behind);
+    add(bad(pinned), Action::CloseOldestReader, pinned, 0, 0);
+    out
+}

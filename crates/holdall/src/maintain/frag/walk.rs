@@ -1,0 +1,159 @@
+//! The state of a walk over a store.
+//!
+//! Owns: [`Walk`]: what was counted so far, and how far it is.
+
+use super::histogram::Histogram;
+use super::map::MapBuilder;
+use super::{CollectionHeap, CutObject};
+use crate::engine::Inner;
+use crate::engine::catalog::{Collection, page_of};
+use crate::read::state::State;
+use crate::sharing::{Shared, Sharing};
+use crate::space::SpacePicture;
+use holdall_core::page::PageKind;
+use holdall_core::space_dir::SpaceLayout;
+use holdall_core::{Error, PageNo, PageRead, Result, root_page};
+use std::ops::Bound;
+
+/// A walk over one snapshot.
+pub(super) struct Walk<'a> {
+    pub(super) state: &'a State,
+    root: PageNo,
+    pub(super) layout: SpaceLayout,
+    pub(super) picture: SpacePicture,
+    /// Bytes of blocks of the file.
+    pub(super) blocks: u64,
+    /// Spaces with a directory.
+    pub(super) spaces: u32,
+    pub(super) map: MapBuilder,
+    pub(super) reserved_pages: u64,
+    pub(super) waiting_pages: u64,
+    pub(super) holes_assumed: bool,
+    pub(super) longest_free: u64,
+    pub(super) free_runs: Histogram,
+    /// Ranges of pages that slices share, in order.
+    pub(super) shared: Vec<Shared>,
+    pub(super) sums: Sums,
+    pub(super) by_pieces: Histogram,
+    pub(super) most_cut: Vec<CutObject>,
+    pub(super) heaps: Vec<CollectionHeap>,
+    progress: &'a mut dyn FnMut(u64, u64),
+    total: u64,
+    done: u64,
+}
+
+/// Sums over objects and heap pages.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) small: u64,
+    pub(super) large: u64,
+    pub(super) name_bytes: u64,
+    /// Bytes of objects, those in pieces counted for each object, holes left out.
+    pub(super) object_bytes: u64,
+    pub(super) piece_bytes: u64,
+    pub(super) cut_bytes: u64,
+    pub(super) pieces: u64,
+    pub(super) fewest: u64,
+    pub(super) excess: u64,
+    /// Bytes · excess, and bytes · share of the fewest in all pieces.
+    pub(super) excess_bytes: f64,
+    pub(super) whole_bytes: f64,
+    pub(super) heap_used: u64,
+    pub(super) heap_capacity: u64,
+    pub(super) slack_pages: u64,
+    pub(super) slack_cost: u64,
+}
+
+/// Pages between two calls of the progress function.
+const TICK: u64 = 256;
+
+impl<'a> Walk<'a> {
+    /// A walk that has not begun.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub(super) fn new(
+        inner: &Inner,
+        state: &'a State,
+        progress: &'a mut dyn FnMut(u64, u64),
+    ) -> Result<Self> {
+        let picture = inner.alloc.picture();
+        let blocks = inner.pager.volume.disk.allocated();
+        let blocks = blocks.map_err(|e| Error::io("asking for the file's blocks", e))?;
+        let spaces = root_page::spaces(&state.page(inner.root, PageKind::Root)?);
+        Ok(Self {
+            state,
+            root: inner.root,
+            layout: inner.layout,
+            blocks,
+            spaces,
+            map: MapBuilder::new(picture.volume_pages),
+            picture,
+            reserved_pages: 0,
+            waiting_pages: 0,
+            holes_assumed: false,
+            longest_free: 0,
+            free_runs: Histogram::default(),
+            shared: Vec::new(),
+            sums: Sums::default(),
+            by_pieces: Histogram::default(),
+            most_cut: Vec::new(),
+            heaps: Vec::new(),
+            progress,
+            total: 0,
+            done: 0,
+        })
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page_size(&self) -> u64 {
+        self.layout.page_size() as u64
+    }
+
+    /// All collections with their names; from here on the total is known.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub(super) fn collections(&mut self) -> Result<Vec<(String, Collection)>> {
+        let mut found = Vec::new();
+        let mut pages = self.layout.spaces(self.picture.volume_pages)?.into();
+        for entry in self.state.root().catalog.iter(self.state, Bound::Unbounded) {
+            let (name, value) = entry?;
+            let collection = Collection::load(self.state, page_of(&value)?)?;
+            pages += u64::from(collection.heap.map().len());
+            found.push((String::from_utf8_lossy(&name).into_owned(), collection));
+        }
+        self.total = pages;
+        self.tell();
+        Ok(found)
+    }
+
+    /// Reads the ranges that copies share. They are segment pages, entered here once.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub(super) fn sharing(&mut self) -> Result<()> {
+        let sharing = Sharing::load(self.state, self.root)?;
+        for entry in sharing.tree.iter(self.state, Bound::Unbounded) {
+            let (key, value) = entry?;
+            let shared = Shared::decode(&key, &value)?;
+            self.enter_segment(shared.run);
+            self.shared.push(shared);
+        }
+        Ok(())
+    }
+
+    /// Tells of one more page.
+    pub(super) fn tick(&mut self) {
+        self.done += 1;
+        if self.done.is_multiple_of(TICK) {
+            self.tell();
+        }
+    }
+
+    /// Tells how far the walk is.
+    pub(super) fn tell(&mut self) {
+        let size = self.page_size();
+        (self.progress)(self.done.min(self.total) * size, self.total * size);
+    }
+}
