@@ -64,6 +64,9 @@ pub struct Age {
     /// Defragment after each age
     #[arg(long)]
     defrag: bool,
+    /// Leave the volume there
+    #[arg(long)]
+    keep: bool,
     /// Seed of sizes and choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -112,11 +115,9 @@ impl Volume {
             let size = self.args.sizes.draw(&mut self.rng).min((self.most - self.live) as usize);
             let i = self.sizes.len();
             if !self.put(i, size)? {
-                self.refused += 1;
-                if self.refused > 1000 {
-                    bail!("the volume refuses puts at {} of {} bytes", self.live, self.most);
-                }
-                continue;
+                // Records and names take the rest: what is stored stays at this.
+                self.most = self.live;
+                break;
             }
             self.sizes.push(size);
             self.live += size as u64;
@@ -186,7 +187,8 @@ impl Volume {
         let blocks = blocks(&self.path)?;
         let (read, pieces) = self.read()?;
         Ok(json!({
-            "age": age, "objects": self.sizes.len(), "write_mb_s": round(written),
+            "age": age, "full": round(self.live as f64 * 100.0 / (self.args.volume << 20) as f64),
+            "objects": self.sizes.len(), "write_mb_s": round(written),
             "cold_read_mb_s": round(read), "pieces_of_large_objects": round(pieces),
             "refused": self.refused, "blocks_of_live": round(blocks as f64 / self.live as f64),
         }))
@@ -256,7 +258,9 @@ pub fn run(dir: &Path, args: &Age) -> Result<()> {
     };
     let result = all(&mut volume);
     drop(volume.store);
-    std::fs::remove_file(&volume.path)?;
+    if !volume.args.keep {
+        std::fs::remove_file(&volume.path)?;
+    }
     result
 }
 

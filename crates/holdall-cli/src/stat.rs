@@ -59,6 +59,7 @@ fn store_json(stat: &StoreStat) -> Value {
         "utilization": stat.utilization,
         "heap_utilization": stat.heap_utilization,
         "free_bytes": stat.free_bytes,
+        "hole_bytes": stat.hole_bytes,
         "waiting_bytes": stat.waiting_bytes,
         "page_size": stat.page_size,
         "space_pages": stat.space_pages,
@@ -83,7 +84,7 @@ fn store_text(stat: &StoreStat) -> Outcome {
     row("file bytes", stat.file_bytes.to_string())?;
     row("utilization", percent(stat.utilization))?;
     row("heap utilization", percent(stat.heap_utilization))?;
-    row("free bytes", stat.free_bytes.to_string())?;
+    row("free bytes", format!("{}, {} of them given back", stat.free_bytes, stat.hole_bytes))?;
     row("waiting bytes", stat.waiting_bytes.to_string())?;
     row("page size", stat.page_size.to_string())?;
     row("spaces", format!("{} of {} pages", stat.spaces, stat.space_pages))?;

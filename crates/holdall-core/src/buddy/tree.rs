@@ -88,6 +88,11 @@ impl BuddyTree {
         FreeRuns { tree: self, at: 0 }
     }
 
+    /// The free runs by address from page `start` on; of one that `start` lies in, the rest.
+    pub fn free_runs_from(&self, start: u32) -> FreeRuns<'_> {
+        FreeRuns { tree: self, at: start }
+    }
+
     /// Takes exactly `len` neighbouring pages: from the start of the smallest sufficient
     /// block, the lowest of them; what the block has more stays free. Where no block
     /// suffices, from the start of the shortest sufficient run of neighbouring blocks. `None`

@@ -2,7 +2,7 @@
 
 use super::Inner;
 use crate::space::{LEAST_HOLE, Spare};
-use holdall_core::Result;
+use holdall_core::{PageRun, Result};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// What one call may do.
@@ -61,41 +61,59 @@ impl Inner {
 
     /// Punches free space out of the file until no more keeps its blocks than
     /// [`Options::space_factor`](super::Options::space_factor) allows, and cuts the file's free
-    /// end. Cost: a call of the system for each run, at most four superblocks.
+    /// end. Cost: a system call for each run, at most four superblocks.
     ///
     /// # Errors
     /// Those of the calls; nothing is lost, what was not given back is free.
     pub(crate) fn give_back(&self, how: GiveBack) -> Result<()> {
-        if !self.pager.log.attached() {
-            return Ok(());
-        }
         self.check_process()?;
         let one = self.pager.hold_checkpoints();
         self.pager.check_poison()?;
         let size = self.layout.page_size() as u64;
+        if how.deep {
+            self.punch_holes()?;
+        }
         let mut spare = self.alloc.spare_pages(how.which).min(how.most_bytes / size);
         for least in CLASSES {
-            let mut space = 0;
+            let mut from = 0;
             while spare > 0 && !self.keeps_blocks.load(SeqCst) {
                 let range = (least / size, spare.max(LEAST_HOLE / size));
-                let Some(run) = self.alloc.next_to_punch(&mut space, range, how.deep)? else {
+                let Some(run) = self.alloc.next_to_punch(&mut from, range, how.deep)? else {
                     break;
                 };
-                let punched = self.pager.volume.announce_holes();
-                let punched = punched.and_then(|()| self.pager.volume.punch(run));
-                if !matches!(punched, Ok(true)) {
-                    self.alloc.unreserve(run)?;
-                    // A file system that cannot: it is not asked again.
-                    self.keeps_blocks.store(true, SeqCst);
-                    punched?;
+                if !self.punch(run)? {
                     break;
                 }
-                self.alloc.punched(run);
                 spare = spare.saturating_sub(run.len);
             }
         }
         let cut = self.alloc.cut_file();
         drop(one);
         cut
+    }
+
+    /// Punches a reserved run out, which is a hole then. Returns whether the file system can.
+    fn punch(&self, run: PageRun) -> Result<bool> {
+        let volume = &self.pager.volume;
+        let punched = volume.announce_holes().and_then(|()| volume.punch(run));
+        if matches!(punched, Ok(true)) {
+            self.alloc.punched(run);
+            return Ok(true);
+        }
+        self.alloc.unreserve(run)?;
+        // A file system that cannot: it is not asked again.
+        self.keeps_blocks.store(true, SeqCst);
+        punched
+    }
+
+    /// Punches out again what is only taken for holes since the opening.
+    fn punch_holes(&self) -> Result<()> {
+        let mut from = 0;
+        while !self.keeps_blocks.load(SeqCst)
+            && let Some(run) = self.alloc.next_hole(&mut from)
+        {
+            self.punch(run)?;
+        }
+        Ok(())
     }
 }

@@ -122,8 +122,6 @@ pub struct SpaceStats {
     pub spaces: u32,
     /// Pages known to be free: those of spaces looked at since the store was opened.
     pub free_pages: u64,
-    /// Of these the ones without blocks.
-    pub hole_pages: u64,
 }
 
 impl SpaceStats {
@@ -510,7 +508,6 @@ impl Allocator {
             reserved_pages: s.reserved.pages(),
             spaces: s.spaces,
             free_pages: s.free + s.holes.pages(),
-            hole_pages: s.holes.pages(),
         }
     }
 

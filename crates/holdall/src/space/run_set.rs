@@ -53,6 +53,13 @@ impl RunSet {
         })
     }
 
+    /// Pages of the set's runs that end where `run` begins, or begin where it ends. O(log n).
+    pub fn beside(&self, run: PageRun) -> u64 {
+        let before = self.runs.range(..run.start.0).next_back();
+        let before = before.filter(|(start, len)| *start + *len == run.start.0);
+        before.map_or(0, |(_, len)| *len) + self.runs.get(&run.end()).copied().unwrap_or(0)
+    }
+
     /// Whether the page is in the set.
     pub fn contains(&self, page: PageNo) -> bool {
         self.overlapping(page.0, page.0 + 1).next().is_some()
@@ -96,6 +103,12 @@ mod tests {
                 let flat: Vec<u64> = set.iter().flat_map(|r| r.start.0..r.end()).collect();
                 prop_assert_eq!(flat, model.iter().copied().collect::<Vec<_>>());
                 prop_assert_eq!(set.pages(), model.len() as u64);
+                let run = PageRun::new(PageNo(start), len);
+                let before = (0..start).rev().take_while(|p| model.contains(p)).count();
+                let behind = (run.end()..).take_while(|p| model.contains(p)).count();
+                if set.overlapping(start, run.end()).next().is_none() {
+                    prop_assert_eq!(set.beside(run), (before + behind) as u64);
+                }
             }
         }
     }

@@ -41,7 +41,7 @@ pub struct StoreStat {
     pub shared_bytes: u64,
     /// Bytes of pages that are free.
     pub free_bytes: u64,
-    /// Of these the ones known to take no blocks of the file system: they were given back.
+    /// Of these the ones that take no blocks of the file system: they were given back.
     pub hole_bytes: u64,
     /// Bytes freed that wait for a checkpoint or a snapshot.
     pub waiting_bytes: u64,
@@ -124,7 +124,7 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
         used_bytes: allocated * size,
         shared_bytes: saved_pages(state, inner.root)?.saturating_mul(size),
         free_bytes: free * size,
-        hole_bytes: space.hole_pages * size,
+        hole_bytes: (space.volume_pages * size).saturating_sub(file_bytes).min(free * size),
         waiting_bytes: space.waiting_pages * size,
         page_size: state.page_size(),
         space_pages: inner.layout.space_pages(),

@@ -5,7 +5,7 @@
 
 use super::{Allocator, MOST_ORDER, State};
 use crate::txn::io_error;
-use holdall_core::buddy::{BuddyTree, Run, least_order_for};
+use holdall_core::buddy::BuddyTree;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, PageNo, PageRun, Result};
 use parking_lot::MutexGuard;
@@ -65,39 +65,62 @@ impl Allocator {
         if which == Spare::All { free } else { free.saturating_sub(self.kept_pages(&s)) }
     }
 
-    /// Reserves the longest free run, of at most `most` and at least [`LEAST_HOLE`] bytes, of the
-    /// first space from `from` on that has one of `least` pages. With `deep` it looks at spaces
-    /// not looked at before too. The caller punches it out and calls [`Allocator::punched`].
+    /// Reserves the first free run from page `from` on that has `least` pages, at least
+    /// [`LEAST_HOLE`] bytes, together with holes beside it; at most `most` pages of it. With `deep`
+    /// it looks at spaces not looked at before too. The caller punches it out and calls
+    /// [`Allocator::punched`].
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
     pub fn next_to_punch(
         &self,
-        from: &mut u32,
+        from: &mut u64,
         (least, most): (u64, u64),
         deep: bool,
     ) -> Result<Option<PageRun>> {
         let mut s = self.state.lock();
-        let least = least.max(self.pages_of(LEAST_HOLE)).min(u64::from(u32::MAX)) as u32;
-        while let Some(space) = s.directory.next_from(*from, least_order_for(least)) {
-            *from = space;
+        let n = u64::from(self.layout.space_pages());
+        let least = least.max(self.pages_of(LEAST_HOLE));
+        while let Some(space) = s.directory.next_from((*from / n) as u32, 0) {
+            let base = u64::from(space) * n;
+            *from = base.max(*from);
             if deep || s.trees.contains_key(&space) {
-                let tree = self.tree(&mut s, space)?;
-                if let Some(run) = longest(tree).filter(|run| run.len >= least) {
-                    let len = u64::from(run.len).min(most) as u32;
+                self.tree(&mut s, space)?;
+                let index = (*from - base) as u32;
+                let run = s.trees.get(&space).and_then(|tree| {
+                    let runs = tree.free_runs_from(index);
+                    let mut runs = runs
+                        .map(|r| PageRun::new(PageNo(base + u64::from(r.start)), u64::from(r.len)));
+                    runs.find(|run| run.len + s.holes.beside(*run) >= least)
+                });
+                if let Some(run) = run {
+                    let run = PageRun::new(run.start, run.len.min(most));
+                    *from = run.end();
                     if mutation::is(Mutation::R28Reserved) {
-                        *from += 1;
-                        let base = u64::from(space) * u64::from(self.layout.space_pages());
-                        let start = PageNo(base + u64::from(run.start));
-                        return Ok(Some(PageRun::new(start, u64::from(len))));
+                        return Ok(Some(run));
                     }
-                    let taken = tree.alloc_at(run.start, len);
-                    return Ok(Some(self.taken(&mut s, space, run.start, taken)));
+                    let start = (run.start.0 - base) as u32;
+                    let len = match s.trees.get_mut(&space) {
+                        Some(tree) => tree.alloc_at(start, run.len as u32),
+                        None => 0,
+                    };
+                    return Ok(Some(self.taken(&mut s, space, start, len)));
                 }
             }
-            *from = space + 1;
+            *from = base + n;
         }
         Ok(None)
+    }
+
+    /// Reserves the first hole from page `from` on, as [`Allocator::next_to_punch`] does a free
+    /// run: one that is only taken for a hole since the opening may have blocks.
+    pub fn next_hole(&self, from: &mut u64) -> Option<PageRun> {
+        let mut s = self.state.lock();
+        let hole = s.holes.overlapping(*from, u64::MAX).next()?;
+        *from = hole.end();
+        s.holes.remove(hole);
+        s.reserved.insert(hole);
+        Some(hole)
     }
 
     /// A run of [`Allocator::next_to_punch`] has no blocks any more.
@@ -249,8 +272,4 @@ impl Allocator {
         }
         Ok(end)
     }
-}
-
-fn longest(tree: &BuddyTree) -> Option<Run> {
-    tree.free_runs().max_by_key(|run| (run.len, u32::MAX - run.start))
 }
