@@ -196,9 +196,9 @@ fn claims_of(load: &Load, board: &Board) -> Vec<Claim> {
         format!("{micros} µs, {reads} device reads and {calls} read calls")
     };
     let read = gain("I9", "reads a second, PMFLF ÷ files", load.read, READ).remark(format!(
-        "A read takes {} by PMFLF, {} by files, which are opened, sized and closed besides: seven \
-         system calls in all (strace). Objects come from the page cache, and what a read waits \
-         for the device, both wait.",
+        "A read takes {} by PMFLF, {} by files. A file is opened, asked for its size and its \
+         place, and closed besides: four system calls that a block does not need (strace). Objects \
+         come from the page cache; what is read from the device both wait for.",
         took(blocks),
         took(files)
     ));
