@@ -3,6 +3,7 @@
 //! Owns: what is measured at each age. Storage age is bytes of safe writes over live bytes;
 //! which object is replaced is drawn evenly.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -13,12 +14,14 @@ use rand::rngs::SmallRng;
 use rustix::fs::Advice;
 
 use super::bench::Bench;
-use super::case::{Case, Point, Run};
+use super::case::{Case, Point, Run, Sizes};
 use super::markers::{Mark, Places, check, marks_of};
 use super::places::{extents, files_below, of_files, of_image, runs};
 use super::system::postgres::Server;
 use super::system::{System, is_full};
 use super::volume::Volume;
+use crate::kit::calls;
+use crate::kit::draw::number;
 
 /// Bytes read for one figure of throughput.
 const READ: u64 = 64 << 20;
@@ -47,6 +50,10 @@ pub(super) struct Aged<'r> {
     spent: Duration,
     written: u64,
     last: (Duration, u64),
+    /// Read calls of an object at the last point, `None` where another process reads.
+    calls: Option<f64>,
+    /// Mean fragments at the last point: of the smaller half of the objects, and of the larger.
+    halves: [f64; 2],
 }
 
 impl<'r> Aged<'r> {
@@ -70,6 +77,8 @@ impl<'r> Aged<'r> {
             spent: Duration::ZERO,
             written: 0,
             last: (Duration::ZERO, 0),
+            calls: None,
+            halves: [0.0; 2],
         })
     }
 
@@ -118,7 +127,15 @@ impl<'r> Aged<'r> {
     /// What store and file system count themselves.
     fn account(&mut self) -> Result<String> {
         let keys: Vec<u64> = self.objects.iter().map(|o| o.key).collect();
-        let own = self.store()?.account(&keys)?;
+        let mut own = self.store()?.account(&keys)?;
+        // Writing to a string cannot fail.
+        if let Some(calls) = self.calls {
+            let _ = write!(own, "; an object is read by {} calls", number(calls));
+        }
+        if matches!(self.case.sizes, Sizes::Uniform(_)) {
+            let [small, large] = self.halves.map(number);
+            let _ = write!(own, "; the smaller half has {small} fragments, the larger {large}");
+        }
         let files = files_below(self.volume.dir())?;
         let largest = files.iter().max_by_key(|file| file.metadata().map_or(0, |m| m.len()));
         let Some(extents) = largest.and_then(|file| extents(file).ok()) else { return Ok(own) };
@@ -250,17 +267,21 @@ impl<'r> Aged<'r> {
                 of_files(&files, &live)?
             }
         };
-        let (mut sum, mut most) = (0, 0);
+        let mut all = Vec::new();
         for (at, object) in self.objects.iter().enumerate() {
             let (fragments, found) = places.fragments(at as u32);
-            let all = marks_of(object.size);
-            if (found as f64) < FOUND * all as f64 {
-                bail!("object {at}: {found} of {all} markers found on the volume");
+            let marks = marks_of(object.size);
+            if (found as f64) < FOUND * marks as f64 {
+                bail!("object {at}: {found} of {marks} markers found on the volume");
             }
-            sum += u64::from(fragments);
-            most = most.max(fragments);
+            all.push((object.size, fragments));
         }
-        Ok((sum as f64 / self.objects.len() as f64, most))
+        all.sort_unstable();
+        let sum = |part: &[(usize, u32)]| part.iter().map(|(_, n)| f64::from(*n)).sum::<f64>();
+        let (small, large) = all.split_at(all.len() / 2);
+        self.halves = [small, large].map(|part| sum(part) / part.len() as f64);
+        let most = all.iter().map(|(_, n)| *n).max().unwrap_or_default();
+        Ok((sum(&all) / all.len() as f64, most))
     }
 
     /// MB/s of random objects, each read once and checked.
@@ -268,6 +289,7 @@ impl<'r> Aged<'r> {
         let count = self.objects.len();
         let order = rand::seq::index::sample(&mut self.rng, count, count).into_vec();
         let (mut bytes, mut time, mut out) = (0, Duration::ZERO, Vec::new());
+        let (mut read, before) = (0, calls::reads());
         for at in order {
             let Object { key, version, size } = self.objects[at];
             let started = Instant::now();
@@ -275,10 +297,13 @@ impl<'r> Aged<'r> {
             time += started.elapsed();
             check(&out, at as u32, version, size)?;
             bytes += size as u64;
+            read += 1;
             if bytes >= READ {
                 break;
             }
         }
+        let own = calls::reads().zip(before).filter(|_| !self.case.kind.is_postgres());
+        self.calls = own.map(|(now, before)| (now - before) as f64 / f64::from(read));
         Ok(bytes as f64 / 1e6 / time.as_secs_f64().max(1e-9))
     }
 }

@@ -5,7 +5,7 @@
 //! code bytes that repeat the tag, mixed with a number of the file; by PL and PFL also the
 //! address of the next block of its list. Threads: none.
 
-use super::error::{Error, Result};
+use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

@@ -9,7 +9,6 @@
 //! runs that figures share.
 
 mod block;
-mod error;
 mod figures;
 mod htod;
 mod lists;

@@ -9,8 +9,8 @@
 //! first part then needs a write of its own. Threads: none.
 
 use super::block::{Block, Header, Method};
-use super::error::{Error, Result};
 use super::pmflf::Pmflf;
+use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use super::block::{Block, Params};
 use super::htod::{Htod, Shape};
 use super::pmflf::{Pmflf, Usage};
 use anyhow::{Context, Result};
-use holdall::{Durability, Store, WriteTx};
+use holdall::{Durability, Options, Store, WriteTx};
 use holdall_io::{Disk, FileStorage, Storage};
 use rusqlite::{Connection, params};
 use std::collections::HashMap;
@@ -96,7 +96,9 @@ impl Kind {
                 Box::new(db)
             }
             Self::Holdall => {
-                let store = Store::create(dir.join("holdall"))?;
+                // A commit of every item at once must fit in the log.
+                let options = Options::default().log_bytes(256 << 20).dirty_pages(1 << 16);
+                let store = options.create(dir.join("holdall"))?;
                 let durability = if durable { Durability::Immediate } else { Durability::Deferred };
                 Box::new(Engine { store, durability, tx: None })
             }

@@ -7,8 +7,8 @@
 //! changes last. Recovery and coalescing are in `recovery.rs`. Threads: none.
 
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, fresh_nonce};
-use super::error::{Error, Result};
 use super::lists::{FreeLists, Taken};
+use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::sync::Arc;

@@ -8,8 +8,8 @@
 //! Threads: none.
 
 use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, u32_at, u64_at};
-use super::error::{Error, Result};
 use super::pmflf::Pmflf;
+use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use std::collections::HashSet;

@@ -2,8 +2,8 @@
 //! the stream of creations and replacements; every draw comes from its seed.
 
 use super::block::{Block, Params};
-use super::error::{Error, Result};
 use super::pmflf::{Pmflf, Usage};
+use crate::kit::error::{Error, Result};
 use holdall_io::Disk;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

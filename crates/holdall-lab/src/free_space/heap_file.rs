@@ -11,9 +11,9 @@
 
 use super::algorithm::{Algorithm, Cause, Change, Kind, Request};
 use super::buckets::{EMPTY, UNALLOCATED};
-use super::error::{Error, Result};
 use super::page::{self, PageMut, RESERVATIONS, SLOT};
 use super::volume::{Looks, Purpose, Volume};
+use crate::kit::error::{Error, Result};
 use crate::kit::pool::{Pool, PoolStats};
 use crate::mutation::{Mutation, is};
 use holdall_io::Disk;

@@ -11,7 +11,6 @@
 
 pub mod algorithm;
 pub mod buckets;
-pub mod error;
 mod figures;
 pub mod heap_file;
 mod nibbles;

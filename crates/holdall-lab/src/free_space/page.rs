@@ -12,7 +12,7 @@
 //! reverse order always finds room. Threads: none.
 
 use super::buckets::OVERHEAD;
-use super::error::{Error, Result};
+use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 
 /// Reservations a page has room for: the most transactions that may be active at once.

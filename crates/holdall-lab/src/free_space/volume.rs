@@ -7,9 +7,9 @@
 //! allocated. FSIPs go through the pool as all pages do. Threads: none.
 
 use super::buckets::{Buckets, OVERHEAD, UNALLOCATED};
-use super::error::{Error, Result};
 use super::nibbles;
 use super::page::PageMut;
+use crate::kit::error::{Error, Result};
 use crate::kit::pool::Pool;
 
 const MAGIC: [u8; 4] = *b"FSIP";

@@ -4,8 +4,10 @@
 //! Owns: nothing of a paper; each part says what it owns itself.
 
 pub mod cache;
+pub mod calls;
 pub mod claim;
 pub mod draw;
+pub mod error;
 pub mod parts;
 pub mod pool;
 pub mod price;

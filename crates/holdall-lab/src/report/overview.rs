@@ -63,8 +63,8 @@ const SENTENCES: [(&str, &[&str]); 10] = [
     ),
     (
         "Stores age by the way they give out freed space: pages given out one by one leave an object \
-         in as many pieces as pages, runs leave it in few, and fewer yet where the size is known \
-         before; the engine gives out runs and takes the size as a hint.",
+         in half as many pieces as pages, runs leave it in few, and a large one in fewer yet where \
+         its size is known before; the engine gives out runs and takes the size as a hint.",
         &["S2", "S3", "S5"],
     ),
 ];

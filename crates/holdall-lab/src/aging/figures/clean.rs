@@ -162,14 +162,14 @@ fn paper_claims(clean: &Clean<'_>) -> Vec<Claim> {
             Behind => holds(id, text, &words, ours, "< 1 ×", of < 1.0),
         };
         let claim = paper.map_or(claim.clone(), |paper| claim.ratio(of / paper));
-        Some(claim.because(explained(clean, best, files)))
+        Some(claim.because(explained(clean, size, best, files)))
     };
     rows.into_iter().filter_map(claim).collect()
 }
 
-/// What was counted of both, and what part of reading a file of 256 KB an open can be at most:
+/// Milliseconds of a read, what was counted of both, and what part of reading a file of 256 KB an open can be at most:
 /// all of reading one of 4 KB.
-fn explained(clean: &Clean<'_>, best: &Run, files: &Run) -> String {
+fn explained(clean: &Clean<'_>, size: usize, best: &Run, files: &Run) -> String {
     let curve = clean.curve(FILES, |p| p.read);
     let micros = |kb: f64| {
         let (_, rate) = curve.iter().find(|(x, _)| (x - kb).abs() < 0.5)?;
@@ -185,7 +185,11 @@ fn explained(clean: &Clean<'_>, best: &Run, files: &Run) -> String {
         ),
         _ => String::new(),
     };
-    format!("{}; {}{open}", counted(best), counted(files))
+    let one = |run: &Run| {
+        let bytes = run.points.first().map_or(0.0, |p| size as f64 / p.read / 1e3);
+        format!("{} reads an object in {} ms; {}", run.system, number(bytes), counted(run))
+    };
+    format!("{}; {}{open}", one(best), one(files))
 }
 
 #[cfg(test)]

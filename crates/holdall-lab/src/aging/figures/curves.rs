@@ -76,7 +76,21 @@ pub(super) fn writes(settings: &Settings<'_>) -> Result<Outcome> {
         let text = "a database's safe writes are far slower than its bulk load";
         let ours = group.each(|run| Some(1.0 / faster(run)?));
         let claim = holds("S2 writes slow down", text, "", ours, "a database < 0.7 ×", kept < 0.7);
-        claim.because(format!("the worst keeps {} of its load; {}", number(kept), counted(worst)))
+        let fragments = |run: &Run| run.fragments();
+        let torn = highest(group.databases(), fragments).map_or(String::new(), |(n, run)| {
+            let kept = faster(run).map_or(0.0, |factor| 1.0 / factor);
+            format!(
+                "; the one with most fragments, {} with {} an object, keeps {}",
+                run.system,
+                number(n),
+                number(kept)
+            )
+        });
+        claim.because(format!(
+            "the worst keeps {} of its load{torn}; {}",
+            number(kept),
+            counted(worst)
+        ))
     });
     let panels = vec![group.panel("Safe writes", "MB per second", |p| p.write, None)];
     Ok(outcome(&groups, true, panels, claim.into_iter().collect(), PROSE))
@@ -143,9 +157,9 @@ fn fragment_claims(label: &str, group: &Group) -> Vec<Claim> {
         let half = most.points.last().and_then(|p| most.at(p.age / 2.0));
         let claim = holds(&id("a database grows"), text, "", ours, tolerance, so);
         out.push(claim.because(format!(
-            "{}, and already {} at half of that age",
-            counted(most),
-            number(half.map_or(0.0, |p| p.fragments))
+            "{} fragments already at half of that age; no object can have more than pages; {}",
+            number(half.map_or(0.0, |p| p.fragments)),
+            counted(most)
         )));
     }
     out

@@ -6,9 +6,12 @@
 use std::path::Path;
 
 use anyhow::Result;
-use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use redb::{
+    Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
+};
 
 use super::{Ask, System, found};
+use crate::kit::draw::number;
 
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("objects");
 
@@ -62,6 +65,18 @@ impl System for Opened {
         out.clear();
         out.extend_from_slice(found(value, key)?.value());
         Ok(())
+    }
+
+    /// Its own count: a leaf of any length counts as one.
+    fn account(&mut self, keys: &[u64]) -> Result<String> {
+        let stats = self.db.begin_read()?.open_table(TABLE)?.stats()?;
+        let pages = stats.leaf_pages() as f64 / keys.len() as f64;
+        let (used, free) = (stats.stored_bytes() as f64, stats.fragmented_bytes() as f64);
+        Ok(format!(
+            "an object lies in {} runs of pages, of which {:.0} % are not used",
+            number(pages),
+            100.0 * free / (used + free)
+        ))
     }
 
     fn delete(&mut self, key: u64) -> Result<()> {

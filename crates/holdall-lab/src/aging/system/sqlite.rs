@@ -12,6 +12,7 @@ use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Transaction, params};
 
 use super::{Ask, System, found};
+use crate::kit::draw::number;
 
 /// An open database.
 pub(super) struct Opened {
@@ -84,10 +85,14 @@ impl System for Opened {
         Ok(())
     }
 
-    fn account(&mut self, _keys: &[u64]) -> Result<String> {
+    fn account(&mut self, keys: &[u64]) -> Result<String> {
         let pragma = |name: &str| self.db.query_row(name, [], |row| row.get::<_, i64>(0));
         let (free, all) = (pragma("PRAGMA freelist_count")?, pragma("PRAGMA page_count")?);
-        Ok(format!("{free} of its {all} pages are on the free list"))
+        let each = number((all - free) as f64 / keys.len() as f64);
+        Ok(format!(
+            "{free} of its {all} pages are on the free list, and an object takes {each}; a new \
+             version is put together from single pages that earlier ones gave back"
+        ))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

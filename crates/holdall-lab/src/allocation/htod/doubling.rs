@@ -7,9 +7,9 @@
 //! root turns to the new ones. Each step can be done again, so that a restart goes on where the
 //! root says. Threads: none.
 
-use super::super::error::Result;
 use super::item::Item;
 use super::{Htod, read_index};
+use crate::kit::error::Result;
 use crate::mutation::{Mutation, is};
 
 /// Buckets between two writes of how far it got.

@@ -1,9 +1,9 @@
 //! Looking through a whole table, and giving back what crashes left. Owns no state.
 
 use super::super::block::Block;
-use super::super::error::Result;
 use super::Htod;
 use super::item::Item;
+use crate::kit::error::Result;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 

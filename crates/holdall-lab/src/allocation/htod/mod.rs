@@ -17,9 +17,9 @@ mod root;
 mod tests;
 
 use super::block::{Block, Params};
-use super::error::{Error, Result};
 use super::pmflf::Pmflf;
 use super::recovery::Recovery;
+use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
 use holdall_io::Disk;
 use item::{FIXED, Item, hash};

@@ -1,7 +1,7 @@
 //! The table's root: which index is in use, and how far a doubling got. Owns the format.
 
 use super::super::block::{Block, u32_at, u64_at};
-use super::super::error::{Error, Result};
+use crate::kit::error::{Error, Result};
 
 /// Bytes of the root.
 pub(super) const BYTES: usize = 80;

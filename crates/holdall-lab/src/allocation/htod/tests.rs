@@ -203,7 +203,9 @@ fn rules_doubling_goes_on_where_it_was_broken_off() {
     let rest = changes(&after, &mut || {
         Htod::open(after.volume(), params(Method::Ts), 1.0).unwrap();
     });
-    assert!(rest * 3 < full, "{rest} changes after a crash near the end, {full} in all");
+    // A tenth is left to do. Links already right are not written again, so that to begin anew takes
+    // a quarter.
+    assert!(rest * 5 < full, "{rest} changes after a crash near the end, {full} in all");
 }
 
 /// Puts, replacements and removals broken off at any write: each key has its old value or its

@@ -5,9 +5,9 @@ mod crash;
 mod rules;
 
 use super::block::{Block, Method, Params};
-use super::error::Error;
 use super::oba::Batch;
 use super::pmflf::Pmflf;
+use crate::kit::error::Error;
 use holdall_io::{Disk, MemoryDisk};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -6,8 +6,8 @@
 
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, UNALLOCATED};
-use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::kit::error::Result;
 use crate::mutation::{Mutation, is};
 use std::collections::BTreeSet;
 

@@ -8,8 +8,8 @@
 use super::search::Scan;
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, UNALLOCATED};
-use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::kit::error::Result;
 use holdall_core::PageNo;
 use holdall_core::placement::{Placement, Policy};
 

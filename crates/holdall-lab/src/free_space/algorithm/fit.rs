@@ -5,8 +5,8 @@
 use super::search::{Histogram, Scan};
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::Buckets;
-use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::kit::error::Result;
 use crate::mutation::{Mutation, is};
 
 /// Where a search begins.

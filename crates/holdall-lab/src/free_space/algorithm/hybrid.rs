@@ -11,8 +11,8 @@ use super::pid_cache::{CacheOptions, PidCache};
 use super::search::{Histogram, Scan};
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::Buckets;
-use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::kit::error::Result;
 use crate::mutation::{Mutation, is};
 
 /// AO(n) or HY(n,u).

@@ -24,8 +24,8 @@ use witnesses::Witnesses;
 use worst_fit::WorstFit;
 
 use super::buckets::Buckets;
-use super::error::Result;
 use super::volume::Volume;
+use crate::kit::error::Result;
 
 /// What a page is wanted for.
 #[derive(Debug, Clone, Copy)]

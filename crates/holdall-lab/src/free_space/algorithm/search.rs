@@ -3,8 +3,8 @@
 
 use super::Change;
 use crate::free_space::buckets::{Buckets, UNALLOCATED};
-use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::kit::error::Result;
 use crate::mutation::{Mutation, is};
 use std::ops::Range;
 

@@ -8,8 +8,8 @@
 use super::search::{Histogram, Scan};
 use super::{Algorithm, Cause, Change, Request};
 use crate::free_space::buckets::{Buckets, EMPTY, UNALLOCATED};
-use crate::free_space::error::Result;
 use crate::free_space::volume::Volume;
+use crate::kit::error::Result;
 use crate::mutation::{Mutation, is};
 
 const UNKNOWN: u32 = u32::MAX;

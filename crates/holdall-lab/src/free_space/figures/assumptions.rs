@@ -24,8 +24,8 @@ pub(super) const NF_WH_SEARCHES: Kind = Kind::NfWhWith(
     "the cursor moves with searches",
 );
 
-/// For fills.
-pub(super) const FILLS: [Kind; 11] = [
+/// What is varied, for fills and for Create-Delete.
+const VARIANTS: [Kind; 11] = [
     Kind::Ao(8),
     AO_FULLEST,
     Kind::AoWith(8, AO_EXACT, "exact free bytes"),
@@ -39,25 +39,14 @@ pub(super) const FILLS: [Kind; 11] = [
     Kind::HyEngine(8, 87),
 ];
 
-/// For Create-Delete: the same, u taken strictly, and the rest of the family.
-pub(super) const CHURNS: [Kind; 17] = [
+/// For Create-Delete, the rest of the family.
+const FAMILY: [Kind; 6] = [
     Kind::Ao(1),
-    Kind::Ao(8),
-    AO_FULLEST,
-    Kind::AoWith(8, AO_EXACT, "exact free bytes"),
     Kind::Ff,
     Kind::FfDb2,
     Kind::Nf,
-    Kind::NfH,
-    Kind::NfWh,
-    NF_WH_SEARCHES,
-    Kind::NfWhWith(EMPTIEST, "emptiest witness first"),
     Kind::Bf,
-    Kind::Wf,
-    Kind::Hy(8, 0.875),
-    Kind::HyWith(8, 0.875, HY_EXACT, "exact free bytes"),
     Kind::HyWith(8, 0.875, OLDEST_FIRST, "oldest page first"),
-    Kind::HyEngine(8, 87),
 ];
 
 /// Pairs of name and a value of u that the paper's "u = 87 %" may mean.
@@ -69,7 +58,7 @@ const PART: u32 = 10;
 
 fn fills(workload: Workload, settings: &Settings<'_>, done: u64, of: u64) -> Result<Table> {
     let mut rows = Vec::new();
-    for (n, kind) in FILLS.into_iter().enumerate() {
+    for (n, kind) in VARIANTS.into_iter().enumerate() {
         let share = Share { done: done + n as u64, of, settings };
         let mut params = fill_params(workload, kind, settings);
         // NF(WH) over the whole volume: where its searches begin shows with the file's size.
@@ -177,10 +166,10 @@ fn targets(settings: &Settings<'_>) -> Result<Table> {
 
 /// The experiment.
 pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
-    let of = 2 * FILLS.len() as u64 + 1;
+    let of = 2 * VARIANTS.len() as u64 + 1;
     let mixed = fills(Workload::Mixed, settings, 0, of)?;
-    let uniform = fills(Workload::Uniform, settings, FILLS.len() as u64, of)?;
-    let family = runs(Workload::Churn, &CHURNS, settings)?;
+    let uniform = fills(Workload::Uniform, settings, VARIANTS.len() as u64, of)?;
+    let family = runs(Workload::Churn, &[&VARIANTS[..], &FAMILY].concat(), settings)?;
     let rows = family.iter().map(|run| row(&run.kind.name(), run)).collect();
     let churns =
         table("create-delete", "Create-Delete: variants and the whole family", &COLUMNS, rows);

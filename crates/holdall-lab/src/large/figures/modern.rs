@@ -10,8 +10,7 @@ use super::build::panels_by;
 use super::mix::{INSERT, READ, panels};
 use crate::experiment::{Figure, Needs, Outcome, Settings};
 use crate::kit::draw::{number, percent, table};
-use crate::large::runs::{MEANS, MixRun, OBJECT, build_and_scan, eos, esm};
-use crate::large::store::Config;
+use crate::large::runs::{MEANS, MixRun, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
 
@@ -159,52 +158,18 @@ fn recommendation(grid: &[Setting]) -> Vec<String> {
 /// Where the price of an access turns a conclusion of the paper round, or does not.
 fn turned(settings: &Settings<'_>) -> Result<Vec<String>> {
     let (old, new) = (CostModel::default(), settings.today()?.price.model(4096));
-    let steady = |technique, mean| MixRun::paper(technique, mean, settings).steady();
-    let ten = 10 * 1024;
-    let insert = |t: u16, mean, model: &CostModel| -> Result<f64> {
-        Ok(steady(Technique::Eos(t), mean)?.insert.mean_ms(model))
+    let insert = |t: u16, model: &CostModel| -> Result<f64> {
+        let mark = MixRun::paper(Technique::Eos(t), 10 * 1024, settings).steady()?;
+        Ok(mark.insert.mean_ms(model))
     };
     let mut notes = Vec::new();
     for (a, b) in [(1, 4), (4, 16), (16, 64)] {
-        let by = |model: &CostModel| -> Result<f64> {
-            Ok(insert(b, ten, model)? / insert(a, ten, model)?)
-        };
+        let by = |model: &CostModel| -> Result<f64> { Ok(insert(b, model)? / insert(a, model)?) };
         notes.push(format!(
             "Inserts of 10K, T = {b} against T = {a}: {:.2} times on the paper's disk, {:.2} today.",
             by(&old)?,
             by(&new)?
         ));
     }
-    let update = |t, model: &CostModel| -> Result<f64> {
-        let mark = steady(t, ten)?;
-        Ok(mark.insert.and(mark.delete).mean_ms(model))
-    };
-    let gap = |model: &CostModel| -> Result<f64> {
-        Ok(update(Technique::Starburst, model)? / update(Technique::Eos(64), model)?)
-    };
-    notes.push(format!(
-        "Updates of Starburst against EOS with T = 64: {:.0} times then, {:.0} today.",
-        gap(&old)?,
-        gap(&new)?
-    ));
-    let reads = |model: &CostModel| -> Result<f64> {
-        let of = |t| -> Result<f64> { Ok(steady(t, 100 * 1024)?.read.mean_ms(model)) };
-        Ok(of(Technique::Eos(4))? / of(Technique::Eos(64))?)
-    };
-    notes.push(format!(
-        "Reads of 100K with T = 4 against T = 64: {:.2} times then, {:.2} today.",
-        reads(&old)?,
-        reads(&new)?
-    ));
-    let build = |kib: u64, model: &CostModel| -> Result<f64> {
-        let done = build_and_scan(Technique::Esm(1), Config::default(), OBJECT, kib * 1024)?;
-        Ok(model.time_ms(&done.build))
-    };
-    notes.push(format!(
-        "Building with ESM's 1-page leaves, appends of 3 against 4 KiB: {:.1} times then, {:.1} \
-         today: a matter of the number of accesses, which no disk changes.",
-        build(3, &old)? / build(4, &old)?,
-        build(3, &new)? / build(4, &new)?
-    ));
     Ok(notes)
 }

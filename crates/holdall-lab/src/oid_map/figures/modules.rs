@@ -79,8 +79,11 @@ fn scans(best: &dyn Fn(What) -> f64, first_slots: u64, settings: &Settings<'_>) 
     vec![
         row("E7", text, What::Scan).remark(why),
         row("E7 cold", cold, What::Cold)
-            .by_assumption("no scan finds pages of the one before; 20 slots allow 20 × at most."),
-        row("E7 long", long, What::Long).by_assumption("the run is ten times as long."),
+            .remark("No scan finds pages of the one before; 20 slots allow 20 × at most.")
+            .as_note(),
+        row("E7 long", long, What::Long)
+            .remark("The paper does not give the length of its run.")
+            .as_note(),
     ]
 }
 

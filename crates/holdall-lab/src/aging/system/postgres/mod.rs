@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 pub use self::server::Server;
 use self::wire::{Client, int8};
 use super::{Ask, System, found};
+use crate::kit::draw::number;
 
 /// Bytes that may be dead where more than twice as many are free.
 const MOST_DEAD: u64 = 64 << 20;
@@ -175,6 +176,18 @@ impl System for Opened {
         self.client.run("CHECKPOINT", &[])?;
         // What the last statements wrote is on the volume now.
         Ok(rustix::fs::syncfs(std::fs::File::open(&self.dir)?)?)
+    }
+
+    /// Pages of the table that holds the bytes.
+    fn account(&mut self, keys: &[u64]) -> Result<String> {
+        let table = if self.large { "pg_largeobject" } else { "objects" };
+        let sql = format!("SELECT pg_total_relation_size('{table}')::int8 / 8192");
+        let pages = int8(&self.client.run(&sql, &[])?)? as f64;
+        Ok(format!(
+            "its table and index have {} pages, {} to an object",
+            number(pages),
+            number(pages / keys.len() as f64)
+        ))
     }
 
     fn close(self: Box<Self>) -> Result<()> {

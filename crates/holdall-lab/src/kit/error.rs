@@ -1,15 +1,19 @@
-//! What can go wrong in a store of blocks. Owns no state.
+//! What can go wrong in a store of the lab. Owns no state.
 
 use std::fmt;
 use std::io;
 
-/// Why a store of blocks refused.
+/// Why a store refused.
 #[derive(Debug)]
 pub enum Error {
     /// The disk failed.
     Io(io::Error),
-    /// No free block fits, the tail is used up, and coalescing did not help.
+    /// Nothing free can take the object, and the file may not grow.
     Full,
+    /// The object is longer than an empty page can hold, or empty.
+    Size(usize),
+    /// Another active transaction created or deleted the object.
+    Locked,
     /// The caller's mistake.
     Misuse(&'static str),
     /// The disk does not hold what it should.
@@ -23,7 +27,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => write!(f, "disk: {error}"),
-            Self::Full => write!(f, "no space for the block: raise the file's limit"),
+            Self::Full => write!(f, "no space: raise the limit of the file"),
+            Self::Size(len) => write!(f, "an object of {len} bytes fits no page"),
+            Self::Locked => write!(f, "the object is locked by another transaction"),
             Self::Misuse(what) => write!(f, "{what}"),
             Self::Corrupt(what) => write!(f, "damaged: {what}"),
         }
