@@ -133,7 +133,7 @@ pub use engine::Options;
 pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::key::Key;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
-pub use maintain::{DefragOptions, DefragReport, Moved};
+pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};

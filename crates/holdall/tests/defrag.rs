@@ -157,3 +157,23 @@ fn it_stops_when_told_and_keeps_its_pace() {
     assert!(begun.elapsed().as_secs_f64() * 400_000.0 > report.moved.bytes() as f64 * 0.7);
     check(&store, (0..2000).step_by(4).map(|i| (i, 900)));
 }
+
+#[test]
+fn a_thread_keeps_it_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.holdall")).unwrap();
+    for i in 0..3000 {
+        put(&store, i, 900);
+    }
+    for i in (0..3000).filter(|i| i % 3 != 0) {
+        store.write(|tx| tx.remove(format!("{i:05}"))).unwrap();
+    }
+    let keeper = store.keep_in_order(&DefragOptions::default()).unwrap();
+    let begun = std::time::Instant::now();
+    while keeper.moved().heap_pages < 50 {
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", keeper.moved());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop(keeper);
+    check(&store, (0..3000).step_by(3).map(|i| (i, 900)));
+}

@@ -9,5 +9,5 @@ pub mod frag;
 pub mod inspect;
 mod verify;
 
-pub use defrag::{DefragOptions, DefragReport, Moved};
+pub use defrag::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use verify::{Problem, Progress, VerifyOptions, VerifyReport};

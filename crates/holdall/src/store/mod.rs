@@ -19,7 +19,7 @@ use crate::write::WriteTx;
 use holdall_core::{Error, Result};
 use holdall_io::MemoryStorage;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// An open store. Clones share it; it closes when the last clone and reader are gone.
 #[derive(Debug, Clone)]
@@ -27,6 +27,22 @@ pub struct Store {
     pub(crate) inner: Arc<Inner>,
     views: Arc<ViewCache>,
     close_on_drop: Arc<CloseOnDrop>,
+}
+
+/// A store that this does not keep open.
+#[derive(Debug)]
+pub(crate) struct WeakStore {
+    inner: Weak<Inner>,
+    views: Weak<ViewCache>,
+    close_on_drop: Weak<CloseOnDrop>,
+}
+
+impl WeakStore {
+    /// A handle; None once the last one is gone.
+    pub(crate) fn upgrade(&self) -> Option<Store> {
+        let close_on_drop = self.close_on_drop.upgrade()?;
+        Some(Store { inner: self.inner.upgrade()?, views: self.views.upgrade()?, close_on_drop })
+    }
 }
 
 /// Closes the store with its last handle, whether or not readers are left.
@@ -61,6 +77,19 @@ fn close(inner: &Arc<Inner>) -> Result<()> {
 }
 
 impl Store {
+    pub(crate) fn downgrade(&self) -> WeakStore {
+        WeakStore {
+            inner: Arc::downgrade(&self.inner),
+            views: Arc::downgrade(&self.views),
+            close_on_drop: Arc::downgrade(&self.close_on_drop),
+        }
+    }
+
+    /// Whether no other handle is left.
+    pub(crate) fn is_last(&self) -> bool {
+        Arc::strong_count(&self.close_on_drop) == 1
+    }
+
     /// Options for creating and opening stores, all at their defaults.
     pub fn builder() -> Options {
         Options::default()

@@ -8,8 +8,11 @@
 //! Threads: any; writers and readers go on. A snapshot open for long keeps what was moved away
 //! from being free.
 
+mod background;
 mod heap;
 mod segments;
+
+pub use background::Defragmenter;
 
 use crate::engine::give_back::GiveBack;
 use crate::store::Store;
@@ -49,6 +52,17 @@ pub struct Moved {
 }
 
 impl Moved {
+    /// Both together.
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            heap_pages: self.heap_pages + other.heap_pages,
+            record_bytes: self.record_bytes + other.record_bytes,
+            objects: self.objects + other.objects,
+            pieces: self.pieces + other.pieces,
+            segment_bytes: self.segment_bytes + other.segment_bytes,
+        }
+    }
+
     /// Bytes moved in all.
     pub fn bytes(&self) -> u64 {
         self.record_bytes + self.segment_bytes
@@ -120,18 +134,12 @@ impl Store {
     ) -> Result<DefragReport> {
         self.inner.check_writable()?;
         let blocks = || self.stat().map(|stat| stat.file_bytes);
-        let mut work = Work {
-            store: self,
-            options: *options,
-            progress,
-            report: DefragReport { blocks_before: blocks()?, ..DefragReport::default() },
-            begun: Instant::now(),
-            checkpointed: 0,
-        };
+        let mut work = Work::new(self, *options, progress);
+        work.report.blocks_before = blocks()?;
         let mut flow = work.empty_heaps()?;
         work.checkpoint()?;
         if flow.is_continue() && options.join {
-            flow = work.join_segments()?;
+            flow = work.join_segments(&mut 0, u32::MAX)?;
         }
         work.report.stopped = flow.is_break();
         let mut report = work.report;
@@ -142,7 +150,16 @@ impl Store {
     }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
+    fn new(
+        store: &'a Store,
+        options: DefragOptions,
+        progress: &'a mut dyn FnMut(&Moved) -> ControlFlow<()>,
+    ) -> Self {
+        let (report, begun) = (DefragReport::default(), Instant::now());
+        Self { store, options, progress, report, begun, checkpointed: 0 }
+    }
+
     /// After a move: keeps the pace, and asks whether to go on.
     fn moved(&mut self) -> Result<ControlFlow<()>> {
         if self.report.moved.bytes() - self.checkpointed > CHECKPOINT_BYTES {

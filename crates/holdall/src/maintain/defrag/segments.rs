@@ -16,24 +16,26 @@ const LONG: u64 = 16 << 20;
 const CHUNK: usize = 256 << 10;
 
 impl Work<'_> {
-    /// Joins pieces of every object of which that makes fewer.
-    pub(super) fn join_segments(&mut self) -> Result<ControlFlow<()>> {
-        let mut index = 0;
-        loop {
+    /// Joins pieces of objects of which that makes fewer, those of `most` handle pages from
+    /// `index` on; behind the last one `index` is 0 again.
+    pub(super) fn join_segments(&mut self, index: &mut u32, most: u32) -> Result<ControlFlow<()>> {
+        for _ in 0..most {
             let reader = self.store.read_newest()?;
             let handles = reader.state.root().handles;
-            if index >= handles.map.len() {
-                return Ok(ControlFlow::Continue(()));
+            if *index >= handles.map.len() {
+                *index = 0;
+                break;
             }
-            let all = handles.page_handles(&*reader.state, index)?;
+            let all = handles.page_handles(&*reader.state, *index)?;
             drop(reader);
             for (oid, _) in all {
                 if self.join(oid)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            index += 1;
+            *index += 1;
         }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn join(&mut self, oid: Oid) -> Result<ControlFlow<()>> {
