@@ -7,6 +7,7 @@
 //! allocator, then pool. Invariant: pages freed by a commit come back only once a checkpoint
 //! that began after it is durable and no snapshot sees them (rule 16).
 
+mod around;
 mod find;
 mod give_back;
 mod report;

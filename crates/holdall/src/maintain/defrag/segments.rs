@@ -3,11 +3,11 @@
 use super::Work;
 use crate::object::{self, Piece};
 use crate::read::Reader;
-use crate::segment_tree::TreeRead;
+use crate::segment_tree::{TreeRead, run_start};
 use crate::space::{Staged, Stager};
 use crate::write::{Durability, WriteTx};
 use holdall_core::segment_tree::{self, Descriptor, MAY_HOLD_SHARED_RUNS};
-use holdall_core::{Error, Oid, Result};
+use holdall_core::{Error, Oid, PageNo, PageRun, Result};
 use std::ops::{ControlFlow, Range};
 
 /// Bytes of a piece that is long enough: a read of it costs what a seek more does not show in.
@@ -39,7 +39,7 @@ impl Work<'_> {
     }
 
     fn join(&mut self, oid: Oid) -> Result<ControlFlow<()>> {
-        let mut at = 0;
+        let (mut at, mut room, mut tried) = (0, None::<PageRun>, None);
         let before = self.report.moved.pieces;
         loop {
             // A snapshot of its own for each move: what earlier ones freed can be used.
@@ -53,11 +53,32 @@ impl Work<'_> {
                 break;
             }
             let seen = &all[window];
-            at = seen.last().map_or(u64::MAX, Piece::end);
-            let Some(staged) = self.stage(&reader, &d, seen)? else {
-                self.report.no_room += 1;
+            let wanted = range_of(seen);
+            let pages = (wanted.end - wanted.start).div_ceil(page);
+            let run = match room.take() {
+                Some(run) if run.len == pages => Some(run),
+                stale => {
+                    self.give_up(stale)?;
+                    self.find_room(pages)?
+                }
+            };
+            let Some(run) = run else {
+                // Once for each window: a piece in the way of a run goes first. What it frees
+                // must not be held by this snapshot.
+                let first = tried != Some(wanted.start);
+                tried = Some(wanted.start);
+                if first {
+                    drop(reader);
+                    room = self.make_room(oid, &all, pages)?;
+                }
+                if room.is_none() {
+                    self.report.no_room += 1;
+                    at = wanted.end;
+                }
                 continue;
             };
+            at = wanted.end;
+            let staged = self.stage(&reader, &d, seen, run)?;
             let flow = self.moved()?;
             self.exchange(oid, seen, staged)?;
             drop(reader);
@@ -65,22 +86,77 @@ impl Work<'_> {
                 return Ok(flow);
             }
         }
+        self.give_up(room)?;
         self.report.moved.objects += u64::from(self.report.moved.pieces > before);
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Writes the bytes of these pieces into one free run; `None` where none is long enough.
-    fn stage(&mut self, reader: &Reader, d: &Descriptor, seen: &[Piece]) -> Result<Option<Staged>> {
+    /// Gives back what was reserved for an object that others changed meanwhile.
+    fn give_up(&self, room: Option<PageRun>) -> Result<()> {
+        room.map_or(Ok(()), |run| self.store.inner.alloc.unreserve(run))
+    }
+
+    /// Reserves a free run of so many pages; `None` where none is as long.
+    fn find_room(&mut self, pages: u64) -> Result<Option<PageRun>> {
         let inner = &self.store.inner;
-        let range = range_of(seen);
-        let (len, size) = (range.end - range.start, inner.layout.page_size() as u64);
-        let mut run = inner.alloc.reserve_at_hand(len.div_ceil(size))?;
+        let run = inner.alloc.reserve_at_hand(pages)?;
         if run.is_none() && inner.alloc.has_new_waiting() {
             self.checkpoint()?;
-            run = self.store.inner.alloc.reserve_at_hand(len.div_ceil(size))?;
+            return self.store.inner.alloc.reserve_at_hand(pages);
         }
-        let Some(run) = run else { return Ok(None) };
-        let inner = &self.store.inner;
+        Ok(run)
+    }
+
+    /// Moves a piece of the object out from between free pages that with its own make a run of
+    /// `pages` pages, and reserves that run.
+    fn make_room(&mut self, oid: Oid, all: &[Piece], pages: u64) -> Result<Option<PageRun>> {
+        let page = self.store.inner.layout.page_size() as u64;
+        for piece in all.iter().filter(|p| p.slice.is_run() && p.slice.pages(page) < pages) {
+            let alloc = self.store.inner.alloc.clone();
+            let old = PageRun::new(run_start(&piece.slice)?, piece.slice.pages(page));
+            let Some(whole) = alloc.reserve_around(old, pages)? else { continue };
+            let moved = self.move_piece(oid, piece);
+            if matches!(moved, Ok(true)) {
+                self.checkpoint()?;
+                if alloc.reserve_exactly(old)? {
+                    let more = PageRun::new(PageNo(whole.start.0 + pages), whole.len - pages);
+                    if more.len > 0 {
+                        alloc.unreserve(more)?;
+                    }
+                    return Ok(Some(PageRun::new(whole.start, pages)));
+                }
+            }
+            alloc.unreserve_around(whole, old)?;
+            moved?;
+        }
+        Ok(None)
+    }
+
+    /// Moves one piece of an object elsewhere; returns whether it did.
+    fn move_piece(&mut self, oid: Oid, piece: &Piece) -> Result<bool> {
+        let reader = self.store.read_newest()?;
+        let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
+        let Some((d, all)) = gone(found)?.flatten() else { return Ok(false) };
+        if !all.contains(piece) {
+            return Ok(false);
+        }
+        let page = self.store.inner.layout.page_size() as u64;
+        let run = self.store.inner.alloc.reserve_at_hand(piece.slice.pages(page))?;
+        let Some(run) = run else { return Ok(false) };
+        let staged = self.stage(&reader, &d, &[*piece], run)?;
+        self.exchange(oid, &[*piece], staged)
+    }
+
+    /// Writes the bytes of these pieces into `run`, which is reserved for them.
+    fn stage(
+        &self,
+        reader: &Reader,
+        d: &Descriptor,
+        seen: &[Piece],
+        run: PageRun,
+    ) -> Result<Staged> {
+        let (inner, range) = (&self.store.inner, range_of(seen));
+        let len = range.end - range.start;
         let mut stager = Stager::new(&inner.alloc, &inner.pager, Some(len)).within(run);
         let mut chunk = vec![0; CHUNK.min(len as usize)];
         let mut at = range.start;
@@ -90,19 +166,20 @@ impl Work<'_> {
             stager.write(&chunk[..n])?;
             at += n as u64;
         }
-        stager.finish(0).map(Some)
+        stager.finish(0)
     }
 
-    fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<()> {
+    fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
         let mut tx = WriteTx::new(&self.store.inner, None)?;
         tx.set_durability(Durability::Deferred);
-        if tx.exchange(oid, seen, staged)? {
+        let exchanged = tx.exchange(oid, seen, staged)?;
+        if exchanged {
             tx.commit()?;
             let range = range_of(seen);
             self.report.moved.segment_bytes += range.end - range.start;
             self.report.moved.pieces += seen.len() as u64 - 1;
         }
-        Ok(())
+        Ok(exchanged)
     }
 }
 

@@ -57,7 +57,7 @@ impl Allocator {
     }
 
     /// The pages from `page` on, up to `want` of them, if at least `least` are free.
-    fn take_at(
+    pub(super) fn take_at(
         &self,
         s: &mut MutexGuard<'_, State>,
         page: PageNo,
