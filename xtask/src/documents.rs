@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 13] = [
-    ("README.md", 800),
+    ("README.md", 830),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
     ("docs/design.md", 2800),
