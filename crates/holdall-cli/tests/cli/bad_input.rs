@@ -35,6 +35,8 @@ fn on_each(store: &str) -> Vec<Vec<&str>> {
         vec!["stat", store],
         vec!["stat", store, "a"],
         vec!["frag", store],
+        vec!["defrag", store],
+        vec!["compact", store],
         vec!["verify", store],
         vec!["export", store, "out"],
         vec!["import", store, "tree"],
