@@ -92,6 +92,16 @@ impl Inner {
         cut
     }
 
+    /// Gives back before a close. Where there are holes, what has blocks among the free runs goes
+    /// too: the next opening takes long free runs for holes, and would not give them back.
+    pub(super) fn give_back_at_close(&self) -> Result<()> {
+        self.give_back(GiveBack::KNOWN)?;
+        if self.pager.volume.superblock().holes {
+            self.give_back(GiveBack { deep: false, ..GiveBack::ALL })?;
+        }
+        Ok(())
+    }
+
     /// Punches a reserved run out, which is a hole then. Returns whether the file system can.
     fn punch(&self, run: PageRun) -> Result<bool> {
         let volume = &self.pager.volume;

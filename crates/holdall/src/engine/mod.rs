@@ -196,7 +196,7 @@ impl Inner {
         }
         self.checkpoint()?;
         // What is not given back stays free: no reason to leave the store unclosed.
-        if let Err(e @ Error::Poisoned(_)) = self.give_back(give_back::GiveBack::KNOWN) {
+        if let Err(e @ Error::Poisoned(_)) = self.give_back_at_close() {
             return Err(e);
         }
         let keep = self.alloc.pages_in_use()?;
