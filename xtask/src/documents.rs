@@ -93,7 +93,7 @@ mod tests {
     fn links_and_lengths() {
         let text = "a [b](docs/none.md#x) [c](https://example.org) [d](#here)\n```\n[e](f)\n```\n";
         assert_eq!(links(text), ["docs/none.md#x", "#here"]);
-        let long = File { path: "README.md".into(), text: "word ".repeat(801) + text };
+        let long = File { path: "README.md".into(), text: "word ".repeat(BUDGETS[0].1 + 1) + text };
         let found = problems(&crate::root().unwrap(), &[long]);
         assert_eq!(found.len(), 2, "{found:?}");
     }
