@@ -16,7 +16,7 @@ use crate::progress::{Meter, Totals};
 pub struct Defrag {
     /// The store's file
     store: PathBuf,
-    /// Move at most so many million bytes a second
+    /// Move at most this many million bytes a second
     #[arg(long, value_name = "MB/s", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
     /// Print the report as one JSON object

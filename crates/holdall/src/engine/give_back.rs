@@ -67,7 +67,13 @@ impl Inner {
     /// Those of the calls; nothing is lost, what was not given back is free.
     pub(crate) fn give_back(&self, how: GiveBack) -> Result<()> {
         self.check_process()?;
-        let one = self.pager.hold_checkpoints();
+        let _one = self.pager.hold_checkpoints();
+        // Closing waits for what holds that lock, and nothing of the file changes after it.
+        if self.closed.load(SeqCst) { Ok(()) } else { self.give_back_held(how) }
+    }
+
+    /// As [`Inner::give_back`], where the caller keeps checkpoints from beginning.
+    fn give_back_held(&self, how: GiveBack) -> Result<()> {
         self.pager.check_poison()?;
         let size = self.layout.page_size() as u64;
         if how.deep {
@@ -87,17 +93,16 @@ impl Inner {
                 spare = spare.saturating_sub(run.len);
             }
         }
-        let cut = self.alloc.cut_file();
-        drop(one);
-        cut
+        self.alloc.cut_file()
     }
 
     /// Gives back before a close. Where there are holes, what has blocks among the free runs goes
     /// too: the next opening takes long free runs for holes, and would not give them back.
     pub(super) fn give_back_at_close(&self) -> Result<()> {
-        self.give_back(GiveBack::KNOWN)?;
+        let _one = self.pager.hold_checkpoints();
+        self.give_back_held(GiveBack::KNOWN)?;
         if self.pager.volume.superblock().holes {
-            self.give_back(GiveBack { deep: false, ..GiveBack::ALL })?;
+            self.give_back_held(GiveBack { deep: false, ..GiveBack::ALL })?;
         }
         Ok(())
     }

@@ -96,7 +96,7 @@ impl Work<'_> {
         room.map_or(Ok(()), |run| self.store.inner.alloc.unreserve(run))
     }
 
-    /// Reserves a free run of so many pages; `None` where none is as long.
+    /// Reserves a free run of `pages` pages; `None` where none is as long.
     fn find_room(&mut self, pages: u64) -> Result<Option<PageRun>> {
         let inner = &self.store.inner;
         let run = inner.alloc.reserve_at_hand(pages)?;

@@ -12,7 +12,7 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// Adds a member of `size`, at least 1, with so many bytes.
+    /// Adds a member of `size`, at least 1, holding this many bytes.
     pub(super) fn add(&mut self, size: u64, bytes: u64) {
         let order = size.max(1).ilog2();
         let class = self.classes.entry(order).or_default();

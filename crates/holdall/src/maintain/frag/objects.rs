@@ -12,7 +12,7 @@ use crate::sharing::Shared;
 use holdall_core::segment_tree::{self, Descriptor, Slice, Visit};
 use holdall_core::{PageNo, PageRun, Result};
 
-/// A run of so many bytes and more is not counted as a cut: a seek costs little beside it.
+/// A run of this many bytes or more is not counted as a cut: a seek costs little beside it.
 const LONG_RUN: u64 = 16 << 20;
 /// Objects that are listed.
 const LISTED: usize = 10;

@@ -1,4 +1,4 @@
-//! Space directories: what is free, in which runs, and what of it has no blocks.
+//! Space directories: what is free, in which runs, and which of them have no blocks.
 //!
 //! Owns: no state. A page that the snapshot's bitmap calls free may wait, be reserved, or be a
 //! hole: that is the allocator's knowledge.
