@@ -31,7 +31,6 @@ pub struct CheckpointRun<'a> {
     lsn: Lsn,
     pages: Vec<(PageNo, Lsn, PageRef)>,
     next: usize,
-    batch: Vec<u8>,
     /// Bytes written since the last range was told to go out, and where that range begins.
     fresh: (usize, u64),
     /// The range on its way out.
@@ -39,7 +38,7 @@ pub struct CheckpointRun<'a> {
     _one: MutexGuard<'a, ()>,
 }
 
-/// Neighbouring pages are written in one call up to this many bytes.
+/// Neighbouring pages are written in one step up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
 /// At least so many bytes, less than twice as many, go out to the device at a time, two such
 /// parts at once. A commit that syncs
@@ -76,7 +75,6 @@ impl Pager {
             lsn,
             pages: Vec::new(),
             next: 0,
-            batch: Vec::new(),
             fresh: (0, 0),
             leaving: None,
             _one: one,
@@ -154,18 +152,18 @@ impl CheckpointRun<'_> {
             return Ok(());
         };
         let first = *first;
-        self.batch.clear();
+        // Page by page: the page cache keeps what one call wrote in one folio, and a later write
+        // of any page in it costs the system a pass over all of it.
         while let Some((no, _, bytes)) = self.pages.get(self.next) {
-            let follows = no.0 == first.0 + (self.next - from) as u64;
-            if !follows || self.batch.len() + size > BATCH_BYTES {
+            let done = self.next - from;
+            if no.0 != first.0 + done as u64 || (done + 1) * size > BATCH_BYTES {
                 break;
             }
-            self.batch.extend_from_slice(bytes);
+            self.pager.volume.write_pages(*no, bytes)?;
             self.next += 1;
         }
-        self.pager.volume.write_pages(first, &self.batch)?;
         let at = first.0 * size as u64;
-        self.write_out(at, at + self.batch.len() as u64)
+        self.write_out(at, at + ((self.next - from) * size) as u64)
     }
 
     /// Bounds what is dirty in the page cache: starts writing out what has gathered and

@@ -21,8 +21,6 @@ use std::collections::VecDeque;
 /// A batch of so many bytes is handed over: with less the calls cost more than they spare,
 /// with more the device waits for the first (docs/design.md).
 pub(super) const BATCH_BYTES: usize = 128 << 10;
-/// Most bytes of neighbouring pages written in one call.
-const CALL_BYTES: usize = 1 << 20;
 /// Batches waiting; beyond, the transaction writes one itself.
 const MOST_WAITING: usize = 64;
 
@@ -65,62 +63,25 @@ impl Batch {
         self.pieces.is_empty()
     }
 
-    /// Writes neighbours in one call. With `hint` the device is set to work on what went to
+    /// Writes piece by piece, in order. With `hint` the device is set to work on what went to
     /// the page cache: a sync follows, but not at once.
-    /// Pages that lie apart are put together in `memory`.
-    fn write(mut self, volume: &Volume, hint: bool, memory: &mut Vec<u8>) -> Result<()> {
+    fn write(mut self, volume: &Volume, hint: bool) -> Result<()> {
         // Stable: of two pieces for one page the later one stays on top.
         self.pieces.sort_by_key(|(first, _)| *first);
         let size = volume.page_size() as u64;
         let follows =
             |a: &(u64, Piece), b: &(u64, Piece)| a.0 + a.1.bytes().len() as u64 / size == b.0;
         for run in self.pieces.chunk_by(follows) {
-            let parts: Vec<&[u8]> = run.iter().map(|(_, piece)| piece.bytes()).collect();
-            let mut first = run[0].0;
-            for call in calls(&parts) {
-                write_parts(volume, PageNo(first), call, hint, memory)?;
-                first += call.iter().map(|part| part.len() as u64).sum::<u64>() / size;
+            for (first, piece) in run {
+                volume.write_pages(PageNo(*first), piece.bytes())?;
+            }
+            if hint {
+                let bytes: usize = run.iter().map(|(_, piece)| piece.bytes().len()).sum();
+                volume.start_write_out(PageNo(run[0].0), bytes as u64)?;
             }
         }
         Ok(())
     }
-}
-
-/// Cuts parts into stretches of at most [`CALL_BYTES`], or one part.
-fn calls<'a, 'b>(mut parts: &'b [&'a [u8]]) -> impl Iterator<Item = &'b [&'a [u8]]> {
-    std::iter::from_fn(move || {
-        let mut bytes = 0;
-        let fits = parts.iter().take_while(|part| {
-            bytes += part.len();
-            bytes <= CALL_BYTES
-        });
-        let n = fits.count().max(1).min(parts.len());
-        let (call, rest) = parts.split_at(n);
-        parts = rest;
-        (!call.is_empty()).then_some(call)
-    })
-}
-
-fn write_parts(
-    volume: &Volume,
-    first: PageNo,
-    parts: &[&[u8]],
-    hint: bool,
-    memory: &mut Vec<u8>,
-) -> Result<()> {
-    let bytes: usize = parts.iter().map(|part| part.len()).sum();
-    match parts {
-        [part] => volume.write_pages(first, part)?,
-        _ => {
-            memory.clear();
-            parts.iter().for_each(|part| memory.extend_from_slice(part));
-            volume.write_pages(first, memory)?;
-        }
-    }
-    if hint {
-        volume.start_write_out(first, bytes as u64)?;
-    }
-    Ok(())
 }
 
 #[derive(Debug, Default)]
@@ -132,24 +93,7 @@ struct State {
     failed: Option<holdall_core::Error>,
     /// Whether the writing thread is there.
     helper: bool,
-    /// Of the last batch, for the next one: fresh memory costs a fault for each of its pages.
-    memory: Vec<u8>,
     ended: bool,
-}
-
-impl State {
-    /// What is to be written next. Where the transaction is faster than the device, all that
-    /// waits up to [`CALL_BYTES`], so that calls become longer and fewer.
-    fn next(&mut self) -> Option<Batch> {
-        let mut all = self.waiting.pop_front()?;
-        while self.waiting.front().is_some_and(|next| all.bytes + next.bytes <= CALL_BYTES)
-            && let Some(next) = self.waiting.pop_front()
-        {
-            all.bytes += next.bytes;
-            all.pieces.extend(next.pieces);
-        }
-        Some(all)
-    }
 }
 
 /// The queue of a pager.
@@ -203,7 +147,7 @@ impl WriteBehind {
         loop {
             if s.busy {
                 self.done.wait(&mut s);
-            } else if let Some(batch) = s.next() {
+            } else if let Some(batch) = s.waiting.pop_front() {
                 s = self.write(volume, s, batch, false);
             } else {
                 return s;
@@ -219,9 +163,7 @@ impl WriteBehind {
         hint: bool,
     ) -> MutexGuard<'a, State> {
         s.busy = true;
-        let mut memory = std::mem::take(&mut s.memory);
-        let result = MutexGuard::unlocked(&mut s, || batch.write(volume, hint, &mut memory));
-        s.memory = memory;
+        let result = MutexGuard::unlocked(&mut s, || batch.write(volume, hint));
         s.busy = false;
         if let Err(e) = result {
             s.failed.get_or_insert(e);
@@ -238,7 +180,7 @@ impl WriteBehind {
             if s.busy {
                 // The transaction writes one itself.
                 self.done.wait(&mut s);
-            } else if let Some(batch) = s.next() {
+            } else if let Some(batch) = s.waiting.pop_front() {
                 s = self.write(volume, s, batch, true);
             } else {
                 self.wanted.wait(&mut s);

@@ -98,7 +98,7 @@ fn with_thread(behind: &WriteBehind, volume: &Volume, helper: bool, f: impl FnOn
 }
 
 #[test]
-fn neighbours_share_calls() {
+fn pieces_are_written_one_by_one_in_order() {
     let (disk, volume) = volume();
     let behind = WriteBehind::default();
     let data = Piece::Data(vec![9; 3 * SIZE]);
@@ -106,19 +106,8 @@ fn neighbours_share_calls() {
     assert!(batch([]).is_empty());
     behind.send(&volume, batch(pieces));
     behind.finish(&volume, Batch::default()).unwrap();
-    assert_eq!(*disk.calls.lock(), [(11, 6), (40, 1)]);
+    assert_eq!(*disk.calls.lock(), [(11, 1), (12, 1), (13, 3), (16, 1), (40, 1)]);
     assert_eq!([10, 11, 12, 13, 15, 16, 17].map(|no| byte_at(&disk, no)), [0, 1, 2, 9, 9, 3, 0]);
-}
-
-#[test]
-fn calls_are_bounded_and_together_hold_all_parts() {
-    let one = vec![0; CALL_BYTES];
-    let half = vec![0; CALL_BYTES / 2];
-    let large = vec![0; 3 * CALL_BYTES];
-    let parts: Vec<&[u8]> = vec![&half, &half, &half, &one, &large, &half];
-    let lens: Vec<usize> = calls(&parts).map(<[_]>::len).collect();
-    assert_eq!(lens, [2, 1, 1, 1, 1]);
-    assert_eq!(calls(&[]).count(), 0);
 }
 
 #[test]
@@ -182,29 +171,4 @@ fn nothing_is_under_way_after_a_transaction_was_abandoned() {
         behind.finish(&volume, batch([(9, page(3))])).unwrap();
         assert_eq!(*disk.calls.lock(), [(0, 1), (9, 1)]);
     });
-}
-
-#[test]
-fn batches_that_wait_share_calls_up_to_their_bound() {
-    let (disk, volume) = volume();
-    let behind = WriteBehind::default();
-    let (open, gate): (Sender<()>, _) = channel();
-    *disk.gate.lock() = Some(gate);
-    let most = CALL_BYTES / SIZE;
-    with_thread(&behind, &volume, true, || {
-        behind.send(&volume, batch([(0, page(1))]));
-        while !behind.state.lock().busy {
-            std::thread::yield_now();
-        }
-        // One at a time behind the first: as many as a call may have, and three more.
-        (1..most as u64 + 4).for_each(|no| {
-            let mut s = behind.state.lock();
-            s.waiting.push_back(batch([(no, page(no as u8))]));
-        });
-        (0..3).for_each(|_| open.send(()).unwrap());
-        behind.finish(&volume, Batch::default()).unwrap();
-    });
-    assert_eq!(*disk.calls.lock(), [(0, 1), (1, most), (1 + most as u64, 3)]);
-    assert_eq!([0, 1, 200, 258, 259].map(|no| byte_at(&disk, no)), [1, 1, 200, 2, 3]);
-    assert_eq!(byte_at(&disk, 260), 0);
 }
