@@ -177,3 +177,24 @@ fn a_thread_keeps_it_in_order() {
     drop(keeper);
     check(&store, (0..3000).step_by(3).map(|i| (i, 900)));
 }
+
+#[test]
+fn what_is_replaced_in_a_full_volume_stays_in_few_pieces() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().background(false).max_bytes(24 << 20);
+    let store = options.create(dir.path().join("s.holdall")).unwrap();
+    let count = 118;
+    for i in 0..count {
+        put(&store, i, 200_000);
+    }
+    for turn in 0..4 * count {
+        put(&store, turn * 7919 % count, 200_000);
+    }
+    let reader = store.read_newest().unwrap();
+    let mut pieces = 0;
+    for i in 0..count {
+        let oid = reader.lookup(format!("{i:05}")).unwrap().unwrap();
+        pieces += reader.segments(oid).unwrap().segments;
+    }
+    assert!(pieces < count as u64 * 6 / 5, "{pieces} pieces of {count} objects");
+}

@@ -132,6 +132,9 @@ impl SpaceStats {
     }
 }
 
+/// A request of so many pages is worth a checkpoint rather than pieces.
+const WHOLE: u64 = 16;
+
 impl Allocator {
     /// The allocator of a volume of `volume_pages` pages with `spaces` directories.
     /// `holes`: free runs of it may have no blocks.
@@ -186,6 +189,9 @@ impl Allocator {
         let want = want.clamp(1, u64::from(self.layout.space_pages()));
         let mut s = self.state.lock();
         let least = least.clamp(1, want);
+        if let Some(run) = self.find_whole(&mut s, want, near)? {
+            return Ok(run);
+        }
         // Rather in a few pieces than larger with every hole that is a page too short.
         let least = if s.has_holes() { least.min(want.div_ceil(8)) } else { least };
         if let Some(run) = self.find(&mut s, want, least, near)? {
@@ -235,6 +241,32 @@ impl Allocator {
                 return Err(Error::Full(full));
             }
         }
+    }
+
+    /// A run of exactly `want` pages, for which a checkpoint is made where that frees one: what
+    /// is replaced over and over in a nearly full volume so fills the runs that it leaves,
+    /// instead of the crumbs between them.
+    fn find_whole(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u64,
+        near: Near,
+    ) -> Result<Option<PageRun>> {
+        let found = self.find(s, want, want, near)?;
+        if found.is_some() || want < WHOLE || !self.frees_with_checkpoint(s, want) {
+            return Ok(found);
+        }
+        let Some(store) = self.pager.housekeeping() else { return Ok(None) };
+        MutexGuard::unlocked(s, || store.free_waiting())?;
+        self.release_ready(s)?;
+        self.find(s, want, want, near)
+    }
+
+    /// Whether a checkpoint now would free a run of `want` pages.
+    fn frees_with_checkpoint(&self, s: &State, want: u64) -> bool {
+        let upto = self.pager.horizon.oldest();
+        let mut new = s.queue.iter().filter(|f| f.lsn > s.checkpointed && f.lsn <= upto);
+        new.any(|f| f.runs.iter().any(|run| run.len >= want))
     }
 
     /// Reserves one run of exactly `want` pages where one is free: the volume does not grow, and
