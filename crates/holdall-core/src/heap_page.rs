@@ -147,28 +147,6 @@ impl<'a> HeapPage<'a> {
         self.head.room(self.bytes.len())
     }
 
-    /// Bytes of other records that inserting one of `len` bytes moves within the page; `None`
-    /// where there is no room for it. Cost: mostly a look at the header.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] where the page contradicts itself.
-    pub fn moved_by(&self, len: usize) -> Result<Option<usize>> {
-        if len > self.free_bytes() {
-            return Ok(None);
-        }
-        let (size, grow) = (self.bytes.len(), if self.head.free_slots > 0 { 0 } else { SLOT });
-        if self.head.gap(size) >= len + grow {
-            return Ok(Some(0));
-        }
-        let all = self.descending()?;
-        let floor = ARRAY + self.head.slots * SLOT + grow;
-        let moved = match window::least_moved(&all, floor, size, len) {
-            Some(window) => &all[window.moved],
-            None => &all,
-        };
-        Ok(Some(moved.iter().map(|(_, range)| range.len()).sum()))
-    }
-
     /// The longest record that can be inserted, its slot being paid for.
     pub fn free_bytes(&self) -> usize {
         self.room().free

@@ -121,13 +121,8 @@ impl Placement {
     /// The page in the cache with the least room that takes `need` bytes: filling one page
     /// after the other keeps objects created together together.
     pub fn choose(&self, need: usize) -> Option<Cached> {
-        self.fitting(need).next()
-    }
-
-    /// The pages in the cache that take `need` bytes, those with the least room first.
-    pub fn fitting(&self, need: usize) -> impl Iterator<Item = Cached> + '_ {
         let fits = &self.cache[self.cache.partition_point(|c| c.free < need)..];
-        fits.iter().filter(|c| !self.is_closed(c.index)).copied()
+        fits.iter().find(|c| !self.is_closed(c.index)).copied()
     }
 
     /// As [`Placement::choose`], and how long a record at least must be to go there too: a

@@ -50,8 +50,13 @@ impl HeapFile {
         if let Some(at) = near.map(|page| self.near(pages, page, need)).transpose()?.flatten() {
             return Ok(Some(at));
         }
-        if let Some(at) = self.room_in_cache(pages, placement, need)? {
-            return Ok(Some(at));
+        while let Some(Cached { index, page, .. }) = placement.choose(need) {
+            let at = At { index, page };
+            match self.free(pages, at)? {
+                Some(free) if free >= need => return Ok(Some(at)),
+                Some(free) => placement.correct(index, free),
+                None => drop(placement.remove(index)),
+            }
         }
         let (used, capacity) = self.utilization(pages.page_size());
         let max = max_record(pages.page_size());
@@ -59,54 +64,6 @@ impl HeapFile {
             Some(class) => self.search(pages, placement, need, class),
             None => Ok(None),
         }
-    }
-
-    /// The cached page in which the fewest bytes of other records move for one of `need` bytes:
-    /// what moves is logged again. Of several the one with the least room. Cost: a look at each
-    /// page with room until one needs no move.
-    fn room_in_cache<R: PageRead + ?Sized>(
-        &self,
-        pages: &R,
-        placement: &mut Placement,
-        need: usize,
-    ) -> Result<Option<At>> {
-        loop {
-            let (mut best, mut stale) = (None, None);
-            for Cached { index, page, .. } in placement.fitting(need) {
-                let at = At { index, page };
-                match self.moved_by(pages, at, need)? {
-                    Some(0) => return Ok(Some(at)),
-                    Some(moved) if best.is_none_or(|(least, _)| moved < least) => {
-                        best = Some((moved, at));
-                    }
-                    Some(_) => {}
-                    None => stale = Some(at),
-                }
-            }
-            let Some(at) = stale else { return Ok(best.map(|(_, at)| at)) };
-            match self.free(pages, at)? {
-                Some(free) => placement.correct(at.index, free),
-                None => drop(placement.remove(at.index)),
-            }
-        }
-    }
-
-    /// Bytes that a record of `need` bytes moves in a page; `None` where it has no room there.
-    fn moved_by<R: PageRead + ?Sized>(
-        &self,
-        pages: &R,
-        at: At,
-        need: usize,
-    ) -> Result<Option<usize>> {
-        pages.look(at.page, PageKind::Heap, |bytes| {
-            let page = HeapPage::new(bytes, at.page)?;
-            if self.is_own(&page, bytes, at) { page.moved_by(need) } else { Ok(None) }
-        })
-    }
-
-    /// Whether a heap page is page `at.index` of this file.
-    fn is_own(&self, page: &HeapPage<'_>, bytes: &[u8], at: At) -> bool {
-        holdall_core::page::owner(bytes) == self.owner && page.index() == at.index
     }
 
     /// The page asked for, if it is one of this file with room.
@@ -130,7 +87,8 @@ impl HeapFile {
     pub(super) fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
         pages.look(at.page, PageKind::Heap, |bytes| {
             let page = HeapPage::new(bytes, at.page)?;
-            Ok(self.is_own(&page, bytes, at).then(|| page.free_bytes()))
+            let own = holdall_core::page::owner(bytes) == self.owner && page.index() == at.index;
+            Ok(own.then(|| page.free_bytes()))
         })
     }
 
