@@ -8,10 +8,12 @@
 //! that began after it is durable and no snapshot sees them (rule 16).
 
 mod around;
+mod classes;
 mod find;
 mod give_back;
 mod report;
 
+pub use classes::Class;
 pub use give_back::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
@@ -53,6 +55,8 @@ struct State {
     reserved: RunSet,
     waiting: RunSet,
     waiting_segments: RunSet,
+    /// Of those reserved the ones that a move will give back as many for.
+    moving: RunSet,
     queue: VecDeque<Freed>,
     checkpointed: Lsn,
     /// Behind the run given out last.
@@ -150,6 +154,7 @@ impl Allocator {
             reserved: RunSet::default(),
             waiting: RunSet::default(),
             waiting_segments: RunSet::default(),
+            moving: RunSet::default(),
             queue: VecDeque::new(),
             checkpointed: Lsn(0),
             cursor: PageNo(0),
@@ -177,68 +182,113 @@ impl Allocator {
     }
 
     /// Reserves one run of at most `want` pages. A shorter run is taken where it has at
-    /// least `least` pages; else the volume grows. Cost: in a steady state the directory
+    /// least `least` pages; else the volume grows. Where nothing is free that `class` may have, a
+    /// checkpoint makes free what waits, the oldest snapshot is given up if it holds pages, and
+    /// sparse heap pages are emptied, in this order. Cost: in a steady state the directory
     /// pages are in memory (Biliris §3.1: at most one access).
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::Io`], [`Error::Corrupt`].
-    pub fn reserve(&self, want: u64, least: u64, near: Near) -> Result<PageRun> {
+    pub fn reserve(&self, want: u64, least: u64, near: Near, class: Class) -> Result<PageRun> {
         let want = want.clamp(1, u64::from(self.layout.space_pages()));
         let mut s = self.state.lock();
+        let full = match self.reserve_free(&mut s, want, least, near, class)? {
+            Ok(run) => return Ok(run),
+            Err(why) => why,
+        };
+        let Some(store) = self.pager.housekeeping() else { return Err(Error::Full(full)) };
+        loop {
+            if self.allowed(&mut s, class)? > 0 {
+                if s.waiting.pages() > 0 {
+                    drop(s);
+                    store.free_waiting()?;
+                    s = self.state.lock();
+                    self.release_ready(&mut s)?;
+                }
+                let want = want.min(self.allowed(&mut s, class)?);
+                loop {
+                    if let Some(run) = self.find_any(&mut s, want, near)? {
+                        return Ok(run);
+                    }
+                    // Rather a reader that is old than a writer that cannot go on.
+                    if !self.expire(&mut s)? {
+                        break;
+                    }
+                }
+            }
+            drop(s);
+            if !store.clone().compact(want)? {
+                return Err(Error::Full(full));
+            }
+            s = self.state.lock();
+        }
+    }
+
+    /// What is free now, or by growth; why there is nothing.
+    fn reserve_free(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u64,
+        least: u64,
+        near: Near,
+        class: Class,
+    ) -> Result<Result<PageRun, String>> {
+        let allowed = self.allowed(s, class)?;
+        if allowed == 0 {
+            let (most, kept) = (self.limits.max_bytes, self.limits.reserve_bytes());
+            let why = format!("of the {most} bytes that the store may have {kept} are kept free");
+            return Ok(Err(why));
+        }
+        let want = want.min(allowed);
         let least = least.clamp(1, want);
         // Rather in a few pieces than larger with every hole that is a page too short.
         let least = if s.has_holes() { least.min(want.div_ceil(8)) } else { least };
-        if let Some(run) = self.find(&mut s, want, least, near)? {
-            return Ok(run);
+        if let Some(run) = self.find(s, want, least, near)? {
+            return Ok(Ok(run));
         }
-        if self.release_ready(&mut s)?
-            && let Some(run) = self.find(&mut s, want, least, near)?
+        if self.release_ready(s)?
+            && let Some(run) = self.find(s, want, least, near)?
         {
-            return Ok(run);
+            return Ok(Ok(run));
         }
         // Rather a hole than a larger file.
-        while self.fill_hole(&mut s, want, least)? {
-            if let Some(run) = self.find(&mut s, want, least, near)? {
-                return Ok(run);
+        while self.fill_hole(s, want, least)? {
+            if let Some(run) = self.find(s, want, least, near)? {
+                return Ok(Ok(run));
             }
         }
-        let full = match self.grow(&mut s, want) {
+        let full = match self.grow(s, want) {
             Ok(()) => {
-                let found = self.find(&mut s, want, least, near)?;
-                let found = if found.is_some() { found } else { self.find(&mut s, want, 1, near)? };
-                return found.ok_or_else(|| Error::Full("no page left after growing".into()));
+                let found = self.find(s, want, least, near)?;
+                let found = if found.is_some() { found } else { self.find(s, want, 1, near)? };
+                return Ok(found.ok_or_else(|| "no page left after growing".into()));
             }
             Err(Error::Full(why)) => why,
             Err(e) => return Err(e),
         };
         // Too little room for all of it; what is there in pieces still serves.
+        Ok(self.find_any(s, want, near)?.ok_or(full))
+    }
+
+    /// A piece of at most `want` pages, in a hole if nowhere else, by growth of a few pages.
+    fn find_any(
+        &self,
+        s: &mut MutexGuard<'_, State>,
+        want: u64,
+        near: Near,
+    ) -> Result<Option<PageRun>> {
         loop {
-            if let Some(run) = self.find(&mut s, want, 1, near)? {
-                return Ok(run);
+            if let Some(run) = self.find(s, want, 1, near)? {
+                return Ok(Some(run));
             }
-            if !self.fill_hole(&mut s, want, 1)? {
-                break;
-            }
-        }
-        let store = self.pager.housekeeping().filter(|_| s.waiting.pages() > 0);
-        let Some(store) = store else { return Err(Error::Full(full)) };
-        drop(s);
-        store.free_waiting()?;
-        let mut s = self.state.lock();
-        self.release_ready(&mut s)?;
-        loop {
-            if let Some(run) = self.find(&mut s, want, 1, near)? {
-                return Ok(run);
-            }
-            // Rather a reader that is old than a writer that cannot go on.
-            if !self.expire(&mut s)? {
-                return Err(Error::Full(full));
+            if !self.fill_hole(s, want, 1)? && !self.grow_to_limit(s, want)? {
+                return Ok(None);
             }
         }
     }
 
-    /// Reserves one run of exactly `want` pages where one is free: the volume does not grow, and
-    /// nobody waits.
+    /// Reserves one run of exactly `want` pages for a move, where one is free: the volume does not
+    /// grow, and nobody waits. At most [`Allocator::most_to_move`].
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Corrupt`].
@@ -250,6 +300,7 @@ impl Allocator {
         self.release_ready(&mut s)?;
         loop {
             if let Some(run) = self.find(&mut s, want, want, Near::Anywhere)? {
+                s.moving.insert(run);
                 return Ok(Some(run));
             }
             if !self.fill_hole(&mut s, want, want)? {
@@ -263,8 +314,9 @@ impl Allocator {
     ///
     /// # Errors
     /// As [`Allocator::reserve`].
-    pub fn reserve_pages(&self, want: u64, near: Near) -> Result<PageRun> {
+    pub fn reserve_pages(&self, want: u64, near: Near, class: Class) -> Result<PageRun> {
         let mut s = self.state.lock();
+        let want = want.min(self.allowed(&mut s, class)?.max(1));
         if want > 1
             && s.has_holes()
             && let Some(run) = self.find_crumb(&mut s, want as u32)?
@@ -272,7 +324,7 @@ impl Allocator {
             return Ok(run);
         }
         drop(s);
-        self.reserve(want, 1, near)
+        self.reserve(want, 1, near, class)
     }
 
     fn taken(&self, s: &mut MutexGuard<'_, State>, space: u32, index: u32, len: u32) -> PageRun {
@@ -358,6 +410,21 @@ impl Allocator {
         Err(Error::Full(format!("the disk has no room for {} more bytes", need * size)))
     }
 
+    /// Grows the volume to its limit, where that adds less than a request of `want` pages needs.
+    /// Returns whether it grew.
+    fn grow_to_limit(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<bool> {
+        let to = self.max_pages();
+        let own = 1 + u64::from(self.layout.stretches());
+        if to <= s.volume_pages || to - s.volume_pages > want + own {
+            return Ok(false);
+        }
+        match self.pager.volume.grow(to * self.layout.page_size() as u64) {
+            Ok(()) => self.set_volume_pages(s, to).map(|()| true),
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => Ok(false),
+            Err(e) => Err(io_error("growing the volume", e)),
+        }
+    }
+
     fn set_volume_pages(&self, s: &mut MutexGuard<'_, State>, to: u64) -> Result<()> {
         let n = u64::from(self.layout.space_pages());
         let (first, last) = (s.volume_pages / n, (to - 1) / n);
@@ -389,6 +456,7 @@ impl Allocator {
     pub fn unreserve(&self, run: PageRun) -> Result<()> {
         let mut s = self.state.lock();
         s.reserved.remove(run);
+        s.moving.remove(run);
         if s.cursor.0 == run.end() {
             // The end of a run that proved too long: the next one begins here.
             s.cursor = run.start;
@@ -442,6 +510,7 @@ impl Allocator {
         let mut s = self.state.lock();
         for run in allocated {
             s.reserved.remove(*run);
+            s.moving.remove(*run);
         }
         if !freed.is_empty() {
             let runs = freed.iter().map(|(r, _)| *r).collect();
