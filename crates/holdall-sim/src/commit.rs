@@ -4,7 +4,7 @@
 //! where it was deferred; one that failed for anything but poison has changed nothing.
 
 use crate::check::Bad;
-use crate::model::State;
+use crate::model::{self, State};
 use crate::op::{End, Fault, Op, TxOp};
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
@@ -83,10 +83,37 @@ impl World {
                 if finished && end != End::Abort && unsure {
                     self.pending = Some(next);
                 }
+                let full = matches!(e, Error::Full(_));
                 self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
+                if full && !self.inside && self.armed.is_none() && !self.storage.crashed() {
+                    self.check_full(ops)?;
+                }
                 if unsure { Ok(()) } else { self.check_newest() }
             }
         }
+    }
+
+    /// Fails where a bounded store refused what it promises: deleting, and a put that free pages
+    /// hold.
+    fn check_full(&self, ops: &[TxOp]) -> Outcome {
+        let deletes = |op: &TxOp| {
+            matches!(op, TxOp::DeleteName { .. } | TxOp::DeleteOid { .. } | TxOp::Get { .. })
+        };
+        if ops.iter().all(deletes) {
+            return Err("deleting was refused for want of space".into());
+        }
+        let [TxOp::Put { name, size, attributes, .. }] = ops else { return Ok(()) };
+        let attributes = model::attributes(*attributes);
+        let head = attributes.iter().map(|(key, value)| key.len() + value.len() + 4).sum::<usize>();
+        let head = head + model::name(*name).len();
+        let stat = self.store()?.stat().map_err(|e| format!("stat: {e}"))?;
+        let mut full = stat.fullness;
+        // What heap pages have room for may round badly in a file of a few pages.
+        full.stored_bytes += full.heap_room_bytes;
+        if full.fits(head, u64::from(*size)) {
+            return Err(format!("a put of {size} bytes that fits was refused: {full:?}"));
+        }
+        Ok(())
     }
 
     pub(crate) fn all_durable(&mut self) {

@@ -59,8 +59,8 @@ pub struct Age {
     #[arg(long, value_enum, default_value = "mixed")]
     sizes: Sizes,
     /// Bytes of each object, with `--sizes same`
-    #[arg(long, default_value_t = 4200)]
-    size: usize,
+    #[arg(long, default_value_t = 4200, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    size: u32,
     /// MiB that the volume may have
     #[arg(long, default_value_t = 1024)]
     volume: u64,
@@ -129,8 +129,6 @@ impl Volume {
         let from = i % 4096;
         let bytes = &self.bytes[from..from + size];
         let durability = self.args.sizes.durability();
-        // Before the put: what it frees is not there for it.
-        let before = self.store.clone();
         let put = self.store.write(|tx| {
             tx.set_durability(durability);
             tx.put(name(i), bytes)
@@ -138,7 +136,7 @@ impl Volume {
         match put {
             Ok(_) => {}
             Err(Error::Full(why)) => {
-                self.fullness = before.stat()?.fullness;
+                self.fullness = self.store.stat()?.fullness;
                 if self.fullness.fits(name(i).len(), size as u64) {
                     self.refused_fitting += 1;
                     if self.refused_fitting <= 5 {
@@ -166,8 +164,16 @@ impl Volume {
         eprintln!(
             "{size} bytes refused ({why}) at {:.4}: {} of {} bytes stored, reserve {}, metadata {}, free {}, \
              waiting {}, pinned {}, reserved {}, heap {:.3}",
-            f.share(), f.stored_bytes, f.capacity(), f.reserve_bytes, f.metadata_bytes, stat.free_bytes,
-            stat.waiting_bytes, stat.pinned_bytes, stat.reserved_bytes, stat.heap_utilization
+            f.share(),
+            f.stored_bytes,
+            f.capacity(),
+            f.reserve_bytes,
+            f.metadata_bytes,
+            stat.free_bytes,
+            stat.waiting_bytes,
+            stat.pinned_bytes,
+            stat.reserved_bytes,
+            stat.heap_utilization
         );
         Ok(())
     }
@@ -183,7 +189,7 @@ impl Volume {
 
     fn draw(&mut self) -> usize {
         match self.args.sizes {
-            Sizes::Same => self.args.size,
+            Sizes::Same => self.args.size as usize,
             sizes => sizes.of(&mut self.rng),
         }
     }
@@ -388,6 +394,8 @@ fn all(volume: &mut Volume) -> Result<()> {
         }
         println!("{}", volume.figures(age, written)?);
     }
-    println!("{}", volume.empty()?);
+    if !volume.args.check {
+        println!("{}", volume.empty()?);
+    }
     Ok(())
 }

@@ -336,7 +336,8 @@ impl PageWrite for SpaceTx {
 
     fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {
         self.reuse_released()?;
-        let run = self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page), self.class)?;
+        let run =
+            self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page), self.class)?;
         self.mine.insert(run);
         Ok(run)
     }

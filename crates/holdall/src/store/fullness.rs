@@ -8,6 +8,8 @@ use holdall_core::heap_record::Head;
 /// Percent to which heap pages count as filled: what placement reaches with objects of mixed
 /// sizes.
 const HEAP_FULL: u64 = 90;
+/// Heap pages of a collection that emptying sparse ones may leave beyond that.
+const SPARE_PAGES: u64 = 2;
 /// Bytes of a slot in a heap page.
 const SLOT: u64 = 4;
 /// Bytes of a handle, and of a name's cell but for the name.
@@ -23,13 +25,16 @@ pub struct Fullness {
     /// such bound.
     pub limit_bytes: u64,
     /// Kept for pages of transactions, for deleting and for maintenance: a 128th of
-    /// `max_bytes`, at most 16 MiB.
+    /// `max_bytes`, at least 8 pages, at most 16 MiB; 0 without such a bound.
     pub reserve_bytes: u64,
     /// Pages that are neither of large objects' bytes nor formatted heap pages, and directories
     /// and checksum pages that the rest of the volume will need.
     pub metadata_bytes: u64,
-    /// Whole pages of large objects' bytes, those that copies share once; records ÷ 0.9.
+    /// Whole pages of large objects' bytes, those that copies share once; and the heap pages of
+    /// each collection as far as its records ÷ 0.9 need them.
     pub stored_bytes: u64,
+    /// The other heap pages, which are emptied before a put that needs them is refused.
+    pub heap_room_bytes: u64,
     /// Bytes of a page.
     pub page_size: usize,
 }
@@ -65,21 +70,14 @@ impl Fullness {
         self.stored_bytes.saturating_add(self.needed(name, size)) <= self.capacity()
     }
 
-    /// The figures of a store with so many bytes of records and pages of segments.
-    pub(super) fn of_pages(
-        page_size: usize,
-        (limit_bytes, reserve_bytes): (u64, u64),
-        metadata_pages: u64,
-        (segment_pages, record_bytes): (u64, u64),
-    ) -> Self {
-        let page = page_size as u64;
-        Self {
-            limit_bytes,
-            reserve_bytes,
-            metadata_bytes: metadata_pages.saturating_mul(page),
-            stored_bytes: segment_pages.saturating_mul(page).saturating_add(in_heap(record_bytes)),
-            page_size,
-        }
+    /// Adds the heap file of a collection: bytes of records, of `capacity` in its pages.
+    pub(super) fn add_heap(&mut self, used: u64, capacity: u64) {
+        let (page, max) = (self.page_size as u64, max_record(self.page_size) as u64);
+        let pages = capacity / max;
+        let least = in_heap(used).div_ceil(max);
+        let needed = least.max(pages.min(least + SPARE_PAGES));
+        self.stored_bytes = self.stored_bytes.saturating_add(needed * page);
+        self.heap_room_bytes += pages.saturating_sub(needed) * page;
     }
 }
 
@@ -94,9 +92,23 @@ mod tests {
 
     #[test]
     fn objects_need_their_pages_or_a_part_of_one() {
-        let full = Fullness::of_pages(8192, (1 << 20, 8192), 2, (100, 90_000));
+        let mut full = Fullness {
+            limit_bytes: 1 << 20,
+            reserve_bytes: 8192,
+            metadata_bytes: 2 * 8192,
+            stored_bytes: 90 * 8192,
+            page_size: 8192,
+            ..Fullness::default()
+        };
         assert_eq!(full.capacity(), (1 << 20) - 3 * 8192);
-        assert_eq!(full.stored_bytes, 100 * 8192 + 100_000);
+        // 20,000 bytes need 3 pages, and 2 may stay beyond; one page is all there is.
+        full.add_heap(20_000, 10 * 8144);
+        assert_eq!((full.stored_bytes, full.heap_room_bytes), (95 * 8192, 5 * 8192));
+        full.add_heap(10, 8144);
+        assert_eq!((full.stored_bytes, full.heap_room_bytes), (96 * 8192, 5 * 8192));
+        // Pages that are fuller now may not stay so.
+        full.add_heap(9 * 8144, 9 * 8144);
+        assert_eq!((full.stored_bytes, full.heap_room_bytes), (106 * 8192, 5 * 8192));
         let needs = |size| full.needed(10, size);
         assert!((1000..1200).contains(&needs(900)), "{}", needs(900));
         assert!((3 * 8192..3 * 8192 + 200).contains(&needs(3 * 8192)));

@@ -8,8 +8,8 @@ mod read_once;
 mod stat;
 mod threads;
 
-pub(crate) use open::open_error;
 pub use fullness::Fullness;
+pub(crate) use open::open_error;
 pub use stat::{CollectionStat, StoreStat};
 
 use crate::engine::give_back::GiveBack;

@@ -100,11 +100,13 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let mut collections = Vec::new();
     // Counters of damaged pages may be anything.
     let (mut used, mut capacity) = (0_u64, 0_u64);
+    let mut fullness = Fullness { page_size: state.page_size(), ..Fullness::default() };
     for entry in state.root().catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
         let name = String::from_utf8_lossy(&name).into_owned();
         let c = Collection::load(state, page_of(&value)?)?;
         let (u, all) = c.heap.utilization(state.page_size());
+        fullness.add_heap(u, all);
         (used, capacity) = (used.saturating_add(u), capacity.saturating_add(all));
         collections.push(CollectionStat {
             objects: c.objects,
@@ -117,6 +119,7 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let size = state.page_size() as u64;
     let pages = pages(store, space.spaces)?;
     let allocated = pages.allocated;
+    add_pages(&mut fullness, store, &pages, capacity);
     let free = space.volume_pages.saturating_sub(allocated.saturating_add(space.waiting_pages));
     let disk = &inner.pager.volume.disk;
     let file_bytes = disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e))?;
@@ -140,7 +143,7 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
         page_size: state.page_size(),
         space_pages: inner.layout.space_pages(),
         spaces: space.spaces,
-        fullness: fullness(store, &pages, (used, capacity)),
+        fullness,
         pinned_bytes: inner.alloc.pinned_pages() * size,
         oldest_reader: oldest,
         collections,
@@ -201,21 +204,21 @@ fn pages(store: &Store, spaces: u32) -> Result<Pages> {
     Ok(all)
 }
 
-/// `heap`: bytes of records, and what all formatted heap pages hold.
-fn fullness(store: &Store, pages: &Pages, (used, capacity): (u64, u64)) -> Fullness {
+/// Adds all that directories tell. `capacity`: bytes that all formatted heap pages hold.
+fn add_pages(full: &mut Fullness, store: &Store, pages: &Pages, capacity: u64) {
     let (inner, layout) = (&store.inner, &store.inner.layout);
-    let size = layout.page_size();
-    let limits = inner.options.space_limits();
-    let volume = inner.alloc.volume_pages();
-    let limit = if limits.max_bytes == u64::MAX { volume * size as u64 } else { limits.max_bytes };
-    let heap = capacity / max_record(size) as u64;
+    let size = layout.page_size() as u64;
+    let bound = inner.options.max_bytes;
+    full.reserve_bytes = inner.alloc.reserve_bytes();
+    full.limit_bytes = if bound == u64::MAX { inner.alloc.volume_pages() * size } else { bound };
     // What the rest of the volume will need of its own: directories, checksum pages.
-    let (n, most) = (u64::from(layout.space_pages()), limit / size as u64);
-    let spaces = (most / n) * (1 + u64::from(layout.stretches()));
-    let last = most % n;
-    let own = spaces + u64::from(last > 0) + last.div_ceil(u64::from(layout.stretch_pages()));
+    let (n, most) = (u64::from(layout.space_pages()), full.limit_bytes / size);
+    let (whole, last) = (most / n * (1 + u64::from(layout.stretches())), most % n);
+    let own = whole + u64::from(last > 0) + last.div_ceil(u64::from(layout.stretch_pages()));
     let there = pages.info + u64::from(inner.alloc.stats().spaces);
+    let heap = capacity / max_record(layout.page_size()) as u64;
     let other = pages.allocated.saturating_sub(pages.segment.saturating_add(heap));
     let metadata = other.saturating_add(own.saturating_sub(there));
-    Fullness::of_pages(size, (limit, limits.reserve_bytes()), metadata, (pages.segment, used))
+    full.metadata_bytes = metadata.saturating_mul(size);
+    full.stored_bytes = full.stored_bytes.saturating_add(pages.segment.saturating_mul(size));
 }

@@ -24,7 +24,7 @@ impl Allocator {
             if let Some(tree) = s.trees.get_mut(&space).filter(|_| len > 0) {
                 let taken = tree.alloc_at(at, len);
                 let run = self.taken(&mut s, space, at, taken);
-                s.moving.insert(run);
+                self.moves(&mut s, run);
             }
         }
         let start = PageNo(run.start.0 - u64::from(before));
@@ -39,7 +39,7 @@ impl Allocator {
         let mut s = self.state.lock();
         self.release_ready(&mut s)?;
         let taken = self.take_at(&mut s, run.start, run.len, run.len)?;
-        taken.into_iter().for_each(|run| s.moving.insert(run));
+        taken.into_iter().for_each(|run| self.moves(&mut s, run));
         Ok(taken.is_some())
     }
 

@@ -3,10 +3,12 @@
 //! Owns: [`Class`], the size of the reserve. Nothing is set aside: a request is refused where it
 //! would leave fewer free pages than its class has to.
 
-use super::{Allocator, Limits, MOST_TREES, State};
-use holdall_core::Result;
+use super::{Allocator, MOST_TREES, State};
+use crate::cache::thread_number;
 use holdall_core::mutation::{self, Mutation};
+use holdall_core::{PageRun, Result};
 use parking_lot::MutexGuard;
+use std::time::Duration;
 
 /// Of whom a request is; the later may use more of the reserve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,18 +21,14 @@ pub enum Class {
     Shrink,
 }
 
+/// How long a request waits for a move: one of half a GB takes as long.
+const MOST_WAIT: Duration = Duration::from_secs(5);
 /// The reserve as a share of what the volume may have.
 const SHARE: u64 = 128;
-/// Its most bytes.
+/// Its least pages: what one transaction needs beside its data.
+const LEAST_PAGES: u64 = 8;
+/// Its most bytes, if these are more.
 const MOST_BYTES: u64 = 16 << 20;
-
-impl Limits {
-    /// Bytes that stay free for pages of transactions, for deleting and for maintenance: a 128th
-    /// of `max_bytes`, at most 16 MiB; none where the volume has no bound of its own.
-    pub fn reserve_bytes(&self) -> u64 {
-        if self.max_bytes == u64::MAX { 0 } else { (self.max_bytes / SHARE).min(MOST_BYTES) }
-    }
-}
 
 impl Allocator {
     /// Whether pages run out: only the reserve is left.
@@ -39,8 +37,8 @@ impl Allocator {
         reserve > 0 && self.available(&mut self.state.lock()).is_ok_and(|all| all <= reserve)
     }
 
-    /// The longest run that a move may reserve, in pages: half the reserve, or an eighth of what
-    /// is free beyond it, so that no put that fits is refused meanwhile.
+    /// The longest run that a move may reserve, in pages: half the reserve, or half of what is
+    /// free beyond it.
     pub fn most_to_move(&self) -> u64 {
         let reserve = self.kept_reserve();
         if reserve == 0 {
@@ -48,7 +46,32 @@ impl Allocator {
         }
         // What cannot be counted is no reason to move much.
         let all = self.available(&mut self.state.lock()).unwrap_or(0);
-        (reserve / 2).max(all.saturating_sub(reserve) / 8)
+        reserve.max(all.saturating_sub(reserve)) / 2
+    }
+
+    /// Notes that `run` is reserved for a move of this thread.
+    pub(super) fn moves(&self, s: &mut MutexGuard<'_, State>, run: PageRun) {
+        s.moving.insert(run);
+        s.mover = thread_number();
+    }
+
+    /// `run` is reserved no more.
+    pub(super) fn note_moved(&self, s: &mut MutexGuard<'_, State>, run: PageRun) {
+        if s.moving.pages() > 0 {
+            s.moving.remove(run);
+            self.moved.notify_all();
+        }
+    }
+
+    /// Waits until what is being moved has been, where others do it and need not wait for this
+    /// thread. Returns whether it waited.
+    pub(super) fn await_moves(&self, s: &mut MutexGuard<'_, State>) -> bool {
+        let others = s.moving.pages() > 0 && s.mover != thread_number();
+        if !others || self.pager.holds_writer() {
+            return false;
+        }
+        self.moved.wait_while_for(s, |s| s.moving.pages() > 0, MOST_WAIT);
+        true
     }
 
     /// Pages that a request of this class may have now, after a checkpoint where need be.
@@ -66,8 +89,18 @@ impl Allocator {
         Ok(self.available(s)?.saturating_sub(kept))
     }
 
+    /// Bytes that stay free for pages of transactions, for deleting and for maintenance: a 128th
+    /// of `max_bytes`, at least 8 pages, at most 16 MiB; none where the volume has no bound.
+    pub fn reserve_bytes(&self) -> u64 {
+        if self.limits.max_bytes == u64::MAX {
+            return 0;
+        }
+        let least = LEAST_PAGES * self.layout.page_size() as u64;
+        (self.limits.max_bytes / SHARE).min(MOST_BYTES).max(least)
+    }
+
     fn kept_reserve(&self) -> u64 {
-        self.limits.reserve_bytes() / self.layout.page_size() as u64
+        self.reserve_bytes() / self.layout.page_size() as u64
     }
 
     /// Pages that are free, may be grown by, or wait; all of them where they are many. Cost: the
