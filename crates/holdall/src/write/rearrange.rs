@@ -3,7 +3,7 @@
 use super::{Durability, WriteTx};
 use crate::engine::Inner;
 use crate::object::Piece;
-use crate::space::Staged;
+use crate::space::{Class, Staged};
 use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
 use std::ops::Bound;
@@ -82,6 +82,7 @@ impl WriteTx {
         let outer = std::mem::replace(&mut self.current, slot);
         let result = match self.current() {
             Ok(Some(_)) => self.with_objects(|objects, _| {
+                objects.tx.set_class(Class::Shrink);
                 let mut all = Emptied::default();
                 let capacity = max_record(objects.tx.pager().page_size()) as u64;
                 *from = (*from).min(objects.heap.map().len());
@@ -123,6 +124,9 @@ impl WriteTx {
         if self.place_of(oid, |_| Ok(())).is_err() {
             return Ok(false);
         }
-        self.with_object(oid, |objects, _| objects.exchange(oid, seen, staged))
+        self.with_object(oid, |objects, _| {
+            objects.tx.set_class(Class::Shrink);
+            objects.exchange(oid, seen, staged)
+        })
     }
 }

@@ -171,6 +171,17 @@ impl Work<'_> {
     }
 
     fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
+        match self.try_exchange(oid, seen, staged) {
+            // Not even a page for the commit: it stays as it is.
+            Err(Error::Full(_)) => {
+                self.report.no_room += 1;
+                Ok(false)
+            }
+            result => result,
+        }
+    }
+
+    fn try_exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
         let mut tx = WriteTx::new(&self.store.inner, None)?;
         tx.set_durability(Durability::Deferred);
         let exchanged = tx.exchange(oid, seen, staged)?;

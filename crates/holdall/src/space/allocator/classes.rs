@@ -37,8 +37,8 @@ impl Allocator {
         reserve > 0 && self.available(&mut self.state.lock()).is_ok_and(|all| all <= reserve)
     }
 
-    /// The longest run that a move may reserve, in pages: half the reserve, or half of what is
-    /// free beyond it.
+    /// The longest run that a move may reserve, in pages: a quarter of the reserve, or half of
+    /// what is free beyond it.
     pub fn most_to_move(&self) -> u64 {
         let reserve = self.kept_reserve();
         if reserve == 0 {
@@ -46,7 +46,7 @@ impl Allocator {
         }
         // What cannot be counted is no reason to move much.
         let all = self.available(&mut self.state.lock()).unwrap_or(0);
-        reserve.max(all.saturating_sub(reserve)) / 2
+        (reserve / 4).max(all.saturating_sub(reserve) / 2)
     }
 
     /// Notes that `run` is reserved for a move of this thread.
