@@ -5,7 +5,7 @@
 
 use crate::check::Bad;
 use crate::model::{self, State};
-use crate::op::{End, Fault, Op, TxOp};
+use crate::op::{EditKind, End, Fault, Op, TxOp};
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
 use holdall::{DefragOptions, Durability, Error};
@@ -97,10 +97,18 @@ impl World {
     /// hold.
     fn check_full(&self, ops: &[TxOp]) -> Outcome {
         let deletes = |op: &TxOp| {
-            matches!(op, TxOp::DeleteName { .. } | TxOp::DeleteOid { .. } | TxOp::Get { .. })
+            matches!(
+                op,
+                TxOp::DeleteName { .. }
+                    | TxOp::DeleteOid { .. }
+                    | TxOp::Edit { kind: EditKind::Splice, size: 0, .. }
+            )
         };
-        if ops.iter().all(deletes) {
-            return Err("deleting was refused for want of space".into());
+        // The reserve of the smallest stores is one edit's.
+        if let [op] = ops
+            && deletes(op)
+        {
+            return Err(format!("{op:?} was refused for want of space"));
         }
         let [TxOp::Put { name, size, attributes, .. }] = ops else { return Ok(()) };
         let attributes = model::attributes(*attributes);

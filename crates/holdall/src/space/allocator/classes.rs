@@ -26,7 +26,7 @@ const MOST_WAIT: Duration = Duration::from_secs(5);
 /// The reserve as a share of what the volume may have.
 const SHARE: u64 = 128;
 /// Its least pages: what one transaction needs beside its data.
-const LEAST_PAGES: u64 = 8;
+const LEAST_PAGES: u64 = 32;
 /// Its most bytes, if these are more.
 const MOST_BYTES: u64 = 16 << 20;
 
@@ -90,7 +90,7 @@ impl Allocator {
     }
 
     /// Bytes that stay free for pages of transactions, for deleting and for maintenance: a 128th
-    /// of `max_bytes`, at least 8 pages, at most 16 MiB; none where the volume has no bound.
+    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none where the volume has no bound.
     pub fn reserve_bytes(&self) -> u64 {
         if self.limits.max_bytes == u64::MAX {
             return 0;
