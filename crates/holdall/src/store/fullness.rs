@@ -25,7 +25,8 @@ pub struct Fullness {
     /// such bound.
     pub limit_bytes: u64,
     /// Kept for pages of transactions, for deleting and for maintenance: a 128th of
-    /// `max_bytes`, at least 32 pages, at most 16 MiB; 0 without such a bound.
+    /// `max_bytes`, at least 32 pages, at most 16 MiB; 0 without such a bound, or where it
+    /// is less than 256 pages. A put that fits is then not promised to succeed.
     pub reserve_bytes: u64,
     /// Pages that are neither of large objects' bytes nor formatted heap pages, and directories
     /// and checksum pages that the rest of the volume will need.

@@ -90,12 +90,13 @@ impl Allocator {
     }
 
     /// Bytes that stay free for pages of transactions, for deleting and for maintenance: a 128th
-    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none where the volume has no bound.
+    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none where the volume has no bound, or one of
+    /// less than 256 pages.
     pub fn reserve_bytes(&self) -> u64 {
-        if self.limits.max_bytes == u64::MAX {
+        let least = LEAST_PAGES * self.layout.page_size() as u64;
+        if self.limits.max_bytes == u64::MAX || self.limits.max_bytes < 8 * least {
             return 0;
         }
-        let least = LEAST_PAGES * self.layout.page_size() as u64;
         (self.limits.max_bytes / SHARE).min(MOST_BYTES).max(least)
     }
 
