@@ -85,17 +85,18 @@ impl World {
                 }
                 let full = matches!(e, Error::Full(_));
                 self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
-                if full && !self.inside && self.armed.is_none() && !self.storage.crashed() {
-                    self.check_full(ops)?;
-                }
-                if unsure { Ok(()) } else { self.check_newest() }
+                if unsure { Ok(()) } else { self.check_refused(full, ops) }
             }
         }
     }
 
-    /// Fails where a bounded store refused what it promises: deleting, and a put that free pages
-    /// hold.
-    fn check_full(&self, ops: &[TxOp]) -> Outcome {
+    /// Fails where a transaction that was refused left a trace, and where a bounded store refused,
+    /// as full, what it promises: deleting, and a put that free pages hold.
+    fn check_refused(&mut self, full: bool, ops: &[TxOp]) -> Outcome {
+        self.check_newest()?;
+        if !full || self.inside || self.armed.is_some() || self.storage.crashed() {
+            return Ok(());
+        }
         let stat = self.store()?.stat().map_err(|e| format!("stat: {e}"))?;
         let mut full = stat.fullness;
         if full.reserve_bytes == 0 {
