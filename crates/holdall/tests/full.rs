@@ -27,12 +27,14 @@ fn bytes(i: usize, len: usize) -> Vec<u8> {
 fn put(store: &Store, i: usize, len: usize) -> bool {
     let fits = store.stat().unwrap().fullness.fits(name(i).len(), len as u64);
     match store.write(|tx| tx.put(name(i), &bytes(i, len))) {
-        Ok(_) => true,
         Err(Error::Full(why)) => {
             assert!(!fits, "{len} bytes fit and were refused: {why}");
             false
         }
-        Err(e) => panic!("{e}"),
+        result => {
+            result.unwrap();
+            true
+        }
     }
 }
 
