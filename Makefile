@@ -1,12 +1,13 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside demo bench peers lab sim mutants lab-mutants fuzz clean
+.PHONY: help test lint outside demo bench soak peers lab sim mutants lab-mutants fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
 	@echo "make test     all tests, lints and documentation checks (what CI runs)"
 	@echo "make bench    the figures of docs/benchmarks.md"
+	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
 	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
 	@echo "make lab      the experiments of the papers; target/lab/report.html"
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
@@ -37,6 +38,21 @@ bench:
 	./target/release/holdall-bench all
 
 DIR ?= .
+AGES ?= 10
+AGE = ./target/release/holdall-bench --dir $(DIR) age --ages $(AGES) --keep-in-order --check
+soak:
+	$(CARGO) build --release -p holdall-bench
+	missed=0; for full in 85 95 99; do \
+		for sizes in small web mixed mib; do \
+			echo "$$sizes, $$full % full"; \
+			$(AGE) --sizes $$sizes --volume 256 --full $$full || missed=1; \
+		done; \
+		for size in 200 1000 3000 4200 5000 6000 12400; do \
+			echo "$$size bytes, $$full % full"; \
+			$(AGE) --sizes same --size $$size --volume 64 --full $$full || missed=1; \
+		done; \
+	done; exit $$missed
+
 peers:
 	cd bench-peers && $(CARGO) build --release
 	./bench-peers/target/release/holdall-bench-peers --dir $(DIR) peers

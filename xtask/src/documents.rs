@@ -18,13 +18,13 @@ const BUDGETS: [(&str, usize); 13] = [
     ("docs/format.md", 3000),
     ("docs/recovery.md", 3200),
     ("docs/testing.md", 1500),
-    ("docs/cli.md", 3950),
+    ("docs/cli.md", 4100),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 23_900;
+const ALL: usize = 24_050;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

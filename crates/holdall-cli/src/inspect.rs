@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 use crate::output::Out;
 use crate::{name, open};
 
-/// Show the inside of a store: a page, a space, the log, an object, the tree of names
+/// Show the inside of a store: a page, a space, the volume, the log, an object, the tree of names
 #[derive(clap::Args)]
 pub struct Args {
     /// The store's file
@@ -31,6 +31,8 @@ enum What {
         /// Space number, from 0
         number: Option<u32>,
     },
+    /// Both superblocks, the holes of the file, what maintenance has left to do
+    Volume,
     /// The log beside the store: its blocks and records
     Log,
     /// An object: where it lies and how
@@ -64,6 +66,7 @@ pub fn run(args: &Args) -> Outcome {
             let store = open::read_only(&args.store)?;
             number.map_or_else(|| inspect::spaces(&store), |n| inspect::space(&store, n))?
         }
+        What::Volume => inspect::volume(&open::read_only(&args.store)?)?,
         What::Object { name, collection } => {
             let store = open::read_only(&args.store)?;
             inspect::object(&store, collection.as_deref().unwrap_or("default"), name::key(name))?

@@ -3,10 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use holdall::frag::FragReport;
 use holdall::{Layout, Metadata, Segments, StoreStat};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Outcome;
+use crate::frag::words;
 use crate::output::{self, Out};
 use crate::{files, name, open, time};
 
@@ -31,7 +33,12 @@ pub fn run(args: &Args) -> Outcome {
     match &args.name {
         None => {
             let stat = store.stat()?;
-            if args.json { output::json(&store_json(&stat)) } else { store_text(&stat) }
+            let frag = store.frag(&mut |_, _| ())?;
+            if args.json {
+                output::json(&store_json(&stat, &frag))
+            } else {
+                store_text(&stat, &frag)
+            }
         }
         Some(arg) => {
             let reader = open::reader(&store, args.collection.as_deref())?;
@@ -46,7 +53,13 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-fn store_json(stat: &StoreStat) -> Value {
+/// What would help most, in a line.
+fn remedy(frag: &FragReport) -> String {
+    let first = frag.remedies.first().map(words::remedy);
+    first.map_or_else(|| "none".to_owned(), |(what, brings)| format!("{what}: {brings}"))
+}
+
+fn store_json(stat: &StoreStat, frag: &FragReport) -> Value {
     let collections: Vec<_> = stat
         .collections
         .iter()
@@ -65,6 +78,23 @@ fn store_json(stat: &StoreStat) -> Value {
         "space_pages": stat.space_pages,
         "spaces": stat.spaces,
         "format_version": stat.format_version,
+        "space": {
+            "limit_bytes": stat.fullness.limit_bytes,
+            "reserve_bytes": stat.fullness.reserve_bytes,
+            "metadata_bytes": stat.fullness.metadata_bytes,
+            "stored_bytes": stat.fullness.stored_bytes,
+            "full": stat.fullness.share(),
+        },
+        "contract": {
+            "file_bytes": frag.contract.left_bytes,
+            "most_bytes": frag.contract.right_bytes,
+            "holds": frag.contract.holds,
+        },
+        "oldest_reader": {
+            "pinned_bytes": stat.pinned_bytes,
+            "seconds": stat.oldest_reader.unwrap_or_default().as_secs_f64(),
+        },
+        "remedy": remedy(frag),
         "collections": collections,
         "checkpoint": { "lsn": stat.checkpoint_lsn, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
         "log": {
@@ -76,7 +106,7 @@ fn store_json(stat: &StoreStat) -> Value {
     })
 }
 
-fn store_text(stat: &StoreStat) -> Outcome {
+fn store_text(stat: &StoreStat, frag: &FragReport) -> Outcome {
     let mut out = Out::new();
     let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
     row("objects", stat.objects.to_string())?;
@@ -85,7 +115,25 @@ fn store_text(stat: &StoreStat) -> Outcome {
     row("utilization", percent(stat.utilization))?;
     row("heap utilization", percent(stat.heap_utilization))?;
     row("free bytes", format!("{}, {} of them given back", stat.free_bytes, stat.hole_bytes))?;
-    row("waiting bytes", stat.waiting_bytes.to_string())?;
+    let age = stat.oldest_reader.unwrap_or_default().as_secs_f64();
+    let pinned = format!("{} kept by a reader for {age:.1} s", stat.pinned_bytes);
+    row("waiting bytes", format!("{}, {pinned}", stat.waiting_bytes))?;
+    let f = &stat.fullness;
+    row(
+        "full",
+        format!(
+            "{}: {} stored, of {} less {} reserve and {} metadata",
+            percent(f.share()),
+            f.stored_bytes,
+            f.limit_bytes,
+            f.reserve_bytes,
+            f.metadata_bytes
+        ),
+    )?;
+    let c = &frag.contract;
+    let promise = if c.holds { "holds" } else { "does not hold" };
+    row("contract", format!("{promise}: {} of at most {} bytes", c.left_bytes, c.right_bytes))?;
+    row("remedy", remedy(frag))?;
     row("page size", stat.page_size.to_string())?;
     row("spaces", format!("{} of {} pages", stat.spaces, stat.space_pages))?;
     row("format version", stat.format_version.to_string())?;

@@ -124,6 +124,8 @@ pub enum Mutation {
     R24Flag,
     /// Rule 24: one path releases runs, and asks the tree of shared pages.
     R24Shared,
+    /// Rule 25: a request leaves the reserve to later classes.
+    R25Classes,
     /// Rule 26: every change of bytes or attributes gives the object another version.
     R26Change,
     /// Rule 26: versions of one recovery epoch do not come back in a later one.

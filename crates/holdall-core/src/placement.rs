@@ -82,6 +82,8 @@ pub struct Placement {
     stamp: u32,
     /// A page that takes no record for now.
     closed: Option<u32>,
+    /// No page can be had: whatever room there is counts.
+    tight: bool,
     /// Where the next search of the map starts (next-fit).
     pub cursor: u32,
 }
@@ -149,6 +151,11 @@ impl Placement {
         self.closed = index;
     }
 
+    /// Says whether pages run out: the file then counts as sparse, however full it is.
+    pub fn tighten(&mut self, tight: bool) {
+        self.tight = tight;
+    }
+
     /// Whether `index` takes no record for now.
     pub fn is_closed(&self, index: u32) -> bool {
         self.closed == Some(index)
@@ -158,7 +165,7 @@ impl Placement {
     /// could make room for. `used` of `capacity` bytes of the file are in use.
     pub fn is_sparse(&self, used: u64, capacity: u64) -> bool {
         let u = u128::from(self.policy.utilization);
-        u128::from(used) * 100 < u128::from(capacity) * u
+        self.tight || u128::from(used) * 100 < u128::from(capacity) * u
     }
 
     /// Whether, and from which class on, the map is to be searched for a record of `need`
@@ -169,6 +176,9 @@ impl Placement {
     pub fn search_class(&self, need: usize, max: usize, used: u64, capacity: u64) -> Option<u8> {
         if !self.is_sparse(used, capacity) && self.cache.len() >= self.policy.cache_pages {
             return None;
+        }
+        if self.tight {
+            return Some(class_for(need, max));
         }
         let free = 100usize.saturating_sub(usize::from(self.policy.utilization));
         Some(class_for(need, max).max(class_for(free * max / 100, max)))

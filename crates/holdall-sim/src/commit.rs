@@ -4,8 +4,8 @@
 //! where it was deferred; one that failed for anything but poison has changed nothing.
 
 use crate::check::Bad;
-use crate::model::State;
-use crate::op::{End, Fault, Op, TxOp};
+use crate::model::{self, State};
+use crate::op::{EditKind, End, Fault, Op, TxOp};
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
 use holdall::{DefragOptions, Durability, Error};
@@ -83,10 +83,49 @@ impl World {
                 if finished && end != End::Abort && unsure {
                     self.pending = Some(next);
                 }
+                let full = matches!(e, Error::Full(_));
                 self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
-                if unsure { Ok(()) } else { self.check_newest() }
+                if unsure { Ok(()) } else { self.check_refused(full, ops) }
             }
         }
+    }
+
+    /// Fails where a transaction that was refused left a trace, and where a bounded store refused,
+    /// as full, what it promises: deleting, and a put that free pages hold.
+    fn check_refused(&mut self, full: bool, ops: &[TxOp]) -> Outcome {
+        self.check_newest()?;
+        if !full || self.inside || self.armed.is_some() || self.storage.crashed() {
+            return Ok(());
+        }
+        let stat = self.store()?.stat().map_err(|e| format!("stat: {e}"))?;
+        let mut full = stat.fullness;
+        if full.reserve_bytes == 0 {
+            return Ok(());
+        }
+        let deletes = |op: &TxOp| {
+            matches!(
+                op,
+                TxOp::DeleteName { .. }
+                    | TxOp::DeleteOid { .. }
+                    | TxOp::Edit { kind: EditKind::Splice, size: 0, .. }
+            )
+        };
+        // One edit alone: the reserve of the smallest stores is no more.
+        if let [op] = ops
+            && deletes(op)
+        {
+            return Err(format!("{op:?} was refused for want of space"));
+        }
+        let [TxOp::Put { name, size, attributes, .. }] = ops else { return Ok(()) };
+        let attributes = model::attributes(*attributes);
+        let head = attributes.iter().map(|(key, value)| key.len() + value.len() + 4).sum::<usize>();
+        let head = head + model::name(*name).len();
+        // What heap pages have room for may round badly in a file of a few pages.
+        full.stored_bytes += full.heap_room_bytes;
+        if full.fits(head, u64::from(*size)) {
+            return Err(format!("a put of {size} bytes that fits was refused: {full:?}"));
+        }
+        Ok(())
     }
 
     pub(crate) fn all_durable(&mut self) {

@@ -24,6 +24,11 @@ pub(crate) fn add(script: &mut Script) {
             script.ops.splice(at..at, defrag);
         }
     }
+    if script.params.max_bytes < u64::MAX && rng.random_bool(0.5) {
+        let at = rng.random_range(0..=script.ops.len());
+        let brim = brim(&mut rng, script.params.page_size as u32);
+        script.ops.splice(at..at, brim);
+    }
     if !rng.random_bool(0.25) {
         return;
     }
@@ -80,6 +85,40 @@ fn tide(rng: &mut SmallRng, page: u32) -> Vec<Op> {
     }
     ops.push(Op::Heal);
     ops.extend(defrag(rng, page));
+    ops
+}
+
+/// Fills a bounded store until nothing more goes in, then shrinks objects and deletes some: the
+/// reserve is for that (rule 25).
+fn brim(rng: &mut SmallRng, page: u32) -> Vec<Op> {
+    let mut ops = vec![Op::Heal];
+    for most in [80, 40, 20, 8, 3, 2, 1] {
+        for _ in 0..6 {
+            let put = TxOp::Put {
+                coll: COLLECTION,
+                name: rng.random_range(0..60),
+                size: page * rng.random_range(most / 2..=most) + page / 3,
+                seed: rng.random(),
+                attributes: 0,
+            };
+            ops.push(write(vec![put]));
+        }
+    }
+    for _ in 0..8 {
+        let op = if rng.random_bool(0.7) {
+            TxOp::Edit {
+                pick: rng.random::<u16>() & !1,
+                kind: EditKind::Splice,
+                at: rng.random_range(0..32_768),
+                len: rng.random_range(1..2 * page),
+                size: 0,
+                seed: 0,
+            }
+        } else {
+            TxOp::DeleteOid { pick: rng.random::<u16>() & !1 }
+        };
+        ops.push(write(vec![op]));
+    }
     ops
 }
 

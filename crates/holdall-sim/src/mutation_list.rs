@@ -362,6 +362,12 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R25Classes,
+        "25-classes",
+        "a request leaves the reserve to later classes.",
+        Shows::Usually,
+    ),
+    entry(
         Mutation::R26Change,
         "26-change",
         "every change of bytes or attributes gives the object another version.",

@@ -138,7 +138,7 @@ pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use read::{Entry, Listed, Listing, NameIter, Object, Reader};
-pub use store::{CollectionStat, Store, StoreStat};
+pub use store::{CollectionStat, Fullness, Store, StoreStat};
 pub use write::{
     CollectionMut, Durability, ObjectMut, ObjectWriter, PutMode, PutOptions, Target, WriteTx,
 };

@@ -6,7 +6,7 @@ mod draw;
 mod json;
 mod page;
 mod text;
-mod words;
+pub mod words;
 
 use std::ffi::OsString;
 use std::fs;

@@ -282,6 +282,15 @@ impl Horizon {
         self.times.lock().note(lsn, now);
     }
 
+    /// How long before `now` the state was replaced that the oldest snapshot sees; `None` where
+    /// it is the newest.
+    pub fn oldest_age(&self, now: Duration) -> Option<Duration> {
+        let oldest = self.oldest_snapshot().filter(|oldest| *oldest < self.newest())?;
+        let mut times = self.times.lock();
+        times.note(self.newest(), now);
+        Some(times.since_replaced(oldest))
+    }
+
     /// Gives up all snapshots at the oldest LSN: their reads fail from now on.
     pub fn kill_oldest(&self) {
         let Some(oldest) = self.oldest_snapshot() else { return };

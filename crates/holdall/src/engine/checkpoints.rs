@@ -8,6 +8,7 @@ use crate::txn::Housekeeping;
 use holdall_core::Result;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// A log that is only used up soon may take this share of the volume; one that is too small
@@ -199,5 +200,12 @@ impl Housekeeping for Inner {
 
     fn free_waiting(&self) -> Result<()> {
         self.checkpoint()
+    }
+
+    fn compact(self: Arc<Self>, pages: u64) -> Result<bool> {
+        match self.compactor.get() {
+            Some(compact) if !self.pager.holds_writer() => compact(&self, pages),
+            _ => Ok(false),
+        }
     }
 }

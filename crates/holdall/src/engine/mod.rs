@@ -30,7 +30,7 @@ use holdall_io::Storage;
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Transient state that survives transactions but not aborted ones.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +48,9 @@ pub(crate) struct BackgroundRequests {
     pub(crate) spare: bool,
     pub(crate) stop: bool,
 }
+
+/// Empties sparse pages, about so many; returns whether there was one.
+pub(crate) type Compactor = fn(&Arc<Inner>, u64) -> Result<bool>;
 
 /// What all handles of an open store share.
 #[derive(Debug)]
@@ -71,6 +74,8 @@ pub struct Inner {
     spare_told: AtomicBool,
     /// The file system cannot punch holes.
     keeps_blocks: AtomicBool,
+    /// Empties sparse pages, by transactions of the layer above.
+    pub(crate) compactor: OnceLock<Compactor>,
     next_unique: AtomicU64,
     unique_ceiling: AtomicU64,
     process: u32,
@@ -129,6 +134,7 @@ impl Inner {
             log_short: AtomicBool::new(false),
             spare_told: AtomicBool::new(false),
             keeps_blocks: AtomicBool::new(false),
+            compactor: OnceLock::new(),
             next_unique: AtomicU64::new(sb.unique_ceiling),
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
             process: std::process::id(),

@@ -225,8 +225,10 @@ impl ObjectWrite<'_> {
 
     /// Puts a record into the heap, where need be by moving shorter ones away.
     pub(super) fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
+        self.placement.tighten(self.tx.alloc().is_short());
         let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;
         if let Some(loc) = at_hand {
+            self.placement.tighten(false);
             return Ok(loc);
         }
         let plan = self.heap.relocate(&*self.tx, self.placement, record.len())?;
@@ -237,6 +239,7 @@ impl ObjectWrite<'_> {
             }
             self.placement.close(None);
         }
+        self.placement.tighten(false);
         let near = plan.map(|c| c.page);
         self.heap.insert(self.tx, self.placement, record, near)
     }

@@ -222,7 +222,8 @@ impl Segments for TreeWrite<'_> {
     ) -> Result<Vec<Slice>> {
         let alloc = self.tx.alloc().clone();
         let origins = pieces.origins(len, PageRead::page_size(self.tx));
-        let stager = Stager::new(&alloc, self.tx.pager(), Some(len)).near(near);
+        let stager =
+            Stager::new(&alloc, self.tx.pager(), Some(len)).near(near).class(self.tx.class());
         let mut stager = stager.origins(origins);
         let mut left = len;
         let mut chunk = vec![0; CHUNK.min(len as usize)];

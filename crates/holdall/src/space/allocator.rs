@@ -8,10 +8,13 @@
 //! that began after it is durable and no snapshot sees them (rule 16).
 
 mod around;
+mod classes;
 mod find;
 mod give_back;
 mod report;
+mod reserve;
 
+pub use classes::Class;
 pub use give_back::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
@@ -22,7 +25,7 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -53,6 +56,10 @@ struct State {
     reserved: RunSet,
     waiting: RunSet,
     waiting_segments: RunSet,
+    /// Of those reserved the ones that a move will give back as many for.
+    moving: RunSet,
+    /// The thread that reserved one last.
+    mover: usize,
     queue: VecDeque<Freed>,
     checkpointed: Lsn,
     /// Behind the run given out last.
@@ -86,6 +93,8 @@ pub struct Allocator {
     layout: SpaceLayout,
     limits: Limits,
     state: Mutex<State>,
+    /// Nothing is being moved any more.
+    moved: Condvar,
 }
 
 /// What the store's options say of space.
@@ -132,9 +141,6 @@ impl SpaceStats {
     }
 }
 
-/// A request of so many pages is worth a checkpoint rather than pieces.
-const WHOLE: u64 = 16;
-
 impl Allocator {
     /// The allocator of a volume of `volume_pages` pages with `spaces` directories.
     /// `holes`: free runs of it may have no blocks.
@@ -153,6 +159,8 @@ impl Allocator {
             reserved: RunSet::default(),
             waiting: RunSet::default(),
             waiting_segments: RunSet::default(),
+            moving: RunSet::default(),
+            mover: 0,
             queue: VecDeque::new(),
             checkpointed: Lsn(0),
             cursor: PageNo(0),
@@ -167,7 +175,7 @@ impl Allocator {
             },
             least_free: u64::MAX,
         };
-        Self { pager, layout, limits, state: Mutex::new(state) }
+        Self { pager, layout, limits, state: Mutex::new(state), moved: Condvar::new() }
     }
 
     fn max_pages(&self) -> u64 {
@@ -177,134 +185,6 @@ impl Allocator {
     /// The volume's geometry.
     pub fn layout(&self) -> &SpaceLayout {
         &self.layout
-    }
-
-    /// Reserves one run of at most `want` pages. A shorter run is taken where it has at
-    /// least `least` pages; else the volume grows. Cost: in a steady state the directory
-    /// pages are in memory (Biliris §3.1: at most one access).
-    ///
-    /// # Errors
-    /// [`Error::Full`], [`Error::Io`], [`Error::Corrupt`].
-    pub fn reserve(&self, want: u64, least: u64, near: Near) -> Result<PageRun> {
-        let want = want.clamp(1, u64::from(self.layout.space_pages()));
-        let mut s = self.state.lock();
-        let least = least.clamp(1, want);
-        if let Some(run) = self.find_whole(&mut s, want, near)? {
-            return Ok(run);
-        }
-        // Rather in a few pieces than larger with every hole that is a page too short.
-        let least = if s.has_holes() { least.min(want.div_ceil(8)) } else { least };
-        if let Some(run) = self.find(&mut s, want, least, near)? {
-            return Ok(run);
-        }
-        if self.release_ready(&mut s)?
-            && let Some(run) = self.find(&mut s, want, least, near)?
-        {
-            return Ok(run);
-        }
-        // Rather a hole than a larger file.
-        while self.fill_hole(&mut s, want, least)? {
-            if let Some(run) = self.find(&mut s, want, least, near)? {
-                return Ok(run);
-            }
-        }
-        let full = match self.grow(&mut s, want) {
-            Ok(()) => {
-                let found = self.find(&mut s, want, least, near)?;
-                let found = if found.is_some() { found } else { self.find(&mut s, want, 1, near)? };
-                return found.ok_or_else(|| Error::Full("no page left after growing".into()));
-            }
-            Err(Error::Full(why)) => why,
-            Err(e) => return Err(e),
-        };
-        // Too little room for all of it; what is there in pieces still serves.
-        loop {
-            if let Some(run) = self.find(&mut s, want, 1, near)? {
-                return Ok(run);
-            }
-            if !self.fill_hole(&mut s, want, 1)? {
-                break;
-            }
-        }
-        let store = self.pager.housekeeping().filter(|_| s.waiting.pages() > 0);
-        let Some(store) = store else { return Err(Error::Full(full)) };
-        drop(s);
-        store.free_waiting()?;
-        let mut s = self.state.lock();
-        self.release_ready(&mut s)?;
-        loop {
-            if let Some(run) = self.find(&mut s, want, 1, near)? {
-                return Ok(run);
-            }
-            // Rather a reader that is old than a writer that cannot go on.
-            if !self.expire(&mut s)? {
-                return Err(Error::Full(full));
-            }
-        }
-    }
-
-    /// A run of exactly `want` pages, for which a checkpoint is made where that frees one: what
-    /// is replaced over and over in a nearly full volume so fills the runs that it leaves,
-    /// instead of the crumbs between them.
-    fn find_whole(
-        &self,
-        s: &mut MutexGuard<'_, State>,
-        want: u64,
-        near: Near,
-    ) -> Result<Option<PageRun>> {
-        let found = self.find(s, want, want, near)?;
-        if found.is_some() || want < WHOLE || !self.frees_with_checkpoint(s, want) {
-            return Ok(found);
-        }
-        let Some(store) = self.pager.housekeeping() else { return Ok(None) };
-        MutexGuard::unlocked(s, || store.free_waiting())?;
-        self.release_ready(s)?;
-        self.find(s, want, want, near)
-    }
-
-    /// Whether a checkpoint now would free a run of `want` pages.
-    fn frees_with_checkpoint(&self, s: &State, want: u64) -> bool {
-        let upto = self.pager.horizon.oldest();
-        let mut new = s.queue.iter().filter(|f| f.lsn > s.checkpointed && f.lsn <= upto);
-        new.any(|f| f.runs.iter().any(|run| run.len >= want))
-    }
-
-    /// Reserves one run of exactly `want` pages where one is free: the volume does not grow, and
-    /// nobody waits.
-    ///
-    /// # Errors
-    /// [`Error::Io`], [`Error::Corrupt`].
-    pub fn reserve_at_hand(&self, want: u64) -> Result<Option<PageRun>> {
-        if want == 0 || want > u64::from(self.layout.space_pages()) {
-            return Ok(None);
-        }
-        let mut s = self.state.lock();
-        self.release_ready(&mut s)?;
-        loop {
-            if let Some(run) = self.find(&mut s, want, want, Near::Anywhere)? {
-                return Ok(Some(run));
-            }
-            if !self.fill_hole(&mut s, want, want)? {
-                return Ok(None);
-            }
-        }
-    }
-
-    /// Reserves at most `want` pages that need not lie together: of a volume with holes, one
-    /// of the holes too short for most data.
-    ///
-    /// # Errors
-    /// As [`Allocator::reserve`].
-    pub fn reserve_pages(&self, want: u64, near: Near) -> Result<PageRun> {
-        let mut s = self.state.lock();
-        if want > 1
-            && s.has_holes()
-            && let Some(run) = self.find_crumb(&mut s, want as u32)?
-        {
-            return Ok(run);
-        }
-        drop(s);
-        self.reserve(want, 1, near)
     }
 
     fn taken(&self, s: &mut MutexGuard<'_, State>, space: u32, index: u32, len: u32) -> PageRun {
@@ -390,6 +270,21 @@ impl Allocator {
         Err(Error::Full(format!("the disk has no room for {} more bytes", need * size)))
     }
 
+    /// Grows the volume to its limit, where that adds less than a request of `want` pages needs.
+    /// Returns whether it grew.
+    fn grow_to_limit(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<bool> {
+        let to = self.max_pages();
+        let own = 1 + u64::from(self.layout.stretches());
+        if to <= s.volume_pages || to - s.volume_pages > want + own {
+            return Ok(false);
+        }
+        match self.pager.volume.grow(to * self.layout.page_size() as u64) {
+            Ok(()) => self.set_volume_pages(s, to).map(|()| true),
+            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => Ok(false),
+            Err(e) => Err(io_error("growing the volume", e)),
+        }
+    }
+
     fn set_volume_pages(&self, s: &mut MutexGuard<'_, State>, to: u64) -> Result<()> {
         let n = u64::from(self.layout.space_pages());
         let (first, last) = (s.volume_pages / n, (to - 1) / n);
@@ -421,6 +316,7 @@ impl Allocator {
     pub fn unreserve(&self, run: PageRun) -> Result<()> {
         let mut s = self.state.lock();
         s.reserved.remove(run);
+        self.note_moved(&mut s, run);
         if s.cursor.0 == run.end() {
             // The end of a run that proved too long: the next one begins here.
             s.cursor = run.start;
@@ -474,6 +370,7 @@ impl Allocator {
         let mut s = self.state.lock();
         for run in allocated {
             s.reserved.remove(*run);
+            self.note_moved(&mut s, *run);
         }
         if !freed.is_empty() {
             let runs = freed.iter().map(|(r, _)| *r).collect();

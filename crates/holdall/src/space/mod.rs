@@ -12,7 +12,7 @@ mod segment_io;
 mod stage;
 mod tx;
 
-pub use allocator::{Allocator, LEAST_HOLE, Limits, Near, SpacePicture, SpaceStats, Spare};
+pub use allocator::{Allocator, Class, LEAST_HOLE, Limits, Near, SpacePicture, SpaceStats, Spare};
 pub use apply::fresh_directory;
 pub use run_set::RunSet;
 pub use segment_io::{LEAST_NEW, ReadHow, UNIT, check_segment, read_segment};

@@ -6,7 +6,7 @@
 //! Each page is written whole and once (docs/format.md, "Segment data"). Written ranges are pushed to
 //! the device as they come and what is dirty in the cache is bounded (rule 8).
 
-use super::{Allocator, Near, UNIT};
+use super::{Allocator, Class, Near, UNIT};
 use crate::txn::{Pager, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::MAX_COMPOSED;
@@ -95,6 +95,7 @@ pub struct Stager {
     buffer: Vec<u8>,
     expected: Option<u64>,
     near: Option<PageNo>,
+    class: Class,
     /// What is at hand is all there will be.
     ending: bool,
     /// Next page to write, and pages left in the last run.
@@ -128,6 +129,7 @@ impl Stager {
             buffer: Vec::new(),
             expected,
             near: None,
+            class: Class::Data,
             ending: false,
             next: PageNo(0),
             left: 0,
@@ -147,6 +149,12 @@ impl Stager {
     /// Asks that the first run begin at `page`, so that it continues an earlier one.
     pub fn near(mut self, page: Option<PageNo>) -> Self {
         self.near = page;
+        self
+    }
+
+    /// Asks for room as `class` instead of as users' data.
+    pub fn class(mut self, class: Class) -> Self {
+        self.class = class;
         self
     }
 
@@ -387,7 +395,7 @@ impl Stager {
             (None, None) => Near::Anywhere,
         };
         let least = if pages <= WHOLE_PAGES { pages } else { WHOLE_PAGES.max(pages.div_ceil(8)) };
-        let run = self.alloc.reserve(pages, least, near)?;
+        let run = self.alloc.reserve(pages, least, near, self.class)?;
         self.next = run.start;
         self.left = run.len;
         match self.runs.last_mut() {

@@ -4,7 +4,7 @@
 //! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
 
 use super::compose::Origins;
-use super::{Allocator, Near, Staged, apply, segment_io};
+use super::{Allocator, Class, Near, Staged, apply, segment_io};
 use crate::space::RunSet;
 use crate::txn::{PageTx, Pager};
 use holdall_core::mutation::{self, Mutation};
@@ -38,6 +38,7 @@ pub struct SpaceTx {
     /// Pages both added and freed here: given back once nothing of them is being written.
     released: Vec<PageRun>,
     released_pages: u64,
+    class: Class,
     finished: bool,
 }
 
@@ -56,6 +57,7 @@ impl SpaceTx {
             freed: Vec::new(),
             released: Vec::new(),
             released_pages: 0,
+            class: Class::Pages,
             finished: false,
         })
     }
@@ -73,6 +75,16 @@ impl SpaceTx {
     /// The root page.
     pub fn root(&self) -> PageNo {
         self.root
+    }
+
+    /// Of whom its requests for space are.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Says of whom its requests are from now on.
+    pub fn set_class(&mut self, class: Class) {
+        self.class = class;
     }
 
     /// Takes over staged data; its runs are allocated when the transaction commits. `owner`
@@ -238,6 +250,8 @@ impl SpaceTx {
     /// # Errors
     /// Before anything is installed, whatever fails; everything is given back.
     pub fn commit(mut self, awaited: bool) -> Result<(Lsn, Installed)> {
+        // Info pages: the figures of fullness count on them.
+        self.class = Class::Shrink;
         let spaces = apply::write_directories(&mut self)?;
         self.pages.send_home_what_is_much();
         if self.pages.relies_on_unsynced() {
@@ -322,7 +336,8 @@ impl PageWrite for SpaceTx {
 
     fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {
         self.reuse_released()?;
-        let run = self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page))?;
+        let run =
+            self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page), self.class)?;
         self.mine.insert(run);
         Ok(run)
     }

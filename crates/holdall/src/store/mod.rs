@@ -2,11 +2,13 @@
 //!
 //! Owns: [`Store`], the handle that users share between threads.
 
+mod fullness;
 mod open;
 mod read_once;
 mod stat;
 mod threads;
 
+pub use fullness::Fullness;
 pub(crate) use open::open_error;
 pub use stat::{CollectionStat, StoreStat};
 
@@ -138,6 +140,8 @@ impl Store {
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
         let views = Arc::new(ViewCache::new());
+        // Nobody else sets it.
+        let _ = inner.compactor.set(crate::write::compact);
         Self {
             close_on_drop: Arc::new(CloseOnDrop { inner: inner.clone(), threads }),
             views,

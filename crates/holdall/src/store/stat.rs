@@ -1,11 +1,13 @@
 //! Figures of a store.
 
-use super::Store;
+use super::{Fullness, Store};
 use crate::engine::catalog::{Collection, page_of};
 use crate::sharing::{Shared, Sharing};
+use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::{Error, PageNo, PageRead, Result, superblock};
+use std::time::Duration;
 
 /// Figures of one collection.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +53,13 @@ pub struct StoreStat {
     pub space_pages: u32,
     /// Buddy spaces.
     pub spaces: u32,
+    /// How full it is.
+    pub fullness: Fullness,
+    /// Bytes of the freed ones that only snapshots keep.
+    pub pinned_bytes: u64,
+    /// How long ago the state was replaced that the oldest open snapshot sees; `None` where
+    /// none sees an older state than the newest.
+    pub oldest_reader: Option<Duration>,
     /// Each collection.
     pub collections: Vec<CollectionStat>,
     /// Everything up to here is home: replay would begin here.
@@ -85,16 +94,19 @@ pub struct StoreStat {
 
 pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let inner = &store.inner;
+    let oldest = store.inner.pager.horizon.oldest_age(store.inner.storage.now());
     let reader = store.read_newest()?;
     let state = &*reader.state;
     let mut collections = Vec::new();
     // Counters of damaged pages may be anything.
     let (mut used, mut capacity) = (0_u64, 0_u64);
+    let mut fullness = Fullness { page_size: state.page_size(), ..Fullness::default() };
     for entry in state.root().catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
         let name = String::from_utf8_lossy(&name).into_owned();
         let c = Collection::load(state, page_of(&value)?)?;
         let (u, all) = c.heap.utilization(state.page_size());
+        fullness.add_heap(u, all);
         (used, capacity) = (used.saturating_add(u), capacity.saturating_add(all));
         collections.push(CollectionStat {
             objects: c.objects,
@@ -105,7 +117,9 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     }
     let space = inner.alloc.stats();
     let size = state.page_size() as u64;
-    let allocated = allocated_pages(store, space.spaces)?;
+    let pages = pages(store, space.spaces)?;
+    let allocated = pages.allocated;
+    add_pages(&mut fullness, store, &pages, capacity);
     let free = space.volume_pages.saturating_sub(allocated.saturating_add(space.waiting_pages));
     let disk = &inner.pager.volume.disk;
     let file_bytes = disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e))?;
@@ -129,6 +143,9 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
         page_size: state.page_size(),
         space_pages: inner.layout.space_pages(),
         spaces: space.spaces,
+        fullness,
+        pinned_bytes: inner.alloc.pinned_pages() * size,
+        oldest_reader: oldest,
         collections,
         checkpoint_lsn: sb.replay.0,
         durable_lsn: log.durable.0,
@@ -163,13 +180,45 @@ fn saved_pages<R: PageRead>(pages: &R, root: PageNo) -> Result<u64> {
     Ok(saved)
 }
 
-fn allocated_pages(store: &Store, spaces: u32) -> Result<u64> {
+/// Pages by what the directories say of them.
+#[derive(Default)]
+struct Pages {
+    allocated: u64,
+    segment: u64,
+    /// Checksum pages.
+    info: u64,
+}
+
+fn pages(store: &Store, spaces: u32) -> Result<Pages> {
     let inner = &store.inner;
-    let mut pages = 0;
+    let mut all = Pages::default();
     for space in 0..spaces {
         let bytes = inner.pager.newest(inner.layout.dir_page(space), PageKind::SpaceDir)?;
         let dir = SpaceDir::open(inner.layout, space, &*bytes)?;
-        pages += u64::from(dir.count_allocated());
+        all.allocated += u64::from(dir.count_allocated());
+        for stretch in 0..inner.layout.stretches() {
+            all.segment += u64::from(dir.segment_pages(stretch)?);
+            all.info += u64::from(!dir.info_page(stretch)?.is_none());
+        }
     }
-    Ok(pages)
+    Ok(all)
+}
+
+/// Adds all that directories tell. `capacity`: bytes that all formatted heap pages hold.
+fn add_pages(full: &mut Fullness, store: &Store, pages: &Pages, capacity: u64) {
+    let (inner, layout) = (&store.inner, &store.inner.layout);
+    let size = layout.page_size() as u64;
+    let bound = inner.options.max_bytes;
+    full.reserve_bytes = inner.alloc.reserve_bytes();
+    full.limit_bytes = if bound == u64::MAX { inner.alloc.volume_pages() * size } else { bound };
+    // What the rest of the volume will need of its own: directories, checksum pages.
+    let (n, most) = (u64::from(layout.space_pages()), full.limit_bytes / size);
+    let (whole, last) = (most / n * (1 + u64::from(layout.stretches())), most % n);
+    let own = whole + u64::from(last > 0) + last.div_ceil(u64::from(layout.stretch_pages()));
+    let there = pages.info + u64::from(inner.alloc.stats().spaces);
+    let heap = capacity / max_record(layout.page_size()) as u64;
+    let other = pages.allocated.saturating_sub(pages.segment.saturating_add(heap));
+    let metadata = other.saturating_add(own.saturating_sub(there));
+    full.metadata_bytes = metadata.saturating_mul(size);
+    full.stored_bytes = full.stored_bytes.saturating_add(pages.segment.saturating_mul(size));
 }

@@ -36,6 +36,13 @@ pub trait Housekeeping: Send + Sync {
     /// # Errors
     /// As [`Housekeeping::make_log_room`].
     fn free_waiting(&self) -> Result<()>;
+
+    /// Empties sparse pages, so that about `pages` of them wait to be freed. Returns whether there
+    /// was one; not where this thread holds the writer's lock.
+    ///
+    /// # Errors
+    /// Those of the transactions that it makes.
+    fn compact(self: Arc<Self>, pages: u64) -> Result<bool>;
 }
 
 /// The store above, once there is one.

@@ -194,6 +194,11 @@ impl Pager {
         self.writer.lock()
     }
 
+    /// Whether this thread runs a transaction that has the writer's lock.
+    pub fn holds_writer(&self) -> bool {
+        self.writer.is_mine()
+    }
+
     /// Whether a checkpoint should begin: the log or the dirty limit is half used, or replay
     /// would have to copy much more than the log holds.
     pub fn wants_checkpoint(&self) -> bool {

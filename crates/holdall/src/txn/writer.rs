@@ -29,15 +29,19 @@ impl Writer {
     /// # Errors
     /// [`Error::Invalid`] where that is one of this thread.
     pub(super) fn lock(&self) -> Result<WriterLock> {
-        let mine = thread_number() + 1;
-        // Only this thread sets or clears its own number.
-        if self.holder.load(Relaxed) == mine {
+        if self.is_mine() {
             let text = "a transaction of this thread is still running; end it before the next";
             return Err(Error::Invalid(text.into()));
         }
         let guard = self.lock.lock_arc();
-        self.holder.store(mine, Relaxed);
+        self.holder.store(thread_number() + 1, Relaxed);
         Ok(WriterLock { holder: self.holder.clone(), _guard: guard })
+    }
+
+    /// Whether this thread holds the lock.
+    pub(super) fn is_mine(&self) -> bool {
+        // Only this thread sets or clears its own number.
+        self.holder.load(Relaxed) == thread_number() + 1
     }
 }
 

@@ -5,6 +5,7 @@
 use super::{Begun, WriteTx};
 use crate::engine::catalog::{Collection, DEFAULT_COLLECTION, page_of};
 use crate::object::{ObjectLocation, PreviousBody, Record};
+use crate::space::Class;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, PageRead, PageWrite, Result};
 use std::ops::{Bound, Deref, DerefMut};
@@ -109,6 +110,7 @@ impl WriteTx {
     }
 
     fn drop_pages_of(&mut self, slot: usize, mut collection: Collection) -> Result<()> {
+        self.begin()?.tx.set_class(Class::Shrink);
         let current = std::mem::replace(&mut self.current, slot);
         let result = (0..collection.heap.map().len())
             .try_for_each(|index| self.drop_objects_in(&collection, index));
@@ -122,6 +124,7 @@ impl WriteTx {
         tx.free_page(collection.page)?;
         root.catalog.remove(tx, name.as_bytes())?;
         cursors.placements.remove(&collection.number);
+        tx.set_class(Class::Pages);
         Ok(())
     }
 

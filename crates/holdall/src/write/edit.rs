@@ -3,6 +3,7 @@
 use super::WriteTx;
 use crate::engine::key::Key;
 use crate::object::Resized;
+use crate::space::Class;
 use holdall_core::segment_tree::{Content, ReadSource};
 use holdall_core::{Error, Oid, Result};
 use std::io::Read;
@@ -131,8 +132,12 @@ impl WriteTx {
         let (range, content) = what(size)?;
         // Before the transaction is touched: a bad range must not spoil it.
         check_range(key, &range, size)?;
+        let gone = range.end - range.start;
+        let shrinks = matches!(content, Content::Bytes(b) if (b.len() as u64) < gone);
         self.with_placed(place, |objects, c| {
+            objects.tx.set_class(if shrinks { Class::Shrink } else { Class::Pages });
             let Resized { before, after } = objects.splice_at(place, oid, range, content)?;
+            objects.tx.set_class(Class::Pages);
             c.resize(before, after);
             Ok(after)
         })

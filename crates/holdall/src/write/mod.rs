@@ -20,6 +20,7 @@ mod writer;
 pub use collections::CollectionMut;
 pub use object_mut::ObjectMut;
 pub use put::{PutMode, PutOptions};
+pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, compact};
 pub use writer::{ObjectWriter, Target};
 
 use crate::engine::catalog::{Collection, Root, oid_of};
@@ -30,7 +31,7 @@ use crate::object::{
     self, Attributes, Data, Head, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody, Record,
     StoredHints,
 };
-use crate::space::{SpaceTx, Stager};
+use crate::space::{Class, SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::placement::{Placement, Policy};
@@ -406,12 +407,14 @@ impl WriteTx {
         let (place, (old, name)) =
             self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.name.map(<[u8]>::to_vec))))?;
         self.with_placed(place, |objects, c| {
+            objects.tx.set_class(Class::Shrink);
             let size = objects.delete(place, &old)?;
             if let Some(name) = name {
                 c.names.remove(objects.tx, &name)?;
             }
             c.objects = c.objects.saturating_sub(1);
             c.resize(size, 0);
+            objects.tx.set_class(Class::Pages);
             Ok(true)
         })
     }

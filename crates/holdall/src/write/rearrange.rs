@@ -1,10 +1,13 @@
 //! What maintenance does inside a transaction: moving records and segments of objects.
 
-use super::WriteTx;
+use super::{Durability, WriteTx};
+use crate::engine::Inner;
 use crate::object::Piece;
-use crate::space::Staged;
+use crate::space::{Class, Staged};
 use holdall_core::heap_page::max_record;
 use holdall_core::{Oid, Result};
+use std::ops::Bound;
+use std::sync::Arc;
 
 /// What [`WriteTx::empty_heap_pages`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,6 +24,45 @@ pub(crate) struct Emptied {
 
 /// Pages looked at in one transaction.
 const MOST_PAGES: u32 = 128;
+
+/// Bytes of records that one transaction moves: others' commits wait for no more.
+pub(crate) const MOVE_BYTES: u64 = 64 << 10;
+/// Pages in a row whose records find no room, after which those before them are not tried: what
+/// keeps the file thin is that its records round badly.
+pub(crate) const MOST_IN_VAIN: u64 = 512;
+
+/// Empties sparse heap pages of all collections until there are `pages` of them, for a request
+/// that else is refused. Returns whether there was one.
+///
+/// # Errors
+/// Those of the transactions; what they moved before has happened.
+pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
+    let mut names = Vec::new();
+    let mut tx = WriteTx::new(inner, None)?;
+    let begun = tx.begin()?;
+    for entry in begun.root.catalog.iter(&begun.tx, Bound::Unbounded) {
+        names.push(String::from_utf8_lossy(&entry?.0).into_owned());
+    }
+    drop(tx);
+    let mut gained = 0;
+    for name in names {
+        let (mut from, mut in_vain) = (u32::MAX, 0);
+        while gained < pages && in_vain < MOST_IN_VAIN {
+            let mut tx = WriteTx::new(inner, None)?;
+            tx.set_durability(Durability::Deferred);
+            let emptied = tx.empty_heap_pages(&name, &mut from, MOVE_BYTES)?;
+            if emptied.moved > 0 {
+                tx.commit()?;
+            }
+            gained += emptied.pages;
+            in_vain = if emptied.pages > 0 { 0 } else { in_vain + emptied.stuck };
+            if emptied.done {
+                break;
+            }
+        }
+    }
+    Ok(gained > 0)
+}
 
 impl WriteTx {
     /// Moves records of collection `name` from the last heap pages, those before `from`, to
@@ -40,6 +82,7 @@ impl WriteTx {
         let outer = std::mem::replace(&mut self.current, slot);
         let result = match self.current() {
             Ok(Some(_)) => self.with_objects(|objects, _| {
+                objects.tx.set_class(Class::Shrink);
                 let mut all = Emptied::default();
                 let capacity = max_record(objects.tx.pager().page_size()) as u64;
                 *from = (*from).min(objects.heap.map().len());
@@ -81,6 +124,9 @@ impl WriteTx {
         if self.place_of(oid, |_| Ok(())).is_err() {
             return Ok(false);
         }
-        self.with_object(oid, |objects, _| objects.exchange(oid, seen, staged))
+        self.with_object(oid, |objects, _| {
+            objects.tx.set_class(Class::Shrink);
+            objects.exchange(oid, seen, staged)
+        })
     }
 }

@@ -4,16 +4,9 @@
 //! together too, and can be given back.
 
 use super::Work;
-use crate::write::{Durability, WriteTx};
+use crate::write::{Durability, MOST_IN_VAIN, MOVE_BYTES, WriteTx};
 use holdall_core::Result;
 use std::ops::ControlFlow;
-
-/// Bytes of records that one transaction moves: others' commits wait for no more.
-const MOVE_BYTES: u64 = 64 << 10;
-
-/// Pages in a row whose records find no room, after which those before them are not tried: what
-/// keeps the file thin is that its records round badly.
-const MOST_IN_VAIN: u64 = 512;
 
 impl Work<'_> {
     /// Empties pages of each collection until it is as full as its placement policy asks for.

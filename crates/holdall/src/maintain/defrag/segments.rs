@@ -47,7 +47,8 @@ impl Work<'_> {
             let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
             let Some((d, all)) = gone(found)?.flatten() else { break };
             let page = self.store.inner.layout.page_size() as u64;
-            let Some(window) = window(&all, at, page) else { break };
+            let most = self.store.inner.alloc.most_to_move().saturating_mul(page).min(LONG);
+            let Some(window) = window(&all, at, page, most) else { break };
             if d.flags & MAY_HOLD_SHARED_RUNS != 0 {
                 self.report.shared += 1;
                 break;
@@ -170,6 +171,17 @@ impl Work<'_> {
     }
 
     fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
+        match self.try_exchange(oid, seen, staged) {
+            // Not even a page for the commit: it stays as it is.
+            Err(Error::Full(_)) => {
+                self.report.no_room += 1;
+                Ok(false)
+            }
+            result => result,
+        }
+    }
+
+    fn try_exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
         let mut tx = WriteTx::new(&self.store.inner, None)?;
         tx.set_durability(Durability::Deferred);
         let exchanged = tx.exchange(oid, seen, staged)?;
@@ -197,13 +209,13 @@ fn gone<T>(result: Result<T>) -> Result<Option<T>> {
 }
 
 /// The first neighbouring pieces from byte `from` on that joining brings together: two at least,
-/// none of them long, together no more than [`LONG`], and not lying one behind the other.
-fn window(all: &[Piece], from: u64, page: u64) -> Option<Range<usize>> {
-    let short = |p: &Piece| p.slice.is_run() && p.slice.len < LONG;
+/// none of them long, together no more than `most` bytes, and not lying one behind the other.
+fn window(all: &[Piece], from: u64, page: u64, most: u64) -> Option<Range<usize>> {
+    let short = |p: &Piece| p.slice.is_run() && p.slice.len < most;
     let mut first = all.iter().position(|p| p.start >= from)?;
     while first < all.len() {
         let (mut end, mut len, mut cut) = (first, 0, false);
-        while let Some(piece) = all.get(end).filter(|p| short(p) && len + p.slice.len <= LONG) {
+        while let Some(piece) = all.get(end).filter(|p| short(p) && len + p.slice.len <= most) {
             let follows = |last: &Piece| {
                 last.slice.reference + last.slice.pages(page) == piece.slice.reference
             };
@@ -237,7 +249,7 @@ mod tests {
     #[test]
     fn windows_hold_short_neighbours_that_lie_apart() {
         let (mib, page) = (1 << 20, 8192);
-        let of = |lens: &[u64], from| window(&pieces(lens), from, page);
+        let of = |lens: &[u64], from| window(&pieces(lens), from, page, LONG);
         assert_eq!(of(&[mib], 0), None);
         assert_eq!(of(&[mib, mib], 0), Some(0..2));
         assert_eq!(of(&[mib, 20 * mib, mib], 0), None);
@@ -248,6 +260,6 @@ mod tests {
         for (i, piece) in neighbours.iter_mut().enumerate() {
             piece.slice.reference = 500 + i as u64;
         }
-        assert_eq!(window(&neighbours, 0, page), None);
+        assert_eq!(window(&neighbours, 0, page, LONG), None);
     }
 }

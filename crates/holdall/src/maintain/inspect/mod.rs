@@ -13,6 +13,7 @@ mod space;
 mod superblock;
 mod text;
 
+use super::frag::Action;
 use crate::engine::key::Key;
 use crate::store::{Store, open_error};
 use holdall_core::{PageNo, Result};
@@ -77,6 +78,33 @@ pub fn sharing(store: &Store) -> Result<String> {
 /// [`Error::Io`](crate::Error::Io).
 pub fn superblock(store: &Store) -> Result<String> {
     superblock::dump(&*store.inner.pager.volume.disk)
+}
+
+/// Both superblocks of an open store, the holes of its file, and what maintenance has left to do.
+/// Cost: as [`Store::frag`].
+///
+/// # Errors
+/// As [`Store::frag`].
+pub fn volume(store: &Store) -> Result<String> {
+    let (text, report) = (superblock(store)?, store.frag(&mut |_, _| ())?);
+    let (g, how) = (&report.geometry, report.geometry.holes_assumed);
+    let how = if how { ", by the blocks that the file takes" } else { "" };
+    let mut text = format!("{text}holes of the file: {} pages of {}", g.hole_pages, g.free_pages);
+    text += &format!(" free{how}\n");
+    for remedy in &report.remedies {
+        let (gain, pieces, cost) = (remedy.gain_bytes, remedy.gain_pieces, remedy.cost_bytes);
+        let what = match remedy.action {
+            Action::JoinPieces => format!("{pieces} pieces to be joined"),
+            Action::EmptyHeapPages => format!("heap pages of {gain} bytes to be emptied"),
+            Action::Compact => format!("{gain} bytes to be given back"),
+            Action::CloseOldestReader => format!("{gain} bytes that the oldest reader keeps"),
+        };
+        text += &format!("left to do: {what}, {cost} bytes to be moved\n");
+    }
+    if report.remedies.is_empty() {
+        text += "left to do: nothing\n";
+    }
+    Ok(text)
 }
 
 /// Both superblocks of a store that is not open, however damaged.

@@ -23,7 +23,8 @@ impl Allocator {
         for (at, len) in [(index - before, before), (end, behind)] {
             if let Some(tree) = s.trees.get_mut(&space).filter(|_| len > 0) {
                 let taken = tree.alloc_at(at, len);
-                self.taken(&mut s, space, at, taken);
+                let run = self.taken(&mut s, space, at, taken);
+                self.moves(&mut s, run);
             }
         }
         let start = PageNo(run.start.0 - u64::from(before));
@@ -37,7 +38,9 @@ impl Allocator {
     pub fn reserve_exactly(&self, run: PageRun) -> Result<bool> {
         let mut s = self.state.lock();
         self.release_ready(&mut s)?;
-        Ok(self.take_at(&mut s, run.start, run.len, run.len)?.is_some())
+        let taken = self.take_at(&mut s, run.start, run.len, run.len)?;
+        taken.into_iter().for_each(|run| self.moves(&mut s, run));
+        Ok(taken.is_some())
     }
 
     /// Gives back what [`Allocator::reserve_around`] reserved.

@@ -1,11 +1,14 @@
 //! `age`: a bounded volume filled, churned for storage ages, emptied, compacted.
 //!
-//! Percent full is stored bytes ÷ `max_bytes` less 64 KiB, as asked for; a storage age is the
-//! bytes of the volume's content written once more (Sears §3.2).
+//! Percent full is as `holdall stat` has it; a storage age is the bytes of the volume's content
+//! written once more (Sears §3.2). With `--check` it is the soak test: a promise that is missed
+//! ends it with an error.
+
+mod check;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use holdall::{DefragOptions, Durability, Error, Options, Store};
+use holdall::{DefragOptions, Defragmenter, Durability, Error, Fullness, Options, Store};
 use holdall_bench::system;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -25,23 +28,26 @@ pub enum Sizes {
     Mixed,
     /// 1 MiB
     Mib,
+    /// All as `--size` says
+    Same,
 }
 
 impl Sizes {
     /// Large objects are durable one by one; small ones would measure the device's syncs.
     fn durability(self) -> Durability {
         match self {
-            Self::Small | Self::Web => Durability::Deferred,
+            Self::Small | Self::Web | Self::Same => Durability::Deferred,
             Self::Mixed | Self::Mib => Durability::Immediate,
         }
     }
 
-    fn draw(self, rng: &mut SmallRng) -> usize {
+    fn of(self, rng: &mut SmallRng) -> usize {
         match self {
             Self::Small => rng.random_range(200..2048),
             Self::Web => ((1024.0 / rng.random_range(0.0625..1.0_f64)) as usize).min(16 << 10),
             Self::Mixed => ((2048.0 / rng.random_range(1e-4..1.0_f64)) as usize).min(16 << 20),
             Self::Mib => 1 << 20,
+            Self::Same => 0,
         }
     }
 }
@@ -52,10 +58,13 @@ pub struct Age {
     /// Sizes of the objects
     #[arg(long, value_enum, default_value = "mixed")]
     sizes: Sizes,
+    /// Bytes of each object, with `--sizes same`
+    #[arg(long, default_value_t = 4200, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    size: u32,
     /// MiB that the volume may have
     #[arg(long, default_value_t = 1024)]
     volume: u64,
-    /// Percent of it that is stored
+    /// Percent full, by the formula of `holdall stat`
     #[arg(long, default_value_t = 95.0)]
     full: f64,
     /// Storage ages
@@ -64,6 +73,13 @@ pub struct Age {
     /// Defragment after each age
     #[arg(long)]
     defrag: bool,
+    /// Keep the volume in order beside the work
+    #[arg(long)]
+    keep_in_order: bool,
+    /// Fail where after an age the contract does not hold, a put that fits was refused,
+    /// verification finds a problem, or an object has other bytes
+    #[arg(long)]
+    check: bool,
     /// Leave the volume there
     #[arg(long)]
     keep: bool,
@@ -74,16 +90,25 @@ pub struct Age {
 
 struct Volume {
     store: Store,
+    keeper: Option<Defragmenter>,
     path: PathBuf,
     args: Age,
     rng: SmallRng,
-    /// Sizes of the objects, by number.
+    /// Sizes of the objects, by number; 0 of those removed.
     sizes: Vec<usize>,
     live: u64,
-    most: u64,
+    fullness: Fullness,
+    /// Bytes put since that was asked for.
+    since: usize,
+    /// Puts refused that did not fit.
     refused: u64,
+    /// Puts refused that fitted by the formula.
+    refused_fitting: u64,
     bytes: Vec<u8>,
 }
+
+/// Bytes put after which the volume is asked again how full it is.
+const ASK_BYTES: usize = 256 << 10;
 
 fn name(i: usize) -> String {
     format!("object {i:08}")
@@ -94,6 +119,12 @@ fn options(args: &Age) -> Options {
 }
 
 impl Volume {
+    fn bytes_of(&self, i: usize) -> &[u8] {
+        let from = i % 4096;
+        &self.bytes[from..from + self.sizes[i]]
+    }
+
+    /// Puts object `i`, with bytes of its new size. Returns whether it is there.
     fn put(&mut self, i: usize, size: usize) -> Result<bool> {
         let from = i % 4096;
         let bytes = &self.bytes[from..from + size];
@@ -103,58 +134,111 @@ impl Volume {
             tx.put(name(i), bytes)
         });
         match put {
-            Ok(_) => Ok(true),
-            Err(Error::Full(_)) => Ok(false),
-            Err(e) => Err(e.into()),
+            Ok(_) => {}
+            Err(Error::Full(why)) => {
+                self.fullness = self.store.stat()?.fullness;
+                if self.fullness.fits(name(i).len(), size as u64) {
+                    self.refused_fitting += 1;
+                    if self.refused_fitting <= 5 {
+                        self.explain(size, &why)?;
+                    }
+                } else {
+                    self.refused += 1;
+                }
+                return Ok(false);
+            }
+            Err(e) => return Err(e.into()),
         }
+        if i == self.sizes.len() {
+            self.sizes.push(0);
+        }
+        self.live = self.live - self.sizes[i] as u64 + size as u64;
+        self.sizes[i] = size;
+        self.note(size)?;
+        Ok(true)
     }
 
-    /// Adds objects until so much is stored.
-    fn fill(&mut self) -> Result<()> {
-        while self.live < self.most {
-            if self.add()?.is_none() {
-                // Records and names take the rest: what is stored stays at this.
-                self.most = self.live;
-            }
+    /// On standard error why a put that fits was refused.
+    fn explain(&self, size: usize, why: &str) -> Result<()> {
+        let (stat, f) = (self.store.stat()?, self.fullness);
+        eprintln!(
+            "{size} bytes refused ({why}) at {:.4}: {} of {} bytes stored, reserve {}, metadata {}, free {}, \
+             waiting {}, pinned {}, reserved {}, heap {:.3}",
+            f.share(),
+            f.stored_bytes,
+            f.capacity(),
+            f.reserve_bytes,
+            f.metadata_bytes,
+            stat.free_bytes,
+            stat.waiting_bytes,
+            stat.pinned_bytes,
+            stat.reserved_bytes,
+            stat.heap_utilization
+        );
+        Ok(())
+    }
+
+    fn note(&mut self, size: usize) -> Result<()> {
+        self.since += size;
+        if self.since >= ASK_BYTES {
+            self.since = 0;
+            self.fullness = self.store.stat()?.fullness;
         }
         Ok(())
     }
 
-    /// Adds an object; its bytes, or none where it is refused.
-    fn add(&mut self) -> Result<Option<u64>> {
-        let most = (self.most.saturating_sub(self.live)).max(1) as usize;
-        let size = self.args.sizes.draw(&mut self.rng).min(most);
-        if !self.put(self.sizes.len(), size)? {
-            return Ok(None);
+    fn draw(&mut self) -> usize {
+        match self.args.sizes {
+            Sizes::Same => self.args.size as usize,
+            sizes => sizes.of(&mut self.rng),
         }
-        self.sizes.push(size);
-        self.live += size as u64;
-        Ok(Some(size as u64))
     }
 
-    /// Writes as many bytes as are stored: objects drawn evenly get other bytes of another size,
-    /// such that what is stored stays within its bound.
+    fn full(&self) -> f64 {
+        self.fullness.share() * 100.0
+    }
+
+    /// Adds objects until it is as full as asked for.
+    fn fill(&mut self) -> Result<()> {
+        let mut in_vain = 0;
+        // Towards the end objects may be too large for what is left.
+        while self.full() < self.args.full && in_vain < 100 {
+            let size = self.draw();
+            in_vain = if self.put(self.sizes.len(), size)? { 0 } else { in_vain + 1 };
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, i: usize) -> Result<()> {
+        let durability = self.args.sizes.durability();
+        self.store.write(|tx| {
+            tx.set_durability(durability);
+            tx.remove(name(i))
+        })?;
+        self.live -= self.sizes[i] as u64;
+        let size = std::mem::take(&mut self.sizes[i]);
+        self.note(size)
+    }
+
+    /// Writes as many bytes as are stored: objects drawn evenly get other bytes of another size;
+    /// some are removed or added, so that the volume stays as full as asked for.
     fn churn(&mut self) -> Result<f64> {
-        let (begun, mut written) = (Instant::now(), 0);
+        let (begun, mut written, mut refused) = (Instant::now(), 0, 0);
         while written < self.live {
-            let i = self.rng.random_range(0..self.sizes.len());
-            let old = self.sizes[i] as u64;
-            let room = (self.most - (self.live - old)) as usize;
-            let size = self.args.sizes.draw(&mut self.rng).min(room).max(1);
-            if !self.put(i, size)? {
-                self.refused += 1;
-                // It fits by its size: the volume goes on with another object.
-                if self.refused > 100_000 {
-                    bail!("the volume refuses puts");
-                }
+            let size = self.draw();
+            let any = self.rng.random_range(0..self.sizes.len());
+            if self.full() > self.args.full && self.sizes[any] > 0 {
+                self.remove(any)?;
                 continue;
             }
-            self.live = self.live - old + size as u64;
-            self.sizes[i] = size;
-            written += size as u64;
-            // Sizes with a long tail drift: more objects keep it as full as it was.
-            if self.live < self.most / 100 * 99 {
-                written += self.add()?.unwrap_or(0);
+            let i = if self.full() < self.args.full - 0.5 { self.sizes.len() } else { any };
+            if self.put(i, size)? {
+                written += size as u64;
+                continue;
+            }
+            refused += 1;
+            if refused > 1_000_000 {
+                bail!("the volume refuses puts");
             }
         }
         Ok(written as f64 / 1e6 / begun.elapsed().as_secs_f64())
@@ -170,9 +254,12 @@ impl Volume {
         let mut rng = SmallRng::seed_from_u64(7);
         while read < 300_000_000.min(self.live) {
             let i = rng.random_range(0..self.sizes.len());
+            if self.sizes[i] == 0 {
+                continue;
+            }
             let bytes = reader.get(name(i))?.context("an object is gone")?;
-            if bytes.len() != self.sizes[i] {
-                bail!("object {i} has {} bytes, not {}", bytes.len(), self.sizes[i]);
+            if bytes != self.bytes_of(i) {
+                bail!("object {i} has other bytes than were put");
             }
             read += bytes.len() as u64;
         }
@@ -189,8 +276,17 @@ impl Volume {
 
     fn reopen(&mut self) -> Result<()> {
         let dummy = Store::in_memory()?;
+        self.keeper = None;
         std::mem::replace(&mut self.store, dummy).close()?;
         self.store = options(&self.args).open(&self.path)?;
+        self.keep()
+    }
+
+    /// Has the store kept in order, if that was asked for.
+    fn keep(&mut self) -> Result<()> {
+        if self.args.keep_in_order {
+            self.keeper = Some(self.store.keep_in_order(&DefragOptions::default())?);
+        }
         Ok(())
     }
 
@@ -198,17 +294,19 @@ impl Volume {
         let blocks = blocks(&self.path)?;
         let (read, pieces) = self.read()?;
         Ok(json!({
-            "age": age, "full": round(self.live as f64 * 100.0 / (self.args.volume << 20) as f64),
-            "objects": self.sizes.len(), "write_mb_s": round(written),
+            "age": age, "full": round(self.store.stat()?.fullness.share() * 100.0),
+            "live_of_volume": round(self.live as f64 * 100.0 / (self.args.volume << 20) as f64),
+            "objects": self.sizes.iter().filter(|size| **size > 0).count(), "write_mb_s": round(written),
             "cold_read_mb_s": round(read), "pieces_of_large_objects": round(pieces),
-            "refused": self.refused, "blocks_of_live": round(blocks as f64 / self.live as f64),
+            "refused": self.refused, "refused_fitting": self.refused_fitting,
+            "blocks_of_live": round(blocks as f64 / self.live as f64),
         }))
     }
 
     /// Deletes nine tenths of the objects, waits for the store to give the space back, compacts.
     fn empty(&mut self) -> Result<Value> {
         for i in 0..self.sizes.len() {
-            if i % 10 != 3 {
+            if i % 10 != 3 && self.sizes[i] > 0 {
                 self.store.write(|tx| {
                     tx.set_durability(Durability::Deferred);
                     tx.remove(name(i))
@@ -255,19 +353,22 @@ pub fn run(dir: &Path, args: &Age) -> Result<()> {
     let args = args.clone();
     let path = dir.join(format!("holdall-age-{}.holdall", std::process::id()));
     let store = options(&args).create(&path)?;
-    let most = ((args.volume << 20) - (64 << 10)) as f64 * args.full / 100.0;
     let mut volume = Volume {
+        fullness: store.stat()?.fullness,
         store,
+        keeper: None,
         rng: SmallRng::seed_from_u64(args.seed),
         sizes: Vec::new(),
         live: 0,
-        most: most as u64,
+        since: 0,
         refused: 0,
+        refused_fitting: 0,
         bytes: (0..(16 << 20) + 8192).map(|i: usize| (i / 7 + i % 253) as u8).collect(),
         path,
         args,
     };
-    let result = all(&mut volume);
+    let result = volume.keep().and_then(|()| all(&mut volume));
+    drop(volume.keeper.take());
     drop(volume.store);
     if !volume.args.keep {
         std::fs::remove_file(&volume.path)?;
@@ -288,8 +389,13 @@ fn all(volume: &mut Volume) -> Result<()> {
                 .defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()))?;
             println!("{}", json!({ "defrag": format!("{moved:?}") }));
         }
+        if volume.args.check {
+            volume.check(age)?;
+        }
         println!("{}", volume.figures(age, written)?);
     }
-    println!("{}", volume.empty()?);
+    if !volume.args.check {
+        println!("{}", volume.empty()?);
+    }
     Ok(())
 }
