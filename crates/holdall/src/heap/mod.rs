@@ -15,6 +15,7 @@
 //! back the [`HeapFile`] and the [`Placement`] from before (a placement that is not put back is
 //! found out and emptied; its pages then look full until they are next changed).
 
+mod divided;
 mod free_space;
 mod relocation;
 mod run;
@@ -31,8 +32,10 @@ use crate::prefetch;
 use crate::txn::Pinned;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_core::heap_page::{self, FreeSpace, HeapPage, HeapPageMut, max_record};
+use holdall_core::heap_record::divided::is_divided;
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 pub use holdall_core::handle_page::Location;
 pub use holdall_core::placement::Placement;
@@ -55,18 +58,24 @@ pub struct HeapFile {
     changes: u32,
 }
 
-/// A record in its page: keeps the page's version alive, copies nothing.
+/// A record in its page, whose version it keeps alive, copying nothing; or the copy of a divided
+/// one.
 #[derive(Debug, Clone)]
-pub struct RecordRef {
-    page: PageRef,
-    range: Range<usize>,
+pub enum RecordRef {
+    /// In its page.
+    InPage(PageRef, Range<usize>),
+    /// Put together of its parts.
+    Joined(Arc<[u8]>),
 }
 
 impl Deref for RecordRef {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.page[self.range.clone()]
+        match self {
+            Self::InPage(page, range) => &page[range.clone()],
+            Self::Joined(bytes) => bytes,
+        }
     }
 }
 
@@ -142,17 +151,18 @@ impl HeapFile {
         (self.used, u64::from(self.formatted) * max_record(page_size) as u64)
     }
 
-    /// The record at `loc`. Cost: one page read.
+    /// The record at `loc`, or the part of one that lies there. Cost: one page read.
     ///
     /// # Errors
     /// [`Error::Corrupt`] where there is no record, [`Error::Io`].
     pub fn get<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
         let page = pages.page(loc.page, PageKind::Heap)?;
         let range = range_of(&page, loc)?;
-        Ok(RecordRef { page, range })
+        Ok(RecordRef::InPage(page, range))
     }
 
-    /// Gives `f` the record at `loc`; see [`PageRead::look`]. Cost: one page read.
+    /// Gives `f` the whole record at `loc`; see [`PageRead::look`]. Cost: one page read, two
+    /// where the record is divided.
     ///
     /// # Errors
     /// As [`HeapFile::get`], and those of `f`.
@@ -165,19 +175,27 @@ impl HeapFile {
         Self::look_at(pages, loc, |_, record| f(record))
     }
 
-    /// As [`HeapFile::look`], with the record's place in its page.
+    /// As [`HeapFile::look`], with the place in its page of the record or its first part.
     #[inline]
     fn look_at<R: PageRead + ?Sized, T>(
         pages: &R,
         loc: Location,
         f: impl FnOnce(&Range<usize>, &[u8]) -> Result<T>,
     ) -> Result<T> {
-        pages.look(loc.page, PageKind::Heap, |page| {
+        let looked = pages.look(loc.page, PageKind::Heap, |page| {
             let range = range_of(page, loc)?;
             let record = &page[range.clone()];
             touch(record);
-            f(&range, record)
-        })
+            if is_divided(record) {
+                return Ok(Err((f, range)));
+            }
+            f(&range, record).map(Ok)
+        })?;
+        match looked {
+            Ok(value) => Ok(value),
+            // Not inside the look: the other page may have to be read.
+            Err((f, range)) => f(&range, &*Self::whole(pages, loc)?),
+        }
     }
 
     /// As [`HeapFile::look`] of a lookup alone: says for later ones where the record lies.

@@ -7,6 +7,7 @@ use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
 use crate::space::{SpaceTx, Staged};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::version::Change;
@@ -223,7 +224,7 @@ impl ObjectWrite<'_> {
         segment_tree::splice(&mut store, &d, size..size, content, &options)
     }
 
-    /// Puts a record into the heap, where need be by moving shorter ones away.
+    /// Puts a record into the heap, where need be by moving shorter ones away, or in two parts.
     pub(super) fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
         let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;
         if let Some(loc) = at_hand {
@@ -238,16 +239,32 @@ impl ObjectWrite<'_> {
             self.placement.close(None);
         }
         let near = plan.map(|c| c.page);
+        if near.is_none()
+            && let Some(loc) = self.heap.insert_divided(self.tx, self.placement, record)?
+        {
+            return Ok(loc);
+        }
         self.heap.insert(self.tx, self.placement, record, near)
     }
 
-    /// Moves a record to another page; its object keeps its OID.
+    /// Moves a record, or a part of one, to another page; its object keeps its OID.
     fn relocate(&mut self, loc: Location) -> Result<()> {
         let record = HeapFile::get(&*self.tx, loc)?;
-        let oid = Record::parse(&record)?.oid;
         let new = self.heap.insert(self.tx, self.placement, &record, None)?;
-        drop(record);
-        self.heap.delete(self.tx, self.placement, loc)?;
-        self.handles.update(self.tx, oid, new)
+        self.moved(&record, loc, new)
+    }
+
+    /// After a record, or a part of one, was put at `new` too: deletes it at `old`, and has what
+    /// leads there lead to the new place.
+    pub(super) fn moved(&mut self, record: &[u8], old: Location, new: Location) -> Result<()> {
+        let (oid, part) = part(record)?;
+        self.heap.delete(self.tx, self.placement, old)?;
+        match part {
+            Part::Continuation => {
+                let first = self.handles.lookup(&*self.tx, oid)?;
+                HeapFile::relink(self.tx, first, oid, (old, new))
+            }
+            Part::Whole | Part::First(_) => self.handles.update(self.tx, oid, new),
+        }
     }
 }

@@ -6,8 +6,10 @@ use super::CollectionHeap;
 use super::map::Kind;
 use super::walk::Walk;
 use crate::engine::catalog::Collection;
+use crate::heap::{HeapFile, Location};
 use crate::object::{Body, Record};
 use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page::{self, PageKind};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::segment_tree::Descriptor;
@@ -104,9 +106,13 @@ impl Walk<'_> {
         }
         fill.add(fill.max.saturating_sub(heap.free_bytes()));
         for found in heap.iter() {
-            let (_, range) = found?;
+            let (slot, range) = found?;
             let short = || Error::page(no, "a record leaves its page");
-            let record = Record::parse(bytes.get(range).ok_or_else(short)?)?;
+            if part(bytes.get(range).ok_or_else(short)?)?.1 == Part::Continuation {
+                continue;
+            }
+            let record = HeapFile::whole(self.state, Location { page: no, slot })?;
+            let record = Record::parse(&record)?;
             let name = record.name.map_or(0, <[u8]>::len);
             self.sums.name_bytes += (name + record.raw_attributes().len()) as u64;
             match record.body {

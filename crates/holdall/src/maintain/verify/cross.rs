@@ -176,7 +176,7 @@ impl Walk<'_> {
         each_name(pages, &c.names, &mut |name, oid| {
             let loc = quiet(root.handles.lookup(pages, oid))?;
             let record = match loc {
-                Some(loc) => quiet(HeapFile::get(pages, loc))?,
+                Some(loc) => quiet(HeapFile::whole(pages, loc))?,
                 None => None,
             };
             let Some(record) = record else {
@@ -218,7 +218,7 @@ pub(super) fn quiet<T>(result: Result<T>) -> Result<Option<T>> {
 /// What is wrong with the record at the place a handle names.
 fn wrong_record<R: PageRead>(pages: &R, oid: Oid, loc: Location) -> Result<Option<String>> {
     let at = format!("its record in page {} slot {}", loc.page, loc.slot);
-    let record = match HeapFile::get(pages, loc) {
+    let record = match HeapFile::whole(pages, loc) {
         Ok(record) => record,
         Err(e) => return Ok(Some(format!("{at} cannot be read: {}", damage(e)?.1))),
     };
