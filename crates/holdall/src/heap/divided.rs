@@ -35,11 +35,7 @@ impl HeapFile {
 
     /// The record of which `first`, found at `loc`, is the first part.
     #[cold]
-    pub fn joined<R: PageRead + ?Sized>(
-        pages: &R,
-        loc: Location,
-        first: &[u8],
-    ) -> Result<Vec<u8>> {
+    pub fn joined<R: PageRead + ?Sized>(pages: &R, loc: Location, first: &[u8]) -> Result<Vec<u8>> {
         let link = Self::link(loc, first)?;
         pages
             .look(link.page, PageKind::Heap, |page| join(first, &page[range_of(page, link)?]))
