@@ -10,7 +10,6 @@ use holdall_core::heap_page::max_record;
 use holdall_core::heap_record::divided::{
     LINK, Part, continuation, first_part, is_divided, join, part, set_link,
 };
-use holdall_core::placement::Cached;
 use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
 
 /// Records shorter than this part of a page are not divided: a page has few bytes left by them.
@@ -83,6 +82,9 @@ impl HeapFile {
         let Some((at, free)) = self.page_to_fill(pages, placement, record.len())? else {
             return Ok(None);
         };
+        if free >= record.len() {
+            return self.put_in(pages, placement, at, record).map(Some);
+        }
         let cut = free - LINK;
         placement.close(Some(at.index));
         let rest = self.insert(pages, placement, &continuation(record, cut), None);
@@ -90,24 +92,30 @@ impl HeapFile {
         self.put_in(pages, placement, at, &first_part(record, cut, rest?)).map(Some)
     }
 
-    /// A page with room for a first part of a record of `need` bytes, and how much it has.
-    fn page_to_fill<R: PageRead + ?Sized>(
-        &self,
-        pages: &R,
-        placement: &Placement,
+    /// A page with room for a first part of a record of `need` bytes, or even for all of it, and
+    /// how much it has: a cached one or one of the map that takes half, else the emptiest cached.
+    fn page_to_fill<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
         need: usize,
     ) -> Result<Option<(At, usize)>> {
+        let (max, least) = (max_record(pages.page_size()), need / LEAST);
         let (used, capacity) = self.utilization(pages.page_size());
-        let least = need / LEAST;
-        let wanted = placement.is_sparse(used, capacity) || placement.would_lose(least);
-        if need < max_record(pages.page_size()) / SHORT || !wanted {
+        let sparse = placement.is_sparse(used, capacity);
+        if need < max / SHORT || !(sparse || placement.would_lose(least)) {
             return Ok(None);
         }
-        let Some(Cached { index, page, .. }) = placement.cached().last().copied() else {
-            return Ok(None);
-        };
-        let at = At { index, page };
-        let free = self.free(pages, at)?.filter(|free| (least..need).contains(free));
+        let Some(emptiest) = placement.cached().last().copied() else { return Ok(None) };
+        let mut at = At { index: emptiest.index, page: emptiest.page };
+        let half = need / 2;
+        if emptiest.free < half
+            && let Some(class) = placement.search_class(half, max, used, capacity)
+            && let Some(found) = self.search(pages, placement, half, class)?
+        {
+            at = found;
+        }
+        let free = self.free(pages, at)?.filter(|free| *free >= least);
         Ok(free.map(|free| (at, free)))
     }
 
