@@ -12,11 +12,9 @@ use holdall_core::heap_record::divided::{
 };
 use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
 
-/// Records shorter than this part of a page are not divided: a page has few bytes left by them.
-const SHORT: usize = 16;
-/// A first part has at least this part of its record. Of a page that takes none a ninth at most
-/// is left, and less the more records it has.
-const LEAST: usize = 8;
+/// A page takes a first part if it has room for this part of a page: what is left of it otherwise
+/// is less than the bytes that records of constant length may waste.
+const LEAST: usize = 16;
 
 impl HeapFile {
     /// The whole of the record at `loc`. Cost: a page read, and another and a copy where it is
@@ -100,10 +98,10 @@ impl HeapFile {
         placement: &mut Placement,
         need: usize,
     ) -> Result<Option<(At, usize)>> {
-        let (max, least) = (max_record(pages.page_size()), need / LEAST);
+        let (max, least) = (max_record(pages.page_size()), max_record(pages.page_size()) / LEAST);
         let (used, capacity) = self.utilization(pages.page_size());
         let sparse = placement.is_sparse(used, capacity);
-        if need < max / SHORT || !(sparse || placement.would_lose(least)) {
+        if need < least || !(sparse || placement.would_lose(least)) {
             return Ok(None);
         }
         let Some(emptiest) = placement.cached().last().copied() else { return Ok(None) };
