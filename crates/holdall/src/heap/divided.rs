@@ -12,8 +12,8 @@ use holdall_core::heap_record::divided::{
 };
 use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
 
-/// A page takes a first part if it has room for this part of a page: what is left of it otherwise
-/// is less than the bytes that records of constant length may waste.
+/// The least part of a page that a first part takes, and the least length of a record that is
+/// divided: what pages lose otherwise is less than that.
 const LEAST: usize = 16;
 
 impl HeapFile {
@@ -91,22 +91,24 @@ impl HeapFile {
     }
 
     /// A page with room for a first part of a record of `need` bytes, or even for all of it, and
-    /// how much it has: a cached one or one of the map that takes half, else the emptiest cached.
+    /// how much it has: of a sparse file, or where each cached page would take half of it, so that
+    /// records of like lengths leave as much in all pages. A page that takes half is looked for,
+    /// else the emptiest cached one has to do.
     fn page_to_fill<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
         placement: &mut Placement,
         need: usize,
     ) -> Result<Option<(At, usize)>> {
-        let (max, least) = (max_record(pages.page_size()), max_record(pages.page_size()) / LEAST);
+        let max = max_record(pages.page_size());
+        let (least, half) = (max / LEAST, need / 2);
         let (used, capacity) = self.utilization(pages.page_size());
-        let sparse = placement.is_sparse(used, capacity);
-        if need < least || !(sparse || placement.would_lose(least)) {
+        let wanted = placement.is_sparse(used, capacity) || placement.would_lose(half);
+        if need < least || !wanted {
             return Ok(None);
         }
         let Some(emptiest) = placement.cached().last().copied() else { return Ok(None) };
         let mut at = At { index: emptiest.index, page: emptiest.page };
-        let half = need / 2;
         if emptiest.free < half
             && let Some(class) = placement.search_class(half, max, used, capacity)
             && let Some(found) = self.search(pages, placement, half, class)?

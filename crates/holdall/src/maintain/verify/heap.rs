@@ -117,6 +117,7 @@ impl Walk<'_> {
                     return Ok(());
                 };
                 records.links.add((oid, link));
+                self.divided += 1;
                 self.record(collection, loc, &whole, records, tally)
             }
             Part::Continuation => {
