@@ -194,7 +194,7 @@ impl HeapFile {
         match looked {
             Ok(value) => Ok(value),
             // Not inside the look: the other page may have to be read.
-            Err((f, range)) => f(&range, &*Self::whole(pages, loc)?),
+            Err((f, range)) => f(&range, &Self::whole(pages, loc)?),
         }
     }
 
