@@ -49,8 +49,7 @@ fn file_by_objects(n: usize, size: usize) -> (f64, f64, f64) {
     all.shuffle(&mut SmallRng::seed_from_u64(2));
     let half = &all[..n / 2];
     for some in half.chunks(500) {
-        let remove =
-            |tx: &mut WriteTx| some.iter().try_for_each(|i| tx.remove(&name(*i)).map(drop));
+        let remove = |tx: &mut WriteTx| some.iter().try_for_each(|i| tx.remove(name(*i)).map(drop));
         store.write(remove).unwrap();
     }
     put(&store, &pool, half, size);
@@ -236,10 +235,8 @@ fn parts_move_and_go_with_their_collection() {
     };
     store.write(fill).unwrap();
     store.write(|tx| fill(&mut *tx.collection("other")?)).unwrap();
-    let gone = |i: &usize| i % 5 != 0;
-    store
-        .write(|tx| (0..600).filter(gone).try_for_each(|i| tx.remove(&name(i)).map(drop)))
-        .unwrap();
+    let gone = |i: &usize| !i.is_multiple_of(5);
+    store.write(|tx| (0..600).filter(gone).try_for_each(|i| tx.remove(name(i)).map(drop))).unwrap();
     let report = store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()));
     assert!(report.unwrap().moved.heap_pages > 20, "pages were emptied");
     let checked = store.verify(&mut |_| {}).unwrap();
@@ -307,7 +304,7 @@ fn answers(volume: Vec<u8>) -> String {
                 let names_it = ["page ", "oid:"].iter().any(|what| e.to_string().contains(what));
                 assert!(e.is_corrupt() && names_it, "{e}");
                 wrong += 1;
-                let removed = store.write(|tx| tx.remove(&name(i)));
+                let removed = store.write(|tx| tx.remove(name(i)));
                 assert!(removed.as_ref().is_err_and(Error::is_corrupt), "{removed:?}");
                 let put = store.write(|tx| tx.put(name(i), right));
                 assert!(put.as_ref().is_err_and(Error::is_corrupt), "{put:?}");
