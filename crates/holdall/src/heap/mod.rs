@@ -9,6 +9,8 @@
 //!   there; a page that wrongly looks full is corrected when its class next changes.
 //! - `FRESH` is exact: the page holds no record and is formatted at its next use unread.
 //! - `used`, `formatted` and `records` are the sums over all pages that are not fresh.
+//! - Each first part of a record leads to a continuation of the same OID, each continuation has
+//!   one first part ([`divided`]).
 //!
 //! Threads: reading needs a snapshot only; changing, the collection's write transaction.
 //! After an error other than `Invalid` a transaction must be aborted, and its caller puts
@@ -48,7 +50,7 @@ pub use run::Records;
 pub struct HeapFile {
     owner: u64,
     map: PageMap,
-    /// Live records.
+    /// Live records, each part of a divided one counted.
     records: u64,
     /// Bytes that are not free, of the capacity of all formatted pages.
     used: u64,
@@ -135,7 +137,7 @@ impl HeapFile {
         )
     }
 
-    /// Live records.
+    /// Live records, each part of a divided one counted.
     pub fn records(&self) -> u64 {
         self.records
     }
