@@ -24,7 +24,7 @@ const BUDGETS: [(&str, usize); 13] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 24_050;
+const ALL: usize = 24_250;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -49,6 +49,7 @@ fn json(report: &VerifyReport) -> Outcome {
         "sound": report.problems.is_empty(),
         "pages": report.pages,
         "blank_pages": report.blank_pages,
+        "divided": report.divided,
         "objects": report.objects,
         "bytes_checked": report.bytes_checked,
         "problems": list(&report.problems),

@@ -3,6 +3,8 @@
 //!
 //! Owns: the record's bytes (docs/format.md "Heap record"). Pure.
 
+pub mod divided;
+
 use crate::bytes::{Reader, push_varint};
 use crate::segment_tree::Descriptor;
 use crate::version::Change;
@@ -77,6 +79,9 @@ impl<'a> Record<'a> {
         let body = match kind & KIND {
             SMALL => Body::Small(r.rest()),
             LARGE => Body::Large(r.rest()),
+            divided::CONTINUATION => {
+                return Err(Error::corrupt(oid.to_string(), "has a continuation for its record"));
+            }
             other => {
                 return Err(Error::Unsupported { detail: format!("{oid} is of kind {other}") });
             }

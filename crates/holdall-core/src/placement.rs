@@ -168,6 +168,13 @@ impl Placement {
         self.tight || u128::from(used) * 100 < u128::from(capacity) * u
     }
 
+    /// Whether a further page would push one out of the cache that has room for `free` bytes,
+    /// which is then as good as lost.
+    pub fn would_lose(&self, free: usize) -> bool {
+        self.cache.len() >= self.policy.cache_pages
+            && self.cache.first().is_some_and(|fullest| fullest.free >= free)
+    }
+
     /// Whether, and from which class on, the map is to be searched for a record of `need`
     /// bytes that no cached page takes. `used` of `capacity` bytes of the file are in use.
     ///

@@ -168,7 +168,8 @@ impl World {
         let store = options.open_on(copy.clone()).map_err(|e| format!("opening: {e}"))?;
         let found = out(store.read(), "reading")?;
         let state = self.one_of(&found, "the recovered state")?;
-        check::check_sound(&store).map_err(|bad| format!("verifying: {bad}"))?;
+        let divided = check::check_sound(&store).map_err(|bad| format!("verifying: {bad}"))?;
+        self.report.divided += divided;
         if rng.random_bool(0.3) {
             store.close().map_err(|e| format!("closing: {e}"))?;
             let store = options.open_on(copy).map_err(|e| format!("reopening: {e}"))?;

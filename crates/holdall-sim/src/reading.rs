@@ -112,9 +112,9 @@ impl World {
         let newest = self.newest().clone();
         let store = self.store()?;
         // A failed write may leave a torn superblock, and a failed read looks like damage.
-        let sound = if self.is_quiet() { check::check_sound(store) } else { Ok(()) };
+        let sound = if self.is_quiet() { check::check_sound(store) } else { Ok(0) };
         let figures = sound
-            .and_then(|()| check::check_figures(store, &newest))
+            .and_then(|_| check::check_figures(store, &newest))
             .and_then(|()| check::check_gone(&store.read_newest()?, &newest, self.ever.keys()));
         match figures {
             Ok(()) => {

@@ -31,6 +31,8 @@ pub struct Report {
     pub checks: u64,
     /// Errors that faults or limits explain.
     pub errors: u64,
+    /// Divided records found after crashes, in copies.
+    pub divided: u64,
     /// The volume at the end.
     pub volume: Vec<u8>,
 }

@@ -21,12 +21,14 @@ fn bounded_random() {
         sum.crashes += report.crashes;
         sum.checks += report.checks;
         sum.errors += report.errors;
+        sum.divided += report.divided;
     }
     // A generator that no longer does anything must not pass.
     assert!(sum.commits > 5000, "{} commits", sum.commits);
     assert!(sum.crashes > 2000, "{} crashes", sum.crashes);
     assert!(sum.checks > 5000, "{} states compared", sum.checks);
     assert!(sum.errors > 200, "{} errors", sum.errors);
+    assert!(sum.divided > 1000, "{} divided records", sum.divided);
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn flip_all(page_size: usize) {
     assert_eq!(model.check(&store, &|| "unchanged".into()), 0);
     assert_eq!(report.objects as usize, model.objects());
     assert!(report.blank_pages > 0, "pages that hold nothing are part of the sample");
+    assert!(report.divided > 0, "divided records are part of the sample");
     let used = pages_in_use(&volume);
     for kind in PageKind::ALL {
         assert!(!pages_of(&volume, page_size, kind).is_empty(), "no page of kind {kind:?}");

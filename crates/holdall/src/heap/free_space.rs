@@ -94,7 +94,7 @@ impl HeapFile {
 
     /// A page from the map of at least `class`, next-fit. Not a fresh one: those are for
     /// records for which no room can be made elsewhere.
-    fn search<W: PageWrite + ?Sized>(
+    pub(super) fn search<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
         placement: &mut Placement,

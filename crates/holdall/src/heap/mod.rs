@@ -9,12 +9,15 @@
 //!   there; a page that wrongly looks full is corrected when its class next changes.
 //! - `FRESH` is exact: the page holds no record and is formatted at its next use unread.
 //! - `used`, `formatted` and `records` are the sums over all pages that are not fresh.
+//! - Each first part of a record leads to a continuation of the same OID, each continuation has
+//!   one first part ([`divided`]).
 //!
 //! Threads: reading needs a snapshot only; changing, the collection's write transaction.
 //! After an error other than `Invalid` a transaction must be aborted, and its caller puts
 //! back the [`HeapFile`] and the [`Placement`] from before (a placement that is not put back is
 //! found out and emptied; its pages then look full until they are next changed).
 
+mod divided;
 mod free_space;
 mod relocation;
 mod run;
@@ -31,8 +34,10 @@ use crate::prefetch;
 use crate::txn::Pinned;
 use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_core::heap_page::{self, FreeSpace, HeapPage, HeapPageMut, max_record};
+use holdall_core::heap_record::divided::is_divided;
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result};
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 pub use holdall_core::handle_page::Location;
 pub use holdall_core::placement::Placement;
@@ -45,7 +50,7 @@ pub use run::Records;
 pub struct HeapFile {
     owner: u64,
     map: PageMap,
-    /// Live records.
+    /// Live records, each part of a divided one counted.
     records: u64,
     /// Bytes that are not free, of the capacity of all formatted pages.
     used: u64,
@@ -55,18 +60,24 @@ pub struct HeapFile {
     changes: u32,
 }
 
-/// A record in its page: keeps the page's version alive, copies nothing.
+/// A record in its page, whose version it keeps alive, copying nothing; or the copy of a divided
+/// one.
 #[derive(Debug, Clone)]
-pub struct RecordRef {
-    page: PageRef,
-    range: Range<usize>,
+pub enum RecordRef {
+    /// In its page.
+    InPage(PageRef, Range<usize>),
+    /// Put together of its parts.
+    Joined(Arc<[u8]>),
 }
 
 impl Deref for RecordRef {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.page[self.range.clone()]
+        match self {
+            Self::InPage(page, range) => &page[range.clone()],
+            Self::Joined(bytes) => bytes,
+        }
     }
 }
 
@@ -126,7 +137,7 @@ impl HeapFile {
         )
     }
 
-    /// Live records.
+    /// Live records, each part of a divided one counted.
     pub fn records(&self) -> u64 {
         self.records
     }
@@ -142,17 +153,18 @@ impl HeapFile {
         (self.used, u64::from(self.formatted) * max_record(page_size) as u64)
     }
 
-    /// The record at `loc`. Cost: one page read.
+    /// The record at `loc`, or the part of one that lies there. Cost: one page read.
     ///
     /// # Errors
     /// [`Error::Corrupt`] where there is no record, [`Error::Io`].
     pub fn get<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
         let page = pages.page(loc.page, PageKind::Heap)?;
         let range = range_of(&page, loc)?;
-        Ok(RecordRef { page, range })
+        Ok(RecordRef::InPage(page, range))
     }
 
-    /// Gives `f` the record at `loc`; see [`PageRead::look`]. Cost: one page read.
+    /// Gives `f` the whole record at `loc`; see [`PageRead::look`]. Cost: one page read, two
+    /// where the record is divided.
     ///
     /// # Errors
     /// As [`HeapFile::get`], and those of `f`.
@@ -165,19 +177,27 @@ impl HeapFile {
         Self::look_at(pages, loc, |_, record| f(record))
     }
 
-    /// As [`HeapFile::look`], with the record's place in its page.
+    /// As [`HeapFile::look`], with the place in its page of the record or its first part.
     #[inline]
     fn look_at<R: PageRead + ?Sized, T>(
         pages: &R,
         loc: Location,
         f: impl FnOnce(&Range<usize>, &[u8]) -> Result<T>,
     ) -> Result<T> {
-        pages.look(loc.page, PageKind::Heap, |page| {
+        let looked = pages.look(loc.page, PageKind::Heap, |page| {
             let range = range_of(page, loc)?;
             let record = &page[range.clone()];
             touch(record);
-            f(&range, record)
-        })
+            if is_divided(record) {
+                return Ok(Err((f, range)));
+            }
+            f(&range, record).map(Ok)
+        })?;
+        match looked {
+            Ok(value) => Ok(value),
+            // Not inside the look: the other page may have to be read.
+            Err((f, range)) => f(&range, &Self::whole(pages, loc)?),
+        }
     }
 
     /// As [`HeapFile::look`] of a lookup alone: says for later ones where the record lies.

@@ -11,7 +11,7 @@ use {
 };
 
 impl HeapFile {
-    /// The records of heap page `index`, in slot order; none for fresh pages, holes and
+    /// The records of heap page `index`, and parts of records, in slot order; none for fresh pages, holes and
     /// indexes beyond the end. With `map().len()` a scan that can stop and go on. Cost: the
     /// map's height and one page read.
     ///
@@ -31,7 +31,7 @@ impl HeapFile {
             .iter()
             .map(|found| {
                 let (slot, range) = found?;
-                Ok((Location { page, slot }, RecordRef { page: bytes.clone(), range }))
+                Ok((Location { page, slot }, RecordRef::InPage(bytes.clone(), range)))
             })
             .collect()
     }

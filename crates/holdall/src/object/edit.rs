@@ -4,7 +4,7 @@
 //! the positional tree's (Biliris §2.3, EOS): untouched parts are not copied, pages are
 //! written once.
 
-use super::{Body, Head, ObjectLocation, ObjectWrite, Record, Shares, StoredHints, max_tail};
+use super::{Body, Head, ObjectLocation, ObjectWrite, Record, Shares, StoredHints};
 use crate::segment_tree::{TreeRead, tree_options};
 use holdall_core::heap_page::max_record;
 use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Options, Tree};
@@ -116,8 +116,9 @@ impl ObjectWrite<'_> {
         Ok(Resized { before, after })
     }
 
-    fn edit_options(&self, head: &Head<'_>, d: &Descriptor) -> Options {
-        let most = max_tail(head, self.tx.page_size(), d.flags);
+    /// For an edit after which the object has `size` bytes.
+    fn edit_options(&self, head: &Head<'_>, d: &Descriptor, size: u64) -> Options {
+        let most = self.max_tail(head, d.flags, size);
         tree_options(self.tx.alloc().layout(), most, d.threshold)
     }
 
@@ -130,7 +131,9 @@ impl ObjectWrite<'_> {
         range: Range<u64>,
         content: Content<'_>,
     ) -> Result<Vec<u8>> {
-        let options = self.edit_options(head, d);
+        let kept = d.size().saturating_sub(range.end.saturating_sub(range.start));
+        let size = kept.saturating_add(content.len().unwrap_or(0));
+        let options = self.edit_options(head, d, size);
         let mut store = self.tree(oid, d.flags);
         let mut d = segment_tree::splice(&mut store, d, range, content, &options)
             .map_err(|e| name_object(e, oid))?;

@@ -23,4 +23,4 @@ pub use read::{
 pub use rearrange::{Piece, pieces};
 pub use replace::{ObjectLocation, PreviousBody};
 pub use run::New;
-pub use write::{Data, ObjectWrite, max_tail};
+pub use write::{Data, ObjectWrite, max_tail, tail_limit};

@@ -77,7 +77,7 @@ pub(super) fn record_at<D: DataRead + ?Sized>(
     loc: Location,
     oid: Oid,
 ) -> Result<RecordRef> {
-    let record = HeapFile::get(pages, loc)?;
+    let record = HeapFile::whole(pages, loc)?;
     own_record(&record, loc, oid)?;
     Ok(record)
 }

@@ -3,6 +3,7 @@
 
 use super::{Body, ObjectLocation, ObjectWrite, Record, read_record};
 use crate::handle::HandleTable;
+use crate::heap::{HeapFile, Location};
 use crate::segment_tree::{DataRead, TreeRead, slices_of};
 use crate::space::Staged;
 use holdall_core::mutation::{self, Mutation};
@@ -52,24 +53,24 @@ fn pieces_of<S: segment_tree::NodeRead + ?Sized>(
 }
 
 impl ObjectWrite<'_> {
-    /// Moves the records of heap page `index` into pages before it, and returns how many bytes.
+    /// Moves the records of heap page `index`, and parts of records, into pages before it, and returns how many bytes.
     /// `None` where one of them found no room; those before it have moved. Cost: the page, those
-    /// that take its records, a handle page for each record.
+    /// that take its records, a handle page for each record, or a page that leads to it.
     ///
     /// # Errors
     /// Page access, after which the transaction must be aborted.
     pub fn empty_heap_page(&mut self, index: u32) -> Result<Option<u64>> {
         let records = self.heap.page_records(&*self.tx, index)?;
+        let locations: Vec<Location> = records.into_iter().map(|(loc, _)| loc).collect();
         let (mut moved, mut near) = (0, None);
-        for (loc, record) in records {
-            let oid = Record::parse(&record)?.oid;
+        for loc in locations {
+            // As it is now: a move of its continuation may have changed it.
+            let record = HeapFile::get(&*self.tx, loc)?;
             let into = (index, &mut near);
             let new = self.heap.insert_before(self.tx, self.placement, &record, into)?;
             let Some(new) = new else { return Ok(None) };
             moved += record.len() as u64;
-            drop(record);
-            self.heap.delete(self.tx, self.placement, loc)?;
-            self.handles.update(self.tx, oid, new)?;
+            self.moved(&record, loc, new)?;
         }
         Ok(Some(moved))
     }

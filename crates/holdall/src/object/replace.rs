@@ -125,7 +125,7 @@ impl ObjectWrite<'_> {
     pub fn delete(&mut self, place: ObjectLocation, old: &PreviousBody) -> Result<u64> {
         self.drop_tree(place.oid, old)?;
         let loc = self.handles.remove(self.tx, place.oid)?;
-        self.heap.delete(self.tx, self.placement, loc)?;
+        self.heap.delete_whole(self.tx, self.placement, loc)?;
         Ok(old.size)
     }
 
@@ -147,7 +147,7 @@ impl ObjectWrite<'_> {
     pub(super) fn put_record(&mut self, place: ObjectLocation, record: &[u8]) -> Result<()> {
         // Where it does not fit, the old one goes first: no record is moved that is to go, and
         // its room may serve.
-        if self.heap.replace(self.tx, self.placement, place.loc, record)? {
+        if self.heap.replace_whole(self.tx, self.placement, place.loc, record)? {
             return Ok(());
         }
         let new = self.place(record, None)?;

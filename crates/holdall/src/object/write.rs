@@ -7,6 +7,7 @@ use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
 use crate::space::{SpaceTx, Staged};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::version::Change;
@@ -47,14 +48,24 @@ pub struct ObjectWrite<'a> {
 /// Bytes that a descriptor with inline slices, but no tail, may take in a record.
 const DESCRIPTOR_MOST: usize = 32 + MAX_INLINE * 24;
 
-/// Most bytes of an inline tail for an object with this head: half a page, or up to a whole
-/// one where `flags`, the descriptor's, say that it mostly grows; never more than a record
-/// has room for.
-pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8) -> usize {
+/// Most bytes of an inline tail for an object of `size` bytes with this head: as
+/// [`tail_limit`] says, and never more than a record has room for.
+pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8, size: u64) -> usize {
     // With the longest change: the object may be changed later on.
     let head = head.with_change(Change { epoch: u32::MAX, count: u64::MAX });
     let room = max_record(page_size).saturating_sub(head.record_len(DESCRIPTOR_MOST));
-    room.min(if flags & APPEND_MOSTLY == 0 { page_size / 2 } else { page_size - 1 })
+    room.min(tail_limit(page_size, flags, size))
+}
+
+/// Most bytes of an inline tail by an object's size and its descriptor's flags: half a page; up
+/// to a whole one where the flags say that it mostly grows, or where the rest of that page would
+/// be more than an eighth of the object.
+pub fn tail_limit(page_size: usize, flags: u8, size: u64) -> usize {
+    if flags & APPEND_MOSTLY != 0 {
+        return page_size - 1;
+    }
+    let rest = usize::try_from(size / 8).unwrap_or(usize::MAX).max(1);
+    page_size.saturating_sub(rest).max(page_size / 2)
 }
 
 /// A record's place as the owner hint of its pages and runs.
@@ -101,7 +112,7 @@ impl ObjectWrite<'_> {
             }
             // Hints of its own need a descriptor to lie in; and bytes that just fit a record may
             // not fit one that notes a change too.
-            Data::Small(bytes) if bytes.len() <= max_tail(head, self.tx.page_size(), flags) => {
+            Data::Small(bytes) if bytes.len() <= self.max_tail(head, flags, bytes.len() as u64) => {
                 let (tree, tail) = (segment_tree::Tree::empty(), bytes.to_vec());
                 Ok(head.large(oid, &Descriptor { flags, threshold, tree, tail }))
             }
@@ -189,6 +200,10 @@ impl ObjectWrite<'_> {
         head.record_len(len) <= max_record(self.tx.page_size())
     }
 
+    pub(super) fn max_tail(&self, head: &Head<'_>, flags: u8, size: u64) -> usize {
+        max_tail(head, self.tx.page_size(), flags, size)
+    }
+
     fn promote(
         &mut self,
         oid: Oid,
@@ -201,7 +216,7 @@ impl ObjectWrite<'_> {
         let mut stager = crate::space::Stager::new(&alloc, self.tx.pager(), len);
         stager.write(bytes)?;
         let flags = hints.unwrap_or(self.hints).flags;
-        let staged = stager.finish(max_tail(head, self.tx.page_size(), flags))?;
+        let staged = stager.finish(self.max_tail(head, flags, bytes.len() as u64))?;
         self.build(oid, head, Data::Staged(staged), hints)
     }
 
@@ -212,7 +227,7 @@ impl ObjectWrite<'_> {
         head: &Head<'_>,
         mut d: Descriptor,
     ) -> Result<Descriptor> {
-        if d.tail.len() <= max_tail(head, self.tx.page_size(), d.flags) {
+        if d.tail.len() <= self.max_tail(head, d.flags, d.size()) {
             return Ok(d);
         }
         let tail = std::mem::take(&mut d.tail);
@@ -223,7 +238,7 @@ impl ObjectWrite<'_> {
         segment_tree::splice(&mut store, &d, size..size, content, &options)
     }
 
-    /// Puts a record into the heap, where need be by moving shorter ones away.
+    /// Puts a record into the heap, where need be by moving shorter ones away, or in two parts.
     pub(super) fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
         self.placement.tighten(self.tx.alloc().is_short());
         let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;
@@ -241,16 +256,32 @@ impl ObjectWrite<'_> {
         }
         self.placement.tighten(false);
         let near = plan.map(|c| c.page);
+        if near.is_none()
+            && let Some(loc) = self.heap.insert_divided(self.tx, self.placement, record)?
+        {
+            return Ok(loc);
+        }
         self.heap.insert(self.tx, self.placement, record, near)
     }
 
-    /// Moves a record to another page; its object keeps its OID.
+    /// Moves a record, or a part of one, to another page; its object keeps its OID.
     fn relocate(&mut self, loc: Location) -> Result<()> {
         let record = HeapFile::get(&*self.tx, loc)?;
-        let oid = Record::parse(&record)?.oid;
         let new = self.heap.insert(self.tx, self.placement, &record, None)?;
-        drop(record);
-        self.heap.delete(self.tx, self.placement, loc)?;
-        self.handles.update(self.tx, oid, new)
+        self.moved(&record, loc, new)
+    }
+
+    /// After a record, or a part of one, was put at `new` too: deletes it at `old`, and has what
+    /// leads there lead to the new place.
+    pub(super) fn moved(&mut self, record: &[u8], old: Location, new: Location) -> Result<()> {
+        let (oid, part) = part(record)?;
+        self.heap.delete(self.tx, self.placement, old)?;
+        match part {
+            Part::Continuation => {
+                let first = self.handles.lookup(&*self.tx, oid)?;
+                HeapFile::relink(self.tx, first, oid, (old, new))
+            }
+            Part::Whole | Part::First(_) => self.handles.update(self.tx, oid, new),
+        }
     }
 }

@@ -4,8 +4,10 @@
 
 use super::{Begun, WriteTx};
 use crate::engine::catalog::{Collection, DEFAULT_COLLECTION, page_of};
+use crate::heap::HeapFile;
 use crate::object::{ObjectLocation, PreviousBody, Record};
 use crate::space::Class;
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, PageRead, PageWrite, Result};
 use std::ops::{Bound, Deref, DerefMut};
@@ -131,7 +133,11 @@ impl WriteTx {
     /// Gives up the objects whose records lie in one heap page; the page itself stays as it is.
     fn drop_objects_in(&mut self, collection: &Collection, index: u32) -> Result<()> {
         let records = collection.heap.page_records(&self.begin()?.tx, index)?;
-        for (_, record) in records {
+        for (loc, found) in records {
+            if part(&found)?.1 == Part::Continuation {
+                continue;
+            }
+            let record = HeapFile::whole(&self.begin()?.tx, loc)?;
             let record = Record::parse(&record)?;
             let (oid, old) = (record.oid, PreviousBody::of(&record)?);
             self.with_objects_of(|objects, _| objects.give_up(oid, &old))?;

@@ -301,7 +301,8 @@ impl WriteTx {
         }
         let mut stager = self.stager(Some(bytes.len() as u64));
         stager.write(bytes)?;
-        stager.finish(object::max_tail(head, self.page_size(), 0)).map(Data::Staged)
+        let most = object::max_tail(head, self.page_size(), 0, bytes.len() as u64);
+        stager.finish(most).map(Data::Staged)
     }
 
     /// Replaces all of an object's bytes; OID, name, attributes and hints stay. Cost: the new

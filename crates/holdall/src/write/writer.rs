@@ -90,7 +90,8 @@ impl<'a> ObjectWriter<'a> {
         match small {
             Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
             None => {
-                let most = object::max_tail(&head, tx.page_size(), hints.map_or(0, |h| h.flags));
+                let most =
+                    object::max_tail(&head, tx.page_size(), hints.map_or(0, |h| h.flags), size);
                 let staged = stager.finish(most)?;
                 tx.install(&head, Data::Staged(staged), size, near, hints)
             }

@@ -143,6 +143,10 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     for i in 0..page_size / 32 {
         put("photos", &format!("a folder/and a long name {i:06}"), bytes(&mut rng, 20));
     }
+    // Records in two parts.
+    for i in 0..6 {
+        put("photos", &format!("part {i}"), bytes(&mut rng, page_size * 5 / 8));
+    }
     put("default", "large", bytes(&mut rng, 6 * page_size + 1000));
     put("photos", "exact", bytes(&mut rng, 2 * page_size));
     // Gaps of one page each; the object that fills them gets a tree.

@@ -4,7 +4,7 @@ use super::Input;
 use holdall_core::bytes::Reader;
 use holdall_core::handle_page::{self, HandlePage, HandlePageMut, Location};
 use holdall_core::heap_page::{self, HeapPage, HeapPageMut};
-use holdall_core::heap_record::{Head, Record};
+use holdall_core::heap_record::{Head, Record, divided};
 use holdall_core::log_format::{self, BLOCK, BlockHeader, Part};
 use holdall_core::names_node::{Cell, Key, Node as NamesNode, NodeMut};
 use holdall_core::page::{self, PageKind};
@@ -168,6 +168,7 @@ fn read_heap(bytes: &[u8]) {
     for (slot, range) in page.iter().flatten() {
         assert!(range.end <= bytes.len());
         assert!(page.get(slot).is_ok());
+        let _ = divided::part(&bytes[range.clone()]);
         let _ = Record::parse(&bytes[range]).map(|r| (r.attributes(), r.size()));
     }
 }
@@ -372,6 +373,21 @@ pub fn heap_record(data: &[u8]) {
     for bytes in [&bytes[..], data] {
         if let Ok(record) = Record::parse(bytes) {
             let _ = (record.attributes(), record.size(), record.raw_attributes().len());
+        }
+    }
+    // Its two parts, of which either may be changed.
+    let record = head.small(oid, &[9; 90]);
+    let cut = record.len() - 1 - usize::from(input.u8() % 60);
+    let link = Location { page: NO, slot: input.u16() };
+    let mut first = divided::first_part(&record, cut, link);
+    let mut rest = divided::continuation(&record, cut);
+    input.edit(&mut first, 0, 3);
+    input.edit(&mut rest, 0, 3);
+    for (first, rest) in [(&first[..], &rest[..]), (data, &rest), (&first, data)] {
+        let _ = (divided::part(first), divided::part(rest));
+        if let Ok(record) = divided::join(first, rest) {
+            assert_eq!(record.len() + divided::OVERHEAD, first.len() + rest.len());
+            let _ = Record::parse(&record).map(|r| (r.attributes(), r.size()));
         }
     }
 }

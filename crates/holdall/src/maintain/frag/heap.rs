@@ -6,8 +6,10 @@ use super::CollectionHeap;
 use super::map::Kind;
 use super::walk::Walk;
 use crate::engine::catalog::Collection;
+use crate::heap::{HeapFile, Location};
 use crate::object::{Body, Record};
 use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page::{self, PageKind};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::segment_tree::Descriptor;
@@ -23,6 +25,8 @@ struct Fill {
     /// Pages and used bytes of each class, the emptiest first.
     classes: [(u64, u64); CLASSES],
     max: usize,
+    /// Second parts of records.
+    continuations: u64,
 }
 
 impl Fill {
@@ -60,7 +64,7 @@ impl Walk<'_> {
     /// [`Error::Corrupt`], [`Error::Io`], [`Error::SnapshotTooOld`].
     pub(super) fn heap(&mut self, name: &str, c: &Collection) -> Result<()> {
         let max = max_record(self.layout.page_size());
-        let mut fill = Fill { classes: [(0, 0); CLASSES], max };
+        let mut fill = Fill { classes: [(0, 0); CLASSES], max, continuations: 0 };
         let mut fresh = 0;
         for index in 0..c.heap.map().len() {
             self.tick();
@@ -81,7 +85,7 @@ impl Walk<'_> {
         self.sums.slack_cost += cost;
         self.heaps.push(CollectionHeap {
             name: name.to_owned(),
-            records: c.heap.records(),
+            records: c.heap.records().saturating_sub(fill.continuations),
             pages,
             fresh_pages: fresh,
             utilization: share(used, capacity),
@@ -104,9 +108,14 @@ impl Walk<'_> {
         }
         fill.add(fill.max.saturating_sub(heap.free_bytes()));
         for found in heap.iter() {
-            let (_, range) = found?;
+            let (slot, range) = found?;
             let short = || Error::page(no, "a record leaves its page");
-            let record = Record::parse(bytes.get(range).ok_or_else(short)?)?;
+            if part(bytes.get(range).ok_or_else(short)?)?.1 == Part::Continuation {
+                fill.continuations += 1;
+                continue;
+            }
+            let record = HeapFile::whole(self.state, Location { page: no, slot })?;
+            let record = Record::parse(&record)?;
             let name = record.name.map_or(0, <[u8]>::len);
             self.sums.name_bytes += (name + record.raw_attributes().len()) as u64;
             match record.body {
@@ -134,12 +143,12 @@ mod tests {
 
     #[test]
     fn the_emptiest_pages_are_slack() {
-        let mut fill = Fill { classes: [(0, 0); CLASSES], max: 1000 };
+        let mut fill = Fill { classes: [(0, 0); CLASSES], max: 1000, continuations: 0 };
         (0..94).for_each(|_| fill.add(900));
         (0..20).for_each(|_| fill.add(100));
         // 86,600 bytes fit into 93 pages; 20 of the 21 pages to empty hold 100 bytes.
         assert_eq!(fill.slack(), (21, 20 * 100 + 900));
-        let full = Fill { classes: [(0, 0); CLASSES], max: 1000 };
+        let full = Fill { classes: [(0, 0); CLASSES], max: 1000, continuations: 0 };
         assert_eq!(full.slack(), (0, 0));
     }
 }

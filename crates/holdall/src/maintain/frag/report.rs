@@ -160,7 +160,7 @@ pub struct HeapReport {
 pub struct CollectionHeap {
     /// The collection's name.
     pub name: String,
-    /// Records.
+    /// Records, a divided one counted once.
     pub records: u64,
     /// Formatted pages.
     pub pages: u64,

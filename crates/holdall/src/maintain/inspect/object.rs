@@ -3,10 +3,12 @@
 use super::text::{Hex, Name, Text};
 use crate::engine::key::Key;
 use crate::handle::HandleTable;
+use crate::heap::HeapFile;
 use crate::object::{Body, Record, read_record};
 use crate::page_map::PageMap;
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
 use crate::store::Store;
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page::PageKind;
 use holdall_core::segment_tree::{self, Descriptor, Slice, Top, Visit};
 use holdall_core::{PageRead, Result, root_page};
@@ -24,6 +26,9 @@ pub(super) fn dump(store: &Store, collection: &str, key: &Key<'_>) -> Result<Str
     let place =
         format_args!("record of {} bytes in page {} slot {}", bytes.len(), loc.page, loc.slot);
     text.line(0, format_args!("{oid}: {place}"));
+    if let (_, Part::First(rest)) = part(&HeapFile::get(pages, loc)?)? {
+        text.line(0, format_args!("divided: goes on in page {} slot {}", rest.page, rest.slot));
+    }
     match record.name {
         Some(name) => text.line(0, format_args!("name {}", Name(name))),
         None => text.line(0, format_args!("no name")),

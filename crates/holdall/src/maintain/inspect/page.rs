@@ -10,8 +10,9 @@ use crate::object::{Body, Record};
 use crate::page_map::PageMap;
 use crate::store::Store;
 use holdall_core::bytes::u32_at;
-use holdall_core::handle_page::{Handle, HandlePage};
+use holdall_core::handle_page::{Handle, HandlePage, Location};
 use holdall_core::heap_page::HeapPage;
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::names_node::Node as NamesNode;
 use holdall_core::page::{self, HEADER, PageKind};
 use holdall_core::page_map_node::{self, Node as MapNode};
@@ -214,24 +215,35 @@ fn heap(text: &mut Text, no: PageNo, b: &[u8]) -> Result<()> {
     for found in page.iter() {
         let (slot, range) = found?;
         let place = format!("slot {slot}, bytes {}..{}", range.start, range.end);
-        match b.get(range).map(Record::parse) {
-            Some(Ok(record)) => {
-                let name = record.name.map_or("no name".to_owned(), |n| Name(n).to_string());
-                let kind = match record.body {
-                    Body::Small(_) => "small",
-                    Body::Large(_) => "large",
-                };
-                let size = match record.size() {
-                    Ok(size) => format!("{size} bytes"),
-                    Err(e) => e.to_string(),
-                };
-                text.line(1, format_args!("{place}: {}, {name}, {kind}, {size}", record.oid));
-            }
-            Some(Err(e)) => text.line(1, format_args!("{place}: {e}")),
-            None => text.line(1, format_args!("{place}: outside the page")),
-        }
+        let what = match b.get(range) {
+            Some(found) => heap_part(found).unwrap_or_else(|e| e.to_string()),
+            None => "outside the page".to_owned(),
+        };
+        text.line(1, format_args!("{place}: {what}"));
     }
     page.check()
+}
+
+/// What a slot of a heap page holds, in words.
+fn heap_part(found: &[u8]) -> Result<String> {
+    match part(found)? {
+        (oid, Part::First(Location { page, slot })) => {
+            return Ok(format!("{oid}, goes on in page {page} slot {slot}"));
+        }
+        (oid, Part::Continuation) => return Ok(format!("{oid}, continuation")),
+        (_, Part::Whole) => {}
+    }
+    let record = Record::parse(found)?;
+    let name = record.name.map_or("no name".to_owned(), |n| Name(n).to_string());
+    let kind = match record.body {
+        Body::Small(_) => "small",
+        Body::Large(_) => "large",
+    };
+    let size = match record.size() {
+        Ok(size) => format!("{size} bytes"),
+        Err(e) => e.to_string(),
+    };
+    Ok(format!("{}, {name}, {kind}, {size}", record.oid))
 }
 
 fn names(text: &mut Text, no: PageNo, b: &[u8]) -> Result<()> {

@@ -22,8 +22,12 @@ pub(super) struct Loaded {
 /// What the records of the store say.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    /// OID and place of every record.
+    /// OID and place of every record; of a divided one, of its first part.
     pub(super) placed: Fingerprint,
+    /// OID and place of every continuation.
+    pub(super) rests: Fingerprint,
+    /// OID and place of the continuation that each divided record leads to.
+    pub(super) links: Fingerprint,
     /// The collections, for a second look at each.
     pub(super) collections: Vec<Loaded>,
 }
@@ -80,7 +84,7 @@ impl Walk<'_> {
         let loaded = Loaded { name: name.to_owned(), names: c.names, heap: c.heap };
         let before = self.complete;
         self.complete = true;
-        let tally = self.heap(&c, &loaded, &mut records.placed)?;
+        let tally = self.heap(&c, &loaded, records)?;
         let whole_heap = self.complete;
         let listed = self.listed(&c, name)?;
         let whole = self.complete;

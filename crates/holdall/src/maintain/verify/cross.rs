@@ -1,4 +1,5 @@
-//! Who refers to whom: handles against records, names against records.
+//! Who refers to whom: handles against records, names against records, first parts of records
+//! against continuations.
 //!
 //! Owns: [`Fingerprint`], a sum over a set that does not depend on the order it is read in.
 //! Equal counts and sums of both sides mean equal sets, but for a chance of 2^-64; so each
@@ -19,9 +20,11 @@ use crate::object::Record;
 use crate::page_map::PageMap;
 use holdall_core::handle_page::{HandlePage, Location};
 use holdall_core::heap_page::HeapPage;
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::names_node::Node;
 use holdall_core::page_map_node::FRESH;
 use holdall_core::{Oid, PageKind, PageNo, PageRead, Result};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -130,6 +133,33 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Holds continuations against the records that lead to them; where they differ, each.
+    ///
+    /// # Errors
+    /// Anything but damage.
+    pub(super) fn compare_parts(&mut self, root: &RootView, records: &Records) -> Result<()> {
+        if records.rests == records.links {
+            return Ok(());
+        }
+        let pages = self.pages;
+        for c in &records.collections {
+            each_part(pages, &c.heap, &mut |loc, found| {
+                let Some((oid, Part::Continuation)) = quiet(part(found))? else { return Ok(()) };
+                let first = quiet(root.handles.lookup(pages, oid))?;
+                let first = first.map(|loc| quiet(HeapFile::get(pages, loc))).transpose()?;
+                let led = first.flatten().map(|first| quiet(part(&first))).transpose()?;
+                if led.flatten() != Some((oid, Part::First(loc))) {
+                    let place = format!("page {} slot {}", loc.page, loc.slot);
+                    let object = show(oid, None, &c.name);
+                    let detail = format!("holds a continuation to which {object} does not lead");
+                    self.found.add(Kind::Reference, place, detail);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     /// Objects that a name leads to but whose record cannot be read: told with their names.
     fn lost_by_name(&mut self, root: &RootView, c: &Loaded, told: &mut HashSet<Oid>) -> Result<()> {
         let pages = self.pages;
@@ -176,7 +206,7 @@ impl Walk<'_> {
         each_name(pages, &c.names, &mut |name, oid| {
             let loc = quiet(root.handles.lookup(pages, oid))?;
             let record = match loc {
-                Some(loc) => quiet(HeapFile::get(pages, loc))?,
+                Some(loc) => quiet(HeapFile::whole(pages, loc))?,
                 None => None,
             };
             let Some(record) = record else {
@@ -218,7 +248,7 @@ pub(super) fn quiet<T>(result: Result<T>) -> Result<Option<T>> {
 /// What is wrong with the record at the place a handle names.
 fn wrong_record<R: PageRead>(pages: &R, oid: Oid, loc: Location) -> Result<Option<String>> {
     let at = format!("its record in page {} slot {}", loc.page, loc.slot);
-    let record = match HeapFile::get(pages, loc) {
+    let record = match HeapFile::whole(pages, loc) {
         Ok(record) => record,
         Err(e) => return Ok(Some(format!("{at} cannot be read: {}", damage(e)?.1))),
     };
@@ -253,14 +283,32 @@ fn each_record(
     heap: &HeapFile,
     visit: &mut dyn FnMut(Location, &Record<'_>) -> Result<()>,
 ) -> Result<()> {
+    each_part(pages, heap, &mut |loc, found| {
+        let whole = match quiet(part(found))? {
+            Some((_, Part::Whole)) => Cow::Borrowed(found),
+            Some((_, Part::First(_))) => match quiet(HeapFile::joined(pages, loc, found))? {
+                Some(whole) => Cow::Owned(whole),
+                None => return Ok(()),
+            },
+            Some((_, Part::Continuation)) | None => return Ok(()),
+        };
+        quiet(Record::parse(&whole))?.map_or(Ok(()), |record| visit(loc, &record))
+    })
+}
+
+/// Visits all records, and parts of records, of a heap file that can be read.
+fn each_part(
+    pages: &Pages<'_>,
+    heap: &HeapFile,
+    visit: &mut dyn FnMut(Location, &[u8]) -> Result<()>,
+) -> Result<()> {
     readable_pages(pages, heap.map(), &mut |_, no| {
         let Some(bytes) = quiet(pages.page(no, PageKind::Heap))? else { return Ok(()) };
         let Some(page) = quiet(HeapPage::new(&bytes, no))? else { return Ok(()) };
         for found in page.iter() {
             let Some((slot, range)) = quiet(found)? else { continue };
-            let record = bytes.get(range).map(Record::parse);
-            if let Some(record) = record.map(quiet).transpose()?.flatten() {
-                visit(Location { page: no, slot }, &record)?;
+            if let Some(found) = bytes.get(range) {
+                visit(Location { page: no, slot }, found)?;
             }
         }
         Ok(())

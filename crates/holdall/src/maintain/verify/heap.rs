@@ -2,14 +2,16 @@
 //!
 //! Owns: no state. As `HeapFile::check`, but it reports and does not stop.
 
-use super::catalog::{Loaded, Tally};
-use super::cross::{Fingerprint, show};
+use super::catalog::{Loaded, Records, Tally};
+use super::cross::{quiet, show};
 use super::report::Kind;
 use super::walk::Walk;
 use crate::engine::catalog::Collection;
+use crate::heap::HeapFile;
 use crate::object::{Body, Record};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::class_of;
 use holdall_core::segment_tree::Descriptor;
@@ -24,8 +26,8 @@ struct Sums {
 }
 
 impl Walk<'_> {
-    /// Walks a heap file: its map, its pages, its records and their objects. Adds to `placed`
-    /// where every record lies.
+    /// Walks a heap file: its map, its pages, its records and their objects. Adds to `records`
+    /// where each of them lies.
     ///
     /// # Errors
     /// Anything but damage.
@@ -33,7 +35,7 @@ impl Walk<'_> {
         &mut self,
         c: &Collection,
         loaded: &Loaded,
-        placed: &mut Fingerprint,
+        records: &mut Records,
     ) -> Result<Tally> {
         let (mut tally, mut sums) = (Tally::default(), Sums::default());
         let owner = u64::from(c.number);
@@ -59,8 +61,8 @@ impl Walk<'_> {
             for found in page.iter() {
                 let (slot, range) = found?;
                 let loc = Location { page: no, slot };
-                if let Some(record) = bytes.get(range) {
-                    walk.record(&loaded.name, loc, record, placed, &mut tally)?;
+                if let Some(found) = bytes.get(range) {
+                    walk.part(&loaded.name, loc, found, records, &mut tally)?;
                 }
             }
             Ok(())
@@ -93,18 +95,50 @@ impl Walk<'_> {
         Ok(Some(page))
     }
 
+    /// What a slot holds: a record, or a part of one.
+    fn part(
+        &mut self,
+        collection: &str,
+        loc: Location,
+        found: &[u8],
+        records: &mut Records,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let place = || format!("record in page {} slot {}", loc.page, loc.slot);
+        let Some((oid, part)) = self.take(Kind::Object, &place, part(found))? else {
+            return Ok(());
+        };
+        match part {
+            Part::Whole => self.record(collection, loc, found, records, tally),
+            Part::First(link) => {
+                let Some(whole) = quiet(HeapFile::joined(self.pages, loc, found))? else {
+                    // Told with the handles, since no record of the object is noted.
+                    self.complete = false;
+                    return Ok(());
+                };
+                records.links.add((oid, link));
+                self.divided += 1;
+                self.record(collection, loc, &whole, records, tally)
+            }
+            Part::Continuation => {
+                records.rests.add((oid, loc));
+                Ok(())
+            }
+        }
+    }
+
     fn record(
         &mut self,
         collection: &str,
         loc: Location,
         bytes: &[u8],
-        placed: &mut Fingerprint,
+        records: &mut Records,
         tally: &mut Tally,
     ) -> Result<()> {
         let place = || format!("record in page {} slot {}", loc.page, loc.slot);
         let parsed = Record::parse(bytes);
         let Some(record) = self.take(Kind::Object, &place, parsed)? else { return Ok(()) };
-        placed.add((record.oid, loc));
+        records.placed.add((record.oid, loc));
         if let Some(name) = record.name {
             tally.named.add((name, record.oid));
         }

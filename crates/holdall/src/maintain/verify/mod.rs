@@ -83,6 +83,7 @@ impl Store {
             let handles = walk.handles(&root.handles)?;
             let records = walk.collections(&root)?;
             walk.compare_handles(&root, handles, &records)?;
+            walk.compare_parts(&root, &records)?;
             walk.compare_references();
         }
         walk.compare_spaces()?;

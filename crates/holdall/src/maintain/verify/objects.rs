@@ -5,11 +5,12 @@
 use super::bits::Runs;
 use super::report::Kind;
 use super::walk::{Walk, damage};
+use crate::object::tail_limit;
 use crate::segment_tree::{DEFAULT_THRESHOLD, MAX_INLINE, TreeRead};
 use crate::space::check_segment;
 use holdall_core::page::{self, PageKind};
 use holdall_core::segment_tree::{
-    self, APPEND_MOSTLY, CheckOptions, Descriptor, MAY_HOLD_SHARED_RUNS, Problem, Slice, Visit,
+    self, CheckOptions, Descriptor, MAY_HOLD_SHARED_RUNS, Problem, Slice, Visit,
 };
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::space_info::SpaceInfo;
@@ -87,13 +88,12 @@ impl Walk<'_> {
     /// The invariants of the tree as such.
     fn structure(&mut self, d: &Descriptor, what: &dyn Fn() -> String) -> Result<()> {
         let page_size = self.layout.page_size();
-        let mostly_grows = d.flags & APPEND_MOSTLY != 0;
         let options = CheckOptions {
             page_size,
             threshold: DEFAULT_THRESHOLD,
             max_segment_pages: u64::from(self.layout.space_pages()),
             max_inline: MAX_INLINE,
-            max_tail: if mostly_grows { page_size - 1 } else { page_size / 2 },
+            max_tail: tail_limit(page_size, d.flags, d.size()),
         };
         let report = segment_tree::check(&TreeRead(self.pages), d, &options)?;
         for problem in report.problems {

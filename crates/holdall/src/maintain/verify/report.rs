@@ -37,6 +37,8 @@ pub struct VerifyReport {
     pub blank_pages: u64,
     /// Objects found.
     pub objects: u64,
+    /// Objects among them whose record lies in two pages.
+    pub divided: u64,
     /// Bytes held against a checksum.
     pub bytes_checked: u64,
     /// What is wrong; empty for a sound store. Of one kind the first 1,000 are listed and one

@@ -43,6 +43,8 @@ pub(super) struct Walk<'a> {
     pub(super) lost_spaces: Vec<u32>,
     /// Pages allocated that hold nothing yet.
     pub(super) blank: u64,
+    /// Divided records found.
+    pub(super) divided: u64,
     pub(super) objects: u64,
     /// Every OID's `unique` lies below, as long as 32 bits hold it.
     pub(super) unique_ceiling: u64,
@@ -78,6 +80,7 @@ impl<'a> Walk<'a> {
             spaces: 0,
             lost_spaces: Vec::new(),
             blank: 0,
+            divided: 0,
             objects: 0,
             unique_ceiling: pages.pager.volume.superblock().unique_ceiling,
             complete: true,
@@ -219,6 +222,7 @@ impl<'a> Walk<'a> {
         VerifyReport {
             pages: self.total,
             blank_pages: self.blank,
+            divided: self.divided,
             objects: self.objects,
             bytes_checked: self.pages.bytes(),
             problems,

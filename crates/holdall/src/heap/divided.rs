@@ -1,0 +1,213 @@
+//! Records divided in two, for which no page has room as a whole.
+//!
+//! Owns: when a record is divided, and its two parts as one: here a location is that of a
+//! whole record or of a first part, while [`HeapFile::get`], [`HeapFile::insert`] and their like
+//! take any part for a record of its own. A record has two parts at most. The first one leads to
+//! the other, which whoever moves that one must follow ([`HeapFile::relink`]).
+
+use super::{At, HeapFile, Location, Placement, RecordRef, check_length, range_of};
+use holdall_core::heap_page::max_record;
+use holdall_core::heap_record::divided::{
+    LINK, Part, continuation, first_part, is_divided, join, part, set_link,
+};
+use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
+
+/// The least part of a page that a first part takes, and the least length of a record that is
+/// divided: what pages lose otherwise is less than that.
+const LEAST: usize = 16;
+
+impl HeapFile {
+    /// The whole of the record at `loc`. Cost: a page read, and another and a copy where it is
+    /// divided.
+    ///
+    /// # Errors
+    /// As [`HeapFile::get`]; [`Error::Corrupt`] where its parts do not belong together.
+    pub fn whole<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
+        let first = Self::get(pages, loc)?;
+        if !is_divided(&first) {
+            return Ok(first);
+        }
+        Self::joined(pages, loc, &first).map(|record| RecordRef::Joined(record.into()))
+    }
+
+    /// The record of which `first`, found at `loc`, is the first part.
+    #[cold]
+    pub fn joined<R: PageRead + ?Sized>(pages: &R, loc: Location, first: &[u8]) -> Result<Vec<u8>> {
+        let link = Self::link(loc, first)?;
+        pages
+            .look(link.page, PageKind::Heap, |page| join(first, &page[range_of(page, link)?]))
+            .map_err(|e| unlinked(loc, link, e))
+    }
+
+    /// Where a first part, found at `loc`, leads.
+    fn link(loc: Location, first: &[u8]) -> Result<Location> {
+        match part(first) {
+            Ok((_, Part::First(link))) => Ok(link),
+            Ok(_) => Err(Error::page(loc.page, format!("slot {} is not divided", loc.slot))),
+            Err(e) => Err(Error::page(loc.page, format!("slot {}: {e}", loc.slot))),
+        }
+    }
+
+    /// The continuation of the record at `loc`, and the length of the record's bytes before it;
+    /// `None` where the record is not divided.
+    fn rest_of<R: PageRead + ?Sized>(
+        pages: &R,
+        loc: Location,
+    ) -> Result<Option<(Location, usize)>> {
+        let first = Self::get(pages, loc)?;
+        if !is_divided(&first) {
+            return Ok(None);
+        }
+        // Nothing is changed that is not known to be the record's own.
+        Self::joined(pages, loc, &first)?;
+        Ok(Some((Self::link(loc, &first)?, first.len() - LINK)))
+    }
+
+    /// Inserts a record in two parts, the first into the emptiest page at hand. `None` where
+    /// that is not worth it: the file is dense, or the page takes too little. Cost: two changed
+    /// pages.
+    ///
+    /// # Errors
+    /// As [`HeapFile::insert`].
+    pub fn insert_divided<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        record: &[u8],
+    ) -> Result<Option<Location>> {
+        check_length(record, pages.page_size())?;
+        placement.sync(self.changes);
+        let Some((at, free)) = self.page_to_fill(pages, placement, record.len())? else {
+            return Ok(None);
+        };
+        if free >= record.len() {
+            return self.put_in(pages, placement, at, record).map(Some);
+        }
+        let cut = free - LINK;
+        placement.close(Some(at.index));
+        let rest = self.insert(pages, placement, &continuation(record, cut), None);
+        placement.close(None);
+        self.put_in(pages, placement, at, &first_part(record, cut, rest?)).map(Some)
+    }
+
+    /// A page with room for a first part of a record of `need` bytes, or even for all of it, and
+    /// how much it has: of a sparse file, or where each cached page would take half of it, so that
+    /// records of like lengths leave as much in all pages. A page that takes half is looked for,
+    /// else the emptiest cached one has to do.
+    fn page_to_fill<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        need: usize,
+    ) -> Result<Option<(At, usize)>> {
+        let max = max_record(pages.page_size());
+        let (least, half) = (max / LEAST, need / 2);
+        let (used, capacity) = self.utilization(pages.page_size());
+        let wanted = placement.is_sparse(used, capacity) || placement.would_lose(half);
+        if need < least || !wanted {
+            return Ok(None);
+        }
+        let Some(emptiest) = placement.cached().last().copied() else { return Ok(None) };
+        let mut at = At { index: emptiest.index, page: emptiest.page };
+        if emptiest.free < half
+            && let Some(class) = placement.search_class(half, max, used, capacity)
+            && let Some(found) = self.search(pages, placement, half, class)?
+        {
+            at = found;
+        }
+        let free = self.free(pages, at)?.filter(|free| *free >= least);
+        Ok(free.map(|free| (at, free)))
+    }
+
+    /// As [`HeapFile::replace`] for a record that may be divided, and then may no longer be. The
+    /// parts keep their pages where the new one fits there.
+    ///
+    /// # Errors
+    /// As [`HeapFile::replace`].
+    pub fn replace_whole<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        loc: Location,
+        record: &[u8],
+    ) -> Result<bool> {
+        let Some((rest, cut)) = Self::rest_of(pages, loc)? else {
+            return self.replace(pages, placement, loc, record);
+        };
+        check_length(record, pages.page_size())?;
+        placement.sync(self.changes);
+        if self.replace_part(pages, placement, loc, record)? {
+            self.delete(pages, placement, rest)?;
+            return Ok(true);
+        }
+        if cut < record.len()
+            && self.replace_part(pages, placement, rest, &continuation(record, cut))?
+            && self.replace_part(pages, placement, loc, &first_part(record, cut, rest))?
+        {
+            return Ok(true);
+        }
+        self.delete(pages, placement, rest)?;
+        self.delete(pages, placement, loc)?;
+        Ok(false)
+    }
+
+    /// Puts a part in the place of the one at `loc`; `false`, and nothing changed, where its
+    /// page has no room.
+    fn replace_part<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        loc: Location,
+        new: &[u8],
+    ) -> Result<bool> {
+        self.change(pages, placement, loc, |page| page.replace(loc.slot, new))
+    }
+
+    /// Deletes the record at `loc`, in all its parts; see [`HeapFile::delete`].
+    ///
+    /// # Errors
+    /// As [`HeapFile::delete`]; [`Error::Corrupt`] where its parts do not belong together.
+    pub fn delete_whole<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        placement: &mut Placement,
+        loc: Location,
+    ) -> Result<()> {
+        if let Some((rest, _)) = Self::rest_of(pages, loc)? {
+            self.delete(pages, placement, rest)?;
+        }
+        self.delete(pages, placement, loc)
+    }
+
+    /// After the continuation of the record at `loc` has moved: has the first part lead to
+    /// `new`. Cost: one changed page.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where it does not lead to `old`.
+    pub fn relink<W: PageWrite + ?Sized>(
+        pages: &mut W,
+        loc: Location,
+        oid: Oid,
+        (old, new): (Location, Location),
+    ) -> Result<()> {
+        let bytes = pages.page_mut(loc.page, PageKind::Heap)?;
+        let range = range_of(bytes, loc)?;
+        if part(&bytes[range.clone()])? != (oid, Part::First(old)) {
+            let detail = format!("slot {} does not lead to {old:?}, which is {oid}'s", loc.slot);
+            return Err(Error::page(loc.page, detail));
+        }
+        set_link(&mut bytes[range], new);
+        Ok(())
+    }
+}
+
+/// Says from where a link leads to what is wrong.
+fn unlinked(loc: Location, link: Location, e: Error) -> Error {
+    match e {
+        Error::Corrupt { place, detail } => {
+            let to = format!("leads to page {} slot {}", link.page, link.slot);
+            Error::page(loc.page, format!("slot {} {to}: {place}: {detail}", loc.slot))
+        }
+        other => other,
+    }
+}
