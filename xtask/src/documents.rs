@@ -12,19 +12,19 @@ const BUDGETS: [(&str, usize); 13] = [
     ("README.md", 830),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
-    ("docs/design.md", 2800),
+    ("docs/design.md", 3050),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1500),
     ("docs/format.md", 3000),
     ("docs/recovery.md", 3200),
     ("docs/testing.md", 1500),
-    ("docs/cli.md", 4100),
+    ("docs/cli.md", 4150),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 24_250;
+const ALL: usize = 24_600;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
