@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 13] = [
-    ("README.md", 830),
+    ("README.md", 870),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
     ("docs/design.md", 3050),
@@ -24,7 +24,7 @@ const BUDGETS: [(&str, usize); 13] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 24_600;
+const ALL: usize = 24_650;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -26,7 +26,7 @@ pub(crate) struct Emptied {
 const MOST_PAGES: u32 = 128;
 
 /// Bytes of records that one transaction moves: others' commits wait for no more.
-pub(crate) const MOVE_BYTES: u64 = 64 << 10;
+pub(crate) const MOVE_BYTES: u64 = 16 << 10;
 /// Pages in a row whose records find no room, after which those before them are not tried: what
 /// keeps the file thin is that its records round badly.
 pub(crate) const MOST_IN_VAIN: u64 = 512;

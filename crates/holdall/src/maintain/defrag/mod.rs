@@ -109,7 +109,7 @@ impl Store {
     /// `progress` is called after each move and may stop it.
     ///
     /// Cost: reads all handles and the records of objects; reads and writes once what it moves,
-    /// in transactions of some 100 KiB to 16 MiB that others' commits pass.
+    /// in transactions of 16 KiB of records, or up to 16 MiB of an object's bytes written before.
     ///
     /// ```
     /// # use std::ops::ControlFlow;
