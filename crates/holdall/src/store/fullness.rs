@@ -21,8 +21,8 @@ const DESCRIPTOR: u64 = 64;
 /// share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fullness {
-    /// [`Options::max_bytes`](crate::Options::max_bytes), or the file's length where there is no
-    /// such bound.
+    /// [`Options::max_bytes`](crate::Options::max_bytes); where there is no such bound, the file's
+    /// length, or stored bytes and metadata if these are more.
     pub limit_bytes: u64,
     /// Kept for pages of transactions, for deleting and for maintenance: a 128th of
     /// `max_bytes`, at least 32 pages, at most 16 MiB; 0 without such a bound, or where it

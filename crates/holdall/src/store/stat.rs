@@ -221,4 +221,9 @@ fn add_pages(full: &mut Fullness, store: &Store, pages: &Pages, capacity: u64) {
     let metadata = other.saturating_add(own.saturating_sub(there));
     full.metadata_bytes = metadata.saturating_mul(size);
     full.stored_bytes = full.stored_bytes.saturating_add(pages.segment.saturating_mul(size));
+    if bound == u64::MAX {
+        // Records may fill their pages to more than what counts as filled.
+        let all = full.stored_bytes.saturating_add(full.metadata_bytes);
+        full.limit_bytes = full.limit_bytes.max(all);
+    }
 }
