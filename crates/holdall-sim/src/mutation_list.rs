@@ -46,7 +46,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R02Both,
         "02-both",
         "recovery leaves epoch and LSN as they are.",
-        Shows::In("2140..2145"),
+        Shows::In("2000..2005"),
     ),
     entry(Mutation::R02Epoch, "02-epoch", "recovery raises the epoch.", Shows::Usually),
     entry(
