@@ -182,7 +182,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R13HomeBoth,
         "13-home-both",
         "before pages of a group that lists data in place change there, both superblocks say that it is durable.",
-        Shows::Usually,
+        Shows::In("2405..2410"),
     ),
     entry(
         Mutation::R13HomeDoubt,
