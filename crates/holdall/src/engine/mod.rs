@@ -49,7 +49,7 @@ pub(crate) struct BackgroundRequests {
     pub(crate) stop: bool,
 }
 
-/// Empties sparse pages, about so many; returns whether there was one.
+/// Empties about the given number of sparse pages; returns whether there was one.
 pub(crate) type Compactor = fn(&Arc<Inner>, u64) -> Result<bool>;
 
 /// What all handles of an open store share.

@@ -4,7 +4,7 @@ use super::{Allocator, Class, Near, State};
 use holdall_core::{Error, PageRun, Result};
 use parking_lot::MutexGuard;
 
-/// A request of so many pages is worth a checkpoint rather than pieces.
+/// The fewest pages of a request for which a checkpoint is made rather than pieces.
 const WHOLE: u64 = 16;
 
 impl Allocator {
