@@ -23,6 +23,8 @@ mod output;
 mod progress;
 mod put;
 mod rm;
+#[cfg(feature = "serve")]
+mod serve;
 mod stat;
 mod time;
 mod verify;
@@ -61,6 +63,8 @@ enum Command {
     Defrag(defrag::Defrag),
     Compact(defrag::Compact),
     Inspect(inspect::Args),
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
 }
 
 fn main() -> ExitCode {
@@ -98,6 +102,8 @@ fn main() -> ExitCode {
         Command::Defrag(args) => defrag::defrag(args),
         Command::Compact(args) => defrag::compact(args),
         Command::Inspect(args) => inspect::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -19,6 +19,10 @@ pub type Attributes = BTreeMap<String, Vec<u8>>;
 /// with smaller ones.
 pub const MAX_ATTRIBUTES: usize = 4096;
 
+/// An attribute whose key begins so tells something of the object's bytes, as a digest does:
+/// with any change of the bytes it goes.
+pub const OF_BYTES: char = '#';
+
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
 const KIND: u8 = 0x0f;
@@ -122,6 +126,21 @@ impl<'a> Record<'a> {
     pub fn head(&self) -> Head<'static> {
         let (name, attributes) = (self.name.map(Cow::Borrowed), self.attributes.into());
         Head { name, attributes, change: self.change }.into_owned()
+    }
+
+    /// As [`Record::head`], for a record of changed bytes: without the attributes that told
+    /// something of the old ones.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn head_of_new_bytes(&self) -> Result<Head<'static>> {
+        let mut head = self.head();
+        if !self.attributes.is_empty() {
+            let mut attributes = self.attributes()?;
+            attributes.retain(|key, _| !key.starts_with(OF_BYTES));
+            head.attributes = join_attributes(&attributes).into();
+        }
+        Ok(head)
     }
 
     /// The object's size in bytes.
@@ -238,6 +257,21 @@ pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, bytes: &[u8]) 
 /// # Errors
 /// [`Error::Invalid`] where they take more than `page_size / 8` or [`MAX_ATTRIBUTES`] bytes.
 pub fn encode_attributes(attributes: &Attributes, page_size: usize) -> Result<Vec<u8>> {
+    let out = join_attributes(attributes);
+    let most = most_attributes(page_size);
+    if out.len() > most {
+        let text = format!("attributes of {} bytes; at most {most} fit an object", out.len());
+        return Err(Error::Invalid(text));
+    }
+    Ok(out)
+}
+
+/// Most bytes that attributes take, encoded, in a store of this page size.
+pub fn most_attributes(page_size: usize) -> usize {
+    MAX_ATTRIBUTES.min(page_size / 8)
+}
+
+fn join_attributes(attributes: &Attributes) -> Vec<u8> {
     let mut out = Vec::new();
     for (key, value) in attributes {
         push_varint(&mut out, key.len() as u64);
@@ -245,12 +279,7 @@ pub fn encode_attributes(attributes: &Attributes, page_size: usize) -> Result<Ve
         push_varint(&mut out, value.len() as u64);
         out.extend_from_slice(value);
     }
-    let most = MAX_ATTRIBUTES.min(page_size / 8);
-    if out.len() > most {
-        let text = format!("attributes of {} bytes; at most {most} fit an object", out.len());
-        return Err(Error::Invalid(text));
-    }
-    Ok(out)
+    out
 }
 
 #[cfg(test)]

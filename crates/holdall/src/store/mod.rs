@@ -18,6 +18,7 @@ use crate::read::Reader;
 use crate::read::state::State;
 use crate::read::view_cache::ViewCache;
 use crate::write::WriteTx;
+use holdall_core::heap_record::most_attributes;
 use holdall_core::{Error, Result};
 use holdall_io::MemoryStorage;
 use std::path::Path;
@@ -282,6 +283,12 @@ impl Store {
     /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers.
     pub fn close(self) -> Result<()> {
         close(&self.inner)
+    }
+
+    /// Most bytes that all attributes of an object take together in this store, keys and their
+    /// lengths included.
+    pub fn attribute_bytes(&self) -> usize {
+        most_attributes(self.inner.layout.page_size())
     }
 
     /// Figures of the store. Cost: one pass over the space directories.

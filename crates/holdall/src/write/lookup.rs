@@ -6,7 +6,7 @@ use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata};
 use crate::read::long_read::read_range;
 use holdall_core::{Oid, Result};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 impl WriteTx {
     /// The object of this name in the current collection.
@@ -17,6 +17,17 @@ impl WriteTx {
         let Some(c) = self.current()? else { return Ok(None) };
         let begun = self.begin()?;
         c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+    }
+
+    /// Whether any object of the current collection has a name. Cost: one page per level of the
+    /// names tree.
+    ///
+    /// # Errors
+    /// As [`WriteTx::lookup`].
+    pub fn has_names(&mut self) -> Result<bool> {
+        let Some(c) = self.current()? else { return Ok(false) };
+        let begun = self.begin()?;
+        c.names.iter(&begun.tx, Bound::Unbounded).next().transpose().map(|first| first.is_some())
     }
 
     /// The object of this key; `None` where no object has the name.

@@ -305,14 +305,16 @@ impl WriteTx {
         stager.finish(most).map(Data::Staged)
     }
 
-    /// Replaces all of an object's bytes; OID, name, attributes and hints stay. Cost: the new
+    /// Replaces all of an object's bytes; OID, name, attributes (but those that begin with `#`)
+    /// and hints stay. Cost: the new
     /// bytes and the object's record and nodes; its old bytes are not read.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Full`], [`Error::Io`].
     pub fn set_bytes<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<()> {
         let oid = self.resolve(&key.into())?;
-        let (place, (old, head)) = self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.head())))?;
+        let (place, (old, head)) =
+            self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.head_of_new_bytes()?)))?;
         let data = self.stage(&head, bytes)?;
         self.with_placed(place, |objects, c| {
             let before = objects.replace_at(place, &old, &head, data, None)?;

@@ -127,6 +127,16 @@ impl WriteTx {
         Ok(ObjectWriter::new(self, head, stager, &options))
     }
 
+    /// Refuses what a put of this name and mode must not do, without putting: for a call that
+    /// makes an object by other means, such as [`WriteTx::concat`].
+    ///
+    /// # Errors
+    /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says.
+    pub fn check_put(&mut self, name: impl AsRef<[u8]>, mode: PutMode) -> Result<()> {
+        let name = Some(name.as_ref().into());
+        self.check_mode(&Head { name, ..Head::default() }, mode)
+    }
+
     /// Refuses what a put of this name and mode must not do. Takes the writer's lock unless the
     /// mode allows everything.
     pub(crate) fn check_mode(&mut self, head: &Head<'_>, mode: PutMode) -> Result<()> {

@@ -1,0 +1,154 @@
+//! The stores that are served, and which bucket lies in which.
+//!
+//! Owns: [`Catalog`], [`Bucket`]. A bucket is a collection whose name S3 allows; others are not
+//! shown. While it serves, the server holds each store's lock, so its own list stays true.
+
+use crate::error::{StartError, from_store, through};
+use crate::side;
+use holdall::{DEFAULT_COLLECTION, Reader, Store};
+use parking_lot::RwLock;
+use s3s::{S3Result, s3_error};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// One store of those served.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// Where it lies. Two of the same store share it.
+    pub path: Arc<PathBuf>,
+    /// It.
+    pub store: Store,
+    /// Most bytes that an object's attributes take in it.
+    pub attribute_bytes: usize,
+}
+
+/// A bucket, and the store it lies in.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    /// Its name, which is its collection's.
+    pub name: String,
+    /// Its store.
+    pub served: Served,
+}
+
+impl Bucket {
+    /// The newest durable state, seen through the bucket.
+    pub fn read(&self) -> holdall::Result<Reader> {
+        self.served.store.read()?.collection(&self.name)
+    }
+}
+
+/// All stores with their buckets.
+#[derive(Debug)]
+pub struct Catalog {
+    stores: Vec<Served>,
+    /// Bucket to place in `stores`.
+    buckets: RwLock<BTreeMap<String, usize>>,
+    /// Where new buckets go.
+    for_new: usize,
+}
+
+impl Catalog {
+    /// Takes opened stores; new buckets go to the one at `for_new`.
+    ///
+    /// # Errors
+    /// [`StartError::SameBucket`], [`StartError::Store`].
+    pub fn new(stores: Vec<Served>, for_new: usize) -> Result<Self, StartError> {
+        let mut buckets = BTreeMap::new();
+        for (place, served) in stores.iter().enumerate() {
+            let names = served.store.read().and_then(|reader| reader.collections());
+            let names = names
+                .map_err(|source| StartError::Store { path: (*served.path).clone(), source })?;
+            for name in names.into_iter().filter(|name| s3s::path::check_bucket_name(name)) {
+                if let Some(first) = buckets.insert(name.clone(), place) {
+                    let path = |served: &Served| (*served.path).clone();
+                    let (first, second) = (path(&stores[first]), path(served));
+                    return Err(StartError::SameBucket { bucket: name, first, second });
+                }
+            }
+        }
+        Ok(Self { stores, buckets: RwLock::new(buckets), for_new })
+    }
+
+    /// All stores.
+    pub fn stores(&self) -> &[Served] {
+        &self.stores
+    }
+
+    /// A bucket by its name.
+    ///
+    /// # Errors
+    /// NoSuchBucket.
+    pub fn bucket(&self, name: &str) -> S3Result<Bucket> {
+        let place = self.buckets.read().get(name).copied();
+        let place = place.ok_or_else(|| s3_error!(NoSuchBucket, "there is no bucket {name}"))?;
+        Ok(Bucket { name: name.to_owned(), served: self.stores[place].clone() })
+    }
+
+    /// Names of all buckets, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.buckets.read().keys().cloned().collect()
+    }
+
+    /// When a bucket was made, where it was made over S3.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn created(&self, name: &str) -> S3Result<Option<SystemTime>> {
+        let bucket = self.bucket(name)?;
+        let reader = bucket.served.store.read().map_err(from_store)?;
+        side::bucket_created(&reader, name).map_err(from_store)
+    }
+
+    /// Makes a bucket. Blocks for a commit. False where it was there already.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn create(&self, name: &str) -> S3Result<bool> {
+        let mut buckets = self.buckets.write();
+        if buckets.contains_key(name) {
+            return Ok(false);
+        }
+        let store = &self.stores[self.for_new].store;
+        store
+            .write(|tx| {
+                tx.collection(name)?.create_collection()?;
+                side::note_bucket(tx, name, SystemTime::now())
+            })
+            .map_err(from_store)?;
+        buckets.insert(name.to_owned(), self.for_new);
+        Ok(true)
+    }
+
+    /// Deletes an empty bucket and forgets its unfinished uploads. Blocks for a commit.
+    ///
+    /// # Errors
+    /// NoSuchBucket, BucketNotEmpty, those of the engine.
+    pub fn delete(&self, name: &str) -> S3Result<()> {
+        let mut buckets = self.buckets.write();
+        let place = buckets.get(name).copied();
+        let place = place.ok_or_else(|| s3_error!(NoSuchBucket, "there is no bucket {name}"))?;
+        if name == DEFAULT_COLLECTION {
+            return Err(s3_error!(
+                AccessDenied,
+                "the default collection cannot be deleted; delete its objects"
+            ));
+        }
+        let store = &self.stores[place].store;
+        store
+            .write(|tx| {
+                // Under the writer's lock nobody else puts into it.
+                side::forget_bucket(tx, name)?;
+                if tx.collection(name)?.has_names()? {
+                    let text = s3_error!(BucketNotEmpty, "the bucket {name} holds objects");
+                    return Err(through(text));
+                }
+                tx.drop_collection(name).map(drop)
+            })
+            .map_err(from_store)?;
+        buckets.remove(name);
+        Ok(())
+    }
+}

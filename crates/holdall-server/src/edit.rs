@@ -1,0 +1,201 @@
+//! Edits of an object's bytes under a condition: what the verbs of the extension, and an append
+//! by offset, come to.
+//!
+//! Owns: [`Edit`].
+
+use crate::body::Chunks;
+use crate::catalog::Bucket;
+use crate::condition;
+use crate::digest::{Announced, Digests};
+use crate::error::{custom, from_store, through};
+use crate::meta::{Meta, etag_of};
+use crate::side;
+use bytes::Bytes;
+use holdall::{Oid, PutOptions, Target, WriteTx};
+use http::StatusCode;
+use s3s::dto::ETagCondition;
+use s3s::{S3Result, s3_error};
+use std::ops::Range;
+use std::time::SystemTime;
+
+/// What must hold of the object beforehand.
+#[derive(Debug, Clone, Default)]
+pub struct Condition {
+    /// If-Match.
+    pub matches: Option<ETagCondition>,
+    /// If-None-Match.
+    pub matches_not: Option<ETagCondition>,
+    /// Its size.
+    pub size: Option<u64>,
+}
+
+/// An object to be edited.
+#[derive(Debug, Clone)]
+pub struct Edit {
+    /// Its bucket.
+    pub bucket: Bucket,
+    /// Its key.
+    pub key: String,
+    /// What must hold of it.
+    pub condition: Condition,
+    /// Whether it is made, empty, where it is missing.
+    pub create: bool,
+}
+
+/// What an edit came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The new ETag without quotes.
+    pub etag: String,
+    /// The new size in bytes.
+    pub size: u64,
+}
+
+/// Bytes of another object, to be put together.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its bucket, of the same store.
+    pub bucket: String,
+    /// Its key.
+    pub key: String,
+    /// The bytes; all of them where it is not said.
+    pub range: Option<Range<u64>>,
+    /// The ETag it must have.
+    pub etag: Option<String>,
+}
+
+impl Edit {
+    /// Replaces the bytes `range` by `bytes`. Durable when it returns. Cost: one commit, whatever
+    /// the object's size.
+    ///
+    /// # Errors
+    /// NoSuchKey, PreconditionFailed, InvalidRange, those of the engine.
+    pub fn splice(&self, range: Range<u64>, bytes: &Bytes) -> S3Result<Edited> {
+        self.commit(|tx, oid| tx.splice(oid, range, bytes).map(drop))
+    }
+
+    /// As [`Edit::splice`], with bytes as they come. Nothing is locked until the last one is
+    /// there: they are put as an object of their own, whose segments the edited one takes over.
+    ///
+    /// # Errors
+    /// As [`Edit::splice`], and those of the body.
+    pub fn splice_stream(
+        &self,
+        range: Range<u64>,
+        chunks: &mut Chunks,
+        announced: &Announced,
+    ) -> S3Result<Edited> {
+        let mut digests = Digests::for_body(announced)?;
+        let store = &self.bucket.served.store;
+        store
+            .write(|tx| {
+                let mut collection = tx.collection(&self.bucket.name)?;
+                let mut writer = collection.writer(Target::New, PutOptions::default())?;
+                while let Some(bytes) = chunks.next().map_err(through)? {
+                    digests.update(&bytes);
+                    writer.push(&bytes)?;
+                }
+                std::mem::take(&mut digests).finish(announced).map_err(through)?;
+                let len = writer.len();
+                let staged = writer.finish()?;
+                drop(collection);
+                self.apply(tx, |tx, oid| {
+                    tx.copy_range(staged, 0..len, oid, range.end)?;
+                    tx.delete_range(oid, range.clone())?;
+                    tx.remove(staged).map(drop)
+                })
+            })
+            .map_err(from_store)
+    }
+
+    /// Makes the object the bytes of `sources`, one behind the other; they share their segments
+    /// with it. Durable when it returns.
+    ///
+    /// # Errors
+    /// As [`Edit::splice`].
+    pub fn concat(&self, sources: &[Source]) -> S3Result<Edited> {
+        self.commit(|tx, oid| {
+            // Behind what is there, which goes last: it may be a source.
+            let old = tx.metadata(oid)?.size;
+            let mut end = old;
+            for source in sources {
+                let from = source.find(tx)?;
+                let size = if from == oid { old } else { tx.metadata(from)?.size };
+                let Range { start, end: last } = source.range.clone().unwrap_or(0..size);
+                if start > last || last > size {
+                    return Err(through(s3_error!(
+                        InvalidRange,
+                        "bytes {start} to {last} do not lie inside the {size} of {}",
+                        source.key
+                    )));
+                }
+                end = tx.copy_range(from, start..last, oid, end)?;
+            }
+            tx.delete_range(oid, 0..old).map(drop)
+        })
+    }
+
+    fn commit(
+        &self,
+        change: impl FnOnce(&mut WriteTx, Oid) -> holdall::Result<()>,
+    ) -> S3Result<Edited> {
+        self.bucket.served.store.write(|tx| self.apply(tx, change)).map_err(from_store)
+    }
+
+    /// Changes the object, which must meet the condition, and notes the time.
+    fn apply(
+        &self,
+        tx: &mut WriteTx,
+        change: impl FnOnce(&mut WriteTx, Oid) -> holdall::Result<()>,
+    ) -> holdall::Result<Edited> {
+        let oid = self.find(tx)?;
+        change(tx, oid)?;
+        let meta = Meta::of(&tx.metadata(oid)?.attributes);
+        let mut meta = side::complete_in(tx, oid, meta)?;
+        meta.modified = Some(SystemTime::now());
+        side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)?;
+        let now = tx.metadata(oid)?;
+        Ok(Edited { etag: etag_of(&now), size: now.size })
+    }
+
+    /// The object, which meets the condition.
+    fn find(&self, tx: &mut WriteTx) -> holdall::Result<Oid> {
+        let mut objects = tx.collection(&self.bucket.name)?;
+        let Some(oid) = objects.lookup(&self.key)? else {
+            if self.create && self.condition.matches.is_none() {
+                return objects.put(&self.key, &[]);
+            }
+            return Err(through(s3_error!(NoSuchKey, "there is no object {}", self.key)));
+        };
+        let found = objects.metadata(oid)?;
+        let etag = etag_of(&found);
+        let Condition { matches, matches_not, size } = &self.condition;
+        let met = matches.as_ref().is_none_or(|wanted| condition::matches(wanted, &etag))
+            && !matches_not.as_ref().is_some_and(|not| condition::matches(not, &etag));
+        if !met {
+            let text = s3_error!(PreconditionFailed, "the object has the ETag {etag}");
+            return Err(through(text));
+        }
+        match size {
+            Some(wanted) if *wanted != found.size => {
+                let text = format!("the object has {} bytes; append there", found.size);
+                Err(through(custom("InvalidWriteOffset", StatusCode::BAD_REQUEST, text)))
+            }
+            _ => Ok(oid),
+        }
+    }
+}
+
+impl Source {
+    fn find(&self, tx: &mut WriteTx) -> holdall::Result<Oid> {
+        let mut objects = tx.collection(&self.bucket)?;
+        let missing = || through(s3_error!(NoSuchKey, "there is no object {}", self.key));
+        let oid = objects.lookup(&self.key)?.ok_or_else(missing)?;
+        let etag = etag_of(&objects.metadata(oid)?);
+        if self.etag.as_ref().is_some_and(|wanted| *wanted != etag) {
+            let text = s3_error!(PreconditionFailed, "{} has the ETag {etag}", self.key);
+            return Err(through(text));
+        }
+        Ok(oid)
+    }
+}

@@ -1,0 +1,212 @@
+//! Connections: accepting, limits, TLS, what lies beside S3, stopping.
+//!
+//! Owns: [`Front`], which each request passes first.
+
+use crate::config::Limits;
+use crate::metrics::Metrics;
+use crate::s3::Server;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use s3s::service::S3Service;
+use s3s::{Body, HttpError, s3_error};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+
+/// Most fields of a request's head.
+const MOST_HEADERS: usize = 128;
+/// Requests at a time in one HTTP/2 connection.
+const MOST_STREAMS: u32 = 64;
+
+/// What every request passes: S3 behind it, health and metrics beside it.
+#[derive(Debug, Clone)]
+pub struct Front {
+    /// S3.
+    pub s3: S3Service,
+    /// The operations, for what they know of the stores.
+    pub server: Server,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Numbers for requests.
+    pub ids: Arc<AtomicU64>,
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::from(text.into()));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// Whether a request is signed in the way before SigV4, which is not offered.
+fn is_signed_v2(req: &Request<Incoming>) -> bool {
+    let by_header = req.headers().get(header::AUTHORIZATION);
+    let old = |v: &HeaderValue| v.as_bytes().starts_with(b"AWS ");
+    let named = |q: &str| q.split('&').any(|pair| pair.starts_with("AWSAccessKeyId="));
+    by_header.is_some_and(old) || req.uri().query().is_some_and(named)
+}
+
+impl Front {
+    async fn answer(self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
+        let (begun, method) = (Instant::now(), req.method().clone());
+        let path = req.uri().path().to_owned();
+        let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
+        let answered = match path.strip_prefix("/-/") {
+            Some(own) => Ok(self.own(own, &method).await),
+            None if is_signed_v2(&req) => {
+                let e = s3_error!(InvalidRequest, "sign with AWS4-HMAC-SHA256 (SigV4)");
+                let told = e.to_http_response();
+                told.map_err(|e| HttpError::new(Box::new(e)))
+            }
+            None => self.s3.call(req.map(Body::from)).await,
+        };
+        let status = answered.as_ref().map_or(0, |r| r.status().as_u16());
+        let time = begun.elapsed();
+        self.metrics.note(&method, status, time);
+        tracing::info!(%method, path, status, ?time, id, "request");
+        let mut response = answered?;
+        let headers = response.headers_mut();
+        headers.insert(header::SERVER, HeaderValue::from_static("Holdall"));
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert("x-amz-request-id", id);
+        }
+        Ok(response)
+    }
+
+    /// What the server itself offers. WebDAV and a page for browsers have their place here.
+    async fn own(&self, path: &str, method: &Method) -> Response<Body> {
+        if method != Method::GET && method != Method::HEAD {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
+        }
+        let (catalog, metrics) = (self.server.catalog.clone(), self.metrics.clone());
+        match path {
+            "health" => {
+                let healthy = crate::body::blocking(move || {
+                    let stores = catalog.stores();
+                    Ok(stores
+                        .iter()
+                        .all(|s| s.store.read().is_ok() && s.store.begin_write().is_ok()))
+                });
+                match healthy.await {
+                    Ok(true) => plain(StatusCode::OK, "ok\n"),
+                    _ => plain(StatusCode::SERVICE_UNAVAILABLE, "a store takes no commits\n"),
+                }
+            }
+            "metrics" => {
+                let text = crate::body::blocking(move || Ok(metrics.text(&catalog))).await;
+                text.map_or_else(
+                    |_| plain(StatusCode::INTERNAL_SERVER_ERROR, "no figures\n"),
+                    |text| plain(StatusCode::OK, text),
+                )
+            }
+            _ => plain(StatusCode::NOT_FOUND, "here are /-/health and /-/metrics\n"),
+        }
+    }
+}
+
+impl hyper::service::Service<Request<Incoming>> for Front {
+    type Response = Response<Body>;
+    type Error = HttpError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn call(&self, req: Request<Incoming>) -> Self::Future {
+        Box::pin(self.clone().answer(req))
+    }
+}
+
+fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+    let head = Duration::from_secs(limits.header_seconds);
+    let bytes = limits.header_bytes.max(8 << 10);
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head)
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(bytes)
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(bytes).unwrap_or(u32::MAX))
+        .max_concurrent_streams(MOST_STREAMS)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    builder
+}
+
+/// Accepts connections until `stop`, then lets running requests end.
+pub async fn run(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    front: Front,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    let room = Arc::new(Semaphore::new(limits.connections.max(1)));
+    let (builder, graceful) = (builder(&limits), GracefulShutdown::new());
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = async {
+                let permit = room.clone().acquire_owned().await;
+                (listener.accept().await, permit)
+            } => accepted,
+        };
+        let (stream, permit) = match accepted {
+            (Ok((stream, _)), permit) => (stream, permit),
+            (Err(e), _) => {
+                // Out of descriptors, as a rule: they come back.
+                tracing::warn!(error = %e, "no connection could be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.idle()));
+        let (front, builder, tls) = (front.clone(), builder.clone(), tls.clone());
+        let watcher = graceful.watcher();
+        let head = Duration::from_secs(limits.header_seconds);
+        tokio::spawn(async move {
+            front.metrics.connections.inc();
+            let metrics = front.metrics.clone();
+            let stream = Box::pin(stream);
+            match tls {
+                None => connection(&builder, stream, front, watcher).await,
+                Some(tls) => match tokio::time::timeout(head, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => connection(&builder, stream, front, watcher).await,
+                    _ => tracing::debug!("a TLS handshake failed"),
+                },
+            }
+            metrics.connections.dec();
+            drop(permit);
+        });
+    }
+    let most = Duration::from_secs(limits.stop_seconds);
+    if tokio::time::timeout(most, graceful.shutdown()).await.is_err() {
+        tracing::warn!(?most, "requests were still running; they are cut off");
+    }
+}
+
+async fn connection(
+    builder: &Builder<TokioExecutor>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    front: Front,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let connection = builder.serve_connection(TokioIo::new(stream), front).into_owned();
+    if let Err(e) = watcher.watch(connection).await {
+        tracing::debug!(error = %e, "a connection ended early");
+    }
+}

@@ -1,0 +1,179 @@
+//! Serves Holdall stores over S3.
+//!
+//! [`start`] opens the stores and begins to answer; `holdall serve` is this and a command line.
+//! Buckets are collections, keys are names. docs/serve.md is the reference for users.
+//!
+//! From the bottom: meta and side keep what S3 knows of objects beside their bytes; catalog knows
+//! the stores; digest and body bring bytes in and out; condition and edit change objects;
+//! s3 and verbs answer requests; users says who may; http has the connections.
+
+mod body;
+mod catalog;
+mod condition;
+mod config;
+mod digest;
+mod edit;
+mod error;
+mod http;
+mod meta;
+mod metrics;
+mod s3;
+mod side;
+mod sweep;
+mod tls;
+mod users;
+mod verbs;
+
+pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
+pub use error::StartError;
+pub use users::Right;
+
+use catalog::{Catalog, Served};
+use holdall::{DefragOptions, Defragmenter, Store};
+use s3s::config::{S3Config, StaticConfigProvider};
+use s3s::host::SingleDomain;
+use s3s::service::S3ServiceBuilder;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use users::Users;
+
+/// What to serve, to whom, where.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Stores; those that are missing are created.
+    pub stores: Vec<PathBuf>,
+    /// Address and port.
+    pub listen: String,
+    /// The configuration.
+    pub config: Config,
+    /// Access key and secret key of a user with all rights.
+    pub keys: Option<(String, String)>,
+    /// Bytes of cache of each store; the engine's default where it is not said.
+    pub cache_bytes: Option<usize>,
+}
+
+/// A server that listens. It answers while [`Server::run`] does.
+pub struct Server {
+    listener: TcpListener,
+    front: http::Front,
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    limits: Limits,
+    keepers: Vec<Defragmenter>,
+}
+
+fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
+    let failed = |source| StartError::Store { path: path.clone(), source };
+    let mut builder = Store::builder();
+    if let Some(bytes) = options.cache_bytes {
+        builder = builder.cache_bytes(bytes);
+    }
+    let store = builder.open_or_create(path).map_err(failed)?;
+    let attribute_bytes = store.attribute_bytes();
+    Ok(Served { path: Arc::new(path.clone()), store, attribute_bytes })
+}
+
+/// Opens stores, checks the configuration, begins to listen.
+///
+/// # Errors
+/// [`StartError`].
+pub async fn start(options: Options) -> Result<Server, StartError> {
+    let (config, limits) = (&options.config, options.config.limits.clone());
+    let users = Users::new(config, options.keys.clone())?;
+    let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+    let place = |path: &PathBuf| options.stores.iter().position(|store| store == path);
+    let for_new = match &config.new_buckets {
+        None => 0,
+        Some(path) => place(path).ok_or_else(|| {
+            StartError::Config(format!("new_buckets: {} is not served", path.display()))
+        })?,
+    };
+    let served: Result<Vec<_>, _> =
+        options.stores.iter().map(|path| open(path, &options)).collect();
+    let served = served?;
+    if served.is_empty() {
+        return Err(StartError::Config("name at least one store".into()));
+    }
+    let mut keepers = Vec::new();
+    for served in &served {
+        let keeper = served.store.keep_in_order(&DefragOptions::default());
+        let path = (*served.path).clone();
+        keepers.push(keeper.map_err(|source| StartError::Store { path, source })?);
+    }
+    let catalog = Arc::new(Catalog::new(served, for_new)?);
+    let server = s3::Server::new(catalog, limits.clone());
+    let s3 = service(server.clone(), users, config)?;
+    let listener = TcpListener::bind(&options.listen)
+        .await
+        .map_err(StartError::io(format!("listen on {}", options.listen)))?;
+    let front =
+        http::Front { s3, server, metrics: metrics::Metrics::default(), ids: Arc::default() };
+    Ok(Server { listener, front, tls, limits, keepers })
+}
+
+fn service(
+    server: s3::Server,
+    users: Users,
+    config: &Config,
+) -> Result<s3s::service::S3Service, StartError> {
+    let mut builder = S3ServiceBuilder::new(server.clone());
+    let mut s3 = S3Config::default();
+    s3.xml_max_body_size = config.limits.xml_bytes;
+    // A form's body is taken into memory whole.
+    s3.post_object_max_file_size = 64 << 20;
+    s3.form_max_fields_size = 1 << 20;
+    builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(s3))));
+    if let Some(domain) = &config.domain {
+        let bad = |e| StartError::Config(format!("domain {domain:?}: {e}"));
+        builder.set_host(SingleDomain::new(domain).map_err(bad)?);
+    }
+    builder.set_auth(users.clone());
+    builder.set_access(users.clone());
+    builder.set_route(verbs::Verbs { server, users });
+    Ok(builder.build())
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// [`StartError::Io`].
+    pub fn address(&self) -> Result<SocketAddr, StartError> {
+        self.listener.local_addr().map_err(StartError::io("look at the address"))
+    }
+
+    /// Whether it speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Answers until `stop`; then lets running requests end and closes the stores.
+    ///
+    /// # Errors
+    /// [`StartError::Store`] where a store cannot be closed cleanly; its next opening recovers.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
+        let Self { listener, front, tls, limits, keepers } = self;
+        let catalog = front.server.catalog.clone();
+        let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
+        http::run(listener, tls, front, limits, stop).await;
+        sweeper.abort();
+        let closed = tokio::task::spawn_blocking(move || {
+            drop(keepers);
+            for served in catalog.stores() {
+                let path = (*served.path).clone();
+                let failed = |source| StartError::Store { path, source };
+                served.store.clone().close().map_err(failed)?;
+            }
+            Ok(())
+        });
+        closed.await.unwrap_or_else(|e| Err(StartError::Config(e.to_string())))
+    }
+}

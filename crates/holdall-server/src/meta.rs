@@ -1,0 +1,306 @@
+//! What S3 keeps of an object beside its bytes, and where.
+//!
+//! Owns: [`Meta`], [`About`], [`OfBytes`]. They lie in the object's attributes:
+//!
+//! | attribute | holds |
+//! |---|---|
+//! | `mtime` | last change in nanoseconds since 1970, as the command line writes it |
+//! | `content-type` | the media type |
+//! | `s3` | [`About`] as JSON: what the client said of the object |
+//! | `#s3` | [`OfBytes`] as JSON: ETag, checksums, parts; the engine drops it with an edit |
+//!
+//! What has no room there lies in a side record of the system collection (`side.rs`), changed in
+//! the same transaction.
+
+use holdall::{Attributes, Metadata, Version};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const MTIME: &str = "mtime";
+const CONTENT_TYPE: &str = "content-type";
+const ABOUT: &str = "s3";
+const OF_BYTES: &str = "#s3";
+
+/// What a client said of an object. An edit of its bytes leaves it alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct About {
+    /// The header Cache-Control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_control: Option<String>,
+    /// The header Content-Disposition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disposition: Option<String>,
+    /// The header Content-Encoding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// The header Content-Language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// The header Expires, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<i64>,
+    /// The headers x-amz-meta-*.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub user: BTreeMap<String, String>,
+    /// The tags.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// Whether the rest lies in the side record.
+    #[serde(skip_serializing_if = "is_false")]
+    pub side: bool,
+}
+
+/// Checksums as base64, by algorithm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sums {
+    /// CRC32.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<String>,
+    /// CRC32C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc32c: Option<String>,
+    /// CRC64NVME.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc64nvme: Option<String>,
+    /// SHA1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha1: Option<String>,
+    /// SHA256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl Sums {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A part of a multipart upload, as the completed object remembers it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartInfo {
+    /// Its number, which the client chose.
+    pub number: i32,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its checksums.
+    #[serde(default, skip_serializing_if = "Sums::is_empty")]
+    pub sums: Sums,
+}
+
+/// What is derived from an object's bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OfBytes {
+    /// The ETag without quotes.
+    pub etag: String,
+    /// Checksums that a client asked for.
+    #[serde(skip_serializing_if = "Sums::is_empty")]
+    pub sums: Sums,
+    /// Whether the checksums are of the parts' checksums, not of the bytes.
+    #[serde(skip_serializing_if = "is_false")]
+    pub composite: bool,
+    /// The upload it was completed from, by which a repeated completion is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upload: Option<String>,
+    /// Parts it was uploaded in; 0 for a whole put.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub count: usize,
+    /// The parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartInfo>,
+    /// Whether checksums and parts lie in the side record.
+    #[serde(skip_serializing_if = "is_false")]
+    pub side: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What a side record holds.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Side {
+    about: About,
+    of_bytes: OfBytes,
+}
+
+/// What S3 keeps of an object beside its bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Last change; none where whoever put it did not say.
+    pub modified: Option<SystemTime>,
+    /// Media type.
+    pub content_type: Option<String>,
+    /// What the client said of it.
+    pub about: About,
+    /// What is derived from its bytes; none after a range edit, or if the engine put it.
+    pub of_bytes: Option<OfBytes>,
+}
+
+impl Meta {
+    /// Reads attributes. What lies in the side record is missing still where
+    /// [`Meta::needs_side`] says so.
+    pub fn of(attributes: &Attributes) -> Self {
+        let text = |key: &str| std::str::from_utf8(attributes.get(key)?).ok();
+        Self {
+            modified: text(MTIME).and_then(time_of),
+            content_type: text(CONTENT_TYPE).map(str::to_owned),
+            about: text(ABOUT).and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default(),
+            of_bytes: text(OF_BYTES).and_then(|t| serde_json::from_str(t).ok()),
+        }
+    }
+
+    /// Whether a part lies in the side record.
+    pub fn needs_side(&self) -> bool {
+        self.about.side || self.of_bytes.as_ref().is_some_and(|b| b.side)
+    }
+
+    /// Completes it by the side record. A record that cannot be read adds nothing.
+    pub fn add_side(&mut self, bytes: &[u8]) {
+        let Ok(side) = serde_json::from_slice::<Side>(bytes) else { return };
+        if self.about.side {
+            self.about = About { side: false, ..side.about };
+        }
+        if let Some(of_bytes) = self.of_bytes.as_mut().filter(|b| b.side) {
+            let (etag, upload) = (std::mem::take(&mut of_bytes.etag), of_bytes.upload.take());
+            *of_bytes = OfBytes { side: false, etag, upload, ..side.of_bytes };
+        }
+    }
+
+    /// The attributes that keep it, in at most `most` bytes, and the side record for what has
+    /// no room there.
+    pub fn attributes(&self, most: usize) -> (Attributes, Option<Vec<u8>>) {
+        let whole = self.encode(&self.about, self.of_bytes.as_ref());
+        // Lengths of keys and values take two bytes each at most.
+        let len: usize = whole.iter().map(|(key, value)| key.len() + value.len() + 4).sum();
+        if len <= most {
+            return (whole, None);
+        }
+        let side =
+            Side { about: self.about.clone(), of_bytes: self.of_bytes.clone().unwrap_or_default() };
+        let about = About { side: true, ..About::default() };
+        let of_bytes = self.of_bytes.as_ref().map(|b| OfBytes {
+            etag: b.etag.clone(),
+            upload: b.upload.clone(),
+            count: b.count,
+            side: true,
+            ..OfBytes::default()
+        });
+        // Strings and numbers always become JSON.
+        let bytes = serde_json::to_vec(&side).unwrap_or_default();
+        (self.encode(&about, of_bytes.as_ref()), Some(bytes))
+    }
+
+    fn encode(&self, about: &About, of_bytes: Option<&OfBytes>) -> Attributes {
+        let mut out = Attributes::new();
+        if let Some(modified) = self.modified {
+            out.insert(MTIME.into(), nanos(modified).to_string().into_bytes());
+        }
+        if let Some(kind) = &self.content_type {
+            out.insert(CONTENT_TYPE.into(), kind.clone().into_bytes());
+        }
+        if *about != About::default() {
+            out.insert(ABOUT.into(), serde_json::to_vec(about).unwrap_or_default());
+        }
+        if let Some(of_bytes) = of_bytes {
+            out.insert(OF_BYTES.into(), serde_json::to_vec(of_bytes).unwrap_or_default());
+        }
+        out
+    }
+
+    /// The ETag without quotes: the stored one, or after a range edit and for objects of the
+    /// engine one derived from the version, whose hyphens keep it from being taken for an MD5.
+    pub fn etag(&self, version: Version) -> String {
+        self.of_bytes.as_ref().map_or_else(|| version.to_string(), |b| b.etag.clone())
+    }
+
+    /// The last change; 1970 where it is not known, so that it does not change by itself.
+    pub fn modified(&self) -> SystemTime {
+        self.modified.unwrap_or(UNIX_EPOCH)
+    }
+}
+
+/// The ETag of an object by its metadata alone.
+pub fn etag_of(metadata: &Metadata) -> String {
+    Meta::of(&metadata.attributes).etag(metadata.version)
+}
+
+fn time_of(text: &str) -> Option<SystemTime> {
+    let nanos: i128 = text.parse().ok()?;
+    let distance = Duration::from_nanos(u64::try_from(nanos.unsigned_abs()).ok()?);
+    if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
+}
+
+fn nanos(time: SystemTime) -> i128 {
+    let signed = |d: Duration| i128::try_from(d.as_nanos()).unwrap_or(i128::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => signed(after),
+        Err(before) => -signed(before.duration()),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn large() -> Meta {
+        let parts = (1..=200)
+            .map(|number| PartInfo { number, size: 5 << 20, sums: Sums::default() })
+            .collect();
+        let user = BTreeMap::from([("camera".into(), "x".repeat(1900))]);
+        Meta {
+            modified: Some(UNIX_EPOCH + Duration::from_nanos(12)),
+            content_type: Some("image/png".into()),
+            about: About { user, ..About::default() },
+            of_bytes: Some(OfBytes {
+                etag: "00-200".into(),
+                count: 200,
+                parts,
+                ..OfBytes::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn what_fits_the_attributes_needs_no_side_record() {
+        let mut meta = large();
+        meta.about.user.clear();
+        meta.of_bytes.as_mut().unwrap().parts.clear();
+        let (attributes, side) = meta.attributes(1024);
+        assert!(side.is_none());
+        assert_eq!(Meta::of(&attributes), meta);
+    }
+
+    #[test]
+    fn what_does_not_fit_comes_back_from_the_side_record() {
+        let meta = large();
+        let (attributes, side) = meta.attributes(1024);
+        let mut back = Meta::of(&attributes);
+        assert!(back.needs_side());
+        back.add_side(&side.unwrap());
+        assert_eq!(back, meta);
+    }
+
+    #[test]
+    fn an_edit_of_the_bytes_drops_what_was_derived_from_them_only() {
+        let (mut attributes, side) = large().attributes(1024);
+        attributes.remove(OF_BYTES);
+        let mut back = Meta::of(&attributes);
+        back.add_side(&side.unwrap());
+        assert_eq!(back.about, large().about);
+        assert_eq!(back.of_bytes, None);
+    }
+}

@@ -1,0 +1,214 @@
+//! Buckets, and objects deleted from them.
+
+use crate::body;
+use crate::condition;
+use crate::error::{from_store, through};
+use crate::meta::etag_of;
+use crate::s3::{Server, timestamp};
+use crate::side;
+use crate::users::User;
+use holdall::WriteTx;
+use s3s::dto::{
+    Bucket, CreateBucketInput, CreateBucketOutput, DeleteBucketInput, DeleteBucketOutput,
+    DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
+    ETagCondition, Error, GetBucketLocationInput, GetBucketLocationOutput, HeadBucketInput,
+    HeadBucketOutput, ListBucketsInput, ListBucketsOutput, ObjectIdentifier, Owner,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::sync::Arc;
+
+/// Most keys of a multi-delete, as S3 has it.
+const MOST_DELETES: usize = 1000;
+
+/// The owner of everything: S3's answers name one.
+pub fn owner() -> Owner {
+    Owner { display_name: Some("holdall".into()), id: Some("holdall".into()) }
+}
+
+impl Server {
+    pub(super) async fn create_bucket(
+        &self,
+        req: S3Request<CreateBucketInput>,
+    ) -> S3Result<S3Response<CreateBucketOutput>> {
+        let name = req.input.bucket;
+        let catalog = self.catalog.clone();
+        let wanted = name.clone();
+        let made = body::blocking(move || catalog.create(&wanted)).await?;
+        if !made {
+            return Err(s3_error!(BucketAlreadyOwnedByYou, "the bucket {name} is there already"));
+        }
+        let location = Some(format!("/{name}"));
+        Ok(S3Response::new(CreateBucketOutput { location, ..Default::default() }))
+    }
+
+    pub(super) async fn delete_bucket(
+        &self,
+        req: S3Request<DeleteBucketInput>,
+    ) -> S3Result<S3Response<DeleteBucketOutput>> {
+        let (catalog, name) = (self.catalog.clone(), req.input.bucket);
+        self.abort_all(&name).await?;
+        body::blocking(move || catalog.delete(&name)).await?;
+        Ok(S3Response::new(DeleteBucketOutput::default()))
+    }
+
+    pub(super) fn head_bucket(
+        &self,
+        req: &S3Request<HeadBucketInput>,
+    ) -> S3Result<S3Response<HeadBucketOutput>> {
+        self.catalog.bucket(&req.input.bucket)?;
+        Ok(S3Response::new(HeadBucketOutput::default()))
+    }
+
+    pub(super) fn location(
+        &self,
+        req: &S3Request<GetBucketLocationInput>,
+    ) -> S3Result<S3Response<GetBucketLocationOutput>> {
+        self.catalog.bucket(&req.input.bucket)?;
+        Ok(S3Response::new(GetBucketLocationOutput::default()))
+    }
+
+    pub(super) async fn list_buckets(
+        &self,
+        req: S3Request<ListBucketsInput>,
+    ) -> S3Result<S3Response<ListBucketsOutput>> {
+        let user = req.extensions.get::<Arc<User>>().cloned();
+        let (catalog, input) = (self.catalog.clone(), req.input);
+        body::blocking(move || {
+            let prefix = input.prefix.clone().unwrap_or_default();
+            let after = input.continuation_token.clone().unwrap_or_default();
+            let most = usize::try_from(input.max_buckets.unwrap_or(10_000)).unwrap_or(0).max(1);
+            let sees = |name: &String| user.as_ref().is_none_or(|user| user.sees(name));
+            let mut names = catalog
+                .names()
+                .into_iter()
+                .filter(|name| name.starts_with(&prefix) && *name > after && sees(name))
+                .peekable();
+            let mut buckets = Vec::new();
+            while buckets.len() < most
+                && let Some(name) = names.next()
+            {
+                let creation_date = catalog.created(&name)?.map(timestamp);
+                buckets.push(Bucket { name: Some(name), creation_date, ..Default::default() });
+            }
+            let last = buckets.last().and_then(|b| b.name.clone());
+            Ok(S3Response::new(ListBucketsOutput {
+                continuation_token: last.filter(|_| names.peek().is_some()),
+                buckets: Some(buckets),
+                owner: Some(owner()),
+                prefix: input.prefix,
+            }))
+        })
+        .await
+    }
+
+    pub(super) async fn delete(
+        &self,
+        req: S3Request<DeleteObjectInput>,
+    ) -> S3Result<S3Response<DeleteObjectOutput>> {
+        let input = req.input;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        refuse_version(input.version_id.as_deref())?;
+        let one = Doomed { key: input.key, etag: input.if_match, size: input.if_match_size };
+        body::blocking(move || {
+            let store = &bucket.served.store;
+            store.write(|tx| one.delete(tx, &bucket.name)).map_err(from_store)
+        })
+        .await?;
+        Ok(S3Response::new(DeleteObjectOutput::default()))
+    }
+
+    pub(super) async fn delete_many(
+        &self,
+        req: S3Request<DeleteObjectsInput>,
+    ) -> S3Result<S3Response<DeleteObjectsOutput>> {
+        let input = req.input;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        let (objects, quiet) = (input.delete.objects, input.delete.quiet.unwrap_or(false));
+        if objects.len() > MOST_DELETES {
+            return Err(s3_error!(MalformedXML, "at most {MOST_DELETES} keys at a time"));
+        }
+        let (deleted, errors) = body::blocking(move || {
+            let store = &bucket.served.store;
+            store.write(|tx| delete_all(tx, &bucket.name, objects)).map_err(from_store)
+        })
+        .await?;
+        Ok(S3Response::new(DeleteObjectsOutput {
+            deleted: (!quiet).then_some(deleted),
+            errors: (!errors.is_empty()).then_some(errors),
+            ..Default::default()
+        }))
+    }
+}
+
+/// An object to be deleted, if it is what the client thinks.
+struct Doomed {
+    key: String,
+    etag: Option<ETagCondition>,
+    size: Option<i64>,
+}
+
+impl Doomed {
+    fn delete(&self, tx: &mut WriteTx, bucket: &str) -> holdall::Result<()> {
+        if self.etag.is_some() || self.size.is_some() {
+            let mut objects = tx.collection(bucket)?;
+            let Some(oid) = objects.lookup(&self.key)? else {
+                let missing = s3_error!(NoSuchKey, "there is no object {}", self.key);
+                return if self.etag.is_some() { Err(through(missing)) } else { Ok(()) };
+            };
+            let found = objects.metadata(oid)?;
+            let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
+            let etag = self.etag.as_ref();
+            if !size || etag.is_some_and(|wanted| !condition::matches(wanted, &etag_of(&found))) {
+                let text = s3_error!(PreconditionFailed, "{} is not as expected", self.key);
+                return Err(through(text));
+            }
+        }
+        side::remove(tx, bucket, &self.key).map(drop)
+    }
+}
+
+/// Only the one version that there is can be named.
+///
+/// # Errors
+/// NoSuchVersion.
+pub fn refuse_version(version: Option<&str>) -> S3Result<()> {
+    match version {
+        None | Some("" | "null") => Ok(()),
+        Some(other) => Err(s3_error!(NoSuchVersion, "there is no version {other}")),
+    }
+}
+
+/// Deletes in one transaction: a key that is refused leaves the others alone.
+fn delete_all(
+    tx: &mut WriteTx,
+    bucket: &str,
+    objects: Vec<ObjectIdentifier>,
+) -> holdall::Result<(Vec<DeletedObject>, Vec<Error>)> {
+    let (mut deleted, mut errors) = (Vec::new(), Vec::new());
+    for object in objects {
+        let key = object.key.clone();
+        let doomed = Doomed {
+            key: object.key,
+            etag: object.e_tag.map(ETagCondition::ETag),
+            size: object.size,
+        };
+        let outcome = match refuse_version(object.version_id.as_deref()) {
+            Ok(()) => doomed.delete(tx, bucket),
+            Err(e) => Err(through(e)),
+        };
+        match outcome {
+            Ok(()) => deleted.push(DeletedObject { key: Some(key), ..Default::default() }),
+            Err(holdall::Error::Other(e)) => {
+                let told = from_store(holdall::Error::Other(e));
+                errors.push(Error {
+                    code: Some(told.code().as_str().to_owned()),
+                    key: Some(key),
+                    message: told.message().map(str::to_owned),
+                    version_id: None,
+                });
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((deleted, errors))
+}

@@ -1,0 +1,378 @@
+//! Completing a multipart upload, and parts that are copies.
+//!
+//! The parts' segments become the object's: no byte is copied beside a few at each seam.
+
+use crate::body;
+use crate::catalog::Bucket;
+use crate::condition;
+use crate::digest::{hex, named, unhex};
+use crate::error::{from_store, through};
+use crate::meta::{Meta, OfBytes, PartInfo, Sums, etag_of};
+use crate::s3::copy::{copy_bytes, source};
+use crate::s3::get::find;
+use crate::s3::multipart::{check_number, find_upload};
+use crate::s3::{Server, timestamp};
+use crate::side::{self, SYSTEM, Upload};
+use crate::users::User;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use crc_fast::CrcAlgorithm;
+use holdall::{Key, Oid, PutMode, Target, WriteTx};
+use s3s::crypto::{Checksum as _, Crc32, Crc32c, Md5, Sha1, Sha256};
+use s3s::dto::{
+    ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CompletedPart,
+    CopyPartResult, ETag, UploadPartCopyInput, UploadPartCopyOutput,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::collections::BTreeMap;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Least bytes of a part that is not the last, as S3 has it.
+const LEAST_PART: u64 = 5 << 20;
+
+/// A part that the client names, found.
+#[derive(Debug, Clone)]
+struct Found {
+    info: PartInfo,
+    oid: Oid,
+    etag: String,
+}
+
+/// An upload to be completed.
+struct Completion {
+    bucket: Bucket,
+    key: String,
+    id: String,
+    upload: Upload,
+    parts: Vec<CompletedPart>,
+    mode: PutMode,
+    size: Option<u64>,
+    sums: Sums,
+}
+
+impl Server {
+    pub(super) async fn complete(
+        &self,
+        req: S3Request<CompleteMultipartUploadInput>,
+    ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        let input = req.input;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        let (name, key) = (input.bucket.clone(), input.key.clone());
+        let of_bytes = body::blocking(move || {
+            let parts = input.multipart_upload.and_then(|u| u.parts).unwrap_or_default();
+            let upload = match find_upload(&bucket, &input.key, &input.upload_id) {
+                Err(e) => return repeated(&bucket, &input.key, &input.upload_id).ok_or(e),
+                Ok(upload) => upload,
+            };
+            let reader = bucket.read().map_err(from_store)?;
+            let (matches, not) = (input.if_match.as_ref(), input.if_none_match.as_ref());
+            let mode = condition::mode(&reader, &input.key, matches, not)?;
+            let completion = Completion {
+                bucket,
+                key: input.key,
+                id: input.upload_id,
+                upload,
+                parts,
+                mode,
+                size: input.mpu_object_size.and_then(|n| u64::try_from(n).ok()),
+                sums: Sums {
+                    crc32: input.checksum_crc32,
+                    crc32c: input.checksum_crc32c,
+                    crc64nvme: input.checksum_crc64nvme,
+                    sha1: input.checksum_sha1,
+                    sha256: input.checksum_sha256,
+                },
+            };
+            completion.run()
+        })
+        .await?;
+        let OfBytes { etag, sums, composite, .. } = of_bytes;
+        let kind = if composite { ChecksumType::COMPOSITE } else { ChecksumType::FULL_OBJECT };
+        Ok(S3Response::new(CompleteMultipartUploadOutput {
+            location: Some(format!("/{name}/{key}")),
+            bucket: Some(name),
+            key: Some(key),
+            e_tag: Some(ETag::Strong(etag)),
+            checksum_type: (!sums.is_empty()).then(|| ChecksumType::from_static(kind)),
+            checksum_crc32: sums.crc32,
+            checksum_crc32c: sums.crc32c,
+            checksum_crc64nvme: sums.crc64nvme,
+            checksum_sha1: sums.sha1,
+            checksum_sha256: sums.sha256,
+            ..Default::default()
+        }))
+    }
+
+    pub(super) async fn copy_part(
+        &self,
+        req: S3Request<UploadPartCopyInput>,
+    ) -> S3Result<S3Response<UploadPartCopyOutput>> {
+        let (from_bucket, from_key) =
+            source(&req.input.copy_source, req.extensions.get::<Arc<User>>())?;
+        let input = req.input;
+        check_number(input.part_number)?;
+        let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
+        let conditions = condition::Read {
+            matches: input.copy_source_if_match,
+            matches_not: input.copy_source_if_none_match,
+            since: input.copy_source_if_modified_since,
+            not_since: input.copy_source_if_unmodified_since,
+        };
+        let result = body::blocking(move || {
+            find_upload(&to, &input.key, &input.upload_id)?;
+            let found = find(&from, &from_key)?;
+            conditions.check_source(&found.meta, &found.etag)?;
+            let size = found.metadata.size;
+            let range = copied_range(input.copy_source_range.as_deref(), size)?;
+            let mut object = found.reader.open(found.metadata.oid).map_err(from_store)?;
+            let md5 = md5_of(&mut object, &range)?;
+            let of_bytes = OfBytes { etag: md5.clone(), ..OfBytes::default() };
+            let now = SystemTime::now();
+            let meta = Meta { modified: Some(now), of_bytes: Some(of_bytes), ..Meta::default() };
+            let name = side::part_name(&input.upload_id, input.part_number);
+            let most = to.served.attribute_bytes;
+            let write = |tx: &mut WriteTx| {
+                let oid = if Arc::ptr_eq(&from.served.path, &to.served.path) {
+                    if tx.metadata(found.metadata.oid)?.version != found.metadata.version {
+                        let text = "the source was changed meanwhile; try again";
+                        return Err(through(s3_error!(ConditionalRequestConflict, "{text}")));
+                    }
+                    let oid = tx.collection(SYSTEM)?.put(&name, &[])?;
+                    tx.copy_range(found.metadata.oid, range.clone(), oid, 0)?;
+                    oid
+                } else {
+                    let at = SeekFrom::Start(range.start);
+                    object.seek(at).map_err(|e| holdall::Error::Invalid(e.to_string()))?;
+                    let len = range.end - range.start;
+                    copy_bytes(tx, SYSTEM, (&mut object).take(len), len, Target::from(&name))?
+                };
+                side::set_meta(tx, oid, &meta, most)
+            };
+            to.served.store.write(write).map_err(from_store)?;
+            Ok(CopyPartResult {
+                e_tag: Some(ETag::Strong(md5)),
+                last_modified: Some(timestamp(now)),
+                ..Default::default()
+            })
+        })
+        .await?;
+        Ok(S3Response::new(UploadPartCopyOutput {
+            copy_part_result: Some(result),
+            ..Default::default()
+        }))
+    }
+}
+
+/// The MD5 of a range. Cost: it is read once.
+fn md5_of(object: &mut holdall::Object, range: &Range<u64>) -> S3Result<String> {
+    let (mut md5, mut at, mut buffer) = (Md5::default(), range.start, vec![0; 1 << 20]);
+    while at < range.end {
+        let most = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(buffer.len());
+        let n = object.read_at(at, &mut buffer[..most]).map_err(from_store)?;
+        md5.update(&buffer[..n]);
+        at += n as u64;
+    }
+    Ok(hex(md5.finalize().as_ref()))
+}
+
+fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
+    let Some(header) = header else { return Ok(0..size) };
+    let bad = || s3_error!(InvalidArgument, "x-amz-copy-source-range has the form bytes=A-B");
+    let (first, last) =
+        header.strip_prefix("bytes=").and_then(|r| r.split_once('-')).ok_or_else(bad)?;
+    let first: u64 = first.parse().map_err(|_| bad())?;
+    let last: u64 = last.parse().map_err(|_| bad())?;
+    if first > last || last >= size {
+        return Err(s3_error!(InvalidRange, "bytes {first} to {last} do not lie inside {size}"));
+    }
+    Ok(first..last + 1)
+}
+
+/// What the object became, where this very upload was completed before: clients repeat a
+/// completion whose answer they did not get.
+fn repeated(bucket: &Bucket, key: &str, id: &str) -> Option<OfBytes> {
+    let found = find(bucket, key).ok()?;
+    found.meta.of_bytes.filter(|b| b.upload.as_deref() == Some(id))
+}
+
+impl Completion {
+    /// Makes the object in one transaction. Blocks for a commit. Cost: in proportion to the
+    /// number of segments.
+    fn run(self) -> S3Result<OfBytes> {
+        let reader = self.bucket.served.store.read().map_err(from_store)?;
+        let there = side::parts(&reader, &self.id).map_err(from_store)?;
+        let mut by_number = BTreeMap::new();
+        for (number, oid) in &there {
+            let metadata = reader.metadata(*oid).map_err(from_store)?;
+            let sums = Meta::of(&metadata.attributes).of_bytes.unwrap_or_default().sums;
+            let info = PartInfo { number: *number, size: metadata.size, sums };
+            by_number.insert(*number, Found { info, oid: *oid, etag: etag_of(&metadata) });
+        }
+        let parts = self.choose(&by_number)?;
+        let of_bytes = self.of_bytes(&parts)?;
+        let meta = Meta {
+            modified: Some(SystemTime::now()),
+            content_type: self.upload.content_type.clone(),
+            about: self.upload.about.clone(),
+            of_bytes: Some(of_bytes.clone()),
+        };
+        let store = &self.bucket.served.store;
+        store.write(|tx| self.install(tx, &parts, &there, &meta)).map_err(from_store)?;
+        Ok(of_bytes)
+    }
+
+    fn install(
+        &self,
+        tx: &mut WriteTx,
+        parts: &[Found],
+        there: &[(i32, Oid)],
+        meta: &Meta,
+    ) -> holdall::Result<()> {
+        let gone = || through(s3_error!(NoSuchUpload, "the upload was ended meanwhile"));
+        side::upload_in(tx, &self.bucket.name, &self.id)?.ok_or_else(gone)?;
+        for part in parts {
+            let now = tx.metadata(part.oid).map_err(|_| gone())?;
+            if etag_of(&now) != part.etag {
+                let text = "a part was uploaded again meanwhile";
+                return Err(through(s3_error!(InvalidPart, "{text}")));
+            }
+        }
+        let mut objects = tx.collection(&self.bucket.name)?;
+        objects.check_put(&self.key, self.mode)?;
+        let keys: Vec<Key<'_>> = parts.iter().map(|part| part.oid.into()).collect();
+        let oid = objects.concat(&keys, Target::from(&self.key))?;
+        drop(objects);
+        side::set_meta(tx, oid, meta, self.bucket.served.attribute_bytes)?;
+        side::drop_upload(tx, &self.bucket.name, &self.id, there).map(drop)
+    }
+
+    /// The parts that the client names, in its order, which must be ascending.
+    fn choose(&self, there: &BTreeMap<i32, Found>) -> S3Result<Vec<Found>> {
+        if self.parts.is_empty() {
+            return Err(s3_error!(MalformedXML, "name at least one part"));
+        }
+        let mut chosen: Vec<Found> = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            let number = part.part_number.unwrap_or(0);
+            if chosen.last().is_some_and(|last| last.info.number >= number) {
+                return Err(s3_error!(InvalidPartOrder, "name parts in ascending order"));
+            }
+            let missing = || s3_error!(InvalidPart, "part {number} was not uploaded");
+            let found = there.get(&number).ok_or_else(missing)?;
+            if part.e_tag.as_ref().is_some_and(|etag| etag.value() != found.etag) {
+                return Err(s3_error!(InvalidPart, "part {number} has another ETag"));
+            }
+            let given = Sums {
+                crc32: part.checksum_crc32.clone(),
+                crc32c: part.checksum_crc32c.clone(),
+                crc64nvme: part.checksum_crc64nvme.clone(),
+                sha1: part.checksum_sha1.clone(),
+                sha256: part.checksum_sha256.clone(),
+            };
+            let both = named(&given).into_iter().zip(named(&found.info.sums));
+            for ((name, given), (_, is)) in both {
+                if given.is_some() && given != is {
+                    return Err(s3_error!(InvalidPart, "part {number} has another {name}"));
+                }
+            }
+            chosen.push(found.clone());
+        }
+        let but_last = &chosen[..chosen.len() - 1];
+        if let Some(short) = but_last.iter().find(|part| part.info.size < LEAST_PART) {
+            let number = short.info.number;
+            return Err(s3_error!(EntityTooSmall, "part {number} has less than 5 MiB"));
+        }
+        let size: u64 = chosen.iter().map(|part| part.info.size).sum();
+        if self.size.is_some_and(|announced| announced != size) {
+            return Err(s3_error!(InvalidRequest, "the parts have {size} bytes together"));
+        }
+        Ok(chosen)
+    }
+
+    /// ETag and checksum of the whole, from those of the parts.
+    fn of_bytes(&self, parts: &[Found]) -> S3Result<OfBytes> {
+        let mut md5 = Md5::default();
+        for part in parts {
+            md5.update(&unhex(&part.etag).unwrap_or_default());
+        }
+        let composite = self.upload.kind.as_deref() == Some("COMPOSITE");
+        let sums = match self.upload.algorithm.as_deref() {
+            None => Sums::default(),
+            Some(algorithm) if composite => of_parts(algorithm, parts)?,
+            Some(algorithm) => of_whole(algorithm, parts)?,
+        };
+        for ((name, given), (_, is)) in named(&self.sums).into_iter().zip(named(&sums)) {
+            if given.is_some() && is.is_some() && given != is {
+                return Err(s3_error!(BadDigest, "the object has another {name}"));
+            }
+        }
+        Ok(OfBytes {
+            etag: format!("{}-{}", hex(md5.finalize().as_ref()), parts.len()),
+            sums,
+            composite,
+            upload: Some(self.id.clone()),
+            count: parts.len(),
+            parts: parts.iter().map(|part| part.info.clone()).collect(),
+            side: false,
+        })
+    }
+}
+
+/// A part's checksum by this algorithm, as bytes.
+fn raw<'p>(algorithm: &'p str) -> impl Fn(&Found) -> S3Result<Vec<u8>> + 'p {
+    move |part| {
+        let all = named(&part.info.sums);
+        let found = all.into_iter().find(|(name, _)| *name == algorithm).and_then(|(_, sum)| sum);
+        let number = part.info.number;
+        let missing = || s3_error!(InvalidPart, "part {number} has no {algorithm}");
+        found.and_then(|sum| STANDARD.decode(sum).ok()).ok_or_else(missing)
+    }
+}
+
+fn with(algorithm: &str, sum: String) -> Sums {
+    let mut sums = Sums::default();
+    let place = match algorithm {
+        "CRC32" => &mut sums.crc32,
+        "CRC32C" => &mut sums.crc32c,
+        "CRC64NVME" => &mut sums.crc64nvme,
+        "SHA1" => &mut sums.sha1,
+        _ => &mut sums.sha256,
+    };
+    *place = Some(sum);
+    sums
+}
+
+/// The checksum of the parts' checksums.
+fn of_parts(algorithm: &str, parts: &[Found]) -> S3Result<Sums> {
+    let all: Vec<u8> = parts.iter().map(raw(algorithm)).collect::<S3Result<Vec<_>>>()?.concat();
+    let sum = match algorithm {
+        "CRC32" => STANDARD.encode(Crc32::checksum(&all)),
+        "CRC32C" => STANDARD.encode(Crc32c::checksum(&all)),
+        "SHA1" => STANDARD.encode(Sha1::checksum(&all)),
+        _ => STANDARD.encode(Sha256::checksum(&all)),
+    };
+    Ok(with(algorithm, format!("{sum}-{}", parts.len())))
+}
+
+/// The checksum of all bytes, put together from those of the parts; for CRCs only.
+fn of_whole(algorithm: &str, parts: &[Found]) -> S3Result<Sums> {
+    let (kind, width) = match algorithm {
+        "CRC32" => (CrcAlgorithm::Crc32IsoHdlc, 4),
+        "CRC32C" => (CrcAlgorithm::Crc32Iscsi, 4),
+        _ => (CrcAlgorithm::Crc64Nvme, 8),
+    };
+    let value = |bytes: &[u8]| bytes.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let (raw, mut whole) = (raw(algorithm), None);
+    for part in parts {
+        let sum = value(&raw(part)?);
+        whole = Some(match whole {
+            None => sum,
+            Some(before) => crc_fast::checksum_combine(kind, before, sum, part.info.size),
+        });
+    }
+    let bytes = whole.unwrap_or(0).to_be_bytes();
+    Ok(with(algorithm, STANDARD.encode(&bytes[8 - width..])))
+}

@@ -1,0 +1,166 @@
+//! Copies of objects: within a store their segments are shared, between stores bytes are moved.
+
+use crate::body;
+use crate::condition;
+use crate::error::{from_store, through};
+use crate::meta::{About, Meta, OfBytes};
+use crate::s3::get::find;
+use crate::s3::put::stored_encoding;
+use crate::s3::{Server, tagging, timestamp};
+use crate::side;
+use crate::users::{Right, User, Users};
+use holdall::{Oid, PutOptions, Target, WriteTx};
+use s3s::dto::{
+    ChecksumType, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag,
+    MetadataDirective, TaggingDirective,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Bucket and key of a copy's source, which the user may read.
+///
+/// # Errors
+/// AccessDenied, NotImplemented for sources that are no bucket of this server, NoSuchVersion.
+pub fn source(from: &CopySource, user: Option<&Arc<User>>) -> S3Result<(String, String)> {
+    let CopySource::Bucket { bucket, key, version_id } = from else {
+        return Err(s3_error!(NotImplemented, "a copy's source is BUCKET/KEY"));
+    };
+    super::bucket::refuse_version(version_id.as_deref())?;
+    if let Some(user) = user {
+        Users::check(user, Right::Read, bucket)?;
+    }
+    Ok((bucket.to_string(), key.to_string()))
+}
+
+/// Copies the bytes of an object of another store. Blocks.
+///
+/// # Errors
+/// Those of both stores.
+pub fn copy_bytes(
+    tx: &mut WriteTx,
+    collection: &str,
+    mut from: impl std::io::Read,
+    size: u64,
+    to: Target,
+) -> holdall::Result<Oid> {
+    let mut objects = tx.collection(collection)?;
+    let options = PutOptions { expected_size: Some(size), ..PutOptions::default() };
+    let mut writer = objects.writer(to, options)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let n = from.read(&mut buffer).map_err(|e| holdall::Error::Io {
+            action: "read the object to be copied".into(),
+            source: e,
+        })?;
+        if n == 0 {
+            return writer.finish();
+        }
+        writer.push(&buffer[..n])?;
+    }
+}
+
+impl Server {
+    pub(super) async fn copy(
+        &self,
+        req: S3Request<CopyObjectInput>,
+    ) -> S3Result<S3Response<CopyObjectOutput>> {
+        let (from_bucket, from_key) =
+            source(&req.input.copy_source, req.extensions.get::<Arc<User>>())?;
+        let input = req.input;
+        let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
+        tagging::check_key(&input.key)?;
+        let replaces = |d: Option<&str>| d == Some("REPLACE");
+        let new_meta = replaces(input.metadata_directive.as_ref().map(MetadataDirective::as_str));
+        let new_tags = replaces(input.tagging_directive.as_ref().map(TaggingDirective::as_str));
+        if from_bucket == input.bucket && from_key == input.key && !new_meta && !new_tags {
+            let text = "a copy of an object onto itself must replace its metadata";
+            return Err(s3_error!(InvalidRequest, "{text}"));
+        }
+        let tags = tagging::parse_header(input.tagging.as_deref())?;
+        let user = tagging::user_metadata(input.metadata)?;
+        let about = About {
+            cache_control: input.cache_control,
+            disposition: input.content_disposition,
+            encoding: stored_encoding(input.content_encoding),
+            language: input.content_language,
+            expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
+            user,
+            tags: tags.clone(),
+            side: false,
+        };
+        let conditions = condition::Read {
+            matches: input.copy_source_if_match,
+            matches_not: input.copy_source_if_none_match,
+            since: input.copy_source_if_modified_since,
+            not_since: input.copy_source_if_unmodified_since,
+        };
+        let (key, content_type) = (input.key, input.content_type);
+        let result = body::blocking(move || {
+            let found = find(&from, &from_key)?;
+            conditions.check_source(&found.meta, &found.etag)?;
+            let mut meta = Meta { modified: Some(SystemTime::now()), ..found.meta.clone() };
+            if new_meta {
+                let kept = std::mem::take(&mut meta.about.tags);
+                meta.content_type = content_type;
+                meta.about = About { tags: kept, ..about };
+            }
+            if new_tags {
+                meta.about.tags = tags;
+            }
+            // The copy was not completed from the upload.
+            if let Some(of_bytes) = &mut meta.of_bytes {
+                of_bytes.upload = None;
+            }
+            let most = to.served.attribute_bytes;
+            let same_store = Arc::ptr_eq(&from.served.path, &to.served.path);
+            let written = to.served.store.write(|tx| {
+                let oid = if same_store {
+                    let in_source = tx.collection(&from.name)?.lookup(&from_key)?;
+                    let gone = || through(s3_error!(NoSuchKey, "there is no object {from_key}"));
+                    let oid = in_source.ok_or_else(gone)?;
+                    if tx.metadata(oid)?.version != found.metadata.version {
+                        let text = s3_error!(
+                            ConditionalRequestConflict,
+                            "the source was changed meanwhile; try again"
+                        );
+                        return Err(through(text));
+                    }
+                    if from.name == to.name && from_key == key {
+                        oid
+                    } else {
+                        tx.collection(&to.name)?.copy(oid, Target::from(&key))?
+                    }
+                } else {
+                    let object = found.reader.open(found.metadata.oid)?;
+                    let size = object.size();
+                    copy_bytes(tx, &to.name, object.take(size), size, Target::from(&key))?
+                };
+                side::set_meta(tx, oid, &meta, most)?;
+                Ok(meta.etag(tx.metadata(oid)?.version))
+            });
+            let etag = written.map_err(from_store)?;
+            Ok(copied(meta, etag))
+        })
+        .await?;
+        let output = CopyObjectOutput { copy_object_result: Some(result), ..Default::default() };
+        Ok(S3Response::new(output))
+    }
+}
+
+fn copied(meta: Meta, etag: String) -> CopyObjectResult {
+    let modified = meta.modified();
+    let OfBytes { sums, composite, .. } = meta.of_bytes.unwrap_or_default();
+    let kind = if composite { ChecksumType::COMPOSITE } else { ChecksumType::FULL_OBJECT };
+    CopyObjectResult {
+        checksum_type: (!sums.is_empty()).then(|| ChecksumType::from_static(kind)),
+        checksum_crc32: sums.crc32,
+        checksum_crc32c: sums.crc32c,
+        checksum_crc64nvme: sums.crc64nvme,
+        checksum_sha1: sums.sha1,
+        checksum_sha256: sums.sha256,
+        e_tag: Some(ETag::Strong(etag)),
+        last_modified: Some(timestamp(modified)),
+    }
+}

@@ -1,0 +1,348 @@
+//! Objects read: get, head, attributes.
+
+use crate::body::{self, Outgoing, Whole};
+use crate::condition;
+use crate::error::{custom, from_store};
+use crate::meta::{Meta, OfBytes, PartInfo, Sums};
+use crate::s3::{Server, length, timestamp};
+use crate::side;
+use bytes::Bytes;
+use holdall::{Metadata, Object, Reader};
+use http::StatusCode;
+use s3s::dto::{
+    Checksum, ChecksumMode, ChecksumType, ETag, GetObjectAttributesInput,
+    GetObjectAttributesOutput, GetObjectAttributesParts, GetObjectInput, GetObjectOutput,
+    HeadObjectInput, HeadObjectOutput, ObjectPart, StreamingBlob, Timestamp,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::ops::Range;
+
+/// Bytes up to which an answer is read in one step with the object's metadata.
+const AT_ONCE: u64 = 64 << 10;
+
+/// An object that was found, with what is kept of it.
+#[derive(Debug)]
+pub struct Found {
+    /// The state it was found in.
+    pub reader: Reader,
+    /// What the engine knows.
+    pub metadata: Metadata,
+    /// What S3 keeps.
+    pub meta: Meta,
+    /// The ETag without quotes.
+    pub etag: String,
+}
+
+/// Finds an object. Blocks.
+///
+/// # Errors
+/// NoSuchKey, those of the engine.
+pub fn find(bucket: &crate::catalog::Bucket, key: &str) -> S3Result<Found> {
+    let reader = bucket.read().map_err(from_store)?;
+    let metadata = match reader.metadata(key) {
+        Err(holdall::Error::NotFound(_)) => {
+            return Err(s3_error!(NoSuchKey, "there is no object {key}"));
+        }
+        other => other.map_err(from_store)?,
+    };
+    let meta = Meta::of(&metadata.attributes);
+    let meta = side::complete(&reader, metadata.oid, meta).map_err(from_store)?;
+    let etag = meta.etag(metadata.version);
+    Ok(Found { reader, metadata, meta, etag })
+}
+
+/// What a get or head asks for.
+struct Wanted {
+    conditions: condition::Read,
+    range: Option<s3s::dto::Range>,
+    part: Option<i32>,
+    checksums: bool,
+}
+
+/// The bytes an answer holds.
+enum Bytes_ {
+    None,
+    Whole(Bytes),
+    Stream(Object),
+}
+
+/// What both answers have.
+struct Answer {
+    found: Found,
+    range: Range<u64>,
+    partial: bool,
+    parts_count: Option<i32>,
+    bytes: Bytes_,
+}
+
+impl Wanted {
+    /// Finds the object and what of it is asked for; reads it where it is short. Blocks.
+    fn answer(&self, bucket: &crate::catalog::Bucket, key: &str, read: bool) -> S3Result<Answer> {
+        let found = find(bucket, key)?;
+        self.conditions.check(&found.meta, &found.etag)?;
+        let size = found.metadata.size;
+        let (range, partial, parts_count) = self.range(&found, size)?;
+        let bytes = if !read {
+            Bytes_::None
+        } else if range.end - range.start <= AT_ONCE {
+            let bytes = found.reader.get_range(found.metadata.oid, range.clone());
+            Bytes_::Whole(bytes.map_err(from_store)?.unwrap_or_default().into())
+        } else {
+            Bytes_::Stream(found.reader.open(found.metadata.oid).map_err(from_store)?)
+        };
+        Ok(Answer { found, range, partial, parts_count, bytes })
+    }
+
+    fn range(&self, found: &Found, size: u64) -> S3Result<(Range<u64>, bool, Option<i32>)> {
+        if let Some(number) = self.part {
+            let (range, count) = part_range(found.meta.of_bytes.as_ref(), number, size)?;
+            return Ok((range, true, count));
+        }
+        let Some(range) = &self.range else { return Ok((0..size, false, None)) };
+        let range = range
+            .check(size)
+            .map_err(|_| s3_error!(InvalidRange, "the range does not lie inside {size} bytes"))?;
+        Ok((range, true, None))
+    }
+}
+
+/// Where part `number` lies in an object, and how many there are.
+fn part_range(
+    of_bytes: Option<&OfBytes>,
+    number: i32,
+    size: u64,
+) -> S3Result<(Range<u64>, Option<i32>)> {
+    let parts: &[PartInfo] = of_bytes.map_or(&[], |b| &b.parts);
+    let none = || {
+        let text = format!("there is no part {number}");
+        custom("InvalidPartNumber", StatusCode::RANGE_NOT_SATISFIABLE, text)
+    };
+    if parts.is_empty() {
+        return if number == 1 { Ok((0..size, None)) } else { Err(none()) };
+    }
+    let mut start = 0;
+    for part in parts {
+        let end = start + part.size;
+        if part.number == number {
+            return Ok((start..end, i32::try_from(parts.len()).ok()));
+        }
+        start = end;
+    }
+    Err(none())
+}
+
+fn asks_checksums(mode: Option<&ChecksumMode>) -> bool {
+    mode.is_some_and(|mode| mode.as_str() == ChecksumMode::ENABLED)
+}
+
+/// Checksums with what they are of.
+fn checksums(of_bytes: Option<&OfBytes>) -> (Sums, Option<ChecksumType>) {
+    let Some(of_bytes) = of_bytes.filter(|b| !b.sums.is_empty()) else {
+        return (Sums::default(), None);
+    };
+    let kind = if of_bytes.composite { ChecksumType::COMPOSITE } else { ChecksumType::FULL_OBJECT };
+    (of_bytes.sums.clone(), Some(ChecksumType::from_static(kind)))
+}
+
+impl Server {
+    /// Finds an object.
+    ///
+    /// # Errors
+    /// NoSuchBucket, NoSuchKey, those of the engine.
+    pub async fn find(&self, bucket: &str, key: String) -> S3Result<Found> {
+        let bucket = self.catalog.bucket(bucket)?;
+        body::blocking(move || find(&bucket, &key)).await
+    }
+
+    async fn answer(
+        &self,
+        bucket: &str,
+        key: String,
+        wanted: Wanted,
+        read: bool,
+    ) -> S3Result<(Answer, bool)> {
+        let bucket = self.catalog.bucket(bucket)?;
+        body::blocking(move || {
+            let answer = wanted.answer(&bucket, &key, read)?;
+            let checksums = wanted.checksums && !answer.partial;
+            Ok((answer, checksums))
+        })
+        .await
+    }
+
+    pub(super) async fn get(
+        &self,
+        req: S3Request<GetObjectInput>,
+    ) -> S3Result<S3Response<GetObjectOutput>> {
+        let input = req.input;
+        let wanted = Wanted {
+            conditions: condition::Read {
+                matches: input.if_match,
+                matches_not: input.if_none_match,
+                since: input.if_modified_since,
+                not_since: input.if_unmodified_since,
+            },
+            range: input.range,
+            part: input.part_number,
+            checksums: asks_checksums(input.checksum_mode.as_ref()),
+        };
+        let (answer, with_sums) = self.answer(&input.bucket, input.key, wanted, true).await?;
+        let Answer { found, range, partial, parts_count, bytes } = answer;
+        let len = range.end - range.start;
+        let body = match bytes {
+            Bytes_::Stream(object) => {
+                StreamingBlob::new(Outgoing::new(object, range.start, range.end))
+            }
+            Bytes_::Whole(bytes) => StreamingBlob::new(Whole(Some(bytes))),
+            Bytes_::None => StreamingBlob::new(Whole(None)),
+        };
+        let head = head(&found, with_sums, partial.then_some(range), parts_count);
+        Ok(S3Response::new(GetObjectOutput {
+            body: Some(body),
+            accept_ranges: head.accept_ranges,
+            cache_control: head.cache_control,
+            checksum_crc32: head.checksum_crc32,
+            checksum_crc32c: head.checksum_crc32c,
+            checksum_crc64nvme: head.checksum_crc64nvme,
+            checksum_sha1: head.checksum_sha1,
+            checksum_sha256: head.checksum_sha256,
+            checksum_type: head.checksum_type,
+            content_disposition: head.content_disposition,
+            content_encoding: head.content_encoding,
+            content_language: head.content_language,
+            content_length: Some(length(len)),
+            content_range: head.content_range,
+            content_type: head.content_type,
+            e_tag: head.e_tag,
+            expires: head.expires,
+            last_modified: head.last_modified,
+            metadata: head.metadata,
+            parts_count: head.parts_count,
+            tag_count: i32::try_from(found.meta.about.tags.len()).ok().filter(|n| *n > 0),
+            ..Default::default()
+        }))
+    }
+
+    pub(super) async fn head(
+        &self,
+        req: S3Request<HeadObjectInput>,
+    ) -> S3Result<S3Response<HeadObjectOutput>> {
+        let input = req.input;
+        let wanted = Wanted {
+            conditions: condition::Read {
+                matches: input.if_match,
+                matches_not: input.if_none_match,
+                since: input.if_modified_since,
+                not_since: input.if_unmodified_since,
+            },
+            range: input.range,
+            part: input.part_number,
+            checksums: asks_checksums(input.checksum_mode.as_ref()),
+        };
+        let (answer, with_sums) = self.answer(&input.bucket, input.key, wanted, false).await?;
+        let Answer { found, range, partial, parts_count, .. } = answer;
+        let len = range.end - range.start;
+        let mut output = head(&found, with_sums, partial.then_some(range), parts_count);
+        output.content_length = Some(length(len));
+        let mut response = S3Response::new(output);
+        if partial {
+            response.status = Some(http::StatusCode::PARTIAL_CONTENT);
+        }
+        Ok(response)
+    }
+
+    pub(super) async fn attributes(
+        &self,
+        req: S3Request<GetObjectAttributesInput>,
+    ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
+        let input = req.input;
+        let found = self.find(&input.bucket, input.key).await?;
+        let asked = |name: &str| input.object_attributes.iter().any(|a| a.as_str() == name);
+        let (sums, checksum_type) = checksums(found.meta.of_bytes.as_ref());
+        let checksum = Checksum {
+            checksum_crc32: sums.crc32,
+            checksum_crc32c: sums.crc32c,
+            checksum_crc64nvme: sums.crc64nvme,
+            checksum_sha1: sums.sha1,
+            checksum_sha256: sums.sha256,
+            checksum_type,
+        };
+        let summed = checksum.checksum_type.is_some();
+        let parts = found.meta.of_bytes.as_ref().filter(|b| !b.parts.is_empty());
+        let most = input.max_parts.unwrap_or(1000).clamp(0, 1000);
+        let after = input.part_number_marker.unwrap_or(0);
+        Ok(S3Response::new(GetObjectAttributesOutput {
+            checksum: (asked("Checksum") && summed).then_some(checksum),
+            e_tag: asked("ETag").then(|| ETag::Strong(found.etag.clone())),
+            last_modified: Some(timestamp(found.meta.modified())),
+            object_parts: parts
+                .filter(|_| asked("ObjectParts"))
+                .map(|b| object_parts(b, after, most)),
+            object_size: asked("ObjectSize").then(|| length(found.metadata.size)),
+            ..Default::default()
+        }))
+    }
+}
+
+fn object_parts(of_bytes: &OfBytes, after: i32, most: i32) -> GetObjectAttributesParts {
+    let mut rest = of_bytes.parts.iter().filter(|part| part.number > after).peekable();
+    let mut parts = Vec::new();
+    while parts.len() < usize::try_from(most).unwrap_or(0)
+        && let Some(part) = rest.next()
+    {
+        parts.push(ObjectPart {
+            checksum_crc32: part.sums.crc32.clone(),
+            checksum_crc32c: part.sums.crc32c.clone(),
+            checksum_crc64nvme: part.sums.crc64nvme.clone(),
+            checksum_sha1: part.sums.sha1.clone(),
+            checksum_sha256: part.sums.sha256.clone(),
+            part_number: Some(part.number),
+            size: Some(length(part.size)),
+        });
+    }
+    GetObjectAttributesParts {
+        is_truncated: Some(rest.peek().is_some()),
+        max_parts: Some(most),
+        next_part_number_marker: parts.last().and_then(|part| part.part_number),
+        part_number_marker: Some(after),
+        total_parts_count: i32::try_from(of_bytes.parts.len()).ok(),
+        // Without checksums S3 tells the number of parts only.
+        parts: of_bytes.parts.iter().any(|p| !p.sums.is_empty()).then_some(parts),
+    }
+}
+
+fn head(
+    found: &Found,
+    with_sums: bool,
+    range: Option<Range<u64>>,
+    parts_count: Option<i32>,
+) -> HeadObjectOutput {
+    let Found { metadata, meta, etag, .. } = found;
+    let (sums, checksum_type) = checksums(meta.of_bytes.as_ref().filter(|_| with_sums));
+    let about = &meta.about;
+    let expires = about.expires.and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok());
+    let content_type =
+        meta.content_type.clone().unwrap_or_else(|| "application/octet-stream".into());
+    HeadObjectOutput {
+        accept_ranges: Some("bytes".into()),
+        cache_control: about.cache_control.clone(),
+        checksum_crc32: sums.crc32,
+        checksum_crc32c: sums.crc32c,
+        checksum_crc64nvme: sums.crc64nvme,
+        checksum_sha1: sums.sha1,
+        checksum_sha256: sums.sha256,
+        checksum_type,
+        content_disposition: about.disposition.clone(),
+        content_encoding: about.encoding.clone(),
+        content_language: about.language.clone(),
+        content_range: range
+            .map(|r| format!("bytes {}-{}/{}", r.start, r.end.saturating_sub(1), metadata.size)),
+        content_type: Some(content_type),
+        e_tag: Some(ETag::Strong(etag.clone())),
+        expires: expires.map(Timestamp::from),
+        last_modified: Some(timestamp(meta.modified())),
+        metadata: (!about.user.is_empty()).then(|| about.user.clone().into_iter().collect()),
+        parts_count,
+        ..Default::default()
+    }
+}

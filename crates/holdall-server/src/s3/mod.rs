@@ -1,0 +1,241 @@
+//! S3's operations on top of the engine.
+//!
+//! Owns: [`Server`], which `s3s` calls with requests whose signature and rights were checked.
+//! What is not here is answered NotImplemented by `s3s`.
+
+mod bucket;
+mod complete;
+mod copy;
+mod get;
+mod list;
+mod multipart;
+mod put;
+mod tagging;
+
+pub use multipart::give_up;
+pub use put::Incoming;
+pub use tagging::check_key;
+
+use crate::catalog::Catalog;
+use crate::config::Limits;
+use s3s::dto::*;
+use s3s::{S3, S3Request, S3Response, S3Result};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tokio::sync::Semaphore;
+
+/// Answers S3's operations. Clones share all.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// The stores.
+    pub catalog: Arc<Catalog>,
+    /// Limits.
+    pub limits: Limits,
+    /// Long bodies that may come in at a time.
+    pub streams: Arc<Semaphore>,
+}
+
+impl Server {
+    /// Serves a catalog.
+    pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
+        let streams = Arc::new(Semaphore::new(limits.streams.max(1)));
+        Self { catalog, limits, streams }
+    }
+}
+
+/// A number of bytes as S3's types have it.
+pub fn length(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+/// A time as S3's types have it.
+pub fn timestamp(time: SystemTime) -> Timestamp {
+    Timestamp::from(time)
+}
+
+/// Everything belongs to one owner, who may do everything: rights are the server's, not ACLs.
+fn full_control() -> Vec<Grant> {
+    let owner = bucket::owner();
+    let grantee = Grantee {
+        display_name: owner.display_name,
+        id: owner.id,
+        type_: Type::from_static(Type::CANONICAL_USER),
+        email_address: None,
+        uri: None,
+    };
+    let permission = Some(Permission::from_static(Permission::FULL_CONTROL));
+    vec![Grant { grantee: Some(grantee), permission }]
+}
+
+type Answer<T> = S3Result<S3Response<T>>;
+
+#[async_trait::async_trait]
+impl S3 for Server {
+    async fn create_bucket(&self, req: S3Request<CreateBucketInput>) -> Answer<CreateBucketOutput> {
+        self.create_bucket(req).await
+    }
+
+    async fn delete_bucket(&self, req: S3Request<DeleteBucketInput>) -> Answer<DeleteBucketOutput> {
+        self.delete_bucket(req).await
+    }
+
+    async fn head_bucket(&self, req: S3Request<HeadBucketInput>) -> Answer<HeadBucketOutput> {
+        self.head_bucket(&req)
+    }
+
+    async fn get_bucket_location(
+        &self,
+        req: S3Request<GetBucketLocationInput>,
+    ) -> Answer<GetBucketLocationOutput> {
+        self.location(&req)
+    }
+
+    async fn get_bucket_versioning(
+        &self,
+        req: S3Request<GetBucketVersioningInput>,
+    ) -> Answer<GetBucketVersioningOutput> {
+        self.catalog.bucket(&req.input.bucket)?;
+        Ok(S3Response::new(GetBucketVersioningOutput::default()))
+    }
+
+    async fn get_bucket_acl(
+        &self,
+        req: S3Request<GetBucketAclInput>,
+    ) -> Answer<GetBucketAclOutput> {
+        self.catalog.bucket(&req.input.bucket)?;
+        let owner = Some(bucket::owner());
+        Ok(S3Response::new(GetBucketAclOutput { grants: Some(full_control()), owner }))
+    }
+
+    async fn get_object_acl(
+        &self,
+        req: S3Request<GetObjectAclInput>,
+    ) -> Answer<GetObjectAclOutput> {
+        self.find(&req.input.bucket, req.input.key).await?;
+        let (grants, owner) = (Some(full_control()), Some(bucket::owner()));
+        Ok(S3Response::new(GetObjectAclOutput { grants, owner, ..Default::default() }))
+    }
+
+    async fn list_buckets(&self, req: S3Request<ListBucketsInput>) -> Answer<ListBucketsOutput> {
+        self.list_buckets(req).await
+    }
+
+    async fn put_object(&self, req: S3Request<PutObjectInput>) -> Answer<PutObjectOutput> {
+        self.put(req).await
+    }
+
+    async fn get_object(&self, req: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
+        bucket::refuse_version(req.input.version_id.as_deref())?;
+        self.get(req).await
+    }
+
+    async fn head_object(&self, req: S3Request<HeadObjectInput>) -> Answer<HeadObjectOutput> {
+        bucket::refuse_version(req.input.version_id.as_deref())?;
+        self.head(req).await
+    }
+
+    async fn get_object_attributes(
+        &self,
+        req: S3Request<GetObjectAttributesInput>,
+    ) -> Answer<GetObjectAttributesOutput> {
+        bucket::refuse_version(req.input.version_id.as_deref())?;
+        self.attributes(req).await
+    }
+
+    async fn delete_object(&self, req: S3Request<DeleteObjectInput>) -> Answer<DeleteObjectOutput> {
+        self.delete(req).await
+    }
+
+    async fn delete_objects(
+        &self,
+        req: S3Request<DeleteObjectsInput>,
+    ) -> Answer<DeleteObjectsOutput> {
+        self.delete_many(req).await
+    }
+
+    async fn copy_object(&self, req: S3Request<CopyObjectInput>) -> Answer<CopyObjectOutput> {
+        self.copy(req).await
+    }
+
+    async fn list_objects(&self, req: S3Request<ListObjectsInput>) -> Answer<ListObjectsOutput> {
+        self.list(req).await
+    }
+
+    async fn list_objects_v2(
+        &self,
+        req: S3Request<ListObjectsV2Input>,
+    ) -> Answer<ListObjectsV2Output> {
+        self.list_v2(req).await
+    }
+
+    async fn list_object_versions(
+        &self,
+        req: S3Request<ListObjectVersionsInput>,
+    ) -> Answer<ListObjectVersionsOutput> {
+        self.list_versions(req).await
+    }
+
+    async fn create_multipart_upload(
+        &self,
+        req: S3Request<CreateMultipartUploadInput>,
+    ) -> Answer<CreateMultipartUploadOutput> {
+        self.begin_upload(req).await
+    }
+
+    async fn upload_part(&self, req: S3Request<UploadPartInput>) -> Answer<UploadPartOutput> {
+        self.put_part(req).await
+    }
+
+    async fn upload_part_copy(
+        &self,
+        req: S3Request<UploadPartCopyInput>,
+    ) -> Answer<UploadPartCopyOutput> {
+        self.copy_part(req).await
+    }
+
+    async fn complete_multipart_upload(
+        &self,
+        req: S3Request<CompleteMultipartUploadInput>,
+    ) -> Answer<CompleteMultipartUploadOutput> {
+        self.complete(req).await
+    }
+
+    async fn abort_multipart_upload(
+        &self,
+        req: S3Request<AbortMultipartUploadInput>,
+    ) -> Answer<AbortMultipartUploadOutput> {
+        self.abort(req).await
+    }
+
+    async fn list_parts(&self, req: S3Request<ListPartsInput>) -> Answer<ListPartsOutput> {
+        self.list_parts(req).await
+    }
+
+    async fn list_multipart_uploads(
+        &self,
+        req: S3Request<ListMultipartUploadsInput>,
+    ) -> Answer<ListMultipartUploadsOutput> {
+        self.list_uploads(req).await
+    }
+
+    async fn put_object_tagging(
+        &self,
+        req: S3Request<PutObjectTaggingInput>,
+    ) -> Answer<PutObjectTaggingOutput> {
+        self.put_tags(req).await
+    }
+
+    async fn get_object_tagging(
+        &self,
+        req: S3Request<GetObjectTaggingInput>,
+    ) -> Answer<GetObjectTaggingOutput> {
+        self.tags(req).await
+    }
+
+    async fn delete_object_tagging(
+        &self,
+        req: S3Request<DeleteObjectTaggingInput>,
+    ) -> Answer<DeleteObjectTaggingOutput> {
+        self.delete_tags(req).await
+    }
+}

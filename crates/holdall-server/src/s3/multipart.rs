@@ -1,0 +1,359 @@
+//! Multipart uploads: begun, filled, listed, given up.
+//!
+//! Each part is an object of the system collection. `complete.rs` makes them one.
+
+use crate::body;
+use crate::catalog::Bucket;
+use crate::digest::Announced;
+use crate::error::from_store;
+use crate::meta::{About, Meta, OfBytes, Sums};
+use crate::s3::bucket::owner;
+use crate::s3::list::{Writer, common};
+use crate::s3::put::{Goal, Incoming, stored_encoding};
+use crate::s3::{Server, length, tagging, timestamp};
+use crate::side::{self, SYSTEM, Upload};
+use holdall::PutMode;
+use s3s::dto::{
+    AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumAlgorithm, ChecksumType,
+    CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag, ListMultipartUploadsInput,
+    ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput, MultipartUpload, Part,
+    StreamingBlob, UploadPartInput, UploadPartOutput,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::time::SystemTime;
+
+/// Highest number of a part, as S3 has it.
+const MOST_PARTS: i32 = 10_000;
+
+/// Refuses numbers that no part may have.
+///
+/// # Errors
+/// InvalidArgument.
+pub fn check_number(number: i32) -> S3Result<()> {
+    if (1..=MOST_PARTS).contains(&number) {
+        return Ok(());
+    }
+    Err(s3_error!(InvalidArgument, "a part's number lies between 1 and {MOST_PARTS}"))
+}
+
+/// An unfinished upload of this key. Blocks.
+///
+/// # Errors
+/// NoSuchUpload.
+pub fn find_upload(bucket: &Bucket, key: &str, id: &str) -> S3Result<Upload> {
+    let reader = bucket.served.store.read().map_err(from_store)?;
+    let found = side::upload(&reader, &bucket.name, id).map_err(from_store)?;
+    let gone = || s3_error!(NoSuchUpload, "there is no such upload; it was ended, or never begun");
+    found.filter(|upload| upload.key == key).ok_or_else(gone)
+}
+
+fn new_id() -> S3Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|e| crate::error::internal(&e.to_string()))?;
+    Ok(crate::digest::hex(&bytes))
+}
+
+impl Server {
+    pub(super) async fn begin_upload(
+        &self,
+        req: S3Request<CreateMultipartUploadInput>,
+    ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        let input = req.input;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        tagging::check_key(&input.key)?;
+        let algorithm = input.checksum_algorithm.as_ref().map(|a| a.as_str().to_owned());
+        let kind = checksum_kind(algorithm.as_deref(), input.checksum_type.as_ref())?;
+        let mut upload = Upload {
+            key: input.key.clone(),
+            begun: 0,
+            content_type: input.content_type,
+            about: About {
+                cache_control: input.cache_control,
+                disposition: input.content_disposition,
+                encoding: stored_encoding(input.content_encoding),
+                language: input.content_language,
+                expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
+                user: tagging::user_metadata(input.metadata)?,
+                tags: tagging::parse_header(input.tagging.as_deref())?,
+                side: false,
+            },
+            algorithm,
+            kind: kind.clone(),
+        };
+        upload.begin(SystemTime::now());
+        let (id, most) = (new_id()?, self.limits.uploads);
+        let made = id.clone();
+        body::blocking(move || {
+            let store = &bucket.served.store;
+            let reader = store.read().map_err(from_store)?;
+            if side::count_uploads(&reader, &bucket.name).map_err(from_store)? >= most {
+                tracing::warn!(bucket = bucket.name, most, "unfinished uploads at their limit");
+                return Err(s3_error!(SlowDown, "the bucket has {most} unfinished uploads"));
+            }
+            store.write(|tx| side::put_upload(tx, &bucket.name, &id, &upload)).map_err(from_store)
+        })
+        .await?;
+        Ok(S3Response::new(CreateMultipartUploadOutput {
+            bucket: Some(input.bucket),
+            key: Some(input.key),
+            upload_id: Some(made),
+            checksum_algorithm: input.checksum_algorithm,
+            checksum_type: kind.map(ChecksumType::from),
+            ..Default::default()
+        }))
+    }
+
+    pub(super) async fn put_part(
+        &self,
+        req: S3Request<UploadPartInput>,
+    ) -> S3Result<S3Response<UploadPartOutput>> {
+        check_number(req.input.part_number)?;
+        let bucket = self.catalog.bucket(&req.input.bucket)?;
+        let (key, id) = (req.input.key.clone(), req.input.upload_id.clone());
+        let looked = bucket.clone();
+        let upload = body::blocking(move || find_upload(&looked, &key, &id)).await?;
+        let mut announced = announced(&req, &upload);
+        announced.add_trailer_names(&req.headers);
+        let input = req.input;
+        let len = input.content_length.and_then(|n| u64::try_from(n).ok());
+        let body = input.body.unwrap_or_else(|| StreamingBlob::new(body::Whole(None)));
+        let goal = Goal {
+            bucket: Bucket { name: SYSTEM.into(), served: bucket.served },
+            key: side::part_name(&input.upload_id, input.part_number),
+            mode: PutMode::Overwrite,
+            meta: Meta { modified: Some(SystemTime::now()), ..Meta::default() },
+            part_of: Some((bucket.name, input.upload_id)),
+        };
+        let done = self.store(goal, Incoming { body, len, announced }).await?;
+        Ok(S3Response::new(UploadPartOutput {
+            e_tag: Some(ETag::Strong(done.etag)),
+            checksum_crc32: done.sums.crc32,
+            checksum_crc32c: done.sums.crc32c,
+            checksum_crc64nvme: done.sums.crc64nvme,
+            checksum_sha1: done.sums.sha1,
+            checksum_sha256: done.sums.sha256,
+            ..Default::default()
+        }))
+    }
+
+    pub(super) async fn abort(
+        &self,
+        req: S3Request<AbortMultipartUploadInput>,
+    ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+        let input = req.input;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        body::blocking(move || {
+            find_upload(&bucket, &input.key, &input.upload_id)?;
+            give_up(&bucket, &input.upload_id)
+        })
+        .await?;
+        Ok(S3Response::new(AbortMultipartUploadOutput::default()))
+    }
+
+    /// Gives up all unfinished uploads of a bucket.
+    pub(super) async fn abort_all(&self, bucket: &str) -> S3Result<()> {
+        let bucket = self.catalog.bucket(bucket)?;
+        body::blocking(move || {
+            let reader = bucket.served.store.read().map_err(from_store)?;
+            if bucket.read().map_err(from_store)?.names("").next().is_some() {
+                // It is not going to be deleted.
+                return Ok(());
+            }
+            for (_, id, _) in side::uploads(&reader, Some(&bucket.name)).map_err(from_store)? {
+                give_up(&bucket, &id)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn list_parts(
+        &self,
+        req: S3Request<ListPartsInput>,
+    ) -> S3Result<S3Response<ListPartsOutput>> {
+        let input = req.input;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        let after = input.part_number_marker.unwrap_or(0);
+        let most = input.max_parts.unwrap_or(1000).clamp(0, 1000);
+        let (key, id) = (input.key.clone(), input.upload_id.clone());
+        let (upload, parts, more) = body::blocking(move || {
+            let upload = find_upload(&bucket, &key, &id)?;
+            let reader = bucket.served.store.read().map_err(from_store)?;
+            let all = side::parts(&reader, &id).map_err(from_store)?;
+            let mut rest = all.into_iter().filter(|(number, _)| *number > after).peekable();
+            let mut parts = Vec::new();
+            while parts.len() < usize::try_from(most).unwrap_or(0)
+                && let Some((number, oid)) = rest.next()
+            {
+                parts.push((number, reader.metadata(oid).map_err(from_store)?));
+            }
+            Ok((upload, parts, rest.peek().is_some()))
+        })
+        .await?;
+        let part = |(number, metadata): (i32, holdall::Metadata)| {
+            let meta = Meta::of(&metadata.attributes);
+            let etag = meta.etag(metadata.version);
+            let modified = meta.modified();
+            let OfBytes { sums, .. } = meta.of_bytes.unwrap_or_default();
+            Part {
+                checksum_crc32: sums.crc32,
+                checksum_crc32c: sums.crc32c,
+                checksum_crc64nvme: sums.crc64nvme,
+                checksum_sha1: sums.sha1,
+                checksum_sha256: sums.sha256,
+                e_tag: Some(ETag::Strong(etag)),
+                last_modified: Some(timestamp(modified)),
+                part_number: Some(number),
+                size: Some(length(metadata.size)),
+            }
+        };
+        let parts: Vec<Part> = parts.into_iter().map(part).collect();
+        Ok(S3Response::new(ListPartsOutput {
+            bucket: Some(input.bucket),
+            checksum_algorithm: upload.algorithm.map(ChecksumAlgorithm::from),
+            checksum_type: upload.kind.map(ChecksumType::from),
+            is_truncated: Some(more),
+            key: Some(input.key),
+            max_parts: Some(most),
+            next_part_number_marker: parts.last().and_then(|p| p.part_number),
+            owner: Some(owner()),
+            part_number_marker: Some(after),
+            parts: Some(parts),
+            upload_id: Some(input.upload_id),
+            ..Default::default()
+        }))
+    }
+
+    pub(super) async fn list_uploads(
+        &self,
+        req: S3Request<ListMultipartUploadsInput>,
+    ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
+        let input = req.input;
+        let writer = Writer::new(input.encoding_type.as_ref())?;
+        let bucket = self.catalog.bucket(&input.bucket)?;
+        let all = body::blocking(move || {
+            let reader = bucket.served.store.read().map_err(from_store)?;
+            side::uploads(&reader, Some(&bucket.name)).map_err(from_store)
+        })
+        .await?;
+        let most = input.max_uploads.unwrap_or(1000).clamp(0, 1000);
+        let prefix = input.prefix.clone().unwrap_or_default();
+        let after = (
+            input.key_marker.clone().unwrap_or_default(),
+            input.upload_id_marker.clone().unwrap_or_default(),
+        );
+        let page = uploads_page(all, &prefix, input.delimiter.as_deref(), &after, most);
+        let next = page.more.then(|| page.last.clone()).flatten();
+        let upload = |(id, upload): (String, Upload)| MultipartUpload {
+            initiated: Some(timestamp(upload.begun())),
+            key: Some(writer.name(upload.key.as_bytes())),
+            upload_id: Some(id),
+            checksum_algorithm: upload.algorithm.map(ChecksumAlgorithm::from),
+            checksum_type: upload.kind.map(ChecksumType::from),
+            ..Default::default()
+        };
+        Ok(S3Response::new(ListMultipartUploadsOutput {
+            bucket: Some(input.bucket),
+            common_prefixes: common(page.prefixes, writer),
+            delimiter: input.delimiter,
+            encoding_type: input.encoding_type,
+            is_truncated: Some(page.more),
+            key_marker: input.key_marker,
+            max_uploads: Some(most),
+            next_key_marker: next.as_ref().map(|(key, _)| writer.name(key.as_bytes())),
+            next_upload_id_marker: next.map(|(_, id)| id),
+            prefix: input.prefix,
+            upload_id_marker: input.upload_id_marker,
+            uploads: Some(page.uploads.into_iter().map(upload).collect()),
+            ..Default::default()
+        }))
+    }
+}
+
+/// A page of a listing of uploads.
+#[derive(Debug, Default)]
+struct UploadsPage {
+    uploads: Vec<(String, Upload)>,
+    prefixes: Vec<Vec<u8>>,
+    last: Option<(String, String)>,
+    more: bool,
+}
+
+fn uploads_page(
+    all: Vec<(String, String, Upload)>,
+    prefix: &str,
+    delimiter: Option<&str>,
+    after: &(String, String),
+    most: i32,
+) -> UploadsPage {
+    let mut sorted: Vec<_> =
+        all.into_iter().map(|(_, id, upload)| ((upload.key.clone(), id), upload)).collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut page = UploadsPage::default();
+    for (place, upload) in sorted {
+        let passed = if after.1.is_empty() { place.0 <= after.0 } else { place <= *after };
+        let Some(rest) = place.0.strip_prefix(prefix) else { continue };
+        if passed && !after.0.is_empty() {
+            continue;
+        }
+        if page.uploads.len() + page.prefixes.len() >= usize::try_from(most).unwrap_or(0) {
+            page.more = most > 0;
+            return page;
+        }
+        let cut = delimiter.filter(|d| !d.is_empty()).and_then(|d| Some(rest.find(d)? + d.len()));
+        match cut {
+            Some(cut) => {
+                let common = place.0[..prefix.len() + cut].as_bytes();
+                if page.prefixes.last().is_none_or(|last| last != common) {
+                    page.prefixes.push(common.to_vec());
+                }
+            }
+            None => page.uploads.push((place.1.clone(), upload)),
+        }
+        page.last = Some(place);
+    }
+    page
+}
+
+/// Removes an unfinished upload with its parts. Blocks for a commit.
+///
+/// # Errors
+/// Those of the engine.
+pub fn give_up(bucket: &Bucket, id: &str) -> S3Result<()> {
+    let store = &bucket.served.store;
+    let reader = store.read().map_err(from_store)?;
+    let parts = side::parts(&reader, id).map_err(from_store)?;
+    store.write(|tx| side::drop_upload(tx, &bucket.name, id, &parts).map(drop)).map_err(from_store)
+}
+
+fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
+    let input = &req.input;
+    let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
+    Announced {
+        md5: input.content_md5.clone(),
+        sums: Sums {
+            crc32: input.checksum_crc32.clone(),
+            crc32c: input.checksum_crc32c.clone(),
+            crc64nvme: input.checksum_crc64nvme.clone(),
+            sha1: input.checksum_sha1.clone(),
+            sha256: input.checksum_sha256.clone(),
+        },
+        algorithms: own.chain(upload.algorithm.clone()).collect(),
+        trailers: req.trailing_headers.clone(),
+    }
+}
+
+/// What the object's checksum is to be of, where parts have one.
+fn checksum_kind(
+    algorithm: Option<&str>,
+    asked: Option<&ChecksumType>,
+) -> S3Result<Option<String>> {
+    let Some(algorithm) = algorithm else { return Ok(None) };
+    let usual = if algorithm == "CRC64NVME" { "FULL_OBJECT" } else { "COMPOSITE" };
+    let kind = asked.map_or(usual, ChecksumType::as_str);
+    let whole = kind == "FULL_OBJECT";
+    if (whole && algorithm.starts_with("SHA")) || (!whole && algorithm == "CRC64NVME") {
+        return Err(s3_error!(InvalidRequest, "{algorithm} has no checksum of type {kind}"));
+    }
+    Ok(Some(kind.to_owned()))
+}

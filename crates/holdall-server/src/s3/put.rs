@@ -1,0 +1,290 @@
+//! Objects put: whole, streamed, appended to.
+
+use crate::body::{self, Chunks, SMALL};
+use crate::catalog::Bucket;
+use crate::condition;
+use crate::digest::{Announced, Digested, Digests};
+use crate::edit::{Condition, Edit, Edited};
+use crate::error::{from_store, through};
+use crate::meta::{About, Meta, OfBytes, Sums};
+use crate::s3::{Server, tagging};
+use crate::side;
+use holdall::{Oid, PutMode, PutOptions, Target};
+use s3s::dto::{ChecksumType, ETag, PutObjectInput, PutObjectOutput, StreamingBlob};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::ops::Range;
+use std::time::SystemTime;
+
+/// A body to be put somewhere, with what the client announced of it.
+#[derive(Debug)]
+pub struct Incoming {
+    /// The bytes.
+    pub body: StreamingBlob,
+    /// How many, where the client says so.
+    pub len: Option<u64>,
+    /// Digests.
+    pub announced: Announced,
+}
+
+/// Where a body goes: the object, what is kept of it, on which condition.
+#[derive(Debug, Clone)]
+pub struct Goal {
+    /// The store, and the collection.
+    pub bucket: Bucket,
+    /// The name.
+    pub key: String,
+    /// The condition.
+    pub mode: PutMode,
+    /// What is kept of it. The digests are added.
+    pub meta: Meta,
+    /// Bucket and id of the unfinished upload that it is a part of.
+    pub part_of: Option<(String, String)>,
+}
+
+/// What a put came to.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The ETag without quotes.
+    pub etag: String,
+    /// Checksums that were asked for.
+    pub sums: Sums,
+}
+
+impl Goal {
+    fn finished(&self, digested: Digested) -> Meta {
+        let Digested { md5, sums } = digested;
+        let of_bytes = OfBytes { etag: md5, sums, ..OfBytes::default() };
+        Meta { of_bytes: Some(of_bytes), ..self.meta.clone() }
+    }
+
+    /// Refuses a part whose upload was ended while it came.
+    fn check_upload(&self, tx: &mut holdall::WriteTx) -> holdall::Result<()> {
+        let Some((bucket, id)) = &self.part_of else { return Ok(()) };
+        let gone = || through(s3_error!(NoSuchUpload, "the upload was ended meanwhile"));
+        side::upload_in(tx, bucket, id)?.map(drop).ok_or_else(gone)
+    }
+
+    /// Puts bytes at hand. Blocks for a commit.
+    fn put_whole(&self, bytes: &[u8], announced: &Announced) -> S3Result<Stored> {
+        let mut digests = Digests::for_body(announced)?;
+        digests.update(bytes);
+        let meta = self.finished(digests.finish(announced)?);
+        let (attributes, side) = meta.attributes(self.bucket.served.attribute_bytes);
+        let options = PutOptions { mode: self.mode, attributes, ..PutOptions::default() };
+        self.bucket
+            .served
+            .store
+            .write(|tx| {
+                self.check_upload(tx)?;
+                let oid = tx.collection(&self.bucket.name)?.put_with(&self.key, bytes, &options)?;
+                side::set(tx, oid, side.as_deref())
+            })
+            .map_err(from_store)?;
+        Ok(stored(meta))
+    }
+
+    /// Puts bytes as they come. Nothing is locked until the last one is there. Blocks.
+    fn put_stream(
+        &self,
+        chunks: &mut Chunks,
+        len: Option<u64>,
+        announced: &Announced,
+    ) -> S3Result<Stored> {
+        let mut digests = Digests::for_body(announced)?;
+        let put = |tx: &mut holdall::WriteTx| {
+            let options =
+                PutOptions { mode: self.mode, expected_size: len, ..PutOptions::default() };
+            let mut collection = tx.collection(&self.bucket.name)?;
+            let mut writer = collection.writer(Target::from(&self.key), options)?;
+            while let Some(bytes) = chunks.next().map_err(through)? {
+                digests.update(&bytes);
+                writer.push(&bytes)?;
+            }
+            let size = writer.len();
+            check_len(len, size).map_err(through)?;
+            let meta =
+                self.finished(std::mem::take(&mut digests).finish(announced).map_err(through)?);
+            let oid: Oid = writer.finish()?;
+            drop(collection);
+            self.check_upload(tx)?;
+            side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)?;
+            Ok(stored(meta))
+        };
+        self.bucket.served.store.write(put).map_err(from_store)
+    }
+}
+
+fn stored(meta: Meta) -> Stored {
+    let OfBytes { etag, sums, .. } = meta.of_bytes.unwrap_or_default();
+    Stored { etag, sums }
+}
+
+fn check_len(announced: Option<u64>, got: u64) -> S3Result<()> {
+    match announced {
+        Some(len) if len != got => {
+            Err(s3_error!(IncompleteBody, "{got} bytes came, {len} were announced"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Server {
+    /// Brings a body to its goal.
+    ///
+    /// # Errors
+    /// Those of the body, of its digests, of the condition, of the engine.
+    pub async fn store(&self, goal: Goal, incoming: Incoming) -> S3Result<Stored> {
+        let Incoming { body, len, announced } = incoming;
+        let (most, idle) = (self.limits.body_bytes, self.limits.idle());
+        if len.is_some_and(|len| len > most) {
+            return Err(s3_error!(
+                EntityTooLarge,
+                "an object put at once has at most {most} bytes"
+            ));
+        }
+        if len.is_some_and(|len| len <= SMALL) {
+            let bytes = body::collect(body, SMALL, idle).await?;
+            check_len(len, bytes.len() as u64)?;
+            return body::blocking(move || goal.put_whole(&bytes, &announced)).await;
+        }
+        // Each takes memory and a thread for as long as its client sends.
+        let permit = self.streams.clone().acquire_owned().await;
+        let work = move |mut chunks: Chunks| goal.put_stream(&mut chunks, len, &announced);
+        let stored = body::pump(body, most, idle, work).await;
+        drop(permit);
+        stored
+    }
+
+    pub(super) async fn put(
+        &self,
+        req: S3Request<PutObjectInput>,
+    ) -> S3Result<S3Response<PutObjectOutput>> {
+        let bucket = self.catalog.bucket(&req.input.bucket)?;
+        let mut announced = announced(&req);
+        announced.add_trailer_names(&req.headers);
+        let input = req.input;
+        tagging::check_key(&input.key)?;
+        let len = input.content_length.and_then(|n| u64::try_from(n).ok());
+        let body = input.body.unwrap_or_else(|| StreamingBlob::new(body::Whole(None)));
+        if let Some(offset) = input.write_offset_bytes {
+            let incoming = Incoming { body, len, announced };
+            return self.append(bucket, input.key, offset, incoming).await;
+        }
+        let about = About {
+            cache_control: input.cache_control,
+            disposition: input.content_disposition,
+            encoding: stored_encoding(input.content_encoding),
+            language: input.content_language,
+            expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
+            user: tagging::user_metadata(input.metadata)?,
+            tags: tagging::parse_header(input.tagging.as_deref())?,
+            side: false,
+        };
+        let meta = Meta {
+            modified: Some(SystemTime::now()),
+            content_type: input.content_type,
+            about,
+            of_bytes: None,
+        };
+        let (if_match, if_none_match) = (input.if_match, input.if_none_match);
+        let mode = if if_match.is_none() && if_none_match.is_none() {
+            PutMode::Overwrite
+        } else {
+            let (bucket, key) = (bucket.clone(), input.key.clone());
+            body::blocking(move || {
+                let reader = bucket.read().map_err(from_store)?;
+                condition::mode(&reader, &key, if_match.as_ref(), if_none_match.as_ref())
+            })
+            .await?
+        };
+        let goal = Goal { bucket, key: input.key, mode, meta, part_of: None };
+        let done = self.store(goal, Incoming { body, len, announced }).await?;
+        Ok(S3Response::new(output(done)))
+    }
+
+    /// Adds a body at the end of an object, where that lies at `offset`.
+    async fn append(
+        &self,
+        bucket: Bucket,
+        key: String,
+        offset: i64,
+        incoming: Incoming,
+    ) -> S3Result<S3Response<PutObjectOutput>> {
+        let at = u64::try_from(offset)
+            .map_err(|_| s3_error!(InvalidArgument, "x-amz-write-offset-bytes is negative"))?;
+        let condition = Condition { size: Some(at), ..Condition::default() };
+        let edit = Edit { bucket, key, condition, create: at == 0 };
+        let done = self.edit(edit, at..at, incoming).await?;
+        let size = i64::try_from(done.size).ok();
+        let e_tag = Some(ETag::Strong(done.etag));
+        Ok(S3Response::new(PutObjectOutput { e_tag, size, ..Default::default() }))
+    }
+
+    /// Replaces a range of an object by a body.
+    ///
+    /// # Errors
+    /// Those of the body, of its digests, of the condition, of the engine.
+    pub async fn edit(
+        &self,
+        edit: Edit,
+        range: Range<u64>,
+        incoming: Incoming,
+    ) -> S3Result<Edited> {
+        let Incoming { body, len, announced } = incoming;
+        let (most, idle) = (self.limits.body_bytes, self.limits.idle());
+        if len.is_some_and(|len| len <= SMALL) {
+            let bytes = body::collect(body, SMALL, idle).await?;
+            check_len(len, bytes.len() as u64)?;
+            return body::blocking(move || {
+                let mut digests = Digests::for_body(&announced)?;
+                digests.update(&bytes);
+                digests.finish(&announced)?;
+                edit.splice(range, &bytes)
+            })
+            .await;
+        }
+        let permit = self.streams.clone().acquire_owned().await;
+        let work = move |mut chunks: Chunks| edit.splice_stream(range, &mut chunks, &announced);
+        let done = body::pump(body, most, idle, work).await;
+        drop(permit);
+        done
+    }
+}
+
+/// `aws-chunked` tells how the body travelled, not what it is.
+pub fn stored_encoding(header: Option<String>) -> Option<String> {
+    let header = header?;
+    let kept: Vec<_> = header.split(',').map(str::trim).filter(|e| *e != "aws-chunked").collect();
+    (!kept.is_empty()).then(|| kept.join(","))
+}
+
+fn announced(req: &S3Request<PutObjectInput>) -> Announced {
+    let input = &req.input;
+    Announced {
+        md5: input.content_md5.clone(),
+        sums: Sums {
+            crc32: input.checksum_crc32.clone(),
+            crc32c: input.checksum_crc32c.clone(),
+            crc64nvme: input.checksum_crc64nvme.clone(),
+            sha1: input.checksum_sha1.clone(),
+            sha256: input.checksum_sha256.clone(),
+        },
+        algorithms: input.checksum_algorithm.iter().map(|a| a.as_str().to_owned()).collect(),
+        trailers: req.trailing_headers.clone(),
+    }
+}
+
+fn output(done: Stored) -> PutObjectOutput {
+    let Stored { etag: value, sums } = done;
+    let summed = !sums.is_empty();
+    PutObjectOutput {
+        e_tag: Some(ETag::Strong(value)),
+        checksum_crc32: sums.crc32,
+        checksum_crc32c: sums.crc32c,
+        checksum_crc64nvme: sums.crc64nvme,
+        checksum_sha1: sums.sha1,
+        checksum_sha256: sums.sha256,
+        checksum_type: summed.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT)),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,155 @@
+//! Tags, user metadata, keys: what clients say of objects, checked.
+
+use crate::body;
+use crate::error::{from_store, through};
+use crate::meta::Meta;
+use crate::s3::Server;
+use crate::side;
+use s3s::dto::{
+    DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
+    GetObjectTaggingOutput, Metadata, PutObjectTaggingInput, PutObjectTaggingOutput, Tag,
+};
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::collections::BTreeMap;
+
+/// Most bytes of a key.
+const MOST_KEY: usize = 1024;
+/// Most tags of an object, as S3 has it.
+const MOST_TAGS: usize = 10;
+/// Most bytes of user metadata, keys and values together, as S3 has it.
+const MOST_USER: usize = 2048;
+
+/// Refuses keys that no object may have.
+///
+/// # Errors
+/// KeyTooLongError.
+pub fn check_key(key: &str) -> S3Result<()> {
+    if key.len() > MOST_KEY {
+        return Err(s3_error!(KeyTooLongError, "a key has at most {MOST_KEY} bytes"));
+    }
+    Ok(())
+}
+
+/// User metadata, checked.
+///
+/// # Errors
+/// MetadataTooLarge.
+pub fn user_metadata(given: Option<Metadata>) -> S3Result<BTreeMap<String, String>> {
+    let user: BTreeMap<_, _> = given.into_iter().flatten().collect();
+    let len: usize = user.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if len > MOST_USER {
+        return Err(s3_error!(MetadataTooLarge, "user metadata has at most {MOST_USER} bytes"));
+    }
+    Ok(user)
+}
+
+fn check_tags(tags: Vec<(String, String)>) -> S3Result<BTreeMap<String, String>> {
+    if tags.len() > MOST_TAGS {
+        return Err(s3_error!(InvalidTag, "an object has at most {MOST_TAGS} tags"));
+    }
+    let mut set = BTreeMap::new();
+    for (key, value) in tags {
+        if key.is_empty() || key.chars().count() > 128 || value.chars().count() > 256 {
+            let text = "a tag's key has 1 to 128 characters, its value at most 256";
+            return Err(s3_error!(InvalidTag, "{text}"));
+        }
+        if set.insert(key.clone(), value).is_some() {
+            return Err(s3_error!(InvalidTag, "the tag {key} is there twice"));
+        }
+    }
+    Ok(set)
+}
+
+/// Tags of the header x-amz-tagging, which has the form of a query.
+///
+/// # Errors
+/// InvalidTag, InvalidArgument.
+pub fn parse_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> {
+    let decode = |text: &str| {
+        let spaced = text.replace('+', " ");
+        let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8();
+        let bad = |_| s3_error!(InvalidArgument, "x-amz-tagging is not UTF-8");
+        decoded.map(std::borrow::Cow::into_owned).map_err(bad)
+    };
+    let mut tags = Vec::new();
+    for pair in header.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        tags.push((decode(key)?, decode(value)?));
+    }
+    check_tags(tags)
+}
+
+impl Server {
+    /// Changes what is kept of an object, not its bytes.
+    async fn change_meta(
+        &self,
+        bucket: &str,
+        key: String,
+        change: impl FnOnce(&mut Meta) + Send + 'static,
+    ) -> S3Result<()> {
+        let bucket = self.catalog.bucket(bucket)?;
+        body::blocking(move || {
+            let store = &bucket.served.store;
+            store
+                .write(|tx| {
+                    let found = tx.collection(&bucket.name)?.lookup(&key)?;
+                    let missing = || through(s3_error!(NoSuchKey, "there is no object {key}"));
+                    let oid = found.ok_or_else(missing)?;
+                    let meta = Meta::of(&tx.metadata(oid)?.attributes);
+                    let mut meta = side::complete_in(tx, oid, meta)?;
+                    change(&mut meta);
+                    side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
+                })
+                .map_err(from_store)
+        })
+        .await
+    }
+
+    pub(super) async fn put_tags(
+        &self,
+        req: S3Request<PutObjectTaggingInput>,
+    ) -> S3Result<S3Response<PutObjectTaggingOutput>> {
+        let input = req.input;
+        let given = input.tagging.tag_set.into_iter();
+        let pair = |tag: Tag| (tag.key.unwrap_or_default(), tag.value.unwrap_or_default());
+        let tags = check_tags(given.map(pair).collect())?;
+        self.change_meta(&input.bucket, input.key, |meta| meta.about.tags = tags).await?;
+        Ok(S3Response::new(PutObjectTaggingOutput::default()))
+    }
+
+    pub(super) async fn delete_tags(
+        &self,
+        req: S3Request<DeleteObjectTaggingInput>,
+    ) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
+        let input = req.input;
+        self.change_meta(&input.bucket, input.key, |meta| meta.about.tags.clear()).await?;
+        Ok(S3Response::new(DeleteObjectTaggingOutput::default()))
+    }
+
+    pub(super) async fn tags(
+        &self,
+        req: S3Request<GetObjectTaggingInput>,
+    ) -> S3Result<S3Response<GetObjectTaggingOutput>> {
+        let found = self.find(&req.input.bucket, req.input.key).await?;
+        let tag = |(key, value): (String, String)| Tag { key: Some(key), value: Some(value) };
+        let tag_set = found.meta.about.tags.into_iter().map(tag).collect();
+        Ok(S3Response::new(GetObjectTaggingOutput { tag_set, ..Default::default() }))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_a_header_are_decoded_and_checked() {
+        let tags = parse_header(Some("a=1&b%20c=d+e&f")).unwrap();
+        let expected = [("a", "1"), ("b c", "d e"), ("f", "")];
+        assert!(tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).eq(expected));
+        assert!(parse_header(Some("a=1&a=2")).is_err());
+        assert!(parse_header(Some("=1")).is_err());
+        let many: Vec<_> = (0..11).map(|n| format!("k{n}=v")).collect();
+        assert!(parse_header(Some(&many.join("&"))).is_err());
+    }
+}

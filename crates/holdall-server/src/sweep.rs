@@ -1,0 +1,60 @@
+//! Removing what was left over: old unfinished uploads, parts and side records of nobody.
+//!
+//! A part is left over where its upload ended while it was being sent; a side record where
+//! another program than the server removed the object.
+
+use crate::catalog::{Bucket, Catalog, Served};
+use crate::config::Limits;
+use crate::error::from_store;
+use crate::s3::give_up;
+use crate::side::{self, SYSTEM};
+use s3s::S3Result;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Between two sweeps.
+const PERIOD: Duration = Duration::from_secs(3600);
+/// Objects removed in a transaction.
+const BATCH: usize = 100;
+
+/// Sweeps at once and then each hour, for ever.
+pub async fn run(catalog: Arc<Catalog>, limits: Limits) {
+    loop {
+        let (catalog, days) = (catalog.clone(), limits.upload_days);
+        let swept = crate::body::blocking(move || {
+            let old = Duration::from_secs(days.saturating_mul(24 * 3600));
+            catalog.stores().iter().try_for_each(|served| sweep(served, SystemTime::now(), old))
+        });
+        if let Err(e) = swept.await {
+            tracing::warn!(error = %e, "left-over records could not be removed");
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+/// Sweeps a store; uploads begun longer than `old` ago are given up. Blocks.
+///
+/// # Errors
+/// Those of the engine.
+pub fn sweep(served: &Served, now: SystemTime, old: Duration) -> S3Result<()> {
+    let reader = served.store.read().map_err(from_store)?;
+    let mut ids = BTreeSet::new();
+    for (name, id, upload) in side::uploads(&reader, None).map_err(from_store)? {
+        if now.duration_since(upload.begun()).is_ok_and(|age| age >= old) {
+            tracing::info!(bucket = name, key = upload.key, id, "unfinished upload removed");
+            give_up(&Bucket { name, served: served.clone() }, &id)?;
+        } else {
+            ids.insert(id);
+        }
+    }
+    let nobodys = side::nobodys(&reader, &ids).map_err(from_store)?;
+    for batch in nobodys.chunks(BATCH) {
+        let remove = |tx: &mut holdall::WriteTx| {
+            let mut system = tx.collection(SYSTEM)?;
+            batch.iter().try_for_each(|name| system.remove(name.as_slice()).map(drop))
+        };
+        served.store.write(remove).map_err(from_store)?;
+    }
+    Ok(())
+}

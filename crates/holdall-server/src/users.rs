@@ -1,0 +1,178 @@
+//! Who may do what.
+//!
+//! Owns: [`Users`], [`User`], [`Right`]; checks signatures' keys and rights for `s3s`.
+
+use crate::config::{Config, Grant};
+use crate::error::StartError;
+use s3s::access::{S3Access, S3AccessContext};
+use s3s::auth::{Credentials, S3Auth, SecretKey};
+use s3s::path::S3Path;
+use s3s::{S3Result, s3_error};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A right on a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Right {
+    /// Get objects and what is known of them.
+    Read,
+    /// See names.
+    List,
+    /// Put, edit and delete objects.
+    Write,
+    /// Make and delete the bucket.
+    Admin,
+}
+
+/// Somebody who may ask, known by an access key; or everybody.
+#[derive(Debug, Clone)]
+pub struct User {
+    /// The access key; empty for requests without a signature.
+    pub name: String,
+    secret: SecretKey,
+    grants: Vec<Grant>,
+}
+
+impl User {
+    /// Whether the user has a right on a bucket.
+    pub fn may(&self, right: Right, bucket: &str) -> bool {
+        let to = |grant: &&Grant| grant.matches(bucket);
+        self.grants.iter().filter(to).any(|grant| grant.rights.contains(&right))
+    }
+
+    /// Whether the user has any right on a bucket.
+    pub fn sees(&self, bucket: &str) -> bool {
+        self.grants.iter().any(|grant| grant.matches(bucket) && !grant.rights.is_empty())
+    }
+}
+
+/// All users. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Users {
+    by_key: Arc<BTreeMap<String, Arc<User>>>,
+    anonymous: Option<Arc<User>>,
+}
+
+impl Users {
+    /// Takes users from the configuration and, where both are set, the keys of the environment.
+    ///
+    /// # Errors
+    /// [`StartError::NoCredentials`] where nobody could ask for anything,
+    /// [`StartError::Config`].
+    pub fn new(config: &Config, own: Option<(String, String)>) -> Result<Self, StartError> {
+        let mut by_key = BTreeMap::new();
+        let mut add = |name: String, secret: String, grants: Vec<Grant>| {
+            if name.is_empty() || secret.len() < 8 {
+                let text = format!(
+                    "user {name:?}: an access key is not empty and a secret key has at least 8 characters"
+                );
+                return Err(StartError::Config(text));
+            }
+            let user = User { name: name.clone(), secret: SecretKey::from(secret), grants };
+            if by_key.insert(name.clone(), Arc::new(user)).is_some() {
+                return Err(StartError::Config(format!("user {name:?} is named twice")));
+            }
+            Ok(())
+        };
+        if let Some((name, secret)) = own {
+            add(name, secret, vec![Grant::everything()])?;
+        }
+        for user in &config.users {
+            add(user.access_key.clone(), user.secret()?, user.grants.clone())?;
+        }
+        let grants = config.anonymous.clone();
+        if by_key.is_empty() && grants.is_empty() {
+            return Err(StartError::NoCredentials);
+        }
+        let nobody = || User { name: String::new(), secret: SecretKey::from(""), grants };
+        let anonymous = (!config.anonymous.is_empty()).then(nobody).map(Arc::new);
+        Ok(Self { by_key: Arc::new(by_key), anonymous })
+    }
+
+    /// The user that a request is from.
+    ///
+    /// # Errors
+    /// AccessDenied for a request without a signature where those are not allowed.
+    pub fn of(&self, credentials: Option<&Credentials>) -> S3Result<Arc<User>> {
+        let found = match credentials {
+            Some(c) => self.by_key.get(&c.access_key),
+            None => self.anonymous.as_ref(),
+        };
+        found.cloned().ok_or_else(|| s3_error!(AccessDenied, "a signature is required"))
+    }
+
+    /// Refuses what the user may not do.
+    ///
+    /// # Errors
+    /// AccessDenied.
+    pub fn check(user: &User, right: Right, bucket: &str) -> S3Result<()> {
+        if user.may(right, bucket) {
+            return Ok(());
+        }
+        let who = if user.name.is_empty() { "an unsigned request" } else { "this access key" };
+        Err(s3_error!(AccessDenied, "{who} has no right to {right:?} on {bucket}"))
+    }
+}
+
+#[async_trait::async_trait]
+impl S3Auth for Users {
+    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
+        let user = self.by_key.get(access_key);
+        let unknown = || s3_error!(InvalidAccessKeyId, "no user has this access key");
+        user.map(|user| user.secret.clone()).ok_or_else(unknown)
+    }
+}
+
+/// The right that an operation needs on its bucket; none for listing buckets, which shows each
+/// user his own.
+fn right_for(operation: &str) -> Option<Right> {
+    Some(match operation {
+        "ListBuckets" => return None,
+        "GetObject"
+        | "HeadObject"
+        | "GetObjectAttributes"
+        | "GetObjectTagging"
+        | "GetObjectAcl" => Right::Read,
+        "ListObjects"
+        | "ListObjectsV2"
+        | "ListObjectVersions"
+        | "ListMultipartUploads"
+        | "HeadBucket"
+        | "GetBucketLocation"
+        | "GetBucketVersioning"
+        | "GetBucketAcl" => Right::List,
+        "PutObject"
+        | "PostObject"
+        | "DeleteObject"
+        | "DeleteObjects"
+        | "CopyObject"
+        | "CreateMultipartUpload"
+        | "UploadPart"
+        | "UploadPartCopy"
+        | "ListParts"
+        | "CompleteMultipartUpload"
+        | "AbortMultipartUpload"
+        | "PutObjectTagging"
+        | "DeleteObjectTagging" => Right::Write,
+        _ => Right::Admin,
+    })
+}
+
+#[async_trait::async_trait]
+impl S3Access for Users {
+    async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
+        let user = self.of(cx.credentials())?;
+        if let Some(right) = right_for(cx.s3_op().name()) {
+            match cx.s3_path() {
+                S3Path::Bucket { bucket } | S3Path::Object { bucket, .. } => {
+                    Self::check(&user, right, bucket)?;
+                }
+                S3Path::Root => return Err(s3_error!(AccessDenied)),
+            }
+        }
+        cx.extensions_mut().insert(user);
+        Ok(())
+    }
+}
