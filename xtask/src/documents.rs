@@ -8,23 +8,24 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
-const BUDGETS: [(&str, usize); 13] = [
-    ("README.md", 870),
+const BUDGETS: [(&str, usize); 14] = [
+    ("README.md", 890),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
-    ("docs/design.md", 3050),
+    ("docs/design.md", 3130),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1500),
-    ("docs/format.md", 3000),
+    ("docs/format.md", 3020),
     ("docs/recovery.md", 3200),
     ("docs/testing.md", 1500),
-    ("docs/cli.md", 4150),
+    ("docs/cli.md", 4220),
+    ("docs/serve.md", 2000),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 24_650;
+const ALL: usize = 26_700;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -31,14 +31,15 @@ pub const LAYERS: [&str; 18] = [
 ];
 
 /// Each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 9] = [
+const CRATES: [(&str, &[&str]); 10] = [
     ("holdall-io", &[]),
     ("holdall-core", &[]),
     ("holdall-plot", &[]),
     ("holdall-testkit", &["holdall-io"]),
     ("holdall", &["holdall-io", "holdall-core"]),
     ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
-    ("holdall-cli", &["holdall-io", "holdall-core", "holdall"]),
+    ("holdall-server", &["holdall"]),
+    ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-server"]),
     ("holdall-bench", &["holdall", "holdall-plot"]),
     ("holdall-lab", &["holdall-io", "holdall-core", "holdall", "holdall-plot", "holdall-testkit"]),
 ];

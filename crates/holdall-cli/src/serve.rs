@@ -2,6 +2,7 @@
 //!
 //! Owns: the command line of the server; all else is the crate `holdall-server`.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use holdall_server::{Config, Grant, Options, StartError};
@@ -29,6 +30,9 @@ pub struct Args {
     /// Cache of each store in MiB
     #[arg(long, value_name = "MIB")]
     cache: Option<usize>,
+    /// Bytes that each store's file may take, as 500M, 20G or 1T
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    max: Option<u64>,
     /// Print the address as one JSON object, and log in JSON
     #[arg(long)]
     json: bool,
@@ -77,13 +81,31 @@ fn options(args: &Args) -> Outcome<Options> {
     };
     let cache_bytes = args.cache.map(|mib| mib.saturating_mul(1 << 20));
     let (stores, listen) = (args.stores.clone(), args.listen.clone());
-    Ok(Options { stores, listen, config, keys, cache_bytes })
+    Ok(Options { stores, listen, config, keys, cache_bytes, max_bytes: args.max })
+}
+
+/// A number of bytes with a unit of 1,024s.
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err("write a number with K, M, G or T behind it".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "not a number of bytes".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "more than any file has".into())
 }
 
 /// Logs on standard error; RUST_LOG chooses what.
 fn log(json: bool) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    let format = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let format = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     // Fails only where a logger was set already.
     let _ = if json { format.json().try_init() } else { format.try_init() };
 }

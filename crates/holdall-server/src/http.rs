@@ -3,16 +3,17 @@
 //! Owns: [`Front`], which each request passes first.
 
 use crate::config::Limits;
+use crate::lingering;
 use crate::metrics::Metrics;
 use crate::s3::Server;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use s3s::service::S3Service;
-use s3s::{Body, HttpError, s3_error};
+use s3s::{Body, HttpError, S3Error, s3_error};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -58,6 +59,22 @@ fn is_signed_v2(req: &Request<Incoming>) -> bool {
     by_header.is_some_and(old) || req.uri().query().is_some_and(named)
 }
 
+/// Whether a request's body is XML, which `s3s` takes into memory: it answers one that is too
+/// long as an error of its own.
+fn is_message(req: &Request<Incoming>) -> bool {
+    let kind = req.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let edit = req.uri().query().is_some_and(|q| q.split('&').any(|p| p.starts_with("holdall")));
+    req.method() == Method::POST && !kind.starts_with(b"multipart/form-data") && !edit
+}
+
+fn length(req: &Request<Incoming>) -> Option<u64> {
+    req.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn refuse(e: S3Error) -> Result<Response<Body>, HttpError> {
+    e.to_http_response().map_err(|e| HttpError::new(Box::new(e)))
+}
+
 impl Front {
     async fn answer(self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
         let (begun, method) = (Instant::now(), req.method().clone());
@@ -66,11 +83,24 @@ impl Front {
         let answered = match path.strip_prefix("/-/") {
             Some(own) => Ok(self.own(own, &method).await),
             None if is_signed_v2(&req) => {
-                let e = s3_error!(InvalidRequest, "sign with AWS4-HMAC-SHA256 (SigV4)");
-                let told = e.to_http_response();
-                told.map_err(|e| HttpError::new(Box::new(e)))
+                refuse(s3_error!(InvalidRequest, "sign with AWS4-HMAC-SHA256 (SigV4)"))
             }
-            None => self.s3.call(req.map(Body::from)).await,
+            None => {
+                let most = self.server.limits.xml_bytes as u64;
+                let too_long = is_message(&req) && length(&req).is_some_and(|len| len > most);
+                let (req, rest) = lingering::split(req);
+                let answered = if too_long {
+                    let e = s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes");
+                    refuse(e)
+                } else {
+                    self.s3.call(req).await
+                };
+                let failed = answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400);
+                if failed {
+                    rest.drain(self.server.limits.idle()).await;
+                }
+                answered
+            }
         };
         let status = answered.as_ref().map_or(0, |r| r.status().as_u16());
         let time = begun.elapsed();
@@ -126,22 +156,28 @@ impl hyper::service::Service<Request<Incoming>> for Front {
     }
 }
 
-fn builder(limits: &Limits) -> Builder<TokioExecutor> {
-    let head = Duration::from_secs(limits.header_seconds);
-    let bytes = limits.header_bytes.max(8 << 10);
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(head)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(bytes)
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(u32::try_from(bytes).unwrap_or(u32::MAX))
-        .max_concurrent_streams(MOST_STREAMS)
-        .keep_alive_interval(Some(Duration::from_secs(30)));
-    builder
+/// How connections speak: HTTP/1.1, or within TLS HTTP/2 where the client wants it.
+#[derive(Debug, Clone)]
+struct Builders {
+    one: http1::Builder,
+    two: http2::Builder<TokioExecutor>,
+}
+
+impl Builders {
+    fn new(limits: &Limits) -> Self {
+        let head = Duration::from_secs(limits.header_seconds);
+        let bytes = limits.header_bytes.max(8 << 10);
+        let (mut one, mut two) = (http1::Builder::new(), http2::Builder::new(TokioExecutor::new()));
+        one.timer(TokioTimer::new())
+            .header_read_timeout(head)
+            .max_headers(MOST_HEADERS)
+            .max_buf_size(bytes);
+        two.timer(TokioTimer::new())
+            .max_header_list_size(u32::try_from(bytes).unwrap_or(u32::MAX))
+            .max_concurrent_streams(MOST_STREAMS)
+            .keep_alive_interval(Some(head));
+        Self { one, two }
+    }
 }
 
 /// Accepts connections until `stop`, then lets running requests end.
@@ -153,7 +189,7 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) {
     let room = Arc::new(Semaphore::new(limits.connections.max(1)));
-    let (builder, graceful) = (builder(&limits), GracefulShutdown::new());
+    let (builders, graceful) = (Builders::new(&limits), GracefulShutdown::new());
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -175,7 +211,7 @@ pub async fn run(
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.idle()));
-        let (front, builder, tls) = (front.clone(), builder.clone(), tls.clone());
+        let (front, builders, tls) = (front.clone(), builders.clone(), tls.clone());
         let watcher = graceful.watcher();
         let head = Duration::from_secs(limits.header_seconds);
         tokio::spawn(async move {
@@ -183,9 +219,12 @@ pub async fn run(
             let metrics = front.metrics.clone();
             let stream = Box::pin(stream);
             match tls {
-                None => connection(&builder, stream, front, watcher).await,
+                None => first(&builders, stream, front, watcher).await,
                 Some(tls) => match tokio::time::timeout(head, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => connection(&builder, stream, front, watcher).await,
+                    Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                        second(&builders, stream, front, watcher).await;
+                    }
+                    Ok(Ok(stream)) => first(&builders, stream, front, watcher).await,
                     _ => tracing::debug!("a TLS handshake failed"),
                 },
             }
@@ -199,14 +238,30 @@ pub async fn run(
     }
 }
 
-async fn connection(
-    builder: &Builder<TokioExecutor>,
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    front: Front,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
-    let connection = builder.serve_connection(TokioIo::new(stream), front).into_owned();
-    if let Err(e) = watcher.watch(connection).await {
+fn ended(result: hyper::Result<()>) {
+    if let Err(e) = result {
         tracing::debug!(error = %e, "a connection ended early");
     }
+}
+
+/// Answers HTTP/1.1.
+async fn first(
+    builders: &Builders,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    front: Front,
+    watcher: Watcher,
+) {
+    let connection = builders.one.serve_connection(TokioIo::new(stream), front);
+    ended(watcher.watch(connection).await);
+}
+
+/// Answers HTTP/2.
+async fn second(
+    builders: &Builders,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    front: Front,
+    watcher: Watcher,
+) {
+    let connection = builders.two.serve_connection(TokioIo::new(stream), front);
+    ended(watcher.watch(connection).await);
 }

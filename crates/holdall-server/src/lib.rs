@@ -15,6 +15,7 @@ mod digest;
 mod edit;
 mod error;
 mod http;
+mod lingering;
 mod meta;
 mod metrics;
 mod s3;
@@ -53,6 +54,8 @@ pub struct Options {
     pub keys: Option<(String, String)>,
     /// Bytes of cache of each store; the engine's default where it is not said.
     pub cache_bytes: Option<usize>,
+    /// Bytes that each store's file may take; the disk's where it is not said.
+    pub max_bytes: Option<u64>,
 }
 
 /// A server that listens. It answers while [`Server::run`] does.
@@ -66,7 +69,7 @@ pub struct Server {
 
 fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
     let failed = |source| StartError::Store { path: path.clone(), source };
-    let mut builder = Store::builder();
+    let mut builder = Store::builder().max_bytes(options.max_bytes);
     if let Some(bytes) = options.cache_bytes {
         builder = builder.cache_bytes(bytes);
     }

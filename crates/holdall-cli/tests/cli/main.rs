@@ -9,6 +9,8 @@ mod full_disk;
 mod objects;
 mod planted;
 mod resume;
+#[cfg(feature = "serve")]
+mod serve;
 mod support;
 mod terminal;
 mod tree;

@@ -1,0 +1,12 @@
+//! The server as clients meet it: over a socket, signed and unsigned, well-meaning and hostile.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod conditions;
+mod harness;
+mod hostile;
+mod multipart;
+mod objects;
+mod rights;
+mod stores;
+mod verbs;
