@@ -1,7 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside demo bench soak peers lab sim mutants lab-mutants fuzz clean
+.PHONY: help test lint outside demo bench soak peers lab sim mutants lab-mutants serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -13,6 +13,7 @@ help:
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
+	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
 test: lint outside
@@ -70,6 +71,10 @@ mutants:
 # ONLY=Hy: those whose name contains it.
 lab-mutants:
 	$(CARGO) test -q -p holdall-lab --test mutants -- --ignored --nocapture
+
+RUNS ?= 400000
+serve-fuzz:
+	HOLDALL_FUZZ_RUNS=$(RUNS) $(CARGO) test -p holdall-server --test serve fuzz
 
 fuzz:
 	cd fuzz && for t in $$(cargo fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=60 || exit 1; done

@@ -12,7 +12,8 @@ use crate::{Error, Oid, Result};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Attributes of an object, such as its content type or modification time.
+/// Attributes of an object, such as its content type or modification time. One whose key begins
+/// with `#` tells something of the bytes, as a digest does: a change of the bytes drops it.
 pub type Attributes = BTreeMap<String, Vec<u8>>;
 
 /// Most bytes all attributes of an object may take, with 64 KiB pages; an eighth of a page

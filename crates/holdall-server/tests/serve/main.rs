@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod conditions;
+mod fuzz;
 mod harness;
 mod hostile;
 mod multipart;
 mod objects;
 mod rights;
 mod stores;
+mod tls;
 mod verbs;
