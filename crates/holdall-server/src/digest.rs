@@ -166,7 +166,6 @@ pub fn unhex(text: &str) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -252,7 +252,6 @@ fn nanos(time: SystemTime) -> i128 {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

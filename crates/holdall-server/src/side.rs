@@ -38,7 +38,7 @@ fn system(reader: &Reader) -> Result<Option<Reader>> {
 pub fn complete(reader: &Reader, oid: Oid, mut meta: Meta) -> Result<Meta> {
     if meta.needs_side()
         && let Some(system) = system(reader)?
-        && let Some(bytes) = system.get(&about_name(oid))?
+        && let Some(bytes) = system.get(about_name(oid))?
     {
         meta.add_side(&bytes);
     }
@@ -51,7 +51,7 @@ pub fn complete(reader: &Reader, oid: Oid, mut meta: Meta) -> Result<Meta> {
 /// Those of reading.
 pub fn complete_in(tx: &mut WriteTx, oid: Oid, mut meta: Meta) -> Result<Meta> {
     if meta.needs_side()
-        && let Some(bytes) = tx.collection(SYSTEM)?.get(&about_name(oid))?
+        && let Some(bytes) = tx.collection(SYSTEM)?.get(about_name(oid))?
     {
         meta.add_side(&bytes);
     }
@@ -66,7 +66,7 @@ pub fn set(tx: &mut WriteTx, oid: Oid, side: Option<&[u8]>) -> Result<()> {
     let mut system = tx.collection(SYSTEM)?;
     match side {
         Some(bytes) => system.put(about_name(oid), bytes).map(drop),
-        None => system.remove(&about_name(oid)).map(drop),
+        None => system.remove(about_name(oid)).map(drop),
     }
 }
 
@@ -106,7 +106,7 @@ pub fn note_bucket(tx: &mut WriteTx, name: &str, now: SystemTime) -> Result<()> 
 /// # Errors
 /// Those of a transaction.
 pub fn forget_bucket(tx: &mut WriteTx, name: &str) -> Result<()> {
-    tx.collection(SYSTEM)?.remove(&format!("bucket/{name}")).map(drop)
+    tx.collection(SYSTEM)?.remove(format!("bucket/{name}")).map(drop)
 }
 
 /// When a bucket was made, where that was noted.
@@ -115,7 +115,7 @@ pub fn forget_bucket(tx: &mut WriteTx, name: &str) -> Result<()> {
 /// Those of reading.
 pub fn bucket_created(reader: &Reader, name: &str) -> Result<Option<SystemTime>> {
     let Some(system) = system(reader)? else { return Ok(None) };
-    let bytes = system.get(&format!("bucket/{name}"))?;
+    let bytes = system.get(format!("bucket/{name}"))?;
     Ok(bytes.and_then(|b| std::str::from_utf8(&b).ok()?.parse().ok()).map(time))
 }
 
@@ -189,7 +189,7 @@ fn parse_upload(bytes: &[u8]) -> Option<Upload> {
 /// Those of reading.
 pub fn upload(reader: &Reader, bucket: &str, id: &str) -> Result<Option<Upload>> {
     let Some(system) = system(reader)? else { return Ok(None) };
-    Ok(system.get(&upload_name(bucket, id))?.as_deref().and_then(parse_upload))
+    Ok(system.get(upload_name(bucket, id))?.as_deref().and_then(parse_upload))
 }
 
 /// As [`upload`], within a transaction.
@@ -197,7 +197,7 @@ pub fn upload(reader: &Reader, bucket: &str, id: &str) -> Result<Option<Upload>>
 /// # Errors
 /// Those of reading.
 pub fn upload_in(tx: &mut WriteTx, bucket: &str, id: &str) -> Result<Option<Upload>> {
-    let bytes = tx.collection(SYSTEM)?.get(&upload_name(bucket, id))?;
+    let bytes = tx.collection(SYSTEM)?.get(upload_name(bucket, id))?;
     Ok(bytes.as_deref().and_then(parse_upload))
 }
 
@@ -294,7 +294,7 @@ pub fn nobodys(reader: &Reader, uploads: &BTreeSet<String>) -> Result<Vec<Vec<u8
 pub fn drop_upload(tx: &mut WriteTx, bucket: &str, id: &str, parts: &[(i32, Oid)]) -> Result<bool> {
     let mut system = tx.collection(SYSTEM)?;
     for (number, _) in parts {
-        system.remove(&part_name(id, *number))?;
+        system.remove(part_name(id, *number))?;
     }
-    system.remove(&upload_name(bucket, id))
+    system.remove(upload_name(bucket, id))
 }

@@ -208,7 +208,6 @@ impl S3Route for Verbs {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

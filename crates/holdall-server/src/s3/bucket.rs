@@ -38,7 +38,7 @@ impl Server {
             return Err(s3_error!(BucketAlreadyOwnedByYou, "the bucket {name} is there already"));
         }
         let location = Some(format!("/{name}"));
-        Ok(S3Response::new(CreateBucketOutput { location, ..Default::default() }))
+        Ok(S3Response::new(CreateBucketOutput { location }))
     }
 
     pub(super) async fn delete_bucket(

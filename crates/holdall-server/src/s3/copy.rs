@@ -1,10 +1,11 @@
 //! Copies of objects: within a store their segments are shared, between stores bytes are moved.
 
 use crate::body;
+use crate::catalog::Bucket;
 use crate::condition;
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes};
-use crate::s3::get::find;
+use crate::s3::get::{Found, find};
 use crate::s3::put::stored_encoding;
 use crate::s3::{Server, tagging, timestamp};
 use crate::side;
@@ -15,6 +16,7 @@ use s3s::dto::{
     MetadataDirective, TaggingDirective,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -96,56 +98,87 @@ impl Server {
             since: input.copy_source_if_modified_since,
             not_since: input.copy_source_if_unmodified_since,
         };
-        let (key, content_type) = (input.key, input.content_type);
-        let result = body::blocking(move || {
-            let found = find(&from, &from_key)?;
-            conditions.check_source(&found.meta, &found.etag)?;
-            let mut meta = Meta { modified: Some(SystemTime::now()), ..found.meta.clone() };
-            if new_meta {
-                let kept = std::mem::take(&mut meta.about.tags);
-                meta.content_type = content_type;
-                meta.about = About { tags: kept, ..about };
-            }
-            if new_tags {
-                meta.about.tags = tags;
-            }
-            // The copy was not completed from the upload.
-            if let Some(of_bytes) = &mut meta.of_bytes {
-                of_bytes.upload = None;
-            }
-            let most = to.served.attribute_bytes;
-            let same_store = Arc::ptr_eq(&from.served.path, &to.served.path);
-            let written = to.served.store.write(|tx| {
-                let oid = if same_store {
-                    let in_source = tx.collection(&from.name)?.lookup(&from_key)?;
-                    let gone = || through(s3_error!(NoSuchKey, "there is no object {from_key}"));
-                    let oid = in_source.ok_or_else(gone)?;
-                    if tx.metadata(oid)?.version != found.metadata.version {
-                        let text = s3_error!(
-                            ConditionalRequestConflict,
-                            "the source was changed meanwhile; try again"
-                        );
-                        return Err(through(text));
-                    }
-                    if from.name == to.name && from_key == key {
-                        oid
-                    } else {
-                        tx.collection(&to.name)?.copy(oid, Target::from(&key))?
-                    }
-                } else {
-                    let object = found.reader.open(found.metadata.oid)?;
-                    let size = object.size();
-                    copy_bytes(tx, &to.name, object.take(size), size, Target::from(&key))?
-                };
-                side::set_meta(tx, oid, &meta, most)?;
-                Ok(meta.etag(tx.metadata(oid)?.version))
-            });
-            let etag = written.map_err(from_store)?;
-            Ok(copied(meta, etag))
-        })
-        .await?;
+        let plan = Copying {
+            from,
+            from_key,
+            to,
+            key: input.key,
+            conditions,
+            about: new_meta.then_some((input.content_type, about)),
+            tags: new_tags.then_some(tags),
+        };
+        let result = body::blocking(move || plan.run()).await?;
         let output = CopyObjectOutput { copy_object_result: Some(result), ..Default::default() };
         Ok(S3Response::new(output))
+    }
+}
+
+/// A copy to be made.
+struct Copying {
+    from: Bucket,
+    from_key: String,
+    to: Bucket,
+    key: String,
+    conditions: condition::Read,
+    /// Media type and what else is said of the copy, in place of the source's.
+    about: Option<(Option<String>, About)>,
+    /// Tags in place of the source's.
+    tags: Option<BTreeMap<String, String>>,
+}
+
+impl Copying {
+    /// Makes the copy. Blocks for a commit.
+    fn run(self) -> S3Result<CopyObjectResult> {
+        let found = find(&self.from, &self.from_key)?;
+        self.conditions.check_source(&found.meta, &found.etag)?;
+        let meta = self.meta(&found.meta);
+        let most = self.to.served.attribute_bytes;
+        let written = self.to.served.store.write(|tx| {
+            let oid = if Arc::ptr_eq(&self.from.served.path, &self.to.served.path) {
+                self.share(tx, &found)?
+            } else {
+                let object = found.reader.open(found.metadata.oid)?;
+                let (size, to) = (object.size(), Target::from(&self.key));
+                copy_bytes(tx, &self.to.name, object.take(size), size, to)?
+            };
+            side::set_meta(tx, oid, &meta, most)?;
+            Ok(meta.etag(tx.metadata(oid)?.version))
+        });
+        let etag = written.map_err(from_store)?;
+        Ok(copied(meta, etag))
+    }
+
+    /// What is kept of the copy.
+    fn meta(&self, source: &Meta) -> Meta {
+        let mut meta = Meta { modified: Some(SystemTime::now()), ..source.clone() };
+        if let Some((content_type, about)) = &self.about {
+            let tags = std::mem::take(&mut meta.about.tags);
+            meta.content_type.clone_from(content_type);
+            meta.about = About { tags, ..about.clone() };
+        }
+        if let Some(tags) = &self.tags {
+            meta.about.tags.clone_from(tags);
+        }
+        // The copy was not completed from the upload.
+        if let Some(of_bytes) = &mut meta.of_bytes {
+            of_bytes.upload = None;
+        }
+        meta
+    }
+
+    /// Copies within a store: the two share their segments.
+    fn share(&self, tx: &mut WriteTx, found: &Found) -> holdall::Result<Oid> {
+        let in_source = tx.collection(&self.from.name)?.lookup(&self.from_key)?;
+        let gone = || through(s3_error!(NoSuchKey, "there is no object {}", self.from_key));
+        let oid = in_source.ok_or_else(gone)?;
+        if tx.metadata(oid)?.version != found.metadata.version {
+            let text = "the source was changed meanwhile; try again";
+            return Err(through(s3_error!(ConditionalRequestConflict, "{text}")));
+        }
+        if self.from.name == self.to.name && self.from_key == self.key {
+            return Ok(oid);
+        }
+        tx.collection(&self.to.name)?.copy(oid, Target::from(&self.key))
     }
 }
 

@@ -303,7 +303,7 @@ fn uploads_page(
         let cut = delimiter.filter(|d| !d.is_empty()).and_then(|d| Some(rest.find(d)? + d.len()));
         match cut {
             Some(cut) => {
-                let common = place.0[..prefix.len() + cut].as_bytes();
+                let common = &place.0.as_bytes()[..prefix.len() + cut];
                 if page.prefixes.last().is_none_or(|last| last != common) {
                     page.prefixes.push(common.to_vec());
                 }
