@@ -1,7 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside demo bench soak peers lab sim mutants lab-mutants serve-fuzz fuzz clean
+.PHONY: help test lint outside demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -13,6 +13,8 @@ help:
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
+	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
+	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3 against the S3 server, those installed"
 	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
@@ -71,6 +73,12 @@ mutants:
 # ONLY=Hy: those whose name contains it.
 lab-mutants:
 	$(CARGO) test -q -p holdall-lab --test mutants -- --ignored --nocapture
+
+s3-tests:
+	tests/s3/s3-tests.sh "$(CHECKOUT)"
+
+s3-clients:
+	tests/s3/clients.sh
 
 RUNS ?= 400000
 serve-fuzz:

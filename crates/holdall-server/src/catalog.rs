@@ -7,11 +7,22 @@ use crate::error::{StartError, from_store, through};
 use crate::side;
 use holdall::{DEFAULT_COLLECTION, Reader, Store};
 use parking_lot::RwLock;
+use s3s::validation::NameValidation;
 use s3s::{S3Result, s3_error};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
+
+/// Which names buckets may have: those of S3, where dots and hyphens do not meet.
+#[derive(Debug, Clone, Copy)]
+pub struct BucketNames;
+
+impl NameValidation for BucketNames {
+    fn validate_bucket_name(&self, name: &str) -> bool {
+        s3s::path::check_bucket_name(name) && !name.contains("-.") && !name.contains(".-")
+    }
+}
 
 /// One store of those served.
 #[derive(Debug, Clone)]
@@ -61,7 +72,7 @@ impl Catalog {
             let names = served.store.read().and_then(|reader| reader.collections());
             let names = names
                 .map_err(|source| StartError::Store { path: (*served.path).clone(), source })?;
-            for name in names.into_iter().filter(|name| s3s::path::check_bucket_name(name)) {
+            for name in names.into_iter().filter(|name| BucketNames.validate_bucket_name(name)) {
                 if let Some(first) = buckets.insert(name.clone(), place) {
                     let path = |served: &Served| (*served.path).clone();
                     let (first, second) = (path(&stores[first]), path(served));

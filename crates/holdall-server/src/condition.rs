@@ -37,6 +37,11 @@ fn stamp(time: &Timestamp) -> i64 {
     time::OffsetDateTime::from(time.clone()).unix_timestamp()
 }
 
+/// Whether two times are the same second.
+pub fn is_at(given: &Timestamp, modified: SystemTime) -> bool {
+    stamp(given) == seconds(modified)
+}
+
 impl Read {
     /// Refuses where a condition is not met.
     ///

@@ -83,7 +83,7 @@ impl Front {
         let answered = match path.strip_prefix("/-/") {
             Some(own) => Ok(self.own(own, &method).await),
             None if is_signed_v2(&req) => {
-                refuse(s3_error!(InvalidRequest, "sign with AWS4-HMAC-SHA256 (SigV4)"))
+                refuse(s3_error!(InvalidRequest, "sign with SigV4; boto3: Config(signature_version='s3v4')"))
             }
             None => {
                 let most = self.server.limits.xml_bytes as u64;

@@ -132,6 +132,7 @@ fn service(
         let bad = |e| StartError::Config(format!("domain {domain:?}: {e}"));
         builder.set_host(SingleDomain::new(domain).map_err(bad)?);
     }
+    builder.set_validation(catalog::BucketNames);
     builder.set_auth(users.clone());
     builder.set_access(users.clone());
     builder.set_route(verbs::Verbs { server, users });

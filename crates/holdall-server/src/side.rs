@@ -6,13 +6,14 @@
 //! |---|---|
 //! | `about/OID` | what has no room in the object's attributes |
 //! | `bucket/NAME` | when the bucket was made, in nanoseconds |
+//! | `tags/NAME` | the bucket's tags |
 //! | `upload/BUCKET/ID` | an unfinished upload ([`Upload`]) |
 //! | `part/ID/NUMBER` | a part of it |
 
 use crate::meta::{About, Meta};
 use holdall::{Oid, Reader, Result, WriteTx};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The collection of the server's own records.
@@ -101,11 +102,41 @@ pub fn note_bucket(tx: &mut WriteTx, name: &str, now: SystemTime) -> Result<()> 
     tx.collection(SYSTEM)?.put(format!("bucket/{name}"), text.as_bytes()).map(drop)
 }
 
-/// Forgets when a bucket was made.
+fn bucket_tags_name(name: &str) -> String {
+    format!("tags/{name}")
+}
+
+/// Tags of a bucket; `None` where it has none.
+///
+/// # Errors
+/// Those of reading.
+pub fn bucket_tags(reader: &Reader, name: &str) -> Result<Option<BTreeMap<String, String>>> {
+    let Some(system) = system(reader)? else { return Ok(None) };
+    let bytes = system.get(bucket_tags_name(name))?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
+/// Sets a bucket's tags, or removes them.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn set_bucket_tags(
+    tx: &mut WriteTx,
+    name: &str,
+    tags: Option<&BTreeMap<String, String>>,
+) -> Result<()> {
+    let (mut system, place) = (tx.collection(SYSTEM)?, bucket_tags_name(name));
+    let Some(tags) = tags else { return system.remove(&place).map(drop) };
+    let bytes = serde_json::to_vec(tags).map_err(|e| holdall::Error::Invalid(e.to_string()))?;
+    system.put(place, &bytes).map(drop)
+}
+
+/// Forgets a bucket: when it was made, and its tags.
 ///
 /// # Errors
 /// Those of a transaction.
 pub fn forget_bucket(tx: &mut WriteTx, name: &str) -> Result<()> {
+    set_bucket_tags(tx, name, None)?;
     tx.collection(SYSTEM)?.remove(format!("bucket/{name}")).map(drop)
 }
 

@@ -6,8 +6,9 @@ use crate::config::{Config, Grant};
 use crate::error::StartError;
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{Credentials, S3Auth, SecretKey};
+use s3s::dto::PostObjectInput;
 use s3s::path::S3Path;
-use s3s::{S3Result, s3_error};
+use s3s::{S3Request, S3Result, s3_error};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -173,6 +174,14 @@ impl S3Access for Users {
             }
         }
         cx.extensions_mut().insert(user);
+        Ok(())
+    }
+
+    async fn post_object(&self, req: &mut S3Request<PostObjectInput>) -> S3Result<()> {
+        // `s3s` takes forms signed in the old way, too; those name no service.
+        if req.credentials.is_some() && req.service.is_none() {
+            return Err(s3_error!(InvalidRequest, "sign forms with AWS4-HMAC-SHA256 (SigV4)"));
+        }
         Ok(())
     }
 }

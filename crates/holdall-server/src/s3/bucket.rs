@@ -3,16 +3,18 @@
 use crate::body;
 use crate::condition;
 use crate::error::{from_store, through};
-use crate::meta::etag_of;
+use crate::meta::{Meta, etag_of};
+use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, timestamp};
 use crate::side;
 use crate::users::User;
 use holdall::WriteTx;
 use s3s::dto::{
-    Bucket, CreateBucketInput, CreateBucketOutput, DeleteBucketInput, DeleteBucketOutput,
-    DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
-    ETagCondition, Error, GetBucketLocationInput, GetBucketLocationOutput, HeadBucketInput,
-    HeadBucketOutput, ListBucketsInput, ListBucketsOutput, ObjectIdentifier, Owner,
+    Bucket, BucketCannedACL, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
+    DeleteBucketOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
+    DeleteObjectsOutput, DeletedObject, ETagCondition, Error, GetBucketLocationInput,
+    GetBucketLocationOutput, HeadBucketInput, HeadBucketOutput, ListBucketsInput,
+    ListBucketsOutput, ObjectIdentifier, Owner, Timestamp,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
@@ -30,13 +32,15 @@ impl Server {
         &self,
         req: S3Request<CreateBucketInput>,
     ) -> S3Result<S3Response<CreateBucketOutput>> {
+        let i = &req.input;
+        let grants = [&i.grant_full_control, &i.grant_read, &i.grant_write, &i.grant_read_acp];
+        refuse_acl(i.acl.as_ref().map(BucketCannedACL::as_str), &grants.map(Option::as_ref))?;
         let name = req.input.bucket;
         let catalog = self.catalog.clone();
         let wanted = name.clone();
-        let made = body::blocking(move || catalog.create(&wanted)).await?;
-        if !made {
-            return Err(s3_error!(BucketAlreadyOwnedByYou, "the bucket {name} is there already"));
-        }
+        // One that is there already is the caller's: everything has one owner. In its first
+        // region S3 answers so too.
+        body::blocking(move || catalog.create(&wanted)).await?;
         let location = Some(format!("/{name}"));
         Ok(S3Response::new(CreateBucketOutput { location }))
     }
@@ -108,7 +112,12 @@ impl Server {
         let input = req.input;
         let bucket = self.catalog.bucket(&input.bucket)?;
         refuse_version(input.version_id.as_deref())?;
-        let one = Doomed { key: input.key, etag: input.if_match, size: input.if_match_size };
+        let one = Doomed {
+            key: input.key,
+            etag: input.if_match,
+            size: input.if_match_size,
+            modified: input.if_match_last_modified_time,
+        };
         body::blocking(move || {
             let store = &bucket.served.store;
             store.write(|tx| one.delete(tx, &bucket.name)).map_err(from_store)
@@ -145,20 +154,24 @@ struct Doomed {
     key: String,
     etag: Option<ETagCondition>,
     size: Option<i64>,
+    modified: Option<Timestamp>,
 }
 
 impl Doomed {
     fn delete(&self, tx: &mut WriteTx, bucket: &str) -> holdall::Result<()> {
-        if self.etag.is_some() || self.size.is_some() {
+        if self.etag.is_some() || self.size.is_some() || self.modified.is_some() {
             let mut objects = tx.collection(bucket)?;
-            let Some(oid) = objects.lookup(&self.key)? else {
-                let missing = s3_error!(NoSuchKey, "there is no object {}", self.key);
-                return if self.etag.is_some() { Err(through(missing)) } else { Ok(()) };
-            };
+            // What is not there is what the caller wants.
+            let Some(oid) = objects.lookup(&self.key)? else { return Ok(()) };
             let found = objects.metadata(oid)?;
             let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
             let etag = self.etag.as_ref();
-            if !size || etag.is_some_and(|wanted| !condition::matches(wanted, &etag_of(&found))) {
+            let modified = Meta::of(&found.attributes).modified();
+            let time = self.modified.as_ref().is_none_or(|t| condition::is_at(t, modified));
+            if !size
+                || !time
+                || etag.is_some_and(|wanted| !condition::matches(wanted, &etag_of(&found)))
+            {
                 let text = s3_error!(PreconditionFailed, "{} is not as expected", self.key);
                 return Err(through(text));
             }
@@ -191,6 +204,7 @@ fn delete_all(
             key: object.key,
             etag: object.e_tag.map(ETagCondition::ETag),
             size: object.size,
+            modified: object.last_modified_time,
         };
         let outcome = match refuse_version(object.version_id.as_deref()) {
             Ok(()) => doomed.delete(tx, bucket),

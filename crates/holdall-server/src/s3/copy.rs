@@ -7,13 +7,14 @@ use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes};
 use crate::s3::get::{Found, find};
 use crate::s3::put::stored_encoding;
+use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, tagging, timestamp};
 use crate::side;
 use crate::users::{Right, User, Users};
 use holdall::{Oid, PutOptions, Target, WriteTx};
 use s3s::dto::{
     ChecksumType, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag,
-    MetadataDirective, TaggingDirective,
+    MetadataDirective, ObjectCannedACL, TaggingDirective,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
@@ -70,6 +71,9 @@ impl Server {
     ) -> S3Result<S3Response<CopyObjectOutput>> {
         let (from_bucket, from_key) =
             source(&req.input.copy_source, req.extensions.get::<Arc<User>>())?;
+        let i = &req.input;
+        let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
+        refuse_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants.map(Option::as_ref))?;
         let input = req.input;
         let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
         tagging::check_key(&input.key)?;

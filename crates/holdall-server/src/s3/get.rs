@@ -72,6 +72,8 @@ struct Answer {
     range: Range<u64>,
     partial: bool,
     parts_count: Option<i32>,
+    /// Checksums of what is answered, and what they are of.
+    sums: (Sums, Option<ChecksumType>),
     bytes: Bytes_,
 }
 
@@ -79,7 +81,8 @@ impl Wanted {
     /// Finds the object and what of it is asked for; reads it where it is short. Blocks.
     fn answer(&self, bucket: &crate::catalog::Bucket, key: &str, read: bool) -> S3Result<Answer> {
         let found = find(bucket, key)?;
-        self.conditions.check(&found.meta, &found.etag)?;
+        let told = |e: s3s::S3Error| with_validators(e, &found);
+        self.conditions.check(&found.meta, &found.etag).map_err(told)?;
         let size = found.metadata.size;
         let (range, partial, parts_count) = self.range(&found, size)?;
         let bytes = if !read {
@@ -90,7 +93,22 @@ impl Wanted {
         } else {
             Bytes_::Stream(found.reader.open(found.metadata.oid).map_err(from_store)?)
         };
-        Ok(Answer { found, range, partial, parts_count, bytes })
+        let sums = self.sums(found.meta.of_bytes.as_ref(), partial);
+        Ok(Answer { found, range, partial, parts_count, sums, bytes })
+    }
+
+    /// The checksums of the whole, or of the part that is asked for; none of a range.
+    fn sums(&self, of_bytes: Option<&OfBytes>, partial: bool) -> (Sums, Option<ChecksumType>) {
+        let Some(of_bytes) = of_bytes.filter(|_| self.checksums) else {
+            return (Sums::default(), None);
+        };
+        let part = of_bytes.parts.iter().find(|part| Some(part.number) == self.part);
+        match part {
+            Some(part) => checksums(Some(&OfBytes { sums: part.sums.clone(), ..of_bytes.clone() })),
+            None if partial && !of_bytes.parts.is_empty() => (Sums::default(), None),
+            None if partial && self.part.is_none() => (Sums::default(), None),
+            None => checksums(Some(of_bytes)),
+        }
     }
 
     fn range(&self, found: &Found, size: u64) -> S3Result<(Range<u64>, bool, Option<i32>)> {
@@ -104,6 +122,18 @@ impl Wanted {
             .map_err(|_| s3_error!(InvalidRange, "the range does not lie inside {size} bytes"))?;
         Ok((range, true, None))
     }
+}
+
+/// An answer that nothing changed tells of what.
+fn with_validators(mut e: s3s::S3Error, found: &Found) -> s3s::S3Error {
+    if *e.code() == s3s::S3ErrorCode::NotModified {
+        let mut headers = http::HeaderMap::new();
+        if let Ok(etag) = http::HeaderValue::from_str(&format!("\"{}\"", found.etag)) {
+            headers.insert(http::header::ETAG, etag);
+        }
+        e.set_headers(headers);
+    }
+    e
 }
 
 /// Where part `number` lies in an object, and how many there are.
@@ -160,14 +190,9 @@ impl Server {
         key: String,
         wanted: Wanted,
         read: bool,
-    ) -> S3Result<(Answer, bool)> {
+    ) -> S3Result<Answer> {
         let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || {
-            let answer = wanted.answer(&bucket, &key, read)?;
-            let checksums = wanted.checksums && !answer.partial;
-            Ok((answer, checksums))
-        })
-        .await
+        body::blocking(move || wanted.answer(&bucket, &key, read)).await
     }
 
     pub(super) async fn get(
@@ -186,8 +211,8 @@ impl Server {
             part: input.part_number,
             checksums: asks_checksums(input.checksum_mode.as_ref()),
         };
-        let (answer, with_sums) = self.answer(&input.bucket, input.key, wanted, true).await?;
-        let Answer { found, range, partial, parts_count, bytes } = answer;
+        let answer = self.answer(&input.bucket, input.key, wanted, true).await?;
+        let Answer { found, range, partial, parts_count, sums, bytes } = answer;
         let len = range.end - range.start;
         let body = match bytes {
             Bytes_::Stream(object) => {
@@ -196,7 +221,7 @@ impl Server {
             Bytes_::Whole(bytes) => StreamingBlob::new(Whole(Some(bytes))),
             Bytes_::None => StreamingBlob::new(Whole(None)),
         };
-        let head = head(&found, with_sums, partial.then_some(range), parts_count);
+        let head = head(&found, sums, partial.then_some(range), parts_count);
         Ok(S3Response::new(GetObjectOutput {
             body: Some(body),
             accept_ranges: head.accept_ranges,
@@ -239,12 +264,16 @@ impl Server {
             part: input.part_number,
             checksums: asks_checksums(input.checksum_mode.as_ref()),
         };
-        let (answer, with_sums) = self.answer(&input.bucket, input.key, wanted, false).await?;
-        let Answer { found, range, partial, parts_count, .. } = answer;
+        let answer = self.answer(&input.bucket, input.key, wanted, false).await?;
+        let Answer { found, range, partial, parts_count, sums, .. } = answer;
         let len = range.end - range.start;
-        let mut output = head(&found, with_sums, partial.then_some(range), parts_count);
+        let mut output = head(&found, sums, partial.then_some(range), parts_count);
         output.content_length = Some(length(len));
+        let tags = found.meta.about.tags.len();
         let mut response = S3Response::new(output);
+        if tags > 0 {
+            response.headers.insert("x-amz-tagging-count", tags.into());
+        }
         if partial {
             response.status = Some(http::StatusCode::PARTIAL_CONTENT);
         }
@@ -257,7 +286,10 @@ impl Server {
     ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
         let input = req.input;
         let found = self.find(&input.bucket, input.key).await?;
-        let asked = |name: &str| input.object_attributes.iter().any(|a| a.as_str() == name);
+        // Clients send one header line with commas, or several.
+        let names = input.object_attributes.iter().flat_map(|a| a.as_str().split(','));
+        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        let asked = |name: &str| names.iter().any(|asked| asked == name);
         let (sums, checksum_type) = checksums(found.meta.of_bytes.as_ref());
         let checksum = Checksum {
             checksum_crc32: sums.crc32,
@@ -313,12 +345,11 @@ fn object_parts(of_bytes: &OfBytes, after: i32, most: i32) -> GetObjectAttribute
 
 fn head(
     found: &Found,
-    with_sums: bool,
+    (sums, checksum_type): (Sums, Option<ChecksumType>),
     range: Option<Range<u64>>,
     parts_count: Option<i32>,
 ) -> HeadObjectOutput {
     let Found { metadata, meta, etag, .. } = found;
-    let (sums, checksum_type) = checksums(meta.of_bytes.as_ref().filter(|_| with_sums));
     let about = &meta.about;
     let expires = about.expires.and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok());
     let content_type =

@@ -4,6 +4,7 @@ use crate::body;
 use crate::catalog::Bucket;
 use crate::error::from_store;
 use crate::meta::Meta;
+use crate::s3::bucket::owner;
 use crate::s3::{Server, length, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -112,6 +113,10 @@ fn object((name, size, meta, etag): (Vec<u8>, u64, Meta, String), writer: Writer
     }
 }
 
+fn owned(object: Object) -> Object {
+    Object { owner: Some(owner()), ..object }
+}
+
 /// Common prefixes as they are answered.
 pub fn common(prefixes: Vec<Vec<u8>>, writer: Writer) -> Option<Vec<CommonPrefix>> {
     let common = |prefix: Vec<u8>| CommonPrefix { prefix: Some(writer.name(&prefix)) };
@@ -142,12 +147,13 @@ impl Server {
         let delimited = input.delimiter.as_ref().is_some_and(|d| !d.is_empty());
         Ok(S3Response::new(ListObjectsOutput {
             name: Some(input.bucket),
-            prefix: Some(encode(input.prefix).unwrap_or_default()),
+            // Clients do not decode it in this version.
+            prefix: Some(input.prefix.unwrap_or_default()),
             marker: Some(encode(input.marker).unwrap_or_default()),
             max_keys: Some(max),
             is_truncated: Some(page.next.is_some()),
             next_marker: page.next.filter(|_| delimited).map(|n| writer.name(&n)),
-            contents: Some(page.objects.into_iter().map(|o| object(o, writer)).collect()),
+            contents: Some(page.objects.into_iter().map(|o| owned(object(o, writer))).collect()),
             common_prefixes: common(page.prefixes, writer),
             delimiter: encode(input.delimiter.filter(|d| !d.is_empty())),
             encoding_type: input.encoding_type,
@@ -176,6 +182,8 @@ impl Server {
         let page = self.page(&input.bucket, asked).await?;
         let encode = |text: Option<String>| text.map(|t| writer.name(t.as_bytes()));
         let count = page.objects.len() + page.prefixes.len();
+        let with_owner = input.fetch_owner.unwrap_or(false);
+        let entry = |o| if with_owner { owned(object(o, writer)) } else { object(o, writer) };
         Ok(S3Response::new(ListObjectsV2Output {
             name: Some(input.bucket),
             prefix: Some(encode(input.prefix).unwrap_or_default()),
@@ -184,7 +192,7 @@ impl Server {
             continuation_token: input.continuation_token,
             is_truncated: Some(page.next.is_some()),
             next_continuation_token: page.next.map(|n| URL_SAFE_NO_PAD.encode(n)),
-            contents: Some(page.objects.into_iter().map(|o| object(o, writer)).collect()),
+            contents: Some(page.objects.into_iter().map(entry).collect()),
             common_prefixes: common(page.prefixes, writer),
             delimiter: encode(input.delimiter.filter(|d| !d.is_empty())),
             encoding_type: input.encoding_type,

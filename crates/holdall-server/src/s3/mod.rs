@@ -10,6 +10,7 @@ mod get;
 mod list;
 mod multipart;
 mod put;
+mod settings;
 mod tagging;
 
 pub use multipart::give_up;
@@ -20,6 +21,7 @@ use crate::catalog::Catalog;
 use crate::config::Limits;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
+use settings::Unset;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::Semaphore;
@@ -114,6 +116,83 @@ impl S3 for Server {
         self.find(&req.input.bucket, req.input.key).await?;
         let (grants, owner) = (Some(full_control()), Some(bucket::owner()));
         Ok(S3Response::new(GetObjectAclOutput { grants, owner, ..Default::default() }))
+    }
+
+    async fn get_bucket_cors(
+        &self,
+        req: S3Request<GetBucketCorsInput>,
+    ) -> Answer<GetBucketCorsOutput> {
+        self.unset(&req.input.bucket, Unset::Cors)
+    }
+
+    async fn get_bucket_encryption(
+        &self,
+        req: S3Request<GetBucketEncryptionInput>,
+    ) -> Answer<GetBucketEncryptionOutput> {
+        self.unset(&req.input.bucket, Unset::Encryption)
+    }
+
+    async fn get_bucket_lifecycle_configuration(
+        &self,
+        req: S3Request<GetBucketLifecycleConfigurationInput>,
+    ) -> Answer<GetBucketLifecycleConfigurationOutput> {
+        self.unset(&req.input.bucket, Unset::Lifecycle)
+    }
+
+    async fn get_bucket_ownership_controls(
+        &self,
+        req: S3Request<GetBucketOwnershipControlsInput>,
+    ) -> Answer<GetBucketOwnershipControlsOutput> {
+        self.unset(&req.input.bucket, Unset::Ownership)
+    }
+
+    async fn get_bucket_policy(
+        &self,
+        req: S3Request<GetBucketPolicyInput>,
+    ) -> Answer<GetBucketPolicyOutput> {
+        self.unset(&req.input.bucket, Unset::Policy)
+    }
+
+    async fn get_bucket_replication(
+        &self,
+        req: S3Request<GetBucketReplicationInput>,
+    ) -> Answer<GetBucketReplicationOutput> {
+        self.unset(&req.input.bucket, Unset::Replication)
+    }
+
+    async fn get_bucket_website(
+        &self,
+        req: S3Request<GetBucketWebsiteInput>,
+    ) -> Answer<GetBucketWebsiteOutput> {
+        self.unset(&req.input.bucket, Unset::Website)
+    }
+
+    async fn get_public_access_block(
+        &self,
+        req: S3Request<GetPublicAccessBlockInput>,
+    ) -> Answer<GetPublicAccessBlockOutput> {
+        self.unset(&req.input.bucket, Unset::PublicAccess)
+    }
+
+    async fn get_bucket_tagging(
+        &self,
+        req: S3Request<GetBucketTaggingInput>,
+    ) -> Answer<GetBucketTaggingOutput> {
+        self.bucket_tags(req).await
+    }
+
+    async fn put_bucket_tagging(
+        &self,
+        req: S3Request<PutBucketTaggingInput>,
+    ) -> Answer<PutBucketTaggingOutput> {
+        self.put_bucket_tags(req).await
+    }
+
+    async fn delete_bucket_tagging(
+        &self,
+        req: S3Request<DeleteBucketTaggingInput>,
+    ) -> Answer<DeleteBucketTaggingOutput> {
+        self.delete_bucket_tags(req).await
     }
 
     async fn list_buckets(&self, req: S3Request<ListBucketsInput>) -> Answer<ListBucketsOutput> {

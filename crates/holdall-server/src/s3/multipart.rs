@@ -10,14 +10,15 @@ use crate::meta::{About, Meta, OfBytes, Sums};
 use crate::s3::bucket::owner;
 use crate::s3::list::{Writer, common};
 use crate::s3::put::{Goal, Incoming, stored_encoding};
+use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, length, tagging, timestamp};
 use crate::side::{self, SYSTEM, Upload};
 use holdall::PutMode;
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumAlgorithm, ChecksumType,
     CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag, ListMultipartUploadsInput,
-    ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput, MultipartUpload, Part,
-    StreamingBlob, UploadPartInput, UploadPartOutput,
+    ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput, MultipartUpload, ObjectCannedACL,
+    Part, StreamingBlob, UploadPartInput, UploadPartOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::time::SystemTime;
@@ -59,6 +60,9 @@ impl Server {
         req: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
         let input = req.input;
+        let i = &input;
+        let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
+        refuse_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants.map(Option::as_ref))?;
         let bucket = self.catalog.bucket(&input.bucket)?;
         tagging::check_key(&input.key)?;
         let algorithm = input.checksum_algorithm.as_ref().map(|a| a.as_str().to_owned());

@@ -7,10 +7,13 @@ use crate::digest::{Announced, Digested, Digests};
 use crate::edit::{Condition, Edit, Edited};
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes, Sums};
+use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, tagging};
 use crate::side;
 use holdall::{Oid, PutMode, PutOptions, Target};
-use s3s::dto::{ChecksumType, ETag, PutObjectInput, PutObjectOutput, StreamingBlob};
+use s3s::dto::{
+    ChecksumType, ETag, ObjectCannedACL, PutObjectInput, PutObjectOutput, StreamingBlob,
+};
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::ops::Range;
 use std::time::SystemTime;
@@ -160,6 +163,9 @@ impl Server {
         req: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
         let bucket = self.catalog.bucket(&req.input.bucket)?;
+        let i = &req.input;
+        let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
+        refuse_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants.map(Option::as_ref))?;
         let mut announced = announced(&req);
         announced.add_trailer_names(&req.headers);
         let input = req.input;
@@ -255,7 +261,7 @@ impl Server {
 pub fn stored_encoding(header: Option<String>) -> Option<String> {
     let header = header?;
     let kept: Vec<_> = header.split(',').map(str::trim).filter(|e| *e != "aws-chunked").collect();
-    (!kept.is_empty()).then(|| kept.join(","))
+    (!kept.is_empty()).then(|| kept.join(", "))
 }
 
 fn announced(req: &S3Request<PutObjectInput>) -> Announced {

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 const MOST_KEY: usize = 1024;
 /// Most tags of an object, as S3 has it.
 const MOST_TAGS: usize = 10;
+/// Most tags of a bucket, as S3 has it.
+const MOST_BUCKET_TAGS: usize = 50;
 /// Most bytes of user metadata, keys and values together, as S3 has it.
 const MOST_USER: usize = 2048;
 
@@ -43,9 +45,21 @@ pub fn user_metadata(given: Option<Metadata>) -> S3Result<BTreeMap<String, Strin
     Ok(user)
 }
 
-fn check_tags(tags: Vec<(String, String)>) -> S3Result<BTreeMap<String, String>> {
-    if tags.len() > MOST_TAGS {
-        return Err(s3_error!(InvalidTag, "an object has at most {MOST_TAGS} tags"));
+/// Tags of a bucket, checked.
+///
+/// # Errors
+/// InvalidTag.
+pub fn check_bucket_tags(tags: Vec<Tag>) -> S3Result<BTreeMap<String, String>> {
+    check_tags(tags.into_iter().map(pair).collect(), MOST_BUCKET_TAGS)
+}
+
+fn pair(tag: Tag) -> (String, String) {
+    (tag.key.unwrap_or_default(), tag.value.unwrap_or_default())
+}
+
+fn check_tags(tags: Vec<(String, String)>, most: usize) -> S3Result<BTreeMap<String, String>> {
+    if tags.len() > most {
+        return Err(s3_error!(InvalidTag, "there are at most {most} tags"));
     }
     let mut set = BTreeMap::new();
     for (key, value) in tags {
@@ -76,7 +90,7 @@ pub fn parse_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> 
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         tags.push((decode(key)?, decode(value)?));
     }
-    check_tags(tags)
+    check_tags(tags, MOST_TAGS)
 }
 
 impl Server {
@@ -111,8 +125,7 @@ impl Server {
     ) -> S3Result<S3Response<PutObjectTaggingOutput>> {
         let input = req.input;
         let given = input.tagging.tag_set.into_iter();
-        let pair = |tag: Tag| (tag.key.unwrap_or_default(), tag.value.unwrap_or_default());
-        let tags = check_tags(given.map(pair).collect())?;
+        let tags = check_tags(given.map(pair).collect(), MOST_TAGS)?;
         self.change_meta(&input.bucket, input.key, |meta| meta.about.tags = tags).await?;
         Ok(S3Response::new(PutObjectTaggingOutput::default()))
     }

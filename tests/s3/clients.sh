@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Tries S3 clients that are installed on `holdall serve`, one line for each.
+#
+#   tests/s3/clients.sh [HOLDALL]
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+program=${1:-}
+if [ -z "$program" ]; then
+    (cd "$here/../.." && cargo build --release -p holdall-cli) || exit 1
+    program=$here/../../target/release/holdall
+fi
+program=$(realpath "$program")
+unset AWS_CA_BUNDLE
+work=$(mktemp -d)
+server=
+cleanup() {
+    for at in "$work"/mount-*; do fusermount3 -u "$at" 2>/dev/null; done
+    [ -z "$server" ] || kill "$server" 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+export HOLDALL_ACCESS_KEY=clients HOLDALL_SECRET_KEY=secret-of-the-clients
+"$program" serve "$work/a.holdall" --listen 127.0.0.1:0 2> "$work/log" > "$work/out" &
+server=$!
+for _ in $(seq 100); do [ -s "$work/out" ] && break; sleep 0.1; done
+url=$(sed 's/.* //' "$work/out")
+export AWS_ACCESS_KEY_ID=$HOLDALL_ACCESS_KEY AWS_SECRET_ACCESS_KEY=$HOLDALL_SECRET_KEY
+export AWS_DEFAULT_REGION=us-east-1 AWS_ENDPOINT_URL=$url
+
+# What is stored: small files, folders, names that need care, one of several parts.
+mkdir -p "$work/tree/folder/inner"
+for n in $(seq 200); do echo "file $n" > "$work/tree/folder/$n.txt"; done
+echo x > "$work/tree/folder/inner/a b+c%d&é.txt"
+: > "$work/tree/empty"
+head -c 40000000 /dev/urandom > "$work/tree/large"
+
+failed=0
+try() {
+    local name=$1
+    if ! command -v "$2" > /dev/null; then
+        echo "$name: skipped, $2 is not installed"
+        return
+    fi
+    (set -e; "$3") > "$work/$3.log" 2>&1
+    # Not as a condition: there "set -e" means nothing.
+    if [ $? = 0 ]; then
+        echo "$name: passed"
+    else
+        echo "$name: failed"
+        tail -5 "$work/$3.log" | sed 's/^/    /'
+        failed=1
+    fi
+}
+
+with_rclone() {
+    export RCLONE_CONFIG=$work/rclone.conf
+    rclone config create h s3 provider=Other endpoint="$url" \
+        access_key_id="$AWS_ACCESS_KEY_ID" secret_access_key="$AWS_SECRET_ACCESS_KEY" > /dev/null
+    rclone sync "$work/tree" h:rclone
+    rclone check --download "$work/tree" h:rclone
+    echo more >> "$work/tree/large"
+    rm "$work/tree/folder/7.txt"
+    rclone sync "$work/tree" h:rclone
+    rclone check "$work/tree" h:rclone
+    rclone copy h:rclone "$work/rclone-back"
+    diff -r "$work/tree" "$work/rclone-back"
+    rclone purge h:rclone
+}
+
+with_rclone_mount() {
+    export RCLONE_CONFIG=$work/rclone.conf
+    rclone copy "$work/tree" h:mounted
+    mkdir -p "$work/mount-rclone"
+    timeout 60 rclone mount h:mounted "$work/mount-rclone" --daemon
+    sleep 2
+    diff -r "$work/tree" "$work/mount-rclone"
+    fusermount3 -u "$work/mount-rclone"
+}
+
+with_restic() {
+    export RESTIC_PASSWORD=x RESTIC_REPOSITORY=s3:$url/restic
+    restic -q init
+    restic -q backup "$work/tree"
+    restic -q check --read-data
+    restic -q restore latest --target "$work/restic-back"
+    diff -r "$work/tree" "$work/restic-back$work/tree"
+    echo again >> "$work/tree/folder/1.txt"
+    restic -q backup "$work/tree"
+    restic -q forget --keep-last 1 --prune
+    restic -q check
+}
+
+with_aws() {
+    # Its first version signs addresses in the old way unless told.
+    export AWS_CONFIG_FILE=$work/aws.conf
+    aws configure set default.s3.signature_version s3v4
+    aws s3 mb s3://aws-cli
+    aws s3 sync "$work/tree" s3://aws-cli --only-show-errors
+    aws s3 sync s3://aws-cli "$work/aws-back" --only-show-errors
+    diff -r "$work/tree" "$work/aws-back"
+    aws s3 mv s3://aws-cli/large s3://aws-cli/moved --only-show-errors
+    aws s3 cp s3://aws-cli/moved - | cmp - "$work/tree/large"
+    curl -sf "$(aws s3 presign s3://aws-cli/folder/2.txt)" | cmp - "$work/tree/folder/2.txt"
+    aws s3api head-object --bucket aws-cli --key moved > /dev/null
+    aws s3 rb --force s3://aws-cli > /dev/null
+}
+
+with_s3fs() {
+    echo "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" > "$work/passwd"
+    chmod 600 "$work/passwd"
+    mkdir -p "$work/mount-s3fs"
+    curl -sf -X PUT --aws-sigv4 aws:amz:us-east-1:s3 -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' \
+        --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" "$url/s3fs-fuse"
+    s3fs s3fs-fuse "$work/mount-s3fs" -o passwd_file="$work/passwd" -o url="$url" \
+        -o use_path_request_style
+    cp -r "$work/tree/." "$work/mount-s3fs/"
+    diff -r "$work/tree" "$work/mount-s3fs"
+    mv "$work/mount-s3fs/folder/2.txt" "$work/mount-s3fs/folder/two.txt"
+    echo more >> "$work/mount-s3fs/folder/two.txt"
+    tail -1 "$work/mount-s3fs/folder/two.txt" | grep -q more
+    rm -r "$work/mount-s3fs/folder"
+    fusermount3 -u "$work/mount-s3fs"
+}
+
+with_curl() {
+    local sign=(--aws-sigv4 aws:amz:us-east-1:s3 --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"
+        -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD')
+    curl -sf -X PUT "${sign[@]}" "$url/curl-box"
+    curl -sf -X PUT "${sign[@]}" -d 'hello world' "$url/curl-box/k"
+    curl -sf "${sign[@]}" -d ', small' "$url/curl-box/k?at=5&holdall=insert" > /dev/null
+    curl -sf "${sign[@]}" -d '' "$url/curl-box/k?holdall=delete&range=0-6" > /dev/null
+    test "$(curl -sf "${sign[@]}" "$url/curl-box/k")" = "small world"
+}
+
+with_python() {
+    python3 "$here/clients.py" "$url" "$work/tree/large"
+}
+
+try "curl, with edits" curl with_curl
+try "aws" aws with_aws
+try "rclone" rclone with_rclone
+if [ -e /dev/fuse ] && command -v fusermount3 > /dev/null; then
+    try "rclone mount" rclone with_rclone_mount
+    try "s3fs, mounted" s3fs with_s3fs
+else
+    echo "rclone mount, s3fs: skipped, no FUSE here"
+fi
+try "restic" restic with_restic
+if python3 -c 'import boto3' 2> /dev/null; then
+    try "Python: boto3, and s3fs, pyarrow, duckdb where installed" python3 with_python
+    grep -h "skipped" "$work/with_python.log" 2> /dev/null | sed 's/^/    /'
+else
+    echo "Python: skipped, boto3 is not installed"
+fi
+exit $failed
