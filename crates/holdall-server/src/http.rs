@@ -82,9 +82,10 @@ impl Front {
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
         let answered = match path.strip_prefix("/-/") {
             Some(own) => Ok(self.own(own, &method).await),
-            None if is_signed_v2(&req) => {
-                refuse(s3_error!(InvalidRequest, "sign with SigV4; boto3: Config(signature_version='s3v4')"))
-            }
+            None if is_signed_v2(&req) => refuse(s3_error!(
+                InvalidRequest,
+                "sign with SigV4; boto3: Config(signature_version='s3v4')"
+            )),
             None => {
                 let most = self.server.limits.xml_bytes as u64;
                 let too_long = is_message(&req) && length(&req).is_some_and(|len| len > most);
