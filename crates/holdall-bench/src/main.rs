@@ -8,6 +8,7 @@ mod choices;
 mod cost;
 mod edits;
 mod hot_get;
+mod http;
 mod import;
 mod memory;
 mod million;
@@ -40,7 +41,7 @@ enum Command {
     Workload(cli::Command),
     /// A bounded volume filled, churned, emptied, compacted
     Age(age::Age),
-    /// Everything but `memory`
+    /// Everything but `memory`, `http` and `http-kill`
     All,
     /// Durable puts of 200 bytes: one thread, eight, beside a stream
     PutSmall,
@@ -77,6 +78,11 @@ enum Command {
         #[arg(long, default_value_t = 10_000)]
         count: u64,
     },
+    Http(http::Http),
+    HttpKill(http::kill::HttpKill),
+    /// The bare handler of `http`
+    #[command(hide = true)]
+    BareServer(http::bare_server::BareServer),
     /// Fills a store's log and waits to be killed; used by small-million
     #[command(hide = true)]
     FillLog {
@@ -90,6 +96,9 @@ fn main() -> Result<ExitCode> {
     match &command {
         Command::Workload(workload) => return cli::execute(&common, workload, Vec::new()),
         Command::Age(args) => age::run(&common.dir, args)?,
+        Command::Http(args) => return http::run(&common, args),
+        Command::HttpKill(args) => return http::kill::run(&common, args),
+        Command::BareServer(args) => http::bare_server::run(args)?,
         Command::FillLog { store } => million::fill_log(store)?,
         Command::Work { work, count } => cost::work(&common.dir, *work, *count)?,
         other => compare(&common, other)?,
@@ -131,9 +140,13 @@ fn measure(run: &mut Run, command: &Command) -> Result<()> {
         Command::Edits => edits::run(run),
         Command::Instructions => cost::instructions(run),
         // Dealt with before a run begins.
-        Command::Workload(_) | Command::Age(_) | Command::Work { .. } | Command::FillLog { .. } => {
-            Ok(())
-        }
+        Command::Workload(_)
+        | Command::Age(_)
+        | Command::Http(_)
+        | Command::HttpKill(_)
+        | Command::BareServer(_)
+        | Command::Work { .. }
+        | Command::FillLog { .. } => Ok(()),
     }
 }
 

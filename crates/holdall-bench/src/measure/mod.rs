@@ -22,6 +22,8 @@ pub enum Unit {
     MbPerSecond,
     /// Milliseconds; less is better.
     Ms,
+    /// Memory resident, in MiB; less is better.
+    Mib,
 }
 
 impl Unit {
@@ -31,12 +33,13 @@ impl Unit {
             Unit::PerSecond => "per s",
             Unit::MbPerSecond => "MB/s",
             Unit::Ms => "ms",
+            Unit::Mib => "MiB",
         }
     }
 
     /// Whether less is better.
     pub fn less_is_better(self) -> bool {
-        self == Unit::Ms
+        matches!(self, Unit::Ms | Unit::Mib)
     }
 }
 
