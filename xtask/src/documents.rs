@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 14] = [
-    ("README.md", 890),
+    ("README.md", 930),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
     ("docs/design.md", 3130),
@@ -19,7 +19,7 @@ const BUDGETS: [(&str, usize); 14] = [
     ("docs/recovery.md", 3200),
     ("docs/testing.md", 1500),
     ("docs/cli.md", 4220),
-    ("docs/serve.md", 2000),
+    ("docs/serve.md", 2200),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
