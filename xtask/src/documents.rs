@@ -25,7 +25,7 @@ const BUDGETS: [(&str, usize); 14] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 26_700;
+const ALL: usize = 26_900;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
