@@ -132,8 +132,39 @@ with_curl() {
     test "$(curl -sf "${sign[@]}" "$url/curl-box/k")" = "small world"
 }
 
+with_s3cmd() {
+    cat > "$work/s3cfg" <<-END
+	[default]
+	access_key = $AWS_ACCESS_KEY_ID
+	secret_key = $AWS_SECRET_ACCESS_KEY
+	host_base = ${url#*//}
+	host_bucket = ${url#*//}
+	use_https = False
+	END
+    local s3cmd=(s3cmd -q -c "$work/s3cfg")
+    "${s3cmd[@]}" mb s3://s3cmd-box
+    "${s3cmd[@]}" sync "$work/tree/" s3://s3cmd-box/
+    mkdir -p "$work/s3cmd-back"
+    "${s3cmd[@]}" sync s3://s3cmd-box/ "$work/s3cmd-back/"
+    diff -r "$work/tree" "$work/s3cmd-back"
+    "${s3cmd[@]}" setacl --acl-private s3://s3cmd-box/folder/2.txt
+    "${s3cmd[@]}" mv s3://s3cmd-box/folder/2.txt s3://s3cmd-box/two.txt
+    "${s3cmd[@]}" get s3://s3cmd-box/two.txt - | cmp - "$work/tree/folder/2.txt"
+    s3cmd -c "$work/s3cfg" info s3://s3cmd-box/two.txt | grep -q 'MD5'
+    "${s3cmd[@]}" rb --recursive --force s3://s3cmd-box
+}
+
+# The suite that s3s has for servers: cargo install s3s-e2e --version 0.14.1
+with_s3s_e2e() {
+    s3s-e2e
+}
+
 with_python() {
     python3 "$here/clients.py" "$url" "$work/tree/large"
+}
+
+with_boto3() {
+    python3 "$here/clients_more.py" "$url"
 }
 
 try "curl, with edits" curl with_curl
@@ -146,7 +177,10 @@ else
     echo "rclone mount, s3fs: skipped, no FUSE here"
 fi
 try "restic" restic with_restic
+try "s3cmd" s3cmd with_s3cmd
+try "s3s-e2e" s3s-e2e with_s3s_e2e
 if python3 -c 'import boto3' 2> /dev/null; then
+    try "boto3: forms, addresses, parts, sums, settings, conditions" python3 with_boto3
     try "Python: boto3, and s3fs, pyarrow, duckdb where installed" python3 with_python
     grep -h "skipped" "$work/with_python.log" 2> /dev/null | sed 's/^/    /'
 else

@@ -3,9 +3,9 @@
 //! Owns: [`Front`], which each request passes first.
 
 use crate::config::Limits;
-use crate::lingering;
 use crate::metrics::Metrics;
 use crate::s3::Server;
+use crate::{amend, lingering};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -76,25 +76,32 @@ fn refuse(e: S3Error) -> Result<Response<Body>, HttpError> {
 }
 
 impl Front {
+    /// Why a request is refused before `s3s` looks at it.
+    fn refused(&self, req: &Request<Incoming>) -> Option<S3Error> {
+        if is_signed_v2(req) {
+            let told = "sign with SigV4; boto3: Config(signature_version='s3v4')";
+            return Some(s3_error!(InvalidRequest, "{told}"));
+        }
+        let most = self.server.limits.xml_bytes as u64;
+        if is_message(req) && length(req).is_some_and(|len| len > most) {
+            return Some(s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes"));
+        }
+        amend::refused_address(req.uri())
+    }
+
     async fn answer(self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
         let (begun, method) = (Instant::now(), req.method().clone());
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
+        let attributes = method == Method::GET && amend::asks_attributes(req.uri());
         let answered = match path.strip_prefix("/-/") {
             Some(own) => Ok(self.own(own, &method).await),
-            None if is_signed_v2(&req) => refuse(s3_error!(
-                InvalidRequest,
-                "sign with SigV4; boto3: Config(signature_version='s3v4')"
-            )),
             None => {
-                let most = self.server.limits.xml_bytes as u64;
-                let too_long = is_message(&req) && length(&req).is_some_and(|len| len > most);
+                let refused = self.refused(&req);
                 let (req, rest) = lingering::split(req);
-                let answered = if too_long {
-                    let e = s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes");
-                    refuse(e)
-                } else {
-                    self.s3.call(req).await
+                let answered = match refused {
+                    Some(e) => refuse(e),
+                    None => self.s3.call(req).await,
                 };
                 let failed = answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400);
                 if failed {
@@ -108,6 +115,11 @@ impl Front {
         self.metrics.note(&method, status, time);
         tracing::info!(%method, path, status, ?time, id, "request");
         let mut response = answered?;
+        if status >= 400 && method != Method::HEAD {
+            amend::with_id(&mut response, &id);
+        } else if attributes {
+            amend::unquoted(&mut response);
+        }
         let headers = response.headers_mut();
         headers.insert(header::SERVER, HeaderValue::from_static("Holdall"));
         if let Ok(id) = HeaderValue::from_str(&id) {

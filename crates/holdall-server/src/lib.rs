@@ -7,6 +7,7 @@
 //! the stores; digest and body bring bytes in and out; condition and edit change objects;
 //! s3 and verbs answer requests; users says who may; http has the connections.
 
+mod amend;
 mod body;
 mod catalog;
 mod condition;

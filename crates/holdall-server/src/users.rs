@@ -13,6 +13,9 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Who owns everything: S3's answers name an owner.
+pub const OWNER: &str = "holdall";
+
 /// A right on a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -156,14 +159,26 @@ fn right_for(operation: &str) -> Option<Right> {
         | "CompleteMultipartUpload"
         | "AbortMultipartUpload"
         | "PutObjectTagging"
+        | "PutObjectAcl"
         | "DeleteObjectTagging" => Right::Write,
         _ => Right::Admin,
     })
 }
 
+/// Refuses a request that is meant for buckets of another owner than there is.
+fn check_owner(headers: &http::HeaderMap) -> S3Result<()> {
+    let names = ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"];
+    let other = |name: &&str| headers.get(*name).is_some_and(|v| v.as_bytes() != OWNER.as_bytes());
+    match names.iter().find(|name| other(name)) {
+        Some(name) => Err(s3_error!(AccessDenied, "{name} is not {OWNER}, who owns all buckets")),
+        None => Ok(()),
+    }
+}
+
 #[async_trait::async_trait]
 impl S3Access for Users {
     async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
+        check_owner(cx.headers())?;
         let user = self.of(cx.credentials())?;
         if let Some(right) = right_for(cx.s3_op().name()) {
             match cx.s3_path() {

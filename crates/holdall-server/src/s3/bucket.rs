@@ -7,7 +7,7 @@ use crate::meta::{Meta, etag_of};
 use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, timestamp};
 use crate::side;
-use crate::users::User;
+use crate::users::{OWNER, User};
 use holdall::WriteTx;
 use s3s::dto::{
     Bucket, BucketCannedACL, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
@@ -24,7 +24,7 @@ const MOST_DELETES: usize = 1000;
 
 /// The owner of everything: S3's answers name one.
 pub fn owner() -> Owner {
-    Owner { display_name: Some("holdall".into()), id: Some("holdall".into()) }
+    Owner { display_name: Some(OWNER.into()), id: Some(OWNER.into()) }
 }
 
 impl Server {

@@ -12,7 +12,7 @@ use http::StatusCode;
 use s3s::dto::{
     Checksum, ChecksumMode, ChecksumType, ETag, GetObjectAttributesInput,
     GetObjectAttributesOutput, GetObjectAttributesParts, GetObjectInput, GetObjectOutput,
-    HeadObjectInput, HeadObjectOutput, ObjectPart, StreamingBlob, Timestamp,
+    HeadObjectInput, HeadObjectOutput, ObjectPart, StorageClass, StreamingBlob, Timestamp,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::ops::Range;
@@ -311,6 +311,8 @@ impl Server {
                 .filter(|_| asked("ObjectParts"))
                 .map(|b| object_parts(b, after, most)),
             object_size: asked("ObjectSize").then(|| length(found.metadata.size)),
+            storage_class: asked("StorageClass")
+                .then(|| StorageClass::from_static(StorageClass::STANDARD)),
             ..Default::default()
         }))
     }
@@ -338,8 +340,7 @@ fn object_parts(of_bytes: &OfBytes, after: i32, most: i32) -> GetObjectAttribute
         next_part_number_marker: parts.last().and_then(|part| part.part_number),
         part_number_marker: Some(after),
         total_parts_count: i32::try_from(of_bytes.parts.len()).ok(),
-        // Without checksums S3 tells the number of parts only.
-        parts: of_bytes.parts.iter().any(|p| !p.sums.is_empty()).then_some(parts),
+        parts: Some(parts),
     }
 }
 

@@ -109,6 +109,20 @@ impl S3 for Server {
         Ok(S3Response::new(GetBucketAclOutput { grants: Some(full_control()), owner }))
     }
 
+    async fn put_bucket_acl(
+        &self,
+        req: S3Request<PutBucketAclInput>,
+    ) -> Answer<PutBucketAclOutput> {
+        self.put_bucket_acl(&req)
+    }
+
+    async fn put_object_acl(
+        &self,
+        req: S3Request<PutObjectAclInput>,
+    ) -> Answer<PutObjectAclOutput> {
+        self.put_object_acl(req).await
+    }
+
     async fn get_object_acl(
         &self,
         req: S3Request<GetObjectAclInput>,

@@ -9,16 +9,17 @@ use crate::error::from_store;
 use crate::meta::{About, Meta, OfBytes, Sums};
 use crate::s3::bucket::owner;
 use crate::s3::list::{Writer, common};
-use crate::s3::put::{Goal, Incoming, stored_encoding};
+use crate::s3::put::{Goal, Incoming, announced_md5, stored_encoding};
 use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, length, tagging, timestamp};
 use crate::side::{self, SYSTEM, Upload};
 use holdall::PutMode;
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumAlgorithm, ChecksumType,
-    CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag, ListMultipartUploadsInput,
-    ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput, MultipartUpload, ObjectCannedACL,
-    Part, StreamingBlob, UploadPartInput, UploadPartOutput,
+    CreateMultipartUploadInput, CreateMultipartUploadOutput, ETag, Initiator,
+    ListMultipartUploadsInput, ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput,
+    MultipartUpload, ObjectCannedACL, Owner, Part, StreamingBlob, UploadPartInput,
+    UploadPartOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::time::SystemTime;
@@ -46,6 +47,11 @@ pub fn find_upload(bucket: &Bucket, key: &str, id: &str) -> S3Result<Upload> {
     let found = side::upload(&reader, &bucket.name, id).map_err(from_store)?;
     let gone = || s3_error!(NoSuchUpload, "there is no such upload; it was ended, or never begun");
     found.filter(|upload| upload.key == key).ok_or_else(gone)
+}
+
+fn initiator() -> Initiator {
+    let Owner { display_name, id } = owner();
+    Initiator { display_name, id }
 }
 
 fn new_id() -> S3Result<String> {
@@ -220,6 +226,7 @@ impl Server {
             key: Some(input.key),
             max_parts: Some(most),
             next_part_number_marker: parts.last().and_then(|p| p.part_number),
+            initiator: Some(initiator()),
             owner: Some(owner()),
             part_number_marker: Some(after),
             parts: Some(parts),
@@ -254,6 +261,8 @@ impl Server {
             upload_id: Some(id),
             checksum_algorithm: upload.algorithm.map(ChecksumAlgorithm::from),
             checksum_type: upload.kind.map(ChecksumType::from),
+            initiator: Some(initiator()),
+            owner: Some(owner()),
             ..Default::default()
         };
         Ok(S3Response::new(ListMultipartUploadsOutput {
@@ -334,7 +343,7 @@ fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
     let input = &req.input;
     let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
     Announced {
-        md5: input.content_md5.clone(),
+        md5: announced_md5(&req.headers).or_else(|| input.content_md5.clone()),
         sums: Sums {
             crc32: input.checksum_crc32.clone(),
             crc32c: input.checksum_crc32c.clone(),

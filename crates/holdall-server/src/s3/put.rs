@@ -264,10 +264,16 @@ pub fn stored_encoding(header: Option<String>) -> Option<String> {
     (!kept.is_empty()).then(|| kept.join(", "))
 }
 
+/// The header Content-MD5. One that is empty is there, and is no digest.
+pub fn announced_md5(headers: &http::HeaderMap) -> Option<String> {
+    let value = headers.get("content-md5")?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
 fn announced(req: &S3Request<PutObjectInput>) -> Announced {
     let input = &req.input;
     Announced {
-        md5: input.content_md5.clone(),
+        md5: announced_md5(&req.headers).or_else(|| input.content_md5.clone()),
         sums: Sums {
             crc32: input.checksum_crc32.clone(),
             crc32c: input.checksum_crc32c.clone(),

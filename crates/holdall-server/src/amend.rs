@@ -1,0 +1,112 @@
+//! What `s3s` leaves out of, or adds to, the XML it writes; and addresses it takes for too long.
+//!
+//! Owns: [`with_id`], [`unquoted`], [`refused_address`]. Only bodies that lie in memory whole are
+//! changed; errors and attributes always do.
+
+use bytes::Bytes;
+use http::{Response, Uri, header};
+use s3s::{Body, S3Error, s3_error};
+
+/// Longest life of a signed address in seconds, as S3 has it.
+const WEEK: u64 = 7 * 24 * 3600;
+
+fn rewrite(response: &mut Response<Body>, change: impl FnOnce(&str) -> Option<String>) {
+    let Some(bytes) = response.body().bytes() else { return };
+    let Some(new) = std::str::from_utf8(&bytes).ok().and_then(change) else { return };
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    *response.body_mut() = Body::from(Bytes::from(new));
+}
+
+/// Names the request in an error's body, as its header does: clients print it from there.
+pub fn with_id(response: &mut Response<Body>, id: &str) {
+    rewrite(response, |text| {
+        let body = text.strip_suffix("</Error>").filter(|body| !body.contains("<RequestId>"))?;
+        Some(format!("{body}<RequestId>{id}</RequestId></Error>"))
+    });
+}
+
+/// Takes the quotes from an object's ETag where S3 writes none: among its attributes.
+pub fn unquoted(response: &mut Response<Body>) {
+    rewrite(response, |text| {
+        let (before, rest) = text.split_once("<ETag>")?;
+        let (etag, after) = rest.split_once("</ETag>")?;
+        let etag = etag.replace("&quot;", "").replace('"', "");
+        Some(format!("{before}<ETag>{etag}</ETag>{after}"))
+    });
+}
+
+/// Whether a request asks for an object's attributes.
+pub fn asks_attributes(uri: &Uri) -> bool {
+    let named = |q: &str| q.split('&').any(|pair| pair == "attributes" || pair == "attributes=");
+    uri.query().is_some_and(named)
+}
+
+/// Why a signed address is refused by its life alone.
+pub fn refused_address(uri: &Uri) -> Option<S3Error> {
+    let life = uri.query()?.split('&').find_map(|pair| pair.strip_prefix("X-Amz-Expires="))?;
+    match life.parse::<i64>().map(u64::try_from) {
+        Ok(Ok(seconds)) if seconds <= WEEK => None,
+        Ok(Err(_)) => Some(s3_error!(AccessDenied, "the address had expired when it was signed")),
+        Ok(Ok(_)) => Some(s3_error!(
+            AuthorizationQueryParametersError,
+            "X-Amz-Expires is at most a week, {WEEK} seconds"
+        )),
+        Err(_) => Some(s3_error!(
+            AuthorizationQueryParametersError,
+            "X-Amz-Expires is a number of seconds"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(text: &'static str) -> Response<Body> {
+        Response::new(Body::from(Bytes::from_static(text.as_bytes())))
+    }
+
+    fn text(response: &Response<Body>) -> Bytes {
+        response.body().bytes().unwrap()
+    }
+
+    #[test]
+    fn an_error_names_its_request_once() {
+        let mut told = response("<Error><Code>NoSuchKey</Code></Error>");
+        with_id(&mut told, "7");
+        with_id(&mut told, "8");
+        let expected = "<Error><Code>NoSuchKey</Code><RequestId>7</RequestId></Error>";
+        assert_eq!(text(&told), expected);
+        let mut other = response("an object that ends with </Error> or not");
+        with_id(&mut other, "7");
+        assert_eq!(text(&other), "an object that ends with </Error> or not");
+    }
+
+    #[test]
+    fn an_etag_loses_its_quotes_and_nothing_else_changes() {
+        for quote in ["&quot;", "\""] {
+            let etag = format!("<A><ETag>{quote}ab-2{quote}</ETag><Size>3</Size></A>");
+            let mut attributes = Response::new(Body::from(Bytes::from(etag)));
+            unquoted(&mut attributes);
+            assert_eq!(text(&attributes), "<A><ETag>ab-2</ETag><Size>3</Size></A>");
+        }
+        let mut without = response("<A><ObjectSize>3</ObjectSize></A>");
+        unquoted(&mut without);
+        assert_eq!(text(&without), "<A><ObjectSize>3</ObjectSize></A>");
+    }
+
+    #[test]
+    fn an_address_lives_a_week_at_most() {
+        let refused = |life: &str| {
+            let uri = format!("/b/k?X-Amz-Date=x&X-Amz-Expires={life}").parse().unwrap();
+            refused_address(&uri).map(|e| e.code().as_str().to_owned())
+        };
+        assert_eq!(refused("604800"), None);
+        assert_eq!(refused("0"), None);
+        assert_eq!(refused("-1"), Some("AccessDenied".into()));
+        for bad in ["604801", "99999999999999999999", "a", ""] {
+            assert_eq!(refused(bad), Some("AuthorizationQueryParametersError".into()), "{bad}");
+        }
+        assert!(refused_address(&"/b/k?attributes".parse().unwrap()).is_none());
+    }
+}
