@@ -14,7 +14,7 @@ const BUDGETS: [(&str, usize); 14] = [
     ("CHANGELOG.md", 1200),
     ("docs/design.md", 3130),
     ("docs/tour.md", 1500),
-    ("docs/benchmarks.md", 1500),
+    ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
     ("docs/recovery.md", 3200),
     ("docs/testing.md", 1500),
@@ -25,7 +25,7 @@ const BUDGETS: [(&str, usize); 14] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 26_900;
+const ALL: usize = 27_200;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
