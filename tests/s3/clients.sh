@@ -150,13 +150,16 @@ with_s3cmd() {
     "${s3cmd[@]}" setacl --acl-private s3://s3cmd-box/folder/2.txt
     "${s3cmd[@]}" mv s3://s3cmd-box/folder/2.txt s3://s3cmd-box/two.txt
     "${s3cmd[@]}" get s3://s3cmd-box/two.txt - | cmp - "$work/tree/folder/2.txt"
-    s3cmd -c "$work/s3cfg" info s3://s3cmd-box/two.txt | grep -q 'MD5'
+    s3cmd -c "$work/s3cfg" info s3://s3cmd-box/two.txt | grep MD5 > /dev/null
     "${s3cmd[@]}" rb --recursive --force s3://s3cmd-box
 }
 
 # The suite that s3s has for servers: cargo install s3s-e2e --version 0.14.1
+# Its one test of STS, which is not offered, fails.
 with_s3s_e2e() {
-    s3s-e2e
+    s3s-e2e > "$work/e2e" 2>&1 || true
+    test "$(grep -c '^PASSED.*/test_' "$work/e2e")" -ge 17
+    if grep '^FAILED.*/test_' "$work/e2e" | grep -v 'Advanced/STS/'; then exit 1; fi
 }
 
 with_python() {
@@ -181,8 +184,8 @@ try "s3cmd" s3cmd with_s3cmd
 try "s3s-e2e" s3s-e2e with_s3s_e2e
 if python3 -c 'import boto3' 2> /dev/null; then
     try "boto3: forms, addresses, parts, sums, settings, conditions" python3 with_boto3
-    try "Python: boto3, and s3fs, pyarrow, duckdb where installed" python3 with_python
-    grep -h "skipped" "$work/with_python.log" 2> /dev/null | sed 's/^/    /'
+    try "Python" python3 with_python
+    grep -hE "^[a-z0-9]+: (passed|skipped)" "$work/with_python.log" 2> /dev/null | sed 's/^/    /'
 else
     echo "Python: skipped, boto3 is not installed"
 fi

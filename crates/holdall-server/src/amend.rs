@@ -1,12 +1,17 @@
-//! What `s3s` leaves out of, or adds to, the XML it writes; and addresses it takes for too long.
+//! What `s3s` leaves out of, or adds to, the XML it writes; and signatures that it takes for too
+//! long, or refuses in words that clients do not know.
 //!
-//! Owns: [`with_id`], [`unquoted`], [`refused_address`]. Only bodies that lie in memory whole are
-//! changed; errors and attributes always do.
+//! Owns: [`with_id`], [`unquoted`], [`refused_address`], [`refused_region`]. Only bodies that lie
+//! in memory whole are changed; errors and attributes always do.
 
+use crate::error::custom;
 use bytes::Bytes;
-use http::{Response, Uri, header};
+use http::{HeaderMap, Response, StatusCode, Uri, header};
+use s3s::region::Region;
 use s3s::{Body, S3Error, s3_error};
 
+/// The region that a client is told who signs for one that cannot be; any other is taken.
+const REGION: &str = "us-east-1";
 /// Longest life of a signed address in seconds, as S3 has it.
 const WEEK: u64 = 7 * 24 * 3600;
 
@@ -21,7 +26,10 @@ fn rewrite(response: &mut Response<Body>, change: impl FnOnce(&str) -> Option<St
 pub fn with_id(response: &mut Response<Body>, id: &str) {
     rewrite(response, |text| {
         let body = text.strip_suffix("</Error>").filter(|body| !body.contains("<RequestId>"))?;
-        Some(format!("{body}<RequestId>{id}</RequestId></Error>"))
+        let wrong_region = body.contains("<Code>AuthorizationHeaderMalformed</Code>");
+        let region =
+            if wrong_region { format!("<Region>{REGION}</Region>") } else { String::new() };
+        Some(format!("{body}{region}<RequestId>{id}</RequestId></Error>"))
     });
 }
 
@@ -39,6 +47,18 @@ pub fn unquoted(response: &mut Response<Body>) {
 pub fn asks_attributes(uri: &Uri) -> bool {
     let named = |q: &str| q.split('&').any(|pair| pair == "attributes" || pair == "attributes=");
     uri.query().is_some_and(named)
+}
+
+/// Refuses a signature for a region whose name is none, as `US`, in the way that clients know and
+/// sign again after.
+pub fn refused_region(headers: &HeaderMap) -> Option<S3Error> {
+    let signature = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let scope = signature.strip_prefix("AWS4-HMAC-SHA256")?.split_once("Credential=")?.1;
+    // The access key, the date, the region; a key may hold slashes, so from the end.
+    let region = scope.split(',').next()?.trim().rsplit('/').nth(2)?;
+    Region::new(region.into()).err()?;
+    let told = format!("the region {region:?} is wrong; expecting {REGION:?}");
+    Some(custom("AuthorizationHeaderMalformed", StatusCode::BAD_REQUEST, told))
 }
 
 /// Why a signed address is refused by its life alone.
@@ -93,6 +113,25 @@ mod tests {
         let mut without = response("<A><ObjectSize>3</ObjectSize></A>");
         unquoted(&mut without);
         assert_eq!(text(&without), "<A><ObjectSize>3</ObjectSize></A>");
+    }
+
+    #[test]
+    fn a_region_that_is_none_is_answered_with_one_that_is() {
+        let refused = |region: &str| {
+            let signed = format!(
+                "AWS4-HMAC-SHA256 Credential=me/20261124/{region}/s3/aws4_request, \
+                 SignedHeaders=host, Signature=00"
+            );
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, signed.parse().unwrap());
+            refused_region(&headers)
+        };
+        assert!(refused("eu-west-1").is_none() && refused("garage").is_none());
+        let mut told = refused("US").unwrap().to_http_response().unwrap();
+        with_id(&mut told, "7");
+        assert!(
+            text(&told).ends_with(b"<Region>us-east-1</Region><RequestId>7</RequestId></Error>")
+        );
     }
 
     #[test]

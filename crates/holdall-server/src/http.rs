@@ -86,7 +86,7 @@ impl Front {
         if is_message(req) && length(req).is_some_and(|len| len > most) {
             return Some(s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes"));
         }
-        amend::refused_address(req.uri())
+        amend::refused_address(req.uri()).or_else(|| amend::refused_region(req.headers()))
     }
 
     async fn answer(self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {

@@ -200,3 +200,18 @@ impl S3Access for Users {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_for_buckets_of_another_owner_is_refused() {
+        let mut headers = http::HeaderMap::new();
+        check_owner(&headers).unwrap();
+        headers.insert("x-amz-expected-bucket-owner", OWNER.parse().unwrap());
+        check_owner(&headers).unwrap();
+        headers.insert("x-amz-source-expected-bucket-owner", "123456789012".parse().unwrap());
+        assert_eq!(*check_owner(&headers).unwrap_err().code(), s3s::S3ErrorCode::AccessDenied);
+    }
+}

@@ -300,3 +300,18 @@ fn output(done: Stored) -> PutObjectOutput {
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_md5_is_no_digest() {
+        let mut headers = http::HeaderMap::new();
+        assert_eq!(announced_md5(&headers), None);
+        headers.insert("content-md5", http::HeaderValue::from_static(""));
+        let announced = Announced { md5: announced_md5(&headers), ..Announced::default() };
+        let refused = Digests::for_body(&announced).err().unwrap();
+        assert_eq!(*refused.code(), s3s::S3ErrorCode::InvalidDigest);
+    }
+}
