@@ -78,7 +78,7 @@ struct Answer {
 }
 
 impl Wanted {
-    /// Finds the object and what of it is asked for; reads it where it is short. Blocks.
+    /// Finds the object and the range asked for; reads a short range at once. Blocks.
     fn answer(&self, bucket: &crate::catalog::Bucket, key: &str, read: bool) -> S3Result<Answer> {
         let found = find(bucket, key)?;
         let told = |e: s3s::S3Error| with_validators(e, &found);

@@ -67,7 +67,7 @@ impl Running {
         Self::start(dir, config, stores, None)
     }
 
-    /// Serves a store whose file may take only so many bytes.
+    /// Serves a store whose file may take at most `max_bytes`.
     pub fn bounded(max_bytes: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = Config { anonymous: vec![Grant::everything()], ..Config::default() };
