@@ -4,9 +4,9 @@
 //! shown. While it serves, the server holds each store's lock, so its own list stays true.
 
 use crate::error::{StartError, from_store, through};
-use crate::side;
-use holdall::{DEFAULT_COLLECTION, Reader, Store};
-use parking_lot::RwLock;
+use crate::side::{self, SYSTEM};
+use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteTx};
+use parking_lot::{Mutex, RwLock};
 use s3s::validation::NameValidation;
 use s3s::{S3Result, s3_error};
 use std::collections::BTreeMap;
@@ -49,12 +49,44 @@ impl Bucket {
     pub fn read(&self) -> holdall::Result<Reader> {
         self.served.store.read()?.collection(&self.name)
     }
+
+    /// The bucket within a transaction, which takes the writer's lock.
+    ///
+    /// # Errors
+    /// NoSuchBucket where it was deleted since the request came: a put would make it again, and
+    /// nobody would be shown it.
+    pub fn objects<'t>(&self, tx: &'t mut WriteTx) -> holdall::Result<CollectionMut<'t>> {
+        let mut objects = tx.collection(&self.name)?;
+        let there = objects.has_collection()?;
+        self.check(there)?;
+        Ok(objects)
+    }
+
+    /// As [`Bucket::objects`], for a writer that is about to finish.
+    ///
+    /// # Errors
+    /// NoSuchBucket.
+    pub fn check_writer(&self, writer: &mut ObjectWriter<'_>) -> holdall::Result<()> {
+        let there = writer.has_collection()?;
+        self.check(there)
+    }
+
+    fn check(&self, there: bool) -> holdall::Result<()> {
+        // The server's own collection is made when it is needed.
+        if there || self.name == SYSTEM {
+            return Ok(());
+        }
+        Err(through(s3_error!(NoSuchBucket, "there is no bucket {} any more", self.name)))
+    }
 }
 
 /// All stores with their buckets.
 #[derive(Debug)]
 pub struct Catalog {
     stores: Vec<Served>,
+    /// Held while a bucket is made or deleted. The list's own lock is never held over a commit:
+    /// every request takes that one.
+    changing: Mutex<()>,
     /// Bucket to place in `stores`.
     buckets: RwLock<BTreeMap<String, usize>>,
     /// Where new buckets go.
@@ -80,7 +112,7 @@ impl Catalog {
                 }
             }
         }
-        Ok(Self { stores, buckets: RwLock::new(buckets), for_new })
+        Ok(Self { stores, changing: Mutex::new(()), buckets: RwLock::new(buckets), for_new })
     }
 
     /// All stores.
@@ -118,8 +150,8 @@ impl Catalog {
     /// # Errors
     /// Those of the engine.
     pub fn create(&self, name: &str) -> S3Result<bool> {
-        let mut buckets = self.buckets.write();
-        if buckets.contains_key(name) {
+        let _changing = self.changing.lock();
+        if self.bucket(name).is_ok() {
             return Ok(false);
         }
         let store = &self.stores[self.for_new].store;
@@ -129,37 +161,31 @@ impl Catalog {
                 side::note_bucket(tx, name, SystemTime::now())
             })
             .map_err(from_store)?;
-        buckets.insert(name.to_owned(), self.for_new);
+        self.buckets.write().insert(name.to_owned(), self.for_new);
         Ok(true)
     }
 
-    /// Deletes an empty bucket and forgets its unfinished uploads. Blocks for a commit.
+    /// Deletes an empty bucket. Blocks for a commit.
     ///
     /// # Errors
     /// NoSuchBucket, BucketNotEmpty, those of the engine.
     pub fn delete(&self, name: &str) -> S3Result<()> {
-        let mut buckets = self.buckets.write();
-        let place = buckets.get(name).copied();
-        let place = place.ok_or_else(|| s3_error!(NoSuchBucket, "there is no bucket {name}"))?;
+        let _changing = self.changing.lock();
+        let bucket = self.bucket(name)?;
         if name == DEFAULT_COLLECTION {
-            return Err(s3_error!(
-                AccessDenied,
-                "the default collection cannot be deleted; delete its objects"
-            ));
+            let text = "the default collection cannot be deleted; delete its objects";
+            return Err(s3_error!(AccessDenied, "{text}"));
         }
-        let store = &self.stores[place].store;
-        store
-            .write(|tx| {
-                // Under the writer's lock nobody else puts into it.
-                side::forget_bucket(tx, name)?;
-                if tx.collection(name)?.has_names()? {
-                    let text = s3_error!(BucketNotEmpty, "the bucket {name} holds objects");
-                    return Err(through(text));
-                }
-                tx.drop_collection(name).map(drop)
-            })
-            .map_err(from_store)?;
-        buckets.remove(name);
+        let drop_it = |tx: &mut WriteTx| {
+            side::forget_bucket(tx, name)?;
+            if tx.collection(name)?.has_names()? {
+                let text = s3_error!(BucketNotEmpty, "the bucket {name} holds objects");
+                return Err(through(text));
+            }
+            tx.drop_collection(name).map(drop)
+        };
+        bucket.served.store.write(drop_it).map_err(from_store)?;
+        self.buckets.write().remove(name);
         Ok(())
     }
 }

@@ -96,6 +96,7 @@ impl Edit {
                     writer.push(&bytes)?;
                 }
                 std::mem::take(&mut digests).finish(announced).map_err(through)?;
+                self.bucket.check_writer(&mut writer)?;
                 let len = writer.len();
                 let staged = writer.finish()?;
                 drop(collection);
@@ -160,7 +161,7 @@ impl Edit {
 
     /// The object, which meets the condition.
     fn find(&self, tx: &mut WriteTx) -> holdall::Result<Oid> {
-        let mut objects = tx.collection(&self.bucket.name)?;
+        let mut objects = self.bucket.objects(tx)?;
         let Some(oid) = objects.lookup(&self.key)? else {
             if self.create && self.condition.matches.is_none() {
                 return objects.put(&self.key, &[]);

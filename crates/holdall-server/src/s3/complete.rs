@@ -134,6 +134,7 @@ impl Server {
             let meta = Meta { modified: Some(now), of_bytes: Some(of_bytes), ..Meta::default() };
             let name = side::part_name(&input.upload_id, input.part_number);
             let most = to.served.attribute_bytes;
+            let parts = Bucket { name: SYSTEM.into(), served: to.served.clone() };
             let write = |tx: &mut WriteTx| {
                 let oid = if Arc::ptr_eq(&from.served.path, &to.served.path) {
                     if tx.metadata(found.metadata.oid)?.version != found.metadata.version {
@@ -147,7 +148,7 @@ impl Server {
                     let at = SeekFrom::Start(range.start);
                     object.seek(at).map_err(|e| holdall::Error::Invalid(e.to_string()))?;
                     let len = range.end - range.start;
-                    copy_bytes(tx, SYSTEM, (&mut object).take(len), len, Target::from(&name))?
+                    copy_bytes(tx, &parts, (&mut object).take(len), len, Target::from(&name))?
                 };
                 side::set_meta(tx, oid, &meta, most)
             };
@@ -240,7 +241,7 @@ impl Completion {
                 return Err(through(s3_error!(InvalidPart, "{text}")));
             }
         }
-        let mut objects = tx.collection(&self.bucket.name)?;
+        let mut objects = self.bucket.objects(tx)?;
         objects.check_put(&self.key, self.mode)?;
         let keys: Vec<Key<'_>> = parts.iter().map(|part| part.oid.into()).collect();
         let oid = objects.concat(&keys, Target::from(&self.key))?;

@@ -43,12 +43,12 @@ pub fn source(from: &CopySource, user: Option<&Arc<User>>) -> S3Result<(String, 
 /// Those of both stores.
 pub fn copy_bytes(
     tx: &mut WriteTx,
-    collection: &str,
+    bucket: &Bucket,
     mut from: impl std::io::Read,
     size: u64,
     to: Target,
 ) -> holdall::Result<Oid> {
-    let mut objects = tx.collection(collection)?;
+    let mut objects = tx.collection(&bucket.name)?;
     let options = PutOptions { expected_size: Some(size), ..PutOptions::default() };
     let mut writer = objects.writer(to, options)?;
     let mut buffer = vec![0; 1 << 20];
@@ -58,6 +58,7 @@ pub fn copy_bytes(
             source: e,
         })?;
         if n == 0 {
+            bucket.check_writer(&mut writer)?;
             return writer.finish();
         }
         writer.push(&buffer[..n])?;
@@ -143,7 +144,7 @@ impl Copying {
             } else {
                 let object = found.reader.open(found.metadata.oid)?;
                 let (size, to) = (object.size(), Target::from(&self.key));
-                copy_bytes(tx, &self.to.name, object.take(size), size, to)?
+                copy_bytes(tx, &self.to, object.take(size), size, to)?
             };
             side::set_meta(tx, oid, &meta, most)?;
             Ok(meta.etag(tx.metadata(oid)?.version))
@@ -182,7 +183,7 @@ impl Copying {
         if self.from.name == self.to.name && self.from_key == self.key {
             return Ok(oid);
         }
-        tx.collection(&self.to.name)?.copy(oid, Target::from(&self.key))
+        self.to.objects(tx)?.copy(oid, Target::from(&self.key))
     }
 }
 

@@ -100,7 +100,12 @@ impl Server {
                 tracing::warn!(bucket = bucket.name, most, "unfinished uploads at their limit");
                 return Err(s3_error!(SlowDown, "the bucket has {most} unfinished uploads"));
             }
-            store.write(|tx| side::put_upload(tx, &bucket.name, &id, &upload)).map_err(from_store)
+            store
+                .write(|tx| {
+                    drop(bucket.objects(tx)?);
+                    side::put_upload(tx, &bucket.name, &id, &upload)
+                })
+                .map_err(from_store)
         })
         .await?;
         Ok(S3Response::new(CreateMultipartUploadOutput {

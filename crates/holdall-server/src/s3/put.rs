@@ -79,7 +79,7 @@ impl Goal {
             .store
             .write(|tx| {
                 self.check_upload(tx)?;
-                let oid = tx.collection(&self.bucket.name)?.put_with(&self.key, bytes, &options)?;
+                let oid = self.bucket.objects(tx)?.put_with(&self.key, bytes, &options)?;
                 side::set(tx, oid, side.as_deref())
             })
             .map_err(from_store)?;
@@ -107,6 +107,7 @@ impl Goal {
             check_len(len, size).map_err(through)?;
             let meta =
                 self.finished(std::mem::take(&mut digests).finish(announced).map_err(through)?);
+            self.bucket.check_writer(&mut writer)?;
             let oid: Oid = writer.finish()?;
             drop(collection);
             self.check_upload(tx)?;

@@ -89,3 +89,29 @@ fn running_requests_end_before_it_stops() {
     let bucket = engine(&store).read().unwrap().collection("box").unwrap();
     assert_eq!(bucket.get("k").unwrap().unwrap(), b"helloworld");
 }
+
+#[test]
+fn a_put_whose_bucket_is_deleted_meanwhile_is_refused() {
+    use std::io::{Read as _, Write as _};
+    for len in [10, 3_000_000] {
+        let s = Running::open();
+        s.put("/box", b"").expect(200);
+        let body = bytes(len, 1);
+        let mut stream = std::net::TcpStream::connect(&s.address).unwrap();
+        let head = format!(
+            "PUT /box/k HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body[..len / 2]).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        s.delete("/box").expect(204);
+        stream.write_all(&body[len / 2..]).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404") && answer.contains("NoSuchBucket"), "{answer}");
+        let store = s.store();
+        let _dir = s.stop();
+        let names = engine(&store).read().unwrap().collections().unwrap();
+        assert!(!names.contains(&"box".to_owned()), "{names:?}");
+    }
+}

@@ -19,6 +19,14 @@ impl WriteTx {
         c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
     }
 
+    /// Whether the collection that calls go to is there. A put makes it where it is missing.
+    ///
+    /// # Errors
+    /// As [`WriteTx::lookup`].
+    pub fn has_collection(&mut self) -> Result<bool> {
+        Ok(self.current()?.is_some())
+    }
+
     /// Whether any object of the current collection has a name. Cost: one page per level of the
     /// names tree.
     ///

@@ -69,6 +69,15 @@ impl<'a> ObjectWriter<'a> {
         self.stager.write(bytes)
     }
 
+    /// Whether the collection that the object goes to is there. Takes the writer's lock, as
+    /// [`ObjectWriter::finish`] does, which makes it where it is missing.
+    ///
+    /// # Errors
+    /// As [`WriteTx::has_collection`].
+    pub fn has_collection(&mut self) -> Result<bool> {
+        self.tx.has_collection()
+    }
+
     /// Bytes taken so far.
     pub fn len(&self) -> u64 {
         self.small.as_ref().map_or(self.stager.len(), |s| s.len() as u64)
