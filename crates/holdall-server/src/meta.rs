@@ -107,9 +107,6 @@ pub struct OfBytes {
     /// The upload it was completed from, by which a repeated completion is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upload: Option<String>,
-    /// Parts it was uploaded in; 0 for a whole put.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub count: usize,
     /// The parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartInfo>,
@@ -121,11 +118,6 @@ pub struct OfBytes {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_false(flag: &bool) -> bool {
     !*flag
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// What a side record holds.
@@ -194,7 +186,6 @@ impl Meta {
         let of_bytes = self.of_bytes.as_ref().map(|b| OfBytes {
             etag: b.etag.clone(),
             upload: b.upload.clone(),
-            count: b.count,
             side: true,
             ..OfBytes::default()
         });
@@ -264,12 +255,7 @@ mod tests {
             modified: Some(UNIX_EPOCH + Duration::from_nanos(12)),
             content_type: Some("image/png".into()),
             about: About { user, ..About::default() },
-            of_bytes: Some(OfBytes {
-                etag: "00-200".into(),
-                count: 200,
-                parts,
-                ..OfBytes::default()
-            }),
+            of_bytes: Some(OfBytes { etag: "00-200".into(), parts, ..OfBytes::default() }),
         }
     }
 

@@ -315,7 +315,6 @@ impl Completion {
             sums,
             composite,
             upload: Some(self.id.clone()),
-            count: parts.len(),
             parts: parts.iter().map(|part| part.info.clone()).collect(),
             side: false,
         })
