@@ -140,5 +140,6 @@ pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use read::{Entry, Listed, Listing, NameIter, Object, Reader};
 pub use store::{CollectionStat, Fullness, Store, StoreStat};
 pub use write::{
-    CollectionMut, Durability, ObjectMut, ObjectWriter, PutMode, PutOptions, Target, WriteTx,
+    CollectionMut, Durability, ObjectMut, ObjectWriter, PutMode, PutOptions, StagedObject, Target,
+    WriteTx,
 };

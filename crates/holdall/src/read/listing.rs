@@ -39,6 +39,17 @@ pub struct Listing {
     pub next: Option<Vec<u8>>,
 }
 
+impl Listing {
+    pub(crate) fn of(lines: names::Lines) -> Result<Self> {
+        let listed = |line| match line {
+            Line::Key(name, value) => Ok(Listed::Object(Entry { name, oid: oid_of(&value)? })),
+            Line::Prefix(prefix) => Ok(Listed::Prefix(prefix)),
+        };
+        let entries = lines.entries.into_iter().map(listed).collect::<Result<_>>()?;
+        Ok(Self { entries, next: lines.next })
+    }
+}
+
 impl Reader {
     /// Lists names by prefix, start and delimiter, in order. Cost: a step for each entry.
     ///
@@ -57,12 +68,7 @@ impl Reader {
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
     pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
         let Some(c) = self.current()? else { return Ok(Listing::default()) };
-        let names::Lines { entries, next } = c.names.list(&*self.state, options)?;
-        let listed = |line| match line {
-            Line::Key(name, value) => Ok(Listed::Object(Entry { name, oid: oid_of(&value)? })),
-            Line::Prefix(prefix) => Ok(Listed::Prefix(prefix)),
-        };
-        Ok(Listing { entries: entries.into_iter().map(listed).collect::<Result<_>>()?, next })
+        Listing::of(c.names.list(&*self.state, options)?)
     }
 
     /// All names that begin with `prefix`, in order, with their objects; backwards by

@@ -67,6 +67,12 @@ impl SpaceTx {
         &self.alloc
     }
 
+    /// Says that this thread runs the transaction now.
+    #[inline]
+    pub fn run_here(&self) {
+        self.pages.run_here();
+    }
+
     /// The pager.
     pub fn pager(&self) -> &Arc<Pager> {
         self.pages.pager()

@@ -224,6 +224,11 @@ impl Store {
         Ok(value)
     }
 
+    /// What keeps the store open as this handle does.
+    pub(crate) fn keep_open(&self) -> Arc<dyn std::fmt::Debug + Send + Sync> {
+        self.close_on_drop.clone()
+    }
+
     /// Begins a transaction, which ends with [`WriteTx::commit`] or leaves no trace. It waits for
     /// others with its first call that touches the store.
     ///
@@ -239,7 +244,7 @@ impl Store {
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Poisoned`].
     pub fn begin_write(&self) -> Result<WriteTx> {
-        WriteTx::new(&self.inner, Some(self.close_on_drop.clone()))
+        WriteTx::new(&self.inner, Some(self.keep_open()))
     }
 
     /// Makes all commits durable.

@@ -53,7 +53,7 @@ pub struct PageTx {
     copied_bytes: u64,
     /// Behind the last page it allocated.
     end: u64,
-    _writer: WriterLock,
+    writer: WriterLock,
 }
 
 /// Up to so many bytes in place their sync is a large part of the commit's time, and begins
@@ -87,8 +87,14 @@ impl PageTx {
             segment_bytes: 0,
             copied_bytes: 0,
             end: 0,
-            _writer: writer,
+            writer,
         })
+    }
+
+    /// Says that this thread runs the transaction now.
+    #[inline]
+    pub fn run_here(&self) {
+        self.writer.run_here();
     }
 
     /// The pager below.

@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Writer`]. Invariant: the lock is held from a transaction's first touch of a page to
 //! its end. A thread that asks for it while it holds it would wait for ever, so it gets an error.
+//! A transaction may go on in another thread, which then holds it.
 
 use crate::cache::thread_number;
 use holdall_core::{Error, Result};
@@ -40,8 +41,16 @@ impl Writer {
 
     /// Whether this thread holds the lock.
     pub(super) fn is_mine(&self) -> bool {
-        // Only this thread sets or clears its own number.
+        // Only this thread sets its own number, and whoever took the transaction over clears it.
         self.holder.load(Relaxed) == thread_number() + 1
+    }
+}
+
+impl WriterLock {
+    /// Says that this thread runs the transaction now, which another one may have begun.
+    #[inline]
+    pub(super) fn run_here(&self) {
+        self.holder.store(thread_number() + 1, Relaxed);
     }
 }
 

@@ -3,7 +3,9 @@
 use super::WriteTx;
 use crate::engine::catalog::oid_of;
 use crate::engine::key::{Key, missing};
+use crate::names::ListOptions;
 use crate::object::{self, Metadata};
+use crate::read::Listing;
 use crate::read::long_read::read_range;
 use holdall_core::{Oid, Result};
 use std::ops::{Bound, Range};
@@ -36,6 +38,17 @@ impl WriteTx {
         let Some(c) = self.current()? else { return Ok(false) };
         let begun = self.begin()?;
         c.names.iter(&begun.tx, Bound::Unbounded).next().transpose().map(|first| first.is_some())
+    }
+
+    /// Lists names of the current collection as [`Reader::list`](crate::Reader::list) does, those
+    /// of this transaction included.
+    ///
+    /// # Errors
+    /// As [`Reader::list`](crate::Reader::list).
+    pub fn list(&mut self, options: &ListOptions<'_>) -> Result<Listing> {
+        let Some(c) = self.current()? else { return Ok(Listing::default()) };
+        let begun = self.begin()?;
+        Listing::of(c.names.list(&begun.tx, options)?)
     }
 
     /// The object of this key; `None` where no object has the name.

@@ -21,10 +21,10 @@ pub use collections::CollectionMut;
 pub use object_mut::ObjectMut;
 pub use put::{PutMode, PutOptions};
 pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, compact};
-pub use writer::{ObjectWriter, Target};
+pub use writer::{ObjectWriter, StagedObject, Target};
 
 use crate::engine::catalog::{Collection, Root, oid_of};
-use crate::engine::key::{Key, check_name};
+use crate::engine::key::Key;
 use crate::engine::{Cursors, Inner};
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
@@ -37,7 +37,6 @@ use holdall_core::page::PageKind;
 use holdall_core::placement::{Placement, Policy};
 use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
 use opened::Opened;
-use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -73,7 +72,7 @@ pub enum Durability {
 /// From [`Store::write`](crate::Store::write), which commits it, or
 /// [`Store::begin_write`](crate::Store::begin_write). Reads through it see its own changes.
 /// Dropped without a commit it leaves no trace. After an error of any call but a lookup's it
-/// can only be given up.
+/// can only be given up. It may go from thread to thread, one at a time.
 #[derive(Debug)]
 pub struct WriteTx {
     inner: Arc<Inner>,
@@ -84,7 +83,7 @@ pub struct WriteTx {
     durability: Durability,
     failed: bool,
     /// Behind `begun`: closing the store waits for the writer's lock.
-    _store: Option<Arc<dyn Debug + Send + Sync>>,
+    store: Option<Arc<dyn Debug + Send + Sync>>,
 }
 
 impl WriteTx {
@@ -102,7 +101,7 @@ impl WriteTx {
             current: 0,
             durability: Durability::Immediate,
             failed: false,
-            _store: store,
+            store,
         })
     }
 
@@ -146,6 +145,9 @@ impl WriteTx {
     fn begin(&mut self) -> Result<&mut Begun> {
         if self.failed || self.begun.is_none() {
             self.start()?;
+        }
+        if let Some(begun) = &self.begun {
+            begun.tx.run_here();
         }
         self.begun.as_deref_mut().ok_or_else(|| Error::Invalid("no transaction".into()))
     }
@@ -337,13 +339,7 @@ impl WriteTx {
         target: &'h Target,
         attributes: &Attributes,
     ) -> Result<Head<'h>> {
-        let name = match target {
-            Target::Name(name) => Some(name.as_slice()),
-            Target::New => None,
-        };
-        name.map_or(Ok(()), check_name)?;
-        let attributes = object::encode_attributes(attributes, self.page_size())?;
-        Ok(Head { name: name.map(Cow::Borrowed), attributes: attributes.into(), ..Head::default() })
+        writer::head_for(target, attributes, self.page_size())
     }
 
     /// Makes data an object: a new one, or the new bytes of the one that has the name.
@@ -454,6 +450,7 @@ impl WriteTx {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
         let Some(begun) = self.begun.take() else { return Ok(None) };
+        begun.tx.run_here();
         let Begun { mut tx, root, cursors, .. } = *begun;
         if tx.is_unchanged() {
             return Ok(None);

@@ -6,7 +6,7 @@ use super::WriteTx;
 use crate::engine::key::{check_name, show_name};
 use crate::object::{Attributes, Head, Hints};
 use crate::prefetch;
-use crate::write::writer::{ObjectWriter, Target};
+use crate::write::writer::{ObjectWriter, StagedObject, Target};
 use holdall_core::{Error, Oid, Result, Version};
 
 /// What a put does about an object that has the name already.
@@ -122,9 +122,8 @@ impl WriteTx {
         target: impl Into<Target>,
         options: PutOptions,
     ) -> Result<ObjectWriter<'_>> {
-        let head = self.head_for(&target.into(), &options.attributes)?.into_owned();
-        let stager = self.stager(options.expected_size);
-        Ok(ObjectWriter::new(self, head, stager, &options))
+        let staged = StagedObject::new(&self.inner, self.store.clone(), &target.into(), &options)?;
+        Ok(ObjectWriter::new(self, staged))
     }
 
     /// Refuses what a put of this name and mode must not do, without putting: for a call that

@@ -1,11 +1,17 @@
-//! Streaming an object in.
+//! Streaming an object in, within a transaction or before one.
 
-use crate::object::{self, Data, Head, StoredHints};
+use crate::engine::Inner;
+use crate::engine::key::check_name;
+use crate::object::{self, Attributes, Data, Head, StoredHints};
 use crate::space::Stager;
+use crate::store::Store;
 use crate::write::{PutMode, PutOptions, WriteTx};
 use holdall_core::heap_page::max_record;
-use holdall_core::{Oid, Result};
+use holdall_core::{Error, Oid, Result};
+use std::borrow::Cow;
+use std::fmt::Debug;
 use std::io;
+use std::sync::Arc;
 
 /// Which object a call makes. Whatever can be a name becomes one.
 ///
@@ -27,10 +33,22 @@ impl<N: AsRef<[u8]>> From<N> for Target {
     }
 }
 
-/// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.
+/// Bytes of an object on their way in, which belong to no transaction yet: from
+/// [`Store::stage`]. Taking them needs no lock, so that any number may be under way beside a
+/// transaction, in any threads. Dropped before [`StagedObject::finish`] it leaves no trace.
+///
+/// ```
+/// # use holdall::{PutOptions, Store};
+/// # let store = Store::in_memory()?;
+/// let (mut a, mut b) = (store.stage("a", PutOptions::default())?, store.stage("b", PutOptions::default())?);
+/// a.push(b"first")?;
+/// b.push(b"second")?;
+/// store.write(|tx| a.finish(tx).and_then(|_| b.finish(tx)))?;
+/// assert_eq!(store.read()?.get("b")?, Some(b"second".into()));
+/// # Ok::<(), holdall::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct ObjectWriter<'a> {
-    tx: &'a mut WriteTx,
+pub struct StagedObject {
     head: Head<'static>,
     stager: Stager,
     /// The first bytes, until they are too many for a record.
@@ -38,28 +56,52 @@ pub struct ObjectWriter<'a> {
     near: Option<Oid>,
     hints: Option<StoredHints>,
     mode: PutMode,
+    page_size: usize,
+    /// Keeps the store open.
+    _store: Option<Arc<dyn Debug + Send + Sync>>,
+    inner: Arc<Inner>,
 }
 
-impl<'a> ObjectWriter<'a> {
+/// The head of a new object, or of new bytes for an old one.
+pub(super) fn head_for<'h>(
+    target: &'h Target,
+    attributes: &Attributes,
+    page_size: usize,
+) -> Result<Head<'h>> {
+    let name = match target {
+        Target::Name(name) => Some(name.as_slice()),
+        Target::New => None,
+    };
+    name.map_or(Ok(()), check_name)?;
+    let attributes = object::encode_attributes(attributes, page_size)?;
+    Ok(Head { name: name.map(Cow::Borrowed), attributes: attributes.into(), ..Head::default() })
+}
+
+impl StagedObject {
     pub(crate) fn new(
-        tx: &'a mut WriteTx,
-        head: Head<'static>,
-        stager: Stager,
+        inner: &Arc<Inner>,
+        store: Option<Arc<dyn Debug + Send + Sync>>,
+        target: &Target,
         options: &PutOptions,
-    ) -> Self {
-        let hints = options.hints.map(|hints| hints.kept(tx.page_size()));
-        let (near, mode, small) = (options.near, options.mode, Some(Vec::new()));
-        Self { tx, head, stager, small, near, hints, mode }
+    ) -> Result<Self> {
+        inner.check_writable()?;
+        let page_size = inner.layout.page_size();
+        let head = head_for(target, &options.attributes, page_size)?.into_owned();
+        let stager = Stager::new(&inner.alloc, &inner.pager, options.expected_size);
+        let hints = options.hints.map(|hints| hints.kept(page_size));
+        let (near, mode, small, inner) =
+            (options.near, options.mode, Some(Vec::new()), inner.clone());
+        Ok(Self { head, stager, small, near, hints, mode, page_size, _store: store, inner })
     }
 
     /// Takes more bytes.
     ///
     /// # Errors
-    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`].
+    /// [`Error::Full`], [`Error::Io`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(small) = &mut self.small {
             let len = self.head.record_len(small.len() + bytes.len());
-            if len <= max_record(self.tx.page_size()) {
+            if len <= max_record(self.page_size) {
                 small.extend_from_slice(bytes);
                 return Ok(());
             }
@@ -67,6 +109,73 @@ impl<'a> ObjectWriter<'a> {
             self.stager.write(&first)?;
         }
         self.stager.write(bytes)
+    }
+
+    /// Bytes taken so far.
+    pub fn len(&self) -> u64 {
+        self.small.as_ref().map_or(self.stager.len(), |s| s.len() as u64)
+    }
+
+    /// Whether nothing was taken yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes the bytes an object of a transaction of the same store, in its current collection.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a transaction of another store; [`Error::Full`], [`Error::Io`];
+    /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says, which leave the
+    /// transaction usable.
+    pub fn finish(self, tx: &mut WriteTx) -> Result<Oid> {
+        if !Arc::ptr_eq(&self.inner, &tx.inner) {
+            let text = "the bytes were staged for another store than the transaction's";
+            return Err(Error::Invalid(text.into()));
+        }
+        let size = self.len();
+        let Self { head, stager, small, near, hints, mode, page_size, .. } = self;
+        tx.check_mode(&head, mode)?;
+        match small {
+            Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
+            None => {
+                let most = object::max_tail(&head, page_size, hints.map_or(0, |h| h.flags), size);
+                let staged = stager.finish(most)?;
+                tx.install(&head, Data::Staged(staged), size, near, hints)
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Begins to take the bytes of an object of any length, which a transaction then makes one.
+    /// Data goes to its place as it comes.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long; [`Error::ReadOnly`],
+    /// [`Error::Poisoned`].
+    pub fn stage(&self, target: impl Into<Target>, options: PutOptions) -> Result<StagedObject> {
+        StagedObject::new(&self.inner, Some(self.keep_open()), &target.into(), &options)
+    }
+}
+
+/// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.
+#[derive(Debug)]
+pub struct ObjectWriter<'a> {
+    tx: &'a mut WriteTx,
+    staged: StagedObject,
+}
+
+impl<'a> ObjectWriter<'a> {
+    pub(crate) fn new(tx: &'a mut WriteTx, staged: StagedObject) -> Self {
+        Self { tx, staged }
+    }
+
+    /// As [`StagedObject::push`].
+    ///
+    /// # Errors
+    /// As [`StagedObject::push`].
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.staged.push(bytes)
     }
 
     /// Whether the collection that the object goes to is there. Takes the writer's lock, as
@@ -80,7 +189,7 @@ impl<'a> ObjectWriter<'a> {
 
     /// Bytes taken so far.
     pub fn len(&self) -> u64 {
-        self.small.as_ref().map_or(self.stager.len(), |s| s.len() as u64)
+        self.staged.len()
     }
 
     /// Whether nothing was taken yet.
@@ -91,20 +200,9 @@ impl<'a> ObjectWriter<'a> {
     /// Makes the bytes an object of the transaction.
     ///
     /// # Errors
-    /// [`holdall_core::Error::Full`], [`holdall_core::Error::Io`]; as [`PutMode`] says.
+    /// As [`StagedObject::finish`].
     pub fn finish(self) -> Result<Oid> {
-        let size = self.len();
-        let Self { tx, head, stager, small, near, hints, mode } = self;
-        tx.check_mode(&head, mode)?;
-        match small {
-            Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
-            None => {
-                let most =
-                    object::max_tail(&head, tx.page_size(), hints.map_or(0, |h| h.flags), size);
-                let staged = stager.finish(most)?;
-                tx.install(&head, Data::Staged(staged), size, near, hints)
-            }
-        }
+        self.staged.finish(self.tx)
     }
 }
 
