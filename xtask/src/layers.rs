@@ -31,15 +31,17 @@ pub const LAYERS: [&str; 18] = [
 ];
 
 /// Each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 10] = [
+const CRATES: [(&str, &[&str]); 12] = [
     ("holdall-io", &[]),
     ("holdall-core", &[]),
     ("holdall-plot", &[]),
     ("holdall-testkit", &["holdall-io"]),
     ("holdall", &["holdall-io", "holdall-core"]),
     ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
+    ("holdall-report", &["holdall"]),
     ("holdall-server", &["holdall"]),
-    ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-server"]),
+    ("holdall-python", &["holdall", "holdall-report"]),
+    ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"]),
     ("holdall-bench", &["holdall", "holdall-plot"]),
     ("holdall-lab", &["holdall-io", "holdall-core", "holdall", "holdall-plot", "holdall-testkit"]),
 ];

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use holdall::{DefragOptions, DefragReport};
-use serde_json::json;
 
 use crate::failure::Outcome;
 use crate::open;
@@ -60,22 +59,7 @@ fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome 
     // Closing cuts the file once more.
     let blocks = open::read_only(path)?.stat()?.file_bytes;
     let report = DefragReport { blocks_after: blocks, ..report };
-    if json { print_json(&report) } else { print_text(&report) }
-}
-
-fn print_json(report: &DefragReport) -> Outcome {
-    let moved = &report.moved;
-    output::json(&json!({
-        "heap_pages_emptied": moved.heap_pages,
-        "record_bytes_moved": moved.record_bytes,
-        "objects_joined": moved.objects,
-        "pieces_joined": moved.pieces,
-        "segment_bytes_moved": moved.segment_bytes,
-        "objects_shared": report.shared,
-        "objects_without_room": report.no_room,
-        "file_bytes_before": report.blocks_before,
-        "file_bytes_after": report.blocks_after,
-    }))
+    if json { output::json(&holdall_report::json::defrag(&report)) } else { print_text(&report) }
 }
 
 fn print_text(report: &DefragReport) -> Outcome {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use holdall::frag::FragReport;
 use holdall::{Layout, Metadata, Segments, StoreStat};
+use holdall_report::words::first_remedy;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Outcome;
-use crate::frag::words;
 use crate::output::{self, Out};
 use crate::{files, name, open, time};
 
@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Outcome {
             let stat = store.stat()?;
             let frag = store.frag(&mut |_, _| ())?;
             if args.json {
-                output::json(&store_json(&stat, &frag))
+                output::json(&holdall_report::json::stat(&stat, &frag))
             } else {
                 store_text(&stat, &frag)
             }
@@ -51,59 +51,6 @@ pub fn run(args: &Args) -> Outcome {
             }
         }
     }
-}
-
-/// What would help most, in a line.
-fn remedy(frag: &FragReport) -> String {
-    let first = frag.remedies.first().map(words::remedy);
-    first.map_or_else(|| "none".to_owned(), |(what, brings)| format!("{what}: {brings}"))
-}
-
-fn store_json(stat: &StoreStat, frag: &FragReport) -> Value {
-    let collections: Vec<_> = stat
-        .collections
-        .iter()
-        .map(|c| json!({ "name": c.name, "objects": c.objects, "logical_bytes": c.logical_bytes }))
-        .collect();
-    json!({
-        "objects": stat.objects,
-        "logical_bytes": stat.logical_bytes,
-        "file_bytes": stat.file_bytes,
-        "utilization": stat.utilization,
-        "heap_utilization": stat.heap_utilization,
-        "free_bytes": stat.free_bytes,
-        "hole_bytes": stat.hole_bytes,
-        "waiting_bytes": stat.waiting_bytes,
-        "page_size": stat.page_size,
-        "space_pages": stat.space_pages,
-        "spaces": stat.spaces,
-        "format_version": stat.format_version,
-        "space": {
-            "limit_bytes": stat.fullness.limit_bytes,
-            "reserve_bytes": stat.fullness.reserve_bytes,
-            "metadata_bytes": stat.fullness.metadata_bytes,
-            "stored_bytes": stat.fullness.stored_bytes,
-            "full": stat.fullness.share(),
-        },
-        "contract": {
-            "file_bytes": frag.contract.left_bytes,
-            "most_bytes": frag.contract.right_bytes,
-            "holds": frag.contract.holds,
-        },
-        "oldest_reader": {
-            "pinned_bytes": stat.pinned_bytes,
-            "seconds": stat.oldest_reader.unwrap_or_default().as_secs_f64(),
-        },
-        "remedy": remedy(frag),
-        "collections": collections,
-        "checkpoint": { "lsn": stat.checkpoint_lsn, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
-        "log": {
-            "durable_lsn": stat.durable_lsn,
-            "used_bytes": stat.log_used,
-            "capacity_bytes": stat.log_capacity,
-            "file_bytes": stat.log_file_bytes,
-        },
-    })
 }
 
 fn store_text(stat: &StoreStat, frag: &FragReport) -> Outcome {
@@ -133,7 +80,7 @@ fn store_text(stat: &StoreStat, frag: &FragReport) -> Outcome {
     let c = &frag.contract;
     let promise = if c.holds { "holds" } else { "does not hold" };
     row("contract", format!("{promise}: {} of at most {} bytes", c.left_bytes, c.right_bytes))?;
-    row("remedy", remedy(frag))?;
+    row("remedy", first_remedy(frag))?;
     row("page size", stat.page_size.to_string())?;
     row("spaces", format!("{} of {} pages", stat.spaces, stat.space_pages))?;
     row("format version", stat.format_version.to_string())?;

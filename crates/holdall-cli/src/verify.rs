@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use holdall::{Problem, VerifyReport};
-use serde_json::json;
 
 use crate::failure::{DAMAGED, Failure, Outcome, complain};
 use crate::name::escape;
@@ -33,28 +32,16 @@ pub fn run(args: &Args) -> Outcome {
         meter.at(0, progress.done);
     })?;
     meter.finish();
-    let said = if args.json { json(&report) } else { text(&report) };
+    let said = if args.json {
+        output::json(&holdall_report::json::verify(&report))
+    } else {
+        text(&report)
+    };
     if report.problems.is_empty() {
         return said;
     }
     complain(&format!("{} is damaged: restore it from a copy", args.store.display()));
     Err(Failure::Reported(DAMAGED))
-}
-
-fn json(report: &VerifyReport) -> Outcome {
-    let list = |found: &[Problem]| -> Vec<_> {
-        found.iter().map(|p| json!({ "place": p.place, "detail": p.detail })).collect()
-    };
-    output::json(&json!({
-        "sound": report.problems.is_empty(),
-        "pages": report.pages,
-        "blank_pages": report.blank_pages,
-        "divided": report.divided,
-        "objects": report.objects,
-        "bytes_checked": report.bytes_checked,
-        "problems": list(&report.problems),
-        "notes": list(&report.notes),
-    }))
 }
 
 fn text(report: &VerifyReport) -> Outcome {

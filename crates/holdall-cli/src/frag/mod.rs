@@ -1,17 +1,16 @@
 //! `holdall frag`: how fragmented a store is, as text, JSON, a drawing or a page.
 //!
-//! Owns: what is printed and where it goes. Wording and sizes shared by all forms are in `words`.
+//! Owns: what is printed and where it goes. Wording, JSON and drawings are
+//! those of `holdall_report`.
 
-mod draw;
-mod json;
-mod page;
 mod text;
-pub mod words;
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use holdall_report::{draw, json, page};
 
 use crate::failure::{Failure, Outcome};
 use crate::files::Replacement;
@@ -54,7 +53,7 @@ pub fn run(args: &Args) -> Outcome {
         (None, Some(path)) => write(path, &page::document(&report, &title))?,
         (None, None) => {}
     }
-    if args.json { output::json(&json::value(&report)) } else { text::print(&report) }
+    if args.json { output::json(&json::frag(&report)) } else { text::print(&report) }
 }
 
 /// The store's own files are not drawn over.

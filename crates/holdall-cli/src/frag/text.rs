@@ -4,9 +4,9 @@
 
 use holdall::frag::FragReport;
 
-use super::words::{self, Bar, bytes, counted, percent};
 use crate::failure::Outcome;
 use crate::output::Out;
+use holdall_report::words::{self, Bar, bytes, counted, percent};
 
 /// Characters of the longest bar.
 const BAR: f64 = 30.0;

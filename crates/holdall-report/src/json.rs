@@ -1,15 +1,97 @@
-//! The report as JSON, with everything in it.
+//! Reports as JSON, with everything in them.
 //!
-//! Owns: the names of its fields.
+//! Owns: the names of the fields.
 
 use holdall::frag::{Action, CutObject, FragReport, Geometry, SizeClass, VolumeMap};
+use holdall::{DefragReport, Problem, StoreStat, VerifyReport};
 use serde_json::{Map, Value, json};
 
-use super::words::KINDS;
 use crate::name;
+use crate::words::{KINDS, first_remedy};
+
+/// Figures of a store, with the fields that docs/cli.md names.
+pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
+    let collections: Vec<_> = stat
+        .collections
+        .iter()
+        .map(|c| json!({ "name": c.name, "objects": c.objects, "logical_bytes": c.logical_bytes }))
+        .collect();
+    json!({
+        "objects": stat.objects,
+        "logical_bytes": stat.logical_bytes,
+        "file_bytes": stat.file_bytes,
+        "utilization": stat.utilization,
+        "heap_utilization": stat.heap_utilization,
+        "free_bytes": stat.free_bytes,
+        "hole_bytes": stat.hole_bytes,
+        "waiting_bytes": stat.waiting_bytes,
+        "page_size": stat.page_size,
+        "space_pages": stat.space_pages,
+        "spaces": stat.spaces,
+        "format_version": stat.format_version,
+        "space": {
+            "limit_bytes": stat.fullness.limit_bytes,
+            "reserve_bytes": stat.fullness.reserve_bytes,
+            "metadata_bytes": stat.fullness.metadata_bytes,
+            "stored_bytes": stat.fullness.stored_bytes,
+            "full": stat.fullness.share(),
+        },
+        "contract": {
+            "file_bytes": frag.contract.left_bytes,
+            "most_bytes": frag.contract.right_bytes,
+            "holds": frag.contract.holds,
+        },
+        "oldest_reader": {
+            "pinned_bytes": stat.pinned_bytes,
+            "seconds": stat.oldest_reader.unwrap_or_default().as_secs_f64(),
+        },
+        "remedy": first_remedy(frag),
+        "collections": collections,
+        "checkpoint": { "lsn": stat.checkpoint_lsn, "epoch": stat.epoch, "dirty_pages": stat.dirty_pages },
+        "log": {
+            "durable_lsn": stat.durable_lsn,
+            "used_bytes": stat.log_used,
+            "capacity_bytes": stat.log_capacity,
+            "file_bytes": stat.log_file_bytes,
+        },
+    })
+}
+
+/// What a check found.
+pub fn verify(report: &VerifyReport) -> Value {
+    let list = |found: &[Problem]| -> Vec<_> {
+        found.iter().map(|p| json!({ "place": p.place, "detail": p.detail })).collect()
+    };
+    json!({
+        "sound": report.problems.is_empty(),
+        "pages": report.pages,
+        "blank_pages": report.blank_pages,
+        "divided": report.divided,
+        "objects": report.objects,
+        "bytes_checked": report.bytes_checked,
+        "problems": list(&report.problems),
+        "notes": list(&report.notes),
+    })
+}
+
+/// What a defragmentation moved, and what it left.
+pub fn defrag(report: &DefragReport) -> Value {
+    let moved = &report.moved;
+    json!({
+        "heap_pages_emptied": moved.heap_pages,
+        "record_bytes_moved": moved.record_bytes,
+        "objects_joined": moved.objects,
+        "pieces_joined": moved.pieces,
+        "segment_bytes_moved": moved.segment_bytes,
+        "objects_shared": report.shared,
+        "objects_without_room": report.no_room,
+        "file_bytes_before": report.blocks_before,
+        "file_bytes_after": report.blocks_after,
+    })
+}
 
 /// One object with the fields that docs/cli.md names.
-pub fn value(r: &FragReport) -> Value {
+pub fn frag(r: &FragReport) -> Value {
     let (o, s, c) = (&r.objects, &r.score, &r.contract);
     json!({
         "score": {

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use holdall::frag::FragReport;
 
-use super::draw::{self, STYLE, escape};
-use super::words::{self, bytes, counted, percent};
+use crate::draw::{self, STYLE, escape};
 use crate::name;
+use crate::words::{self, bytes, counted, percent};
 
 const LOOKS: &str = "\
 :root{color-scheme:light dark}\

@@ -100,6 +100,12 @@ pub fn remedy(remedy: &Remedy) -> (&'static str, String) {
     }
 }
 
+/// What would help most, in a line.
+pub fn first_remedy(frag: &FragReport) -> String {
+    let first = frag.remedies.first().map(remedy);
+    first.map_or_else(|| "none".to_owned(), |(what, brings)| format!("{what}: {brings}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

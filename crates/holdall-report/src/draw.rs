@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use holdall::frag::{Cell, FragReport};
 
-use super::words::{self, Bar, KINDS, bytes};
+use crate::words::{self, Bar, KINDS, bytes};
 
 /// Width of every drawing.
 const WIDTH: f64 = 680.0;

@@ -1,0 +1,74 @@
+"""An embedded, transactional object store in one file.
+
+>>> import holdall
+>>> with holdall.open(path, "a") as store:
+...     store["greeting"] = b"hello"
+...     store.insert("greeting", 0, b"oh, ")
+...     store["greeting"]
+9
+b'oh, hello'
+"""
+
+from holdall._core import Info, ObjectId
+from holdall._store import (
+    Collection,
+    Listing,
+    Snapshot,
+    Store,
+    Transaction,
+    View,
+    in_memory,
+    open,
+)
+from holdall._files import ObjectFile, ObjectReader, ObjectWriter
+from holdall.errors import (
+    ConflictError,
+    CorruptError,
+    Error,
+    ExistsError,
+    ForkedError,
+    FullError,
+    InvalidError,
+    LockedError,
+    NotAStoreError,
+    NotFoundError,
+    PoisonedError,
+    ReadOnlyError,
+    SnapshotTooOldError,
+    UnsupportedError,
+    WrongLogError,
+)
+
+from holdall._core import __version__
+
+__all__ = [
+    "Collection",
+    "ConflictError",
+    "CorruptError",
+    "Error",
+    "ExistsError",
+    "ForkedError",
+    "FullError",
+    "Info",
+    "InvalidError",
+    "Listing",
+    "LockedError",
+    "NotAStoreError",
+    "NotFoundError",
+    "ObjectFile",
+    "ObjectId",
+    "ObjectReader",
+    "ObjectWriter",
+    "PoisonedError",
+    "ReadOnlyError",
+    "Snapshot",
+    "SnapshotTooOldError",
+    "Store",
+    "Transaction",
+    "UnsupportedError",
+    "View",
+    "WrongLogError",
+    "__version__",
+    "in_memory",
+    "open",
+]

@@ -1,0 +1,468 @@
+"""Stores, snapshots, transactions, collections."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, overload
+
+from holdall import _core
+from holdall._core import ObjectId
+from holdall._files import open_object
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer, Self
+
+Name = Union[str, bytes]
+Key = Union[str, bytes, ObjectId]
+T = TypeVar("T")
+_MISSING: Any = object()
+
+os.register_at_fork(after_in_child=_core.after_fork)
+
+
+class Listing(NamedTuple):
+    """Names up to a delimiter, as a folder shows them."""
+
+    names: list[str]
+    prefixes: list[str]
+    next: str | None
+
+
+class View(_core.View, MutableMapping[Name, bytes]):
+    """Objects by their names: what stores, snapshots, transactions and collections have in common.
+
+    A mapping of names to bytes. Iterating yields names as ``str``, in the order of their bytes.
+    """
+
+    __slots__ = ()
+
+    def open(
+        self,
+        key: Key,
+        mode: str = "r",
+        *,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        attributes: Mapping[str, bytes] | None = None,
+    ) -> Any:
+        """Opens an object as the built-in ``open`` opens a file.
+
+        Read, it stays as it was when it was opened. A new object (``w``, ``x``) appears whole when
+        the file is closed, and not at all if the ``with`` block raises. One opened with ``r+`` or
+        ``a`` is changed in place: what was written is durable after ``flush`` and ``close``. In a
+        transaction everything happens with its commit. Binary files have ``insert`` and
+        ``delete`` beside what files have.
+
+        >>> with store.open("notes.txt", "w") as f:
+        ...     print("first line", file=f)
+        >>> with store.open("notes.txt") as f:
+        ...     f.read()
+        'first line\\n'
+        """
+        return open_object(
+            self,
+            key,
+            mode,
+            buffering=buffering,
+            encoding=encoding,
+            errors=errors,
+            newline=newline,
+            attributes=attributes,
+        )
+
+    def collection(self, name: str) -> Collection:
+        """Objects of a collection of their own, which the first put makes.
+
+        >>> store.collection("thumbnails")["a"] = b"small"
+        >>> "a" in store, list(store.collection("thumbnails"))
+        (False, ['a'])
+        """
+        return Collection(self.source, name)
+
+    def list(
+        self,
+        prefix: Name = "",
+        delimiter: Name | None = "/",
+        *,
+        start_after: Name | None = None,
+        limit: int = 1000,
+    ) -> Listing:
+        """Names and common prefixes up to a delimiter; ``next`` continues it as ``start_after``.
+
+        >>> store.update({"a/1": b"", "a/2": b"", "b": b""})
+        >>> store.list(limit=2)
+        Listing(names=['b'], prefixes=['a/'], next=None)
+        """
+        return Listing(*self.list_page(prefix, delimiter, start_after, limit))
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        """Puts many objects as one transaction: all of them or none.
+
+        >>> store.update({"a": b"1", "b": b"2"}, c=b"3")
+        """
+        pairs = other.items() if isinstance(other, Mapping) else other
+        if not isinstance(other, Mapping) and hasattr(other, "keys"):
+            pairs = ((key, other[key]) for key in other.keys())
+
+        def both() -> Iterator[tuple[Name, Buffer]]:
+            yield from pairs
+            yield from more.items()
+
+        self.put_many(both())
+
+    def _atomic(self) -> _Atomic:
+        """The same objects, with what a ``with`` block does to them as one step."""
+        return _Atomic(self)
+
+    @overload
+    def pop(self, key: Key) -> bytes: ...
+    @overload
+    def pop(self, key: Key, default: T) -> bytes | T: ...
+    def pop(self, key: Key, default: Any = _MISSING) -> Any:
+        """Removes an object and gives its bytes, as one step."""
+        with self._atomic() as tx:
+            value = tx.get(key)
+            if value is None and default is not _MISSING:
+                return default
+            # Raises where there is none.
+            del tx[key]
+            return value
+
+    def popitem(self) -> tuple[str, bytes]:
+        """Removes the first object and gives its name and bytes, as one step."""
+        with self._atomic() as tx:
+            for name in tx.names():
+                value = tx[name]
+                del tx[name]
+                return name, value
+        raise KeyError("there are no objects")
+
+    def setdefault(self, key: Name, default: Any = b"") -> bytes:
+        """The object's bytes; where there is none, ``default``, which is then put."""
+        with self._atomic() as tx:
+            found = tx.get(key)
+            if found is not None:
+                return found
+            tx[key] = default
+            return tx[key]
+
+    def clear(self) -> None:
+        """Removes all objects that have names, a thousand in each transaction."""
+        more = True
+        while more:
+            with self._atomic() as tx:
+                names = [name for name, _ in zip(tx.names(), range(1000))]
+                for name in names:
+                    tx.remove(name)
+                more = bool(names)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+class _Atomic:
+    """A block whose calls are one transaction: a new one, or the one that the view is of."""
+
+    def __init__(self, view: View):
+        source = view.source
+        self.own = source.transaction() if source.kind == "newest" else None
+        self.view = _core.View(self.own or source, view.name)
+
+    def __enter__(self) -> _core.View:
+        return self.view
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.own is not None:
+            self.own.end(kind is None)
+
+
+class Collection(View):
+    """Objects of a collection; from ``collection`` of a store, snapshot or transaction."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<holdall.Collection {self.name!r}>"
+
+
+class Snapshot(View):
+    """The objects as they were when it was taken, whatever is written since.
+
+    >>> store["a"] = b"before"
+    >>> with store.snapshot() as before:
+    ...     store["a"] = b"after"
+    ...     before["a"], store["a"]
+    (b'before', b'after')
+    """
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Gives it up; the space of what was replaced since can then be used again."""
+        self.source.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.source.closed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<holdall.Snapshot of {self.source.path!r}>"
+
+
+class Transaction(View):
+    """Changes that happen together or not at all, and reads that see them.
+
+    One transaction at a time changes a store; another waits, or in the same thread fails.
+
+    >>> with store.transaction() as tx:
+    ...     tx["draft"] = b"text"
+    ...     tx.rename("draft", "final")
+    >>> try:
+    ...     with store.transaction() as tx:
+    ...         del tx["final"]
+    ...         raise RuntimeError("changed my mind")
+    ... except RuntimeError:
+    ...     store["final"]
+    b'text'
+    """
+
+    __slots__ = ()
+
+    def commit(self) -> None:
+        """Makes all of it happen, durably. A ``with`` block does it at its end."""
+        self.source.end(True)
+
+    def abort(self) -> None:
+        """Ends it without a trace."""
+        self.source.end(False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.abort()
+        elif not self.source.closed:
+            self.commit()
+
+    def __repr__(self) -> str:
+        return f"<holdall.Transaction on {self.source.path!r}>"
+
+
+Progress = Union[bool, Callable[[int, int], object], None]
+
+
+class _Meter:
+    """Calls a progress function, or shows a bar where tqdm is installed."""
+
+    def __init__(self, progress: Progress, what: str):
+        self.call: Callable[[int, int], object] | None = None
+        self.bar: Any = None
+        if progress is True:
+            try:
+                from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
+            except ImportError:
+                return
+            self.bar = tqdm(desc=what, unit="B", unit_scale=True)
+            self.call = self._bar
+        elif callable(progress):
+            self.call = progress
+
+    def _bar(self, done: int, total: int) -> None:
+        self.bar.total = total or None
+        self.bar.update(done - self.bar.n)
+
+    def __enter__(self) -> Callable[[int, int], object] | None:
+        return self.call
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+class Store(View):
+    """An open store. Threads share it; ``with`` closes it.
+
+    Each change is a commit that survives a power cut; ``update`` and ``transaction`` make one of
+    many. Open stores with ``holdall.open``.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __new__(cls, path: str | os.PathLike[str], mode: str = "r", **options: Any) -> Self:
+        return super().__new__(cls, _core.open(path, mode, **options))
+
+    @property
+    def path(self) -> str:
+        """The store's file, absolute; empty for one in memory."""
+        return os.fspath(self.source.path)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading."""
+        return self.source.read_only
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self.source.closed
+
+    def close(self) -> None:
+        """Closes it: everything in its place, one file. Closing again does nothing."""
+        self.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def snapshot(self) -> Snapshot:
+        """The objects as they are now, kept so."""
+        return Snapshot(self.source.snapshot())
+
+    def transaction(self) -> Transaction:
+        """A transaction, as a ``with`` block: an exception undoes all of it."""
+        return Transaction(self.source.transaction())
+
+    def flush(self) -> None:
+        """Makes what files have written durable."""
+        self.source.flush()
+
+    def checkpoint(self) -> None:
+        """Makes everything durable and brings it to its place in the file."""
+        self.source.checkpoint()
+
+    def stat(self) -> dict[str, Any]:
+        """Figures: objects, bytes, space, how full it is, collections.
+
+        >>> store["a"] = b"1"
+        >>> store.stat()["objects"]
+        1
+        """
+        return json.loads(self.source.stat())  # type: ignore[no-any-return]
+
+    def frag(self, progress: Progress = None) -> dict[str, Any]:
+        """How fragmented it is, what that costs and what helps."""
+        with _Meter(progress, "looking") as call:
+            return json.loads(self.source.frag("json", call))  # type: ignore[no-any-return]
+
+    def frag_svg(self) -> str:
+        """The map of the store and its histograms as a drawing."""
+        return self.source.frag("svg")
+
+    def frag_page(self) -> str:
+        """The whole report as an HTML page."""
+        return self.source.frag("page")
+
+    def verify(self, *, data: bool = True, progress: Progress = None) -> dict[str, Any]:
+        """Checks every page, and with ``data`` every byte; ``["sound"]`` says the outcome.
+
+        >>> store.verify()["sound"]
+        True
+        """
+        with _Meter(progress, "verifying") as call:
+            return json.loads(self.source.verify(data, call))  # type: ignore[no-any-return]
+
+    def defrag(
+        self, *, rate: int | None = None, join: bool = True, progress: Progress = None
+    ) -> dict[str, Any]:
+        """Puts it in order while it is used, at most ``rate`` bytes a second.
+
+        ``progress`` is called with the bytes moved so far; with ``True`` tqdm shows a bar.
+        """
+        with _Meter(progress, "moving") as call:
+            return json.loads(self.source.defrag(rate, join, call))  # type: ignore[no-any-return]
+
+    def keep_in_order(self, on: bool = True, *, rate: int | None = None) -> None:
+        """Defragments in the background from now on, until it is closed or told ``False``."""
+        self.source.keep_in_order(on, rate)
+
+    def __reduce__(self) -> Any:
+        if not self.read_only:
+            raise TypeError(
+                "a store open for writing cannot be sent to another process; "
+                "open it with mode 'r' in each"
+            )
+        return (Store, (self.path, "r"))
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "read-only" if self.read_only else "open"
+        return f"<holdall.Store {self.path!r}, {state}>"
+
+    def _repr_html_(self) -> str:
+        if self.closed:
+            return html.escape(repr(self))
+        stat = self.stat()
+        frag = self.frag()
+        rows = [
+            ("objects", f"{stat['objects']:,}"),
+            ("bytes of objects", f"{stat['logical_bytes']:,}"),
+            ("bytes of the file", f"{stat['file_bytes']:,}"),
+            ("order, of 1", f"{frag['score']['value']:.2f}"),
+            ("what would help", stat["remedy"]),
+        ]
+        table = "".join(
+            f"<tr><th style='text-align:left'>{label}</th><td>{html.escape(value)}</td></tr>"
+            for label, value in rows
+        )
+        name = html.escape(self.path or "in memory")
+        return (
+            f"<div><b>holdall</b> {name}<table>{table}</table>"
+            f"<div style='max-width:40em'>{self.source.frag('map')}</div></div>"
+        )
+
+
+def open(path: str | os.PathLike[str], mode: str = "r", **options: Any) -> Store:
+    """Opens a store.
+
+    ==== ============================================================
+    mode
+    ==== ============================================================
+    r    for reading, beside other readers
+    r+   for reading and writing, what is there
+    a    for reading and writing; made where it is missing
+    w    made anew; only a file that is a store is replaced
+    x    made where there is nothing
+    ==== ============================================================
+
+    Options: ``cache_bytes`` (96 MiB), ``max_bytes`` (of the file), ``space_factor`` (1.1),
+    ``page_size`` (8192, of a new store), ``pinned_bytes``, ``old_version_bytes``, ``map_reads``,
+    ``direct_reads``, ``background``, ``defer`` (seconds); the crate's ``Options`` tell of each.
+
+    >>> holdall.open("/nowhere.holdall")
+    Traceback (most recent call last):
+    holdall.errors.NotFoundError: not found: store /nowhere.holdall
+    """
+    return Store(path, mode, **options)
+
+
+def in_memory(**options: Any) -> Store:
+    """A store in memory, gone with its last user: for tests and examples.
+
+    >>> s = holdall.in_memory()
+    >>> s["a"] = b"1"
+    >>> len(s)
+    1
+    """
+    return Store("", "a", **options)

@@ -1,0 +1,83 @@
+//! Errors of the engine as exceptions.
+//!
+//! Owns: [`Fail`]; which class of `holdall.errors` each error becomes.
+
+use holdall::Error;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Why a call failed, before there is an exception for it: made without the interpreter's lock.
+#[derive(Debug)]
+pub enum Fail {
+    /// The engine says so.
+    Store(Error),
+    /// The store, snapshot, transaction or file was closed.
+    Closed(&'static str),
+    /// A process forked from the one that opened it uses it.
+    Forked(&'static str),
+    /// Python code that was called raised.
+    Python(PyErr),
+}
+
+/// What calls give before there is an exception.
+pub type Outcome<T> = Result<T, Fail>;
+
+impl From<Error> for Fail {
+    fn from(e: Error) -> Self {
+        Self::Store(e)
+    }
+}
+
+impl From<PyErr> for Fail {
+    fn from(e: PyErr) -> Self {
+        Self::Python(e)
+    }
+}
+
+impl From<Fail> for PyErr {
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Python(e) => e,
+            Fail::Closed(what) => PyValueError::new_err(format!("the {what} is closed")),
+            Fail::Forked(text) => Python::attach(|py| of_class(py, "ForkedError", text)),
+            Fail::Store(e) => Python::attach(|py| of_store(py, &e)),
+        }
+    }
+}
+
+/// The exception of an error of the engine, with its message.
+fn of_store(py: Python<'_>, e: &Error) -> PyErr {
+    if let Error::Io { source, .. } = e
+        && let Some(number) = source.raw_os_error()
+    {
+        // OSError itself chooses the subclass by the number.
+        return PyOSError::new_err((number, e.to_string()));
+    }
+    let class = match e {
+        Error::Io { .. } => return PyOSError::new_err(e.to_string()),
+        Error::NotFound(_) | Error::Dangling(_) => "NotFoundError",
+        Error::Exists(_) => "ExistsError",
+        Error::Corrupt { .. } => "CorruptError",
+        Error::NotAStore { .. } | Error::Unfinished { .. } => "NotAStoreError",
+        Error::WrongLog { .. } => "WrongLogError",
+        Error::Unsupported { .. } => "UnsupportedError",
+        Error::Conflict { .. } => "ConflictError",
+        Error::Range { .. } | Error::Invalid(_) | Error::TooLarge(_) => "InvalidError",
+        Error::Full(_) => "FullError",
+        Error::Locked { .. } => "LockedError",
+        Error::Poisoned(_) => "PoisonedError",
+        Error::ReadOnly => "ReadOnlyError",
+        Error::SnapshotTooOld { .. } => "SnapshotTooOldError",
+        _ => "Error",
+    };
+    of_class(py, class, &e.to_string())
+}
+
+fn of_class(py: Python<'_>, class: &str, text: &str) -> PyErr {
+    let made = || py.import("holdall.errors")?.getattr(class)?.call1((text,));
+    match made() {
+        Ok(exception) => PyErr::from_value(exception),
+        // The package is half unloaded, at the interpreter's end.
+        Err(_) => PyRuntimeError::new_err(text.to_owned()),
+    }
+}

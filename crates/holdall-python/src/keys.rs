@@ -1,0 +1,85 @@
+//! Names and ids of objects, from Python and to it.
+//!
+//! Owns: [`ObjectId`]. A name is `str` or `bytes`; `str` is UTF-8, with bytes that are not
+//! escaped as `os.fsdecode` escapes them, so that each name has one form as `str`.
+
+use holdall::{Key, Oid};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::borrow::Cow;
+
+/// Most bytes of a name.
+pub const MOST_NAME: usize = 1024;
+
+/// The id of an object: it stays while the object is renamed and changed, and is never given
+/// out again.
+#[pyclass(frozen, eq, hash, from_py_object, name = "ObjectId", module = "holdall")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ObjectId(pub Oid);
+
+#[pymethods]
+impl ObjectId {
+    #[new]
+    fn new(text: &str) -> PyResult<Self> {
+        let oid = text.parse().map_err(crate::errors::Fail::Store)?;
+        Ok(Self(oid))
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ObjectId('{}')", self.0)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, pyo3::types::PyType>, (String,)) {
+        (slf.get_type(), (slf.get().__str__(),))
+    }
+}
+
+/// The key that an argument is.
+///
+/// # Errors
+/// TypeError.
+#[inline]
+pub fn key<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Key<'a>> {
+    if let Ok(id) = object.cast::<ObjectId>() {
+        return Ok(Key::Oid(id.get().0));
+    }
+    name(object).map(Key::Name)
+}
+
+/// The name that an argument is.
+///
+/// # Errors
+/// TypeError.
+#[inline]
+pub fn name<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return match text.to_str() {
+            Ok(utf8) => Ok(Cow::Borrowed(utf8.as_bytes())),
+            Err(_) => {
+                let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
+                Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+            }
+        };
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Cow::Borrowed(bytes.as_bytes()));
+    }
+    let class = object.get_type().name()?;
+    Err(PyTypeError::new_err(format!("a name is str or bytes, not {class}")))
+}
+
+/// A name for Python.
+///
+/// # Errors
+/// MemoryError.
+pub fn to_str<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match std::str::from_utf8(name) {
+        Ok(utf8) => Ok(PyString::new(py, utf8).into_any()),
+        Err(_) => PyBytes::new(py, name).call_method1("decode", ("utf-8", "surrogateescape")),
+    }
+}
