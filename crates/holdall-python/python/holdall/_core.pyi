@@ -9,7 +9,18 @@ _Name = Union[str, bytes]
 _Key = Union[str, bytes, ObjectId]
 _T = TypeVar("_T")
 
-__all__: list[str]
+__all__ = [
+    "Info",
+    "NAME_BYTES",
+    "Names",
+    "ObjectId",
+    "RawFile",
+    "Source",
+    "View",
+    "__version__",
+    "after_fork",
+    "open",
+]
 __version__: str
 NAME_BYTES: int
 
