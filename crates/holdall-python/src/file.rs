@@ -10,7 +10,7 @@
 //!   flush. One of a transaction changes the object in it.
 
 use crate::buffer::{Lent, LentMut};
-use crate::errors::{Fail, Outcome};
+use crate::errors::{Fail, Outcome, none_beyond_end};
 use crate::handle::{Handle, process};
 use crate::keys::ObjectId;
 use crate::source::{Objects, Transaction};
@@ -262,9 +262,10 @@ impl State {
         }
         let at = self.position;
         let n = match &self.body {
-            Body::Object { object, .. } => object.read_at(at, buf)?,
+            Body::Object { object, .. } => none_beyond_end(object.read_at(at, buf))?,
             Body::Live { handle, oid, .. } => handle.with(|store| {
-                Ok(store.read_newest()?.read_at(*oid, at, buf)?.unwrap_or_default())
+                let read = store.read_newest()?.read_at(*oid, at, buf);
+                none_beyond_end(read.map(Option::unwrap_or_default))
             })?,
             Body::Transaction { tx, oid } => tx.with(|tx| {
                 let size = tx.metadata(*oid)?.size;
@@ -404,7 +405,10 @@ impl RawFile {
         py: Python<'_>,
         f: impl FnOnce(&mut State) -> Outcome<T> + Send,
     ) -> PyResult<T> {
-        Ok(py.detach(|| f(&mut self.0.lock()))?)
+        Ok(py.detach(|| match &mut *self.0.lock() {
+            State { body: Body::Closed, .. } => Err(CLOSED),
+            state => f(state),
+        })?)
     }
 }
 
@@ -498,6 +502,6 @@ impl RawFile {
 
     /// Closes the file. What was written anew becomes an object, or with `keep` false nothing.
     fn close(&self, py: Python<'_>, keep: bool) -> PyResult<()> {
-        self.with(py, |state| state.close(keep))
+        Ok(py.detach(|| self.0.lock().close(keep))?)
     }
 }

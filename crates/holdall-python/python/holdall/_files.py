@@ -157,14 +157,19 @@ class ObjectWriter(_Whole, io.BufferedWriter):
     def _object(self) -> RawObject:
         return self.raw
 
+    def flush(self) -> None:
+        """Writes what was gathered; of an object edited in place it is then durable."""
+        super().flush()
+        self.raw.flush()
+
     def insert(self, data: Buffer) -> int:
         """Inserts bytes at the position, which moves behind them."""
-        self.flush()
+        super().flush()
         return self.raw.insert(data)
 
     def delete(self, length: int) -> int:
         """Cuts out up to so many bytes from the position on; tells how many."""
-        self.flush()
+        super().flush()
         return self.raw.delete(length)
 
 
@@ -184,10 +189,15 @@ class ObjectFile(_Whole, io.BufferedRandom):
     def _object(self) -> RawObject:
         return self.raw
 
+    def flush(self) -> None:
+        """Writes what was gathered; of an object edited in place it is then durable."""
+        super().flush()
+        self.raw.flush()
+
     def _at(self) -> int:
         """Where the next byte is, with nothing in the buffer."""
         place = self.tell()
-        self.flush()
+        super().flush()
         # A seek from the end drops what was read ahead.
         self.seek(0, io.SEEK_END)
         return self.seek(place)
