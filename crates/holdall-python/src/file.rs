@@ -216,6 +216,32 @@ impl Target {
     }
 }
 
+impl Target {
+    /// As [`Target::write`], durably; or in a transaction that will be.
+    fn write_into(
+        &self,
+        into: Option<&Transaction>,
+        f: impl FnOnce(&mut WriteTx) -> Outcome<()>,
+    ) -> Outcome<()> {
+        match into {
+            Some(tx) => View::in_tx(tx, self.collection.as_deref(), f),
+            None => self.write(Durability::Immediate, f),
+        }
+    }
+
+    /// Gives a draft its name.
+    fn publish(&self, tx: &mut WriteTx, draft: Oid, collection: &str) -> Outcome<()> {
+        tx.check_put(&self.name, self.mode)?;
+        tx.copy(draft, &self.name)?;
+        tx.set_attributes(&self.name, &self.attributes)?;
+        Ok(tx.drop_collection(collection).map(drop)?)
+    }
+
+    fn drop_draft(&self, collection: &str) -> Outcome<()> {
+        self.write(Durability::Deferred, |tx| Ok(tx.drop_collection(collection).map(drop)?))
+    }
+}
+
 const CLOSED: Fail = Fail::Closed("file");
 
 impl State {
@@ -357,7 +383,7 @@ impl State {
         }
     }
 
-    fn close(&mut self, keep: bool) -> Outcome<()> {
+    fn close(&mut self, keep: bool, into: Option<&Transaction>) -> Outcome<()> {
         if self.process != process() {
             std::mem::forget(std::mem::replace(&mut self.body, Body::Closed));
             return Ok(());
@@ -369,34 +395,23 @@ impl State {
         }
         match std::mem::replace(&mut self.body, Body::Closed) {
             Body::Staged { staged: Some(staged), target: Some(target) } if keep => {
-                target.write(Durability::Immediate, |tx| Ok(staged.finish(tx).map(drop)?))
+                target.write_into(into, |tx| Ok(staged.finish(tx).map(drop)?))
             }
-            Body::Live { oid, draft: Some(draft), .. } => publish(oid, &draft, keep),
+            Body::Live { oid, draft: Some(draft), .. } => {
+                let (target, collection) = &*draft;
+                if !keep {
+                    return target.drop_draft(collection);
+                }
+                let published = target.write_into(into, |tx| target.publish(tx, oid, collection));
+                if published.is_err() && into.is_none() {
+                    // It could not get its name, and nobody can reach it any more.
+                    let _ = target.drop_draft(collection);
+                }
+                published
+            }
             _ => Ok(()),
         }
     }
-}
-
-/// Gives a draft its name, or drops it.
-fn publish(oid: Oid, (target, collection): &(Target, String), keep: bool) -> Outcome<()> {
-    let durability = if keep { Durability::Immediate } else { Durability::Deferred };
-    let moved = target.write(durability, |tx| {
-        if keep {
-            tx.check_put(&target.name, target.mode)?;
-            tx.copy(oid, &target.name)?;
-            tx.set_attributes(&target.name, &target.attributes)?;
-        }
-        Ok(tx.drop_collection(collection).map(drop)?)
-    });
-    if moved.is_err() && keep {
-        // It could not get its name: nobody can reach it any more.
-        let _ = publish_none(target, collection);
-    }
-    moved
-}
-
-fn publish_none(target: &Target, collection: &str) -> Outcome<()> {
-    target.write(Durability::Deferred, |tx| Ok(tx.drop_collection(collection).map(drop)?))
 }
 
 impl RawFile {
@@ -500,8 +515,19 @@ impl RawFile {
         self.with(py, State::flush)
     }
 
-    /// Closes the file. What was written anew becomes an object, or with `keep` false nothing.
-    fn close(&self, py: Python<'_>, keep: bool) -> PyResult<()> {
-        Ok(py.detach(|| self.0.lock().close(keep))?)
+    /// Closes the file. What was written anew becomes an object, of a transaction where one is
+    /// given, or with `keep` false nothing.
+    #[pyo3(signature = (keep, transaction=None))]
+    fn close(
+        &self,
+        py: Python<'_>,
+        keep: bool,
+        transaction: Option<&crate::source::Source>,
+    ) -> PyResult<()> {
+        let into = match transaction.map(|source| &source.0) {
+            Some(Objects::Transaction(tx)) => Some(&**tx),
+            _ => None,
+        };
+        Ok(py.detach(|| self.0.lock().close(keep, into))?)
     }
 }

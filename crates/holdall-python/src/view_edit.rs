@@ -57,7 +57,12 @@ fn mode_of(exclusive: bool, if_version: Option<&str>) -> Outcome<PutMode> {
 }
 
 /// A commit of many puts, which takes what an iterator yields.
-fn put_all(view: &View, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<u64> {
+fn put_all(
+    view: &View,
+    py: Python<'_>,
+    items: &Bound<'_, PyAny>,
+    options: Option<&PutOptions>,
+) -> PyResult<u64> {
     let mut items = items.try_iter()?;
     let mut count = 0;
     loop {
@@ -82,7 +87,10 @@ fn put_all(view: &View, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<u6
         py.detach(|| {
             view.write(|tx| {
                 for (name, bytes) in &given {
-                    tx.put(name, bytes)?;
+                    match options {
+                        None => tx.put(name, bytes)?,
+                        Some(options) => tx.put_with(name, bytes, options)?,
+                    };
                 }
                 Ok(())
             })
@@ -157,13 +165,23 @@ impl View {
         Ok(ObjectId(oid))
     }
 
-    /// Puts what an iterable of pairs yields, as one transaction; tells how many.
-    fn put_many(&self, py: Python<'_>, items: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let Objects::Newest(handle) = &self.objects else { return put_all(self, py, items) };
+    /// Puts what an iterable of pairs yields, as one transaction; tells how many. All get the
+    /// same attributes.
+    #[pyo3(signature = (items, *, attributes=None))]
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        items: &Bound<'_, PyAny>,
+        attributes: Option<Attributes>,
+    ) -> PyResult<u64> {
+        let options = attributes.map(PutOptions::with_attributes);
+        let Objects::Newest(handle) = &self.objects else {
+            return put_all(self, py, items, options.as_ref());
+        };
         // One transaction around all, which other calls of this thread may not enter.
         let source = crate::source::begin(py, handle)?;
         let inner = Self { objects: source.0.clone(), collection: self.collection.clone() };
-        let count = put_all(&inner, py, items)?;
+        let count = put_all(&inner, py, items, options.as_ref())?;
         source.end(py, true)?;
         Ok(count)
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Union
 
-from holdall._core import ObjectId, RawFile, View
+from holdall._core import ObjectId, Source, View
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -30,6 +30,8 @@ class RawObject(io.RawIOBase):
         given = dict(attributes) if attributes is not None else None
         self._raw = view.open_raw(key, "r+" if plus and kind == "r" else kind, given)
         self._keep = True
+        #: What is closed in place of the object; gets whether to keep it.
+        self.when_closed: Callable[[bool], None] = self._raw.close
         self.name = key
         self.mode = mode
 
@@ -98,7 +100,11 @@ class RawObject(io.RawIOBase):
         try:
             super().close()
         finally:
-            self._raw.close(self._keep)
+            self.when_closed(self._keep)
+
+    def close_into(self, transaction: Source | None, keep: bool) -> None:
+        """Makes what was written an object, in a transaction where one is given, or drops it."""
+        self._raw.close(keep, transaction)
 
 
 class _Whole:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, overload
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, overload
 from holdall import _core
 from holdall._core import ObjectId
 from holdall._files import open_object
+from holdall.errors import LockedError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -22,6 +24,21 @@ T = TypeVar("T")
 _MISSING: Any = object()
 
 os.register_at_fork(after_in_child=_core.after_fork)
+
+#: Stores of this process that are open for writing, by path.
+_WRITERS: weakref.WeakValueDictionary[str, Store] = weakref.WeakValueDictionary()
+#: Asked to close what they have open of a path and do not need.
+_RELEASERS: list[Callable[[str], bool]] = []
+
+
+def _open_source(path: str | os.PathLike[str], mode: str, options: dict[str, Any]) -> _core.Source:
+    try:
+        return _core.open(path, mode, **options)
+    except LockedError:
+        asked = [release(os.path.abspath(path)) for release in _RELEASERS]
+        if not any(asked):
+            raise
+        return _core.open(path, mode, **options)
 
 
 class Listing(NamedTuple):
@@ -310,7 +327,17 @@ class Store(View):
     __slots__ = ("__weakref__",)
 
     def __new__(cls, path: str | os.PathLike[str], mode: str = "r", **options: Any) -> Self:
-        return super().__new__(cls, _core.open(path, mode, **options))
+        self = cls._unlisted(path, mode, options)
+        if self.path and not self.read_only:
+            _WRITERS[self.path] = self
+        return self
+
+    @classmethod
+    def _unlisted(
+        cls, path: str | os.PathLike[str], mode: str, options: dict[str, Any]
+    ) -> Self:
+        """A store that others in this process do not find by its path."""
+        return super().__new__(cls, _open_source(path, mode, options))
 
     @property
     def path(self) -> str:
