@@ -15,6 +15,7 @@ use crate::handle::{Handle, process};
 use crate::keys::ObjectId;
 use crate::source::{Objects, Transaction};
 use crate::view::View;
+use crate::view_edit::write_to;
 use holdall::{
     Attributes, Durability, Error, Key, Object, Oid, PutMode, PutOptions, StagedObject, Store,
     WriteTx,
@@ -48,6 +49,7 @@ pub fn drop_drafts(store: &Store) -> Outcome<()> {
 struct Target {
     handle: Arc<Handle>,
     collection: Option<Arc<str>>,
+    durability: Durability,
     name: Vec<u8>,
     attributes: Attributes,
     mode: PutMode,
@@ -118,13 +120,13 @@ impl RawFile {
                 let oid = open_in_tx(view, tx, key, mode, attributes)?;
                 (Body::Transaction { tx: tx.clone(), oid }, 0)
             }
-            (Objects::Newest(handle), "r") => (object(view, handle, key)?, 0),
+            (Objects::Newest(handle, _), "r") => (object(view, handle, key)?, 0),
             (Objects::Snapshot(snapshot), "r") => (object(view, &snapshot.handle, key)?, 0),
             (Objects::Snapshot(_), _) => return Err(Error::ReadOnly.into()),
-            (Objects::Newest(handle), "w" | "x") => {
-                (stage(view, handle, key, mode, attributes)?, 0)
+            (Objects::Newest(handle, durability), "w" | "x") => {
+                (stage(view, (handle, *durability), key, mode, attributes)?, 0)
             }
-            (Objects::Newest(handle), "r+" | "a") => {
+            (Objects::Newest(handle, _), "r+" | "a") => {
                 let oid = live(view, key, append, &attributes)?;
                 (Body::Live { handle: handle.clone(), oid, dirty: false, draft: None }, 0)
             }
@@ -147,7 +149,7 @@ fn object(view: &View, handle: &Arc<Handle>, key: &Key<'_>) -> Outcome<Body> {
 
 fn stage(
     view: &View,
-    handle: &Arc<Handle>,
+    (handle, durability): (&Arc<Handle>, Durability),
     key: &Key<'_>,
     mode: &str,
     attributes: Attributes,
@@ -164,7 +166,7 @@ fn stage(
     let options = PutOptions { mode, attributes: attributes.clone(), ..PutOptions::default() };
     let staged = handle.with(|store| Ok(store.stage(&name, options)?))?;
     let (handle, collection) = (handle.clone(), view.collection.clone());
-    let target = Target { handle, collection, name, attributes, mode };
+    let target = Target { handle, collection, durability, name, attributes, mode };
     Ok(Body::Staged { staged: Some(Box::new(staged)), target: Some(Box::new(target)) })
 }
 
@@ -204,20 +206,12 @@ impl Target {
         durability: Durability,
         f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
     ) -> Outcome<T> {
-        self.handle.with(|store| {
-            store.try_write(|tx| {
-                tx.set_durability(durability);
-                match &self.collection {
-                    None => f(tx),
-                    Some(name) => f(&mut *tx.collection(name)?),
-                }
-            })
-        })
+        write_to(&self.handle, self.collection.as_deref(), durability, f)
     }
 }
 
 impl Target {
-    /// As [`Target::write`], durably; or in a transaction that will be.
+    /// As [`Target::write`], as durable as the file's user wants it; or in a transaction.
     fn write_into(
         &self,
         into: Option<&Transaction>,
@@ -225,7 +219,7 @@ impl Target {
     ) -> Outcome<()> {
         match into {
             Some(tx) => View::in_tx(tx, self.collection.as_deref(), f),
-            None => self.write(Durability::Immediate, f),
+            None => self.write(self.durability, f),
         }
     }
 

@@ -5,7 +5,7 @@
 use crate::errors::{Fail, Outcome};
 use crate::handle::{Handle, process};
 use arc_swap::ArcSwapOption;
-use holdall::{Error, Options, Reader, Store, WriteTx};
+use holdall::{Durability, Error, Options, Reader, Store, WriteTx};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,8 +17,8 @@ use std::time::Duration;
 /// Where objects come from.
 #[derive(Clone)]
 pub enum Objects {
-    /// The newest durable state; each change is a commit.
-    Newest(Arc<Handle>),
+    /// The newest state, durable or not yet; each change is a commit of that durability.
+    Newest(Arc<Handle>, Durability),
     /// One state.
     Snapshot(Arc<Snapshot>),
     /// What a transaction sees.
@@ -115,7 +115,7 @@ impl Source {
     /// The store.
     pub fn handle(&self) -> &Arc<Handle> {
         match &self.0 {
-            Objects::Newest(handle) => handle,
+            Objects::Newest(handle, _) => handle,
             Objects::Snapshot(snapshot) => &snapshot.handle,
             Objects::Transaction(tx) => &tx.handle,
         }
@@ -134,7 +134,7 @@ impl Source {
     #[getter]
     fn kind(&self) -> &'static str {
         match &self.0 {
-            Objects::Newest(_) => "newest",
+            Objects::Newest(..) => "newest",
             Objects::Snapshot(_) => "snapshot",
             Objects::Transaction(_) => "transaction",
         }
@@ -150,7 +150,7 @@ impl Source {
     #[getter]
     fn closed(&self, py: Python<'_>) -> bool {
         match &self.0 {
-            Objects::Newest(handle) => handle.is_closed(),
+            Objects::Newest(handle, _) => handle.is_closed(),
             Objects::Snapshot(snapshot) => snapshot.reader.load().is_none(),
             Objects::Transaction(tx) => py.detach(|| tx.tx.lock().is_none()),
         }
@@ -166,7 +166,17 @@ impl Source {
 
     /// A transaction. It waits for others with its first call.
     fn transaction(&self, py: Python<'_>) -> PyResult<Self> {
-        begin(py, self.handle())
+        let durability = match &self.0 {
+            Objects::Newest(_, durability) => *durability,
+            _ => Durability::Immediate,
+        };
+        begin(py, self.handle(), durability)
+    }
+
+    /// The same store, with changes that this process sees at once, and that survive a crash
+    /// once the store's `defer` is over or it is flushed.
+    fn deferred(&self) -> Self {
+        Self(Objects::Newest(self.handle().clone(), Durability::Deferred))
     }
 
     /// Ends the transaction: all of it is durable, or none of it happened.
@@ -180,7 +190,7 @@ impl Source {
     /// Closes the store or the snapshot.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         match &self.0 {
-            Objects::Newest(handle) => Ok(py.detach(|| handle.close())?),
+            Objects::Newest(handle, _) => Ok(py.detach(|| handle.close())?),
             Objects::Snapshot(snapshot) => {
                 let held = snapshot.reader.swap(None);
                 match held {
@@ -198,9 +208,10 @@ impl Source {
 ///
 /// # Errors
 /// Those of [`Store::begin_write`].
-pub fn begin(py: Python<'_>, handle: &Arc<Handle>) -> PyResult<Source> {
+pub fn begin(py: Python<'_>, handle: &Arc<Handle>, durability: Durability) -> PyResult<Source> {
     let handle = handle.clone();
-    let tx = py.detach(|| handle.with(|store| Ok(store.begin_write()?)))?;
+    let mut tx = py.detach(|| handle.with(|store| Ok(store.begin_write()?)))?;
+    tx.set_durability(durability);
     let tx = Transaction { handle, process: process(), tx: Mutex::new(Some(tx)) };
     Ok(Source(Objects::Transaction(Arc::new(tx))))
 }
@@ -244,7 +255,7 @@ pub fn open(
         }
         Ok(Handle::new(path, mode == "r", set, store))
     })?;
-    Ok(Source(Objects::Newest(Arc::new(made))))
+    Ok(Source(Objects::Newest(Arc::new(made), Durability::Immediate)))
 }
 
 /// Makes a store in place of one that is there. Any other file stays.

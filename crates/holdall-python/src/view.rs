@@ -9,7 +9,9 @@ use crate::file::RawFile;
 use crate::keys::{ObjectId, key, name, to_str};
 use crate::names::Names;
 use crate::source::{Objects, Source, Transaction};
-use holdall::{Error, Key, Layout, ListOptions, Listed, Metadata, Object, Reader, WriteTx};
+use holdall::{
+    Durability, Error, Key, Layout, ListOptions, Listed, Metadata, Object, Reader, WriteTx,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::cell::RefCell;
@@ -79,9 +81,13 @@ impl View {
     pub(crate) fn reader(&self) -> Outcome<Option<Reader>> {
         let collection = self.collection.as_deref();
         match &self.objects {
-            Objects::Newest(handle) => {
-                handle.with(|store| of_collection(&store.read()?, collection))
-            }
+            Objects::Newest(handle, durability) => handle.with(|store| {
+                let reader = match durability {
+                    Durability::Immediate => store.read()?,
+                    Durability::Deferred => store.read_newest()?,
+                };
+                of_collection(&reader, collection)
+            }),
             Objects::Snapshot(snapshot) => {
                 snapshot.with(|reader| of_collection(reader, collection))
             }
@@ -130,7 +136,7 @@ impl View {
     #[inline]
     fn read_inside(&self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Outcome<Option<usize>> {
         match (&self.objects, self.collection.as_deref()) {
-            (Objects::Newest(handle), None) => {
+            (Objects::Newest(handle, Durability::Immediate), None) => {
                 handle.with(|store| Ok(store.read_at(key, offset, buf)?))
             }
             (Objects::Snapshot(snapshot), None) => {
@@ -469,7 +475,9 @@ impl View {
     /// The names of all collections. A transaction shows those of the newest state.
     fn collections(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let all = py.detach(|| match &self.objects {
-            Objects::Newest(handle) => handle.with(|store| Ok(store.read()?.collections()?)),
+            Objects::Newest(handle, _) => {
+                handle.with(|store| Ok(store.read_newest()?.collections()?))
+            }
             Objects::Snapshot(snapshot) => snapshot.with(|reader| Ok(reader.collections()?)),
             Objects::Transaction(tx) => tx.handle.with(|store| Ok(store.read()?.collections()?)),
         })?;

@@ -4,6 +4,7 @@
 
 use crate::buffer::Lent;
 use crate::errors::{Fail, Outcome};
+use crate::handle::Handle;
 use crate::keys::{ObjectId, key, name};
 use crate::source::Objects;
 use crate::view::View;
@@ -17,7 +18,11 @@ const BATCH: usize = 256;
 impl View {
     /// Runs `f` in the view's transaction, or in one of its own that is then committed.
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Outcome<T>) -> Outcome<T> {
-        self.write_as(Durability::Immediate, f)
+        let durability = match &self.objects {
+            Objects::Newest(_, durability) => *durability,
+            _ => Durability::Immediate,
+        };
+        self.write_as(durability, f)
     }
 
     /// As [`View::write`]; how durable a transaction of its own is.
@@ -30,17 +35,27 @@ impl View {
         match &self.objects {
             Objects::Snapshot(_) => Err(Error::ReadOnly.into()),
             Objects::Transaction(tx) => Self::in_tx(tx, collection, f),
-            Objects::Newest(handle) => handle.with(|store| {
-                store.try_write(|tx| {
-                    tx.set_durability(durability);
-                    match collection {
-                        None => f(tx),
-                        Some(name) => f(&mut *tx.collection(name)?),
-                    }
-                })
-            }),
+            Objects::Newest(handle, _) => write_to(handle, collection, durability, f),
         }
     }
+}
+
+/// Runs `f` in a transaction of its own, in a collection.
+pub(crate) fn write_to<T>(
+    handle: &Handle,
+    collection: Option<&str>,
+    durability: Durability,
+    f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
+) -> Outcome<T> {
+    handle.with(|store| {
+        store.try_write(|tx| {
+            tx.set_durability(durability);
+            match collection {
+                None => f(tx),
+                Some(name) => f(&mut *tx.collection(name)?),
+            }
+        })
+    })
 }
 
 /// What a put does about an object that has the name.
@@ -175,11 +190,11 @@ impl View {
         attributes: Option<Attributes>,
     ) -> PyResult<u64> {
         let options = attributes.map(PutOptions::with_attributes);
-        let Objects::Newest(handle) = &self.objects else {
+        let Objects::Newest(handle, durability) = &self.objects else {
             return put_all(self, py, items, options.as_ref());
         };
         // One transaction around all, which other calls of this thread may not enter.
-        let source = crate::source::begin(py, handle)?;
+        let source = crate::source::begin(py, handle, *durability)?;
         let inner = Self { objects: source.0.clone(), collection: self.collection.clone() };
         let count = put_all(&inner, py, items, options.as_ref())?;
         source.end(py, true)?;
