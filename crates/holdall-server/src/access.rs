@@ -44,53 +44,21 @@ pub struct Access {
     pub public_acls: bool,
 }
 
-/// The right that an operation needs on its bucket; none for listing buckets, which shows each
-/// user his own.
-fn right_for(operation: &str) -> Option<Right> {
+/// The right that an operation needs on its bucket, and what an ACL must open in its place; none
+/// for listing buckets, which shows each user his own. Only grants count for all that changes or
+/// tells rights, tags and settings.
+fn needs(operation: &str) -> Option<(Right, Option<Opens>)> {
     Some(match operation {
         "ListBuckets" => return None,
-        "GetObject"
-        | "HeadObject"
-        | "GetObjectAttributes"
-        | "GetObjectTagging"
-        | "GetObjectAcl" => Right::Read,
+        "GetObject" | "HeadObject" => (Right::Read, Some(Opens::Get)),
+        "GetObjectAttributes" | "GetObjectTagging" | "GetObjectAcl" => (Right::Read, None),
         "ListObjects"
         | "ListObjectsV2"
         | "ListObjectVersions"
         | "ListMultipartUploads"
         | "HeadBucket"
-        | "GetBucketLocation"
-        | "GetBucketVersioning"
-        | "GetBucketAcl" => Right::List,
-        "PutObject"
-        | "PostObject"
-        | "DeleteObject"
-        | "DeleteObjects"
-        | "CopyObject"
-        | "CreateMultipartUpload"
-        | "UploadPart"
-        | "UploadPartCopy"
-        | "ListParts"
-        | "CompleteMultipartUpload"
-        | "AbortMultipartUpload"
-        | "PutObjectTagging"
-        | "PutObjectAcl"
-        | "DeleteObjectTagging" => Right::Write,
-        _ => Right::Admin,
-    })
-}
-
-/// What an ACL must open for an operation; none where only grants count, as for all that changes
-/// or tells rights, tags and settings.
-fn opened_for(operation: &str) -> Option<Opens> {
-    Some(match operation {
-        "GetObject" | "HeadObject" => Opens::Get,
-        "ListObjects"
-        | "ListObjectsV2"
-        | "ListObjectVersions"
-        | "ListMultipartUploads"
-        | "HeadBucket"
-        | "GetBucketLocation" => Opens::List,
+        | "GetBucketLocation" => (Right::List, Some(Opens::List)),
+        "GetBucketVersioning" | "GetBucketAcl" => (Right::List, None),
         "PutObject"
         | "PostObject"
         | "DeleteObject"
@@ -100,8 +68,11 @@ fn opened_for(operation: &str) -> Option<Opens> {
         | "UploadPart"
         | "UploadPartCopy"
         | "CompleteMultipartUpload"
-        | "AbortMultipartUpload" => Opens::Put,
-        _ => return None,
+        | "AbortMultipartUpload" => (Right::Write, Some(Opens::Put)),
+        "ListParts" | "PutObjectTagging" | "PutObjectAcl" | "DeleteObjectTagging" => {
+            (Right::Write, None)
+        }
+        _ => (Right::Admin, None),
     })
 }
 
@@ -223,14 +194,13 @@ impl S3Access for Access {
             check_acl_signed(cx.headers(), cx.uri())?;
         }
         let user = self.users.of(cx.credentials())?;
-        let operation = cx.s3_op().name();
-        if let Some(right) = right_for(operation) {
+        if let Some((right, opens)) = needs(cx.s3_op().name()) {
             let (bucket, key) = match cx.s3_path() {
                 S3Path::Bucket { bucket } => (bucket, None),
                 S3Path::Object { bucket, key } => (bucket, Some(&**key)),
                 S3Path::Root => return Err(s3_error!(AccessDenied)),
             };
-            let seen = self.pass(&user, right, opened_for(operation), bucket, key).await?;
+            let seen = self.pass(&user, right, opens, bucket, key).await?;
             if let Some(seen) = seen {
                 if user.name.is_empty() && sets_headers(cx.uri()) {
                     let text = "sign the request to set headers of its answer";
@@ -299,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn what_an_acl_opens_needs_a_right_that_is_no_admins() {
+    fn an_acl_opens_nothing_that_is_an_admins_or_tells_acls() {
         for operation in ["GetObject", "ListObjectsV2", "PutObject", "DeleteObjects"] {
-            assert!(opened_for(operation).is_some());
-            assert_ne!(right_for(operation), Some(Right::Admin));
+            assert!(matches!(needs(operation), Some((_, Some(_)))), "{operation}");
         }
-        let kept = ["PutBucketAcl", "GetBucketAcl", "PutObjectAcl", "GetObjectAcl", "DeleteBucket"];
-        assert!(kept.iter().all(|operation| opened_for(operation).is_none()));
+        for operation in ["PutBucketAcl", "GetBucketAcl", "PutObjectAcl", "DeleteBucket", "New"] {
+            assert!(matches!(needs(operation), Some((_, None))), "{operation}");
+        }
     }
 }

@@ -70,8 +70,8 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
 
 /// Keeps the beginning of a request's body in its extensions, if it is a form.
 pub fn watch(req: Request<Body>) -> Request<Body> {
-    let boundary = boundary(req.headers()).filter(|_| req.method() == Method::POST);
-    let Some(boundary) = boundary else { return req };
+    let found = if req.method() == Method::POST { boundary(req.headers()) } else { None };
+    let Some(boundary) = found else { return req };
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (mut head, inner) = req.into_parts();
     head.extensions.insert(Fields { boundary, seen: seen.clone() });
