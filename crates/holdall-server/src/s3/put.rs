@@ -6,9 +6,8 @@ use crate::condition;
 use crate::digest::{Announced, Digested, Digests};
 use crate::edit::{Condition, Edit, Edited};
 use crate::error::{from_store, through};
-use crate::form::Fields;
 use crate::meta::{About, Meta, OfBytes, Sums};
-use crate::s3::{Server, tagging};
+use crate::s3::{Server, acl, tagging};
 use crate::side;
 use holdall::{Oid, PutMode, PutOptions, Target};
 use s3s::dto::{
@@ -163,11 +162,11 @@ impl Server {
         &self,
         mut req: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
-        add_fields(&mut req)?;
+        acl::add_asked(&mut req)?;
         let bucket = self.catalog.bucket(&req.input.bucket)?;
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
-        let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
+        let asked = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
         let mut announced = announced(&req);
         announced.add_trailer_names(&req.headers);
         let input = req.input;
@@ -175,7 +174,7 @@ impl Server {
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
         let body = input.body.unwrap_or_else(|| StreamingBlob::new(body::Whole(None)));
         if let Some(offset) = input.write_offset_bytes {
-            if acl.is_some_and(|acl| !acl.is_private()) {
+            if asked.is_some_and(|acl| !acl.is_private()) {
                 let text = "an append keeps the object's ACL; put another one by itself";
                 return Err(s3_error!(InvalidRequest, "{text}"));
             }
@@ -190,7 +189,7 @@ impl Server {
             expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
             user: tagging::user_metadata(input.metadata)?,
             tags: tagging::parse_header(input.tagging.as_deref())?,
-            acl: acl.unwrap_or_default(),
+            acl: asked.unwrap_or_default(),
             side: false,
         };
         let meta = Meta {
@@ -262,20 +261,6 @@ impl Server {
         drop(permit);
         done
     }
-}
-
-/// Adds what a form has under names that `s3s` does not look for.
-fn add_fields(req: &mut S3Request<PutObjectInput>) -> S3Result<()> {
-    let Some(fields) = req.extensions.remove::<Fields>() else { return Ok(()) };
-    if req.input.acl.is_none() {
-        req.input.acl = fields.get("acl").map(ObjectCannedACL::from);
-    }
-    if req.input.tagging.is_none()
-        && let Some(xml) = fields.get("tagging")
-    {
-        req.input.tagging = Some(tagging::header_of(&xml)?);
-    }
-    Ok(())
 }
 
 /// `aws-chunked` tells how the body travelled, not what it is.

@@ -229,6 +229,11 @@ fn what_is_open_lets_nobody_do_more() {
     let acl = [("x-amz-acl", "public-read")];
     crate::harness::call("PUT", &url, b"x", &acl).expect(403);
     crate::harness::call("PUT", &url, b"x", &[]).expect(200);
+    let open = s.sign(KEYS, "PUT", "/secret/k2?x-amz-acl=public-read", &[]);
+    crate::harness::call("PUT", &open.replace("public-read", "private"), b"x", &[]).expect(403);
+    s.get("/secret/k2").expect(403);
+    crate::harness::call("PUT", &open, b"x", &[]).expect(200);
+    s.get("/secret/k2").expect(200);
     // Nor can a stranger make a page of an open object.
     s.get("/secret/open?response-content-type=text/html").expect(400);
     assert_eq!(get(&s, OTHER, "/secret/open?response-content-type=text/html"), 200);
