@@ -31,14 +31,13 @@ pub enum Acl {
     AuthenticatedRead,
 }
 
-/// An ACL that is none of those taken.
-pub fn not_supported(why: &'static str) -> S3Error {
-    custom("AccessControlListNotSupported", StatusCode::BAD_REQUEST, why)
+/// Why an ACL is refused that gives a right to a single user, or one on the ACL itself, or opens
+/// something where none may.
+pub fn not_supported() -> S3Error {
+    let text = "rights are given in the server's configuration; ACLs are private or, where it has \
+                public_acls, public-read, public-read-write and authenticated-read";
+    custom("AccessControlListNotSupported", StatusCode::BAD_REQUEST, text)
 }
-
-/// Why an ACL is refused that gives a right to a single user, or one on the ACL itself.
-const ONLY_NAMED: &str = "ACLs here amount to private, public-read, public-read-write or \
-                          authenticated-read; other rights are given in the server's configuration";
 
 impl Acl {
     /// Whether it keeps things to their owner.
@@ -72,7 +71,7 @@ impl Acl {
             "public-read" => Ok(Self::PublicRead),
             "public-read-write" => Ok(Self::PublicReadWrite),
             "authenticated-read" => Ok(Self::AuthenticatedRead),
-            other if OTHERS.contains(&other) => Err(not_supported(ONLY_NAMED)),
+            other if OTHERS.contains(&other) => Err(not_supported()),
             other => Err(s3_error!(InvalidArgument, "{other:?} is no canned ACL")),
         }
     }
@@ -92,7 +91,7 @@ impl Acl {
                 (None, Some(ALL), Some(Permission::READ)) => read = true,
                 (None, Some(ALL), Some(Permission::WRITE)) => write = true,
                 (None, Some(SIGNED), Some(Permission::READ)) => signed = true,
-                _ => return Err(not_supported(ONLY_NAMED)),
+                _ => return Err(not_supported()),
             }
         }
         match (owner, read, write, signed) {
@@ -100,7 +99,7 @@ impl Acl {
             (true, true, false, false) => Ok(Self::PublicRead),
             (true, true, true, false) => Ok(Self::PublicReadWrite),
             (true, false, false, true) => Ok(Self::AuthenticatedRead),
-            _ => Err(not_supported(ONLY_NAMED)),
+            _ => Err(not_supported()),
         }
     }
 

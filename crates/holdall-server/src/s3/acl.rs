@@ -13,9 +13,6 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-/// Why an ACL is refused where none counts.
-const NOT_HERE: &str = "rights are given in the server's configuration, not by ACLs";
-
 /// Adds what a put names where `s3s` does not look: the ACL in a signed address, where some clients
 /// put what they would send as headers; ACL and tags in a form, which have other names there.
 ///
@@ -53,7 +50,7 @@ impl Server {
         grants: &[&Option<String>],
     ) -> S3Result<Option<Acl>> {
         if grants.iter().any(|grant| grant.is_some()) {
-            return Err(not_supported(NOT_HERE));
+            return Err(not_supported());
         }
         let Some(name) = canned else { return Ok(None) };
         self.allowed(Acl::named(name)?).map(Some)
@@ -61,7 +58,7 @@ impl Server {
 
     fn allowed(&self, acl: Acl) -> S3Result<Acl> {
         let allowed = acl.is_private() || self.public_acls;
-        if allowed { Ok(acl) } else { Err(not_supported(NOT_HERE)) }
+        if allowed { Ok(acl) } else { Err(not_supported()) }
     }
 
     /// The ACL that a put of an ACL asks for, by header or in its body.
