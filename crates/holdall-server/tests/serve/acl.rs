@@ -248,6 +248,9 @@ fn acls_are_refused_and_do_not_count_unless_the_configuration_says_so() {
     for path in ["/box", "/box/k", "/box/none", "/nothing", "/"] {
         assert_eq!(s.get(path).expect(403).element("Code"), "AccessDenied", "{path}");
     }
+    for path in ["/box", "/box/k", "/box/none", "/nothing"] {
+        assert_eq!(get(&s, OTHER, path), 403, "{path}");
+    }
     for path in ["/box?acl", "/box/k?acl"] {
         let told = root(&s, "GET", path, b"", "").expect(200).text();
         assert_eq!(told.matches("<Grant>").count(), 1, "{told}");
