@@ -29,6 +29,7 @@ def secret(name):
 
 def main(port, server, suite):
     with open(server, "w") as out:
+        out.write("public_acls = true\n")
         for name, rights in USERS.values():
             grants = '[{ bucket = "*", rights = %s }]' % str(rights).replace("'", '"')
             out.write(f'[[users]]\naccess_key = "{name}"\nsecret_key = "{secret(name)}"\n')

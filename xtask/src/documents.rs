@@ -19,13 +19,13 @@ const BUDGETS: [(&str, usize); 14] = [
     ("docs/recovery.md", 3200),
     ("docs/testing.md", 1500),
     ("docs/cli.md", 4220),
-    ("docs/serve.md", 2200),
+    ("docs/serve.md", 2380),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 27_200;
+const ALL: usize = 27_520;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

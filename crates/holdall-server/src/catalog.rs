@@ -3,8 +3,10 @@
 //! Owns: [`Catalog`], [`Bucket`]. A bucket is a collection whose name S3 allows; others are not
 //! shown. While it serves, the server holds each store's lock, so its own list stays true.
 
+use crate::acl::Acl;
 use crate::error::{StartError, from_store, through};
-use crate::side::{self, SYSTEM};
+use crate::records;
+use crate::side::SYSTEM;
 use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteTx};
 use parking_lot::{Mutex, RwLock};
 use s3s::validation::NameValidation;
@@ -69,6 +71,38 @@ impl Bucket {
     pub fn check_writer(&self, writer: &mut ObjectWriter<'_>) -> holdall::Result<()> {
         let there = writer.has_collection()?;
         self.check(there)
+    }
+
+    /// The ACL. Blocks.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn acl(&self) -> S3Result<Acl> {
+        let reader = self.served.store.read().map_err(from_store)?;
+        records::bucket_acl(&reader, &self.name).map_err(from_store)
+    }
+
+    /// Sets the ACL. Blocks for a commit where it is another one.
+    ///
+    /// # Errors
+    /// NoSuchBucket where it was deleted meanwhile, those of the engine.
+    pub fn set_acl(&self, acl: Acl) -> S3Result<()> {
+        if self.acl()? == acl {
+            return Ok(());
+        }
+        self.change(|tx| records::set_bucket_acl(tx, &self.name, acl))
+    }
+
+    /// Changes a record of the bucket, which must be there. Blocks for a commit.
+    ///
+    /// # Errors
+    /// As [`Bucket::set_acl`].
+    pub fn change(&self, change: impl FnOnce(&mut WriteTx) -> holdall::Result<()>) -> S3Result<()> {
+        let work = |tx: &mut WriteTx| {
+            drop(self.objects(tx)?);
+            change(tx)
+        };
+        self.served.store.write(work).map_err(from_store)
     }
 
     fn check(&self, there: bool) -> holdall::Result<()> {
@@ -142,23 +176,30 @@ impl Catalog {
     pub fn created(&self, name: &str) -> S3Result<Option<SystemTime>> {
         let bucket = self.bucket(name)?;
         let reader = bucket.served.store.read().map_err(from_store)?;
-        side::bucket_created(&reader, name).map_err(from_store)
+        records::bucket_created(&reader, name).map_err(from_store)
     }
 
-    /// Makes a bucket. Blocks for a commit. False where it was there already.
+    /// Makes a bucket. Blocks for a commit. False where it was there already; it has the ACL then
+    /// where one is given.
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn create(&self, name: &str) -> S3Result<bool> {
+    pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
         let _changing = self.changing.lock();
-        if self.bucket(name).is_ok() {
+        if let Ok(bucket) = self.bucket(name) {
+            if let Some(acl) = acl {
+                bucket.set_acl(acl)?;
+            }
             return Ok(false);
         }
         let store = &self.stores[self.for_new].store;
         store
             .write(|tx| {
                 tx.collection(name)?.create_collection()?;
-                side::note_bucket(tx, name, SystemTime::now())
+                // What the command line dropped may have left records.
+                records::forget_bucket(tx, name)?;
+                records::set_bucket_acl(tx, name, acl.unwrap_or_default())?;
+                records::note_bucket(tx, name, SystemTime::now())
             })
             .map_err(from_store)?;
         self.buckets.write().insert(name.to_owned(), self.for_new);
@@ -177,7 +218,7 @@ impl Catalog {
             return Err(s3_error!(AccessDenied, "{text}"));
         }
         let drop_it = |tx: &mut WriteTx| {
-            side::forget_bucket(tx, name)?;
+            records::forget_bucket(tx, name)?;
             if tx.collection(name)?.has_names()? {
                 let text = s3_error!(BucketNotEmpty, "the bucket {name} holds objects");
                 return Err(through(text));

@@ -16,6 +16,8 @@ pub struct Config {
     pub users: Vec<UserConfig>,
     /// What requests without a signature may do.
     pub anonymous: Vec<Grant>,
+    /// Whether ACLs that open buckets and objects to everybody are taken, and count.
+    pub public_acls: bool,
     /// The store that new buckets go to; the first one where it is not said.
     pub new_buckets: Option<PathBuf>,
     /// A host name: requests to `BUCKET.NAME` are then of that bucket.

@@ -5,13 +5,14 @@
 use crate::config::Limits;
 use crate::metrics::Metrics;
 use crate::s3::Server;
-use crate::{amend, lingering};
+use crate::{amend, cors, form, lingering};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use s3s::host::SingleDomain;
 use s3s::service::S3Service;
 use s3s::{Body, HttpError, S3Error, s3_error};
 use std::future::Future;
@@ -37,6 +38,8 @@ pub struct Front {
     pub s3: S3Service,
     /// The operations, for what they know of the stores.
     pub server: Server,
+    /// The host name whose subdomains are buckets.
+    pub domain: Option<Arc<SingleDomain>>,
     /// What is counted.
     pub metrics: Metrics,
     /// Numbers for requests.
@@ -94,18 +97,16 @@ impl Front {
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
         let attributes = method == Method::GET && amend::asks_attributes(req.uri());
+        let cross = cors::Cross::of(&req, self.domain.as_deref());
         let answered = match path.strip_prefix("/-/") {
             Some(own) => Ok(self.own(own, &method).await),
+            None if method == Method::OPTIONS => {
+                cors::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
+            }
             None => {
-                let refused = self.refused(&req);
-                let (req, rest) = lingering::split(req);
-                let answered = match refused {
-                    Some(e) => refuse(e),
-                    None => self.s3.call(req).await,
-                };
-                let failed = answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400);
-                if failed {
-                    rest.drain(self.server.limits.idle()).await;
+                let mut answered = self.s3(req).await;
+                if let (Some(cross), Ok(answer)) = (cross, &mut answered) {
+                    cross.add(&self.server.catalog, answer).await;
                 }
                 answered
             }
@@ -126,6 +127,20 @@ impl Front {
             headers.insert("x-amz-request-id", id);
         }
         Ok(response)
+    }
+
+    /// Asks S3. What is left of the body of a request that failed is taken in.
+    async fn s3(&self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
+        let refused = self.refused(&req);
+        let (req, rest) = lingering::split(req);
+        let answered = match refused {
+            Some(e) => refuse(e),
+            None => self.s3.call(form::watch(req)).await,
+        };
+        if answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400) {
+            rest.drain(self.server.limits.idle()).await;
+        }
+        answered
     }
 
     /// What the server itself offers. WebDAV and a page for browsers have their place here.

@@ -3,22 +3,28 @@
 //! [`start`] opens the stores and begins to answer; `holdall serve` is this and a command line.
 //! Buckets are collections, keys are names. docs/serve.md is the reference for users.
 //!
-//! From the bottom: meta and side keep what S3 knows of objects beside their bytes; catalog knows
-//! the stores; digest and body bring bytes in and out; condition and edit change objects;
-//! s3 and verbs answer requests; users says who may; http has the connections.
+//! From the bottom: meta and side keep what S3 knows of objects beside their bytes, records what
+//! it knows of buckets; catalog knows the stores; digest and body bring bytes in and out; condition
+//! and edit change objects; s3 and verbs answer requests; users knows who there is, access says who
+//! may; http has the connections, cors what browsers ask.
 
+mod access;
+mod acl;
 mod amend;
 mod body;
 mod catalog;
 mod condition;
 mod config;
+mod cors;
 mod digest;
 mod edit;
 mod error;
+mod form;
 mod http;
 mod lingering;
 mod meta;
 mod metrics;
+mod records;
 mod s3;
 mod side;
 mod sweep;
@@ -107,14 +113,21 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         keepers.push(keeper.map_err(|source| StartError::Store { path, source })?);
     }
     let catalog = Arc::new(Catalog::new(served, for_new)?);
-    let server = s3::Server::new(catalog, limits.clone());
+    let server = s3::Server::new(catalog, limits.clone(), config.public_acls);
     let s3 = service(server.clone(), users, config)?;
     let listener = TcpListener::bind(&options.listen)
         .await
         .map_err(StartError::io(format!("listen on {}", options.listen)))?;
-    let front =
-        http::Front { s3, server, metrics: metrics::Metrics::default(), ids: Arc::default() };
+    let domain = domain(config)?.map(Arc::new);
+    let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
+    let front = http::Front { s3, server, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, keepers })
+}
+
+fn domain(config: &Config) -> Result<Option<SingleDomain>, StartError> {
+    let Some(domain) = &config.domain else { return Ok(None) };
+    let bad = |e| StartError::Config(format!("domain {domain:?}: {e}"));
+    SingleDomain::new(domain).map(Some).map_err(bad)
 }
 
 fn service(
@@ -127,15 +140,15 @@ fn service(
     s3.xml_max_body_size = config.limits.xml_bytes;
     // A form's body is taken into memory whole.
     s3.post_object_max_file_size = 64 << 20;
-    s3.form_max_fields_size = 1 << 20;
+    s3.form_max_fields_size = form::MOST;
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(s3))));
-    if let Some(domain) = &config.domain {
-        let bad = |e| StartError::Config(format!("domain {domain:?}: {e}"));
-        builder.set_host(SingleDomain::new(domain).map_err(bad)?);
+    if let Some(domain) = domain(config)? {
+        builder.set_host(domain);
     }
     builder.set_validation(catalog::BucketNames);
     builder.set_auth(users.clone());
-    builder.set_access(users.clone());
+    let (catalog, public_acls) = (server.catalog.clone(), config.public_acls);
+    builder.set_access(access::Access { users: users.clone(), catalog, public_acls });
     builder.set_route(verbs::Verbs { server, users });
     Ok(builder.build())
 }

@@ -12,6 +12,7 @@
 //! What has no room there lies in a side record of the system collection (`side.rs`), changed in
 //! the same transaction.
 
+use crate::acl::Acl;
 use holdall::{Attributes, Metadata, Version};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +48,9 @@ pub struct About {
     /// The tags.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
+    /// The ACL.
+    #[serde(skip_serializing_if = "Acl::is_private")]
+    pub acl: Acl,
     /// Whether the rest lies in the side record.
     #[serde(skip_serializing_if = "is_false")]
     pub side: bool,

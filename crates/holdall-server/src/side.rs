@@ -1,19 +1,22 @@
-//! Records of the server's own: side records of objects, buckets' times, unfinished uploads.
+//! Records of the server's own: side records of objects, unfinished uploads.
 //!
-//! Owns: the collection [`SYSTEM`], whose name no bucket may have. Its objects are:
+//! Owns: the collection [`SYSTEM`], whose name no bucket may have; `records.rs` has what lies there
+//! of buckets. Its objects are:
 //!
 //! | name | holds |
 //! |---|---|
 //! | `about/OID` | what has no room in the object's attributes |
 //! | `bucket/NAME` | when the bucket was made, in nanoseconds |
 //! | `tags/NAME` | the bucket's tags |
+//! | `acl/NAME` | the bucket's ACL, where it opens it |
+//! | `cors/NAME` | the bucket's rules for other origins |
 //! | `upload/BUCKET/ID` | an unfinished upload ([`Upload`]) |
 //! | `part/ID/NUMBER` | a part of it |
 
 use crate::meta::{About, Meta};
 use holdall::{Oid, Reader, Result, WriteTx};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The collection of the server's own records.
@@ -24,7 +27,7 @@ fn about_name(oid: Oid) -> String {
 }
 
 /// The system collection of a state; `None` where nothing was put there yet.
-fn system(reader: &Reader) -> Result<Option<Reader>> {
+pub fn system(reader: &Reader) -> Result<Option<Reader>> {
     match reader.collection(SYSTEM) {
         Ok(found) => Ok(Some(found)),
         Err(holdall::Error::NotFound(_)) => Ok(None),
@@ -93,69 +96,14 @@ pub fn set_meta(tx: &mut WriteTx, oid: Oid, meta: &Meta, most: usize) -> Result<
     set(tx, oid, side.as_deref())
 }
 
-/// Notes when a bucket was made.
-///
-/// # Errors
-/// Those of a transaction.
-pub fn note_bucket(tx: &mut WriteTx, name: &str, now: SystemTime) -> Result<()> {
-    let text = nanos(now).to_string();
-    tx.collection(SYSTEM)?.put(format!("bucket/{name}"), text.as_bytes()).map(drop)
-}
-
-fn bucket_tags_name(name: &str) -> String {
-    format!("tags/{name}")
-}
-
-/// Tags of a bucket; `None` where it has none.
-///
-/// # Errors
-/// Those of reading.
-pub fn bucket_tags(reader: &Reader, name: &str) -> Result<Option<BTreeMap<String, String>>> {
-    let Some(system) = system(reader)? else { return Ok(None) };
-    let bytes = system.get(bucket_tags_name(name))?;
-    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
-}
-
-/// Sets a bucket's tags, or removes them.
-///
-/// # Errors
-/// Those of a transaction.
-pub fn set_bucket_tags(
-    tx: &mut WriteTx,
-    name: &str,
-    tags: Option<&BTreeMap<String, String>>,
-) -> Result<()> {
-    let (mut system, place) = (tx.collection(SYSTEM)?, bucket_tags_name(name));
-    let Some(tags) = tags else { return system.remove(&place).map(drop) };
-    let bytes = serde_json::to_vec(tags).map_err(|e| holdall::Error::Invalid(e.to_string()))?;
-    system.put(place, &bytes).map(drop)
-}
-
-/// Forgets a bucket: when it was made, and its tags.
-///
-/// # Errors
-/// Those of a transaction.
-pub fn forget_bucket(tx: &mut WriteTx, name: &str) -> Result<()> {
-    set_bucket_tags(tx, name, None)?;
-    tx.collection(SYSTEM)?.remove(format!("bucket/{name}")).map(drop)
-}
-
-/// When a bucket was made, where that was noted.
-///
-/// # Errors
-/// Those of reading.
-pub fn bucket_created(reader: &Reader, name: &str) -> Result<Option<SystemTime>> {
-    let Some(system) = system(reader)? else { return Ok(None) };
-    let bytes = system.get(format!("bucket/{name}"))?;
-    Ok(bytes.and_then(|b| std::str::from_utf8(&b).ok()?.parse().ok()).map(time))
-}
-
-fn nanos(time: SystemTime) -> u64 {
+/// Nanoseconds since 1970, as records have them.
+pub fn nanos(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     u64::try_from(since).unwrap_or(u64::MAX)
 }
 
-fn time(nanos: u64) -> SystemTime {
+/// The time that a record has.
+pub fn time(nanos: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(nanos)
 }
 

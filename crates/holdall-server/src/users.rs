@@ -1,14 +1,12 @@
-//! Who may do what.
+//! Who there is, with which rights by the configuration.
 //!
-//! Owns: [`Users`], [`User`], [`Right`]; checks signatures' keys and rights for `s3s`.
+//! Owns: [`Users`], [`User`], [`Right`]; tells `s3s` the keys of signatures. `access.rs` asks it
+//! about each request.
 
 use crate::config::{Config, Grant};
 use crate::error::StartError;
-use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{Credentials, S3Auth, SecretKey};
-use s3s::dto::PostObjectInput;
-use s3s::path::S3Path;
-use s3s::{S3Request, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,7 +89,9 @@ impl Users {
             return Err(StartError::NoCredentials);
         }
         let nobody = || User { name: String::new(), secret: SecretKey::from(""), grants };
-        let anonymous = (!config.anonymous.is_empty()).then(nobody).map(Arc::new);
+        // Without grants an unsigned request may still ask for what an ACL opens.
+        let asks = !config.anonymous.is_empty() || config.public_acls;
+        let anonymous = asks.then(nobody).map(Arc::new);
         Ok(Self { by_key: Arc::new(by_key), anonymous })
     }
 
@@ -126,92 +126,5 @@ impl S3Auth for Users {
         let user = self.by_key.get(access_key);
         let unknown = || s3_error!(InvalidAccessKeyId, "no user has this access key");
         user.map(|user| user.secret.clone()).ok_or_else(unknown)
-    }
-}
-
-/// The right that an operation needs on its bucket; none for listing buckets, which shows each
-/// user his own.
-fn right_for(operation: &str) -> Option<Right> {
-    Some(match operation {
-        "ListBuckets" => return None,
-        "GetObject"
-        | "HeadObject"
-        | "GetObjectAttributes"
-        | "GetObjectTagging"
-        | "GetObjectAcl" => Right::Read,
-        "ListObjects"
-        | "ListObjectsV2"
-        | "ListObjectVersions"
-        | "ListMultipartUploads"
-        | "HeadBucket"
-        | "GetBucketLocation"
-        | "GetBucketVersioning"
-        | "GetBucketAcl" => Right::List,
-        "PutObject"
-        | "PostObject"
-        | "DeleteObject"
-        | "DeleteObjects"
-        | "CopyObject"
-        | "CreateMultipartUpload"
-        | "UploadPart"
-        | "UploadPartCopy"
-        | "ListParts"
-        | "CompleteMultipartUpload"
-        | "AbortMultipartUpload"
-        | "PutObjectTagging"
-        | "PutObjectAcl"
-        | "DeleteObjectTagging" => Right::Write,
-        _ => Right::Admin,
-    })
-}
-
-/// Refuses a request that is meant for buckets of another owner than there is.
-fn check_owner(headers: &http::HeaderMap) -> S3Result<()> {
-    let names = ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"];
-    let other = |name: &&str| headers.get(*name).is_some_and(|v| v.as_bytes() != OWNER.as_bytes());
-    match names.iter().find(|name| other(name)) {
-        Some(name) => Err(s3_error!(AccessDenied, "{name} is not {OWNER}, who owns all buckets")),
-        None => Ok(()),
-    }
-}
-
-#[async_trait::async_trait]
-impl S3Access for Users {
-    async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
-        check_owner(cx.headers())?;
-        let user = self.of(cx.credentials())?;
-        if let Some(right) = right_for(cx.s3_op().name()) {
-            match cx.s3_path() {
-                S3Path::Bucket { bucket } | S3Path::Object { bucket, .. } => {
-                    Self::check(&user, right, bucket)?;
-                }
-                S3Path::Root => return Err(s3_error!(AccessDenied)),
-            }
-        }
-        cx.extensions_mut().insert(user);
-        Ok(())
-    }
-
-    async fn post_object(&self, req: &mut S3Request<PostObjectInput>) -> S3Result<()> {
-        // `s3s` takes forms signed in the old way, too; those name no service.
-        if req.credentials.is_some() && req.service.is_none() {
-            return Err(s3_error!(InvalidRequest, "sign forms with AWS4-HMAC-SHA256 (SigV4)"));
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_for_buckets_of_another_owner_is_refused() {
-        let mut headers = http::HeaderMap::new();
-        check_owner(&headers).unwrap();
-        headers.insert("x-amz-expected-bucket-owner", OWNER.parse().unwrap());
-        check_owner(&headers).unwrap();
-        headers.insert("x-amz-source-expected-bucket-owner", "123456789012".parse().unwrap());
-        assert_eq!(*check_owner(&headers).unwrap_err().code(), s3s::S3ErrorCode::AccessDenied);
     }
 }

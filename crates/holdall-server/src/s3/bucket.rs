@@ -4,7 +4,6 @@ use crate::body;
 use crate::condition;
 use crate::error::{from_store, through};
 use crate::meta::{Meta, etag_of};
-use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, timestamp};
 use crate::side;
 use crate::users::{OWNER, User};
@@ -33,14 +32,20 @@ impl Server {
         req: S3Request<CreateBucketInput>,
     ) -> S3Result<S3Response<CreateBucketOutput>> {
         let i = &req.input;
-        let grants = [&i.grant_full_control, &i.grant_read, &i.grant_write, &i.grant_read_acp];
-        refuse_acl(i.acl.as_ref().map(BucketCannedACL::as_str), &grants.map(Option::as_ref))?;
+        let grants = [
+            &i.grant_full_control,
+            &i.grant_read,
+            &i.grant_write,
+            &i.grant_read_acp,
+            &i.grant_write_acp,
+        ];
+        let acl = self.asked_acl(i.acl.as_ref().map(BucketCannedACL::as_str), &grants)?;
         let name = req.input.bucket;
         let catalog = self.catalog.clone();
         let wanted = name.clone();
         // One that is there already is the caller's: everything has one owner. In its first
         // region S3 answers so too.
-        body::blocking(move || catalog.create(&wanted)).await?;
+        body::blocking(move || catalog.create(&wanted, acl)).await?;
         let location = Some(format!("/{name}"));
         Ok(S3Response::new(CreateBucketOutput { location }))
     }

@@ -2,6 +2,7 @@
 //!
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
+use crate::access::Seen;
 use crate::body;
 use crate::catalog::Bucket;
 use crate::condition;
@@ -13,7 +14,6 @@ use crate::s3::get::find;
 use crate::s3::multipart::{check_number, find_upload};
 use crate::s3::{Server, timestamp};
 use crate::side::{self, SYSTEM, Upload};
-use crate::users::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;
@@ -110,8 +110,8 @@ impl Server {
         &self,
         req: S3Request<UploadPartCopyInput>,
     ) -> S3Result<S3Response<UploadPartCopyOutput>> {
-        let (from_bucket, from_key) =
-            source(&req.input.copy_source, req.extensions.get::<Arc<User>>())?;
+        let (from_bucket, from_key) = source(&req.input.copy_source)?;
+        let seen = req.extensions.get::<Seen>().cloned();
         let input = req.input;
         check_number(input.part_number)?;
         let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
@@ -123,7 +123,7 @@ impl Server {
         };
         let result = body::blocking(move || {
             find_upload(&to, &input.key, &input.upload_id)?;
-            let found = find(&from, &from_key)?;
+            let found = find(&from, &from_key, seen.as_ref())?;
             conditions.check_source(&found.meta, &found.etag)?;
             let size = found.metadata.size;
             let range = copied_range(input.copy_source_range.as_deref(), size)?;
@@ -195,7 +195,7 @@ fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
 /// What the object became, where this very upload was completed before: clients repeat a
 /// completion whose answer they did not get.
 fn repeated(bucket: &Bucket, key: &str, id: &str) -> Option<OfBytes> {
-    let found = find(bucket, key).ok()?;
+    let found = find(bucket, key, None).ok()?;
     found.meta.of_bytes.filter(|b| b.upload.as_deref() == Some(id))
 }
 

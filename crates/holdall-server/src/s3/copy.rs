@@ -1,5 +1,7 @@
 //! Copies of objects: within a store their segments are shared, between stores bytes are moved.
 
+use crate::access::Seen;
+use crate::acl::Acl;
 use crate::body;
 use crate::catalog::Bucket;
 use crate::condition;
@@ -7,10 +9,8 @@ use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes};
 use crate::s3::get::{Found, find};
 use crate::s3::put::stored_encoding;
-use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, tagging, timestamp};
 use crate::side;
-use crate::users::{Right, User, Users};
 use holdall::{Oid, PutOptions, Target, WriteTx};
 use s3s::dto::{
     ChecksumType, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag,
@@ -22,18 +22,15 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Bucket and key of a copy's source, which the user may read.
+/// Bucket and key of a copy's source. That it may be read was checked.
 ///
 /// # Errors
-/// AccessDenied, NotImplemented for sources that are no bucket of this server, NoSuchVersion.
-pub fn source(from: &CopySource, user: Option<&Arc<User>>) -> S3Result<(String, String)> {
+/// NotImplemented for sources that are no bucket of this server, NoSuchVersion.
+pub fn source(from: &CopySource) -> S3Result<(String, String)> {
     let CopySource::Bucket { bucket, key, version_id } = from else {
         return Err(s3_error!(NotImplemented, "a copy's source is BUCKET/KEY"));
     };
     super::bucket::refuse_version(version_id.as_deref())?;
-    if let Some(user) = user {
-        Users::check(user, Right::Read, bucket)?;
-    }
     Ok((bucket.to_string(), key.to_string()))
 }
 
@@ -70,11 +67,11 @@ impl Server {
         &self,
         req: S3Request<CopyObjectInput>,
     ) -> S3Result<S3Response<CopyObjectOutput>> {
-        let (from_bucket, from_key) =
-            source(&req.input.copy_source, req.extensions.get::<Arc<User>>())?;
+        let (from_bucket, from_key) = source(&req.input.copy_source)?;
+        let seen = req.extensions.get::<Seen>().cloned();
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
-        refuse_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants.map(Option::as_ref))?;
+        let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
         let input = req.input;
         let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
         tagging::check_key(&input.key)?;
@@ -95,6 +92,7 @@ impl Server {
             expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
             user,
             tags: tags.clone(),
+            acl: acl.unwrap_or_default(),
             side: false,
         };
         let conditions = condition::Read {
@@ -106,8 +104,10 @@ impl Server {
         let plan = Copying {
             from,
             from_key,
+            seen,
             to,
             key: input.key,
+            acl: acl.unwrap_or_default(),
             conditions,
             about: new_meta.then_some((input.content_type, about)),
             tags: new_tags.then_some(tags),
@@ -122,8 +122,11 @@ impl Server {
 struct Copying {
     from: Bucket,
     from_key: String,
+    seen: Option<Seen>,
     to: Bucket,
     key: String,
+    /// The copy's ACL: the source's is not copied.
+    acl: Acl,
     conditions: condition::Read,
     /// Media type and what else is said of the copy, in place of the source's.
     about: Option<(Option<String>, About)>,
@@ -134,7 +137,7 @@ struct Copying {
 impl Copying {
     /// Makes the copy. Blocks for a commit.
     fn run(self) -> S3Result<CopyObjectResult> {
-        let found = find(&self.from, &self.from_key)?;
+        let found = find(&self.from, &self.from_key, self.seen.as_ref())?;
         self.conditions.check_source(&found.meta, &found.etag)?;
         let meta = self.meta(&found.meta);
         let most = self.to.served.attribute_bytes;
@@ -164,6 +167,7 @@ impl Copying {
         if let Some(tags) = &self.tags {
             meta.about.tags.clone_from(tags);
         }
+        meta.about.acl = self.acl;
         // The copy was not completed from the upload.
         if let Some(of_bytes) = &mut meta.of_bytes {
             of_bytes.upload = None;

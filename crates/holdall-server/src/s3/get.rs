@@ -1,6 +1,8 @@
 //! Objects read: get, head, attributes.
 
+use crate::access::Seen;
 use crate::body::{self, Outgoing, Whole};
+use crate::catalog::Bucket;
 use crate::condition;
 use crate::error::{custom, from_store};
 use crate::meta::{Meta, OfBytes, PartInfo, Sums};
@@ -33,12 +35,16 @@ pub struct Found {
     pub etag: String,
 }
 
-/// Finds an object. Blocks.
+/// Finds an object, in the state in which an ACL opened it or in the newest one. Blocks.
 ///
 /// # Errors
 /// NoSuchKey, those of the engine.
-pub fn find(bucket: &crate::catalog::Bucket, key: &str) -> S3Result<Found> {
-    let reader = bucket.read().map_err(from_store)?;
+pub fn find(bucket: &Bucket, key: &str, seen: Option<&Seen>) -> S3Result<Found> {
+    let reader = match seen {
+        None => bucket.read(),
+        Some(Seen(reader)) => reader.collection(&bucket.name),
+    };
+    let reader = reader.map_err(from_store)?;
     let metadata = match reader.metadata(key) {
         Err(holdall::Error::NotFound(_)) => {
             return Err(s3_error!(NoSuchKey, "there is no object {key}"));
@@ -53,6 +59,7 @@ pub fn find(bucket: &crate::catalog::Bucket, key: &str) -> S3Result<Found> {
 
 /// What a get or head asks for.
 struct Wanted {
+    seen: Option<Seen>,
     conditions: condition::Read,
     range: Option<s3s::dto::Range>,
     part: Option<i32>,
@@ -79,8 +86,8 @@ struct Answer {
 
 impl Wanted {
     /// Finds the object and the range asked for; reads a short range at once. Blocks.
-    fn answer(&self, bucket: &crate::catalog::Bucket, key: &str, read: bool) -> S3Result<Answer> {
-        let found = find(bucket, key)?;
+    fn answer(&self, bucket: &Bucket, key: &str, read: bool) -> S3Result<Answer> {
+        let found = find(bucket, key, self.seen.as_ref())?;
         let told = |e: s3s::S3Error| with_validators(e, &found);
         self.conditions.check(&found.meta, &found.etag).map_err(told)?;
         let size = found.metadata.size;
@@ -181,7 +188,7 @@ impl Server {
     /// NoSuchBucket, NoSuchKey, those of the engine.
     pub async fn find(&self, bucket: &str, key: String) -> S3Result<Found> {
         let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || find(&bucket, &key)).await
+        body::blocking(move || find(&bucket, &key, None)).await
     }
 
     async fn answer(
@@ -199,8 +206,9 @@ impl Server {
         &self,
         req: S3Request<GetObjectInput>,
     ) -> S3Result<S3Response<GetObjectOutput>> {
-        let input = req.input;
+        let (input, seen) = (req.input, req.extensions.get::<Seen>().cloned());
         let wanted = Wanted {
+            seen,
             conditions: condition::Read {
                 matches: input.if_match,
                 matches_not: input.if_none_match,
@@ -252,8 +260,9 @@ impl Server {
         &self,
         req: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
-        let input = req.input;
+        let (input, seen) = (req.input, req.extensions.get::<Seen>().cloned());
         let wanted = Wanted {
+            seen,
             conditions: condition::Read {
                 matches: input.if_match,
                 matches_not: input.if_none_match,

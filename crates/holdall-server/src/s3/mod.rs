@@ -3,9 +3,11 @@
 //! Owns: [`Server`], which `s3s` calls with requests whose signature and rights were checked.
 //! What is not here is answered NotImplemented by `s3s`.
 
+mod acl;
 mod bucket;
 mod complete;
 mod copy;
+mod cors;
 mod get;
 mod list;
 mod multipart;
@@ -35,13 +37,15 @@ pub struct Server {
     pub limits: Limits,
     /// Long bodies that may come in at a time.
     pub streams: Arc<Semaphore>,
+    /// Whether ACLs that open something are taken.
+    pub public_acls: bool,
 }
 
 impl Server {
     /// Serves a catalog.
-    pub fn new(catalog: Arc<Catalog>, limits: Limits) -> Self {
+    pub fn new(catalog: Arc<Catalog>, limits: Limits, public_acls: bool) -> Self {
         let streams = Arc::new(Semaphore::new(limits.streams.max(1)));
-        Self { catalog, limits, streams }
+        Self { catalog, limits, streams, public_acls }
     }
 }
 
@@ -53,20 +57,6 @@ pub fn length(bytes: u64) -> i64 {
 /// A time as S3's types have it.
 pub fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp::from(time)
-}
-
-/// Everything belongs to one owner, who may do everything: rights are the server's, not ACLs.
-fn full_control() -> Vec<Grant> {
-    let owner = bucket::owner();
-    let grantee = Grantee {
-        display_name: owner.display_name,
-        id: owner.id,
-        type_: Type::from_static(Type::CANONICAL_USER),
-        email_address: None,
-        uri: None,
-    };
-    let permission = Some(Permission::from_static(Permission::FULL_CONTROL));
-    vec![Grant { grantee: Some(grantee), permission }]
 }
 
 type Answer<T> = S3Result<S3Response<T>>;
@@ -104,16 +94,14 @@ impl S3 for Server {
         &self,
         req: S3Request<GetBucketAclInput>,
     ) -> Answer<GetBucketAclOutput> {
-        self.catalog.bucket(&req.input.bucket)?;
-        let owner = Some(bucket::owner());
-        Ok(S3Response::new(GetBucketAclOutput { grants: Some(full_control()), owner }))
+        self.bucket_acl(req).await
     }
 
     async fn put_bucket_acl(
         &self,
         req: S3Request<PutBucketAclInput>,
     ) -> Answer<PutBucketAclOutput> {
-        self.put_bucket_acl(&req)
+        self.put_bucket_acl(req).await
     }
 
     async fn put_object_acl(
@@ -127,16 +115,28 @@ impl S3 for Server {
         &self,
         req: S3Request<GetObjectAclInput>,
     ) -> Answer<GetObjectAclOutput> {
-        self.find(&req.input.bucket, req.input.key).await?;
-        let (grants, owner) = (Some(full_control()), Some(bucket::owner()));
-        Ok(S3Response::new(GetObjectAclOutput { grants, owner, ..Default::default() }))
+        self.object_acl(req).await
     }
 
     async fn get_bucket_cors(
         &self,
         req: S3Request<GetBucketCorsInput>,
     ) -> Answer<GetBucketCorsOutput> {
-        self.unset(&req.input.bucket, Unset::Cors)
+        self.bucket_cors(req).await
+    }
+
+    async fn put_bucket_cors(
+        &self,
+        req: S3Request<PutBucketCorsInput>,
+    ) -> Answer<PutBucketCorsOutput> {
+        self.put_bucket_cors(req).await
+    }
+
+    async fn delete_bucket_cors(
+        &self,
+        req: S3Request<DeleteBucketCorsInput>,
+    ) -> Answer<DeleteBucketCorsOutput> {
+        self.delete_bucket_cors(req).await
     }
 
     async fn get_bucket_encryption(

@@ -10,7 +10,6 @@ use crate::meta::{About, Meta, OfBytes, Sums};
 use crate::s3::bucket::owner;
 use crate::s3::list::{Writer, common};
 use crate::s3::put::{Goal, Incoming, announced_md5, stored_encoding};
-use crate::s3::settings::refuse_acl;
 use crate::s3::{Server, length, tagging, timestamp};
 use crate::side::{self, SYSTEM, Upload};
 use holdall::PutMode;
@@ -68,7 +67,7 @@ impl Server {
         let input = req.input;
         let i = &input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
-        refuse_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants.map(Option::as_ref))?;
+        let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
         let bucket = self.catalog.bucket(&input.bucket)?;
         tagging::check_key(&input.key)?;
         let algorithm = input.checksum_algorithm.as_ref().map(|a| a.as_str().to_owned());
@@ -85,6 +84,7 @@ impl Server {
                 expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
                 user: tagging::user_metadata(input.metadata)?,
                 tags: tagging::parse_header(input.tagging.as_deref())?,
+                acl: acl.unwrap_or_default(),
                 side: false,
             },
             algorithm,

@@ -7,8 +7,7 @@ use crate::digest::{Announced, Digested, Digests};
 use crate::edit::{Condition, Edit, Edited};
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes, Sums};
-use crate::s3::settings::refuse_acl;
-use crate::s3::{Server, tagging};
+use crate::s3::{Server, acl, tagging};
 use crate::side;
 use holdall::{Oid, PutMode, PutOptions, Target};
 use s3s::dto::{
@@ -161,12 +160,13 @@ impl Server {
 
     pub(super) async fn put(
         &self,
-        req: S3Request<PutObjectInput>,
+        mut req: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
+        acl::add_asked(&mut req)?;
         let bucket = self.catalog.bucket(&req.input.bucket)?;
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
-        refuse_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants.map(Option::as_ref))?;
+        let asked = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
         let mut announced = announced(&req);
         announced.add_trailer_names(&req.headers);
         let input = req.input;
@@ -174,6 +174,10 @@ impl Server {
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
         let body = input.body.unwrap_or_else(|| StreamingBlob::new(body::Whole(None)));
         if let Some(offset) = input.write_offset_bytes {
+            if asked.is_some_and(|acl| !acl.is_private()) {
+                let text = "an append keeps the object's ACL; put another one by itself";
+                return Err(s3_error!(InvalidRequest, "{text}"));
+            }
             let incoming = Incoming { body, len, announced };
             return self.append(bucket, input.key, offset, incoming).await;
         }
@@ -185,6 +189,7 @@ impl Server {
             expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
             user: tagging::user_metadata(input.metadata)?,
             tags: tagging::parse_header(input.tagging.as_deref())?,
+            acl: asked.unwrap_or_default(),
             side: false,
         };
         let meta = Meta {

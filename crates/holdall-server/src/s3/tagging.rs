@@ -5,10 +5,12 @@ use crate::error::{from_store, through};
 use crate::meta::Meta;
 use crate::s3::Server;
 use crate::side;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
-    GetObjectTaggingOutput, Metadata, PutObjectTaggingInput, PutObjectTaggingOutput, Tag,
+    GetObjectTaggingOutput, Metadata, PutObjectTaggingInput, PutObjectTaggingOutput, Tag, Tagging,
 };
+use s3s::xml::{Deserialize as _, Deserializer};
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 
@@ -74,6 +76,19 @@ fn check_tags(tags: Vec<(String, String)>, most: usize) -> S3Result<BTreeMap<Str
     Ok(set)
 }
 
+/// Tags of a form, which are XML there, as the header x-amz-tagging has them.
+///
+/// # Errors
+/// MalformedXML.
+pub fn header_of(xml: &str) -> S3Result<String> {
+    let tags = Tagging::deserialize(&mut Deserializer::new(xml.as_bytes()));
+    let tags = tags.map_err(|e| s3_error!(MalformedXML, "the field tagging: {e}"))?;
+    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let pairs = tags.tag_set.into_iter().map(pair);
+    let pairs: Vec<_> = pairs.map(|(key, v)| format!("{}={}", encode(&key), encode(&v))).collect();
+    Ok(pairs.join("&"))
+}
+
 /// Tags of the header x-amz-tagging, which has the form of a query.
 ///
 /// # Errors
@@ -95,7 +110,7 @@ pub fn parse_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> 
 
 impl Server {
     /// Changes what is kept of an object, not its bytes.
-    async fn change_meta(
+    pub(super) async fn change_meta(
         &self,
         bucket: &str,
         key: String,

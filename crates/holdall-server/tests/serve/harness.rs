@@ -1,7 +1,7 @@
 //! A server in this process, and requests to it.
 
 use holdall_server::{Config, Grant, Options};
-use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+use rusty_s3::{Bucket, Credentials, Method, S3Action, UrlStyle};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -155,6 +155,56 @@ impl Running {
         let bucket = self.bucket(bucket);
         let credentials = Credentials::new(keys.0, keys.1);
         bucket.put_object(Some(&credentials), key).sign(HOLDS).to_string()
+    }
+
+    /// A request that is signed by its address, headers included; unsigned where the key is empty.
+    pub fn signed(
+        &self,
+        keys: (&str, &str),
+        method: &str,
+        path: &str,
+        body: &[u8],
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        if keys.0.is_empty() {
+            return self.call(method, path, body, headers);
+        }
+        let url = self.sign(keys, method, path, headers);
+        call(method, &url, body, headers)
+    }
+
+    /// The address of a request, signed with its headers.
+    pub fn sign(
+        &self,
+        keys: (&str, &str),
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> String {
+        let methods = [Method::Get, Method::Head, Method::Put, Method::Post, Method::Delete];
+        let method = methods.into_iter().find(|m| m.to_str() == method).unwrap();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let mut pairs: Vec<_> = pairs.map(|p| p.split_once('=').unwrap_or((p, ""))).collect();
+        pairs.sort_unstable();
+        let mut headers = headers.to_vec();
+        headers.sort_unstable();
+        let url = format!("http://{}{path}", self.address).parse().unwrap();
+        let (now, life) = (jiff::Timestamp::now(), HOLDS.as_secs());
+        let (pairs, headers) = (pairs.into_iter(), headers.into_iter());
+        rusty_s3::signing::sign(
+            &now,
+            method,
+            url,
+            keys.0,
+            keys.1,
+            None,
+            "us-east-1",
+            life,
+            pairs,
+            headers,
+        )
+        .to_string()
     }
 
     pub fn bucket(&self, bucket: &str) -> Bucket {

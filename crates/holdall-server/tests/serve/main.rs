@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod acl;
 mod conditions;
+mod cors;
 mod fuzz;
 mod harness;
 mod hostile;

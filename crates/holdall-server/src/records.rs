@@ -1,0 +1,107 @@
+//! What the server keeps of buckets, in the system collection: see `side.rs` for the names.
+
+use crate::acl::Acl;
+use crate::cors::Rule;
+use crate::side::{SYSTEM, nanos, system, time};
+use holdall::{Reader, Result, WriteTx};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+/// Notes when a bucket was made.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn note_bucket(tx: &mut WriteTx, name: &str, now: SystemTime) -> Result<()> {
+    let text = nanos(now).to_string();
+    tx.collection(SYSTEM)?.put(format!("bucket/{name}"), text.as_bytes()).map(drop)
+}
+
+/// When a bucket was made, where that was noted.
+///
+/// # Errors
+/// Those of reading.
+pub fn bucket_created(reader: &Reader, name: &str) -> Result<Option<SystemTime>> {
+    let Some(system) = system(reader)? else { return Ok(None) };
+    let bytes = system.get(format!("bucket/{name}"))?;
+    Ok(bytes.and_then(|b| std::str::from_utf8(&b).ok()?.parse().ok()).map(time))
+}
+
+/// A record as JSON. One that cannot be read is none.
+fn get<T: DeserializeOwned>(reader: &Reader, kind: &str, name: &str) -> Result<Option<T>> {
+    let Some(system) = system(reader)? else { return Ok(None) };
+    let bytes = system.get(format!("{kind}/{name}"))?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
+fn set<T: Serialize>(tx: &mut WriteTx, kind: &str, name: &str, value: Option<&T>) -> Result<()> {
+    let (mut system, place) = (tx.collection(SYSTEM)?, format!("{kind}/{name}"));
+    let Some(value) = value else { return system.remove(&place).map(drop) };
+    let bytes = serde_json::to_vec(value).map_err(|e| holdall::Error::Invalid(e.to_string()))?;
+    system.put(place, &bytes).map(drop)
+}
+
+/// Tags of a bucket; `None` where it has none.
+///
+/// # Errors
+/// Those of reading.
+pub fn bucket_tags(reader: &Reader, name: &str) -> Result<Option<BTreeMap<String, String>>> {
+    get(reader, "tags", name)
+}
+
+/// Sets a bucket's tags, or removes them.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn set_bucket_tags(
+    tx: &mut WriteTx,
+    name: &str,
+    tags: Option<&BTreeMap<String, String>>,
+) -> Result<()> {
+    set(tx, "tags", name, tags)
+}
+
+/// A bucket's ACL. Cost: one record, read only where it opens the bucket.
+///
+/// # Errors
+/// Those of reading.
+pub fn bucket_acl(reader: &Reader, name: &str) -> Result<Acl> {
+    Ok(get(reader, "acl", name)?.unwrap_or_default())
+}
+
+/// Sets a bucket's ACL.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn set_bucket_acl(tx: &mut WriteTx, name: &str, acl: Acl) -> Result<()> {
+    set(tx, "acl", name, Some(&acl).filter(|acl| !acl.is_private()))
+}
+
+/// A bucket's rules for other origins; `None` where it has none.
+///
+/// # Errors
+/// Those of reading.
+pub fn bucket_cors(reader: &Reader, name: &str) -> Result<Option<Vec<Rule>>> {
+    get(reader, "cors", name)
+}
+
+/// Sets a bucket's rules for other origins, or removes them.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn set_bucket_cors(tx: &mut WriteTx, name: &str, rules: Option<&Vec<Rule>>) -> Result<()> {
+    set(tx, "cors", name, rules)
+}
+
+/// Forgets all that is kept of a bucket.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn forget_bucket(tx: &mut WriteTx, name: &str) -> Result<()> {
+    let mut system = tx.collection(SYSTEM)?;
+    for kind in ["tags", "acl", "cors", "bucket"] {
+        system.remove(format!("{kind}/{name}"))?;
+    }
+    Ok(())
+}
