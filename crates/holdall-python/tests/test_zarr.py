@@ -30,7 +30,8 @@ class TestHoldallStore(StoreTests[HoldallStore, cpu.Buffer]):
     buffer_cls = cpu.Buffer
 
     async def get(self, store, key):
-        return self.buffer_cls.from_bytes(store._ready()[key])
+        with store._use() as objects:
+            return self.buffer_cls.from_bytes(objects[key])
 
     async def set(self, store, key, value):
         with store._shared.writing() as objects:
@@ -77,7 +78,7 @@ def test_arrays(tmp_path):
         array[10:20, 10:20] = -1
         zarr.consolidate_metadata(store)
     with HoldallStore(path, "folder", read_only=True) as store:
-        group = zarr.open_consolidated(store)
+        group = zarr.open_consolidated(store, mode="r")
         assert (group["a"][200:] == data[200:]).all() and (group["a"][10:20, 10:20] == -1).all()
         again = pickle.loads(pickle.dumps(store))
         assert (zarr.open_group(again, mode="r")["a"][200:] == data[200:]).all()

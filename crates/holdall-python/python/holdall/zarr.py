@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import weakref
-from collections.abc import AsyncIterator, Iterable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
@@ -23,7 +24,7 @@ from zarr.core.buffer import Buffer
 from zarr.core.buffer.core import default_buffer_prototype
 
 from holdall._shared import Shared
-from holdall._store import Store, View
+from holdall._store import Listing, Store, View
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -66,6 +67,7 @@ class HoldallStore(ZarrStore):
             self._given = None
             self._shared = Shared.of(os.fspath(store), options)
         self._stack = ExitStack()
+        self._opening = threading.Lock()
 
     def with_read_only(self, read_only: bool = False) -> Self:
         return type(self)(
@@ -78,24 +80,30 @@ class HoldallStore(ZarrStore):
 
     async def _open(self) -> None:
         await super()._open()
-        self._hold()
+        with self._opening:
+            self._hold()
 
     def _hold(self) -> None:
-        """Opens the store, and keeps it open for as long as this one is."""
-        use = self._shared.reading if self.read_only else self._shared.writing
-        self._view_of(self._stack.enter_context(use()))
+        """Keeps the store open for writing for as long as this one is; not for reading."""
+        if self.read_only:
+            with self._shared.reading():
+                return
+        store = self._stack.enter_context(self._shared.writing())
+        self._objects: View = store if self.durable else store.deferred()
         weakref.finalize(self, self._stack.close)
 
-    def _view_of(self, store: View) -> None:
-        self._objects: View = store
-        if not self.durable and not self.read_only and isinstance(store, Store):
-            self._objects = store.deferred()
-
-    def _ready(self) -> View:
-        if not self._is_open:
-            self._is_open = True
-            self._hold()
-        return self._objects
+    @contextmanager
+    def _use(self) -> Iterator[View]:
+        """The objects, for one call."""
+        with self._opening:
+            if not self._is_open:
+                self._hold()
+                self._is_open = True
+        if self.read_only:
+            with self._shared.reading() as store:
+                yield store
+        else:
+            yield self._objects
 
     def close(self) -> None:
         """Makes everything durable and closes the store, unless others use it."""
@@ -143,18 +151,19 @@ class HoldallStore(ZarrStore):
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        view, name = self._ready(), self.prefix + key
-        match byte_range:
-            case None:
-                found = view.get(name)
-            case RangeByteRequest(start, end):
-                found = view.get_range(name, start, end)
-            case OffsetByteRequest(offset):
-                found = view.get_range(name, offset)
-            case SuffixByteRequest(suffix):
-                found = view.get_range(name, -suffix) if suffix else view.get_range(name, 0, 0)
-            case _:
-                raise ValueError(f"Unexpected byte_range, got {byte_range}.")
+        name = self.prefix + key
+        with self._use() as view:
+            match byte_range:
+                case None:
+                    found = view.get(name)
+                case RangeByteRequest(start, end):
+                    found = view.get_range(name, start, end)
+                case OffsetByteRequest(offset):
+                    found = view.get_range(name, offset)
+                case SuffixByteRequest(suffix):
+                    found = view.get_range(name, -suffix) if suffix else view.get_range(name, 0, 0)
+                case _:
+                    raise ValueError(f"Unexpected byte_range, got {byte_range}.")
         if found is None:
             return None
         return (prototype or default_buffer_prototype()).buffer.from_bytes(found)
@@ -166,18 +175,36 @@ class HoldallStore(ZarrStore):
         self._check_writable()
         if not isinstance(value, Buffer):
             raise TypeError(f"a value is a zarr Buffer, not {type(value).__name__}")
-        self._ready().put(self.prefix + key, value.as_buffer_like(), exclusive=exclusive)
+        with self._use() as view:
+            view.put(self.prefix + key, value.as_buffer_like(), exclusive=exclusive)
 
     def delete_sync(self, key: str) -> None:
         self._check_writable()
-        self._ready().remove(self.prefix + key)
+        with self._use() as view:
+            view.remove(self.prefix + key)
 
     def _delete_all(self, prefix: str) -> None:
-        view = self._ready()
-        while names := [n for n, _ in zip(view.names(prefix), range(1000))]:
-            with view._atomic() as tx:
-                for name in names:
-                    tx.remove(name)
+        with self._use() as view:
+            while names := [n for n, _ in zip(view.names(prefix), range(1000))]:
+                with view._atomic() as tx:
+                    for name in names:
+                        tx.remove(name)
+
+    def _exists(self, key: str) -> bool:
+        with self._use() as view:
+            return self.prefix + key in view
+
+    def _size(self, key: str) -> int:
+        with self._use() as view:
+            return view.info(self.prefix + key).size
+
+    def _names(self, prefix: str) -> tuple[str, ...]:
+        with self._use() as view:
+            return tuple(view.names(self.prefix + prefix))
+
+    def _page(self, prefix: str, after: str | None) -> Listing:
+        with self._use() as view:
+            return view.list(prefix, "/", start_after=after)
 
     # What zarr calls.
 
@@ -202,8 +229,7 @@ class HoldallStore(ZarrStore):
         return await asyncio.to_thread(all_of_them)
 
     async def exists(self, key: str) -> bool:
-        view = self._ready()
-        return await asyncio.to_thread(lambda: self.prefix + key in view)
+        return await asyncio.to_thread(self._exists, key)
 
     async def set(self, key: str, value: Buffer) -> None:
         await asyncio.to_thread(self._set, key, value)
@@ -224,28 +250,21 @@ class HoldallStore(ZarrStore):
         await asyncio.to_thread(self._delete_all, self.prefix + inside)
 
     async def getsize(self, key: str) -> int:
-        info = await asyncio.to_thread(self._ready().info, self.prefix + key)
-        return info.size
+        return await asyncio.to_thread(self._size, key)
 
     async def list(self) -> AsyncIterator[str]:
         async for key in self.list_prefix(""):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        names = self._ready().names(self.prefix + prefix)
-
-        def some() -> tuple[str, ...]:
-            return tuple(name for name, _ in zip(names, range(1000)))
-
-        while found := await asyncio.to_thread(some):
-            for name in found:
-                yield name[len(self.prefix) :]
+        for name in await asyncio.to_thread(self._names, prefix):
+            yield name[len(self.prefix) :]
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
         whole = self.prefix + (prefix.strip("/") + "/" if prefix.strip("/") else "")
-        view, after, last = self._ready(), None, None
+        after, last = None, None
         while True:
-            page = await asyncio.to_thread(lambda: view.list(whole, "/", start_after=after))
+            page = await asyncio.to_thread(self._page, whole, after)
             for name in sorted(page.names + [p.rstrip("/") for p in page.prefixes]):
                 # An array may have a name that is a folder too.
                 if name != whole and name != last:

@@ -17,7 +17,7 @@ use crate::engine::{Inner, Options};
 use crate::read::Reader;
 use crate::read::state::State;
 use crate::read::view_cache::ViewCache;
-use crate::write::WriteTx;
+use crate::write::{PutOptions, StagedObject, Target, WriteTx};
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Error, Result};
 use holdall_io::MemoryStorage;
@@ -245,6 +245,16 @@ impl Store {
     /// [`Error::ReadOnly`], [`Error::Poisoned`].
     pub fn begin_write(&self) -> Result<WriteTx> {
         WriteTx::new(&self.inner, Some(self.keep_open()))
+    }
+
+    /// Begins to take the bytes of an object of any length, which a transaction then makes one.
+    /// Data goes to its place as it comes.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long; [`Error::ReadOnly`],
+    /// [`Error::Poisoned`].
+    pub fn stage(&self, target: impl Into<Target>, options: PutOptions) -> Result<StagedObject> {
+        StagedObject::new(&self.inner, Some(self.keep_open()), &target.into(), &options)
     }
 
     /// Makes all commits durable.

@@ -4,7 +4,6 @@ use crate::engine::Inner;
 use crate::engine::key::check_name;
 use crate::object::{self, Attributes, Data, Head, StoredHints};
 use crate::space::Stager;
-use crate::store::Store;
 use crate::write::{PutMode, PutOptions, WriteTx};
 use holdall_core::heap_page::max_record;
 use holdall_core::{Error, Oid, Result};
@@ -34,7 +33,7 @@ impl<N: AsRef<[u8]>> From<N> for Target {
 }
 
 /// Bytes of an object on their way in, which belong to no transaction yet: from
-/// [`Store::stage`]. Taking them needs no lock, so that any number may be under way beside a
+/// [`Store::stage`](crate::Store::stage). Taking them needs no lock, so that any number may be under way beside a
 /// transaction, in any threads. Dropped before [`StagedObject::finish`] it leaves no trace.
 ///
 /// ```
@@ -143,18 +142,6 @@ impl StagedObject {
                 tx.install(&head, Data::Staged(staged), size, near, hints)
             }
         }
-    }
-}
-
-impl Store {
-    /// Begins to take the bytes of an object of any length, which a transaction then makes one.
-    /// Data goes to its place as it comes.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a name over 1 KiB or attributes too long; [`Error::ReadOnly`],
-    /// [`Error::Poisoned`].
-    pub fn stage(&self, target: impl Into<Target>, options: PutOptions) -> Result<StagedObject> {
-        StagedObject::new(&self.inner, Some(self.keep_open()), &target.into(), &options)
     }
 }
 
