@@ -1,11 +1,12 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients serve-fuzz fuzz clean
+.PHONY: help test lint outside python python-all demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
 	@echo "make test     all tests, lints and documentation checks (what CI runs)"
+	@echo "make python   build the Python package and run its tests; python-all: with dask, datasets, torch"
 	@echo "make bench    the figures of docs/benchmarks.md"
 	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
 	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
@@ -18,7 +19,7 @@ help:
 	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
-test: lint outside
+test: lint outside python
 	$(CARGO) test --workspace
 
 lint:
@@ -31,6 +32,12 @@ lint:
 outside:
 	cd fuzz && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet
 	cd bench-peers && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet --no-default-features --all-targets
+
+python:
+	crates/holdall-python/check.sh
+
+python-all:
+	crates/holdall-python/check.sh all
 
 demo:
 	$(CARGO) build --release -p holdall-cli

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
-const BUDGETS: [(&str, usize); 14] = [
+const BUDGETS: [(&str, usize); 15] = [
     ("README.md", 930),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
-    ("docs/design.md", 3130),
+    ("docs/design.md", 3180),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
@@ -20,12 +20,13 @@ const BUDGETS: [(&str, usize); 14] = [
     ("docs/testing.md", 1500),
     ("docs/cli.md", 4220),
     ("docs/serve.md", 2380),
+    ("docs/python.md", 900),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 27_520;
+const ALL: usize = 28_500;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
