@@ -21,7 +21,7 @@ pip install -q -r tests/requirements.txt
 [ "${1:-}" != all ] || pip install -q -r tests/requirements-all.txt
 CARGO_TARGET_DIR=$target/python-build maturin develop -q --profile dev
 mypy
-python -m mypy.stubtest holdall
+python -m mypy.stubtest holdall._core
 python -m pytest ${1:+-m "heavy or not heavy"}
 "$python" -c 'import sysconfig, sys; sys.exit(not sysconfig.get_config_var("Py_GIL_DISABLED"))' ||
     echo "python: free-threaded builds skipped, $python is not one"

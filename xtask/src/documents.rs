@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 15] = [
-    ("README.md", 930),
+    ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
     ("docs/design.md", 3180),
