@@ -1,7 +1,7 @@
 //! The compiled part of the Python package `holdall`.
 //!
 //! Owns: the module `holdall._core`: objects, snapshots and transactions behind one class
-//! [`view::View`], files behind [`file::RawFile`]. What can be written in Python as well, is
+//! `view::View`, files behind `file::RawFile`. What can be written in Python as well, is
 //! (`python/holdall`).
 //!
 //! Threads: every call that may wait or copies much gives the interpreter's lock back. No lock
