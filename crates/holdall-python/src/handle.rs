@@ -11,8 +11,8 @@ use holdall::{DefragOptions, Defragmenter, Options, Store};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 /// Forks between the process that imported the package and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -31,12 +31,26 @@ pub fn process() -> u64 {
 const FORKED: &str = "the store was opened for writing before a fork, and only the process that \
      opened it may use it; close it before the fork and open it again in each process";
 
+/// What keeps a store open: a snapshot, a transaction, a file, a list of names.
+pub trait Keeps: Send + Sync {
+    /// Lets go of the store. Called in the process that made it, when the store is closed.
+    fn let_go(&self);
+}
+
 /// A store opened in one process.
 struct Opened {
     store: Store,
     process: u64,
     /// Keeps the store in order.
     keeper: Mutex<Option<Defragmenter>>,
+    /// What keeps it open.
+    kept_by: Mutex<Vec<Weak<dyn Keeps>>>,
+}
+
+impl Opened {
+    fn new(store: Store) -> Self {
+        Self { store, process: process(), keeper: Mutex::default(), kept_by: Mutex::default() }
+    }
 }
 
 /// A store that Python objects share.
@@ -54,8 +68,7 @@ pub struct Handle {
 impl Handle {
     /// Of a store just opened.
     pub fn new(path: PathBuf, read_only: bool, options: Options, store: Store) -> Self {
-        let opened = Opened { store, process: process(), keeper: Mutex::new(None) };
-        let opened = ArcSwapOption::from_pointee(opened);
+        let opened = ArcSwapOption::from_pointee(Opened::new(store));
         Self { path, read_only, options, opened, reopening: Mutex::new(()) }
     }
 
@@ -86,7 +99,7 @@ impl Handle {
             Some(_) => {}
         }
         let store = self.options.open_read_only(&self.path)?;
-        let new = Opened { store: store.clone(), process: process(), keeper: Mutex::new(None) };
+        let new = Opened::new(store.clone());
         std::mem::forget(self.opened.swap(Some(Arc::new(new))));
         Ok(store)
     }
@@ -96,7 +109,22 @@ impl Handle {
         self.opened.load().is_none()
     }
 
-    /// Closes the store; a second time nothing happens.
+    /// Lets `holder` hear when the store is closed; at once where that has happened.
+    pub fn keep<K: Keeps + 'static>(&self, holder: &Arc<K>) {
+        let weak: Weak<K> = Arc::downgrade(holder);
+        match &*self.opened.load() {
+            Some(opened) if opened.process == process() => {
+                let mut all = opened.kept_by.lock();
+                if all.len() == all.capacity() {
+                    all.retain(|other| other.strong_count() > 0);
+                }
+                all.push(weak);
+            }
+            _ => holder.let_go(),
+        }
+    }
+
+    /// Closes the store, and gives up what keeps it open; a second time nothing happens.
     ///
     /// # Errors
     /// Those of [`Store::close`].
@@ -107,6 +135,8 @@ impl Handle {
             return Ok(());
         }
         drop(opened.keeper.lock().take());
+        let kept_by = std::mem::take(&mut *opened.kept_by.lock());
+        kept_by.iter().filter_map(Weak::upgrade).for_each(|holder| holder.let_go());
         Ok(opened.store.clone().close()?)
     }
 

@@ -18,6 +18,7 @@ mod names;
 mod source;
 mod view;
 mod view_edit;
+mod view_read;
 
 use pyo3::prelude::*;
 
@@ -28,7 +29,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("NAME_BYTES", keys::MOST_NAME)?;
     m.add_class::<source::Source>()?;
     m.add_class::<view::View>()?;
-    m.add_class::<view::Info>()?;
+    m.add_class::<view_read::Info>()?;
     m.add_class::<keys::ObjectId>()?;
     m.add_class::<names::Names>()?;
     m.add_class::<file::RawFile>()?;

@@ -54,7 +54,7 @@ impl Source {
     /// Figures of the store, as JSON.
     fn stat(&self, py: Python<'_>) -> PyResult<String> {
         Ok(py.detach(|| {
-            self.handle().with(|store| {
+            self.0.handle().with(|store| {
                 let frag = store.frag(&mut |_, _| ())?;
                 Ok(json::stat(&store.stat()?, &frag).to_string())
             })
@@ -67,11 +67,11 @@ impl Source {
         let form = form.to_owned();
         Ok(py.detach(|| {
             let mut watcher = Watcher::new(progress);
-            let (report, title) = self.handle().with(|store| {
+            let (report, title) = self.0.handle().with(|store| {
                 let report = store.frag(&mut |done, total| {
                     watcher.tell(done, total, false);
                 })?;
-                Ok((report, self.handle().path.display().to_string()))
+                Ok((report, self.0.handle().path.display().to_string()))
             })?;
             watcher.ended(match form.as_str() {
                 "svg" => draw::document(&report, &title),
@@ -90,7 +90,7 @@ impl Source {
     fn verify(&self, py: Python<'_>, data: bool, progress: Option<Py<PyAny>>) -> PyResult<String> {
         Ok(py.detach(|| {
             let mut watcher = Watcher::new(progress);
-            let report = self.handle().with(|store| {
+            let report = self.0.handle().with(|store| {
                 Ok(store.verify_with(&VerifyOptions { data }, &mut |at: Progress| {
                     watcher.tell(at.done, at.total, at.done == at.total);
                 })?)
@@ -110,7 +110,7 @@ impl Source {
     ) -> PyResult<String> {
         Ok(py.detach(|| {
             let mut watcher = Watcher::new(progress);
-            let report: DefragReport = self.handle().with(|store| {
+            let report: DefragReport = self.0.handle().with(|store| {
                 let told = &mut |moved: &holdall::Moved| {
                     if watcher.tell(moved.bytes(), 0, false) {
                         ControlFlow::Continue(())
@@ -128,16 +128,16 @@ impl Source {
     #[pyo3(signature = (on, rate=None))]
     fn keep_in_order(&self, py: Python<'_>, on: bool, rate: Option<u64>) -> PyResult<()> {
         let options = on.then_some(DefragOptions { rate, join: true });
-        Ok(py.detach(|| self.handle().keep_in_order(options.as_ref()))?)
+        Ok(py.detach(|| self.0.handle().keep_in_order(options.as_ref()))?)
     }
 
     /// Makes all commits durable.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.handle().with(|store| Ok(store.flush()?)))?)
+        Ok(py.detach(|| self.0.handle().with(|store| Ok(store.flush()?)))?)
     }
 
     /// Makes all commits durable and brings them to their place in the file.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.handle().with(|store| Ok(store.checkpoint()?)))?)
+        Ok(py.detach(|| self.0.handle().with(|store| Ok(store.checkpoint()?)))?)
     }
 }

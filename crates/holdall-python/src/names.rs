@@ -2,7 +2,8 @@
 //!
 //! Owns: [`Names`], which fetches many at a time without the interpreter's lock.
 
-use crate::errors::Outcome;
+use crate::errors::{Fail, Outcome};
+use crate::handle::{Keeps, process};
 use crate::keys::{name, to_str};
 use crate::source::{Objects, Transaction};
 use crate::view::View;
@@ -18,14 +19,21 @@ const BATCH: usize = 1000;
 
 /// Where more names come from.
 enum More {
-    Reader { names: Box<NameIter>, reverse: bool },
+    Reader {
+        names: Box<NameIter>,
+        reverse: bool,
+    },
     Transaction(Walk),
+    /// The store was closed.
+    Closed,
     Nowhere,
 }
 
-struct State {
+/// A list of names under way.
+pub struct State {
     ready: vec::IntoIter<Vec<u8>>,
     more: More,
+    process: u64,
 }
 
 /// A walk through a transaction's names, which may change meanwhile.
@@ -68,7 +76,28 @@ impl Walk {
 
 /// Names, in order or backwards.
 #[pyclass(frozen, module = "holdall._core")]
-pub struct Names(Mutex<State>);
+pub struct Names(Arc<Mutex<State>>);
+
+const FORKED: &str = "the list of names was begun before a fork; only the process that began it \
+     may go on with it";
+
+impl Keeps for Mutex<State> {
+    fn let_go(&self) {
+        let mut state = self.lock();
+        state.more = match std::mem::replace(&mut state.more, More::Nowhere) {
+            More::Reader { .. } => More::Closed,
+            more => more,
+        };
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if self.process != process() {
+            std::mem::forget(std::mem::replace(&mut self.more, More::Nowhere));
+        }
+    }
+}
 
 /// The first name above all that begin with `prefix`; None where there is none.
 fn above(prefix: &[u8]) -> Option<Vec<u8>> {
@@ -119,7 +148,7 @@ impl Names {
                 }
             },
         };
-        let mut state = State { ready: Vec::new().into_iter(), more };
+        let mut state = State { ready: Vec::new().into_iter(), more, process: process() };
         if reverse && matches!(state.more, More::Transaction(_)) {
             let all = || -> Outcome<Vec<Vec<u8>>> {
                 let mut all = Vec::new();
@@ -130,9 +159,11 @@ impl Names {
                 Ok(all)
             };
             let all = py.detach(all)?;
-            state = State { ready: all.into_iter(), more: More::Nowhere };
+            state = State { ready: all.into_iter(), more: More::Nowhere, process: process() };
         }
-        Ok(Self(Mutex::new(state)))
+        let state = Arc::new(Mutex::new(state));
+        py.detach(|| view.objects.handle().keep(&state));
+        Ok(Self(state))
     }
 
     /// How many names a view has.
@@ -156,9 +187,13 @@ impl Names {
 impl State {
     /// Fetches more names in place of those that are ready; false where there are none.
     fn fill(&mut self) -> Outcome<bool> {
+        if self.process != process() {
+            return Err(Fail::Forked(FORKED));
+        }
         let mut next = Vec::new();
         match &mut self.more {
             More::Nowhere => {}
+            More::Closed => return Err(Fail::Closed("store")),
             More::Reader { names, reverse } => {
                 while next.len() < BATCH {
                     let entry = if *reverse { names.next_back() } else { names.next() };

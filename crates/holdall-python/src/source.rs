@@ -3,7 +3,7 @@
 //! Owns: [`Source`]; opening stores.
 
 use crate::errors::{Fail, Outcome};
-use crate::handle::{Handle, process};
+use crate::handle::{Handle, Keeps, process};
 use arc_swap::ArcSwapOption;
 use holdall::{Durability, Error, Options, Reader, Store, WriteTx};
 use parking_lot::Mutex;
@@ -50,13 +50,18 @@ impl Snapshot {
     }
 }
 
+impl Keeps for Snapshot {
+    fn let_go(&self) {
+        match self.reader.swap(None) {
+            Some(held) if held.1 != process() => std::mem::forget(held),
+            held => drop(held),
+        }
+    }
+}
+
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        if let Some(held) = self.reader.swap(None)
-            && held.1 != process()
-        {
-            std::mem::forget(held);
-        }
+        self.let_go();
     }
 }
 
@@ -99,6 +104,12 @@ impl Transaction {
     }
 }
 
+impl Keeps for Transaction {
+    fn let_go(&self) {
+        drop(self.tx.lock().take());
+    }
+}
+
 impl Drop for Transaction {
     fn drop(&mut self) {
         if self.process != process() {
@@ -111,10 +122,10 @@ impl Drop for Transaction {
 #[pyclass(frozen, module = "holdall._core")]
 pub struct Source(pub Objects);
 
-impl Source {
+impl Objects {
     /// The store.
     pub fn handle(&self) -> &Arc<Handle> {
-        match &self.0 {
+        match self {
             Objects::Newest(handle, _) => handle,
             Objects::Snapshot(snapshot) => &snapshot.handle,
             Objects::Transaction(tx) => &tx.handle,
@@ -127,7 +138,7 @@ impl Source {
     /// The store's file, absolute; empty for one in memory.
     #[getter]
     fn path(&self) -> PathBuf {
-        self.handle().path.clone()
+        self.0.handle().path.clone()
     }
 
     /// Which of them it is: "newest", "snapshot" or "transaction".
@@ -143,7 +154,7 @@ impl Source {
     /// Whether the store was opened for reading.
     #[getter]
     fn read_only(&self) -> bool {
-        self.handle().read_only
+        self.0.handle().read_only
     }
 
     /// Whether this was closed: the store, the snapshot, the transaction.
@@ -158,10 +169,12 @@ impl Source {
 
     /// The newest durable state, kept.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Self> {
-        let handle = self.handle().clone();
+        let handle = self.0.handle().clone();
         let reader = py.detach(|| handle.with(|store| Ok(store.read()?)))?;
         let reader = ArcSwapOption::from_pointee((reader, process()));
-        Ok(Self(Objects::Snapshot(Arc::new(Snapshot { handle, reader }))))
+        let snapshot = Arc::new(Snapshot { handle, reader });
+        py.detach(|| snapshot.handle.keep(&snapshot));
+        Ok(Self(Objects::Snapshot(snapshot)))
     }
 
     /// A transaction. It waits for others with its first call.
@@ -170,13 +183,13 @@ impl Source {
             Objects::Newest(_, durability) => *durability,
             _ => Durability::Immediate,
         };
-        begin(py, self.handle(), durability)
+        begin(py, self.0.handle(), durability)
     }
 
     /// The same store, with changes that this process sees at once, and that survive a crash
     /// once the store's `defer` is over or it is flushed.
     fn deferred(&self) -> Self {
-        Self(Objects::Newest(self.handle().clone(), Durability::Deferred))
+        Self(Objects::Newest(self.0.handle().clone(), Durability::Deferred))
     }
 
     /// Ends the transaction: all of it is durable, or none of it happened.
@@ -192,11 +205,7 @@ impl Source {
         match &self.0 {
             Objects::Newest(handle, _) => Ok(py.detach(|| handle.close())?),
             Objects::Snapshot(snapshot) => {
-                let held = snapshot.reader.swap(None);
-                match held {
-                    Some(held) if held.1 != process() => std::mem::forget(held),
-                    held => py.detach(|| drop(held)),
-                }
+                py.detach(|| snapshot.let_go());
                 Ok(())
             }
             Objects::Transaction(tx) => Ok(py.detach(|| tx.end(false))?),
@@ -212,8 +221,9 @@ pub fn begin(py: Python<'_>, handle: &Arc<Handle>, durability: Durability) -> Py
     let handle = handle.clone();
     let mut tx = py.detach(|| handle.with(|store| Ok(store.begin_write()?)))?;
     tx.set_durability(durability);
-    let tx = Transaction { handle, process: process(), tx: Mutex::new(Some(tx)) };
-    Ok(Source(Objects::Transaction(Arc::new(tx))))
+    let tx = Arc::new(Transaction { handle, process: process(), tx: Mutex::new(Some(tx)) });
+    py.detach(|| tx.handle.keep(&tx));
+    Ok(Source(Objects::Transaction(tx)))
 }
 
 /// Opens a store; with an empty path one in memory.

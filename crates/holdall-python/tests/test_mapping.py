@@ -303,3 +303,37 @@ def test_a_full_store_says_so_and_stays_usable(path):
         store.clear()
         store["a"] = b"1"
         assert store["a"] == b"1"
+
+
+def test_closing_the_store_gives_up_what_kept_it_open(tmp_path):
+    path = tmp_path / "s.holdall"
+    store = holdall.open(path, "x")
+    store.update({f"k{n}": bytes([n % 256]) * 100 for n in range(2500)})
+    snapshot, names = store.snapshot(), iter(store)
+    reading, edited = store.open("k1", "rb"), store.open("k2", "r+b")
+    written = store.open("new", "wb")
+    assert next(names) == "k0"
+    edited.write(b"edited")
+    edited.flush()
+    written.write(b"x" * 100_000)
+    transaction = store.transaction()
+    transaction.put("undone", b"x")
+    store.close()
+
+    # Nothing keeps the file locked.
+    with holdall.open(path, "r+") as again:
+        assert "undone" not in again and "new" not in again
+        assert again["k2"][:6] == b"edited"
+    with pytest.raises(ValueError, match="closed"):
+        snapshot["k1"]
+    with pytest.raises(ValueError, match="closed"):
+        reading.read()
+    with pytest.raises(ValueError, match="closed"):
+        list(names)
+    with pytest.raises(ValueError, match="closed"):
+        transaction["k1"]
+    # Bytes that were lost are not lost in silence.
+    with pytest.raises(ValueError, match="closed"):
+        written.close()
+    reading.close()
+    edited.close()

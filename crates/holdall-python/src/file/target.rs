@@ -1,0 +1,139 @@
+//! Where a file's bytes go: objects found or made when a file is opened or closed.
+//!
+//! Owns: [`Target`]; finding and making the objects of files.
+
+use super::state::Body;
+use crate::errors::{Fail, Outcome};
+use crate::handle::{Handle, process};
+use crate::source::Transaction;
+use crate::view::View;
+use crate::view_edit::write_to;
+use holdall::{Attributes, Durability, Error, Key, Oid, PutMode, PutOptions, WriteTx};
+use std::sync::Arc;
+
+/// Begins the names of collections of drafts.
+pub const DRAFT: &str = ".draft-";
+
+/// Where an object goes when its file is closed.
+pub struct Target {
+    /// The store.
+    pub handle: Arc<Handle>,
+    collection: Option<Arc<str>>,
+    durability: Durability,
+    name: Vec<u8>,
+    attributes: Attributes,
+    mode: PutMode,
+}
+
+impl Target {
+    /// Runs `f` in a transaction, in the collection that the object goes to.
+    pub fn write<T>(
+        &self,
+        durability: Durability,
+        f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
+    ) -> Outcome<T> {
+        write_to(&self.handle, self.collection.as_deref(), durability, f)
+    }
+
+    /// As [`Target::write`], as durable as the file's user wants it; or in a transaction.
+    pub fn write_into(
+        &self,
+        into: Option<&Transaction>,
+        f: impl FnOnce(&mut WriteTx) -> Outcome<()>,
+    ) -> Outcome<()> {
+        match into {
+            Some(tx) => View::in_tx(tx, self.collection.as_deref(), f),
+            None => self.write(self.durability, f),
+        }
+    }
+
+    /// Gives a draft its name.
+    pub fn publish(&self, tx: &mut WriteTx, draft: Oid, collection: &str) -> Outcome<()> {
+        tx.check_put(&self.name, self.mode)?;
+        tx.copy(draft, &self.name)?;
+        tx.set_attributes(&self.name, &self.attributes)?;
+        Ok(tx.drop_collection(collection).map(drop)?)
+    }
+
+    /// Drops a draft that nobody wants.
+    pub fn drop_draft(&self, collection: &str) -> Outcome<()> {
+        self.write(Durability::Deferred, |tx| Ok(tx.drop_collection(collection).map(drop)?))
+    }
+}
+
+/// Finds the object of a key, or says that there is none.
+pub fn find(tx: &mut WriteTx, key: &Key<'_>) -> Outcome<Oid> {
+    Ok(tx.metadata(key)?.oid)
+}
+
+fn name_of(key: &Key<'_>) -> Outcome<Vec<u8>> {
+    match key {
+        Key::Name(name) => Ok(name.to_vec()),
+        Key::Oid(oid) => {
+            let text = format!("{oid}: a file is made under a name, not under an id");
+            Err(Error::Invalid(text).into())
+        }
+    }
+}
+
+/// Opens an object for reading.
+pub fn object(view: &View, handle: &Arc<Handle>, key: &Key<'_>) -> Outcome<Body> {
+    let absent = || Error::NotFound(format!("collection {:?}", view.collection));
+    let reader = view.reader()?.ok_or_else(absent)?;
+    let object = Box::new(reader.open(key)?);
+    Ok(Body::Object { object, handle: handle.clone(), process: process() })
+}
+
+/// Begins an object that closing puts under its name.
+pub fn stage(
+    view: &View,
+    (handle, durability): (&Arc<Handle>, Durability),
+    key: &Key<'_>,
+    mode: &str,
+    attributes: Attributes,
+) -> Outcome<Body> {
+    let name = name_of(key)?;
+    let mode = if mode == "x" { PutMode::Create } else { PutMode::Overwrite };
+    if mode == PutMode::Create
+        && let Some(reader) = view.reader()?
+        && reader.lookup(&name)?.is_some()
+    {
+        let text = format!("object {:?}", String::from_utf8_lossy(&name));
+        return Err(Error::Exists(text).into());
+    }
+    let options = PutOptions { mode, attributes: attributes.clone(), ..PutOptions::default() };
+    let staged = handle.with(|store| Ok(store.stage(&name, options)?))?;
+    let (handle, collection) = (handle.clone(), view.collection.clone());
+    let target = Target { handle, collection, durability, name, attributes, mode };
+    Ok(Body::Staged { staged: Some(Box::new(staged)), target: Some(Box::new(target)) })
+}
+
+/// Finds an object to be changed in place; one to append to is made where it is missing.
+pub fn live(view: &View, key: &Key<'_>, make: bool, attributes: &Attributes) -> Outcome<Oid> {
+    view.write_as(Durability::Deferred, |tx| match find(tx, key) {
+        Err(Fail::Store(Error::NotFound(_))) if make => {
+            let options = PutOptions::with_attributes(attributes.clone());
+            Ok(tx.put_with(name_of(key)?, b"", &options)?)
+        }
+        found => found,
+    })
+}
+
+/// Finds or makes an object of a transaction.
+pub fn open_in_tx(
+    view: &View,
+    tx: &Transaction,
+    key: &Key<'_>,
+    mode: &str,
+    attributes: Attributes,
+) -> Outcome<Oid> {
+    View::in_tx(tx, view.collection.as_deref(), |tx| match mode {
+        "r" | "r+" => find(tx, key),
+        "a" if matches!(key, Key::Oid(_)) || tx.lookup(name_of(key)?)?.is_some() => find(tx, key),
+        _ => {
+            let mode = if mode == "x" { PutMode::Create } else { PutMode::Overwrite };
+            let options = PutOptions { mode, attributes, ..PutOptions::default() };
+            Ok(tx.put_with(name_of(key)?, b"", &options)?)
+        }
+    })
+}
