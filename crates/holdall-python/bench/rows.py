@@ -1,0 +1,236 @@
+"""The rows: gets, puts, reading through a file, inserting, the cost of a call."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+import peers
+
+import holdall
+
+SIZE = 4096
+
+
+@dataclass
+class Row:
+    """One kind of work: what is measured, of whom."""
+
+    title: str
+    unit: str
+    #: The unit of a figure is work per time, not time per work.
+    more_is_better: bool
+    #: By contender, what prepares it and gives what to time: a call that returns its figure.
+    contenders: dict[str, Callable[[Path, bool], contextlib.AbstractContextManager]]
+    #: What Holdall is to reach beside the best, or beside the one that is named.
+    goal: str
+
+
+def objects(count: int) -> list[tuple[str, bytes]]:
+    chance = random.Random(1)
+    return [(f"{n:08}.bin", chance.randbytes(SIZE)) for n in range(count)]
+
+
+def gets(peer: peers.Peer, batch: int) -> Callable:
+    """Random gets of objects of 4 KB that lie in memory, a number of them to a call."""
+
+    @contextlib.contextmanager
+    def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
+        count, calls = (2_000, 5_000) if quick else (50_000, 100_000)
+        items = objects(count)
+        store = place / "gets"
+        if not store.exists():
+            peer.put_all(store, items)
+        chance = random.Random(2)
+        with peer.reading(store) as reader:
+            for key, value in items:
+                assert reader.get(key) == value
+
+            def one() -> float:
+                keys = [items[chance.randrange(count)][0] for _ in range(calls)]
+                get, get_many = reader.get, reader.get_many
+                start = time.perf_counter()
+                if batch == 1:
+                    for key in keys:
+                        get(key)
+                else:
+                    for n in range(0, calls, batch):
+                        get_many(keys[n : n + batch])
+                return calls / (time.perf_counter() - start)
+
+            yield one
+
+    return prepared
+
+
+def puts(peer: peers.Peer) -> Callable:
+    """10,000 objects of 4 KB into a new store, durable."""
+
+    @contextlib.contextmanager
+    def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
+        items = objects(500 if quick else 10_000)
+        turn = iter(range(1_000))
+
+        def one() -> float:
+            store = place / f"puts{next(turn)}"
+            os.sync()
+            start = time.perf_counter()
+            peer.put_all(store, items)
+            taken = time.perf_counter() - start
+            shutil.rmtree(store) if store.is_dir() else store.unlink()
+            return len(items) / taken
+
+        yield one
+
+    return prepared
+
+
+def sequential(through_holdall: bool) -> Callable:
+    """1 GiB through a file object, 1 MiB at a time, into one buffer."""
+
+    @contextlib.contextmanager
+    def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
+        size, buffer = (64 << 20 if quick else 1 << 30), bytearray(1 << 20)
+        piece = random.Random(3).randbytes(1 << 20)
+        with contextlib.ExitStack() as stack:
+            if through_holdall:
+                store = stack.enter_context(holdall.open(place / "s", "w"))
+                opened = lambda mode: store.open("big", mode)  # noqa: E731
+            else:
+                opened = lambda mode: open(place / "big", mode, buffering=0)  # noqa: E731
+            with opened("wb") as file:
+                for _ in range(size >> 20):
+                    file.write(piece)
+
+            def one() -> float:
+                total = 0
+                start = time.perf_counter()
+                with opened("rb") as file:
+                    while n := file.readinto(buffer):
+                        total += n
+                assert total == size
+                return size / 1e6 / (time.perf_counter() - start)
+
+            yield one
+
+    return prepared
+
+
+def insertions(how: str) -> Callable:
+    """1 KB into the middle of 1 GB, durable."""
+
+    @contextlib.contextmanager
+    def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
+        size = 10_000_000 if quick else 1_000_000_000
+        data = np.random.default_rng(4).integers(0, 256, size, np.uint8)
+        new = random.Random(5).randbytes(1000)
+        path = place / "insert"
+
+        def into_holdall(store: holdall.Store) -> float:
+            start = time.perf_counter()
+            for _ in range(200):
+                store.insert("big", size // 2, new)
+            return (time.perf_counter() - start) / 200
+
+        def into_file() -> float:
+            start = time.perf_counter()
+            with open(path, "rb") as old, open(f"{path}.new", "wb", buffering=0) as file:
+                at = 0
+                while at < size // 2:
+                    at += os.sendfile(file.fileno(), old.fileno(), at, size // 2 - at)
+                file.write(new)
+                while sent := os.sendfile(file.fileno(), old.fileno(), at, size):
+                    at += sent
+                os.fsync(file)
+            os.replace(f"{path}.new", path)
+            return time.perf_counter() - start
+
+        def into_hdf5(file: h5py.File) -> float:
+            start = time.perf_counter()
+            dataset = file["big"]
+            end = dataset[size // 2 :]
+            dataset.resize((dataset.shape[0] + len(new),))
+            dataset[size // 2 : size // 2 + len(new)] = np.frombuffer(new, np.uint8)
+            dataset[size // 2 + len(new) :] = end
+            file.flush()
+            with open(path, "rb") as written:
+                os.fsync(written)
+            return time.perf_counter() - start
+
+        if how == "holdall":
+            with holdall.open(path, "w") as store:
+                store["big"] = data.data
+                yield lambda: into_holdall(store) * 1e3
+        elif how == "files":
+            path.write_bytes(data.data)
+            yield lambda: into_file() * 1e3
+        else:
+            with h5py.File(path, "w") as file:
+                chunks = (1 << 20,)
+                file.create_dataset("big", data=data, maxshape=(None,), chunks=chunks)
+                yield lambda: into_hdf5(file) * 1e3
+
+    return prepared
+
+
+def calls(language: str) -> Callable:
+    """The time of one get of ten bytes that lie in memory, from Python and from Rust."""
+
+    @contextlib.contextmanager
+    def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
+        times = 20_000 if quick else 500_000
+        path = place / "call"
+        with holdall.open(path, "w") as store:
+            store["ten"] = b"0123456789"
+        if language == "rust":
+            arguments = ["cargo", "run", "-q", "--release", "-p", "holdall", "--example"]
+            arguments += ["timed_gets", "--", str(path), "ten", str(times)]
+            root = Path(__file__).parents[3]
+
+            def rust() -> float:
+                told = subprocess.run(arguments, cwd=root, check=True, capture_output=True)
+                return float(told.stdout) / 1e3
+
+            yield rust
+            return
+        with holdall.open(path) as store:
+
+            def python() -> float:
+                start = time.perf_counter()
+                for _ in range(times):
+                    store["ten"]
+                return (time.perf_counter() - start) / times * 1e6
+
+            yield python
+
+    return prepared
+
+
+def each(make: Callable[[peers.Peer], Callable]) -> dict[str, Callable]:
+    return {peer.name: make(peer) for peer in peers.ALL}
+
+
+ROWS = {
+    "get": Row("get 4 KB, hot, one thread", "per s", True, each(lambda p: gets(p, 1)),
+               "≥ 1.0 × py-lmdb"),
+    "get-100": Row("get 4 KB, hot, 100 to a call", "per s", True, each(lambda p: gets(p, 100)),
+                   "≥ 2 × py-lmdb"),
+    "put": Row("put 10,000 of 4 KB in one transaction", "per s", True, each(puts),
+               "≥ 1.0 of the best"),
+    "read": Row("read 1 GiB through a file, 1 MiB at a time", "MB/s", True,
+                {"holdall": sequential(True), "files": sequential(False)}, "≥ 0.9 × files"),
+    "insert": Row("insert 1 KB into the middle of 1 GB", "ms", False,
+                  {how: insertions(how) for how in ("holdall", "files", "h5py")},
+                  "≥ 400 × of both"),
+    "call": Row("one get of 10 bytes, from Python and from Rust", "µs", False,
+                {"holdall": calls("python"), "rust": calls("rust")}, "≤ 1 µs more than Rust"),
+}  # fmt: skip
