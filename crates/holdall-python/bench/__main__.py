@@ -14,6 +14,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import arrays
@@ -65,6 +66,8 @@ def main() -> int:
     chosen = given.rows.split(",") if given.rows else list(ROWS)
     if unknown := set(chosen) - set(ROWS):
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    # A zip file keeps what is overwritten, and warns.
+    warnings.filterwarnings("ignore", "Duplicate name")
     found = {}
     with tempfile.TemporaryDirectory(dir=given.directory) as place:
         for name in chosen:

@@ -42,6 +42,8 @@ class Contender:
         """Does the work on all chunks; tells MB/s until they are with the disk."""
 
         async def all_of_them(store: HoldallStore | LocalStore | ZipStore) -> None:
+            if isinstance(store, ZipStore):
+                await store._open()
             few = asyncio.Semaphore(ON_THEIR_WAY)
 
             async def one(number: int) -> None:
