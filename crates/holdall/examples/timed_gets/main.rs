@@ -4,7 +4,7 @@
 //!
 //! The benchmark of the Python package subtracts it from the time of the same call there.
 
-use holdall::{Key, Store};
+use holdall::Store;
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,11 +16,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let times: u32 = times.parse()?;
     let store = Store::open_read_only(path)?;
-    let key = Key::Name(name.as_bytes());
     let mut buf = vec![0; 64 << 10];
     let start = Instant::now();
     for _ in 0..times {
-        let read = store.read_at(key, 0, &mut buf)?;
+        let read = store.read_at(&name, 0, &mut buf)?;
         std::hint::black_box(read.ok_or("there is no such object")?);
     }
     println!("{}", start.elapsed().as_nanos() / u128::from(times.max(1)));
