@@ -99,9 +99,11 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "more than any file has".into())
 }
 
-/// Logs on standard error; RUST_LOG chooses what.
+/// Logs on standard error; RUST_LOG chooses what. `s3s` would write the whole answer to each
+/// request that fails beside our own line about it.
 fn log(json: bool) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("warn,s3s::service=off"));
     let format = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
