@@ -84,7 +84,7 @@ def test_dask_arrays(path):
         assert array.from_zarr(chunks).sum().compute() == 499_999_500_000
 
 
-def test_hugging_face_data_sets(url, tmp_path):
+def test_hugging_face_data_sets(path, url, tmp_path):
     datasets = pytest.importorskip("datasets")
     rows = {"n": list(range(1000)), "text": [f"row {i}" for i in range(1000)]}
     made = datasets.Dataset.from_dict(rows)
@@ -92,9 +92,11 @@ def test_hugging_face_data_sets(url, tmp_path):
     assert datasets.load_from_disk(f"{url}/saved")[7] == {"n": 7, "text": "row 7"}
     made.to_parquet(f"{url}/a.parquet")
     made.to_json(f"{url}/a.jsonl")
-    for kind, name in [("parquet", "a.parquet"), ("json", "a.jsonl")]:
-        cache = str(tmp_path / f"cache-{kind}")
-        found = datasets.load_dataset(kind, data_files=f"{url}/{name}", cache_dir=cache)
+    for kind, name in [("parquet", "a.parquet"), ("json", "*.jsonl")]:
+        # Patterns keep only what stands behind the colons of an address.
+        files, cache = f"holdall://{name}::{path}", str(tmp_path / f"cache-{kind}")
+        found = datasets.load_dataset(kind, data_files=files, cache_dir=cache)
         assert found["train"].num_rows == 1000
-    streamed = datasets.load_dataset("parquet", data_files=f"{url}/*.parquet", streaming=True)
+    files = f"holdall://*.parquet::{path}"
+    streamed = datasets.load_dataset("parquet", data_files=files, streaming=True)
     assert sum(1 for _ in streamed["train"]) == 1000
