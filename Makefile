@@ -1,12 +1,13 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside python python-all demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients serve-fuzz fuzz clean
+.PHONY: help test lint outside python python-all site demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
 	@echo "make test     all tests, lints and documentation checks (what CI runs)"
 	@echo "make python   build the Python package and run its tests; python-all: with dask, datasets, torch"
+	@echo "make site     these documents as a site: target/site/index.html"
 	@echo "make bench    the figures of docs/benchmarks.md"
 	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
 	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
@@ -38,6 +39,11 @@ python:
 
 python-all:
 	crates/holdall-python/check.sh all
+
+site:
+	[ -x target/site-tools/bin/mkdocs ] || python3 -m venv target/site-tools
+	target/site-tools/bin/pip install -q mkdocs-material 'mkdocstrings[python]'
+	target/site-tools/bin/mkdocs build --strict --quiet
 
 demo:
 	$(CARGO) build --release -p holdall-cli

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
-const BUDGETS: [(&str, usize); 15] = [
+const BUDGETS: [(&str, usize); 16] = [
     ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
@@ -21,12 +21,13 @@ const BUDGETS: [(&str, usize); 15] = [
     ("docs/cli.md", 4220),
     ("docs/serve.md", 2380),
     ("docs/python.md", 900),
+    ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 28_500;
+const ALL: usize = 29_500;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

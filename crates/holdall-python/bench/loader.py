@@ -24,7 +24,7 @@ BATCH = 64
 
 
 class Set:
-    """Objects of some 110 KB, as the pictures of ImageNet are; here of 10 to 60 KB."""
+    """Objects of 10 to 60 KB, as small pictures are."""
 
     def __init__(self, quick: bool) -> None:
         self.count = 2_000 if quick else 200_000

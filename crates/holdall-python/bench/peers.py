@@ -60,7 +60,11 @@ class Holdall:
 
     @contextlib.contextmanager
     def reading(self, path: Path) -> Iterator[Reader]:
-        with holdall.open(path) as store, store.snapshot() as snapshot:
+        # As much as LMDB and the others find in memory.
+        with (
+            holdall.open(path, cache_bytes=256 << 20) as store,
+            store.snapshot() as snapshot,
+        ):
             yield snapshot
 
 

@@ -1,15 +1,60 @@
-"""The examples of docs/python.md run, one after the other."""
+"""The examples of docs/python.md run one after the other, those of docs/recipes.md each alone."""
 
+import os
 import re
+import shutil
 from pathlib import Path
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "python.md"
+RECIPES = ROOT / "docs" / "recipes.md"
+PACKAGES = ["boto3", "pandas", "PIL", "xarray", "zarr"]
+
+
+def blocks(text):
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def recipes():
+    """The recipes by their titles."""
+    parts = re.split(r"^## ", RECIPES.read_text(), flags=re.MULTILINE)[1:]
+    return {part.partition("\n")[0]: blocks(part) for part in parts}
+
+
+def command():
+    """Where the command `holdall` is; None where it was not built."""
+    built = [ROOT / "target" / kind / "holdall" for kind in ("release", "debug")]
+    return shutil.which("holdall") or next((str(path) for path in built if path.exists()), None)
 
 
 def test_the_guide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert len(blocks) == 5
+    found = blocks(GUIDE.read_text())
+    assert len(found) == 5
     space = {}
-    for block in blocks:
+    for block in found:
         exec(compile(block, str(GUIDE), "exec"), space)
+
+
+def test_there_are_ten_recipes():
+    assert [len(found) for found in recipes().values()] == [1] * 10
+
+
+@pytest.mark.parametrize("title", list(recipes()))
+def test_a_recipe(title, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [block] = recipes()[title]
+    for package in PACKAGES:
+        if re.search(rf"^(import|from) {package}\b", block, re.MULTILINE):
+            pytest.importorskip(package)
+    if '"holdall", "serve"' in block:
+        program = command()
+        if program is None:
+            pytest.skip("the command holdall is not built")
+        path = os.pathsep.join([str(Path(program).parent), os.environ["PATH"]])
+        monkeypatch.setenv("PATH", path)
+    # Their classes are found again by pickle.
+    space = {"__name__": "__main__"}
+    exec(compile(block, f"{RECIPES}: {title}", "exec"), space)
