@@ -11,7 +11,7 @@ use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, Wr
 use parking_lot::{Mutex, RwLock};
 use s3s::validation::NameValidation;
 use s3s::{S3Result, s3_error};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -164,6 +164,43 @@ impl Catalog {
         Ok(Bucket { name: name.to_owned(), served: self.stores[place].clone() })
     }
 
+    /// A collection by its name, which need not be one that buckets may have. Of two stores that
+    /// have such a one, the first counts. The server's own is not shown.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn collection(&self, name: &str) -> S3Result<Option<Bucket>> {
+        if let Ok(bucket) = self.bucket(name) {
+            return Ok(Some(bucket));
+        }
+        if name == SYSTEM || BucketNames.validate_bucket_name(name) {
+            return Ok(None);
+        }
+        for served in &self.stores {
+            let there = served.store.read().and_then(|reader| reader.collection(name));
+            match there {
+                Ok(_) => return Ok(Some(Bucket { name: name.to_owned(), served: served.clone() })),
+                Err(holdall::Error::NotFound(_) | holdall::Error::Invalid(_)) => {}
+                Err(e) => return Err(from_store(e)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Names of all collections, in order, whether buckets may have them or not.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn collections(&self) -> S3Result<Vec<String>> {
+        let mut names: BTreeSet<String> = self.buckets.read().keys().cloned().collect();
+        for served in &self.stores {
+            let found = served.store.read().and_then(|reader| reader.collections());
+            let found = found.map_err(from_store)?.into_iter();
+            names.extend(found.filter(|n| n != SYSTEM && !BucketNames.validate_bucket_name(n)));
+        }
+        Ok(names.into_iter().collect())
+    }
+
     /// Names of all buckets, in order.
     pub fn names(&self) -> Vec<String> {
         self.buckets.read().keys().cloned().collect()
@@ -186,7 +223,7 @@ impl Catalog {
     /// Those of the engine.
     pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
         let _changing = self.changing.lock();
-        if let Ok(bucket) = self.bucket(name) {
+        if let Some(bucket) = self.collection(name)? {
             if let Some(acl) = acl {
                 bucket.set_acl(acl)?;
             }
@@ -202,7 +239,9 @@ impl Catalog {
                 records::note_bucket(tx, name, SystemTime::now())
             })
             .map_err(from_store)?;
-        self.buckets.write().insert(name.to_owned(), self.for_new);
+        if BucketNames.validate_bucket_name(name) {
+            self.buckets.write().insert(name.to_owned(), self.for_new);
+        }
         Ok(true)
     }
 
@@ -212,7 +251,8 @@ impl Catalog {
     /// NoSuchBucket, BucketNotEmpty, those of the engine.
     pub fn delete(&self, name: &str) -> S3Result<()> {
         let _changing = self.changing.lock();
-        let bucket = self.bucket(name)?;
+        let none = || s3_error!(NoSuchBucket, "there is no bucket {name}");
+        let bucket = self.collection(name)?.ok_or_else(none)?;
         if name == DEFAULT_COLLECTION {
             let text = "the default collection cannot be deleted; delete its objects";
             return Err(s3_error!(AccessDenied, "{text}"));

@@ -3,6 +3,7 @@
 //! Owns: [`Front`], which each request passes first.
 
 use crate::config::Limits;
+use crate::dav::Dav;
 use crate::metrics::Metrics;
 use crate::s3::Server;
 use crate::{amend, cors, form, lingering};
@@ -36,6 +37,8 @@ const MOST_STREAMS: u32 = 64;
 pub struct Front {
     /// S3.
     pub s3: S3Service,
+    /// WebDAV.
+    pub dav: Dav,
     /// The operations, for what they know of the stores.
     pub server: Server,
     /// The host name whose subdomains are buckets.
@@ -99,6 +102,7 @@ impl Front {
         let attributes = method == Method::GET && amend::asks_attributes(req.uri());
         let cross = cors::Cross::of(&req, self.domain.as_deref());
         let answered = match path.strip_prefix("/-/") {
+            Some(own) if own == "dav" || own.starts_with("dav/") => Ok(self.dav(req).await),
             Some(own) => Ok(self.own(own, &method).await),
             None if method == Method::OPTIONS => {
                 cors::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
@@ -143,7 +147,17 @@ impl Front {
         answered
     }
 
-    /// What the server itself offers. WebDAV and a page for browsers have their place here.
+    /// Asks WebDAV.
+    async fn dav(&self, req: Request<Incoming>) -> Response<Body> {
+        let (req, rest) = lingering::split(req);
+        let answer = self.dav.answer(req).await;
+        if answer.status().as_u16() >= 400 {
+            rest.drain(self.server.limits.idle()).await;
+        }
+        answer
+    }
+
+    /// What the server itself offers. A page for browsers has its place here.
     async fn own(&self, path: &str, method: &Method) -> Response<Body> {
         if method != Method::GET && method != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
@@ -169,7 +183,7 @@ impl Front {
                     |text| plain(StatusCode::OK, text),
                 )
             }
-            _ => plain(StatusCode::NOT_FOUND, "here are /-/health and /-/metrics\n"),
+            _ => plain(StatusCode::NOT_FOUND, "here are /-/dav/, /-/health and /-/metrics\n"),
         }
     }
 }

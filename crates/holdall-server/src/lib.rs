@@ -1,11 +1,11 @@
-//! Serves Holdall stores over S3.
+//! Serves Holdall stores over S3 and WebDAV.
 //!
 //! [`start`] opens the stores and begins to answer; `holdall serve` is this and a command line.
 //! Buckets are collections, keys are names. docs/serve.md is the reference for users.
 //!
 //! From the bottom: meta and side keep what S3 knows of objects beside their bytes, records what
 //! it knows of buckets; catalog knows the stores; digest and body bring bytes in and out; condition
-//! and edit change objects; s3 and verbs answer requests; users knows who there is, access says who
+//! and edit change objects; s3, verbs and dav answer requests; users knows who there is, access says who
 //! may; http has the connections, cors what browsers ask.
 
 mod access;
@@ -16,6 +16,7 @@ mod catalog;
 mod condition;
 mod config;
 mod cors;
+mod dav;
 mod digest;
 mod edit;
 mod error;
@@ -114,13 +115,17 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     }
     let catalog = Arc::new(Catalog::new(served, for_new)?);
     let server = s3::Server::new(catalog, limits.clone(), config.public_acls);
-    let s3 = service(server.clone(), users, config)?;
+    let s3 = service(server.clone(), users.clone(), config)?;
     let listener = TcpListener::bind(&options.listen)
         .await
         .map_err(StartError::io(format!("listen on {}", options.listen)))?;
     let domain = domain(config)?.map(Arc::new);
     let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
-    let front = http::Front { s3, server, domain, metrics, ids };
+    let dav = dav::Dav::new(server.clone(), users).map_err(|source| {
+        let path = options.stores[0].clone();
+        StartError::Store { path, source }
+    })?;
+    let front = http::Front { s3, dav, server, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, keepers })
 }
 

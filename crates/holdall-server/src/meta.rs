@@ -51,6 +51,9 @@ pub struct About {
     /// The ACL.
     #[serde(skip_serializing_if = "Acl::is_private")]
     pub acl: Acl,
+    /// Properties that WebDAV's clients set: name with namespace to the element as XML.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub props: BTreeMap<String, String>,
     /// Whether the rest lies in the side record.
     #[serde(skip_serializing_if = "is_false")]
     pub side: bool,

@@ -62,7 +62,22 @@ impl Metrics {
     /// Counts an answered request.
     pub fn note(&self, method: &http::Method, status: u16, time: Duration) {
         // Anybody may send methods of his own making.
-        let known = ["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"];
+        let known = [
+            "GET",
+            "HEAD",
+            "PUT",
+            "POST",
+            "DELETE",
+            "OPTIONS",
+            "PATCH",
+            "COPY",
+            "MOVE",
+            "MKCOL",
+            "PROPFIND",
+            "PROPPATCH",
+            "LOCK",
+            "UNLOCK",
+        ];
         let method = known.iter().find(|m| **m == method.as_str()).unwrap_or(&"other");
         let kind = Kind { method: (*method).into(), status };
         self.requests.get_or_create(&kind).inc();

@@ -94,13 +94,37 @@ pub fn set_bucket_cors(tx: &mut WriteTx, name: &str, rules: Option<&Vec<Rule>>) 
     set(tx, "cors", name, rules)
 }
 
+/// Properties that WebDAV's clients set of a collection.
+///
+/// # Errors
+/// Those of reading.
+pub fn collection_props(reader: &Reader, name: &str) -> Result<BTreeMap<String, String>> {
+    Ok(get(reader, "props", name)?.unwrap_or_default())
+}
+
+/// Changes a collection's properties.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn change_collection_props(
+    tx: &mut WriteTx,
+    name: &str,
+    change: impl FnOnce(&mut BTreeMap<String, String>),
+) -> Result<()> {
+    let bytes = tx.collection(SYSTEM)?.get(format!("props/{name}"))?;
+    let old = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let mut props = old.unwrap_or_default();
+    change(&mut props);
+    set(tx, "props", name, Some(&props).filter(|props| !props.is_empty()))
+}
+
 /// Forgets all that is kept of a bucket.
 ///
 /// # Errors
 /// Those of a transaction.
 pub fn forget_bucket(tx: &mut WriteTx, name: &str) -> Result<()> {
     let mut system = tx.collection(SYSTEM)?;
-    for kind in ["tags", "acl", "cors", "bucket"] {
+    for kind in ["tags", "acl", "cors", "props", "bucket"] {
         system.remove(format!("{kind}/{name}"))?;
     }
     Ok(())

@@ -10,6 +10,8 @@
 //! | `tags/NAME` | the bucket's tags |
 //! | `acl/NAME` | the bucket's ACL, where it opens it |
 //! | `cors/NAME` | the bucket's rules for other origins |
+//! | `props/NAME` | WebDAV's properties of the collection |
+//! | `lock/TOKEN` | a lock of WebDAV |
 //! | `upload/BUCKET/ID` | an unfinished upload ([`Upload`]) |
 //! | `part/ID/NUMBER` | a part of it |
 
@@ -79,7 +81,8 @@ pub fn set(tx: &mut WriteTx, oid: Oid, side: Option<&[u8]>) -> Result<()> {
 ///
 /// # Errors
 /// Those of a transaction.
-pub fn remove(tx: &mut WriteTx, bucket: &str, key: &str) -> Result<bool> {
+pub fn remove(tx: &mut WriteTx, bucket: &str, key: impl AsRef<[u8]>) -> Result<bool> {
+    let key = key.as_ref();
     let Some(oid) = tx.collection(bucket)?.lookup(key)? else { return Ok(false) };
     tx.collection(bucket)?.remove(key)?;
     set(tx, oid, None)?;

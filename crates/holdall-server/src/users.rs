@@ -5,7 +5,11 @@
 
 use crate::config::{Config, Grant};
 use crate::error::StartError;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, header};
 use s3s::auth::{Credentials, S3Auth, SecretKey};
+use s3s::crypto::{Checksum as _, Sha256};
 use s3s::{S3Result, s3_error};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -48,6 +52,10 @@ impl User {
     pub fn sees(&self, bucket: &str) -> bool {
         self.grants.iter().any(|grant| grant.matches(bucket) && !grant.rights.is_empty())
     }
+}
+
+fn is_basic(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("basic")
 }
 
 /// All users. Clones share them.
@@ -105,6 +113,28 @@ impl Users {
             None => self.anonymous.as_ref(),
         };
         found.cloned().ok_or_else(|| s3_error!(AccessDenied, "a signature is required"))
+    }
+
+    /// The user whose access key and secret key a request has as name and password; whoever asks
+    /// without them, where that is allowed.
+    pub fn of_basic(&self, headers: &HeaderMap) -> Option<Arc<User>> {
+        let Some(given) = headers.get(header::AUTHORIZATION) else {
+            return self.anonymous.clone();
+        };
+        let (scheme, text) = given.to_str().ok()?.split_once(' ')?;
+        let decoded = STANDARD.decode(text.trim()).ok().filter(|_| is_basic(scheme))?;
+        let decoded = String::from_utf8(decoded).ok()?;
+        let (name, password) = decoded.split_once(':')?;
+        self.of_password(name, password)
+    }
+
+    /// The user with these keys. The comparison takes the same time wherever they differ.
+    pub fn of_password(&self, name: &str, password: &str) -> Option<Arc<User>> {
+        let user = self.by_key.get(name)?;
+        let sum = |text: &str| Sha256::checksum(text.as_bytes());
+        let (known, given) = (sum(user.secret.expose()), sum(password));
+        let differ = known.iter().zip(&given).fold(0, |all, (a, b)| all | (a ^ b));
+        (differ == 0).then(|| user.clone())
     }
 
     /// Refuses what the user may not do.

@@ -4,20 +4,23 @@
 //! Signed like any request, conditional by If-Match and If-None-Match, durable when answered.
 
 use crate::body;
+use crate::catalog::Bucket;
 use crate::digest::Announced;
 use crate::edit::{Condition, Edit, Edited, Source};
 use crate::s3::{Incoming, Server};
 use crate::users::{Right, User, Users};
-use http::{HeaderMap, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Response, Uri, header};
 use percent_encoding::percent_decode_str;
 use s3s::dto::{ETagCondition, StreamingBlob};
 use s3s::path::S3Path;
 use s3s::route::S3Route;
-use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
+use s3s::{Body, S3Request, S3Response, S3Result, TrailingHeaders, s3_error};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+const JSON: &str = "application/json";
 
 /// Answers the verbs.
 #[derive(Debug, Clone)]
@@ -68,12 +71,7 @@ impl Asked {
         let Ok(S3Path::Object { bucket, key }) = parsed else {
             return Err(s3_error!(InvalidRequest, "an edit names an object: /BUCKET/KEY"));
         };
-        let mut parameters = BTreeMap::new();
-        for pair in uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = percent_decode_str(value).decode_utf8().map_err(|_| bad())?;
-            parameters.insert(name.to_owned(), value.into_owned());
-        }
+        let parameters = parameters(uri.query().unwrap_or_default())?;
         Ok(Self { bucket: bucket.to_string(), key: key.to_string(), parameters })
     }
 
@@ -100,6 +98,18 @@ impl Asked {
     }
 }
 
+/// The parameters of a query.
+fn parameters(query: &str) -> S3Result<BTreeMap<String, String>> {
+    let mut parameters = BTreeMap::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(value).decode_utf8();
+        let bad = |_| s3_error!(InvalidURI, "the parameter {name} is not UTF-8");
+        parameters.insert(name.to_owned(), value.map_err(bad)?.into_owned());
+    }
+    Ok(parameters)
+}
+
 /// `A-B`, both included.
 fn inclusive(text: &str) -> S3Result<Range<u64>> {
     let parse = || {
@@ -121,17 +131,74 @@ fn condition(headers: &HeaderMap) -> S3Result<Condition> {
     Ok(Condition { matches, matches_not, size: None })
 }
 
-fn incoming(req: &mut S3Request<Body>) -> Incoming {
-    let len = req.headers.get(header::CONTENT_LENGTH);
+fn incoming(
+    headers: &HeaderMap,
+    body: StreamingBlob,
+    trailers: Option<TrailingHeaders>,
+) -> Incoming {
+    let len = headers.get(header::CONTENT_LENGTH);
     let len = len.and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
-    let md5 = req.headers.get("content-md5").and_then(|v| v.to_str().ok()).map(str::to_owned);
-    let trailers = req.trailing_headers.clone();
+    let md5 = headers.get("content-md5").and_then(|v| v.to_str().ok()).map(str::to_owned);
     let mut announced = Announced { md5, trailers, ..Announced::default() };
-    announced.add_trailer_names(&req.headers);
-    Incoming { body: StreamingBlob::from(std::mem::take(&mut req.input)), len, announced }
+    announced.add_trailer_names(headers);
+    Incoming { body, len, announced }
+}
+
+/// What an edit is answered, and the new ETag as a header.
+fn answer(done: &Edited) -> (Body, Option<HeaderValue>) {
+    let answer = Answer { etag: format!("\"{}\"", done.etag), size: done.size };
+    let text = serde_json::to_vec(&answer).unwrap_or_default();
+    (Body::from(bytes::Bytes::from(text)), HeaderValue::from_str(&answer.etag).ok())
 }
 
 impl Verbs {
+    /// Edits an object of WebDAV by the parameters of a query.
+    ///
+    /// # Errors
+    /// As over S3.
+    pub async fn edit(
+        &self,
+        bucket: Bucket,
+        (key, query): (String, &str),
+        user: &Arc<User>,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> S3Result<Response<Body>> {
+        let asked = Asked { bucket: bucket.name.clone(), key, parameters: parameters(query)? };
+        let incoming = incoming(headers, StreamingBlob::from(body), None);
+        let done = self.perform(bucket, &asked, user, headers, incoming).await?;
+        let (body, etag) = answer(&done);
+        let mut response = Response::new(body);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        response.headers_mut().extend(etag.map(|etag| (header::ETAG, etag)));
+        Ok(response)
+    }
+
+    async fn perform(
+        &self,
+        bucket: Bucket,
+        asked: &Asked,
+        user: &Arc<User>,
+        headers: &HeaderMap,
+        incoming: Incoming,
+    ) -> S3Result<Edited> {
+        let condition = condition(headers)?;
+        let create = asked.verb() == "concat";
+        let edit = Edit { bucket, key: asked.key.clone(), condition, create };
+        match asked.verb() {
+            "insert" | "replace" => self.server.edit(edit, asked.range()?, incoming).await,
+            "delete" => {
+                let range = asked.range()?;
+                body::blocking(move || edit.splice(range, &bytes::Bytes::new())).await
+            }
+            "concat" => self.concat(edit, incoming, user).await,
+            other => {
+                let verbs = "insert, delete, replace, concat";
+                Err(s3_error!(InvalidArgument, "holdall={other:?} is none of {verbs}"))
+            }
+        }
+    }
+
     async fn concat(&self, edit: Edit, incoming: Incoming, user: &Arc<User>) -> S3Result<Edited> {
         let most = u64::try_from(self.server.limits.xml_bytes).unwrap_or(u64::MAX);
         let bytes = body::collect(incoming.body, most, self.server.limits.idle()).await?;
@@ -179,30 +246,13 @@ impl S3Route for Verbs {
         let user = self.users.of(req.credentials.as_ref())?;
         crate::s3::check_key(&asked.key)?;
         let bucket = self.server.catalog.bucket(&asked.bucket)?;
-        let condition = condition(&req.headers)?;
-        let create = asked.verb() == "concat";
-        let edit = Edit { bucket, key: asked.key.clone(), condition, create };
-        let incoming = incoming(&mut req);
-        let done = match asked.verb() {
-            "insert" | "replace" => self.server.edit(edit, asked.range()?, incoming).await?,
-            "delete" => {
-                let range = asked.range()?;
-                body::blocking(move || edit.splice(range, &bytes::Bytes::new())).await?
-            }
-            "concat" => self.concat(edit, incoming, &user).await?,
-            other => {
-                let verbs = "insert, delete, replace, concat";
-                return Err(s3_error!(InvalidArgument, "holdall={other:?} is none of {verbs}"));
-            }
-        };
-        let answer = Answer { etag: format!("\"{}\"", done.etag), size: done.size };
-        let etag = HeaderValue::from_str(&answer.etag);
-        let text = serde_json::to_vec(&answer).unwrap_or_default();
-        let mut response = S3Response::new(Body::from(bytes::Bytes::from(text)));
-        response.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Ok(etag) = etag {
-            response.headers.insert(header::ETAG, etag);
-        }
+        let body = StreamingBlob::from(std::mem::take(&mut req.input));
+        let incoming = incoming(&req.headers, body, req.trailing_headers.clone());
+        let done = self.perform(bucket, &asked, &user, &req.headers, incoming).await?;
+        let (body, etag) = answer(&done);
+        let mut response = S3Response::new(body);
+        response.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        response.headers.extend(etag.map(|etag| (header::ETAG, etag)));
         Ok(response)
     }
 }

@@ -93,7 +93,7 @@ impl Server {
             user,
             tags: tags.clone(),
             acl: acl.unwrap_or_default(),
-            side: false,
+            ..About::default()
         };
         let conditions = condition::Read {
             matches: input.copy_source_if_match,

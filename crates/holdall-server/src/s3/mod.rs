@@ -15,8 +15,9 @@ mod put;
 mod settings;
 mod tagging;
 
+pub use copy::copy_bytes;
 pub use multipart::give_up;
-pub use put::Incoming;
+pub use put::{Goal, Incoming};
 pub use tagging::check_key;
 
 use crate::catalog::Catalog;

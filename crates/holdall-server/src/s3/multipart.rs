@@ -85,7 +85,7 @@ impl Server {
                 user: tagging::user_metadata(input.metadata)?,
                 tags: tagging::parse_header(input.tagging.as_deref())?,
                 acl: acl.unwrap_or_default(),
-                side: false,
+                ..About::default()
             },
             algorithm,
             kind: kind.clone(),
@@ -137,6 +137,7 @@ impl Server {
             key: side::part_name(&input.upload_id, input.part_number),
             mode: PutMode::Overwrite,
             meta: Meta { modified: Some(SystemTime::now()), ..Meta::default() },
+            keeps: false,
             part_of: Some((bucket.name, input.upload_id)),
         };
         let done = self.store(goal, Incoming { body, len, announced }).await?;
@@ -166,7 +167,7 @@ impl Server {
     }
 
     /// Gives up all unfinished uploads of a bucket.
-    pub(super) async fn abort_all(&self, bucket: &str) -> S3Result<()> {
+    pub async fn abort_all(&self, bucket: &str) -> S3Result<()> {
         let bucket = self.catalog.bucket(bucket)?;
         body::blocking(move || {
             let reader = bucket.served.store.read().map_err(from_store)?;

@@ -41,6 +41,8 @@ pub struct Goal {
     pub meta: Meta,
     /// Bucket and id of the unfinished upload that it is a part of.
     pub part_of: Option<(String, String)>,
+    /// Whether what a client said of the object that was there is kept.
+    pub keeps: bool,
 }
 
 /// What a put came to.
@@ -59,6 +61,17 @@ impl Goal {
         Meta { of_bytes: Some(of_bytes), ..self.meta.clone() }
     }
 
+    /// Takes over what a client said of the object that is there.
+    fn keep(&self, tx: &mut holdall::WriteTx, meta: &mut Meta) -> holdall::Result<()> {
+        if !self.keeps {
+            return Ok(());
+        }
+        let Some(oid) = tx.collection(&self.bucket.name)?.lookup(&self.key)? else { return Ok(()) };
+        let old = Meta::of(&tx.metadata(oid)?.attributes);
+        meta.about = side::complete_in(tx, oid, old)?.about;
+        Ok(())
+    }
+
     /// Refuses a part whose upload was ended while it came.
     fn check_upload(&self, tx: &mut holdall::WriteTx) -> holdall::Result<()> {
         let Some((bucket, id)) = &self.part_of else { return Ok(()) };
@@ -70,14 +83,15 @@ impl Goal {
     fn put_whole(&self, bytes: &[u8], announced: &Announced) -> S3Result<Stored> {
         let mut digests = Digests::for_body(announced)?;
         digests.update(bytes);
-        let meta = self.finished(digests.finish(announced)?);
-        let (attributes, side) = meta.attributes(self.bucket.served.attribute_bytes);
-        let options = PutOptions { mode: self.mode, attributes, ..PutOptions::default() };
+        let mut meta = self.finished(digests.finish(announced)?);
         self.bucket
             .served
             .store
             .write(|tx| {
                 self.check_upload(tx)?;
+                self.keep(tx, &mut meta)?;
+                let (attributes, side) = meta.attributes(self.bucket.served.attribute_bytes);
+                let options = PutOptions { mode: self.mode, attributes, ..PutOptions::default() };
                 let oid = self.bucket.objects(tx)?.put_with(&self.key, bytes, &options)?;
                 side::set(tx, oid, side.as_deref())
             })
@@ -104,12 +118,14 @@ impl Goal {
             }
             let size = writer.len();
             check_len(len, size).map_err(through)?;
-            let meta =
+            let mut meta =
                 self.finished(std::mem::take(&mut digests).finish(announced).map_err(through)?);
             self.bucket.check_writer(&mut writer)?;
             let oid: Oid = writer.finish()?;
             drop(collection);
             self.check_upload(tx)?;
+            // The object has its new bytes, and still the attributes of before.
+            self.keep(tx, &mut meta)?;
             side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)?;
             Ok(stored(meta))
         };
@@ -190,7 +206,7 @@ impl Server {
             user: tagging::user_metadata(input.metadata)?,
             tags: tagging::parse_header(input.tagging.as_deref())?,
             acl: asked.unwrap_or_default(),
-            side: false,
+            ..About::default()
         };
         let meta = Meta {
             modified: Some(SystemTime::now()),
@@ -209,7 +225,7 @@ impl Server {
             })
             .await?
         };
-        let goal = Goal { bucket, key: input.key, mode, meta, part_of: None };
+        let goal = Goal { bucket, key: input.key, mode, meta, part_of: None, keeps: false };
         let done = self.store(goal, Incoming { body, len, announced }).await?;
         Ok(S3Response::new(output(done)))
     }

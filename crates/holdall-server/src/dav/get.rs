@@ -1,0 +1,145 @@
+//! Objects read.
+
+use crate::body::{self, Outgoing};
+use crate::condition;
+use crate::dav::node::{self, Node};
+use crate::dav::{Dav, Head, empty, refusal, set};
+use crate::error::from_store;
+use crate::meta::Meta;
+use crate::side;
+use crate::users::Right;
+use bytes::Bytes;
+use http::{Method, Response, StatusCode, header};
+use s3s::dto::{ETagCondition, StreamingBlob, Timestamp, TimestampFormat};
+use s3s::{Body, S3Result, s3_error};
+use std::ops::Range;
+
+/// Bytes up to which an answer is read in one step with the object's metadata.
+const AT_ONCE: u64 = 64 << 10;
+
+/// Conditions of a request's headers. What is no date or no ETag is not there.
+fn conditions(head: &Head) -> condition::Read {
+    let etag = |name| {
+        let value = head.headers.get(name)?;
+        ETagCondition::parse_http_header(http::HeaderValue::as_bytes(value)).ok()
+    };
+    let time = |name| Timestamp::parse(TimestampFormat::HttpDate, head.text(name)?).ok();
+    condition::Read {
+        matches: etag(header::IF_MATCH),
+        matches_not: etag(header::IF_NONE_MATCH),
+        since: time(header::IF_MODIFIED_SINCE),
+        not_since: time(header::IF_UNMODIFIED_SINCE),
+    }
+}
+
+/// The one range that is asked for; `None` where all bytes are, or several ranges.
+fn range(head: &Head, etag: &str, size: u64) -> S3Result<Option<Range<u64>>> {
+    let Some(text) = head.text(header::RANGE) else { return Ok(None) };
+    let stale = |known: &str| known.trim_matches('"') != etag;
+    if head.text(header::IF_RANGE).is_some_and(stale) {
+        return Ok(None);
+    }
+    let Ok(asked) = s3s::dto::Range::parse(text) else { return Ok(None) };
+    let outside = || {
+        let text = format!("the range does not lie inside {size} bytes");
+        let mut e = s3_error!(InvalidRange, "{text}");
+        let mut headers = http::HeaderMap::new();
+        if let Ok(value) = http::HeaderValue::from_str(&format!("bytes */{size}")) {
+            headers.insert(header::CONTENT_RANGE, value);
+        }
+        e.set_headers(headers);
+        e
+    };
+    asked.check(size).map(Some).map_err(|_| outside())
+}
+
+/// The media type of a name.
+pub fn media_type(key: &[u8]) -> String {
+    let name = String::from_utf8_lossy(key);
+    mime_guess::from_path(name.as_ref()).first_or_octet_stream().to_string()
+}
+
+/// Keeps a browser from running what it is shown: an object is nobody's page.
+pub fn confine(response: &mut Response<Body>) {
+    set(response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(
+        response,
+        header::CONTENT_SECURITY_POLICY,
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'",
+    );
+}
+
+impl Dav {
+    /// Answers a get or head of an object; `None` for folders.
+    pub(super) async fn get(&self, head: &Head) -> S3Result<Option<Response<Body>>> {
+        if head.place.key.is_empty() {
+            return Ok(None);
+        }
+        head.check(Right::Read)?;
+        let (catalog, head) = (self.server.catalog.clone(), head.clone());
+        body::blocking(move || {
+            let bucket = node::collection(&catalog, &head.place)?;
+            let mut reader = bucket.read().map_err(from_store)?;
+            match node::Names::metadata(&mut reader, &head.place.key).map_err(from_store)? {
+                Some(found) => answer(&head, &reader, found).map(Some),
+                None => {
+                    let node = node::look(&mut reader, &head.place).map_err(from_store)?;
+                    match node {
+                        Node::Missing => Err(refusal(StatusCode::NOT_FOUND, "there is nothing")),
+                        _ => Ok(None),
+                    }
+                }
+            }
+        })
+        .await
+    }
+}
+
+/// Answers with an object that was found. Blocks.
+fn answer(
+    head: &Head,
+    reader: &holdall::Reader,
+    found: holdall::Metadata,
+) -> S3Result<Response<Body>> {
+    let (size, version) = (found.size, found.version);
+    let meta = Meta::of(&found.attributes);
+    let meta = side::complete(reader, found.oid, meta).map_err(from_store)?;
+    let etag = meta.etag(version);
+    conditions(head).check(&meta, &etag)?;
+    let part = range(head, &etag, size)?;
+    let mut response = match &part {
+        None => empty(StatusCode::OK),
+        Some(part) => {
+            let mut response = empty(StatusCode::PARTIAL_CONTENT);
+            let text = format!("bytes {}-{}/{size}", part.start, part.end.saturating_sub(1));
+            set(&mut response, header::CONTENT_RANGE, &text);
+            response
+        }
+    };
+    let Range { start, end } = part.unwrap_or(0..size);
+    let kind = meta.content_type.clone().unwrap_or_else(|| media_type(&head.place.key));
+    set(&mut response, header::CONTENT_TYPE, &kind);
+    set(&mut response, header::CONTENT_LENGTH, &(end - start).to_string());
+    set(&mut response, header::ETAG, &format!("\"{etag}\""));
+    set(&mut response, header::ACCEPT_RANGES, "bytes");
+    let mut modified = Vec::new();
+    let time = crate::s3::timestamp(meta.modified());
+    if time.format(TimestampFormat::HttpDate, &mut modified).is_ok() {
+        set(&mut response, header::LAST_MODIFIED, &String::from_utf8_lossy(&modified));
+    }
+    if let Some(encoding) = &meta.about.encoding {
+        set(&mut response, header::CONTENT_ENCODING, encoding);
+    }
+    confine(&mut response);
+    if head.method == Method::HEAD || start == end {
+        return Ok(response);
+    }
+    *response.body_mut() = if end - start <= AT_ONCE {
+        let bytes = reader.get_range(found.oid, start..end).map_err(from_store)?;
+        Body::from(Bytes::from(bytes.unwrap_or_default()))
+    } else {
+        let object = reader.open(found.oid).map_err(from_store)?;
+        Body::from(StreamingBlob::new(Outgoing::new(object, start, end)))
+    };
+    Ok(response)
+}

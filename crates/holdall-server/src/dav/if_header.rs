@@ -1,0 +1,128 @@
+//! The header If of WebDAV (RFC 4918 section 10.4): lists of lock tokens and ETags, one of which
+//! must hold.
+
+use s3s::{S3Result, s3_error};
+
+/// What one condition asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asks {
+    /// That a lock of this token covers the resource.
+    Token(String),
+    /// That it has this ETag, without quotes.
+    ETag(String),
+}
+
+/// A list, all of whose conditions must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// The resource that it is about; that of the request where none is named.
+    pub resource: Option<String>,
+    /// Conditions, and whether each is negated.
+    pub conditions: Vec<(bool, Asks)>,
+}
+
+/// The lists of a header. Parsing costs its length.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IfHeader(pub Vec<List>);
+
+fn bad() -> s3s::S3Error {
+    s3_error!(InvalidRequest, "the header If cannot be read")
+}
+
+/// What lies between `open`, at which the text begins, and `close`, and what follows.
+fn enclosed<'t>(text: &'t str, open: char, close: char) -> S3Result<(&'t str, &'t str)> {
+    text.strip_prefix(open).and_then(|rest| rest.split_once(close)).ok_or_else(bad)
+}
+
+impl IfHeader {
+    /// Reads a header.
+    ///
+    /// # Errors
+    /// InvalidRequest.
+    pub fn parse(text: &str) -> S3Result<Self> {
+        let (mut rest, mut resource, mut lists) = (text.trim(), None, Vec::new());
+        while !rest.is_empty() {
+            if rest.starts_with('<') {
+                let (uri, after) = enclosed(rest, '<', '>')?;
+                (resource, rest) = (Some(uri.to_owned()), after.trim_start());
+            }
+            rest = rest.strip_prefix('(').ok_or_else(bad)?.trim_start();
+            let mut conditions = Vec::new();
+            while !rest.starts_with(')') {
+                let not = rest.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("not"));
+                rest = if not { rest[3..].trim_start() } else { rest };
+                let (asks, after) = if rest.starts_with('<') {
+                    let (token, after) = enclosed(rest, '<', '>')?;
+                    (Asks::Token(token.to_owned()), after)
+                } else {
+                    let (etag, after) = enclosed(rest, '[', ']')?;
+                    let etag = etag.trim_start_matches("W/").trim_matches('"');
+                    (Asks::ETag(etag.to_owned()), after)
+                };
+                conditions.push((not, asks));
+                rest = after.trim_start();
+            }
+            if conditions.is_empty() {
+                return Err(bad());
+            }
+            rest = rest[1..].trim_start();
+            lists.push(List { resource: resource.clone(), conditions });
+        }
+        if lists.is_empty() { Err(bad()) } else { Ok(Self(lists)) }
+    }
+
+    /// All tokens named, whether their condition is negated or not.
+    pub fn tokens(&self) -> Vec<String> {
+        let token = |(_, asks): &(bool, Asks)| match asks {
+            Asks::Token(token) => Some(token.clone()),
+            Asks::ETag(_) => None,
+        };
+        self.0.iter().flat_map(|list| &list.conditions).filter_map(token).collect()
+    }
+
+    /// Whether one of the lists holds by what `holds` says of each resource and condition.
+    ///
+    /// # Errors
+    /// Those of `holds`.
+    pub fn check(
+        &self,
+        mut holds: impl FnMut(Option<&str>, &Asks) -> S3Result<bool>,
+    ) -> S3Result<bool> {
+        for list in &self.0 {
+            let mut all = true;
+            for (not, asks) in &list.conditions {
+                all = all && holds(list.resource.as_deref(), asks)? != *not;
+            }
+            if all {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_with_their_resources() {
+        let header =
+            "<http://h/-/dav/c/a> (<urn:1> [\"e1\"]) (Not <DAV:no-lock>) </c> ([W/\"e2\"])";
+        let read = IfHeader::parse(header).unwrap();
+        assert_eq!(read.0.len(), 3);
+        assert_eq!(read.tokens(), ["urn:1", "DAV:no-lock"]);
+        assert_eq!(read.0[1].resource.as_deref(), Some("http://h/-/dav/c/a"));
+        assert_eq!(read.0[2].conditions, [(false, Asks::ETag("e2".into()))]);
+        let no_lock = |_: Option<&str>, asks: &Asks| Ok(*asks == Asks::Token("urn:1".into()));
+        assert!(read.check(no_lock).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_header_is_refused() {
+        for bad in ["", "()", "(", "(<a)", "<a>", "(a)", "(Not)", "(<a>) x", "([e)", "<é", "(né"]
+        {
+            assert!(IfHeader::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

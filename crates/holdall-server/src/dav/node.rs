@@ -1,0 +1,178 @@
+//! What lies at a path.
+//!
+//! Owns: [`Node`]. A folder is there where a name begins with its own and a slash; an empty one is
+//! kept by a marker, an empty object whose name ends with the slash, as S3's clients make them.
+
+use crate::catalog::{Bucket, Catalog};
+use crate::dav::path::{Place, prefix_of};
+use crate::error::from_store;
+use crate::meta::Meta;
+use crate::side;
+use holdall::{ListOptions, Listing, Metadata, Reader, WriteTx};
+use s3s::{S3Result, s3_error};
+
+/// What lies at a path.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// All collections.
+    Root,
+    /// A collection.
+    Collection,
+    /// A folder; what is known of its marker, where it has one.
+    Folder(Option<Box<Metadata>>),
+    /// An object.
+    File(Box<Metadata>),
+    /// Nothing.
+    Missing,
+}
+
+impl Node {
+    /// Whether it holds others.
+    pub fn is_folder(&self) -> bool {
+        matches!(self, Self::Root | Self::Collection | Self::Folder(_))
+    }
+
+    /// Whether there is something.
+    pub fn is_there(&self) -> bool {
+        !matches!(self, Self::Missing)
+    }
+
+    /// What the engine knows of the object or the marker.
+    pub fn metadata(&self) -> Option<&Metadata> {
+        match self {
+            Self::File(metadata) | Self::Folder(Some(metadata)) => Some(metadata),
+            _ => None,
+        }
+    }
+
+    /// The ETag without quotes; folders have none.
+    pub fn etag(&self) -> Option<String> {
+        match self {
+            Self::File(metadata) => Some(crate::meta::etag_of(metadata)),
+            _ => None,
+        }
+    }
+}
+
+/// A state, or a transaction, in which names are looked up.
+pub trait Names {
+    /// What is known of a name.
+    fn metadata(&mut self, name: &[u8]) -> holdall::Result<Option<Metadata>>;
+    /// Names in order.
+    fn list(&mut self, options: &ListOptions<'_>) -> holdall::Result<Listing>;
+}
+
+fn there(found: holdall::Result<Metadata>) -> holdall::Result<Option<Metadata>> {
+    match found {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(holdall::Error::NotFound(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+impl Names for Reader {
+    fn metadata(&mut self, name: &[u8]) -> holdall::Result<Option<Metadata>> {
+        there(Self::metadata(self, name))
+    }
+
+    fn list(&mut self, options: &ListOptions<'_>) -> holdall::Result<Listing> {
+        Self::list(self, options)
+    }
+}
+
+/// A collection within a transaction.
+pub struct InTx<'t>(pub &'t mut WriteTx, pub &'t str);
+
+impl Names for InTx<'_> {
+    fn metadata(&mut self, name: &[u8]) -> holdall::Result<Option<Metadata>> {
+        there(self.0.collection(self.1)?.metadata(name))
+    }
+
+    fn list(&mut self, options: &ListOptions<'_>) -> holdall::Result<Listing> {
+        self.0.collection(self.1)?.list(options)
+    }
+}
+
+/// Whether a name begins with this prefix. Cost: one look-up.
+///
+/// # Errors
+/// Those of reading.
+pub fn holds(names: &mut impl Names, prefix: &[u8]) -> holdall::Result<bool> {
+    let options = ListOptions { prefix, start_after: None, delimiter: None, limit: 1 };
+    Ok(!names.list(&options)?.entries.is_empty())
+}
+
+/// What lies at a place of a collection that is there. Cost: two look-ups at most.
+///
+/// # Errors
+/// Those of reading.
+pub fn look(names: &mut impl Names, place: &Place) -> holdall::Result<Node> {
+    if place.key.is_empty() {
+        return Ok(Node::Collection);
+    }
+    let prefix = place.prefix();
+    if place.plain && holds(names, &prefix)? {
+        return Ok(Node::Folder(names.metadata(&prefix)?.map(Box::new)));
+    }
+    let found = names.metadata(&place.key)?;
+    Ok(found.map_or(Node::Missing, |metadata| Node::File(Box::new(metadata))))
+}
+
+/// Whether the folder that a place lies in is there.
+///
+/// # Errors
+/// Those of reading.
+pub fn has_parent(names: &mut impl Names, place: &Place) -> holdall::Result<bool> {
+    place.parent().map_or(Ok(true), |parent| holds(names, &prefix_of(parent)))
+}
+
+/// The collection of a place.
+///
+/// # Errors
+/// NoSuchBucket.
+pub fn collection(catalog: &Catalog, place: &Place) -> S3Result<Bucket> {
+    let none = || s3_error!(NoSuchBucket, "there is no such collection");
+    let name = place.collection.as_deref().ok_or_else(none)?;
+    catalog.collection(name)?.ok_or_else(none)
+}
+
+/// What lies at a place in the newest state. Blocks.
+///
+/// # Errors
+/// Those of the engine.
+pub fn find(catalog: &Catalog, place: &Place) -> S3Result<Node> {
+    let Some(name) = &place.collection else { return Ok(Node::Root) };
+    let Some(bucket) = catalog.collection(name)? else { return Ok(Node::Missing) };
+    if place.key.is_empty() {
+        return Ok(Node::Collection);
+    }
+    let mut reader = bucket.read().map_err(from_store)?;
+    look(&mut reader, place).map_err(from_store)
+}
+
+/// Makes a folder's marker where there is none, and tells its OID.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn mark(tx: &mut WriteTx, bucket: &Bucket, prefix: &[u8]) -> holdall::Result<holdall::Oid> {
+    if let Some(oid) = tx.collection(&bucket.name)?.lookup(prefix)? {
+        return Ok(oid);
+    }
+    let oid = bucket.objects(tx)?.put(prefix, &[])?;
+    let meta = Meta { modified: Some(std::time::SystemTime::now()), ..Meta::default() };
+    side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)?;
+    Ok(oid)
+}
+
+/// Marks the folder that a removed name lay in, where it would be gone with it.
+///
+/// # Errors
+/// Those of a transaction.
+pub fn keep_parent(tx: &mut WriteTx, bucket: &Bucket, key: &[u8]) -> holdall::Result<()> {
+    let Some(parent) = crate::dav::path::parent(key) else { return Ok(()) };
+    let prefix = prefix_of(parent);
+    if !holds(&mut InTx(tx, &bucket.name), &prefix)? {
+        mark(tx, bucket, &prefix)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Trees removed, copied and moved: in one transaction, or in several where one has no room.
+//!
+//! Owns: [`Change`].
+
+use crate::acl::Acl;
+use crate::body;
+use crate::catalog::Bucket;
+use crate::dav::node::{InTx, Names as _, Node, keep_parent, mark};
+use crate::dav::path::Place;
+use crate::error::from_store;
+use crate::meta::Meta;
+use crate::s3::copy_bytes;
+use crate::side;
+use holdall::{ListOptions, Listed, Reader, Target, WriteTx};
+use s3s::S3Result;
+use std::io::Read as _;
+use std::sync::Arc;
+
+/// Names of a tree read at a time.
+const PAGE: usize = 1000;
+/// Names changed in a transaction, where all at once are too many.
+const BATCH: usize = 4096;
+
+/// One object, or all that a folder or a collection holds.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    /// Its collection.
+    pub bucket: Bucket,
+    /// Where it lies.
+    pub place: Place,
+    /// Whether it is a folder.
+    pub folder: bool,
+}
+
+impl Tree {
+    /// What lies at a place.
+    pub fn new(bucket: Bucket, place: Place, node: &Node) -> Self {
+        Self { bucket, place, folder: node.is_folder() }
+    }
+
+    /// What all its names begin with.
+    fn prefix(&self) -> Vec<u8> {
+        if self.folder { self.place.prefix() } else { self.place.key.clone() }
+    }
+
+    /// The next of its names behind `after`, `limit` at most.
+    fn names(
+        &self,
+        tx: &mut WriteTx,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> holdall::Result<Vec<Vec<u8>>> {
+        let mut names = InTx(tx, &self.bucket.name);
+        if !self.folder {
+            let there = after.is_none() && names.metadata(&self.place.key)?.is_some();
+            return Ok(there.then(|| self.place.key.clone()).into_iter().collect());
+        }
+        let prefix = self.prefix();
+        let options = ListOptions { prefix: &prefix, start_after: after, delimiter: None, limit };
+        let entries = names.list(&options)?.entries.into_iter();
+        Ok(entries
+            .filter_map(|entry| match entry {
+                Listed::Object(entry) => Some(entry.name),
+                Listed::Prefix(_) => None,
+            })
+            .collect())
+    }
+}
+
+/// What is to be done with a tree's objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Copied, with all below them.
+    Copy,
+    /// A folder alone.
+    CopyFolder,
+    /// Moved.
+    Move,
+}
+
+/// A change of trees.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// What goes first: what was at the destination, or what is to be deleted.
+    pub removed: Option<Tree>,
+    /// What is copied or moved, and where to.
+    pub carried: Option<(Verb, Tree, Tree)>,
+    /// A removed name whose folder stays.
+    pub kept: Option<(Bucket, Vec<u8>)>,
+}
+
+/// How far a change has come.
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    removed: bool,
+    /// The last name that was copied or moved.
+    after: Option<Vec<u8>>,
+    done: bool,
+}
+
+impl Change {
+    /// Makes the change and tells in how many transactions. Each is durable when the next one
+    /// begins, and the same change made again goes on where an earlier one ended. Blocks.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn run(&self, from: &Reader) -> S3Result<usize> {
+        let target = self.carried.as_ref().map(|(_, _, to)| &to.bucket);
+        let bucket = target.or(self.removed.as_ref().map(|tree| &tree.bucket));
+        let Some(bucket) = bucket else { return Ok(0) };
+        let (mut at, mut count) = (Progress::default(), 0);
+        // Bytes of another store are moved: an object at a time.
+        let mut limit = if self.crosses() { 1 } else { usize::MAX };
+        while !at.done {
+            let step = |tx: &mut WriteTx| {
+                let mut next = at.clone();
+                self.step(tx, from, &mut next, limit)?;
+                Ok(next)
+            };
+            match bucket.served.store.write(step) {
+                Ok(next) => (at, count) = (next, count + 1),
+                Err(holdall::Error::TooLarge(_)) if limit > 1 => limit = BATCH.min(limit / 2),
+                Err(e) => return Err(from_store(e)),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Whether the two ends lie in different stores.
+    pub fn crosses(&self) -> bool {
+        let other = |(_, from, to): &(Verb, Tree, Tree)| {
+            !Arc::ptr_eq(&from.bucket.served.path, &to.bucket.served.path)
+        };
+        self.carried.as_ref().is_some_and(other)
+    }
+
+    fn step(
+        &self,
+        tx: &mut WriteTx,
+        from: &Reader,
+        at: &mut Progress,
+        limit: usize,
+    ) -> holdall::Result<()> {
+        let mut left = limit;
+        if let Some(tree) = self.removed.as_ref().filter(|_| !at.removed) {
+            loop {
+                let names = tree.names(tx, None, left.min(PAGE))?;
+                for name in &names {
+                    side::remove(tx, &tree.bucket.name, name)?;
+                }
+                left = left.saturating_sub(names.len());
+                if names.is_empty() {
+                    break;
+                }
+                if left == 0 {
+                    return Ok(());
+                }
+            }
+        }
+        at.removed = true;
+        if let Some((verb, tree, to)) = &self.carried {
+            let carried = Carried { verb: *verb, tree, to, from };
+            if !carried.step(tx, at, left)? {
+                return Ok(());
+            }
+        }
+        if let Some((bucket, key)) = &self.kept {
+            keep_parent(tx, bucket, key)?;
+        }
+        at.done = true;
+        Ok(())
+    }
+}
+
+/// A tree on its way.
+struct Carried<'c> {
+    verb: Verb,
+    tree: &'c Tree,
+    to: &'c Tree,
+    /// The state that bytes of another store are read in.
+    from: &'c Reader,
+}
+
+impl Carried<'_> {
+    /// Carries on; false where more is left.
+    fn step(&self, tx: &mut WriteTx, at: &mut Progress, mut left: usize) -> holdall::Result<bool> {
+        if self.verb == Verb::CopyFolder {
+            return self.folder(tx).map(|()| true);
+        }
+        let (prefix, to) = (self.tree.prefix(), self.to.prefix());
+        let same = self.tree.bucket.name == self.to.bucket.name;
+        loop {
+            let names = self.names(tx, at.after.as_deref(), left.min(PAGE))?;
+            let Some(last) = names.last() else { return Ok(true) };
+            for name in &names {
+                // A folder copied into itself does not hold the copy.
+                if !(same && self.tree.folder && name.starts_with(&to) && to.len() > prefix.len()) {
+                    self.one(tx, name, &[&to, &name[prefix.len()..]].concat())?;
+                }
+            }
+            at.after = Some(last.clone());
+            left = left.saturating_sub(names.len());
+            if left == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn crosses(&self) -> bool {
+        !Arc::ptr_eq(&self.tree.bucket.served.path, &self.to.bucket.served.path)
+    }
+
+    fn names(
+        &self,
+        tx: &mut WriteTx,
+        after: Option<&[u8]>,
+        limit: usize,
+    ) -> holdall::Result<Vec<Vec<u8>>> {
+        if !self.crosses() {
+            return self.tree.names(tx, after, limit);
+        }
+        let prefix = self.tree.prefix();
+        let options = ListOptions { prefix: &prefix, start_after: after, delimiter: None, limit };
+        let listed = self.from.list(&options)?.entries.into_iter();
+        let names = listed.filter_map(|entry| match entry {
+            Listed::Object(entry) => Some(entry.name),
+            Listed::Prefix(_) => None,
+        });
+        Ok(names.filter(|name| self.tree.folder || *name == self.tree.place.key).collect())
+    }
+
+    /// Copies a folder's marker with its properties, and nothing below it.
+    fn folder(&self, tx: &mut WriteTx) -> holdall::Result<()> {
+        let oid = mark(tx, &self.to.bucket, &self.to.place.prefix())?;
+        let from = self.tree.place.prefix();
+        let marker = tx.collection(&self.tree.bucket.name)?.lookup(&from)?;
+        let Some(marker) = marker.filter(|_| !self.crosses()) else { return Ok(()) };
+        let meta = Meta::of(&tx.metadata(marker)?.attributes);
+        let meta = side::complete_in(tx, marker, meta)?;
+        side::set_meta(tx, oid, &meta, self.to.bucket.served.attribute_bytes)
+    }
+
+    fn one(&self, tx: &mut WriteTx, name: &[u8], to: &[u8]) -> holdall::Result<()> {
+        let (source, bucket) = (&self.tree.bucket, &self.to.bucket);
+        if self.verb == Verb::Move && source.name == bucket.name && !self.crosses() {
+            return tx.collection(&bucket.name)?.rename(name, to);
+        }
+        let (oid, mut meta) = if self.crosses() {
+            let object = self.from.open(name)?;
+            let (size, found) = (object.size(), self.from.metadata(name)?);
+            let meta = side::complete(self.from, found.oid, Meta::of(&found.attributes))?;
+            (copy_bytes(tx, bucket, object.take(size), size, Target::from(to))?, meta)
+        } else {
+            let found = tx.collection(&source.name)?.metadata(name)?;
+            let meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
+            (bucket.objects(tx)?.copy(found.oid, Target::from(to))?, meta)
+        };
+        if self.verb != Verb::Move {
+            meta.about.acl = Acl::default();
+        }
+        if let Some(of_bytes) = &mut meta.of_bytes {
+            of_bytes.upload = None;
+        }
+        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)?;
+        if self.verb == Verb::Move && !self.crosses() {
+            side::remove(tx, &source.name, name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a change where waiting hurts nobody; after a move between stores, what was moved goes.
+///
+/// # Errors
+/// Those of the engine.
+pub async fn run(change: Change) -> S3Result<usize> {
+    body::blocking(move || {
+        let source = change.carried.as_ref().map(|(_, from, _)| &from.bucket);
+        let Some(source) = source.or(change.removed.as_ref().map(|tree| &tree.bucket)) else {
+            return Ok(0);
+        };
+        let count = change.run(&source.read().map_err(from_store)?)?;
+        let reader = source.read().map_err(from_store)?;
+        match &change.carried {
+            Some((Verb::Move, from, _)) if change.crosses() => {
+                let removed = Some(from.clone());
+                let gone = Change { removed, carried: None, kept: None };
+                Ok(count + gone.run(&reader)?)
+            }
+            _ => Ok(count),
+        }
+    })
+    .await
+}
