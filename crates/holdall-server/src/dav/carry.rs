@@ -40,9 +40,9 @@ fn inside(outer: &Place, inner: &Place) -> bool {
 
 impl Dav {
     pub(super) async fn delete(&self, head: Head) -> S3Result<Response<Body>> {
-        let Some(name) = head.place.collection.clone() else {
+        if head.place.collection.is_none() {
             return Err(refusal(StatusCode::FORBIDDEN, "the root cannot be deleted"));
-        };
+        }
         head.check(Right::Write)?;
         if head.place.key.is_empty() {
             head.check(Right::Admin)?;
@@ -58,19 +58,19 @@ impl Dav {
             return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
         }
         let kept = Some((bucket.clone(), head.place.key.clone()));
-        let removed = Some(Tree::new(bucket, head.place.clone(), &node));
+        let removed = Some(Tree::new(bucket.clone(), head.place.clone(), &node));
         let count = tree::run(Change { removed, carried: None, kept }).await?;
         if head.place.key.is_empty() {
-            self.drop_collection(name).await?;
+            self.drop_collection(bucket).await?;
         }
         self.forget_locks(&head.path).await;
         Ok(done(StatusCode::NO_CONTENT, count))
     }
 
     /// Drops a collection that was emptied.
-    async fn drop_collection(&self, name: String) -> S3Result<()> {
-        self.server.abort_all(&name).await?;
-        let catalog = self.server.catalog.clone();
+    async fn drop_collection(&self, bucket: Bucket) -> S3Result<()> {
+        let (catalog, name) = (self.server.catalog.clone(), bucket.name.clone());
+        self.server.abort_all(bucket).await?;
         body::blocking(move || catalog.delete(&name)).await
     }
 
@@ -185,13 +185,11 @@ impl Dav {
         let replaced = found.is_there() && !(verb == Verb::CopyFolder && found.is_folder());
         let removed = replaced.then(|| Tree::new(bucket, to.clone(), &found));
         let moves = verb == Verb::Move;
-        let kept = moves.then(|| (source, head.place.key.clone()));
+        let kept = moves.then(|| (source.clone(), head.place.key.clone()));
         let count =
             tree::run(Change { removed, carried: Some((verb, from, target)), kept }).await?;
-        if let Some(name) = head.place.collection.clone().filter(|_| moves)
-            && head.place.key.is_empty()
-        {
-            self.drop_collection(name).await?;
+        if moves && head.place.key.is_empty() {
+            self.drop_collection(source).await?;
         }
         Ok(count)
     }

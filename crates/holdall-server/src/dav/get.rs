@@ -2,7 +2,7 @@
 
 use crate::body::{self, Outgoing};
 use crate::condition;
-use crate::dav::node::{self, Node};
+use crate::dav::node;
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
 use crate::meta::Meta;
@@ -70,26 +70,29 @@ pub fn confine(response: &mut Response<Body>) {
 }
 
 impl Dav {
-    /// Answers a get or head of an object; `None` for folders.
-    pub(super) async fn get(&self, head: &Head) -> S3Result<Option<Response<Body>>> {
-        if head.place.key.is_empty() {
-            return Ok(None);
+    /// Answers a get or head of an object. A folder has no bytes.
+    pub(super) async fn get(&self, head: Head) -> S3Result<Response<Body>> {
+        if head.place.collection.is_some() {
+            head.check(Right::Read)?;
         }
-        head.check(Right::Read)?;
-        let (catalog, head) = (self.server.catalog.clone(), head.clone());
+        let catalog = self.server.catalog.clone();
         body::blocking(move || {
-            let bucket = node::collection(&catalog, &head.place)?;
-            let mut reader = bucket.read().map_err(from_store)?;
-            match node::Names::metadata(&mut reader, &head.place.key).map_err(from_store)? {
-                Some(found) => answer(&head, &reader, found).map(Some),
-                None => {
-                    let node = node::look(&mut reader, &head.place).map_err(from_store)?;
-                    match node {
-                        Node::Missing => Err(refusal(StatusCode::NOT_FOUND, "there is nothing")),
-                        _ => Ok(None),
-                    }
+            let node = if head.place.key.is_empty() {
+                node::find(&catalog, &head.place)?
+            } else {
+                let bucket = node::collection(&catalog, &head.place)?;
+                let mut reader = bucket.read().map_err(from_store)?;
+                let found = node::Names::metadata(&mut reader, &head.place.key);
+                if let Some(found) = found.map_err(from_store)? {
+                    return answer(&head, &reader, found);
                 }
+                node::look(&mut reader, &head.place).map_err(from_store)?
+            };
+            if node.is_there() {
+                let text = "it is a folder: list it with PROPFIND";
+                return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, text));
             }
+            Err(refusal(StatusCode::NOT_FOUND, "there is nothing"))
         })
         .await
     }

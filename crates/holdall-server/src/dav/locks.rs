@@ -191,6 +191,23 @@ impl Locks {
         bucket.map_or_else(|| self.catalog.stores()[0].clone(), |bucket| bucket.served)
     }
 
+    /// What a lock's owner said of itself, as an element within an answer.
+    pub fn owner_xml(owner: &Element) -> Option<String> {
+        to_xml(owner).map(|xml| match xml.split_once("?>") {
+            Some((declared, element)) if declared.starts_with("<?xml") => element.to_owned(),
+            _ => xml,
+        })
+    }
+
+    /// Locks that cover a path, which has no slash at its end.
+    pub fn covering(&self, path: &[u8]) -> Vec<DavLock> {
+        let tree = self.tree.lock();
+        if tree.is_empty() {
+            return Vec::new();
+        }
+        above(&tree, path, SystemTime::now()).into_iter().cloned().collect()
+    }
+
     /// Whether a lock of this token covers a path.
     pub fn covers(&self, path: &DavPath, token: &str) -> bool {
         let tree = self.tree.lock();

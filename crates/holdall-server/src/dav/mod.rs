@@ -1,16 +1,19 @@
 //! WebDAV (RFC 4918, classes 1 and 2) over the same collections as S3.
 //!
 //! Owns: [`Dav`]. From the bottom: path has names as paths, node what lies at one, locks and
-//! if_header who may change it; get, put, tree and carry answer requests for bytes and trees; files is
-//! what `dav-server` sees, which answers the rest: properties, folders, locks.
+//! if_header who may change it; get, put, tree and carry answer requests for bytes and trees, list and
+//! propfind those for properties; files is what `dav-server` sees, which answers the rest:
+//! properties set, folders made, locks.
 
 mod carry;
 mod files;
 mod get;
 mod if_header;
+mod list;
 mod locks;
 mod node;
 mod path;
+mod propfind;
 mod put;
 mod tree;
 
@@ -122,7 +125,6 @@ impl Dav {
             .strip_prefix(path::PREFIX)
             .filesystem(Box::new(Files))
             .locksystem(Box::new(locks.clone()))
-            .autoindex(true)
             .build_handler();
         let verbs = Verbs { server: server.clone(), users: users.clone() };
         Ok(Self { server, users, verbs, locks, handler })
@@ -151,16 +153,13 @@ impl Dav {
         body: Body,
     ) -> S3Result<Response<Body>> {
         match head.method.as_str() {
-            "GET" | "HEAD" => match self.get(&head).await? {
-                Some(response) => Ok(response),
-                None => self.handle(head, parts, body, Right::List).await,
-            },
+            "GET" | "HEAD" => self.get(head).await,
             "PUT" | "PATCH" => self.put(head, body).await,
             "POST" => self.edit(head, body).await,
             "DELETE" => self.delete(head).await,
             "COPY" | "MOVE" => self.copy_or_move(head).await,
             "OPTIONS" => self.handle(head, parts, body, Right::List).await,
-            "PROPFIND" => self.handle(head, parts, body, Right::List).await,
+            "PROPFIND" => self.propfind(head, body).await,
             "MKCOL" if head.place.key.is_empty() => {
                 self.handle(head, parts, body, Right::Admin).await
             }
@@ -182,19 +181,15 @@ impl Dav {
         body: Body,
         right: Right,
     ) -> S3Result<Response<Body>> {
-        // The root shows each user the collections that are his.
         if head.place.collection.is_some() {
-            let of_one = head.depth() == Some("0") && head.method.as_str() == "PROPFIND";
-            if !(of_one && head.check(Right::Read).is_ok()) {
-                head.check(right)?;
-            }
+            head.check(right)?;
         } else if right != Right::List {
             return Err(refusal(StatusCode::FORBIDDEN, "the root holds collections only"));
         }
         let most = self.server.limits.xml_bytes as u64;
         let blob = StreamingBlob::from(body);
         let xml = body::collect(blob, most, self.server.limits.idle()).await?;
-        let asking = Arc::new(Asking::new(self.server.catalog.clone(), &head, &xml));
+        let asking = Arc::new(Asking { catalog: self.server.catalog.clone() });
         let req = Request::from_parts(parts, Full::new(xml));
         let answer = self.handler.handle_guarded(req, head.user.name.clone(), asking).await;
         Ok(answer.map(|body| {

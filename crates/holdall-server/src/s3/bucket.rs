@@ -55,7 +55,7 @@ impl Server {
         req: S3Request<DeleteBucketInput>,
     ) -> S3Result<S3Response<DeleteBucketOutput>> {
         let (catalog, name) = (self.catalog.clone(), req.input.bucket);
-        self.abort_all(&name).await?;
+        self.abort_all(catalog.bucket(&name)?).await?;
         body::blocking(move || catalog.delete(&name)).await?;
         Ok(S3Response::new(DeleteBucketOutput::default()))
     }

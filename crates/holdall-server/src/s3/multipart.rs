@@ -167,8 +167,7 @@ impl Server {
     }
 
     /// Gives up all unfinished uploads of a bucket.
-    pub async fn abort_all(&self, bucket: &str) -> S3Result<()> {
-        let bucket = self.catalog.bucket(bucket)?;
+    pub async fn abort_all(&self, bucket: Bucket) -> S3Result<()> {
         body::blocking(move || {
             let reader = bucket.served.store.read().map_err(from_store)?;
             if bucket.read().map_err(from_store)?.names("").next().is_some() {

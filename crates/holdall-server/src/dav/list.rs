@@ -1,0 +1,182 @@
+//! What is told of resources: of one, and of those in a folder, a page at a time.
+//!
+//! Owns: [`Resource`].
+
+use crate::catalog::{Bucket, Catalog};
+use crate::dav::get::media_type;
+use crate::dav::node::{self, Node};
+use crate::dav::path::{Place, escape, escape_beside, prefix_of};
+use crate::error::from_store;
+use crate::meta::Meta;
+use crate::users::User;
+use crate::{records, side};
+use dav_server::davpath::DavPath;
+use holdall::{ListOptions, Listed, Metadata, Reader};
+use s3s::S3Result;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+/// Entries of a folder read at a time.
+const PAGE: usize = 1000;
+
+/// Properties that clients set: name with namespace to the element as XML.
+pub type Props = BTreeMap<String, String>;
+
+/// What is known of an object, a folder or a collection.
+#[derive(Debug, Clone, Default)]
+pub struct Resource {
+    /// Its path below the prefix, decoded, as it is shown.
+    pub path: Vec<u8>,
+    /// Whether it holds others.
+    pub folder: bool,
+    /// Bytes.
+    pub size: u64,
+    /// Last change, where it is known.
+    pub modified: Option<SystemTime>,
+    /// The ETag without quotes; folders have none.
+    pub etag: Option<String>,
+    /// The media type of an object.
+    pub kind: Option<String>,
+    /// What clients set.
+    pub props: Props,
+}
+
+impl Resource {
+    fn folder(path: Vec<u8>) -> Self {
+        Self { path, folder: true, ..Self::default() }
+    }
+
+    /// A folder by its marker.
+    fn marked(path: Vec<u8>, marker: Option<Meta>) -> Self {
+        let meta = marker.unwrap_or_default();
+        Self { modified: meta.modified, props: meta.about.props, ..Self::folder(path) }
+    }
+
+    fn object(path: Vec<u8>, key: &[u8], found: &Metadata, meta: Meta) -> Self {
+        Self {
+            path,
+            folder: false,
+            size: found.size,
+            modified: Some(meta.modified()),
+            etag: Some(meta.etag(found.version)),
+            kind: Some(meta.content_type.unwrap_or_else(|| media_type(key))),
+            props: meta.about.props,
+        }
+    }
+}
+
+/// What is kept of an object or a marker; the side record is read only where it has properties.
+fn meta(reader: &Reader, found: &Metadata) -> S3Result<Meta> {
+    let meta = Meta::of(&found.attributes);
+    if meta.about.side {
+        return side::complete(reader, found.oid, meta).map_err(from_store);
+    }
+    Ok(meta)
+}
+
+/// What lies at a path; `None` where there is nothing. Blocks.
+///
+/// # Errors
+/// Those of the engine.
+pub fn one(catalog: &Catalog, path: &DavPath) -> S3Result<Option<Resource>> {
+    let place = Place::of(path)?;
+    let node = node::find(catalog, &place)?;
+    let shown = path.as_bytes();
+    let shown = shown.strip_suffix(b"/").unwrap_or(shown).to_vec();
+    Ok(Some(match &node {
+        Node::Missing => return Ok(None),
+        Node::Root | Node::Folder(None) => Resource::folder(shown),
+        Node::Collection => {
+            let bucket = node::collection(catalog, &place)?;
+            let reader = bucket.served.store.read().map_err(from_store)?;
+            let props = records::collection_props(&reader, &bucket.name).map_err(from_store)?;
+            Resource { props, ..Resource::folder(shown) }
+        }
+        Node::Folder(Some(found)) | Node::File(found) => {
+            let reader = node::collection(catalog, &place)?.read().map_err(from_store)?;
+            let meta = meta(&reader, found)?;
+            if node.is_folder() {
+                Resource::marked(shown, Some(meta))
+            } else {
+                Resource::object(shown, &place.key, found, meta)
+            }
+        }
+    }))
+}
+
+/// The collections that a user sees. Blocks.
+///
+/// # Errors
+/// Those of the engine.
+pub fn collections(catalog: &Catalog, user: &User) -> S3Result<Vec<Resource>> {
+    let names = catalog.collections()?.into_iter().filter(|name| user.sees(name));
+    let path = |name: String| [b"/", &escape(name.as_bytes())[..]].concat();
+    Ok(names.map(|name| Resource::folder(path(name))).collect())
+}
+
+/// Objects of a page beside which a folder of their name lies.
+fn beside(
+    reader: &mut Reader,
+    files: &[&[u8]],
+    folders: &BTreeSet<&[u8]>,
+    last: Option<&[u8]>,
+) -> holdall::Result<BTreeSet<Vec<u8>>> {
+    let mut found = BTreeSet::new();
+    for file in files {
+        let prefix = prefix_of(file);
+        // The folder may lie behind the page, where only names between the two end it.
+        let later = || last.is_some_and(|last| last.starts_with(file) && *last < prefix[..]);
+        if folders.contains(&prefix[..]) || (later() && node::holds(reader, &prefix)?) {
+            found.insert(file.to_vec());
+        }
+    }
+    Ok(found)
+}
+
+/// The entries of a folder behind the name `after`, and the name to go on behind. Blocks. Cost: a
+/// step and a record for each entry.
+///
+/// # Errors
+/// Those of the engine.
+pub fn page(
+    bucket: &Bucket,
+    folder: &[u8],
+    prefix: &[u8],
+    after: Option<&[u8]>,
+) -> S3Result<(Vec<Resource>, Option<Vec<u8>>)> {
+    let mut reader = bucket.read().map_err(from_store)?;
+    let options = ListOptions { prefix, start_after: after, delimiter: Some(b"/"), limit: PAGE };
+    let listing = reader.list(&options).map_err(from_store)?;
+    let (mut files, mut folders) = (Vec::new(), BTreeSet::new());
+    for entry in &listing.entries {
+        match entry {
+            Listed::Prefix(prefix) => _ = folders.insert(&prefix[..]),
+            Listed::Object(entry) => files.push(&entry.name[..]),
+        }
+    }
+    let last = listing.next.as_deref();
+    let beside = beside(&mut reader, &files, &folders, last).map_err(from_store)?;
+    let mut entries = Vec::with_capacity(listing.entries.len());
+    for entry in &listing.entries {
+        match entry {
+            // The folder's own marker.
+            Listed::Object(entry) if entry.name == prefix => {}
+            Listed::Object(entry) => {
+                let segment = &entry.name[prefix.len()..];
+                let is_beside = beside.contains(&entry.name);
+                let name = if is_beside { escape_beside(segment) } else { escape(segment) };
+                let found = reader.metadata(entry.oid).map_err(from_store)?;
+                let meta = meta(&reader, &found)?;
+                let path = [folder, b"/", &name].concat();
+                entries.push(Resource::object(path, &entry.name, &found, meta));
+            }
+            Listed::Prefix(below) => {
+                let name = escape(&below[prefix.len()..below.len() - 1]);
+                let marker = node::Names::metadata(&mut reader, below).map_err(from_store)?;
+                let marker = marker.map(|found| meta(&reader, &found)).transpose()?;
+                entries.push(Resource::marked([folder, b"/", &name].concat(), marker));
+            }
+        }
+    }
+    Ok((entries, listing.next))
+}
