@@ -2,8 +2,7 @@
 //!
 //! Owns: [`Place`]; [`escape`] and its inverse. `/-/dav/COLLECTION/a/b` is the object `a/b`. Names
 //! that are no path are written with escapes: `%XX` is a byte, and a lone `%` an empty segment, as
-//! the one in `a//b`. An object beside a folder of its name (`a` beside `a/b`) has its first byte
-//! escaped.
+//! the one in `a//b`. An object beside a folder of its name (`a` beside `a/b`) has a `%` behind it.
 
 use dav_server::davpath::DavPath;
 use s3s::{S3Result, s3_error};
@@ -18,7 +17,7 @@ pub struct Place {
     pub collection: Option<String>,
     /// The name without a slash at its end; empty for the collection itself.
     pub key: Vec<u8>,
-    /// Whether a folder may be meant: false where the last segment is escaped without need.
+    /// Whether a folder may be meant: false where the path says that the object beside it is.
     pub plain: bool,
 }
 
@@ -40,7 +39,7 @@ impl Place {
             if n > 0 {
                 key.push(b'/');
             }
-            plain = escape(&name) == segment;
+            plain = escape_beside(&name) != segment;
             key.extend_from_slice(&name);
         }
         Ok(Self { collection, key, plain })
@@ -96,7 +95,9 @@ pub fn escape(segment: &[u8]) -> Vec<u8> {
     for chunk in segment.utf8_chunks() {
         let valid = chunk.valid().as_bytes();
         for (at, byte) in valid.iter().enumerate() {
-            let taken = *byte == b'%' && (is_hex_pair(&valid[at + 1..]) || segment.len() == 1);
+            let rest = &valid[at + 1..];
+            let ends = rest.is_empty() && chunk.invalid().is_empty();
+            let taken = *byte == b'%' && (is_hex_pair(rest) || ends);
             if dots || taken || byte.is_ascii_control() || *byte == b'/' {
                 push_escaped(&mut out, *byte);
             } else {
@@ -110,26 +111,16 @@ pub fn escape(segment: &[u8]) -> Vec<u8> {
 
 /// As [`escape`], for an object beside a folder of its name.
 pub fn escape_beside(segment: &[u8]) -> Vec<u8> {
-    match segment.split_first() {
-        Some((first, rest)) if first.is_ascii_alphanumeric() => {
-            let mut out = Vec::new();
-            push_escaped(&mut out, *first);
-            // What follows reads as it would behind the byte itself.
-            out.extend_from_slice(&escape(rest));
-            if rest.is_empty() {
-                out.pop();
-            }
-            out
-        }
-        _ => segment.iter().fold(Vec::new(), |mut out, byte| {
-            push_escaped(&mut out, *byte);
-            out
-        }),
-    }
+    [&escape(segment)[..], b"%"].concat()
 }
 
 /// The segment that is shown so.
 pub fn unescape(shown: &[u8]) -> Vec<u8> {
+    // Of an object beside a folder; a `%` of the name itself does not end it.
+    let shown = match shown {
+        b"%" => return Vec::new(),
+        shown => shown.strip_suffix(b"%").unwrap_or(shown),
+    };
     if shown == b"%" {
         return Vec::new();
     }
@@ -160,7 +151,7 @@ mod tests {
 
     #[test]
     fn ordinary_names_are_shown_as_they_are() {
-        for name in ["a", "film 1.mp4", "100%", "50% off", "é", ".hidden", "a%zz"] {
+        for name in ["a", "film 1.mp4", "50% off", "é", ".hidden", "a%zz"] {
             assert_eq!(escape(name.as_bytes()), name.as_bytes(), "{name}");
         }
     }
@@ -177,11 +168,9 @@ mod tests {
             assert_eq!(unescape(&shown), segment);
             assert!(std::str::from_utf8(&shown).is_ok() && !shown.is_empty(), "{segment:?}");
             assert!(!shown.contains(&b'/') && shown != b"." && shown != b"..", "{segment:?}");
-            if !segment.is_empty() {
-                let beside = escape_beside(&segment);
-                assert_eq!(unescape(&beside), segment);
-                assert_ne!(beside, shown.clone(), "{segment:?}");
-            }
+            let beside = escape_beside(&segment);
+            assert_eq!(unescape(&beside), segment);
+            assert_ne!(beside, shown, "{segment:?}");
         }
     }
 
@@ -195,8 +184,8 @@ mod tests {
         assert_eq!(place("/c/a/%25/b").key, b"a//b");
         assert_eq!(place("/c/a/../b").key, b"b");
         assert_eq!(place("/c/%252E%252E/b").key, b"../b");
-        assert!(place("/c/a").plain && !place("/c/%2561").plain);
-        assert_eq!(place("/c/%2561").key, b"a");
+        assert!(place("/c/a").plain && !place("/c/a%25").plain && place("/c/a%2525").plain);
+        assert_eq!(place("/c/a%25").key, b"a");
         assert!(parse("/-/other/c").is_err());
     }
 }

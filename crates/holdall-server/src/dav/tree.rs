@@ -5,12 +5,13 @@
 use crate::acl::Acl;
 use crate::body;
 use crate::catalog::Bucket;
+use crate::dav::list::Props;
 use crate::dav::node::{InTx, Names as _, Node, keep_parent, mark};
 use crate::dav::path::Place;
 use crate::error::from_store;
 use crate::meta::Meta;
 use crate::s3::copy_bytes;
-use crate::side;
+use crate::{records, side};
 use holdall::{ListOptions, Listed, Reader, Target, WriteTx};
 use s3s::S3Result;
 use std::io::Read as _;
@@ -191,11 +192,13 @@ impl Carried<'_> {
         let same = self.tree.bucket.name == self.to.bucket.name;
         loop {
             let names = self.names(tx, at.after.as_deref(), left.min(PAGE))?;
-            let Some(last) = names.last() else { return Ok(true) };
+            let Some(last) = names.last() else { return self.root(tx).map(|()| true) };
             for name in &names {
                 // A folder copied into itself does not hold the copy.
-                if !(same && self.tree.folder && name.starts_with(&to) && to.len() > prefix.len()) {
-                    self.one(tx, name, &[&to, &name[prefix.len()..]].concat())?;
+                let copied = same && self.tree.folder && to.len() > prefix.len();
+                let target = [&to, &name[prefix.len()..]].concat();
+                if !(copied && name.starts_with(&to)) && !target.is_empty() {
+                    self.one(tx, name, &target)?;
                 }
             }
             at.after = Some(last.clone());
@@ -231,13 +234,50 @@ impl Carried<'_> {
 
     /// Copies a folder's marker with its properties, and nothing below it.
     fn folder(&self, tx: &mut WriteTx) -> holdall::Result<()> {
-        let oid = mark(tx, &self.to.bucket, &self.to.place.prefix())?;
-        let from = self.tree.place.prefix();
-        let marker = tx.collection(&self.tree.bucket.name)?.lookup(&from)?;
-        let Some(marker) = marker.filter(|_| !self.crosses()) else { return Ok(()) };
-        let meta = Meta::of(&tx.metadata(marker)?.attributes);
-        let meta = side::complete_in(tx, marker, meta)?;
-        side::set_meta(tx, oid, &meta, self.to.bucket.served.attribute_bytes)
+        let props = self.props(tx)?;
+        self.set_props(tx, props)
+    }
+
+    /// Ends a tree: a collection has no marker, and a folder that was one needs one.
+    fn root(&self, tx: &mut WriteTx) -> holdall::Result<()> {
+        let ends = [&self.tree.place, &self.to.place];
+        if self.tree.folder && ends.iter().any(|place| place.key.is_empty()) {
+            self.folder(tx)?;
+            let marker = self.tree.place.prefix();
+            if self.verb == Verb::Move && !marker.is_empty() && !self.crosses() {
+                side::remove(tx, &self.tree.bucket.name, marker)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Properties of the tree's root.
+    fn props(&self, tx: &mut WriteTx) -> holdall::Result<Props> {
+        let (name, prefix) = (&self.tree.bucket.name, self.tree.place.prefix());
+        if self.crosses() {
+            return Ok(Props::new());
+        }
+        if prefix.is_empty() {
+            let mut props = Props::new();
+            records::change_collection_props(tx, name, |found| props.clone_from(found))?;
+            return Ok(props);
+        }
+        let Some(marker) = InTx(tx, name).metadata(&prefix)? else { return Ok(Props::new()) };
+        let meta = Meta::of(&marker.attributes);
+        Ok(side::complete_in(tx, marker.oid, meta)?.about.props)
+    }
+
+    fn set_props(&self, tx: &mut WriteTx, props: Props) -> holdall::Result<()> {
+        let (bucket, prefix) = (&self.to.bucket, self.to.place.prefix());
+        if prefix.is_empty() {
+            let set = |found: &mut Props| *found = props;
+            return records::change_collection_props(tx, &bucket.name, set);
+        }
+        let oid = mark(tx, bucket, &prefix)?;
+        let meta = Meta::of(&tx.metadata(oid)?.attributes);
+        let mut meta = side::complete_in(tx, oid, meta)?;
+        meta.about.props = props;
+        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     }
 
     fn one(&self, tx: &mut WriteTx, name: &[u8], to: &[u8]) -> holdall::Result<()> {

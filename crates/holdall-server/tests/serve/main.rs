@@ -5,6 +5,7 @@
 mod acl;
 mod conditions;
 mod cors;
+mod dav;
 mod fuzz;
 mod harness;
 mod hostile;
