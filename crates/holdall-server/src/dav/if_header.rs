@@ -30,7 +30,7 @@ fn bad() -> s3s::S3Error {
 }
 
 /// What lies between `open`, at which the text begins, and `close`, and what follows.
-fn enclosed<'t>(text: &'t str, open: char, close: char) -> S3Result<(&'t str, &'t str)> {
+fn enclosed(text: &str, open: char, close: char) -> S3Result<(&str, &str)> {
     text.strip_prefix(open).and_then(|rest| rest.split_once(close)).ok_or_else(bad)
 }
 

@@ -195,9 +195,10 @@ impl Carried<'_> {
             let Some(last) = names.last() else { return self.root(tx).map(|()| true) };
             for name in &names {
                 // A folder copied into itself does not hold the copy.
-                let copied = same && self.tree.folder && to.len() > prefix.len();
+                let inside = same && self.tree.folder && to.len() > prefix.len();
                 let target = [&to, &name[prefix.len()..]].concat();
-                if !(copied && name.starts_with(&to)) && !target.is_empty() {
+                let skipped = target.is_empty() || (inside && name.starts_with(&to));
+                if !skipped {
                     self.one(tx, name, &target)?;
                 }
             }
