@@ -1,7 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside python python-all site demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients serve-fuzz fuzz clean
+.PHONY: help test lint outside python python-all site demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -17,6 +17,7 @@ help:
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
 	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
 	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3 against the S3 server, those installed"
+	@echo "make dav-clients litmus, rclone, cadaver, davfs2 against the WebDAV server, those installed"
 	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
@@ -92,6 +93,9 @@ s3-tests:
 
 s3-clients:
 	tests/s3/clients.sh
+
+dav-clients:
+	tests/dav/clients.sh
 
 RUNS ?= 400000
 serve-fuzz:

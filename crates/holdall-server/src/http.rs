@@ -57,6 +57,15 @@ fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     response
 }
 
+/// What Windows asks of a server's root before it looks at a folder of WebDAV.
+fn dav_below() -> Response<Body> {
+    let mut response = plain(StatusCode::OK, "");
+    for (name, value) in [("dav", "1, 2"), ("ms-author-via", "DAV"), ("allow", "OPTIONS, GET")] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
 /// Whether a request is signed in the way before SigV4, which is not offered.
 fn is_signed_v2(req: &Request<Incoming>) -> bool {
     let by_header = req.headers().get(header::AUTHORIZATION);
@@ -104,6 +113,7 @@ impl Front {
         let answered = match path.strip_prefix("/-/") {
             Some(own) if own == "dav" || own.starts_with("dav/") => Ok(self.dav(req).await),
             Some(own) => Ok(self.own(own, &method).await),
+            None if method == Method::OPTIONS && path == "/" && cross.is_none() => Ok(dav_below()),
             None if method == Method::OPTIONS => {
                 cors::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
             }

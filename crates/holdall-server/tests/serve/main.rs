@@ -6,6 +6,7 @@ mod acl;
 mod conditions;
 mod cors;
 mod dav;
+mod dav_clients;
 mod fuzz;
 mod harness;
 mod hostile;
