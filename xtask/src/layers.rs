@@ -40,6 +40,7 @@ const CRATES: [(&str, &[&str]); 12] = [
     ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("holdall-report", &["holdall"]),
     ("holdall-server", &["holdall"]),
+    ("holdall-object-store", &["holdall"]),
     ("holdall-python", &["holdall", "holdall-report"]),
     ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"]),
     ("holdall-bench", &["holdall", "holdall-plot"]),

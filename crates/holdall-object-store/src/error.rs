@@ -1,0 +1,29 @@
+//! How errors of the engine become those of `object_store`.
+
+use object_store::Error;
+
+/// What errors name as their store.
+pub const NAME: &str = "Holdall";
+
+/// An error of the engine about the object at `path`.
+pub fn of(path: &str, e: holdall::Error) -> Error {
+    use holdall::Error as Engine;
+    let (path, source) = (path.to_owned(), Box::new(e));
+    match &*source {
+        Engine::NotFound(_) | Engine::Dangling(_) => Error::NotFound { path, source },
+        Engine::Exists(_) => Error::AlreadyExists { path, source },
+        Engine::Conflict { .. } => Error::Precondition { path, source },
+        Engine::ReadOnly => Error::PermissionDenied { path, source },
+        _ => Error::Generic { store: NAME, source },
+    }
+}
+
+/// An error in words.
+pub fn told(text: impl Into<String>) -> Error {
+    Error::Generic { store: NAME, source: text.into().into() }
+}
+
+/// That something is not offered.
+pub fn unsupported(text: &str) -> Error {
+    Error::NotSupported { source: text.to_owned().into() }
+}

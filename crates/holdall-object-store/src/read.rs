@@ -1,0 +1,109 @@
+//! Objects read.
+
+use crate::attributes::{meta, shown};
+use crate::error;
+use crate::store::HoldallObjectStore;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt as _};
+use holdall::{Object, Reader};
+use object_store::path::Path;
+use object_store::{GetOptions, GetResult, GetResultPayload, Result};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes of an object read at a time.
+const PIECE: u64 = 1 << 20;
+
+fn reader(own: &HoldallObjectStore, path: &Path) -> Result<Reader> {
+    let none = || error::of(path.as_ref(), holdall::Error::NotFound(path.to_string()));
+    own.reader().map_err(|e| error::of(path.as_ref(), e))?.ok_or_else(none)
+}
+
+/// Finds an object and reads the first piece of what is asked for. Cost: a look-up, and the reads
+/// of a piece.
+///
+/// # Errors
+/// NotFound; NotModified and Precondition as the options say; those of the engine.
+pub fn get(own: &HoldallObjectStore, location: Path, options: &GetOptions) -> Result<GetResult> {
+    let reader = reader(own, &location)?;
+    let engine = |e| error::of(location.as_ref(), e);
+    let found = reader.metadata(location.as_ref()).map_err(engine)?;
+    let told = meta(location.clone(), &found);
+    options.check_preconditions(&told)?;
+    let range = match &options.range {
+        None => 0..found.size,
+        Some(range) => range.as_range(found.size).map_err(|e| error::told(e.to_string()))?,
+    };
+    let payload = if options.head {
+        stream::empty().boxed()
+    } else {
+        let object = reader.open(found.oid).map_err(engine)?;
+        pieces(location, object, range.clone())?
+    };
+    Ok(GetResult {
+        payload: GetResultPayload::Stream(payload),
+        meta: told,
+        range,
+        attributes: shown(&found.attributes),
+        extensions: Default::default(),
+    })
+}
+
+fn piece(path: &Path, object: &Object, range: Range<u64>) -> Result<Bytes> {
+    let len = usize::try_from(range.end - range.start).map_err(|e| error::told(e.to_string()))?;
+    let mut bytes = vec![0; len];
+    object.read_at(range.start, &mut bytes).map_err(|e| error::of(path.as_ref(), e))?;
+    Ok(bytes.into())
+}
+
+/// The bytes of a range, the first piece at once and each further one when it is asked for.
+fn pieces(
+    path: Path,
+    object: Object,
+    range: Range<u64>,
+) -> Result<BoxStream<'static, Result<Bytes>>> {
+    if range.is_empty() {
+        return Ok(stream::empty().boxed());
+    }
+    let next = |at: u64| at..range.end.min(at.saturating_add(PIECE));
+    let first = next(range.start);
+    let begun = piece(&path, &object, first.clone())?;
+    let once = stream::once(async { Ok(begun) });
+    if first.end == range.end {
+        return Ok(once.boxed());
+    }
+    let shared = Arc::new((path, object));
+    let rest = stream::try_unfold(first.end, move |at| {
+        let shared = shared.clone();
+        let next = at..range.end.min(at.saturating_add(PIECE));
+        async move {
+            if next.is_empty() {
+                return Ok(None);
+            }
+            let end = next.end;
+            let read = tokio::task::spawn_blocking(move || piece(&shared.0, &shared.1, next));
+            let bytes = read.await.unwrap_or_else(|e| Err(error::told(e.to_string())))?;
+            Ok(Some((bytes, end)))
+        }
+    });
+    Ok(once.chain(rest).boxed())
+}
+
+/// The bytes of several ranges, of one state.
+///
+/// # Errors
+/// NotFound; a range that begins outside the object; those of the engine.
+pub fn ranges(
+    own: &HoldallObjectStore,
+    location: &Path,
+    ranges: &[Range<u64>],
+) -> Result<Vec<Bytes>> {
+    let object = reader(own, location)?.open(location.as_ref());
+    let object = object.map_err(|e| error::of(location.as_ref(), e))?;
+    let one = |range: &Range<u64>| {
+        let asked = object_store::GetRange::Bounded(range.clone());
+        let inside = asked.as_range(object.size()).map_err(|e| error::told(e.to_string()))?;
+        piece(location, &object, inside)
+    };
+    ranges.iter().map(one).collect()
+}
