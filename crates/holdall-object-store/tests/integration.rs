@@ -1,5 +1,6 @@
 //! The functions that `object_store` exports for testing implementations: all but
 //! `response_extensions`, which asks for the extensions of HTTP responses. There are none here.
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use holdall::Store;
 use holdall_object_store::HoldallObjectStore;

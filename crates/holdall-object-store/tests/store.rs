@@ -1,4 +1,5 @@
 //! What `object_store`'s own tests do not ask.
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use futures::{StreamExt as _, TryStreamExt as _};
