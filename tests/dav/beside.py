@@ -156,7 +156,7 @@ def rows(server: Server) -> dict[str, float]:
     times = []
     for _ in range(5):
         status, text, took = server.call("PROPFIND", f"{tree}/", Depth="1")
-        assert status == 207 and text.count(b"response>") >= 2 * FILES, status
+        assert status == 207 and text.count(b"response>") > FILES, status
         times.append(took)
     found["PROPFIND of 10,000 files, ms"] = statistics.median(times) * 1000
     destination = f"http://127.0.0.1:{server.port}{server.path}/moved"

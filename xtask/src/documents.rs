@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
-const BUDGETS: [(&str, usize); 16] = [
+const BUDGETS: [(&str, usize); 18] = [
     ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
@@ -20,6 +20,8 @@ const BUDGETS: [(&str, usize); 16] = [
     ("docs/testing.md", 1500),
     ("docs/cli.md", 4220),
     ("docs/serve.md", 2380),
+    ("docs/webdav.md", 960),
+    ("docs/object-store.md", 420),
     ("docs/python.md", 1060),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
@@ -27,7 +29,7 @@ const BUDGETS: [(&str, usize); 16] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 29_500;
+const ALL: usize = 30_900;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

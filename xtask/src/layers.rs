@@ -31,7 +31,7 @@ pub const LAYERS: [&str; 18] = [
 ];
 
 /// Each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 12] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("holdall-io", &[]),
     ("holdall-core", &[]),
     ("holdall-plot", &[]),

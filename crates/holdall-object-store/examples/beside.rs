@@ -25,6 +25,18 @@ fn body() -> PutPayload {
     vec![7; 4096].into()
 }
 
+/// Bytes that no disk makes smaller.
+fn mixed(len: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
 /// Calls a second.
 fn rate(begun: Instant, calls: u32) -> f64 {
     f64::from(calls) / begun.elapsed().as_secs_f64()
@@ -59,7 +71,7 @@ async fn rows(store: Arc<dyn ObjectStore>) -> Result<Vec<(&'static str, f64)>> {
         Ok(()) => found.push(("update on condition, per s", rate(begun, 2000))),
         Err(e) => println!("update on condition: {e}"),
     }
-    let large: PutPayload = vec![7; 64 << 20].into();
+    let large = PutPayload::from(mixed(64 << 20));
     let begun = Instant::now();
     for n in 0..8 {
         store.put(&Path::from(format!("large{n}")), large.clone()).await?;
