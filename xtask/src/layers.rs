@@ -39,7 +39,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("holdall", &["holdall-io", "holdall-core"]),
     ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
     ("holdall-report", &["holdall"]),
-    ("holdall-server", &["holdall"]),
+    ("holdall-server", &["holdall", "holdall-report"]),
     ("holdall-object-store", &["holdall"]),
     ("holdall-python", &["holdall", "holdall-report"]),
     ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"]),

@@ -6,6 +6,7 @@ use crate::config::Limits;
 use crate::dav::Dav;
 use crate::metrics::Metrics;
 use crate::s3::Server;
+use crate::web::Web;
 use crate::{amend, cors, form, lingering};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -39,6 +40,8 @@ pub struct Front {
     pub s3: S3Service,
     /// WebDAV.
     pub dav: Dav,
+    /// The page for browsers.
+    pub web: Web,
     /// The operations, for what they know of the stores.
     pub server: Server,
     /// The host name whose subdomains are buckets.
@@ -112,6 +115,10 @@ impl Front {
         let cross = cors::Cross::of(&req, self.domain.as_deref());
         let answered = match path.strip_prefix("/-/") {
             Some(own) if own == "dav" || own.starts_with("dav/") => Ok(self.dav(req).await),
+            Some(own) if own.starts_with("web/") => {
+                let name = own["web/".len()..].to_owned();
+                Ok(self.web(&name, req).await)
+            }
             Some(own) => Ok(self.own(own, &method).await),
             None if method == Method::OPTIONS && path == "/" && cross.is_none() => Ok(dav_below()),
             None if method == Method::OPTIONS => {
@@ -167,7 +174,17 @@ impl Front {
         answer
     }
 
-    /// What the server itself offers. A page for browsers has its place here.
+    /// Asks the page for browsers.
+    async fn web(&self, name: &str, req: Request<Incoming>) -> Response<Body> {
+        let (req, rest) = lingering::split(req);
+        let answer = self.web.answer(name, req).await;
+        if answer.status().as_u16() >= 400 {
+            rest.drain(self.server.limits.idle()).await;
+        }
+        answer
+    }
+
+    /// What the server itself offers.
     async fn own(&self, path: &str, method: &Method) -> Response<Body> {
         if method != Method::GET && method != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
@@ -193,7 +210,10 @@ impl Front {
                     |text| plain(StatusCode::OK, text),
                 )
             }
-            _ => plain(StatusCode::NOT_FOUND, "here are /-/dav/, /-/health and /-/metrics\n"),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "here are /-/web/, /-/dav/, /-/health and /-/metrics\n",
+            ),
         }
     }
 }

@@ -32,6 +32,7 @@ mod sweep;
 mod tls;
 mod users;
 mod verbs;
+mod web;
 
 pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
@@ -121,11 +122,12 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         .map_err(StartError::io(format!("listen on {}", options.listen)))?;
     let domain = domain(config)?.map(Arc::new);
     let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
-    let dav = dav::Dav::new(server.clone(), users).map_err(|source| {
+    let dav = dav::Dav::new(server.clone(), users.clone()).map_err(|source| {
         let path = options.stores[0].clone();
         StartError::Store { path, source }
     })?;
-    let front = http::Front { s3, dav, server, domain, metrics, ids };
+    let web = web::Web::new(server.clone(), users, dav.clone(), tls.is_some());
+    let front = http::Front { s3, dav, web, server, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, keepers })
 }
 

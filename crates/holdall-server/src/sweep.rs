@@ -49,6 +49,7 @@ pub fn sweep(served: &Served, now: SystemTime, old: Duration) -> S3Result<()> {
         }
     }
     let nobodys = side::nobodys(&reader, &ids).map_err(from_store)?;
+    crate::web::sweep(served, now)?;
     for batch in nobodys.chunks(BATCH) {
         let remove = |tx: &mut holdall::WriteTx| {
             let mut system = tx.collection(SYSTEM)?;

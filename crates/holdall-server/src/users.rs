@@ -48,6 +48,11 @@ impl User {
         self.grants.iter().filter(to).any(|grant| grant.rights.contains(&right))
     }
 
+    /// The keys of a user who has some.
+    pub fn keys(&self) -> Option<(&str, &str)> {
+        (!self.name.is_empty()).then(|| (self.name.as_str(), self.secret.expose()))
+    }
+
     /// Whether the user has any right on a bucket.
     pub fn sees(&self, bucket: &str) -> bool {
         self.grants.iter().any(|grant| grant.matches(bucket) && !grant.rights.is_empty())

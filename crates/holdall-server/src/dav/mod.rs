@@ -17,20 +17,23 @@ mod propfind;
 mod put;
 mod tree;
 
+pub use list::{Resource, collections, page};
 pub use locks::Locks;
+pub use node::{Node, collection, find, look};
+pub use path::{Place, parse};
+pub use tree::{Tree, carry as carry_tree};
 
 use crate::body::{self, Whole};
 use crate::s3::Server;
 use crate::users::{Right, User, Users};
 use crate::verbs::Verbs;
 use dav_server::DavHandler;
-use dav_server::davpath::DavPath;
+pub use dav_server::davpath::DavPath;
 use dav_server::ls::DavLockSystem as _;
 use files::{Asking, Files};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use if_header::{Asks, IfHeader};
-use path::Place;
 use s3s::dto::StreamingBlob;
 use s3s::{Body, S3Error, S3ErrorCode, S3Result, StdError, s3_error};
 use std::sync::Arc;
@@ -138,6 +141,11 @@ impl Dav {
             set(&mut response, header::WWW_AUTHENTICATE, asks);
             return response;
         };
+        self.answer_as(user, req).await
+    }
+
+    /// Answers a request of a user who is known.
+    pub async fn answer_as(&self, user: Arc<User>, req: Request<Body>) -> Response<Body> {
         let (parts, body) = req.into_parts();
         let answered = match head(&parts, user) {
             Ok(head) => self.dispatch(head, parts, body).await,
@@ -216,6 +224,15 @@ impl Dav {
         let checked = self.locks.check(path, user, false, deep, &tokens).await;
         checked.map_err(|_| refusal(StatusCode::LOCKED, "it is locked by somebody else"))?;
         Ok(by_etag)
+    }
+
+    /// Refuses a change of what others have locked.
+    ///
+    /// # Errors
+    /// The status 423.
+    pub async fn check_locks(&self, path: &DavPath, user: &User) -> S3Result<()> {
+        let checked = self.locks.check(path, Some(&user.name), false, true, &[]).await;
+        checked.map_err(|_| refusal(StatusCode::LOCKED, "it is locked"))
     }
 
     /// Whether a header If holds, and whether it names ETags. Blocks.

@@ -310,6 +310,18 @@ impl Carried<'_> {
     }
 }
 
+/// Moves a tree to where nothing is; the folder that it lay in stays where it `keeps_folder`.
+/// Blocks.
+///
+/// # Errors
+/// Those of the engine.
+pub fn carry(from: Tree, to: Tree, keeps_folder: bool) -> S3Result<()> {
+    let reader = from.bucket.read().map_err(from_store)?;
+    let kept = keeps_folder.then(|| (from.bucket.clone(), from.place.key.clone()));
+    let change = Change { removed: None, carried: Some((Verb::Move, from, to)), kept };
+    change.run(&reader).map(drop)
+}
+
 /// Makes a change where waiting hurts nobody; after a move between stores, what was moved goes.
 ///
 /// # Errors

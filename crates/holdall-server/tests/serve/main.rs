@@ -16,3 +16,4 @@ mod rights;
 mod stores;
 mod tls;
 mod verbs;
+mod web;

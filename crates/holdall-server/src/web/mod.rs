@@ -1,0 +1,306 @@
+//! The page for browsers at `/-/web/`: browse, upload, look, delete and bring back, share.
+//!
+//! Owns: [`Web`]. Bytes and trees pass through WebDAV, to which it hands requests in the name of
+//! whoever is logged in; what is here are sessions, listings by page, the trash, links, health.
+
+mod session;
+mod trash;
+
+pub use trash::sweep;
+
+use crate::body;
+use crate::dav::{self, Dav, DavPath, Place};
+use crate::error::from_store;
+use crate::s3::Server;
+use crate::users::{Right, User, Users};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use percent_encoding::percent_decode_str;
+use rusty_s3::{Bucket as Address, Credentials, S3Action as _, UrlStyle};
+use s3s::dto::StreamingBlob;
+use s3s::{Body, S3Error, S3Result, s3_error};
+use serde_json::{Value, json};
+use session::{Session, Sessions};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// What the page may load and do: only what is its own.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    img-src 'self' blob:; media-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+/// For how long a wrong password is thought about.
+const DOUBT: Duration = Duration::from_millis(500);
+
+/// Answers the page. Clones share all.
+#[derive(Debug, Clone)]
+pub struct Web {
+    server: Server,
+    sessions: Sessions,
+    dav: Dav,
+    /// Whether connections are TLS.
+    secure: bool,
+}
+
+fn json(status: StatusCode, value: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(Bytes::from(value.to_string())));
+    *response.status_mut() = status;
+    set(&mut response, header::CONTENT_TYPE, "application/json");
+    response
+}
+
+fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+fn told(e: &S3Error) -> Response<Body> {
+    let status = e.status_code().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    json(status, &json!({ "error": e.message().unwrap_or(e.code().as_str()) }))
+}
+
+/// A file of the page.
+fn asset(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "" => ("text/html; charset=utf-8", include_str!("../../web/page.html")),
+        "page.js" => ("text/javascript; charset=utf-8", include_str!("../../web/page.js")),
+        "page.css" => ("text/css; charset=utf-8", include_str!("../../web/page.css")),
+        _ => return None,
+    })
+}
+
+fn parameter(uri: &Uri, wanted: &str) -> Option<String> {
+    let mut pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(name, _)| *name == wanted)?;
+    Some(percent_decode_str(&value.replace('+', " ")).decode_utf8().ok()?.into_owned())
+}
+
+/// The path of WebDAV that a parameter names.
+fn path(uri: &Uri) -> S3Result<(DavPath, Place)> {
+    let none = || s3_error!(InvalidRequest, "the parameter path is missing");
+    let path = dav::parse(&parameter(uri, "path").ok_or_else(none)?)?;
+    let place = Place::of(&path)?;
+    Ok((path, place))
+}
+
+fn entry(found: &dav::Resource) -> Value {
+    let modified = found.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let name = found.path.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    json!({
+        "name": String::from_utf8_lossy(name),
+        "folder": found.folder,
+        "size": found.size,
+        "modified": modified.map(|since| since.as_millis()),
+        "kind": found.kind,
+    })
+}
+
+impl Web {
+    /// A page over a server's collections.
+    pub fn new(server: Server, users: Users, dav: Dav, secure: bool) -> Self {
+        Self { server, sessions: Sessions::new(users), dav, secure }
+    }
+
+    /// Answers a request below `/-/web/`; `name` is what follows.
+    pub async fn answer(&self, name: &str, req: Request<Body>) -> Response<Body> {
+        let below_dav = name.starts_with("dav/");
+        let mut response = match self.route(name, req).await {
+            Ok(response) => response,
+            Err(e) => told(&e),
+        };
+        // An object has a stricter policy of its own.
+        if !below_dav && !response.headers().contains_key(header::CONTENT_SECURITY_POLICY) {
+            set(&mut response, header::CONTENT_SECURITY_POLICY, POLICY);
+        }
+        set(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        set(&mut response, header::REFERRER_POLICY, "no-referrer");
+        if !response.headers().contains_key(header::CACHE_CONTROL) {
+            set(&mut response, header::CACHE_CONTROL, "no-store");
+        }
+        response
+    }
+
+    async fn route(&self, name: &str, req: Request<Body>) -> S3Result<Response<Body>> {
+        let get = req.method() == Method::GET || req.method() == Method::HEAD;
+        if let Some((kind, text)) = asset(name).filter(|_| get) {
+            let mut response = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
+            set(&mut response, header::CONTENT_TYPE, kind);
+            set(&mut response, header::CACHE_CONTROL, "no-cache");
+            return Ok(response);
+        }
+        if name == "login" {
+            return self.login(req).await;
+        }
+        let Some(session) = self.sessions.of(req.headers()) else {
+            return Ok(json(StatusCode::UNAUTHORIZED, &json!({ "error": "log in first" })));
+        };
+        if !get && !session.is_from_page(req.headers()) {
+            let told = json!({ "error": "the request is not from the page" });
+            return Ok(json(StatusCode::FORBIDDEN, &told));
+        }
+        if let Some(below) = name.strip_prefix("dav/") {
+            return self.dav(below, session.user, req).await;
+        }
+        self.own(name, &session, &req, get).await
+    }
+
+    async fn own(
+        &self,
+        name: &str,
+        session: &Session,
+        req: &Request<Body>,
+        get: bool,
+    ) -> S3Result<Response<Body>> {
+        let (user, uri) = (&session.user, req.uri());
+        let value = match (name, get) {
+            ("session", true) => json!({ "name": user.name, "csrf": session.csrf }),
+            ("logout", false) => {
+                let cookie = self.sessions.end(req.headers());
+                let mut response = json(StatusCode::OK, &json!({}));
+                set(&mut response, header::SET_COOKIE, &cookie);
+                return Ok(response);
+            }
+            ("list", true) => self.list(user, uri).await?,
+            ("trash", false) => self.delete(user, uri).await?,
+            ("restore", false) => self.restore(user, uri).await?,
+            ("share", false) => self.share(user, uri, req.headers())?,
+            ("health", true) => return self.health(user, uri).await,
+            _ => return Ok(json(StatusCode::NOT_FOUND, &json!({ "error": "there is nothing" }))),
+        };
+        Ok(json(StatusCode::OK, &value))
+    }
+
+    async fn login(&self, req: Request<Body>) -> S3Result<Response<Body>> {
+        // A form of another site cannot send this type.
+        let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        if req.method() != Method::POST || kind != Some(b"application/json") {
+            return Err(s3_error!(InvalidRequest, "log in by POST, with JSON"));
+        }
+        let idle = self.server.limits.idle();
+        let text = body::collect(StreamingBlob::from(req.into_body()), 64 << 10, idle).await?;
+        let bad = |_| s3_error!(InvalidRequest, "the body is no JSON");
+        let given: Value = serde_json::from_slice(&text).map_err(bad)?;
+        let field = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+        let begun = self.sessions.begin(&field("name"), &field("password"), self.secure);
+        let Some((session, cookie)) = begun else {
+            tokio::time::sleep(DOUBT).await;
+            let told = json!({ "error": "name or password is wrong" });
+            return Ok(json(StatusCode::UNAUTHORIZED, &told));
+        };
+        let value = json!({ "name": session.user.name, "csrf": session.csrf });
+        let mut response = json(StatusCode::OK, &value);
+        set(&mut response, header::SET_COOKIE, &cookie);
+        Ok(response)
+    }
+
+    /// Hands a request to WebDAV.
+    async fn dav(
+        &self,
+        below: &str,
+        user: Arc<User>,
+        mut req: Request<Body>,
+    ) -> S3Result<Response<Body>> {
+        let query = req.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+        let bad = |_| s3_error!(InvalidURI, "the path cannot be read");
+        *req.uri_mut() = format!("/-/dav/{below}{query}").parse().map_err(bad)?;
+        Ok(self.dav.answer_as(user, req).await)
+    }
+
+    /// A page of a folder, or the collections that the user sees.
+    async fn list(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
+        let (path, place) = path(uri)?;
+        let after = parameter(uri, "after").map(|text| URL_SAFE_NO_PAD.decode(text)).transpose();
+        let after = after.map_err(|_| s3_error!(InvalidRequest, "after is no token"))?;
+        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+        body::blocking(move || {
+            let Some(name) = &place.collection else {
+                let found = dav::collections(&catalog, &user)?;
+                let found: Vec<Value> = found.iter().map(entry).collect();
+                return Ok(json!({ "entries": found }));
+            };
+            Users::check(&user, Right::List, name)?;
+            let bucket = dav::collection(&catalog, &place)?;
+            let (found, next) =
+                dav::page(&bucket, path.as_bytes(), &place.prefix(), after.as_deref())?;
+            let found: Vec<Value> = found.iter().map(entry).collect();
+            Ok(json!({ "entries": found, "next": next.map(|next| URL_SAFE_NO_PAD.encode(next)) }))
+        })
+        .await
+    }
+
+    /// Deletes into the trash.
+    async fn delete(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
+        let (path, place) = path(uri)?;
+        Users::check(user, Right::Write, place.collection.as_deref().unwrap_or_default())?;
+        self.dav.check_locks(&path, user).await?;
+        let catalog = self.server.catalog.clone();
+        body::blocking(move || {
+            let bucket = dav::collection(&catalog, &place)?;
+            let id = trash::put(&bucket, &place, &dav::find(&catalog, &place)?)?;
+            Ok(json!({ "id": id, "days": trash::DAYS }))
+        })
+        .await
+    }
+
+    async fn restore(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
+        let none = || s3_error!(InvalidRequest, "the parameter id is missing");
+        let id = parameter(uri, "id").ok_or_else(none)?;
+        let collection = trash::origin(&id)?.to_owned();
+        Users::check(user, Right::Write, &collection)?;
+        let catalog = self.server.catalog.clone();
+        body::blocking(move || {
+            let gone = || s3_error!(NoSuchBucket, "its collection is not there any more");
+            let bucket = catalog.collection(&collection)?.ok_or_else(gone)?;
+            trash::restore(&bucket, &id)?;
+            Ok(json!({}))
+        })
+        .await
+    }
+
+    /// An address by which anybody reads an object for a while: one of S3, signed for the user.
+    fn share(&self, user: &User, uri: &Uri, headers: &HeaderMap) -> S3Result<Value> {
+        let (_, place) = path(uri)?;
+        let name = place.collection.as_deref().unwrap_or_default();
+        Users::check(user, Right::Read, name)?;
+        self.server.catalog.bucket(name)?;
+        let bad = |text: &str| s3_error!(InvalidRequest, "{text}");
+        let (access, secret) = user.keys().ok_or_else(|| bad("log in to share"))?;
+        let key = String::from_utf8(place.key).map_err(|_| bad("the name is not UTF-8"))?;
+        let asked = parameter(uri, "seconds").and_then(|text| text.parse().ok());
+        let seconds: u64 = asked.unwrap_or(24 * 3600).clamp(1, 7 * 24 * 3600);
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let scheme = if self.secure { "https" } else { "http" };
+        let base = format!("{scheme}://{}", host.unwrap_or("localhost"));
+        let base = base.parse().map_err(|_| bad("the host has no address"))?;
+        let address = Address::new(base, UrlStyle::Path, name.to_owned(), "us-east-1");
+        let address = address.map_err(|e| bad(&e.to_string()))?;
+        let credentials = Credentials::new(access, secret);
+        let action = address.get_object(Some(&credentials), &key);
+        Ok(json!({ "url": action.sign(Duration::from_secs(seconds)).as_str(), "seconds": seconds }))
+    }
+
+    /// What a store says of itself: space, fragmentation, what would help.
+    async fn health(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Response<Body>> {
+        let at = parameter(uri, "store").and_then(|text| text.parse().ok()).unwrap_or(0_usize);
+        let none = || s3_error!(NoSuchKey, "there is no such store");
+        let served = self.server.catalog.stores().get(at).cloned().ok_or_else(none)?;
+        let user = user.clone();
+        let page = body::blocking(move || {
+            // The report names objects of all collections.
+            for name in served.store.read().and_then(|r| r.collections()).map_err(from_store)? {
+                Users::check(&user, Right::Admin, &name)?;
+            }
+            let report = served.store.frag(&mut |_, _| ()).map_err(from_store)?;
+            let name = served.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok(holdall_report::page::document(&report, &name))
+        })
+        .await?;
+        let mut response = Response::new(Body::from(Bytes::from(page)));
+        set(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
+        let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+        set(&mut response, header::CONTENT_SECURITY_POLICY, policy);
+        Ok(response)
+    }
+}
