@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use s3s::host::SingleDomain;
+use s3s::host::{S3Host as _, SingleDomain};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError, S3Error, s3_error};
 use std::future::Future;
@@ -150,14 +150,31 @@ impl Front {
         Ok(response)
     }
 
+    /// Whether a request is to a bucket's own host, which is another origin than the page's.
+    fn has_own_host(&self, req: &Request<Incoming>) -> bool {
+        let host = req.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| req.uri().authority().map(http::uri::Authority::as_str));
+        let (Some(domain), Some(host)) = (&self.domain, host) else { return false };
+        domain.parse_host_header(host).is_ok_and(|found| found.bucket().is_some())
+    }
+
     /// Asks S3. What is left of the body of a request that failed is taken in.
     async fn s3(&self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
         let refused = self.refused(&req);
+        let confined = !self.has_own_host(&req);
         let (req, rest) = lingering::split(req);
-        let answered = match refused {
+        let mut answered = match refused {
             Some(e) => refuse(e),
             None => self.s3.call(form::watch(req)).await,
         };
+        if let (Ok(answer), true) = (&mut answered, confined) {
+            // An object's script would run beside the page for browsers, with its session.
+            let headers = answer.headers_mut();
+            let policy = HeaderValue::from_static("sandbox");
+            headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+            let nosniff = HeaderValue::from_static("nosniff");
+            headers.entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(nosniff);
+        }
         if answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400) {
             rest.drain(self.server.limits.idle()).await;
         }

@@ -171,6 +171,13 @@ fn a_hostile_object_is_nobodys_page() {
     assert!(got.header("content-security-policy").starts_with("sandbox; default-src 'none'"));
     assert_eq!(got.header("x-content-type-options"), "nosniff");
     assert_eq!(page.names("/docs"), ["<img src=x onerror=alert(1)>.html"]);
+    // A link to it is of the page's origin, too.
+    let told =
+        page.call("POST", &format!("share?path=/-/dav/docs/{}", name.replace('%', "%25")), b"");
+    let url = field(&told.expect(200).text(), "url");
+    let got = crate::harness::call("GET", &url, b"", &[]).expect(200);
+    assert_eq!(got.header("content-security-policy"), "sandbox");
+    assert_eq!(got.header("x-content-type-options"), "nosniff");
 }
 
 #[test]
