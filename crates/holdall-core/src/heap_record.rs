@@ -5,7 +5,7 @@
 
 pub mod divided;
 
-use crate::bytes::{Reader, push_varint};
+use crate::bytes::{Reader, push_varint, u16_at, u32_at};
 use crate::segment_tree::Descriptor;
 use crate::version::Change;
 use crate::{Error, Oid, Result};
@@ -64,13 +64,15 @@ impl<'a> Record<'a> {
     /// [`Error::Corrupt`], [`Error::Unsupported`] for a kind of a newer build.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let (oid, kind) = fixed(bytes)?;
+        Self::parse_behind(oid, kind, &bytes[FIXED..])
+    }
+
+    /// What follows the fixed bytes.
+    #[inline]
+    fn parse_behind(oid: Oid, kind: u8, bytes: &'a [u8]) -> Result<Self> {
         let mut r = Reader::new(bytes);
         let bad = || Error::corrupt("heap record", "is cut short");
-        let page = r.u32().ok_or_else(bad)?;
-        let slot = r.u16().ok_or_else(bad)?;
-        let unique = r.u32().ok_or_else(bad)?;
-        let oid = Oid { site: 0, page, slot, unique };
-        let kind = r.u8().ok_or_else(bad)?;
         let mut part = |flag: u8| -> Result<Option<&'a [u8]>> {
             if kind & flag == 0 {
                 return Ok(None);
@@ -154,6 +156,16 @@ impl<'a> Record<'a> {
             Body::Large(bytes) => Ok(Descriptor::decode(bytes)?.size()),
         }
     }
+}
+
+/// The OID that a record begins with, and the byte of its kind.
+#[inline]
+fn fixed(bytes: &[u8]) -> Result<(Oid, u8)> {
+    let Some(b) = bytes.first_chunk::<FIXED>() else {
+        return Err(Error::corrupt("heap record", "is cut short"));
+    };
+    let (page, slot, unique) = (u32_at(b, 0), u16_at(b, 4), u32_at(b, 6));
+    Ok((Oid { site: 0, page, slot, unique }, b[FIXED - 1]))
 }
 
 /// The parts of a record but its body.

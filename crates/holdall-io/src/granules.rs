@@ -53,6 +53,12 @@ impl Granules {
         self.map.get(&index).map(|bytes| &**bytes)
     }
 
+    /// Whether any granule of these bytes, at least one, is stored.
+    pub fn any(&self, bytes: Range<u64>) -> bool {
+        let size = self.size as u64;
+        self.map.range(bytes.start / size..bytes.end.div_ceil(size)).next().is_some()
+    }
+
     /// The granule, stored as zeros if it was not.
     pub fn get_or_zeros(&mut self, index: u64) -> &mut [u8] {
         self.map.entry(index).or_insert_with(|| vec![0; self.size].into())

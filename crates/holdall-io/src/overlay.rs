@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::bounds::{check_len, read_end, write_end};
 use crate::granules::Granules;
-use crate::{Disk, Storage};
+use crate::{Disk, Near, Storage};
 
 const GRANULE: usize = 4096;
 
@@ -51,6 +51,15 @@ impl OverlayDisk {
     fn with(base: Option<Arc<dyn Disk>>, len: u64) -> Self {
         let granules = Granules::new(GRANULE);
         Self { base, state: RwLock::new(State { len, visible: len, granules }) }
+    }
+
+    /// The base, where these bytes are the base's alone. Reads that end in it leave nothing
+    /// out: no call changes the base.
+    fn below(&self, offset: u64, len: u64) -> Option<&dyn Disk> {
+        let base = self.base.as_deref()?;
+        let end = offset.checked_add(len)?;
+        let state = self.state.read();
+        (end <= state.visible && !state.granules.any(offset..end)).then_some(base)
     }
 
     /// Fills `buf` with what the base shows at `offset`.
@@ -96,6 +105,33 @@ impl Disk for OverlayDisk {
             }
         }
         self.read_base(state.visible, offset + missing.start as u64, &mut buf[missing])
+    }
+
+    fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+        let below = self.below(offset, buf.len() as u64);
+        below.is_some_and(|base| base.read_resident(offset, buf))
+    }
+
+    fn approach(&self, offset: u64, len: usize) {
+        if let Some(base) = &self.base {
+            base.approach(offset, len);
+        }
+    }
+
+    fn read_near(&self, offset: u64, buf: &mut [u8], near: Near) -> io::Result<()> {
+        match self.below(offset, buf.len() as u64) {
+            Some(base) => base.read_near(offset, buf, near),
+            None => self.read_at(offset, buf),
+        }
+    }
+
+    fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+        let len = parts.iter().map(|part| part.len() as u64).sum();
+        self.below(offset, len).is_some_and(|base| base.read_bulk(offset, parts))
+    }
+
+    fn reads_bulk(&self, offset: u64, len: u64) -> bool {
+        self.below(offset, len).is_some_and(|base| base.reads_bulk(offset, len))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -284,6 +320,70 @@ mod tests {
             volume.read_at(5000, &mut found).unwrap();
             assert_eq!((found, overlay.changed()), ([byte], GRANULE as u64));
         }
+    }
+
+    /// A disk all of which is in the page cache, and new.
+    #[derive(Debug)]
+    struct Resident(crate::MemoryDisk);
+
+    impl Disk for Resident {
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.0.read_at(offset, buf)
+        }
+        fn read_resident(&self, offset: u64, buf: &mut [u8]) -> bool {
+            self.0.read_at(offset, buf).is_ok()
+        }
+        fn read_bulk(&self, offset: u64, parts: &mut [&mut [u8]]) -> bool {
+            parts.iter_mut().all(|part| self.0.read_at(offset, part).is_ok())
+        }
+        fn reads_bulk(&self, _offset: u64, _len: u64) -> bool {
+            true
+        }
+        fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+            self.0.write_at(offset, bytes)
+        }
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+        fn grow(&self, len: u64) -> io::Result<()> {
+            self.0.grow(len)
+        }
+        fn truncate(&self, len: u64) -> io::Result<()> {
+            self.0.truncate(len)
+        }
+        fn allocated(&self) -> io::Result<u64> {
+            self.0.allocated()
+        }
+    }
+
+    #[test]
+    fn fast_reads_go_below_where_nothing_lies_above() {
+        let base = crate::MemoryDisk::from_bytes(vec![1; 5 * GRANULE]);
+        let overlay = OverlayDisk::new(Arc::new(Resident(base))).unwrap();
+        let size = GRANULE as u64;
+        overlay.write_at(2 * size + 5, &[9]).unwrap();
+        overlay.truncate(4 * size).unwrap();
+        overlay.grow(5 * size).unwrap();
+        let fast = |from: u64, len: usize| {
+            let (mut a, mut b) = (vec![0; len], vec![0; len]);
+            let (resident, bulk) =
+                (overlay.read_resident(from, &mut a), overlay.read_bulk(from, &mut [&mut b]));
+            assert_eq!((resident, bulk), (bulk, overlay.reads_bulk(from, len as u64)));
+            let mut near = vec![0; len];
+            overlay.read_near(from, &mut near, Near::Few).unwrap();
+            let mut slow = vec![7; len];
+            overlay.read_at(from, &mut slow).unwrap();
+            assert_eq!(near, slow);
+            assert!(!resident || (a == slow && b == slow));
+            resident
+        };
+        assert!(fast(0, 2 * GRANULE) && fast(3 * size, GRANULE), "the base's alone");
+        assert!(!fast(size, GRANULE + 1) && !fast(2 * size + 5, 1), "a granule is above");
+        assert!(!fast(4 * size, 1) && !fast(4 * size - 1, 2), "was cut off");
+        assert!(!overlay.read_resident(u64::MAX, &mut [0; 2]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Memory that Python objects lend: bytes, bytearrays, arrays, memory maps.
+//! Memory of Python objects: what bytes, bytearrays, arrays and memory maps lend, and new
+//! `bytes` before anybody else has them.
 //!
-//! Owns: [`Lent`] and [`LentMut`], the only unsafe code of the crate.
+//! Owns: [`Lent`], [`LentMut`] and [`Unfilled`], the only unsafe code of the crate.
 //!
 //! Why it is sound: a held `Py_buffer` keeps its memory where it is and as long as it is until
 //! it is released, which happens when these values are dropped, with the interpreter's lock
@@ -10,10 +11,13 @@
 //! value of them is invalid.
 #![expect(unsafe_code, reason = "see above")]
 
+use crate::errors::Outcome;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::ptr;
 
 /// Bytes to read from.
 pub enum Lent<'a> {
@@ -71,6 +75,80 @@ impl LentMut {
         }
         // SAFETY: contiguous, writable memory of that length, held by the buffer for the borrow.
         unsafe { std::slice::from_raw_parts_mut(self.0.buf_ptr().cast(), self.0.len_bytes()) }
+    }
+}
+
+/// New `bytes` objects, whose bytes are whatever CPython's memory held.
+///
+/// Why it is sound: CPython lets those who made a `bytes` object fill it as long as nobody else
+/// has it, and [`Unfilled::fill`], which takes them all, is the only way to them. The objects
+/// are held meanwhile, so their memory stays; no two share any, since those of at most one
+/// byte, which CPython shares, are made when they are filled. Their bytes come from a foreign
+/// allocator: plain `u8` of which no value is invalid. Where filling fails nobody sees them.
+#[derive(Default)]
+pub struct Unfilled<'py>(Vec<New<'py>>);
+
+enum New<'py> {
+    Bytes(Bound<'py, PyBytes>, usize),
+    /// Of at most one byte.
+    Short(Vec<u8>),
+}
+
+/// Places to write to, for a thread that does not hold the interpreter's lock.
+struct Memory(Vec<(*mut u8, usize)>);
+
+// SAFETY: who has it is the only one to use the memory it names, on whichever thread.
+unsafe impl Send for Memory {}
+
+impl<'py> Unfilled<'py> {
+    /// One more, of `len` bytes.
+    ///
+    /// # Errors
+    /// MemoryError.
+    pub fn push(&mut self, py: Python<'py>, len: usize) -> PyResult<()> {
+        if len <= 1 {
+            self.0.push(New::Short(vec![0; len]));
+            return Ok(());
+        }
+        let size = ffi::Py_ssize_t::try_from(len)?;
+        // SAFETY: the interpreter's lock is held (`py`). Without bytes to copy the call makes
+        // an object of its own; null is an error that was set.
+        let object = unsafe {
+            let made = ffi::PyBytes_FromStringAndSize(ptr::null(), size);
+            Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyBytes>()
+        };
+        self.0.push(New::Bytes(object, len));
+        Ok(())
+    }
+
+    /// Has `f` fill all of them, in the order they were made, without the interpreter's lock.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn fill(
+        mut self,
+        py: Python<'py>,
+        f: impl FnOnce(&mut dyn Iterator<Item = &mut [u8]>) -> Outcome<()> + Send,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let place = |new: &mut New<'py>| match new {
+            // SAFETY: it is a `bytes` object, of this length.
+            New::Bytes(object, len) => {
+                (unsafe { ffi::PyBytes_AsString(object.as_ptr()) }.cast(), *len)
+            }
+            New::Short(bytes) => (bytes.as_mut_ptr(), bytes.len()),
+        };
+        let memory = Memory(self.0.iter_mut().map(place).collect());
+        py.detach(move || {
+            let Memory(places) = { memory };
+            // SAFETY: each is the memory of one object, given out once; see the argument above.
+            let lent = |(start, len)| unsafe { std::slice::from_raw_parts_mut(start, len) };
+            f(&mut places.into_iter().map(lent))
+        })?;
+        let made = self.0.into_iter().map(|new| match new {
+            New::Bytes(object, _) => object,
+            New::Short(bytes) => PyBytes::new(py, &bytes),
+        });
+        Ok(made.collect())
     }
 }
 

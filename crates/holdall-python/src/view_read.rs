@@ -2,23 +2,22 @@
 //!
 //! Owns: the calls of [`View`] that read bytes and attributes; [`Info`].
 
-use crate::buffer::LentMut;
+use crate::buffer::{LentMut, Unfilled};
 use crate::errors::{Fail, Outcome};
 use crate::keys::{ObjectId, key, to_str};
 use crate::source::Objects;
 use crate::view::View;
-use holdall::{Durability, Error, Key, Layout, Metadata, Object, Reader, WriteTx};
+use holdall::{Durability, Error, Fetched, Key, Layout, Metadata, Object, Reader, WriteTx};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::cell::RefCell;
 
-/// Objects up to this size are read into memory of the thread first, which then knows their
-/// size without a second look-up.
-const SCRATCH: usize = 64 << 10;
-/// Most memory that a thread keeps between calls of `get_many`.
-const KEPT: usize = 8 << 20;
+/// Most memory that a thread keeps between calls: small objects are at most this large.
+const KEPT: usize = 64 << 10;
 
 thread_local! {
+    /// Where small objects are read to, whose size is not known before.
     static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -80,35 +79,6 @@ impl View {
         }
     }
 
-    /// All bytes of an object that is larger than what was read of it, or of any in a
-    /// transaction.
-    fn read_whole<'py>(
-        &self,
-        py: Python<'py>,
-        key: &Key<'_>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        if let Objects::Transaction(tx) = &self.objects {
-            let collection = self.collection.as_deref();
-            let bytes = py.detach(|| Self::in_tx(tx, collection, |tx| Ok(tx.get(key)?)))?;
-            return Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)));
-        }
-        let open = || -> Outcome<Option<Object>> {
-            let Some(reader) = self.reader()? else { return Ok(None) };
-            match reader.open(key) {
-                Ok(object) => Ok(Some(object)),
-                Err(Error::NotFound(_)) if matches!(key, Key::Name(_)) => Ok(None),
-                Err(e) => Err(e.into()),
-            }
-        };
-        let Some(object) = py.detach(open)? else { return Ok(None) };
-        let size = usize::try_from(object.size())?;
-        let fill = |buf: &mut [u8]| {
-            py.detach(|| object.read_at(0, buf)).map_err(Fail::Store)?;
-            Ok(())
-        };
-        PyBytes::new_with(py, size, fill).map(Some)
-    }
-
     /// All bytes of an object; None where there is no such name.
     pub(crate) fn bytes_of<'py>(
         &self,
@@ -117,27 +87,60 @@ impl View {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         BYTES.with(|cell| {
             // Taken, so that nothing that runs meanwhile in this thread finds it in use.
-            let mut scratch = cell.take();
-            if scratch.len() < SCRATCH {
-                scratch.resize(SCRATCH, 0);
-            }
-            let buf = &mut scratch[..SCRATCH];
-            let read = py.detach(|| self.read_at(key, 0, buf));
-            let found = match read {
+            let mut bytes = cell.take();
+            let fetched = py.detach(|| self.fetch(key, &mut bytes));
+            let found = match fetched {
                 Ok(None) => Ok(None),
-                Ok(Some(n)) if n < SCRATCH => Ok(Some(PyBytes::new(py, &buf[..n]))),
-                Ok(Some(_)) => self.read_whole(py, key),
+                Ok(Some(Fetched::Read)) => Ok(Some(PyBytes::new(py, &bytes))),
+                Ok(Some(Fetched::Opened(object))) => whole(py, &object).map(Some),
                 Err(e) => Err(e.into()),
             };
-            cell.replace(scratch);
+            if bytes.capacity() <= KEPT {
+                cell.replace(bytes);
+            }
             found
         })
+    }
+
+    /// Reads a small object, or opens a large one; None where there is no such name.
+    #[inline]
+    fn fetch(&self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Outcome<Option<Fetched>> {
+        if let (Objects::Snapshot(snapshot), None) = (&self.objects, &self.collection) {
+            return snapshot.with(|reader| Ok(reader.fetch(key, bytes)?));
+        }
+        let of_tx = |tx: &mut WriteTx, bytes: &mut Vec<u8>| {
+            let found = tx.get(key)?;
+            Ok(found.map(|found| {
+                *bytes = found;
+                Fetched::Read
+            }))
+        };
+        if let Objects::Transaction(tx) = &self.objects {
+            return Self::in_tx(tx, self.collection.as_deref(), |tx| of_tx(tx, bytes));
+        }
+        match self.reader()? {
+            Some(reader) => Ok(reader.fetch(key, bytes)?),
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn missing(key: &Bound<'_, PyAny>) -> PyErr {
         let text = key.repr().map_or_else(|_| "object".into(), |r| format!("object {r}"));
         Fail::Store(Error::NotFound(text)).into()
     }
+}
+
+/// All bytes of an object that was opened.
+fn whole<'py>(py: Python<'py>, object: &Object) -> PyResult<Bound<'py, PyBytes>> {
+    let mut new = Unfilled::default();
+    new.push(py, usize::try_from(object.size())?)?;
+    let filled = new.fill(py, |memory| {
+        for buf in memory {
+            object.read_at(0, buf)?;
+        }
+        Ok(())
+    })?;
+    filled.into_iter().next().ok_or_else(|| PyRuntimeError::new_err("nothing was read"))
 }
 
 /// As [`View::read_at`], in a transaction.
@@ -184,26 +187,27 @@ impl View {
     ) -> PyResult<Bound<'py, PyList>> {
         let objects: Vec<Bound<'py, PyAny>> = keys.try_iter()?.collect::<PyResult<_>>()?;
         let wanted: Vec<Key<'_>> = objects.iter().map(key).collect::<PyResult<_>>()?;
-        let mut ends: Vec<Option<usize>> = Vec::with_capacity(wanted.len());
-        let mut all = BYTES.with(RefCell::take);
-        all.clear();
-        let read = py.detach(|| self.many(&wanted, &mut all, &mut ends));
-        let list = PyList::empty(py);
-        let mut start = 0;
-        let made = read.map_err(PyErr::from).and_then(|()| {
-            ends.iter().try_for_each(|end| match end {
-                None => list.append(py.None()),
-                Some(end) => {
-                    let bytes = PyBytes::new(py, &all[start..*end]);
-                    start = *end;
-                    list.append(bytes)
-                }
-            })
-        });
-        if all.capacity() <= KEPT {
-            BYTES.with(|cell| cell.replace(all));
+        if let Objects::Transaction(tx) = &self.objects {
+            let all = py.detach(|| {
+                Self::in_tx(tx, self.collection.as_deref(), |tx| {
+                    wanted.iter().map(|key| Ok(tx.get(key)?)).collect::<Outcome<Vec<_>>>()
+                })
+            })?;
+            return PyList::new(py, all.iter().map(|b| b.as_ref().map(|b| PyBytes::new(py, b))));
         }
-        made.map(|()| list)
+        let locate = || -> Outcome<_> {
+            self.reader()?.map(|reader| Ok(reader.locate_many(wanted.iter().cloned())?)).transpose()
+        };
+        let Some(located) = py.detach(locate)? else {
+            return PyList::new(py, wanted.iter().map(|_| py.None()));
+        };
+        let mut new = Unfilled::default();
+        for size in located.sizes().flatten() {
+            new.push(py, usize::try_from(size)?)?;
+        }
+        let mut filled = new.fill(py, |memory| Ok(located.read_into(memory)?))?.into_iter();
+        let there = located.sizes().map(|size| size.and_then(|_| filled.next()));
+        PyList::new(py, there.collect::<Vec<_>>())
     }
 
     /// The bytes from `start` to `stop` of an object, as a slice would have them; None where
@@ -291,39 +295,6 @@ impl View {
             attributes: attributes_dict(py, &attributes)?,
             layout: if layout == Layout::Small { "small" } else { "large" },
         })
-    }
-}
-
-impl View {
-    /// Reads many objects one behind the other into `all`; tells where each ends.
-    fn many(
-        &self,
-        keys: &[Key<'_>],
-        all: &mut Vec<u8>,
-        ends: &mut Vec<Option<usize>>,
-    ) -> Outcome<()> {
-        if let Objects::Transaction(tx) = &self.objects {
-            return Self::in_tx(tx, self.collection.as_deref(), |tx| {
-                for key in keys {
-                    ends.push(tx.get(key)?.map(|bytes| {
-                        all.extend_from_slice(&bytes);
-                        all.len()
-                    }));
-                }
-                Ok(())
-            });
-        }
-        let Some(reader) = self.reader()? else {
-            ends.resize(keys.len(), None);
-            return Ok(());
-        };
-        Ok(reader.get_many(keys, |_, bytes| {
-            ends.push(bytes?.map(|bytes| {
-                all.extend_from_slice(bytes);
-                all.len()
-            }));
-            Ok(())
-        })?)
     }
 }
 

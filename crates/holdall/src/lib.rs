@@ -137,7 +137,7 @@ pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
-pub use read::{Entry, Listed, Listing, NameIter, Object, Reader};
+pub use read::{Entry, Fetched, Listed, Listing, Located, NameIter, Object, Reader};
 pub use store::{CollectionStat, Fullness, Store, StoreStat};
 pub use write::{
     CollectionMut, Durability, ObjectMut, ObjectWriter, PutMode, PutOptions, StagedObject, Target,

@@ -176,7 +176,14 @@ fn check(store: &Store, model: &Model, rng: &mut SmallRng) -> u64 {
         let end = rng.random_range(at..=bytes.len());
         let range = reader.get_range(name, at as u64..end as u64).unwrap().unwrap();
         assert_eq!(range, bytes[at..end], "{name}, bytes {at}..{end}");
+        let mut part = vec![0; end - at];
+        assert_eq!(reader.read_at(name, at as u64, &mut part).unwrap(), Some(part.len()));
+        assert_eq!(part, range, "{name}, bytes {at}..{end}");
     }
+    let found = reader.locate_many(model.keys().map(String::as_str)).unwrap();
+    let mut all: Vec<Vec<u8>> = found.sizes().map(|size| vec![0; size.unwrap() as usize]).collect();
+    found.read_into(all.iter_mut().map(|bytes| &mut bytes[..])).unwrap();
+    assert!(all.iter().eq(model.values()));
     let many = |i: usize, found: holdall::Result<Option<&[u8]>>| {
         assert_eq!(found?, model.values().nth(i).map(Vec::as_slice), "object {i}");
         Ok(())
@@ -298,7 +305,9 @@ fn answers(volume: Vec<u8>) -> String {
     let mut wrong = 0;
     for i in 0..8 {
         let right = object(&pool, i, 2700);
-        match reader.get(name(i)) {
+        let (cold, warm) = (reader.get(name(i)), reader.get(name(i)));
+        assert_eq!(format!("{cold:?}"), format!("{warm:?}"), "in memory or not");
+        match cold {
             Ok(bytes) => assert_eq!(bytes.unwrap(), right),
             Err(e) => {
                 let names_it = ["page ", "oid:"].iter().any(|what| e.to_string().contains(what));

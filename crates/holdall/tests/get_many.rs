@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Key, Oid, Options, Reader, Store};
+use holdall::{Error, Fetched, Key, Oid, Options, Reader, Store};
 use holdall_io::MemoryStorage;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -48,6 +48,51 @@ fn many(reader: &Reader, keys: &[Key<'_>]) -> Vec<Said> {
     reader.get_many(keys, each).unwrap();
     assert_eq!(all.len(), keys.len());
     all
+}
+
+/// As [`many`], found first and read to memory of their sizes.
+fn located(reader: &Reader, keys: &[Key<'_>]) -> Vec<Said> {
+    let found = match reader.locate_many(keys) {
+        Ok(found) => found,
+        // The first with which something is wrong; the others by themselves.
+        Err(e) => {
+            if let [_] = keys {
+                return vec![Err(format!("{e:?}"))];
+            }
+            return keys
+                .iter()
+                .flat_map(|key| located(reader, std::slice::from_ref(key)))
+                .collect();
+        }
+    };
+    let mut all: Vec<Option<Vec<u8>>> =
+        found.sizes().map(|size| size.map(|size| vec![0xee; size as usize])).collect();
+    found.read_into(all.iter_mut().flatten().map(|bytes| &mut bytes[..])).unwrap();
+    // The first bytes alone, and more than there are.
+    let mut few: Vec<Vec<u8>> =
+        all.iter().flatten().map(|bytes| vec![0; bytes.len().div_ceil(2)]).collect();
+    found.read_into(few.iter_mut().map(|bytes| &mut bytes[..])).unwrap();
+    for (few, all) in few.iter().zip(all.iter().flatten()) {
+        assert_eq!(few[..], all[..few.len()]);
+    }
+    if let Some(first) = all.iter().flatten().next() {
+        let long = found.read_into([&mut vec![0; first.len() + 1][..]]);
+        assert!(matches!(long, Err(Error::Range { .. })), "{long:?}");
+    }
+    all.into_iter().map(Ok).collect()
+}
+
+fn fetched(reader: &Reader, key: &Key<'_>) -> Said {
+    let mut bytes = vec![1; 100];
+    match reader.fetch(key, &mut bytes).map_err(|e| format!("{e:?}"))? {
+        None => Ok(None),
+        Some(Fetched::Read) => Ok(Some(bytes)),
+        Some(Fetched::Opened(mut object)) => {
+            assert!(bytes.is_empty());
+            object.read_to_end(&mut bytes).unwrap();
+            Ok(Some(bytes))
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -132,7 +177,9 @@ impl Model {
 impl Seen {
     fn check(&self, keys: &[Key<'_>]) {
         let all = many(&self.reader, keys);
+        assert_eq!(located(&self.reader, keys), all);
         for (key, got) in keys.iter().zip(all) {
+            assert_eq!(got, fetched(&self.reader, key), "{key:?}");
             assert_eq!(got, said(self.reader.get(key)), "{key:?}");
             assert_eq!(got, read_through(&self.reader, key), "{key:?}");
             match key {

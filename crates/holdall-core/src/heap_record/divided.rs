@@ -3,8 +3,8 @@
 //! Owns: the bytes that tell the parts apart and lead from one to the other (docs/format.md
 //! "Heap record"). Where parts lie, the heap file knows. Pure.
 
-use super::{FIXED, KIND};
-use crate::bytes::{put_u16, put_u48, u16_at, u32_at, u48_at};
+use super::{Body, FIXED, KIND, Record, fixed};
+use crate::bytes::{put_u16, put_u48, u16_at, u48_at};
 use crate::handle_page::Location;
 use crate::{Error, Oid, PageNo, Result};
 
@@ -40,10 +40,7 @@ pub fn is_divided(record: &[u8]) -> bool {
 /// [`Error::Corrupt`] where it is too short, or leads to no place there can be.
 pub fn part(record: &[u8]) -> Result<(Oid, Part)> {
     let bad = |detail: &str| Error::corrupt("heap record", detail);
-    let Some(fixed) = record.first_chunk::<FIXED>() else { return Err(bad("is cut short")) };
-    let (page, slot, unique) = (u32_at(fixed, 0), u16_at(fixed, 4), u32_at(fixed, 6));
-    let oid = Oid { site: 0, page, slot, unique };
-    let kind = fixed[FIXED - 1];
+    let (oid, kind) = fixed(record)?;
     if kind & CONTINUED == 0 {
         return Ok((oid, if kind == CONTINUATION { Part::Continuation } else { Part::Whole }));
     }
@@ -83,16 +80,38 @@ pub fn continuation(record: &[u8], cut: usize) -> Vec<u8> {
     rest
 }
 
-/// The record that was divided into these.
+/// A small object divided into these, which belong together, where it lies: its record with the
+/// first of its bytes for a body, and its other bytes. `None` where the parts must be joined
+/// first: the object is large, or what comes before its bytes is itself divided. Constant cost.
+#[inline]
+pub fn in_place<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(Record<'a>, &'a [u8])> {
+    let (oid, kind) = fixed(first).ok()?;
+    let behind = first.get(FIXED + LINK..)?;
+    let record = Record::parse_behind(oid, kind & !CONTINUED, behind).ok()?;
+    let small = matches!(record.body, Body::Small(_));
+    small.then_some((record, rest.get(FIXED..)?))
+}
+
+/// Checks that these are the two parts of one record, and tells whose.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where they are not the two parts of one record.
-pub fn join(first: &[u8], rest: &[u8]) -> Result<Vec<u8>> {
+/// [`Error::Corrupt`] where they are not.
+#[inline]
+pub fn check_pair(first: &[u8], rest: &[u8]) -> Result<Oid> {
     let (oid, there) = (part(first)?.0, part(rest)?);
     if !is_divided(first) || there != (oid, Part::Continuation) {
         let detail = format!("is no continuation of {oid}'s: {:?} of {}", there.1, there.0);
         return Err(Error::corrupt("heap record", detail));
     }
+    Ok(oid)
+}
+
+/// The record that was divided into these.
+///
+/// # Errors
+/// As [`check_pair`].
+pub fn join(first: &[u8], rest: &[u8]) -> Result<Vec<u8>> {
+    check_pair(first, rest)?;
     let mut record = Vec::with_capacity(first.len() + rest.len() - OVERHEAD);
     record.extend_from_slice(&first[..FIXED]);
     record[FIXED - 1] &= !CONTINUED;
@@ -103,7 +122,7 @@ pub fn join(first: &[u8], rest: &[u8]) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Head, Record};
+    use super::super::Head;
     use super::*;
     use proptest::prelude::*;
 
@@ -125,6 +144,9 @@ mod tests {
             prop_assert_eq!(part(&rest).unwrap(), (oid, Part::Continuation));
             prop_assert_eq!(part(&record).unwrap(), (oid, Part::Whole));
             prop_assert_eq!(join(&first, &rest).unwrap(), record.clone());
+            let (whole, end) = in_place(&first, &rest).unwrap();
+            let Body::Small(begin) = whole.body else { panic!("of a small object") };
+            prop_assert_eq!((whole.oid, [begin, end].concat()), (oid, bytes.clone()));
             // No part passes for a record, nor for the other part.
             prop_assert!(Record::parse(&first).is_err() && Record::parse(&rest).is_err());
             prop_assert!(join(&first, &first).is_err() && join(&rest, &rest).is_err());
@@ -136,7 +158,22 @@ mod tests {
         #[test]
         fn arbitrary_bytes_never_panic(a in proptest::collection::vec(any::<u8>(), 0..40),
             b in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let _ = (part(&a), join(&a, &b));
+            let _ = (part(&a), join(&a, &b), in_place(&a, &b).is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_divided_before_its_bytes_is_not_read_in_place() {
+        let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
+        let head = Head { name: Some(b"a name"[..].into()), ..Head::default() };
+        let record = head.small(oid, &[5; 40]);
+        for cut in FIXED + 1..record.len() {
+            let (first, rest) = (first_part(&record, cut, AT), continuation(&record, cut));
+            let there = in_place(&first, &rest);
+            assert_eq!(there.is_some(), cut >= record.len() - 40, "cut at {cut}");
+            if let Some((whole, end)) = there {
+                assert_eq!((whole.name, end.len()), (Some(&b"a name"[..]), record.len() - cut));
+            }
         }
     }
 

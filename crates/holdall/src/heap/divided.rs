@@ -5,10 +5,13 @@
 //! take any part for a record of its own. A record has two parts at most. The first one leads to
 //! the other, which whoever moves that one must follow ([`HeapFile::relink`]).
 
-use super::{At, HeapFile, Location, Placement, RecordRef, check_length, range_of};
+use super::{
+    At, HeapFile, Location, Placement, RecordRef, check_length, lines_of, range_of, touch,
+};
+use crate::txn::Pinned;
 use holdall_core::heap_page::max_record;
 use holdall_core::heap_record::divided::{
-    LINK, Part, continuation, first_part, is_divided, join, part, set_link,
+    LINK, Part, check_pair, continuation, first_part, is_divided, join, part, set_link,
 };
 use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
 
@@ -37,6 +40,62 @@ impl HeapFile {
         pages
             .look(link.page, PageKind::Heap, |page| join(first, &page[range_of(page, link)?]))
             .map_err(|e| unlinked(loc, link, e))
+    }
+
+    /// Gives `f` the record at `loc` where it lies: a whole one and nothing, or the first part of
+    /// a divided one and its continuation. `alone`: no other lookup goes on beside it, and later ones are told where the record lies.
+    /// Cost: one page read, two where it is divided; no copy.
+    ///
+    /// # Errors
+    /// As [`HeapFile::whole`]; those of `f`.
+    #[inline]
+    pub fn look_parts<T>(
+        pages: &Pinned<'_>,
+        loc: Location,
+        alone: bool,
+        f: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let looked = pages.look(loc.page, PageKind::Heap, |page| {
+            let record = part_at(pages, page, loc, alone)?;
+            if !is_divided(record) {
+                return f(record, &[]).map(Ok);
+            }
+            let link = Self::link(loc, record)?;
+            if alone {
+                Self::prefetch_alone(pages, link);
+            }
+            pages.look_in_memory(link.page, PageKind::Heap, |page| match page {
+                Some(page) => {
+                    let rest = part_at(pages, page, link, alone);
+                    let rest = rest.map_err(|e| unlinked(loc, link, e))?;
+                    check_pair(record, rest).map_err(|e| unlinked(loc, link, e))?;
+                    f(record, rest).map(Ok)
+                }
+                // Not read inside the look, which has the first page pinned.
+                None => Ok(Err((f, link))),
+            })
+        })?;
+        match looked {
+            Ok(value) => Ok(value),
+            Err((f, link)) => {
+                let first = Self::get(pages, loc)?;
+                let rest = Self::get(pages, link).map_err(|e| unlinked(loc, link, e))?;
+                check_pair(&first, &rest).map_err(|e| unlinked(loc, link, e))?;
+                f(&first, &rest)
+            }
+        }
+    }
+
+    /// Where the record at `loc` goes on, if its page is in memory and it is divided. A hint.
+    #[inline]
+    pub fn continuation_hint(pages: &Pinned<'_>, loc: Location) -> Option<Location> {
+        let mut link = None;
+        pages.hint(loc.page, PageKind::Heap, |page| {
+            let record = range_of(page, loc).map(|range| &page[range]);
+            let divided = record.ok().filter(|record| is_divided(record));
+            link = divided.and_then(|record| Self::link(loc, record).ok());
+        });
+        link
     }
 
     /// Where a first part, found at `loc`, leads.
@@ -199,6 +258,19 @@ impl HeapFile {
         set_link(&mut bytes[range], new);
         Ok(())
     }
+}
+
+/// The record or part at `loc` of its page, whose bytes are on their way. A lookup that is
+/// `alone` says for later ones where it lies.
+#[inline]
+fn part_at<'p>(pages: &Pinned<'_>, page: &'p [u8], loc: Location, alone: bool) -> Result<&'p [u8]> {
+    let range = range_of(page, loc)?;
+    if alone {
+        pages.set_layout_hint(loc.page, loc.slot, lines_of(&range));
+    }
+    let record = &page[range];
+    touch(record);
+    Ok(record)
 }
 
 /// Says from where a link leads to what is wrong.

@@ -174,46 +174,19 @@ impl HeapFile {
         loc: Location,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        Self::look_at(pages, loc, |_, record| f(record))
-    }
-
-    /// As [`HeapFile::look`], with the place in its page of the record or its first part.
-    #[inline]
-    fn look_at<R: PageRead + ?Sized, T>(
-        pages: &R,
-        loc: Location,
-        f: impl FnOnce(&Range<usize>, &[u8]) -> Result<T>,
-    ) -> Result<T> {
         let looked = pages.look(loc.page, PageKind::Heap, |page| {
-            let range = range_of(page, loc)?;
-            let record = &page[range.clone()];
+            let record = &page[range_of(page, loc)?];
             touch(record);
             if is_divided(record) {
-                return Ok(Err((f, range)));
+                return Ok(Err(f));
             }
-            f(&range, record).map(Ok)
+            f(record).map(Ok)
         })?;
         match looked {
             Ok(value) => Ok(value),
             // Not inside the look: the other page may have to be read.
-            Err((f, range)) => f(&range, &Self::whole(pages, loc)?),
+            Err(f) => f(&Self::whole(pages, loc)?),
         }
-    }
-
-    /// As [`HeapFile::look`] of a lookup alone: says for later ones where the record lies.
-    ///
-    /// # Errors
-    /// As [`HeapFile::look`].
-    #[inline]
-    pub fn look_alone<T>(
-        pages: &Pinned<'_>,
-        loc: Location,
-        f: impl FnOnce(&[u8]) -> Result<T>,
-    ) -> Result<T> {
-        Self::look_at(pages, loc, |range, record| {
-            pages.set_layout_hint(loc.page, loc.slot, lines_of(range));
-            f(record)
-        })
     }
 
     /// Has the slot of a record prefetched; see [`Pinned::prefetch`].

@@ -5,6 +5,7 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead, ahead};
 use crate::sharing::Sharing;
+use holdall_core::heap_record::divided::in_place;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result, Version};
 
@@ -90,6 +91,24 @@ pub fn own_record(record: &[u8], loc: Location, oid: Oid) -> Result<Record<'_>> 
         return Err(not_its_own(loc, record.oid, oid));
     }
     Ok(record)
+}
+
+/// The bytes of a small object from the two parts of its record, where they lie, of which the
+/// first was found at `loc`; `None` where the parts are to be joined first.
+#[inline]
+pub fn own_in_place<'a>(
+    (first, rest): (&'a [u8], &'a [u8]),
+    loc: Location,
+    oid: Oid,
+) -> Result<Option<[&'a [u8]; 2]>> {
+    let Some((record, rest)) = in_place(first, rest) else { return Ok(None) };
+    if record.oid != oid {
+        return Err(not_its_own(loc, record.oid, oid));
+    }
+    Ok(match record.body {
+        Body::Small(bytes) => Some([bytes, rest]),
+        Body::Large(_) => None,
+    })
 }
 
 /// An object's bytes, found but not read.

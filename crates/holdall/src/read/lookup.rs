@@ -14,11 +14,16 @@ use crate::engine::key::{Key, missing};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
-use crate::object::{self, Body, ObjectBody, own_record};
+use crate::object::{self, Body, ObjectBody, own_in_place, own_record};
 use crate::read::long_read::{read_range_into, read_to};
 use crate::read::state::State;
 use crate::txn::Pinned;
+use holdall_core::heap_record::divided::join;
 use holdall_core::{Error, Oid, PageNo, Result};
+
+/// Most lookups that take their steps together. Each asks for up to eight lines at a time, and
+/// processors wait for some dozens together.
+pub(crate) const GROUP: usize = 16;
 
 /// The lookup of one key, and how far it has come.
 pub(crate) struct Lookup<'k> {
@@ -44,36 +49,81 @@ impl<'k> Lookup<'k> {
         Self { key, step: Step::Begin }
     }
 
-    /// What `f` makes of the object's record, after [`find`]; `None` where no object has the
-    /// name.
+    /// What `f` makes of the object's body, after [`find`]; `None` where no object has the name.
     ///
     /// # Errors
     /// Those of [`find`], and of `f`.
     #[inline]
-    pub(crate) fn record<T>(
+    pub(crate) fn body<T>(
         self,
         pages: &Pinned<'_>,
         alone: bool,
-        f: impl FnOnce(Oid, Location, Body<'_>) -> Result<T>,
+        f: impl FnOnce(Oid, Location, FoundBody<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let (oid, loc) = match self.step {
             Step::Record(oid, loc) => (oid, loc),
             Step::Failed(e) => return Err(e),
             _ => return Ok(None),
         };
-        let look = |record: &[u8]| f(oid, loc, own_record(record, loc, oid)?.body);
-        if alone {
-            HeapFile::look_alone(pages, loc, look).map(Some)
-        } else {
-            HeapFile::look(pages, loc, look).map(Some)
+        HeapFile::look_parts(pages, loc, alone, |first, rest| {
+            found_parts(first, rest, (oid, loc), |body| f(oid, loc, body))
+        })
+        .map(Some)
+    }
+}
+
+/// What `f` makes of the body of an object whose record is `first`, or is divided into these.
+#[inline]
+pub(crate) fn found_parts<T>(
+    first: &[u8],
+    rest: &[u8],
+    (oid, loc): (Oid, Location),
+    f: impl FnOnce(FoundBody<'_>) -> Result<T>,
+) -> Result<T> {
+    if rest.is_empty() {
+        return f(FoundBody::of(own_record(first, loc, oid)?.body));
+    }
+    match own_in_place((first, rest), loc, oid)? {
+        Some(parts) => f(FoundBody::Small(parts)),
+        None => f(FoundBody::of(own_record(&join(first, rest)?, loc, oid)?.body)),
+    }
+}
+
+/// What a lookup found of an object.
+pub(crate) enum FoundBody<'a> {
+    /// All of its bytes, in one part or two.
+    Small([&'a [u8]; 2]),
+    /// Where its bytes are; still encoded.
+    Large(&'a [u8]),
+}
+
+impl<'a> FoundBody<'a> {
+    fn of(body: Body<'a>) -> Self {
+        match body {
+            Body::Small(bytes) => Self::Small([bytes, &[]]),
+            Body::Large(descriptor) => Self::Large(descriptor),
         }
     }
+}
 
-    /// Has the record prefetched, after [`find`].
-    pub(crate) fn prefetch_record(&self, pages: &Pinned<'_>) {
-        if let Step::Record(_, loc) = &self.step {
-            HeapFile::prefetch_record(pages, *loc);
+/// Has the records of a group prefetched, after [`find`], with the continuations of those that
+/// are divided.
+pub(crate) fn prefetch_records(pages: &Pinned<'_>, all: &[Lookup<'_>]) {
+    let place = |lookup: &Lookup<'_>| match lookup.step {
+        Step::Record(_, loc) => Some(loc),
+        _ => None,
+    };
+    let places = || all.iter().filter_map(place);
+    places().for_each(|loc| HeapFile::prefetch_record(pages, loc));
+    let mut divided = [None; GROUP];
+    for (link, loc) in divided.iter_mut().zip(places()) {
+        *link = HeapFile::continuation_hint(pages, loc);
+        if let Some(link) = link {
+            pages.prefetch_entry(link.page);
         }
+    }
+    for hint in [HeapFile::prefetch_slot, HeapFile::prefetch_record] {
+        divided.iter().flatten().for_each(|link| hint(pages, *link));
     }
 }
 
@@ -182,7 +232,7 @@ pub(crate) struct ObjectLookup<'a> {
 }
 
 /// Where a record says that its object's bytes lie.
-enum Found<T> {
+pub(crate) enum Found<T> {
     /// In it; this was made of them.
     Small(T),
     /// In segments.
@@ -214,7 +264,7 @@ impl<'a> ObjectLookup<'a> {
     fn look<T>(
         self,
         key: &Key<'_>,
-        small: impl FnOnce(Oid, Location, &[u8]) -> Result<T>,
+        small: impl FnOnce(Oid, Location, [&[u8]; 2]) -> Result<T>,
     ) -> Result<Option<Found<T>>> {
         // Before the pin: it may be read from disk.
         let trees = (&self.state.root().handles, self.names([key].into_iter())?);
@@ -222,9 +272,11 @@ impl<'a> ObjectLookup<'a> {
             let mut one = [Lookup::new(key)];
             find(pages, trees, &mut one);
             let [one] = one;
-            one.record(pages, true, |oid, loc, body| match body {
-                Body::Small(bytes) => small(oid, loc, bytes).map(Found::Small),
-                Body::Large(descriptor) => Ok(Found::Large(oid, ObjectBody::large(descriptor)?)),
+            one.body(pages, true, |oid, loc, body| match body {
+                FoundBody::Small(parts) => small(oid, loc, parts).map(Found::Small),
+                FoundBody::Large(descriptor) => {
+                    Ok(Found::Large(oid, ObjectBody::large(descriptor)?))
+                }
             })
         })
     }
@@ -242,22 +294,24 @@ impl<'a> ObjectLookup<'a> {
         }
     }
 
+    /// Fills `bytes` where they lie in the record.
+    #[inline]
+    pub(crate) fn fetch(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<Option<Found<()>>> {
+        bytes.clear();
+        self.look(key, |_, _, small| {
+            small.iter().for_each(|part| bytes.extend_from_slice(part));
+            Ok(())
+        })
+    }
+
     /// See [`Reader::get_into`](super::Reader::get_into).
     pub(crate) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
-        let found = self.look(key, |_, _, small| {
-            bytes.clear();
-            bytes.extend_from_slice(small);
-            Ok(())
-        })?;
-        match found {
+        match self.fetch(key, bytes)? {
             Some(Found::Small(())) => {}
             Some(Found::Large(oid, whole)) => {
                 read_range_into(self.state, &whole, oid, 0..whole.size(), bytes)?;
             }
-            None => {
-                bytes.clear();
-                return Ok(false);
-            }
+            None => return Ok(false),
         }
         Ok(true)
     }
@@ -270,15 +324,13 @@ impl<'a> ObjectLookup<'a> {
         buf: &mut [u8],
     ) -> Result<Option<usize>> {
         let found = self.look(key, |oid, _, small| {
-            let left = usize::try_from(offset).ok().and_then(|from| small.get(from..));
-            let left = left.ok_or_else(|| Error::Range {
-                object: oid.to_string(),
-                start: offset,
-                end: offset.saturating_add(buf.len() as u64),
-                size: small.len() as u64,
-            })?;
-            let n = buf.len().min(left.len());
-            buf[..n].copy_from_slice(&left[..n]);
+            let size: u64 = small.iter().map(|part| part.len() as u64).sum();
+            let Some(left) = size.checked_sub(offset) else {
+                let (object, end) = (oid.to_string(), offset.saturating_add(buf.len() as u64));
+                return Err(Error::Range { object, start: offset, end, size });
+            };
+            let n = buf.len().min(left as usize);
+            copy_parts(small, offset as usize, &mut buf[..n]);
             Ok(n)
         })?;
         Ok(match found {
@@ -302,4 +354,14 @@ impl<'a> ObjectLookup<'a> {
             None => None,
         })
     }
+}
+
+/// Fills `buf` with the bytes from `offset` on of two parts, which have as many.
+#[inline]
+pub(crate) fn copy_parts([first, rest]: [&[u8]; 2], offset: usize, buf: &mut [u8]) {
+    let from = offset.min(first.len());
+    let (begin, end) = buf.split_at_mut(buf.len().min(first.len() - from));
+    begin.copy_from_slice(&first[from..from + begin.len()]);
+    let from = offset.saturating_sub(first.len());
+    end.copy_from_slice(&rest[from..from + end.len()]);
 }

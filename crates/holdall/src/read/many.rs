@@ -4,15 +4,10 @@
 //! [`find`](crate::read::lookup::find)) and delivers those that lie in records from there.
 
 use crate::engine::key::Key;
-use crate::object::Body;
-use crate::read::lookup::{Lookup, find};
+use crate::read::lookup::{FoundBody, GROUP, Lookup, find, prefetch_records};
 use crate::read::reader::Reader;
 use holdall_core::Result;
 use std::ops::Range;
-
-/// Keys that take their steps together. Each asks for up to eight lines at a time, and
-/// processors wait for some dozens together.
-const GROUP: usize = 16;
 
 impl Reader {
     /// All bytes of many objects, in the order of `keys`: `each` is called once for each key
@@ -101,12 +96,12 @@ impl Reader {
         let found = state.snapshot.pinned(|pages| {
             let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();
             find(pages, (&state.root().handles, names), &mut all);
-            all.iter().for_each(|lookup| lookup.prefetch_record(pages));
+            prefetch_records(pages, &all);
             let mut copy = |lookup: Lookup<'_>| {
                 let from = out.len();
-                let copied = lookup.record(pages, false, |_, _, body| {
-                    let Body::Small(bytes) = body else { return Ok(false) };
-                    out.extend_from_slice(bytes);
+                let copied = lookup.body(pages, false, |_, _, body| {
+                    let FoundBody::Small(parts) = body else { return Ok(false) };
+                    parts.iter().for_each(|part| out.extend_from_slice(part));
                     Ok(true)
                 });
                 matches!(copied, Ok(Some(true))).then(|| from..out.len())

@@ -4,6 +4,7 @@
 //! every call; `reader` and `listing` are what users see.
 
 pub(crate) mod listing;
+mod located;
 pub(crate) mod long_read;
 pub(crate) mod lookup;
 mod many;
@@ -12,4 +13,5 @@ pub(crate) mod state;
 pub(crate) mod view_cache;
 
 pub use listing::{Entry, Listed, Listing, NameIter};
-pub use reader::{Object, Reader};
+pub use located::Located;
+pub use reader::{Fetched, Object, Reader};

@@ -7,7 +7,7 @@ use crate::engine::catalog::{Collection, DEFAULT_COLLECTION};
 use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
 use crate::read::long_read::{Ahead, read_range, read_to};
-use crate::read::lookup::ObjectLookup;
+use crate::read::lookup::{Found, ObjectLookup};
 use crate::read::state::State;
 use crate::sharing::Sharing;
 use holdall_core::{Error, Lsn, Oid, Result};
@@ -127,6 +127,39 @@ impl Reader {
         self.objects().get_into(&key.into(), bytes)
     }
 
+    /// As [`Reader::get_into`] for an object that lies in a page with others; one that has segments
+    /// of its own is opened, for memory of the right size can then be had for it. One look-up
+    /// does both.
+    ///
+    /// ```
+    /// # use holdall::{Fetched, Store};
+    /// # let store = Store::in_memory()?;
+    /// store.write(|tx| tx.put("a", b"small").and_then(|_| tx.put("b", &[7; 100_000])))?;
+    /// let (reader, mut bytes) = (store.read()?, Vec::new());
+    /// assert!(matches!(reader.fetch("a", &mut bytes)?, Some(Fetched::Read)));
+    /// assert_eq!(bytes, b"small");
+    /// let Some(Fetched::Opened(b)) = reader.fetch("b", &mut bytes)? else { panic!() };
+    /// assert_eq!(b.size(), 100_000);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn fetch<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Option<Fetched>> {
+        Ok(self.objects().fetch(&key.into(), bytes)?.map(|found| match found {
+            Found::Small(()) => Fetched::Read,
+            Found::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
+        }))
+    }
+
+    fn object(&self, oid: Oid, whole: ObjectBody) -> Object {
+        Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() }
+    }
+
     /// The bytes `range` of an object, of which nothing else is read; `None` where no object
     /// has the name.
     ///
@@ -175,7 +208,7 @@ impl Reader {
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
         let key = key.into();
         let (oid, whole) = self.objects().find(&key)?.ok_or_else(|| missing(&key))?;
-        Ok(Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() })
+        Ok(self.object(oid, whole))
     }
 
     /// What is known of an object without reading its bytes. Cost: its record.
@@ -202,6 +235,15 @@ impl Reader {
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
         self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
     }
+}
+
+/// What [`Reader::fetch`] did.
+#[derive(Debug, Clone)]
+pub enum Fetched {
+    /// The bytes were read.
+    Read,
+    /// The object was opened.
+    Opened(Object),
 }
 
 /// An object open for reading, as it was in its snapshot.

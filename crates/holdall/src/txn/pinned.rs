@@ -63,12 +63,20 @@ impl Pinned<'_> {
     /// from disk.
     #[inline]
     pub fn hint(&self, page: PageNo, kind: PageKind, f: impl FnOnce(&[u8])) {
+        self.look_in_memory(page, kind, |bytes| bytes.map(f));
+    }
+
+    /// What `f` makes of the page if it is in memory and of kind `kind`; of `None` otherwise.
+    #[inline]
+    pub fn look_in_memory<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(Option<&[u8]>) -> T,
+    ) -> T {
         let pin = self.pin.borrow();
-        if let Some(bytes) = self.in_memory(page, pin.as_ref())
-            && page::of_kind(bytes, page, kind).is_ok()
-        {
-            f(bytes);
-        }
+        let bytes = self.in_memory(page, pin.as_ref());
+        f(bytes.filter(|bytes| page::of_kind(bytes, page, kind).is_ok()))
     }
 
     /// Has the index entry of a page prefetched. The first of two hints, each of which needs

@@ -1,0 +1,139 @@
+//! Whole objects, many, to memory of their exact sizes.
+//!
+//! Owns: [`Located`], objects that were found and are read in a second step: between the two
+//! the caller makes room for them, and no byte is copied twice.
+
+use crate::engine::key::Key;
+use crate::heap::{HeapFile, Location};
+use crate::object::ObjectBody;
+use crate::read::long_read::read_to;
+use crate::read::lookup::{
+    FoundBody, GROUP, Lookup, copy_parts, find, found_parts, prefetch_records,
+};
+use crate::read::reader::Reader;
+use crate::read::state::State;
+use holdall_core::{Error, Oid, Result};
+use std::sync::Arc;
+
+/// Objects of one state, found but not read, in the order of their keys: from
+/// [`Reader::locate_many`]. Keeps the state.
+#[derive(Debug, Clone)]
+pub struct Located {
+    state: Arc<State>,
+    found: Vec<Option<Place>>,
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    /// In a record, with its size.
+    Record(Oid, Location, u64),
+    Segments(Oid, ObjectBody),
+}
+
+impl Reader {
+    /// Finds many objects, whose bytes [`Located::read_into`] then reads: for whoever has to
+    /// have memory of the right sizes before. As fast as [`Reader::get_many`] for small objects
+    /// in memory, without its copy. Cost: as of the gets, without the bytes of those that lie in
+    /// segments.
+    ///
+    /// ```
+    /// # use holdall::Store;
+    /// # let store = Store::in_memory()?;
+    /// store.write(|tx| tx.put("a", b"first").and_then(|_| tx.put("b", b"second")))?;
+    /// let found = store.read()?.locate_many(["b", "none", "a"])?;
+    /// let sizes: Vec<Option<u64>> = found.sizes().collect();
+    /// assert_eq!(sizes, [Some(6), None, Some(5)]);
+    ///
+    /// let mut memory = [0; 11];
+    /// let (b, a) = memory.split_at_mut(6);
+    /// found.read_into([b, a])?;
+    /// assert_eq!(memory, *b"secondfirst");
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::get`] of the first key with which something is wrong.
+    pub fn locate_many<'k, K: Into<Key<'k>>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Located> {
+        let mut keys = keys.into_iter();
+        let mut group: Vec<Key<'k>> = Vec::with_capacity(GROUP);
+        let mut found = Vec::with_capacity(keys.size_hint().0);
+        loop {
+            group.clear();
+            group.extend(keys.by_ref().take(GROUP).map(Into::into));
+            if group.is_empty() {
+                return Ok(Located { state: self.state.clone(), found });
+            }
+            self.locate_group(&group, &mut found)?;
+        }
+    }
+
+    fn locate_group(&self, group: &[Key<'_>], found: &mut Vec<Option<Place>>) -> Result<()> {
+        let state = &self.state;
+        // Before the pin: it may be read from disk.
+        let names = self.objects().names(group.iter())?;
+        state.snapshot.pinned(|pages| {
+            let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();
+            find(pages, (&state.root().handles, names), &mut all);
+            prefetch_records(pages, &all);
+            for lookup in all {
+                found.push(lookup.body(pages, false, |oid, loc, body| match body {
+                    FoundBody::Small(parts) => {
+                        let size = parts.iter().map(|part| part.len() as u64).sum();
+                        Ok(Place::Record(oid, loc, size))
+                    }
+                    FoundBody::Large(descriptor) => {
+                        Ok(Place::Segments(oid, ObjectBody::large(descriptor)?))
+                    }
+                })?);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Located {
+    /// The sizes of the objects in bytes, in the order of their keys; `None` where no object has
+    /// the name.
+    pub fn sizes(&self) -> impl ExactSizeIterator<Item = Option<u64>> + '_ {
+        self.found.iter().map(|place| match place.as_ref()? {
+            Place::Record(_, _, size) => Some(*size),
+            Place::Segments(_, body) => Some(body.size()),
+        })
+    }
+
+    /// Fills one buffer for each object that is there, in their order, with its first bytes: all
+    /// where the buffer is as long as the object. Cost: a page for each that lies in a record,
+    /// as of [`Object::read_at`](crate::Object::read_at) for the others.
+    ///
+    /// # Errors
+    /// As [`Reader::get`]; [`Error::Range`] where a buffer is longer than its object.
+    pub fn read_into<'b>(&self, buffers: impl IntoIterator<Item = &'b mut [u8]>) -> Result<()> {
+        for (place, buf) in self.found.iter().flatten().zip(buffers) {
+            match place {
+                Place::Record(oid, loc, size) => self.read_record((*oid, *loc), *size, buf)?,
+                Place::Segments(oid, body) => read_to(&*self.state, (body, *oid), 0, buf)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_record(&self, (oid, loc): (Oid, Location), size: u64, buf: &mut [u8]) -> Result<()> {
+        let end = buf.len() as u64;
+        if end > size {
+            return Err(Error::Range { object: oid.to_string(), start: 0, end, size });
+        }
+        self.state.snapshot.pinned(|pages| {
+            HeapFile::look_parts(pages, loc, false, |first, rest| {
+                found_parts(first, rest, (oid, loc), |body| {
+                    if let FoundBody::Small(parts) = body {
+                        copy_parts(parts, 0, buf);
+                    }
+                    Ok(())
+                })
+            })
+        })
+    }
+}
