@@ -41,7 +41,11 @@ const WINDOW: u64 = 2 << 20;
 const GRAIN: u64 = 4096;
 /// So long the answer is believed, in milliseconds.
 const TRUSTED: u64 = 250;
-/// So much comes into a window before the system is asked about it, in [`GRAIN`]s: its length
+/// A window that was resident is asked about again at a read that comes so long after the answer
+/// ended, or after the read before, in milliseconds: a look takes as long as reading some 200
+/// KiB, and pays only where more than a few reads follow within [`TRUSTED`].
+const SOON: u64 = TRUSTED / 8;
+/// So much comes into a window before the system is first asked about it, in [`GRAIN`]s: its length
 /// three times. Few reads in many windows are better done by calls; and so is what is read for
 /// the first time, as each page that is touched first here costs the system a look, on some
 /// virtual machines ten times as much as the page's copy.
@@ -91,15 +95,20 @@ impl Window {
     fn holds(&self, grains: u64, len: usize, now: u64) -> Option<bool> {
         let state = self.0.load(Relaxed);
         let trusted = state & ((1 << GRAINS_BITS) - 1);
-        if now.saturating_sub(state >> TIME_SHIFT) <= TRUSTED {
+        let age = now.saturating_sub(state >> TIME_SHIFT);
+        if age <= TRUSTED {
             return Some(trusted >= grains);
         }
-        let weight = match len {
-            ..LONG => CALL,
+        if trusted > 0 {
             // It was resident when last asked for, and was touched since.
-            _ if trusted > 0 => OFTEN,
-            _ => len as u64 / GRAIN,
-        };
+            if age <= TRUSTED + SOON {
+                return None;
+            }
+            let rest = state & ((1 << TIME_SHIFT) - 1);
+            self.0.store((now - TRUSTED - 1) << TIME_SHIFT | rest, Relaxed);
+            return Some(false);
+        }
+        let weight = if len < LONG { CALL } else { len as u64 / GRAIN };
         // One of two counted at once may be lost.
         let reads = (state >> GRAINS_BITS) & READS;
         if reads + weight >= OFTEN {

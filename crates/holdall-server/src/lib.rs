@@ -126,7 +126,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         let path = options.stores[0].clone();
         StartError::Store { path, source }
     })?;
-    let web = web::Web::new(server.clone(), users, dav.clone(), tls.is_some());
+    let web = web::Web::new(server.clone(), users, dav.clone(), (metrics.clone(), tls.is_some()));
     let front = http::Front { s3, dav, web, server, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, keepers })
 }

@@ -8,6 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +85,14 @@ impl Metrics {
         self.seconds.get_or_create(&kind).observe(time.as_secs_f64());
     }
 
+    /// How long requests took, by method, since the server started.
+    pub fn latencies(&self) -> Vec<Latency> {
+        // The crate shows what it counted in no other form.
+        let mut text = String::new();
+        let _ = encode(&mut text, &self.registry);
+        latencies(&text)
+    }
+
     /// All of it as text. Blocks: stores are asked for their figures.
     pub fn text(&self, catalog: &Catalog) -> String {
         for served in catalog.stores() {
@@ -98,5 +107,74 @@ impl Metrics {
         // Writing into a string does not fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+/// How long requests of a method took, whatever was answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latency {
+    /// The method.
+    pub method: String,
+    /// Requests.
+    pub count: u64,
+    /// Half of them took at most so long, in seconds; the bound of a bucket.
+    pub p50: f64,
+    /// Of a hundred, 99.
+    pub p99: f64,
+}
+
+/// The value of a label in a line of the text format.
+fn label<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = line.split_once(&format!("{name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+fn latencies(text: &str) -> Vec<Latency> {
+    // By method: how many took at most so long, summed over statuses.
+    let mut all: BTreeMap<&str, Vec<(f64, u64)>> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("holdall_request_seconds_bucket{")) {
+        let parsed = || {
+            let bound = label(line, "le")?.replace("+Inf", "inf").parse().ok()?;
+            Some((label(line, "method")?, bound, line.rsplit(' ').next()?.parse().ok()?))
+        };
+        let Some((method, bound, count)) = parsed() else { continue };
+        let buckets = all.entry(method).or_default();
+        match buckets.iter_mut().find(|(other, _)| *other == bound) {
+            Some((_, sum)) => *sum += count,
+            None => buckets.push((bound, count)),
+        }
+    }
+    let of = |(method, buckets): (&str, Vec<(f64, u64)>)| {
+        let count = buckets.last().map_or(0, |(_, count)| *count);
+        let below = |share: f64| {
+            let wanted = (count as f64 * share).ceil() as u64;
+            buckets.iter().find(|(_, n)| *n >= wanted).map_or(f64::INFINITY, |(bound, _)| *bound)
+        };
+        Latency { method: method.to_owned(), count, p50: below(0.5), p99: below(0.99) }
+    };
+    all.into_iter().map(of).filter(|latency| latency.count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_read_from_the_histograms_of_all_statuses() {
+        let metrics = Metrics::default();
+        assert_eq!(metrics.latencies(), []);
+        for n in 0..99 {
+            let status = if n % 2 == 0 { 200 } else { 404 };
+            metrics.note(&http::Method::GET, status, Duration::from_micros(300));
+        }
+        metrics.note(&http::Method::GET, 200, Duration::from_millis(3));
+        metrics.note(&http::Method::PUT, 200, Duration::from_secs(3600));
+        let all = metrics.latencies();
+        let get = Latency { method: "GET".into(), count: 100, p50: 0.0005, p99: 0.0005 };
+        assert_eq!(all[0], get);
+        assert_eq!((all[1].count, all[1].p50), (1, f64::INFINITY), "beyond the last bucket");
+        metrics.note(&http::Method::GET, 200, Duration::from_millis(3));
+        metrics.note(&http::Method::GET, 200, Duration::from_millis(3));
+        assert_eq!(metrics.latencies()[0].p99, 0.004);
     }
 }

@@ -122,8 +122,94 @@ function row(folder, entry) {
   return line;
 }
 
+function cells(line, tag, values) {
+  line.append(...values.map((value) => make(tag, value)));
+  return line;
+}
+
+function figures(title, head, rows) {
+  const table = document.createElement("table");
+  if (head) table.append(cells(document.createElement("tr"), "th", head));
+  table.append(...rows.map((row) => cells(document.createElement("tr"), "td", row)));
+  const wide = make("div", undefined, { className: "wide" });
+  wide.append(table);
+  return [make("h2", title), wide];
+}
+
+const seconds = (s) => (s === null ? "over 8 s" : s < 1 ? "≤ " + +(s * 1000).toPrecision(3) + " ms" : "≤ " + s + " s");
+const percent = (share) => (share * 100).toFixed(1) + " %";
+
+// Space, speed and order of the stores, for who administrates all of their collections.
+async function showHealth() {
+  crumbs("");
+  const turn = ++shown;
+  const told = await (await ask("GET", "health")).json();
+  if (turn !== shown) return;
+  const parts = [];
+  told.stores.forEach((store, n) => {
+    const { stat } = store, { contract, space } = stat;
+    parts.push(...figures(store.name, null, [
+      ["Objects", stat.objects.toLocaleString()],
+      ["Their bytes", size(stat.logical_bytes)],
+      ["File", size(stat.file_bytes)],
+      ["Promise on space", `${size(contract.file_bytes)} of at most ${size(contract.most_bytes)}: ${contract.holds ? "kept" : "not kept"}`],
+      ["Full", space.limit_bytes ? `${percent(space.full)} of ${size(space.limit_bytes)}` : "no limit but the disk's"],
+      ["Order", store.score.toFixed(3) + " of 1"],
+      ["Would help", stat.remedy ? String(stat.remedy.text || stat.remedy) : "nothing needed"],
+    ]));
+    const map = make("iframe", undefined, { src: "report?store=" + n, title: "How " + store.name + " lies in its file" });
+    map.loading = "lazy";
+    parts.push(map);
+  });
+  const rows = told.latencies.map((l) => [l.method, l.count.toLocaleString(), seconds(l.p50), seconds(l.p99)]);
+  const times = figures("Answer times since the start", ["Method", "Requests", "Half", "99 of 100"], rows);
+  $("state").replaceChildren(...times, ...parts);
+  document.title = "Health – Holdall";
+}
+
+// What was deleted here and can be brought back.
+async function showTrash(more) {
+  if (!more) { crumbs(""); next = null; }
+  const turn = ++shown;
+  const query = new URLSearchParams(more && next ? { after: next } : {});
+  const found = await (await ask("GET", "trash?" + query)).json();
+  if (turn !== shown) return;
+  const rows = found.entries.map((entry) => {
+    const line = document.createElement("tr"), acts = make("td", undefined, { className: "acts" });
+    const back = make("button", "Restore", { onclick: guarded(() => restore(entry)) });
+    back.setAttribute("aria-label", "Restore " + entry.name);
+    acts.append(back);
+    line.append(
+      make("td", entry.collection + "/" + entry.name),
+      make("td", "", { className: "size" }),
+      make("td", new Date(entry.deleted).toLocaleString(), { className: "time" }),
+      acts,
+    );
+    return line;
+  });
+  if (more) $("rows").append(...rows); else $("rows").replaceChildren(...rows);
+  next = found.next || null;
+  $("more").hidden = !next;
+  $("empty").hidden = more || rows.length > 0;
+  $("about").textContent = `What is deleted here is kept for ${found.days} days.`;
+  document.title = "Trash – Holdall";
+}
+
+async function restore(entry) {
+  await ask("POST", "restore?" + new URLSearchParams({ id: entry.id }));
+  say(`“${entry.name}” is back.`);
+  await show();
+}
+
 async function show(more = false) {
   const folder = here();
+  const files = folder.startsWith("/");
+  $("state").hidden = folder !== "health";
+  document.querySelector("main").hidden = folder === "health";
+  $("about").textContent = "";
+  $("tools").hidden = !files || folder === "/";
+  if (folder === "health") return showHealth();
+  if (!files) return showTrash(more);
   if (!more) { crumbs(folder); next = null; }
   const turn = ++shown;
   const query = new URLSearchParams({ path: "/-/dav" + encode(folder) });
@@ -135,7 +221,6 @@ async function show(more = false) {
   next = found.next || null;
   $("more").hidden = !next;
   $("empty").hidden = more || rows.length > 0;
-  $("tools").hidden = folder === "/";
   document.title = folder === "/" ? "Holdall" : folder.split("/").pop() + " – Holdall";
 }
 
@@ -183,11 +268,8 @@ async function trash(path, entry) {
   const query = new URLSearchParams({ path: "/-/dav" + encode(path) });
   const told = await (await ask("POST", "trash?" + query)).json();
   await show();
-  say(`“${entry.name}” is in the trash for ${told.days} days.`, "Undo", guarded(async () => {
-    await ask("POST", "restore?" + new URLSearchParams({ id: told.id }));
-    say(`“${entry.name}” is back.`);
-    await show();
-  }));
+  const undo = guarded(() => restore({ id: told.id, name: entry.name }));
+  say(`“${entry.name}” is in the trash for ${told.days} days.`, "Undo", undo);
 }
 
 $("folder").onclick = guarded(async () => {
@@ -227,7 +309,7 @@ async function send(file, folder, progress, signal) {
 
 const upload = guarded(async (files) => {
   const folder = here();
-  if (folder === "/") return say("Open a collection first.");
+  if (folder === "/" || !folder.startsWith("/")) return say("Open a collection first.");
   for (const file of files) {
     const stop = new AbortController();
     const bar = make("progress", undefined, { max: file.size || 1, value: 0 });

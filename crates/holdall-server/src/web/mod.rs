@@ -9,8 +9,10 @@ mod trash;
 pub use trash::sweep;
 
 use crate::body;
+use crate::catalog::Served;
 use crate::dav::{self, Dav, DavPath, Place};
 use crate::error::from_store;
+use crate::metrics::Metrics;
 use crate::s3::Server;
 use crate::users::{Right, User, Users};
 use base64::Engine as _;
@@ -39,6 +41,7 @@ pub struct Web {
     server: Server,
     sessions: Sessions,
     dav: Dav,
+    metrics: Metrics,
     /// Whether connections are TLS.
     secure: bool,
 }
@@ -99,8 +102,8 @@ fn entry(found: &dav::Resource) -> Value {
 
 impl Web {
     /// A page over a server's collections.
-    pub fn new(server: Server, users: Users, dav: Dav, secure: bool) -> Self {
-        Self { server, sessions: Sessions::new(users), dav, secure }
+    pub fn new(server: Server, users: Users, dav: Dav, (metrics, secure): (Metrics, bool)) -> Self {
+        Self { server, sessions: Sessions::new(users), dav, metrics, secure }
     }
 
     /// Answers a request below `/-/web/`; `name` is what follows.
@@ -163,10 +166,12 @@ impl Web {
                 return Ok(response);
             }
             ("list", true) => self.list(user, uri).await?,
+            ("trash", true) => self.trash(user, uri).await?,
             ("trash", false) => self.delete(user, uri).await?,
             ("restore", false) => self.restore(user, uri).await?,
             ("share", false) => self.share(user, uri, req.headers())?,
-            ("health", true) => return self.health(user, uri).await,
+            ("health", true) => self.health(user).await?,
+            ("report", true) => return self.report(user, uri).await,
             _ => return Ok(json(StatusCode::NOT_FOUND, &json!({ "error": "there is nothing" }))),
         };
         Ok(json(StatusCode::OK, &value))
@@ -244,16 +249,51 @@ impl Web {
         .await
     }
 
+    /// What can be brought back, of one store after the other.
+    async fn trash(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
+        let bad = || s3_error!(InvalidRequest, "after is no token");
+        // A store's number and the name to go on after.
+        let (store, after) = match parameter(uri, "after") {
+            None => (0, None),
+            Some(token) => {
+                let (store, name) = token.split_once('.').ok_or_else(bad)?;
+                let name = URL_SAFE_NO_PAD.decode(name).map_err(|_| bad())?;
+                (store.parse().map_err(|_| bad())?, Some(name).filter(|name| !name.is_empty()))
+            }
+        };
+        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+        body::blocking(move || {
+            let stores = catalog.stores();
+            let served = stores.get(store).ok_or_else(bad)?;
+            let may = |collection: &str| Users::check(&user, Right::Write, collection).is_ok();
+            let (found, next) = trash::list(served, after.as_deref(), may)?;
+            let shown = |one: &trash::Deleted| {
+                json!({
+                    "id": one.id(),
+                    "collection": one.collection,
+                    "name": String::from_utf8_lossy(&one.key),
+                    "deleted": one.seconds.saturating_mul(1000),
+                })
+            };
+            let next = match next {
+                Some(name) => Some(format!("{store}.{}", URL_SAFE_NO_PAD.encode(name))),
+                None => (store + 1 < stores.len()).then(|| format!("{}.", store + 1)),
+            };
+            let found: Vec<Value> = found.iter().map(shown).collect();
+            Ok(json!({ "entries": found, "days": trash::DAYS, "next": next }))
+        })
+        .await
+    }
+
     async fn restore(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
         let none = || s3_error!(InvalidRequest, "the parameter id is missing");
-        let id = parameter(uri, "id").ok_or_else(none)?;
-        let collection = trash::origin(&id)?.to_owned();
-        Users::check(user, Right::Write, &collection)?;
+        let deleted = trash::Deleted::parse(&parameter(uri, "id").ok_or_else(none)?)?;
+        Users::check(user, Right::Write, &deleted.collection)?;
         let catalog = self.server.catalog.clone();
         body::blocking(move || {
             let gone = || s3_error!(NoSuchBucket, "its collection is not there any more");
-            let bucket = catalog.collection(&collection)?.ok_or_else(gone)?;
-            trash::restore(&bucket, &id)?;
+            let bucket = catalog.collection(&deleted.collection)?.ok_or_else(gone)?;
+            trash::restore(&bucket, deleted)?;
             Ok(json!({}))
         })
         .await
@@ -281,26 +321,58 @@ impl Web {
         Ok(json!({ "url": action.sign(Duration::from_secs(seconds)).as_str(), "seconds": seconds }))
     }
 
-    /// What a store says of itself: space, fragmentation, what would help.
-    async fn health(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Response<Body>> {
+    /// Figures of all stores, and how long requests took.
+    async fn health(&self, user: &Arc<User>) -> S3Result<Value> {
+        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+        let latencies: Vec<Value> = self
+            .metrics
+            .latencies()
+            .iter()
+            .map(|l| json!({ "method": l.method, "count": l.count, "p50": l.p50, "p99": l.p99 }))
+            .collect();
+        let stores = body::blocking(move || {
+            let stores = catalog.stores().iter().map(|served| {
+                may_see_all(&user, served)?;
+                let stat = served.store.stat().map_err(from_store)?;
+                let frag = served.store.frag(&mut |_, _| ()).map_err(from_store)?;
+                let figures = holdall_report::json::stat(&stat, &frag);
+                Ok(json!({ "name": name_of(served), "stat": figures, "score": frag.score.value }))
+            });
+            stores.collect::<S3Result<Vec<Value>>>()
+        })
+        .await?;
+        Ok(json!({ "stores": stores, "latencies": latencies }))
+    }
+
+    /// How a store lies in its file: a page of its own.
+    async fn report(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Response<Body>> {
         let at = parameter(uri, "store").and_then(|text| text.parse().ok()).unwrap_or(0_usize);
         let none = || s3_error!(NoSuchKey, "there is no such store");
         let served = self.server.catalog.stores().get(at).cloned().ok_or_else(none)?;
         let user = user.clone();
         let page = body::blocking(move || {
-            // The report names objects of all collections.
-            for name in served.store.read().and_then(|r| r.collections()).map_err(from_store)? {
-                Users::check(&user, Right::Admin, &name)?;
-            }
+            may_see_all(&user, &served)?;
             let report = served.store.frag(&mut |_, _| ()).map_err(from_store)?;
-            let name = served.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Ok(holdall_report::page::document(&report, &name))
+            Ok(holdall_report::page::document(&report, &name_of(&served)))
         })
         .await?;
         let mut response = Response::new(Body::from(Bytes::from(page)));
         set(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
-        let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+        let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+            frame-ancestors 'self'";
         set(&mut response, header::CONTENT_SECURITY_POLICY, policy);
         Ok(response)
     }
+}
+
+fn name_of(served: &Served) -> String {
+    served.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Refuses who may not administrate all collections of a store, whose names its reports tell.
+fn may_see_all(user: &User, served: &Served) -> S3Result<()> {
+    for name in served.store.read().and_then(|r| r.collections()).map_err(from_store)? {
+        Users::check(user, Right::Admin, &name)?;
+    }
+    Ok(())
 }

@@ -1,12 +1,15 @@
 //! What was deleted at the page, and can be brought back.
 //!
 //! Deleted trees lie in the collection [`TRASH`] under `TIME-ID/COLLECTION/NAME`, and are removed
-//! after [`DAYS`] days. A delete over S3 or WebDAV is final.
+//! after [`DAYS`] days. A delete over S3 or WebDAV is final. The page knows them by these names
+//! in base64, since a name need not be text.
 
 use crate::catalog::{Bucket, Served};
 use crate::dav::{self, Node, Place, Tree};
 use crate::error::from_store;
-use holdall::ListOptions;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use holdall::{ListOptions, Listed};
 use s3s::{S3Result, s3_error};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +17,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub const TRASH: &str = ".trash";
 /// Days after which it is removed.
 pub const DAYS: u64 = 30;
+/// Deletions shown at a time.
+const PAGE: usize = 100;
 
 fn place(collection: &str, key: Vec<u8>) -> Place {
     Place { collection: Some(collection.to_owned()), key, plain: true }
@@ -23,23 +28,98 @@ fn trash(served: &Served) -> Bucket {
     Bucket { name: TRASH.to_owned(), served: served.clone() }
 }
 
-/// The part of a trash name that says what was deleted, and when.
-fn split(id: &str) -> S3Result<(u64, &str, &str)> {
-    let parse = || {
-        let (first, rest) = id.split_once('/')?;
-        let (collection, key) = rest.split_once('/')?;
-        Some((first.split_once('-')?.0.parse().ok()?, collection, key))
-    };
-    let sound = parse().filter(|(_, collection, key)| !collection.is_empty() && !key.is_empty());
-    sound.ok_or_else(|| s3_error!(InvalidRequest, "{id:?} names nothing that was deleted"))
+/// Something in the trash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleted {
+    /// When, in seconds since 1970.
+    pub seconds: u64,
+    /// The collection it came from.
+    pub collection: String,
+    /// Its name there: an object, or a folder with all below it.
+    pub key: Vec<u8>,
+    /// Its name in the trash.
+    name: Vec<u8>,
 }
 
-/// The collection that something in the trash came from.
+impl Deleted {
+    /// By its name in the trash.
+    fn of(name: &[u8]) -> Option<Self> {
+        let mut parts = name.splitn(3, |b| *b == b'/');
+        let (stamp, collection, key) = (parts.next()?, parts.next()?, parts.next()?);
+        let seconds = stamp.split(|b| *b == b'-').next().filter(|s| s.len() < stamp.len())?;
+        let seconds = std::str::from_utf8(seconds).ok()?.parse().ok()?;
+        let collection = std::str::from_utf8(collection).ok()?.to_owned();
+        let (key, name) = (key.to_vec(), name.to_vec());
+        let sound = !collection.is_empty() && !key.is_empty();
+        sound.then_some(Self { seconds, collection, key, name })
+    }
+
+    /// By what the page knows it by.
+    ///
+    /// # Errors
+    /// InvalidRequest.
+    pub fn parse(id: &str) -> S3Result<Self> {
+        let name = URL_SAFE_NO_PAD.decode(id).ok();
+        let found = name.and_then(|name| Self::of(&name));
+        found.ok_or_else(|| s3_error!(InvalidRequest, "{id:?} names nothing that was deleted"))
+    }
+
+    /// What the page knows it by.
+    pub fn id(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.name)
+    }
+}
+
+/// What is in the trash, the oldest first, a page at a time: up to [`PAGE`] deletions from
+/// collections that `may` allows, and where the next page begins. Blocks. Cost: a listing of the
+/// objects of each, up to 1,000.
 ///
 /// # Errors
-/// InvalidRequest.
-pub fn origin(id: &str) -> S3Result<&str> {
-    split(id).map(|(_, collection, _)| collection)
+/// Those of the engine.
+pub fn list(
+    served: &Served,
+    after: Option<&[u8]>,
+    may: impl Fn(&str) -> bool,
+) -> S3Result<(Vec<Deleted>, Option<Vec<u8>>)> {
+    let reader = match served.store.read().and_then(|reader| reader.collection(TRASH)) {
+        Ok(reader) => reader,
+        Err(holdall::Error::NotFound(_)) => return Ok((Vec::new(), None)),
+        Err(e) => return Err(from_store(e)),
+    };
+    let all = ListOptions {
+        start_after: after,
+        delimiter: Some(b"/"),
+        limit: PAGE,
+        ..Default::default()
+    };
+    let stamps = reader.list(&all).map_err(from_store)?;
+    let mut found = Vec::new();
+    for entry in &stamps.entries {
+        let Listed::Prefix(stamp) = entry else { continue };
+        let below = ListOptions { prefix: stamp, limit: 1000, ..Default::default() };
+        let names = reader.list(&below).map_err(from_store)?;
+        let names = names.entries.iter().filter_map(|entry| match entry {
+            Listed::Object(entry) => Some(&entry.name[..]),
+            Listed::Prefix(_) => None,
+        });
+        found.extend(common(names).and_then(Deleted::of).filter(|one| may(&one.collection)));
+    }
+    Ok((found, stamps.next))
+}
+
+/// The name itself where there is one; else the innermost folder of all.
+fn common<'a>(mut names: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    let (mut shared, mut alone) = (names.next()?, true);
+    for name in names {
+        let same = shared.iter().zip(name).take_while(|(a, b)| a == b).count();
+        // Up to a slash of both: `a` and `a/b` share `a` only as the folder.
+        let slash = shared[..same].iter().rposition(|b| *b == b'/');
+        shared = &shared[..slash.map_or(0, |at| at + 1)];
+        alone = false;
+    }
+    // A folder, or the marker of one: without its slash.
+    let folder = !alone || shared.ends_with(b"/");
+    Some(if folder { shared.strip_suffix(b"/").unwrap_or(shared) } else { shared })
 }
 
 /// Moves what lies at a place into the trash, in one transaction where it has room, and tells the
@@ -54,9 +134,7 @@ pub fn put(bucket: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = [0; 4];
     getrandom::fill(&mut random).map_err(|e| crate::error::internal(&e.to_string()))?;
-    let key = String::from_utf8_lossy(&at.key);
     let stamp = format!("{:012}-{}", now.as_secs(), crate::digest::hex(&random));
-    let id = format!("{stamp}/{}/{key}", bucket.name);
     let name = [format!("{stamp}/{}/", bucket.name).as_bytes(), &at.key].concat();
     let to = trash(&bucket.served);
     let make = bucket.served.store.write(|tx| tx.collection(TRASH)?.create_collection());
@@ -65,19 +143,19 @@ pub fn put(bucket: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
         Err(e) => return Err(from_store(e)),
     }
     let from = Tree::new(bucket.clone(), at.clone(), node);
+    let id = URL_SAFE_NO_PAD.encode(&name);
     let target = Tree { bucket: to, place: place(TRASH, name), folder: from.folder };
     dav::carry_tree(from, target, true)?;
     Ok(id)
 }
 
-/// Brings back what was deleted under this name. Blocks.
+/// Brings back what was deleted, to the collection it came from. Blocks.
 ///
 /// # Errors
 /// NoSuchKey; PreconditionFailed where something lies in its place by now.
-pub fn restore(bucket: &Bucket, id: &str) -> S3Result<()> {
-    let (_, _, key) = split(id)?;
-    let (source, target) = (trash(&bucket.served), place(&bucket.name, key.as_bytes().to_vec()));
-    let from = place(TRASH, id.as_bytes().to_vec());
+pub fn restore(bucket: &Bucket, deleted: Deleted) -> S3Result<()> {
+    let (source, target) = (trash(&bucket.served), place(&bucket.name, deleted.key));
+    let from = place(TRASH, deleted.name);
     let found = |bucket: &Bucket, at: &Place| {
         let mut reader = bucket.read().map_err(from_store)?;
         dav::look(&mut reader, at).map_err(from_store)
@@ -113,7 +191,7 @@ pub fn sweep(served: &Served, now: SystemTime) -> S3Result<()> {
             left = false;
             let listing = tx.collection(TRASH)?.list(&options)?;
             for entry in listing.entries {
-                let holdall::Listed::Object(entry) = entry else { continue };
+                let Listed::Object(entry) = entry else { continue };
                 let name = String::from_utf8_lossy(&entry.name).into_owned();
                 let stamp = name.split('-').next().and_then(|text| text.parse::<u64>().ok());
                 // Names begin with the time: what follows is younger.
@@ -138,10 +216,26 @@ mod tests {
 
     #[test]
     fn a_trash_name_says_where_it_came_from() {
-        assert_eq!(origin("000000000012-ab/docs/a/b").unwrap(), "docs");
-        assert_eq!(split("000000000012-ab/docs/a/b").unwrap(), (12, "docs", "a/b"));
+        let found = Deleted::of(b"000000000012-ab/docs/a/\xff").unwrap();
+        assert_eq!((found.seconds, &*found.collection, &*found.key), (12, "docs", &b"a/\xff"[..]));
+        assert_eq!(Deleted::parse(&found.id()).unwrap(), found);
         for bad in ["", "x", "12/docs/a", "12-a/docs", "12-a//a", "12-a/docs/", "z-a/docs/a"] {
-            assert!(origin(bad).is_err(), "{bad}");
+            assert!(Deleted::parse(&URL_SAFE_NO_PAD.encode(bad)).is_err(), "{bad}");
         }
+        assert!(Deleted::parse("?").is_err());
+    }
+
+    #[test]
+    fn what_was_deleted_together_is_shown_as_the_folder_that_holds_it() {
+        let common = |names: &[&'static str]| {
+            let found = common(names.iter().map(|name| name.as_bytes()));
+            found.map(|name| String::from_utf8_lossy(name).into_owned())
+        };
+        assert_eq!(common(&[]), None);
+        assert_eq!(common(&["s/c/a/b"]).unwrap(), "s/c/a/b");
+        assert_eq!(common(&["s/c/a/"]).unwrap(), "s/c/a");
+        assert_eq!(common(&["s/c/a/", "s/c/a/b", "s/c/a/c"]).unwrap(), "s/c/a");
+        assert_eq!(common(&["s/c/a/b1", "s/c/a/b2"]).unwrap(), "s/c/a");
+        assert_eq!(common(&["s/c/a/x/1", "s/c/a/x/2"]).unwrap(), "s/c/a/x");
     }
 }

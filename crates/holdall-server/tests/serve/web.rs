@@ -41,6 +41,15 @@ impl<'s> Page<'s> {
     }
 }
 
+/// What the page shows of the trash: collections and names.
+fn trash(page: &Page<'_>) -> Vec<(String, String)> {
+    let text = page.call("GET", "trash", b"").expect(200).text();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let told = |entry: &serde_json::Value, name: &str| entry[name].as_str().unwrap().to_owned();
+    let both = |entry: &serde_json::Value| (told(entry, "collection"), told(entry, "name"));
+    value["entries"].as_array().unwrap().iter().map(both).collect()
+}
+
 fn serve() -> Running {
     let reader = UserConfig {
         access_key: "reader".into(),
@@ -111,6 +120,8 @@ fn what_is_deleted_can_be_brought_back() {
     page.call("POST", "trash?path=/-/dav/docs/none", b"").expect(404);
     page.call("PUT", "dav/docs/b", b"new").expect(201);
     page.call("POST", &format!("restore?id={object}"), b"").expect(412);
+    let shown = trash(&page);
+    assert_eq!(shown, [("docs".into(), "t/in".into()), ("docs".into(), "b".into())]);
     page.call("DELETE", "dav/docs/b", b"").expect(204);
     for id in [&tree, &object] {
         page.call("POST", &format!("restore?id={id}"), b"").expect(200);
@@ -118,7 +129,10 @@ fn what_is_deleted_can_be_brought_back() {
     assert_eq!(page.names("/docs"), ["b", "t"]);
     assert_eq!(page.call("GET", "dav/docs/t/in/a", b"").expect(200).text(), "deep");
     page.call("POST", &format!("restore?id={tree}"), b"").expect(404);
-    page.call("POST", "restore?id=12-a/docs/../x", b"").expect(404);
+    // Base64 of 12-a/docs/../x, and no base64.
+    page.call("POST", "restore?id=MTItYS9kb2NzLy4uL3g", b"").expect(404);
+    page.call("POST", "restore?id=12-a/docs/x", b"").expect(400);
+    assert_eq!(trash(&page), []);
     // What somebody has locked stays.
     let lock = b"<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope><locktype><write/>\
         </locktype></lockinfo>";
@@ -142,21 +156,28 @@ fn each_user_sees_and_does_what_he_may() {
         ("GET", "dav/other/a"),
         ("PUT", "dav/docs/b"),
         ("POST", "trash?path=/-/dav/docs/a"),
-        ("POST", "restore?id=12-a/docs/a"),
+        // Base64 of 12-a/docs/a.
+        ("POST", "restore?id=MTItYS9kb2NzL2E"),
         ("POST", "share?path=/-/dav/other/a"),
         ("GET", "health"),
+        ("GET", "report"),
     ] {
         reader.call(method, path, b"").expect(403);
     }
+    root.call("POST", "trash?path=/-/dav/other/a", b"").expect(200);
+    assert_eq!((trash(&root).len(), trash(&reader).len()), (1, 0));
     let told = reader.call("POST", "share?path=/-/dav/docs/a&seconds=60", b"").expect(200).text();
     let url = field(&told, "url");
     assert_eq!(crate::harness::call("GET", &url, b"", &[]).expect(200).text(), "hello");
     assert!(!url.contains("reader-secret"));
-    let health = root.call("GET", "health", b"").expect(200);
-    assert!(
-        health.text().contains("<svg")
-            && health.header("content-security-policy").starts_with("sandbox")
-    );
+    let report = root.call("GET", "report", b"").expect(200);
+    assert!(report.text().contains("<svg"));
+    assert!(report.header("content-security-policy").starts_with("sandbox"));
+    root.call("GET", "report?store=1", b"").expect(404);
+    let health = root.call("GET", "health", b"").expect(200).text();
+    let health: serde_json::Value = serde_json::from_str(&health).unwrap();
+    assert_eq!(health["stores"][0]["stat"]["contract"]["holds"], true);
+    assert!(health["latencies"][0]["count"].as_u64().unwrap() > 0, "{health}");
 }
 
 #[test]

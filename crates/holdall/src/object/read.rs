@@ -206,6 +206,14 @@ impl ObjectBody {
         }
     }
 
+    /// Has all of its bytes read ahead, also where they lie in one segment: for whoever reads
+    /// something else before. A hint.
+    pub fn prefetch_all<D: DataRead + ?Sized>(&self, pages: &D) {
+        if let Self::Large(d) = self {
+            ahead::prefetch_all(pages, &d.tree);
+        }
+    }
+
     /// Whether some of the bytes `range`, read at once, would come from the device past the
     /// system's cache; looks at its first segments. Cost: O(tree height) pages, some calls.
     pub fn is_new<D: DataRead + ?Sized>(&self, pages: &D, range: std::ops::Range<u64>) -> bool {

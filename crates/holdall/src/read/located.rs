@@ -111,6 +111,12 @@ impl Located {
     /// # Errors
     /// As [`Reader::get`]; [`Error::Range`] where a buffer is longer than its object.
     pub fn read_into<'b>(&self, buffers: impl IntoIterator<Item = &'b mut [u8]>) -> Result<()> {
+        // The device works on what comes later while what comes first is read and checked.
+        for place in self.found.iter().flatten() {
+            if let Place::Segments(_, body) = place {
+                body.prefetch_all(&*self.state);
+            }
+        }
         for (place, buf) in self.found.iter().flatten().zip(buffers) {
             match place {
                 Place::Record(oid, loc, size) => self.read_record((*oid, *loc), *size, buf)?,

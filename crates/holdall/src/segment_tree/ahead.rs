@@ -43,6 +43,12 @@ pub fn prefetch<D: DataRead + ?Sized>(pages: &D, tree: &Tree, (range, at_once): 
     let _ = segment_tree::prefetch(&Ahead { pages, each }, tree, range, false);
 }
 
+/// Has all bytes of a tree read ahead. A hint.
+pub fn prefetch_all<D: DataRead + ?Sized>(pages: &D, tree: &Tree) {
+    let each = |start, offset, len| pages.will_need(start, offset, len, tree.size);
+    let _ = segment_tree::prefetch(&Ahead { pages, each }, tree, 0..tree.size, true);
+}
+
 /// Whether some of the bytes `range`, read at once, would come past the page cache; looks
 /// at its first segments.
 pub fn is_new<D: DataRead + ?Sized>(pages: &D, tree: &Tree, range: Range<u64>) -> bool {

@@ -196,8 +196,10 @@ fn read_disk<R: PageRead + ?Sized>(
     let (middle, last) = rest.split_at_mut(whole);
     let mut place = at + head as u64;
     for piece in middle.chunks_mut(PIECE) {
-        read_checked(sums, disk, place, piece)?;
+        // The few bytes of the last unit come from where those before them came from.
+        let mapped = read_checked(sums, disk, place, piece)?;
         place += piece.len() as u64;
+        sums.how.mapped &= mapped || place < at + (head + whole) as u64;
     }
     read_through_copy(sums, disk, place, last)
 }
@@ -242,7 +244,7 @@ fn read_through_copy<R: PageRead + ?Sized>(
     let to = (at + buf.len() as u64).next_multiple_of(unit);
     let skip = (at - from) as usize;
     if skip == 0 && (to - from) as usize == buf.len() {
-        return read_checked(sums, disk, from, buf);
+        return read_checked(sums, disk, from, buf).map(drop);
     }
     let (mut few, mut many) = ([0; 2 * UNIT], Vec::new());
     let copy = match few.get_mut(..(to - from) as usize) {
@@ -257,13 +259,14 @@ fn read_through_copy<R: PageRead + ?Sized>(
     Ok(())
 }
 
-/// Reads whole units at byte `at` of the volume and checks them.
+/// Reads whole units at byte `at` of the volume and checks them. Returns whether the mapping had
+/// all of them.
 fn read_checked<R: PageRead + ?Sized>(
     sums: &mut Checksums<'_, R>,
     disk: &dyn Disk,
     at: u64,
     buf: &mut [u8],
-) -> Result<()> {
+) -> Result<bool> {
     let mut done = 0;
     if sums.how.mapped {
         for step in buf.chunks_mut(STEP) {
@@ -275,7 +278,7 @@ fn read_checked<R: PageRead + ?Sized>(
     }
     let (at, rest) = (at + done as u64, &mut buf[done..]);
     if rest.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     disk.read_at(at, rest).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => {
@@ -284,7 +287,7 @@ fn read_checked<R: PageRead + ?Sized>(
         }
         _ => Error::io(format!("reading {} bytes of segment data at {at}", rest.len()), e),
     })?;
-    check(sums, at, rest)
+    check(sums, at, rest).map(|()| false)
 }
 
 /// Checks whole units that lie at byte `at` of the volume.
