@@ -1,12 +1,13 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside python python-all site demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients serve-fuzz fuzz clean
+.PHONY: help test lint outside python python-all wheels site demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
 	@echo "make test     all tests, lints and documentation checks (what CI runs)"
 	@echo "make python   build the Python package and run its tests; python-all: with dask, datasets, torch"
+	@echo "make wheels   wheels for manylinux_2_28, tried on each CPython that is here; target/wheels"
 	@echo "make site     these documents as a site: target/site/index.html"
 	@echo "make bench    the figures of docs/benchmarks.md"
 	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
@@ -18,6 +19,7 @@ help:
 	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
 	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3 against the S3 server, those installed"
 	@echo "make dav-clients litmus, rclone, cadaver, davfs2 against the WebDAV server, those installed"
+	@echo "make web-test    the page of the server in headless Chromium; OBJECTS, UPLOAD (MB)"
 	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
@@ -40,6 +42,9 @@ python:
 
 python-all:
 	crates/holdall-python/check.sh all
+
+wheels:
+	crates/holdall-python/wheels.sh
 
 site:
 	[ -x target/site-tools/bin/mkdocs ] || python3 -m venv target/site-tools
@@ -96,6 +101,11 @@ s3-clients:
 
 dav-clients:
 	tests/dav/clients.sh
+
+OBJECTS ?= 3000
+UPLOAD ?= 100
+web-test:
+	tests/web/browse.sh $(OBJECTS) $(UPLOAD)
 
 RUNS ?= 400000
 serve-fuzz:

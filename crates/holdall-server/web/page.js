@@ -65,6 +65,7 @@ async function start() {
   csrf = session.csrf;
   $("user").textContent = session.name || "everybody";
   $("logout").hidden = !session.name;
+  $("health").hidden = !session.health;
   $("login").hidden = true;
   $("app").hidden = false;
   await show();
@@ -93,7 +94,7 @@ function crumbs(path) {
   $("crumbs").replaceChildren(...links);
 }
 
-function row(folder, entry) {
+function row(folder, entry, write) {
   const path = join(folder, entry.name);
   const line = document.createElement("tr");
   const name = document.createElement("td");
@@ -108,7 +109,7 @@ function row(folder, entry) {
     const link = make("a", "Download", { href: bytesOf(path), download: entry.name, className: "button" });
     acts.append(link, make("button", "Share", { onclick: guarded(() => share(path, entry)) }));
   }
-  if (folder !== "/") {
+  if (write) {
     const remove = make("button", "Delete", { onclick: guarded(() => trash(path, entry)) });
     remove.setAttribute("aria-label", "Delete " + entry.name);
     acts.append(remove);
@@ -153,7 +154,7 @@ async function showHealth() {
       ["Their bytes", size(stat.logical_bytes)],
       ["File", size(stat.file_bytes)],
       ["Promise on space", `${size(contract.file_bytes)} of at most ${size(contract.most_bytes)}: ${contract.holds ? "kept" : "not kept"}`],
-      ["Full", space.limit_bytes ? `${percent(space.full)} of ${size(space.limit_bytes)}` : "no limit but the disk's"],
+      ["Full", space.reserve_bytes ? `${percent(space.full)} of ${size(space.limit_bytes)}` : "grows with the disk's room"],
       ["Order", store.score.toFixed(3) + " of 1"],
       ["Would help", stat.remedy ? String(stat.remedy.text || stat.remedy) : "nothing needed"],
     ]));
@@ -207,7 +208,8 @@ async function show(more = false) {
   $("state").hidden = folder !== "health";
   document.querySelector("main").hidden = folder === "health";
   $("about").textContent = "";
-  $("tools").hidden = !files || folder === "/";
+  $("when").textContent = files ? "Changed" : "Deleted";
+  if (!files) $("tools").hidden = true;
   if (folder === "health") return showHealth();
   if (!files) return showTrash(more);
   if (!more) { crumbs(folder); next = null; }
@@ -216,7 +218,8 @@ async function show(more = false) {
   if (more && next) query.set("after", next);
   const found = await (await ask("GET", "list?" + query)).json();
   if (turn !== shown) return;
-  const rows = found.entries.map((entry) => row(folder, entry));
+  $("tools").hidden = !found.write;
+  const rows = found.entries.map((entry) => row(folder, entry, found.write));
   if (more) $("rows").append(...rows); else $("rows").replaceChildren(...rows);
   next = found.next || null;
   $("more").hidden = !next;

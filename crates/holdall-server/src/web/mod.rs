@@ -70,6 +70,7 @@ fn asset(name: &str) -> Option<(&'static str, &'static str)> {
         "" => ("text/html; charset=utf-8", include_str!("../../web/page.html")),
         "page.js" => ("text/javascript; charset=utf-8", include_str!("../../web/page.js")),
         "page.css" => ("text/css; charset=utf-8", include_str!("../../web/page.css")),
+        "icon.svg" => ("image/svg+xml", include_str!("../../web/icon.svg")),
         _ => return None,
     })
 }
@@ -158,7 +159,7 @@ impl Web {
     ) -> S3Result<Response<Body>> {
         let (user, uri) = (&session.user, req.uri());
         let value = match (name, get) {
-            ("session", true) => json!({ "name": user.name, "csrf": session.csrf }),
+            ("session", true) => self.session(session).await?,
             ("logout", false) => {
                 let cookie = self.sessions.end(req.headers());
                 let mut response = json(StatusCode::OK, &json!({}));
@@ -200,6 +201,16 @@ impl Web {
         Ok(response)
     }
 
+    /// Who it is, and whether the page offers the health of all stores.
+    async fn session(&self, session: &Session) -> S3Result<Value> {
+        let (catalog, user) = (self.server.catalog.clone(), session.user.clone());
+        let health = body::blocking(move || {
+            Ok(catalog.stores().iter().all(|served| may_see_all(&user, served).is_ok()))
+        })
+        .await?;
+        Ok(json!({ "name": session.user.name, "csrf": session.csrf, "health": health }))
+    }
+
     /// Hands a request to WebDAV.
     async fn dav(
         &self,
@@ -223,14 +234,16 @@ impl Web {
             let Some(name) = &place.collection else {
                 let found = dav::collections(&catalog, &user)?;
                 let found: Vec<Value> = found.iter().map(entry).collect();
-                return Ok(json!({ "entries": found }));
+                return Ok(json!({ "entries": found, "write": false }));
             };
             Users::check(&user, Right::List, name)?;
             let bucket = dav::collection(&catalog, &place)?;
             let (found, next) =
                 dav::page(&bucket, path.as_bytes(), &place.prefix(), after.as_deref())?;
             let found: Vec<Value> = found.iter().map(entry).collect();
-            Ok(json!({ "entries": found, "next": next.map(|next| URL_SAFE_NO_PAD.encode(next)) }))
+            let write = Users::check(&user, Right::Write, name).is_ok();
+            let next = next.map(|next| URL_SAFE_NO_PAD.encode(next));
+            Ok(json!({ "entries": found, "next": next, "write": write }))
         })
         .await
     }
