@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
-const BUDGETS: [(&str, usize); 18] = [
+const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
@@ -21,7 +21,8 @@ const BUDGETS: [(&str, usize); 18] = [
     ("docs/cli.md", 4220),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
-    ("docs/object-store.md", 420),
+    ("docs/web.md", 520),
+    ("docs/object-store.md", 440),
     ("docs/python.md", 1060),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
@@ -29,7 +30,7 @@ const BUDGETS: [(&str, usize); 18] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 30_900;
+const ALL: usize = 31_700;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -31,7 +31,7 @@ pub const LAYERS: [&str; 18] = [
 ];
 
 /// Each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("holdall-io", &[]),
     ("holdall-core", &[]),
     ("holdall-plot", &[]),
@@ -41,6 +41,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("holdall-report", &["holdall"]),
     ("holdall-server", &["holdall", "holdall-report"]),
     ("holdall-object-store", &["holdall"]),
+    ("holdall-opendal", &["holdall"]),
     ("holdall-python", &["holdall", "holdall-report"]),
     ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"]),
     ("holdall-bench", &["holdall", "holdall-plot"]),
