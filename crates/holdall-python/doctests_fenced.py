@@ -16,3 +16,7 @@ class FencedDoctests(griffe.Extension):  # type: ignore[misc]
         if obj.docstring:
             value = obj.docstring.value
             obj.docstring.value = EXAMPLE.sub(lambda found: f"```pycon\n{found[0]}\n```", value)
+
+    # Modules have an event of their own.
+    def on_module(self, *, mod: griffe.Module, **_: Any) -> None:
+        self.on_object(obj=mod)
