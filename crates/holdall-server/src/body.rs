@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use holdall::Object;
 use http::StatusCode;
+use parking_lot::Mutex;
 use s3s::dto::StreamingBlob;
 use s3s::stream::{ByteStream, RemainingLength};
 use s3s::{S3Error, S3Result, StdError, s3_error};
@@ -133,10 +134,34 @@ pub async fn pump<T: Send + 'static>(
     worker.await.unwrap_or_else(|e| Err(internal(&e.to_string())))
 }
 
+/// Memory of pieces that were sent, for the next ones of the same answer: new memory would have to
+/// be zeroed, and is in no cache of the processor.
+#[derive(Debug, Default)]
+struct Spare(Mutex<Vec<Vec<u8>>>);
+
+/// A piece on its way out.
+struct Piece {
+    bytes: Vec<u8>,
+    spare: Arc<Spare>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.spare.0.lock().push(std::mem::take(&mut self.bytes));
+    }
+}
+
 /// Bytes of an object on their way out, one piece read ahead.
 #[derive(Debug)]
 pub struct Outgoing {
     object: Arc<Object>,
+    spare: Arc<Spare>,
     /// First byte not asked for yet.
     at: u64,
     end: u64,
@@ -148,7 +173,8 @@ pub struct Outgoing {
 impl Outgoing {
     /// The bytes `at..end`, which exist.
     pub fn new(object: Object, at: u64, end: u64) -> Self {
-        let mut new = Self { object: Arc::new(object), at, end, left: end - at, reading: None };
+        let (object, spare) = (Arc::new(object), Arc::default());
+        let mut new = Self { object, spare, at, end, left: end - at, reading: None };
         new.read_on();
         new
     }
@@ -159,12 +185,14 @@ impl Outgoing {
             return;
         }
         let len = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-        let (object, at) = (self.object.clone(), self.at);
+        let (object, spare, at) = (self.object.clone(), self.spare.clone(), self.at);
         self.at += len as u64;
         self.reading = Some(tokio::task::spawn_blocking(move || {
-            let mut bytes = vec![0; len];
-            object.read_at(at, &mut bytes).map_err(from_store)?;
-            Ok(bytes.into())
+            let bytes = spare.0.lock().pop().unwrap_or_default();
+            let mut piece = Piece { bytes, spare };
+            piece.bytes.resize(len, 0);
+            object.read_at(at, &mut piece.bytes).map_err(from_store)?;
+            Ok(Bytes::from_owner(piece))
         }));
     }
 }
