@@ -71,6 +71,45 @@ fn a_full_store_refuses_puts_and_goes_on() {
 }
 
 #[test]
+fn a_full_store_refuses_webdav_and_still_takes_deletes() {
+    let s = Running::bounded(8 << 20);
+    for folder in ["box", "box/t"] {
+        s.call("MKCOL", &format!("/-/dav/{folder}"), b"", &[]).expect(201);
+    }
+    let put = |n: usize| s.put(&format!("/-/dav/box/t/{n}"), &bytes(700_000, n)).status;
+    let (kept, refused): (Vec<_>, Vec<_>) = (0..40).partition(|n| match put(*n) {
+        201 => true,
+        other => {
+            assert_eq!(other, 507);
+            false
+        }
+    });
+    assert!(!kept.is_empty() && !refused.is_empty());
+    let intact = || {
+        for n in &kept {
+            let got = s.get(&format!("/-/dav/box/t/{n}")).expect(200);
+            assert!(got.body == bytes(700_000, *n), "{n}");
+        }
+    };
+    // What has no room leaves everything as it was.
+    let append =
+        [("Content-Type", "application/x-sabredav-partialupdate"), ("X-Update-Range", "append")];
+    let path = format!("/-/dav/box/t/{}", kept[0]);
+    s.call("PATCH", &path, &bytes(3_000_000, 0), &append).expect(507);
+    intact();
+    // The page's delete only moves names.
+    let token = [("X-Holdall-CSRF", "anonymous")];
+    let told = s.call("POST", "/-/web/trash?path=/-/dav/box/t", b"", &token).expect(200).text();
+    s.get(&path).expect(404);
+    let id = serde_json::from_str::<serde_json::Value>(&told).unwrap()["id"].clone();
+    let restore = format!("/-/web/restore?id={}", id.as_str().unwrap());
+    s.call("POST", &restore, b"", &token).expect(200);
+    intact();
+    s.delete("/-/dav/box/t").expect(204);
+    s.put("/-/dav/box/after", &bytes(3_000_000, 0)).expect(201);
+}
+
+#[test]
 fn running_requests_end_before_it_stops() {
     use std::io::{Read as _, Write as _};
     let s = Running::open();
