@@ -337,3 +337,27 @@ def test_closing_the_store_gives_up_what_kept_it_open(tmp_path):
         written.close()
     reading.close()
     edited.close()
+
+
+def test_get_many_of_all_sizes(path):
+    sizes = [0, 1, 2, 3, 4000, 4096, 8000, 70_000, 3_000_000]
+    values = {f"{n}": bytes([n % 251]) * n for n in sizes}
+    keys = [*values, "none", *reversed(values), "1", "0"]
+    expected = [values.get(key) for key in keys]
+    with holdall.open(path, "w") as store:
+        store.update(values)
+        inner = store.collection("inner")
+        assert inner.get_many(keys) == [None] * len(keys)
+        inner.update(values)
+        assert store.get_many([]) == []
+        with store.snapshot() as snapshot, store.transaction() as tx:
+            for view in (store, inner, snapshot, snapshot.collection("inner"), tx):
+                assert view.get_many(keys) == expected
+                assert [view.get(key) for key in keys] == expected
+        by_id = [store.info(key).oid for key in values]
+        assert store.get_many(by_id) == list(values.values())
+        with pytest.raises(TypeError):
+            store.get_many(["1", 2])
+        # Bytes of one object are another one's only where CPython shares them.
+        first, second = store.get_many(["4096", "4096"])
+        assert first == second and first is not second
