@@ -71,8 +71,8 @@ impl Deleted {
 }
 
 /// What is in the trash, the oldest first, a page at a time: up to [`PAGE`] deletions from
-/// collections that `may` allows, and where the next page begins. Blocks. Cost: a listing of the
-/// objects of each, up to 1,000.
+/// collections that `may` allows, and where the next page begins. Blocks. Cost: the first and the
+/// last name of each.
 ///
 /// # Errors
 /// Those of the engine.
@@ -96,30 +96,28 @@ pub fn list(
     let mut found = Vec::new();
     for entry in &stamps.entries {
         let Listed::Prefix(stamp) = entry else { continue };
-        let below = ListOptions { prefix: stamp, limit: 1000, ..Default::default() };
-        let names = reader.list(&below).map_err(from_store)?;
-        let names = names.entries.iter().filter_map(|entry| match entry {
-            Listed::Object(entry) => Some(&entry.name[..]),
-            Listed::Prefix(_) => None,
-        });
-        found.extend(common(names).and_then(Deleted::of).filter(|one| may(&one.collection)));
+        let mut names = reader.names(stamp);
+        let Some(first) = names.next().transpose().map_err(from_store)? else { continue };
+        let last = names.next_back().transpose().map_err(from_store)?;
+        let name = common(&first.name, last.as_ref().map(|last| &last.name[..]));
+        found.extend(Deleted::of(name).filter(|one| may(&one.collection)));
     }
     Ok((found, stamps.next))
 }
 
-/// The name itself where there is one; else the innermost folder of all.
-fn common<'a>(mut names: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
-    let (mut shared, mut alone) = (names.next()?, true);
-    for name in names {
-        let same = shared.iter().zip(name).take_while(|(a, b)| a == b).count();
-        // Up to a slash of both: `a` and `a/b` share `a` only as the folder.
-        let slash = shared[..same].iter().rposition(|b| *b == b'/');
-        shared = &shared[..slash.map_or(0, |at| at + 1)];
-        alone = false;
-    }
-    // A folder, or the marker of one: without its slash.
-    let folder = !alone || shared.ends_with(b"/");
-    Some(if folder { shared.strip_suffix(b"/").unwrap_or(shared) } else { shared })
+/// The folder that holds all names from the first to the last; the name itself where there is no
+/// other.
+fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
+    let shared = match last {
+        None => first,
+        Some(last) => {
+            let same = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+            let slash = first[..same].iter().rposition(|b| *b == b'/');
+            &first[..slash.unwrap_or(0)]
+        }
+    };
+    // The marker of a folder stands for it.
+    shared.strip_suffix(b"/").unwrap_or(shared)
 }
 
 /// Moves what lies at a place into the trash, in one transaction where it has room, and tells the
@@ -227,15 +225,14 @@ mod tests {
 
     #[test]
     fn what_was_deleted_together_is_shown_as_the_folder_that_holds_it() {
-        let common = |names: &[&'static str]| {
-            let found = common(names.iter().map(|name| name.as_bytes()));
-            found.map(|name| String::from_utf8_lossy(name).into_owned())
+        let common = |first: &'static str, last: Option<&'static str>| {
+            String::from_utf8_lossy(common(first.as_bytes(), last.map(str::as_bytes))).into_owned()
         };
-        assert_eq!(common(&[]), None);
-        assert_eq!(common(&["s/c/a/b"]).unwrap(), "s/c/a/b");
-        assert_eq!(common(&["s/c/a/"]).unwrap(), "s/c/a");
-        assert_eq!(common(&["s/c/a/", "s/c/a/b", "s/c/a/c"]).unwrap(), "s/c/a");
-        assert_eq!(common(&["s/c/a/b1", "s/c/a/b2"]).unwrap(), "s/c/a");
-        assert_eq!(common(&["s/c/a/x/1", "s/c/a/x/2"]).unwrap(), "s/c/a/x");
+        assert_eq!(common("s/c/a/b", None), "s/c/a/b");
+        assert_eq!(common("s/c/a/", None), "s/c/a");
+        assert_eq!(common("s/c/a/", Some("s/c/a/c")), "s/c/a");
+        assert_eq!(common("s/c/a/b1", Some("s/c/a/b2")), "s/c/a");
+        assert_eq!(common("s/c/a/x/1", Some("s/c/a/x/2")), "s/c/a/x");
+        assert_eq!(common("s/c/a/x/1", Some("s/c/a/y")), "s/c/a");
     }
 }
