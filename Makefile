@@ -23,8 +23,10 @@ help:
 	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
-test: lint outside python
+# The Python recipes serve a store with the command that the tests build.
+test: lint outside
 	$(CARGO) test --workspace
+	$(MAKE) python
 
 lint:
 	$(CARGO) fmt --all --check

@@ -57,6 +57,10 @@ def test_a_recipe(title, tmp_path, monkeypatch):
             pytest.skip("the command holdall is not built")
         path = os.pathsep.join([str(Path(program).parent), os.environ["PATH"]])
         monkeypatch.setenv("PATH", path)
-    Path("recipe.py").write_text(block)
-    ran = subprocess.run([sys.executable, "recipe.py"], stderr=subprocess.PIPE, text=True)
-    assert ran.returncode == 0, ran.stderr
+    Path("recipe.py").write_text(block + '\nprint("ran through", flush=True)\n')
+    ran = subprocess.run([sys.executable, "recipe.py"], capture_output=True, text=True)
+    assert ran.stdout.endswith("ran through\n"), ran.stderr
+    # A thread of pyarrow may still hold a file when the interpreter ends, and then aborts: with
+    # fsspec's own file system in memory, too, once in some 40 runs.
+    at_the_end = "pandas" in block and ran.stderr == "terminate called without an active exception\n"
+    assert ran.returncode == 0 or at_the_end, ran.stderr
