@@ -41,9 +41,9 @@ const WINDOW: u64 = 2 << 20;
 const GRAIN: u64 = 4096;
 /// So long the answer is believed, in milliseconds.
 const TRUSTED: u64 = 250;
-/// A window that was resident is asked about again at a read that comes so long after the answer
-/// ended, or after the read before, in milliseconds: a look takes as long as reading some 200
-/// KiB, and pays only where more than a few reads follow within [`TRUSTED`].
+/// A window that was resident is asked about again by a read that comes at most so many
+/// milliseconds after its answer expired, or after the last read by call. Asking takes as long as
+/// reading some 200 KiB, and pays only where several reads follow within [`TRUSTED`].
 const SOON: u64 = TRUSTED / 8;
 /// So much comes into a window before the system is first asked about it, in [`GRAIN`]s: its length
 /// three times. Few reads in many windows are better done by calls; and so is what is read for

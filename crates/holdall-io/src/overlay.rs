@@ -53,8 +53,7 @@ impl OverlayDisk {
         Self { base, state: RwLock::new(State { len, visible: len, granules }) }
     }
 
-    /// The base, where these bytes are the base's alone. Reads that end in it leave nothing
-    /// out: no call changes the base.
+    /// The base, where it alone shows these bytes: none was written over or cut off.
     fn below(&self, offset: u64, len: u64) -> Option<&dyn Disk> {
         let base = self.base.as_deref()?;
         let end = offset.checked_add(len)?;

@@ -133,11 +133,13 @@ impl Located {
         }
         self.state.snapshot.pinned(|pages| {
             HeapFile::look_parts(pages, loc, false, |first, rest| {
-                found_parts(first, rest, (oid, loc), |body| {
-                    if let FoundBody::Small(parts) = body {
+                found_parts(first, rest, (oid, loc), |body| match body {
+                    FoundBody::Small(parts @ [a, b]) if (a.len() + b.len()) as u64 == size => {
                         copy_parts(parts, 0, buf);
+                        Ok(())
                     }
-                    Ok(())
+                    // Of one state it is what it was, or damaged.
+                    _ => Err(Error::corrupt(oid.to_string(), "is not as it was found")),
                 })
             })
         })
