@@ -26,6 +26,24 @@ pub enum WriteOut {
     Wait,
 }
 
+/// Which file of the operating system something is, whatever names lead to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// The device that holds it.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl FileId {
+    /// The file that `metadata` is of.
+    #[must_use]
+    pub fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { device: metadata.dev(), inode: metadata.ino() }
+    }
+}
+
 /// A file of bytes that can be read, written and synced at any offset.
 ///
 /// A call with an empty buffer does nothing and succeeds at any offset. What a failed read leaves
@@ -116,6 +134,15 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// Those of the operating system.
     fn len(&self) -> io::Result<u64>;
+
+    /// The file that holds the bytes; `None` for what is no file of the operating system. Cost: a
+    /// system call.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn file_id(&self) -> io::Result<Option<FileId>> {
+        Ok(None)
+    }
 
     /// Makes the disk at least `len` bytes long. The new bytes are zeros and have real blocks,
     /// so that writing them later needs no space. Never shrinks.

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-use crate::Disk;
 use crate::blocks;
 use crate::bounds::{MAX_LEN, check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
@@ -20,6 +19,7 @@ use crate::disk::WriteOut;
 use crate::map::Map;
 use crate::read_around::ReadAround;
 use crate::write_out::write_out;
+use crate::{Disk, FileId};
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,6 +180,10 @@ impl Disk for FileDisk {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    fn file_id(&self) -> io::Result<Option<FileId>> {
+        Ok(Some(FileId::of(&self.file.metadata()?)))
     }
 
     fn grow(&self, len: u64) -> io::Result<()> {

@@ -34,7 +34,7 @@ mod overlay;
 mod read_around;
 mod write_out;
 
-pub use disk::{Disk, Near, Storage, WriteOut};
+pub use disk::{Disk, FileId, Near, Storage, WriteOut};
 pub use file::{Access, FileDisk};
 pub use file_storage::FileStorage;
 pub use memory::{MemoryDisk, MemoryStorage};

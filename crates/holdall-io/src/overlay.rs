@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::bounds::{check_len, read_end, write_end};
 use crate::granules::Granules;
-use crate::{Disk, Near, Storage};
+use crate::{Disk, FileId, Near, Storage};
 
 const GRANULE: usize = 4096;
 
@@ -159,6 +159,10 @@ impl Disk for OverlayDisk {
 
     fn sync(&self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn file_id(&self) -> io::Result<Option<FileId>> {
+        self.base.as_ref().map_or(Ok(None), |base| base.file_id())
     }
 
     fn len(&self) -> io::Result<u64> {
