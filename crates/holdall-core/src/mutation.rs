@@ -138,12 +138,16 @@ pub enum Mutation {
     R29Blocks,
     /// Rule 29: after an opening any free run may be a hole.
     R29Unknown,
+    /// Rule 30: the file is not cut below what is reserved in a space without a directory.
+    R30Claimed,
     /// Rule 30: the allocator's end is lowered with the file's.
     R30Grown,
     /// Rule 30: no superblock names more than the file has after a cut.
     R30Named,
     /// Rule 31: what was moved is compared with what the object has at the commit.
     R31Compare,
+    /// Rule 31: a mover asks whether its snapshot lives before it compares.
+    R31Snapshot,
 }
 
 #[cfg(holdall_mutations)]

@@ -17,18 +17,18 @@ const MOST_STEPS: usize = 40;
 
 impl World {
     pub(crate) fn write(&mut self, ops: &[TxOp], end: End) -> Outcome {
-        if self.inside && !self.has_room_inside()? {
+        if self.in_checkpoint && !self.has_room_inside()? {
             return Ok(());
         }
         let store = self.store()?.clone();
         let mut next = State::clone(self.newest());
         let (mut bad, mut finished, mut refused) = (None, false, false);
-        let (ever, uniques) = (&mut self.ever, &mut self.uniques);
+        let (ever, uniques, staged) = (&mut self.ever, &mut self.uniques, &mut self.staged);
         let body = |tx: &mut holdall::WriteTx| {
             if end == End::Deferred {
                 tx.set_durability(Durability::Deferred);
             }
-            let mut playing = Playing { state: &mut next, ever, uniques, refused: false };
+            let mut playing = Playing { state: &mut next, ever, uniques, staged, refused: false };
             for op in ops {
                 if playing.refused {
                     break;
@@ -94,7 +94,9 @@ impl World {
     /// as full, what it promises: deleting, and a put that free pages hold.
     fn check_refused(&mut self, full: bool, ops: &[TxOp]) -> Outcome {
         self.check_newest()?;
-        if !full || self.inside || self.armed.is_some() || self.storage.crashed() {
+        // What is staged is reserved and not stored.
+        let staged = !self.staged.is_empty();
+        if !full || staged || self.inside || self.armed.is_some() || self.storage.crashed() {
             return Ok(());
         }
         let stat = self.store()?.stat().map_err(|e| format!("stat: {e}"))?;
@@ -152,7 +154,7 @@ impl World {
         let result = store.defrag(&DefragOptions::default(), &mut |_| {
             let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;
             if goes_on && let Some(op) = next.next() {
-                failure = self.play(op).err();
+                failure = self.play(op).and_then(|()| self.check_contents()).err();
             }
             ControlFlow::Continue(())
         });
@@ -164,7 +166,7 @@ impl World {
             Ok(report) => {
                 self.note(format!("defragmented: {:?}", report.moved));
                 self.all_durable();
-                self.check_newest()
+                Ok(())
             }
             Err(e) => self.explain("defragmentation", e),
         }
@@ -214,7 +216,7 @@ impl World {
         let mut next = between.iter().cycle();
         let mut steps = 0;
         let newest = self.dropped + self.states.len() as u64 - 1;
-        self.inside = true;
+        (self.inside, self.in_checkpoint) = (true, true);
         let result = store.checkpoint_with(&mut || {
             steps += 1;
             // A checkpoint of many pages has many steps; some of them suffice.
@@ -226,7 +228,7 @@ impl World {
                 failure = self.play(op).err();
             }
         });
-        self.inside = false;
+        (self.inside, self.in_checkpoint) = (false, false);
         if let Some(failure) = failure {
             return Err(format!("inside a checkpoint, step {steps}: {failure}"));
         }

@@ -69,6 +69,7 @@ impl Script {
             crate::many::add(&mut script);
             crate::beside::add(&mut script);
             crate::ebb::add(&mut script);
+            crate::meetings::add(&mut script);
         }
         script
     }

@@ -18,6 +18,7 @@ mod draw;
 mod ebb;
 pub mod exhaustive;
 mod many;
+mod meetings;
 mod model;
 pub mod mutants;
 pub mod mutation_list;
@@ -26,6 +27,7 @@ mod params;
 mod reading;
 mod script;
 pub mod shrink;
+mod staged;
 mod transact;
 mod world;
 

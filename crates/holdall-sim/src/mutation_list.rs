@@ -406,6 +406,12 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R30Claimed,
+        "30-claimed",
+        "the file is not cut below what is reserved in a space without a directory.",
+        Shows::Usually,
+    ),
+    entry(
         Mutation::R30Grown,
         "30-grown",
         "the allocator's end is lowered with the file's.",
@@ -422,6 +428,12 @@ pub const ALL: &[Entry] = &[
         "31-compare",
         "what was moved is compared with what the object has at the commit.",
         Shows::Usually,
+    ),
+    entry(
+        Mutation::R31Snapshot,
+        "31-snapshot",
+        "a mover whose snapshot was given up moves nothing.",
+        Shows::In("30800..31000"),
     ),
 ];
 

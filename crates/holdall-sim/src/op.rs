@@ -27,6 +27,25 @@ pub enum Op {
     CheckpointWith(Vec<Op>),
     /// Puts the store in order, with one of these after each move.
     Defrag(Vec<Op>),
+    /// These, one after the other, where one is expected.
+    Several(Vec<Op>),
+    /// Begins to stage an object, which stays open over what follows.
+    Stage {
+        /// The collection it will be in.
+        coll: u8,
+        /// Its name, if it gets one.
+        name: Option<u8>,
+        /// Its size in bytes.
+        size: u32,
+        /// What its bytes are drawn from.
+        seed: u64,
+        /// What is told of its size.
+        hint: Hint,
+    },
+    /// Pushes up to so many more bytes of a staged object.
+    Push(u8, u32),
+    /// Drops a staged object.
+    DropStaged(u8),
     /// Opens a snapshot and keeps it.
     OpenReader {
         /// Of the newest commit, else of the newest durable one.
@@ -141,6 +160,8 @@ pub enum TxOp {
     /// `count` objects in one call, most of them small, none over `size` bytes; at `bad` (as a
     /// remainder of `count`) one whose name is refused.
     Many { coll: u8, names: Names, count: u8, size: u32, seed: u64, bad: Option<u8> },
+    /// Takes a staged object, if there is one.
+    Staged { n: u8 },
     /// Deletes by name.
     DeleteName { coll: u8, name: u8 },
     /// Deletes by OID.

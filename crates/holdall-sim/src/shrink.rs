@@ -94,7 +94,10 @@ fn without(op: &Op, part: usize) -> Option<Op> {
                 return None;
             }
         }
-        Op::CheckpointWith(between) | Op::VerifyBeside(between) | Op::Defrag(between)
+        Op::CheckpointWith(between)
+        | Op::VerifyBeside(between)
+        | Op::Defrag(between)
+        | Op::Several(between)
             if part < between.len() =>
         {
             between.remove(part);

@@ -5,7 +5,8 @@
 
 use crate::check::Bad;
 use crate::model::{self, Object, State};
-use crate::op::{EditKind, Hint, TxOp};
+use crate::op::{EditKind, TxOp};
+use crate::staged::{Staging, told};
 use holdall::{Attributes, Error, Oid, PutOptions, Target, WriteTx};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ pub(crate) struct Playing<'a> {
     /// Every OID ever given out, and its collection.
     pub(crate) ever: &'a mut BTreeMap<Oid, u8>,
     pub(crate) uniques: &'a mut BTreeSet<u32>,
+    pub(crate) staged: &'a mut Vec<Staging>,
     /// A call has failed that fails the transaction: it can only be given up.
     pub(crate) refused: bool,
 }
@@ -85,6 +87,7 @@ impl Playing<'_> {
                 self.put(coll, oid, Object { name: Some(name), attributes, bytes })
             }
             TxOp::Stream { .. } => self.stream(tx, op),
+            TxOp::Staged { .. } => self.take_staged(tx, op),
             TxOp::Many { .. } => self.many(tx, op),
             TxOp::Edit { .. } => self.edit(tx, op),
             TxOp::Copy { .. } => self.copy(tx, op),
@@ -303,13 +306,7 @@ impl Playing<'_> {
         };
         let (name, bytes) = (name.map(model::name), model::bytes(seed, size));
         let target = name.clone().map_or(Target::New, Target::Name);
-        let expected_size = match hint {
-            Hint::None => None,
-            Hint::Right => Some(u64::from(size)),
-            Hint::Less => Some(u64::from(size) / 2),
-            Hint::More => Some(u64::from(size) * 3),
-        };
-        let options = PutOptions { expected_size, ..PutOptions::default() };
+        let options = PutOptions { expected_size: told(hint, size), ..PutOptions::default() };
         let mut tx = tx.collection(&model::collection(coll))?;
         let mut writer = tx.writer(target, options)?;
         for part in bytes.chunks(chunk.max(1) as usize) {

@@ -9,6 +9,7 @@ use crate::model::State;
 use crate::op::{Crash, Fault, Op};
 use crate::params::{Params, Tuning};
 use crate::script::{Report, Script};
+use crate::staged::Staging;
 use holdall::{Error, Oid, Reader, Store};
 use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage};
 use rand::SeedableRng;
@@ -37,6 +38,8 @@ pub(crate) struct World {
     pub(crate) dropped: u64,
     pub(crate) pending: Option<Arc<State>>,
     pub(crate) kept: Vec<Kept>,
+    /// Objects that are being staged.
+    pub(crate) staged: Vec<Staging>,
     pub(crate) ever: BTreeMap<Oid, u8>,
     /// What each version ever seen stood for, as a hash (rule 26).
     pub(crate) versions: BTreeMap<String, u64>,
@@ -47,8 +50,10 @@ pub(crate) struct World {
     pub(crate) poisoned: bool,
     /// The disk was full once in this life: snapshots may have been given up for space.
     pub(crate) was_full: bool,
-    /// Inside a checkpoint: nothing may need another one.
+    /// Inside a call that goes on: no crash or close now.
     pub(crate) inside: bool,
+    /// Inside a checkpoint: nothing may need another one.
+    pub(crate) in_checkpoint: bool,
     pub(crate) report: Report,
     pub(crate) at: usize,
 }
@@ -64,6 +69,7 @@ impl World {
             dropped: 0,
             pending: None,
             kept: Vec::new(),
+            staged: Vec::new(),
             ever: BTreeMap::new(),
             versions: BTreeMap::new(),
             uniques: BTreeSet::new(),
@@ -72,6 +78,7 @@ impl World {
             poisoned: false,
             was_full: false,
             inside: false,
+            in_checkpoint: false,
             report: Report::default(),
             at: 0,
         }
@@ -128,16 +135,37 @@ impl World {
                 self.made_durable("flush", result)?;
             }
             Op::Wait => self.wait()?,
-            Op::VerifyBeside(work) => self.verify_beside(work)?,
+            Op::VerifyBeside(work) => {
+                self.verify_beside(work)?;
+                self.check_contents()?;
+            }
             Op::Checkpoint => {
                 let result = self.store()?.checkpoint();
                 if matches!(result, Err(Error::Full(_))) {
                     return Err("a checkpoint found the disk full: a page had no blocks".into());
                 }
                 self.made_durable("checkpoint", result)?;
+                self.check_contents()?;
             }
-            Op::Defrag(between) => self.defrag(between)?,
-            Op::CheckpointWith(between) => self.checkpoint_with(between)?,
+            Op::Defrag(between) => {
+                self.defrag(between)?;
+                self.check_contents()?;
+            }
+            Op::CheckpointWith(between) => {
+                self.checkpoint_with(between)?;
+                self.check_contents()?;
+            }
+            Op::Several(ops) => {
+                for op in ops {
+                    if self.storage.crashed() || self.poisoned {
+                        break;
+                    }
+                    self.play(op)?;
+                }
+            }
+            Op::Stage { .. } => self.stage(op)?,
+            Op::Push(n, most) => self.push(*n, *most)?,
+            Op::DropStaged(n) => self.drop_staged(*n),
             Op::OpenReader { newest } => self.open_reader(*newest)?,
             Op::CheckReader(n) => self.check_reader(*n)?,
             Op::DropReader(n) => {
@@ -268,6 +296,7 @@ impl World {
             return Err("a closed store has a log".into());
         }
         self.storage.heal();
+        self.push_to_closed();
         self.armed = None;
         self.past = None;
         let store = self.params.options().open_on(self.storage.clone());
@@ -295,6 +324,7 @@ impl World {
     /// Forgets what a crash takes with it.
     pub(crate) fn forget_life(&mut self) {
         self.kept.clear();
+        self.staged.clear();
         self.store = None;
         self.armed = None;
         self.past = None;

@@ -87,7 +87,7 @@ impl Inner {
                 let Some(run) = self.alloc.next_to_punch(&mut from, range, how.deep)? else {
                     break;
                 };
-                if !self.punch(run)? {
+                if !self.punch(run, false)? {
                     break;
                 }
                 spare = spare.saturating_sub(run.len);
@@ -108,14 +108,21 @@ impl Inner {
     }
 
     /// Punches a reserved run out, which is a hole then. Returns whether the file system can.
-    fn punch(&self, run: PageRun) -> Result<bool> {
+    /// `hole`: the run was taken for one before.
+    fn punch(&self, run: PageRun, hole: bool) -> Result<bool> {
         let volume = &self.pager.volume;
-        let punched = volume.announce_holes().and_then(|()| volume.punch(run));
-        if matches!(punched, Ok(true)) {
+        let announced = volume.announce_holes();
+        let asked = announced.is_ok();
+        let punched = announced.and_then(|()| volume.punch(run));
+        // A call that failed may have punched a part of it: whoever gets it fills it first.
+        if hole || asked && !matches!(punched, Ok(false)) {
             self.alloc.punched(run);
+        } else {
+            self.alloc.unreserve(run)?;
+        }
+        if matches!(punched, Ok(true)) {
             return Ok(true);
         }
-        self.alloc.unreserve(run)?;
         // A file system that cannot: it is not asked again.
         self.keeps_blocks.store(true, SeqCst);
         punched
@@ -127,7 +134,7 @@ impl Inner {
         while !self.keeps_blocks.load(SeqCst)
             && let Some(run) = self.alloc.next_hole(&mut from)
         {
-            self.punch(run)?;
+            self.punch(run, true)?;
         }
         Ok(())
     }

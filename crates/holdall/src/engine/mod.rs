@@ -196,6 +196,7 @@ impl Inner {
         if self.closed.swap(true, SeqCst) {
             return Ok(());
         }
+        self.alloc.shut();
         let fail = |e| txn::io_error("closing the store", e);
         if !self.has_log_to_remove()? {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Which pages are free, and who may have them.
 //!
-//! Owns: the allocator's truth (rule 10): committed bitmap, reservations in memory, pages
-//! waiting to be freed. Nobody else reads bitmaps to allocate. Growth of the volume.
+//! Owns: reservations, pages waiting to be freed, growth of the volume. What is in use is
+//! answered in `in_use` alone (rule 10); nobody else reads bitmaps to allocate.
 //!
 //! Threads: one mutex; callers stage large data without the writer's lock. Lock order:
 //! allocator, then pool. Invariant: pages freed by a commit come back only once a checkpoint
@@ -11,6 +11,7 @@ mod around;
 mod classes;
 mod find;
 mod give_back;
+mod in_use;
 mod report;
 mod reserve;
 
@@ -22,8 +23,7 @@ use super::RunSet;
 use crate::txn::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
 use holdall_core::mutation::{self, Mutation};
-use holdall_core::page::PageKind;
-use holdall_core::space_dir::{SpaceDir, SpaceLayout};
+use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -74,6 +74,8 @@ struct State {
     holes: RunSet,
     /// Spaces that had holes when the store was opened, as far as they were not looked at since.
     unknown: BTreeSet<u32>,
+    /// The store is being closed: nobody reserves any more.
+    closed: bool,
     /// The least of `free` since [`Allocator::spare`] last asked.
     least_free: u64,
 }
@@ -173,9 +175,26 @@ impl Allocator {
             } else {
                 BTreeSet::new()
             },
+            closed: false,
             least_free: u64::MAX,
         };
         Self { pager, layout, limits, state: Mutex::new(state), moved: Condvar::new() }
+    }
+
+    /// Lets nobody reserve any more, before the file is cut for a close: an object that is
+    /// still being staged may then write to what it has, which stays inside the file, and
+    /// takes nothing more.
+    pub fn shut(&self) {
+        self.state.lock().closed = true;
+    }
+
+    /// The state, for who is about to reserve.
+    fn open_state(&self) -> Result<MutexGuard<'_, State>> {
+        let s = self.state.lock();
+        if s.closed {
+            return Err(Error::Invalid("the store is closed; open it again".into()));
+        }
+        Ok(s)
     }
 
     fn max_pages(&self) -> u64 {
@@ -197,50 +216,6 @@ impl Allocator {
             s.directory.set(space, largest);
         }
         run
-    }
-
-    /// The tree of a space, built from the newest installed bitmap where it is not in memory.
-    fn tree<'a>(&self, s: &'a mut MutexGuard<'_, State>, space: u32) -> Result<&'a mut BuddyTree> {
-        if s.trees.len() >= MOST_TREES && !s.trees.contains_key(&space) {
-            let gone = s.trees.pop_first();
-            s.free = s.free.saturating_sub(gone.map_or(0, |(_, t)| u64::from(t.free_pages())));
-        }
-        if !s.trees.contains_key(&space) {
-            let mut tree = self.build_tree(s, space)?;
-            if s.unknown.remove(&space) {
-                self.find_holes(s, space, &mut tree)?;
-            }
-            s.directory.set(space, tree.largest());
-            s.free += u64::from(tree.free_pages());
-            s.trees.insert(space, tree);
-        }
-        s.trees.get_mut(&space).ok_or_else(|| Error::corrupt("allocator", "a tree vanished"))
-    }
-
-    fn build_tree(&self, s: &State, space: u32) -> Result<BuddyTree> {
-        let n = self.layout.space_pages();
-        let base = u64::from(space) * u64::from(n);
-        let limit = s.volume_pages.saturating_sub(base).min(u64::from(n)) as u32;
-        let address = self.layout.dir_page(space);
-        let page = if space < s.spaces {
-            self.pager.newest(address, PageKind::SpaceDir)?
-        } else {
-            super::apply::fresh_directory(&self.layout, space)?.into()
-        };
-        let dir = SpaceDir::open(self.layout, space, &*page)?;
-        let mut tree = BuddyTree::from_free_words(n, limit, |w| dir.free_word(w))?;
-        let end = base + u64::from(n);
-        let none = |mutation| if mutation::is(mutation) { base } else { end };
-        let reserved = s.reserved.overlapping(base, none(Mutation::R10Reserved));
-        let waiting = s.waiting.overlapping(base, none(Mutation::R10Waiting));
-        for run in reserved.chain(waiting).chain(s.holes.overlapping(base, end)) {
-            let mut at = (run.start.0 - base) as u32;
-            let to = (run.end() - base) as u32;
-            while at < to {
-                at += tree.alloc_at(at, to - at).max(1);
-            }
-        }
-        Ok(tree)
     }
 
     /// Grows the volume so that `want` more pages fit in one run.
@@ -299,14 +274,6 @@ impl Allocator {
             s.directory.raise(space, MOST_ORDER);
         }
         Ok(())
-    }
-
-    /// Whether `pages` pages from `at` on are free now. A hint: another may take them.
-    pub fn is_free_at(&self, at: PageNo, pages: u64) -> bool {
-        let mut s = self.state.lock();
-        let Ok((space, index)) = self.layout.split(at) else { return false };
-        let (Ok(len), true) = (u32::try_from(pages), at.0 < s.volume_pages) else { return false };
-        self.tree(&mut s, space).is_ok_and(|tree| tree.is_free(index, len))
     }
 
     /// Gives back pages reserved and not committed.

@@ -20,7 +20,7 @@ mod writer;
 pub use collections::CollectionMut;
 pub use object_mut::ObjectMut;
 pub use put::{PutMode, PutOptions};
-pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, compact};
+pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, collection_names, compact};
 pub use writer::{ObjectWriter, StagedObject, Target};
 
 use crate::engine::catalog::{Collection, Root, oid_of};

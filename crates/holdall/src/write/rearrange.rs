@@ -4,7 +4,9 @@ use super::{Durability, WriteTx};
 use crate::engine::Inner;
 use crate::object::Piece;
 use crate::space::{Class, Staged};
+use crate::txn::Snapshot;
 use holdall_core::heap_page::max_record;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Oid, Result};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -31,21 +33,26 @@ pub(crate) const MOVE_BYTES: u64 = 16 << 10;
 /// keeps the file thin is that its records round badly.
 pub(crate) const MOST_IN_VAIN: u64 = 512;
 
+/// The names of all collections, read under the writer's lock: a snapshot could be given up
+/// meanwhile. Cost: the nodes of the catalog.
+///
+/// # Errors
+/// As [`Store::begin_write`](crate::Store::begin_write), and those of page access.
+pub(crate) fn collection_names(inner: &Arc<Inner>) -> Result<Vec<String>> {
+    let mut tx = WriteTx::new(inner, None)?;
+    let begun = tx.begin()?;
+    let all = begun.root.catalog.iter(&begun.tx, Bound::Unbounded);
+    all.map(|entry| Ok(String::from_utf8_lossy(&entry?.0).into_owned())).collect()
+}
+
 /// Empties sparse heap pages of all collections until there are `pages` of them, for a request
 /// that else is refused. Returns whether there was one.
 ///
 /// # Errors
 /// Those of the transactions; what they moved before has happened.
 pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
-    let mut names = Vec::new();
-    let mut tx = WriteTx::new(inner, None)?;
-    let begun = tx.begin()?;
-    for entry in begun.root.catalog.iter(&begun.tx, Bound::Unbounded) {
-        names.push(String::from_utf8_lossy(&entry?.0).into_owned());
-    }
-    drop(tx);
     let mut gained = 0;
-    for name in names {
+    for name in collection_names(inner)? {
         let (mut from, mut in_vain) = (u32::MAX, 0);
         while gained < pages && in_vain < MOST_IN_VAIN {
             let mut tx = WriteTx::new(inner, None)?;
@@ -116,12 +123,23 @@ impl WriteTx {
     }
 
     /// Puts staged data in the place of pieces of an object that hold the same bytes; see
-    /// [`ObjectWrite::exchange`](crate::object::ObjectWrite::exchange).
+    /// [`ObjectWrite::exchange`](crate::object::ObjectWrite::exchange). They were read from
+    /// `snapshot`, which must still live: once it was given up, other bytes may have been put
+    /// in the same places (rule 31).
     ///
     /// # Errors
     /// As there.
-    pub(crate) fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
+    pub(crate) fn exchange(
+        &mut self,
+        oid: Oid,
+        seen: &[Piece],
+        (staged, snapshot): (Staged, &Snapshot),
+    ) -> Result<bool> {
         if self.place_of(oid, |_| Ok(())).is_err() {
+            return Ok(false);
+        }
+        // The writer's lock is held: what lives now lives until the commit has compared.
+        if snapshot.check().is_err() && !mutation::is(Mutation::R31Snapshot) {
             return Ok(false);
         }
         self.with_object(oid, |objects, _| {

@@ -4,14 +4,14 @@
 //! together too, and can be given back.
 
 use super::Work;
-use crate::write::{Durability, MOST_IN_VAIN, MOVE_BYTES, WriteTx};
+use crate::write::{Durability, MOST_IN_VAIN, MOVE_BYTES, WriteTx, collection_names};
 use holdall_core::Result;
 use std::ops::ControlFlow;
 
 impl Work<'_> {
     /// Empties pages of each collection until it is as full as its placement policy asks for.
     pub(super) fn empty_heaps(&mut self) -> Result<ControlFlow<()>> {
-        for name in self.store.read_newest()?.collections()? {
+        for name in collection_names(&self.store.inner)? {
             if self.empty_heap(&name)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }

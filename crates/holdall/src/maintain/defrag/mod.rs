@@ -106,7 +106,8 @@ impl Store {
     /// Puts the store in order while it runs: empties sparse heap pages, joins the pieces of
     /// objects that lie in several, gives free space back. Objects keep their ids, bytes and
     /// versions. Needs no more space than the volume has; copies that share pieces are left.
-    /// `progress` is called after each move and may stop it.
+    /// `progress` is called at each move, between the copy and the exchange, and may stop it; it
+    /// may use the store.
     ///
     /// Cost: reads all handles and the records of objects; reads and writes once what it moves,
     /// in transactions of 16 KiB of records, or up to 16 MiB of an object's bytes written before.
@@ -162,6 +163,20 @@ impl<'a> Work<'a> {
 
     /// After a move: keeps the pace, and asks whether to go on.
     fn moved(&mut self) -> Result<ControlFlow<()>> {
+        let flow = self.tell();
+        if flow.is_continue() {
+            self.pace()?;
+        }
+        Ok(flow)
+    }
+
+    /// Says what was moved so far, and asks whether to go on.
+    fn tell(&mut self) -> ControlFlow<()> {
+        (self.progress)(&self.report.moved)
+    }
+
+    /// Sleeps where it was faster than the options say.
+    fn pace(&mut self) -> Result<()> {
         if self.report.moved.bytes() - self.checkpointed > CHECKPOINT_BYTES {
             self.checkpoint()?;
         }
@@ -172,7 +187,7 @@ impl<'a> Work<'a> {
                 std::thread::sleep(Duration::from_secs_f64(early.min(MOST_PAUSE)));
             }
         }
-        Ok((self.progress)(&self.report.moved))
+        Ok(())
     }
 
     /// Makes free what was moved away.

@@ -20,15 +20,11 @@ impl Work<'_> {
     /// `index` on; behind the last one `index` is 0 again.
     pub(super) fn join_segments(&mut self, index: &mut u32, most: u32) -> Result<ControlFlow<()>> {
         for _ in 0..most {
-            let reader = self.store.read_newest()?;
-            let handles = reader.state.root().handles;
-            if *index >= handles.map.len() {
+            let Some(all) = self.handles(*index)? else {
                 *index = 0;
                 break;
-            }
-            let all = handles.page_handles(&*reader.state, *index)?;
-            drop(reader);
-            for (oid, _) in all {
+            };
+            for oid in all {
                 if self.join(oid)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -36,6 +32,21 @@ impl Work<'_> {
             *index += 1;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// The objects of handle page `index`; `None` behind the last page.
+    fn handles(&self, index: u32) -> Result<Option<Vec<Oid>>> {
+        loop {
+            let reader = self.store.read_newest()?;
+            let handles = reader.state.root().handles;
+            if index >= handles.map.len() {
+                return Ok(None);
+            }
+            let all = gone(handles.page_handles(&*reader.state, index))?;
+            // Given up before the page was read; there is a newer state now.
+            let Some(all) = all else { continue };
+            return Ok(Some(all.into_iter().map(|(oid, _)| oid).collect()));
+        }
     }
 
     fn join(&mut self, oid: Oid) -> Result<ControlFlow<()>> {
@@ -79,13 +90,15 @@ impl Work<'_> {
                 continue;
             };
             at = wanted.end;
-            let staged = self.stage(&reader, &d, seen, run)?;
-            let flow = self.moved()?;
-            self.exchange(oid, seen, staged)?;
+            let Some(staged) = gone(self.stage(&reader, &d, seen, run))? else { continue };
+            let flow = self.tell();
+            self.exchange(oid, seen, (staged, &reader))?;
+            // Not before: the longer a snapshot is held, the sooner it is given up.
             drop(reader);
             if flow.is_break() {
                 return Ok(flow);
             }
+            self.pace()?;
         }
         self.give_up(room)?;
         self.report.moved.objects += u64::from(self.report.moved.pieces > before);
@@ -144,8 +157,8 @@ impl Work<'_> {
         let page = self.store.inner.layout.page_size() as u64;
         let run = self.store.inner.alloc.reserve_at_hand(piece.slice.pages(page))?;
         let Some(run) = run else { return Ok(false) };
-        let staged = self.stage(&reader, &d, &[*piece], run)?;
-        self.exchange(oid, &[*piece], staged)
+        let staged = gone(self.stage(&reader, &d, &[*piece], run))?;
+        staged.map_or(Ok(false), |staged| self.exchange(oid, &[*piece], (staged, &reader)))
     }
 
     /// Writes the bytes of these pieces into `run`, which is reserved for them.
@@ -170,8 +183,10 @@ impl Work<'_> {
         stager.finish(0)
     }
 
-    fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
-        match self.try_exchange(oid, seen, staged) {
+    /// Puts what was staged from the state of a reader in the place of `seen`; returns whether it
+    /// did.
+    fn exchange(&mut self, oid: Oid, seen: &[Piece], from: (Staged, &Reader)) -> Result<bool> {
+        match self.try_exchange(oid, seen, from) {
             // Not even a page for the commit: it stays as it is.
             Err(Error::Full(_)) => {
                 self.report.no_room += 1;
@@ -181,10 +196,15 @@ impl Work<'_> {
         }
     }
 
-    fn try_exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
+    fn try_exchange(
+        &mut self,
+        oid: Oid,
+        seen: &[Piece],
+        (staged, reader): (Staged, &Reader),
+    ) -> Result<bool> {
         let mut tx = WriteTx::new(&self.store.inner, None)?;
         tx.set_durability(Durability::Deferred);
-        let exchanged = tx.exchange(oid, seen, staged)?;
+        let exchanged = tx.exchange(oid, seen, (staged, &reader.state.snapshot))?;
         if exchanged {
             tx.commit()?;
             let range = range_of(seen);
@@ -199,11 +219,12 @@ fn range_of(pieces: &[Piece]) -> Range<u64> {
     pieces.first().map_or(0, |p| p.start)..pieces.last().map_or(0, Piece::end)
 }
 
-/// An object deleted meanwhile is no failure.
+/// An object deleted meanwhile is no failure, and neither is a snapshot that was given up for
+/// others' sake: the object stays as it is.
 fn gone<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(Error::Dangling(_) | Error::NotFound(_)) => Ok(None),
+        Err(Error::Dangling(_) | Error::NotFound(_) | Error::SnapshotTooOld { .. }) => Ok(None),
         Err(e) => Err(e),
     }
 }

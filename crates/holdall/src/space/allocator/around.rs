@@ -11,7 +11,7 @@ impl Allocator {
     /// [`Error::Io`](holdall_core::Error::Io), [`Error::Corrupt`](holdall_core::Error::Corrupt).
     pub fn reserve_around(&self, run: PageRun, pages: u64) -> Result<Option<PageRun>> {
         let (space, index) = self.layout.split(run.start)?;
-        let mut s = self.state.lock();
+        let mut s = self.open_state()?;
         let tree = self.tree(&mut s, space)?;
         let end = index + run.len as u32;
         let before = tree.free_runs().find(|r| r.end() == index).map_or(0, |r| r.len);
@@ -36,7 +36,7 @@ impl Allocator {
     /// # Errors
     /// As [`Allocator::reserve_around`].
     pub fn reserve_exactly(&self, run: PageRun) -> Result<bool> {
-        let mut s = self.state.lock();
+        let mut s = self.open_state()?;
         self.release_ready(&mut s)?;
         let taken = self.take_at(&mut s, run.start, run.len, run.len)?;
         taken.into_iter().for_each(|run| self.moves(&mut s, run));

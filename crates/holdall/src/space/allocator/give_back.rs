@@ -49,8 +49,7 @@ impl Allocator {
 
     /// Free pages that keep their blocks.
     fn kept_pages(&self, s: &State) -> u64 {
-        let live = s.volume_pages.saturating_sub(s.free + s.waiting.pages() + s.holes.pages());
-        let share = (live as f64 * self.limits.spare_share) as u64;
+        let share = (s.live_pages() as f64 * self.limits.spare_share) as u64;
         share + self.limits.spare_bytes / self.layout.page_size() as u64
     }
 
@@ -191,14 +190,6 @@ impl Allocator {
         Ok(true)
     }
 
-    /// Pages of the volume up to the last one in use, reserved or waiting.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
-    pub fn pages_in_use(&self) -> Result<u64> {
-        self.in_use(&mut self.state.lock())
-    }
-
     /// Cuts the free end of the file, but for a step of growth, where it is long. The caller
     /// lets no checkpoint begin: it would name the length from before.
     ///
@@ -207,7 +198,7 @@ impl Allocator {
     pub fn cut_file(&self) -> Result<()> {
         let mut s = self.state.lock();
         let step = self.pages_of(self.limits.growth_bytes);
-        let keep = self.in_use(&mut s)? + step;
+        let keep = self.end_in_use(&mut s)? + step;
         if keep + self.pages_of(LEAST_CUT).max(step) > s.volume_pages {
             return Ok(());
         }
@@ -229,7 +220,7 @@ impl Allocator {
     pub fn cut_tail(&self) -> Result<()> {
         let mut s = self.state.lock();
         let named = self.pager.volume.superblock().volume_pages;
-        let keep = self.in_use(&mut s)?.max(named);
+        let keep = self.end_in_use(&mut s)?.max(named);
         if keep >= s.volume_pages { Ok(()) } else { self.cut_to(&mut s, keep) }
     }
 
@@ -248,28 +239,5 @@ impl Allocator {
         s.holes.remove(behind);
         s.volume_pages = keep;
         Ok(())
-    }
-
-    fn in_use(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
-        let n = u64::from(self.layout.space_pages());
-        let mut end = s.volume_pages;
-        while end > 0 {
-            let space = ((end - 1) / n) as u32;
-            let base = u64::from(space) * n;
-            if space >= s.spaces {
-                end = base;
-                continue;
-            }
-            let last = PageRun::new(PageNo(end - 1), 1);
-            let tree = self.tree(s, space)?;
-            let free = tree.free_runs().find(|r| base + u64::from(r.end()) == end);
-            let free = free.map(|r| base + u64::from(r.start));
-            let hole = s.holes.overlapping(base, last.end()).last().filter(|h| h.end() == end);
-            match free.or(hole.map(|h| h.start.0)) {
-                Some(start) => end = start,
-                None => break,
-            }
-        }
-        Ok(end)
     }
 }

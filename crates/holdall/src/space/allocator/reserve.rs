@@ -18,7 +18,7 @@ impl Allocator {
     /// [`Error::Full`], [`Error::Io`], [`Error::Corrupt`].
     pub fn reserve(&self, want: u64, least: u64, near: Near, class: Class) -> Result<PageRun> {
         let want = want.clamp(1, u64::from(self.layout.space_pages()));
-        let mut s = self.state.lock();
+        let mut s = self.open_state()?;
         let full = match self.reserve_free(&mut s, want, least, near, class)? {
             Ok(run) => return Ok(run),
             Err(why) => why,
@@ -30,7 +30,7 @@ impl Allocator {
                 if s.waiting.pages() > 0 {
                     drop(s);
                     store.free_waiting()?;
-                    s = self.state.lock();
+                    s = self.open_state()?;
                     self.release_ready(&mut s)?;
                 }
                 let want = want.min(self.allowed(&mut s, class)?);
@@ -52,7 +52,7 @@ impl Allocator {
             if !store.clone().compact(want)? {
                 return Err(Error::Full(full));
             }
-            s = self.state.lock();
+            s = self.open_state()?;
         }
     }
 
@@ -159,7 +159,7 @@ impl Allocator {
         if want == 0 || want > u64::from(self.layout.space_pages()) {
             return Ok(None);
         }
-        let mut s = self.state.lock();
+        let mut s = self.open_state()?;
         self.release_ready(&mut s)?;
         loop {
             if let Some(run) = self.find(&mut s, want, want, Near::Anywhere)? {
@@ -178,7 +178,7 @@ impl Allocator {
     /// # Errors
     /// As [`Allocator::reserve`].
     pub fn reserve_pages(&self, want: u64, near: Near, class: Class) -> Result<PageRun> {
-        let mut s = self.state.lock();
+        let mut s = self.open_state()?;
         let want = want.min(self.allowed(&mut s, class)?.max(1));
         if want > 1
             && s.has_holes()

@@ -1,0 +1,230 @@
+//! Meetings: scripts in which mechanisms run at the same time that each work alone.
+//!
+//! Owns: [`add`]. What loses data is seldom one mechanism, but two that meet (docs/testing.md has
+//! the table of pairs). Some scripts become one of two kinds here: *growth*, in which staged
+//! objects lie in spaces that no commit knows yet while the store shrinks below them; and
+//! *exchange*, in which objects are replaced until they lie where they lay before, while a mover
+//! works from a snapshot that is given up. All others get staged objects over several steps.
+//! Draws come from a generator of their own, so that the rest of a seed's script stays as it is.
+
+use crate::crash::draw_kind;
+use crate::op::{Crash, EditKind, End, Fault, Hint, Op, TxOp};
+use crate::params::Params;
+use crate::script::Script;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+/// The collections of these scripts.
+const SMALL: u8 = 7;
+const LARGE: u8 = 8;
+/// The object that leaves its place to the mover.
+const FILLER: u8 = 100;
+
+/// Of 16 scripts one becomes a meeting in growth, and one a meeting in exchange.
+pub(crate) fn add(script: &mut Script) {
+    let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);
+    match rng.random_range(0..16) {
+        0 => growth(script, &mut rng),
+        1 => exchange(script, &mut rng),
+        2..9 => beside(script, &mut rng),
+        _ => {}
+    }
+}
+
+fn commit(ops: Vec<TxOp>) -> Op {
+    Op::Write { ops, end: End::Commit }
+}
+
+fn put(rng: &mut SmallRng, coll: u8, name: u8, size: u32) -> TxOp {
+    TxOp::Put { coll, name, size, seed: rng.random(), attributes: 0 }
+}
+
+fn stage(rng: &mut SmallRng, size: u32) -> Op {
+    let hints = [Hint::None, Hint::Right, Hint::Less, Hint::More];
+    Op::Stage {
+        coll: LARGE,
+        name: rng.random_bool(0.8).then(|| rng.random_range(0..6)),
+        size,
+        seed: rng.random(),
+        hint: *hints.choose(rng).unwrap_or(&Hint::None),
+    }
+}
+
+fn take(rng: &mut SmallRng) -> Op {
+    let end = *[End::Commit, End::Commit, End::Commit, End::Deferred, End::Abort]
+        .choose(rng)
+        .unwrap_or(&End::Commit);
+    let mut ops = vec![TxOp::Staged { n: rng.random() }];
+    if rng.random_bool(0.3) {
+        let more = put(rng, SMALL, 0, 5000);
+        ops.push(more);
+    }
+    Op::Write { ops, end }
+}
+
+/// Staged objects that stay open over several operations of the script.
+fn beside(script: &mut Script, rng: &mut SmallRng) {
+    for _ in 0..rng.random_range(1..5) {
+        let size = rng.random_range(1..600_000);
+        let from = rng.random_range(0..=script.ops.len());
+        script.ops.insert(from, stage(rng, size));
+        let mut at = from;
+        for _ in 0..rng.random_range(0..4) {
+            at = rng.random_range(at + 1..=script.ops.len());
+            script.ops.insert(at, Op::Push(rng.random(), rng.random_range(0..size)));
+        }
+        at = rng.random_range(at + 1..=script.ops.len());
+        let end = if rng.random_bool(0.85) { take(rng) } else { Op::DropStaged(rng.random()) };
+        script.ops.insert(at, end);
+    }
+}
+
+/// The store fills spaces and is emptied while objects are staged behind its end.
+fn growth(script: &mut Script, rng: &mut SmallRng) {
+    let params = &mut script.params;
+    (params.space_pages, params.max_bytes) = (Some(64), u64::MAX);
+    let page = params.page_size as u32;
+    let trouble = rng.random_bool(0.4);
+    script.ops.clear();
+    for _ in 0..rng.random_range(1..4) {
+        for name in 0..rng.random_range(2..12) {
+            let size = rng.random_range(page..100 * page);
+            script.ops.push(commit(vec![put(rng, SMALL, name, size)]));
+        }
+        for _ in 0..rng.random_range(1..3) {
+            let size = rng.random_range(100..500) * page;
+            script.ops.push(stage(rng, size));
+        }
+        for _ in 0..rng.random_range(4..16) {
+            let op = growth_step(rng, page, trouble);
+            script.ops.push(op);
+        }
+        for _ in 0..2 {
+            script.ops.push(take(rng));
+        }
+        script.ops.push(Op::Check);
+    }
+}
+
+fn growth_step(rng: &mut SmallRng, page: u32, trouble: bool) -> Op {
+    match rng.random_range(0..14) {
+        0..3 => Op::Push(rng.random(), rng.random_range(1..200) * page),
+        3..6 => {
+            let gone = |rng: &mut SmallRng| TxOp::DeleteName {
+                coll: if rng.random_bool(0.8) { SMALL } else { LARGE },
+                name: rng.random_range(0..12),
+            };
+            commit((0..rng.random_range(1..6)).map(|_| gone(rng)).collect())
+        }
+        6..9 => Op::Checkpoint,
+        9 => Op::Defrag(vec![
+            Op::Push(rng.random(), rng.random_range(1..100) * page),
+            Op::Checkpoint,
+            take(rng),
+        ]),
+        10 => {
+            let (name, size) = (rng.random_range(0..12), rng.random_range(page..60 * page));
+            commit(vec![put(rng, SMALL, name, size)])
+        }
+        11 => Op::OpenReader { newest: rng.random() },
+        12 if trouble => {
+            let crash = crash(rng);
+            Op::Arm(Fault::Crash(rng.random_range(1..60)), crash)
+        }
+        13 if trouble => Op::Close(rng.random_bool(0.3).then(|| rng.random())),
+        _ => Op::CheckReader(rng.random()),
+    }
+}
+
+fn crash(rng: &mut SmallRng) -> Crash {
+    Crash { kind: draw_kind(rng), seed: rng.random(), read_only: false, again: Vec::new() }
+}
+
+/// A full store in which one run is free for a mover, and besides that only crumbs: an object that
+/// is replaced twice while it moves lies where it lay before.
+fn exchange(script: &mut Script, rng: &mut SmallRng) {
+    let pages = rng.random_range(100..400);
+    script.params = exchange_params(&script.params, pages, rng);
+    let page = script.params.page_size as u32;
+    let trouble = rng.random_bool(0.3);
+    let crumb = rng.random_range(1..5);
+    let size = rng.random_range(2..6) * crumb;
+    script.ops.clear();
+    for _ in 0..rng.random_range(1..4) {
+        let objects = rng.random_range(1..3);
+        script.ops.push(commit(vec![put(rng, LARGE, FILLER, (size + 1) * page)]));
+        // Crumbs until nothing more goes in.
+        let crumbs = (pages / crumb).min(200) as u8;
+        for name in 0..crumbs {
+            script.ops.push(commit(vec![put(rng, SMALL, name, crumb * page)]));
+        }
+        // Every second one goes, so that two objects have room, in pieces.
+        let some = (1 + objects) * size / crumb + rng.random_range(0..3);
+        let gone = |n: u32| TxOp::DeleteName { coll: SMALL, name: (2 * n % 250) as u8 };
+        script.ops.push(commit((0..some).map(gone).collect()));
+        script.ops.extend([Op::Checkpoint, Op::Checkpoint]);
+        for name in 0..objects as u8 {
+            script.ops.push(commit(vec![put(rng, LARGE, name, size * page)]));
+        }
+        script.ops.push(commit(vec![TxOp::DeleteName { coll: LARGE, name: FILLER }]));
+        script.ops.extend([Op::Checkpoint, Op::Checkpoint]);
+        for _ in 0..rng.random_range(1..4) {
+            let between = exchange_steps(rng, objects as u8, size * page, trouble);
+            script.ops.extend([Op::Defrag(between), Op::Check]);
+        }
+        script.ops.push(commit(vec![cut(rng, page)]));
+    }
+}
+
+fn exchange_params(old: &Params, pages: u32, rng: &mut SmallRng) -> Params {
+    let mut params = old.clone();
+    params.max_bytes = u64::from(pages) * params.page_size as u64;
+    let tuning = &mut params.tuning;
+    tuning.pinned_bytes = rng.random_bool(0.7).then_some(0);
+    if rng.random_bool(0.3) {
+        tuning.old_version_bytes = 0;
+    }
+    params
+}
+
+/// What happens between two steps of the mover: the same objects, twice in the same places.
+fn exchange_steps(rng: &mut SmallRng, objects: u8, size: u32, trouble: bool) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for _ in 0..rng.random_range(1..3) {
+        let name = rng.random_range(0..objects);
+        for _ in 0..rng.random_range(2..4) {
+            ops.push(commit(vec![put(rng, LARGE, name, size)]));
+            if rng.random_bool(0.85) {
+                ops.push(Op::Checkpoint);
+                // A commit after it gives up snapshots that hold what the checkpoint freed.
+                ops.push(commit(vec![put(rng, LARGE, FILLER - 1, 100)]));
+            }
+        }
+        match rng.random_range(0..8) {
+            0 => ops.push(Op::OpenReader { newest: rng.random() }),
+            1 => ops.push(Op::CheckReader(rng.random())),
+            2 if trouble => {
+                let crash = crash(rng);
+                ops.push(Op::Arm(Fault::Crash(rng.random_range(1..80)), crash));
+            }
+            3 => ops.push(commit(vec![TxOp::DeleteName { coll: LARGE, name }])),
+            _ => {}
+        }
+    }
+    // All of it at one step: the first ones empty heap pages.
+    let mut steps = vec![Op::Flush; rng.random_range(0..8)];
+    steps.push(Op::Several(ops));
+    steps
+}
+
+fn cut(rng: &mut SmallRng, page: u32) -> TxOp {
+    TxOp::Edit {
+        pick: rng.random::<u16>() & !1,
+        kind: EditKind::Splice,
+        at: rng.random_range(0..32_768),
+        len: rng.random_range(0..2 * page),
+        size: rng.random_range(1..2 * page),
+        seed: rng.random(),
+    }
+}
