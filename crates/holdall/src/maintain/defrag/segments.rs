@@ -50,8 +50,16 @@ impl Work<'_> {
     }
 
     fn join(&mut self, oid: Oid) -> Result<ControlFlow<()>> {
-        let (mut at, mut room, mut tried) = (0, None::<PageRun>, None);
-        let before = self.report.moved.pieces;
+        let (mut room, before) = (None, self.report.moved.pieces);
+        let flow = self.join_pieces(oid, &mut room);
+        self.give_up(room)?;
+        self.report.moved.objects += u64::from(self.report.moved.pieces > before);
+        flow
+    }
+
+    /// As [`Work::join`]; what is left in `room` is reserved.
+    fn join_pieces(&mut self, oid: Oid, room: &mut Option<PageRun>) -> Result<ControlFlow<()>> {
+        let (mut at, mut tried) = (0, None);
         loop {
             // A snapshot of its own for each move: what earlier ones freed can be used.
             let reader = self.store.read_newest()?;
@@ -81,7 +89,7 @@ impl Work<'_> {
                 tried = Some(wanted.start);
                 if first {
                     drop(reader);
-                    room = self.make_room(oid, &all, pages)?;
+                    *room = self.make_room(oid, &all, pages)?;
                 }
                 if room.is_none() {
                     self.report.no_room += 1;
@@ -100,8 +108,6 @@ impl Work<'_> {
             }
             self.pace()?;
         }
-        self.give_up(room)?;
-        self.report.moved.objects += u64::from(self.report.moved.pieces > before);
         Ok(ControlFlow::Continue(()))
     }
 
@@ -129,19 +135,20 @@ impl Work<'_> {
             let alloc = self.store.inner.alloc.clone();
             let old = PageRun::new(run_start(&piece.slice)?, piece.slice.pages(page));
             let Some(whole) = alloc.reserve_around(old, pages)? else { continue };
-            let moved = self.move_piece(oid, piece);
-            if matches!(moved, Ok(true)) {
-                self.checkpoint()?;
-                if alloc.reserve_exactly(old)? {
-                    let more = PageRun::new(PageNo(whole.start.0 + pages), whole.len - pages);
-                    if more.len > 0 {
-                        alloc.unreserve(more)?;
-                    }
-                    return Ok(Some(PageRun::new(whole.start, pages)));
-                }
+            let freed = match self.move_piece(oid, piece) {
+                Ok(true) => self.checkpoint().and_then(|()| alloc.reserve_exactly(old)),
+                other => other,
+            };
+            if !matches!(freed, Ok(true)) {
+                alloc.unreserve_around(whole, old)?;
+                freed?;
+                continue;
             }
-            alloc.unreserve_around(whole, old)?;
-            moved?;
+            let more = PageRun::new(PageNo(whole.start.0 + pages), whole.len - pages);
+            if more.len > 0 {
+                alloc.unreserve(more)?;
+            }
+            return Ok(Some(PageRun::new(whole.start, pages)));
         }
         Ok(None)
     }
