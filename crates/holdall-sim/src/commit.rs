@@ -6,50 +6,69 @@
 use crate::check::Bad;
 use crate::model::{self, State};
 use crate::op::{EditKind, End, Fault, Op, TxOp};
+use crate::pairs::Actor;
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
-use holdall::{DefragOptions, Durability, Error};
+use holdall::{DefragOptions, Durability, Error, WriteTx};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Steps of a checkpoint between which something is done; one of many pages has more.
 const MOST_STEPS: usize = 40;
 
+/// Who acts in a call.
+fn actor_of(op: &TxOp) -> Option<Actor> {
+    Some(match op {
+        TxOp::Put { .. } | TxOp::Create { .. } | TxOp::Many { .. } => Actor::Put,
+        TxOp::Stream { .. } | TxOp::Staged { .. } => Actor::Staged,
+        TxOp::Edit { .. } | TxOp::Rename { .. } | TxOp::SetAttributes { .. } => Actor::Edit,
+        TxOp::Copy { .. } | TxOp::CopyRange { .. } => Actor::Copy,
+        TxOp::DeleteName { .. } | TxOp::DeleteOid { .. } => Actor::Remove,
+        TxOp::DropCollection { .. } => Actor::Drop,
+        TxOp::Get { .. } | TxOp::GetOid { .. } => return None,
+    })
+}
+
 impl World {
     pub(crate) fn write(&mut self, ops: &[TxOp], end: End) -> Outcome {
+        self.write_around((ops, &[], &[]), end)
+    }
+
+    /// A transaction of `ops` and `then`, with `between` played while it is open.
+    pub(crate) fn write_around(
+        &mut self,
+        (ops, between, then): (&[TxOp], &[Op], &[TxOp]),
+        end: End,
+    ) -> Outcome {
         if self.in_checkpoint && !self.has_room_inside()? {
             return Ok(());
         }
         let store = self.store()?.clone();
         let mut next = State::clone(self.newest());
-        let (mut bad, mut finished, mut refused) = (None, false, false);
-        let (ever, uniques, staged) = (&mut self.ever, &mut self.uniques, &mut self.staged);
-        let body = |tx: &mut holdall::WriteTx| {
+        let (mut finished, mut refused) = (false, false);
+        let result = store.begin_write().map_err(Bad::Engine).and_then(|mut tx| {
             if end == End::Deferred {
                 tx.set_durability(Durability::Deferred);
             }
-            let mut playing = Playing { state: &mut next, ever, uniques, staged, refused: false };
-            for op in ops {
-                if playing.refused {
-                    break;
-                }
-                match playing.apply(tx, op) {
-                    Ok(()) => {}
-                    Err(Bad::Engine(e)) => return Err(e),
-                    Err(Bad::Wrong(text)) => {
-                        bad = Some(text);
-                        return Err(Error::Invalid("wrong answer".into()));
-                    }
-                }
+            refused = self.call_all(&mut tx, &mut next, ops)?;
+            if !refused && !between.is_empty() {
+                self.within(ops, between).map_err(Bad::Wrong)?;
+                refused = self.call_all(&mut tx, &mut next, then)?;
             }
-            refused = playing.refused;
             finished = !refused;
-            if end == End::Abort { Err(Error::Other("given up".into())) } else { Ok(()) }
+            if end == End::Abort {
+                return Err(Error::Other("given up".into()).into());
+            }
+            tx.commit().map_err(Bad::Engine)
+        });
+        let result = match result {
+            Err(Bad::Wrong(text)) => return Err(text),
+            Err(Bad::Engine(e)) => Err(e),
+            Ok(()) => Ok(()),
         };
-        let result = store.write(body);
-        if let Some(text) = bad {
-            return Err(text);
-        }
+        let ops = [ops, then].concat();
+        self.act_all(&ops, &result);
+        self.look_for_expired();
         let changed = next != **self.newest();
         let next = Arc::new(next);
         match result {
@@ -85,9 +104,47 @@ impl World {
                 }
                 let full = matches!(e, Error::Full(_));
                 self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
-                if unsure { Ok(()) } else { self.check_refused(full, ops) }
+                if unsure { Ok(()) } else { self.check_refused(full, &ops) }
             }
         }
+    }
+
+    /// Notes who acted in a transaction, for the table of pairs.
+    fn act_all(&mut self, ops: &[TxOp], result: &Result<(), Error>) {
+        if matches!(result, Err(Error::Full(_))) {
+            self.act(Actor::Full);
+        }
+        for actor in ops.iter().filter_map(actor_of) {
+            self.act(actor);
+        }
+    }
+
+    /// Plays the calls of a transaction; returns whether one was refused.
+    fn call_all(&mut self, tx: &mut WriteTx, next: &mut State, ops: &[TxOp]) -> Result<bool, Bad> {
+        let (ever, uniques, staged) = (&mut self.ever, &mut self.uniques, &mut self.staged);
+        let mut playing = Playing { state: next, ever, uniques, staged, refused: false };
+        for op in ops {
+            if !playing.refused {
+                playing.apply(tx, op)?;
+            }
+        }
+        Ok(playing.refused)
+    }
+
+    /// Plays operations while a transaction of `ops` is open.
+    fn within(&mut self, ops: &[TxOp], between: &[Op]) -> Outcome {
+        let (outer, begun) = (self.inside, self.under_way.len());
+        self.inside = true;
+        self.under_way.extend(ops.iter().filter_map(actor_of));
+        let mut result = Ok(());
+        for op in between {
+            if result.is_ok() && !self.storage.crashed() && !self.poisoned {
+                result = self.play(op);
+            }
+        }
+        self.under_way.truncate(begun);
+        self.inside = outer;
+        result
     }
 
     /// Fails where a transaction that was refused left a trace, and where a bounded store refused,

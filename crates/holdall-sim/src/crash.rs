@@ -7,6 +7,7 @@
 use crate::check::{self, Bad};
 use crate::model::State;
 use crate::op::{Again, Crash, Op};
+use crate::pairs::Actor;
 use crate::world::{Outcome, World};
 use holdall::{Error, Reader, Store};
 use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, LossPolicy};
@@ -42,6 +43,7 @@ impl World {
             return Ok(());
         }
         let storage = Arc::new(self.storage.crash(crash.kind, crash.seed).map_err(text)?);
+        self.act(Actor::Recovery);
         self.forget_life();
         self.storage = storage;
         self.report.crashes += 1;
@@ -84,6 +86,7 @@ impl World {
     fn recover(&mut self, again: &[Again]) -> Outcome<Store> {
         let options = self.params.options();
         for trouble in again {
+            self.act(Actor::Recovery);
             let mut plan = FaultPlan::default();
             match *trouble {
                 Again::Crash(n, ..) => plan.crash_at_change = Some(n),

@@ -23,6 +23,7 @@ mod model;
 pub mod mutants;
 pub mod mutation_list;
 mod op;
+pub mod pairs;
 mod params;
 mod reading;
 mod script;

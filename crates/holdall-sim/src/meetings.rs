@@ -21,14 +21,67 @@ const LARGE: u8 = 8;
 /// The object that leaves its place to the mover.
 const FILLER: u8 = 100;
 
-/// Of 16 scripts one becomes a meeting in growth, and one a meeting in exchange.
+/// Of 16 scripts two become a meeting in growth, and one a meeting in exchange.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);
     match rng.random_range(0..16) {
-        0 => growth(script, &mut rng),
-        1 => exchange(script, &mut rng),
-        2..9 => beside(script, &mut rng),
+        0 | 1 => growth(script, &mut rng),
+        2 => exchange(script, &mut rng),
+        3..8 => beside(script, &mut rng),
+        8..11 => mingle(script, &mut rng),
         _ => {}
+    }
+}
+
+/// Calls of every kind inside each call that goes on, and around what needs no transaction.
+fn mingle(script: &mut Script, rng: &mut SmallRng) {
+    for _ in 0..rng.random_range(2..6) {
+        let calls = |rng: &mut SmallRng, n| (0..n).map(|_| any_call(rng)).collect::<Vec<_>>();
+        let inside = (0..rng.random_range(2..7)).map(|_| {
+            let n = rng.random_range(1..4);
+            commit(calls(rng, n))
+        });
+        let inside: Vec<Op> = inside.collect();
+        let op = match rng.random_range(0..5) {
+            0 => Op::CheckpointWith(inside),
+            1 => Op::Defrag(inside),
+            2 => Op::VerifyBeside(inside),
+            _ => around(rng),
+        };
+        let before = commit(calls(rng, 3));
+        let at = rng.random_range(0..=script.ops.len());
+        script.ops.splice(at..at, [before, op]);
+    }
+}
+
+/// A transaction that is open while the store is maintained.
+fn around(rng: &mut SmallRng) -> Op {
+    let mut some = |n: u32| (0..n).map(|_| any_call(rng)).collect::<Vec<_>>();
+    let (ops, then) = (some(4), some(2));
+    let between = (0..rng.random_range(1..4)).map(|_| match rng.random_range(0..5) {
+        0 => Op::OpenReader { newest: rng.random() },
+        1 => Op::CheckReader(rng.random()),
+        2 => Op::Push(rng.random(), rng.random_range(0..200_000)),
+        _ => Op::Checkpoint,
+    });
+    let between = between.collect();
+    let end = *[End::Commit, End::Deferred, End::Abort].choose(rng).unwrap_or(&End::Commit);
+    Op::WriteAround { ops, between, then, end }
+}
+
+fn any_call(rng: &mut SmallRng) -> TxOp {
+    let (coll, name) = (rng.random_range(0..3), rng.random_range(0..12));
+    let (pick, size) = (rng.random::<u16>() & !1, rng.random_range(0..30_000));
+    match rng.random_range(0..12) {
+        0..3 => put(rng, coll, name, size),
+        3 => TxOp::DropCollection { coll: rng.random_range(1..3) },
+        4 | 5 => TxOp::Copy { pick, coll, name: Some(name) },
+        6 => {
+            TxOp::CopyRange { from: pick, at: 0, end: 9000, into: rng.random::<u16>() & !1, to: 0 }
+        }
+        7 | 8 => TxOp::DeleteName { coll, name },
+        9 => TxOp::DeleteOid { pick },
+        _ => cut(rng, 4096),
     }
 }
 
@@ -103,6 +156,13 @@ fn growth(script: &mut Script, rng: &mut SmallRng) {
         for _ in 0..2 {
             script.ops.push(take(rng));
         }
+        if trouble {
+            // A crash in the cut of what goes now.
+            let gone = (0..12).map(|name| TxOp::DeleteName { coll: SMALL, name });
+            let crash = crash(rng);
+            let crash = Op::Arm(Fault::Crash(rng.random_range(1..40)), crash);
+            script.ops.extend([commit(gone.collect()), crash, Op::Checkpoint]);
+        }
         script.ops.push(Op::Check);
     }
 }
@@ -117,7 +177,16 @@ fn growth_step(rng: &mut SmallRng, page: u32, trouble: bool) -> Op {
             };
             commit((0..rng.random_range(1..6)).map(|_| gone(rng)).collect())
         }
-        6..9 => Op::Checkpoint,
+        6 | 7 => Op::Checkpoint,
+        8 => {
+            let (name, size) = (rng.random_range(0..4), rng.random_range(page..300 * page));
+            let mut ops: Vec<TxOp> = (0..4).map(|_| any_call(rng)).collect();
+            ops.push(put(rng, LARGE, name, size));
+            let push = Op::Push(rng.random(), 50 * page);
+            let then = vec![put(rng, LARGE, 1, page)];
+            let between = vec![Op::Checkpoint, push, Op::Checkpoint];
+            Op::WriteAround { ops, between, then, end: End::Commit }
+        }
         9 => Op::Defrag(vec![
             Op::Push(rng.random(), rng.random_range(1..100) * page),
             Op::Checkpoint,
@@ -130,7 +199,9 @@ fn growth_step(rng: &mut SmallRng, page: u32, trouble: bool) -> Op {
         11 => Op::OpenReader { newest: rng.random() },
         12 if trouble => {
             let crash = crash(rng);
-            Op::Arm(Fault::Crash(rng.random_range(1..60)), crash)
+            // Soon enough to strike in the cut.
+            let crash = Op::Arm(Fault::Crash(rng.random_range(1..60)), crash);
+            Op::Several(vec![crash, Op::Checkpoint])
         }
         13 if trouble => Op::Close(rng.random_bool(0.3).then(|| rng.random())),
         _ => Op::CheckReader(rng.random()),

@@ -15,6 +15,17 @@ pub enum Op {
         /// How it ends.
         end: End,
     },
+    /// A transaction that stays open while these are done, none of which writes.
+    WriteAround {
+        /// What it does before.
+        ops: Vec<TxOp>,
+        /// What is done meanwhile.
+        between: Vec<Op>,
+        /// What it does after.
+        then: Vec<TxOp>,
+        /// How it ends.
+        end: End,
+    },
     /// Makes deferred commits durable.
     Flush,
     /// Time goes by, until deferred commits must be durable.

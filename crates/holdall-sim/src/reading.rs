@@ -5,6 +5,7 @@
 
 use crate::check::{self, Bad};
 use crate::model::State;
+use crate::pairs::Actor;
 use crate::world::{Kept, Outcome, World};
 use holdall::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,12 +22,14 @@ impl World {
         if newest {
             let state = self.newest().clone();
             self.kept.push(Kept { reader, state });
+            self.act(Actor::Snapshot);
             return Ok(());
         }
         match check::read_out(&reader) {
             Ok(found) => {
                 let state = self.one_of(&found, "a new snapshot")?;
                 self.kept.push(Kept { reader, state });
+                self.act(Actor::Snapshot);
                 Ok(())
             }
             Err(bad) => self.explain_bad("a new snapshot", bad),
@@ -47,10 +50,26 @@ impl World {
             },
             Err(Bad::Engine(Error::SnapshotTooOld { .. })) if self.may_expire() => {
                 self.kept.remove(n);
+                self.act(Actor::Expiry);
                 self.note("a snapshot was given up".into());
                 Ok(())
             }
             Err(bad) => self.explain_bad("a kept snapshot", bad),
+        }
+    }
+
+    /// Drops kept snapshots that the last commit gave up.
+    pub(crate) fn look_for_expired(&mut self) {
+        // A read counts among the calls that a fault is planned for.
+        if !self.may_expire() || !self.is_quiet() || self.storage.crashed() {
+            return;
+        }
+        let before = self.kept.len();
+        let too_old =
+            |kept: &Kept| matches!(kept.reader.collections(), Err(Error::SnapshotTooOld { .. }));
+        self.kept.retain(|kept| !too_old(kept));
+        if self.kept.len() < before {
+            self.act(Actor::Expiry);
         }
     }
 
@@ -122,7 +141,12 @@ impl World {
         let newest = self.newest().clone();
         let store = self.store()?;
         // A failed write may leave a torn superblock, and a failed read looks like damage.
-        let sound = if self.is_quiet() { check::check_sound(store) } else { Ok(0) };
+        let quiet = self.is_quiet();
+        let sound = if quiet { check::check_sound(store) } else { Ok(0) };
+        if quiet {
+            self.act(Actor::Verify);
+        }
+        let store = self.store()?;
         let figures = sound
             .and_then(|_| check::check_figures(store, &newest))
             .and_then(|()| check::check_gone(&store.read_newest()?, &newest, self.ever.keys()));

@@ -3,6 +3,7 @@
 //! Owns: [`Script`], [`run`], and what a run reports. A run is a function of the script alone.
 
 use crate::op::Op;
+use crate::pairs::Met;
 use crate::params::Params;
 use crate::world::World;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,6 +32,8 @@ pub struct Report {
     pub checks: u64,
     /// Errors that faults or limits explain.
     pub errors: u64,
+    /// Who met whom.
+    pub met: Met,
     /// Divided records found after crashes, in copies.
     pub divided: u64,
     /// The volume at the end.

@@ -84,6 +84,15 @@ fn simplify(best: &mut (Script, Failure), tries: &mut usize) -> bool {
 fn without(op: &Op, part: usize) -> Option<Op> {
     let mut op = op.clone();
     match &mut op {
+        Op::WriteAround { ops, between, then, .. } => {
+            let parts = [ops.len(), between.len(), then.len()];
+            match part {
+                n if n < parts[0] => drop(ops.remove(n)),
+                n if n < parts[0] + parts[1] => drop(between.remove(n - parts[0])),
+                n if n < parts.iter().sum() => drop(then.remove(n - parts[0] - parts[1])),
+                _ => return None,
+            }
+        }
         Op::Write { ops, .. } if part < ops.len() => {
             ops.remove(part);
         }

@@ -7,6 +7,7 @@
 use crate::check::Bad;
 use crate::model::{self, Object};
 use crate::op::{Hint, Op, TxOp};
+use crate::pairs::Actor;
 use crate::transact::Playing;
 use crate::world::{Outcome, World};
 use holdall::{Attributes, PutOptions, StagedObject, Target, WriteTx};
@@ -72,6 +73,7 @@ impl World {
         if self.in_checkpoint || self.staged.is_empty() || self.storage.crashed() {
             return Ok(());
         }
+        self.act(Actor::Staged);
         let n = usize::from(n) % self.staged.len();
         let Some(staging) = self.staged.get_mut(n) else { return Ok(()) };
         let result = staging.push(most as usize);

@@ -7,11 +7,12 @@
 use crate::check::Bad;
 use crate::model::State;
 use crate::op::{Crash, Fault, Op};
+use crate::pairs::Actor;
 use crate::params::{Params, Tuning};
 use crate::script::{Report, Script};
 use crate::staged::Staging;
 use holdall::{Error, Oid, Reader, Store};
-use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage};
+use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, Reshaped};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,10 @@ pub(crate) struct World {
     pub(crate) was_full: bool,
     /// Inside a call that goes on: no crash or close now.
     pub(crate) inside: bool,
+    /// Calls that go on, the outermost first.
+    pub(crate) under_way: Vec<Actor>,
+    /// What of the volume's shape was counted already.
+    reshaped: Reshaped,
     /// Inside a checkpoint: nothing may need another one.
     pub(crate) in_checkpoint: bool,
     pub(crate) report: Report,
@@ -78,6 +83,8 @@ impl World {
             poisoned: false,
             was_full: false,
             inside: false,
+            under_way: Vec::new(),
+            reshaped: Reshaped::default(),
             in_checkpoint: false,
             report: Report::default(),
             at: 0,
@@ -127,19 +134,59 @@ impl World {
         Ok(())
     }
 
+    /// Notes that `actor` acts, for the table of pairs.
+    pub(crate) fn act(&mut self, actor: Actor) {
+        let mut under_way = self.under_way.clone();
+        under_way.extend((!self.staged.is_empty()).then_some(Actor::Staged));
+        under_way.extend((!self.kept.is_empty()).then_some(Actor::Snapshot));
+        under_way.extend(matches!(self.armed, Some((Fault::Full(_), _))).then_some(Actor::Full));
+        self.report.met.act(actor, &under_way);
+    }
+
+    /// Notes what has become of the volume's shape.
+    fn act_on_shape(&mut self) {
+        let (now, before) = (self.storage.reshaped(), self.reshaped);
+        let acts = [
+            (Actor::Growth, now.grown, before.grown),
+            (Actor::Punch, now.punched, before.punched),
+            (Actor::Cut, now.cut, before.cut),
+        ];
+        // After a crash the storage is another one, and counts anew.
+        acts.iter().filter(|a| a.1 > a.2).for_each(|a| self.act(a.0));
+        self.reshaped = now;
+    }
+
+    /// Plays a call that goes on while `f` plays others in it.
+    pub(crate) fn around(&mut self, actor: Actor, f: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        self.act(actor);
+        self.under_way.push(actor);
+        let result = f(self);
+        self.under_way.pop();
+        self.act(actor);
+        result.and_then(|()| self.check_contents())
+    }
+
     pub(crate) fn play(&mut self, op: &Op) -> Outcome {
+        self.report.met.turn();
+        self.play_one(op)?;
+        self.act_on_shape();
+        if self.inside { Ok(()) } else { self.settle() }
+    }
+
+    fn play_one(&mut self, op: &Op) -> Outcome {
         match op {
             Op::Write { ops, end } => self.write(ops, *end)?,
+            Op::WriteAround { ops, between, then, end } => {
+                self.write_around((ops, between, then), *end)?;
+            }
             Op::Flush => {
                 let result = self.store()?.flush();
                 self.made_durable("flush", result)?;
             }
             Op::Wait => self.wait()?,
-            Op::VerifyBeside(work) => {
-                self.verify_beside(work)?;
-                self.check_contents()?;
-            }
+            Op::VerifyBeside(work) => self.around(Actor::Verify, |w| w.verify_beside(work))?,
             Op::Checkpoint => {
+                self.act(Actor::Checkpoint);
                 let result = self.store()?.checkpoint();
                 if matches!(result, Err(Error::Full(_))) {
                     return Err("a checkpoint found the disk full: a page had no blocks".into());
@@ -147,13 +194,9 @@ impl World {
                 self.made_durable("checkpoint", result)?;
                 self.check_contents()?;
             }
-            Op::Defrag(between) => {
-                self.defrag(between)?;
-                self.check_contents()?;
-            }
+            Op::Defrag(between) => self.around(Actor::Mover, |w| w.defrag(between))?,
             Op::CheckpointWith(between) => {
-                self.checkpoint_with(between)?;
-                self.check_contents()?;
+                self.around(Actor::Checkpoint, |w| w.checkpoint_with(between))?;
             }
             Op::Several(ops) => {
                 for op in ops {
@@ -186,7 +229,7 @@ impl World {
                 }
             }
         }
-        if self.inside { Ok(()) } else { self.settle() }
+        Ok(())
     }
 
     /// Recovers where a planned crash has struck or the store is poisoned.
@@ -260,6 +303,7 @@ impl World {
         if self.inside {
             return Ok(());
         }
+        self.act(Actor::Close);
         let Some(store) = self.store.take() else { return Err("no store is open".into()) };
         let result = store.clone().close();
         let closed = result.is_ok();

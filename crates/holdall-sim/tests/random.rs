@@ -22,6 +22,7 @@ fn bounded_random() {
         sum.checks += report.checks;
         sum.errors += report.errors;
         sum.divided += report.divided;
+        sum.met.add(&report.met);
     }
     // A generator that no longer does anything must not pass.
     assert!(sum.commits > 5000, "{} commits", sum.commits);
@@ -29,6 +30,23 @@ fn bounded_random() {
     assert!(sum.checks > 5000, "{} states compared", sum.checks);
     assert!(sum.errors > 200, "{} errors", sum.errors);
     assert!(sum.divided > 1000, "{} divided records", sum.divided);
+    let missing = sum.met.missing();
+    assert!(missing.is_empty(), "pairs that never met: {missing:#?}");
+}
+
+#[test]
+fn the_document_has_the_table_of_pairs() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/testing.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (begin, end) = ("<!-- the table of pairs -->\n", "<!-- its end -->");
+    let (before, rest) = text.split_once(begin).expect("a place for the table");
+    let (found, behind) = rest.split_once(end).expect("an end of the table");
+    let wanted = holdall_sim::pairs::table();
+    if std::env::var_os("HOLDALL_REWRITE_GOLDEN").is_some() {
+        std::fs::write(path, format!("{before}{begin}{wanted}{end}{behind}")).unwrap();
+    } else {
+        assert!(found == wanted, "docs/testing.md: run this with HOLDALL_REWRITE_GOLDEN=1");
+    }
 }
 
 #[test]

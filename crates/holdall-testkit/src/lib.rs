@@ -9,5 +9,5 @@ mod faulty;
 mod sparse;
 
 pub use counted::{CostModel, CountedDisk, CountedStorage, DiskStats, SeekRule};
-pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy};
+pub use faulty::{CrashKind, FaultPlan, FaultyFile, FaultyStorage, Flip, LossPolicy, Reshaped};
 pub use sparse::SparseDisk;

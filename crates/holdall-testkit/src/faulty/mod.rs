@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-pub use plan::{CrashKind, FaultPlan, FaultyFile, Flip, LossPolicy};
+pub use plan::{CrashKind, FaultPlan, FaultyFile, Flip, LossPolicy, Reshaped};
 
 use holdall_io::bounds::{check_len, full, read_end, write_end};
 use holdall_io::{Disk, Storage, WriteOut};
@@ -102,6 +102,12 @@ impl FaultyStorage {
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.state.lock().planned.changes
+    }
+
+    /// How often the volume was to be grown, cut and punched.
+    #[must_use]
+    pub fn reshaped(&self) -> Reshaped {
+        self.state.lock().reshaped
     }
 
     /// Whether a planned crash has struck.

@@ -170,6 +170,28 @@ pub(super) enum Kind {
     RemoveLog,
 }
 
+/// Calls that change where a volume has blocks, those in which a crash struck included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reshaped {
+    /// To make it longer.
+    pub grown: u64,
+    /// To cut it.
+    pub cut: u64,
+    /// To give blocks of it back.
+    pub punched: u64,
+}
+
+impl Reshaped {
+    pub(super) fn count(&mut self, kind: Kind) {
+        match kind {
+            Kind::Grow => self.grown += 1,
+            Kind::Truncate => self.cut += 1,
+            Kind::Punch => self.punched += 1,
+            _ => {}
+        }
+    }
+}
+
 impl Kind {
     fn is_change(self) -> bool {
         use Kind::{CreateLog, Fill, Grow, Punch, RemoveLog, Sync, SyncDir, Truncate, Write};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::file::{SECTOR, SimFile};
-use super::plan::{Chooser, CrashKind, Fate, FaultyFile, Kind, Planned, Verdict};
+use super::plan::{Chooser, CrashKind, Fate, FaultyFile, Kind, Planned, Reshaped, Verdict};
 use super::rng::Rng;
 use super::trace::{Call, FileId, Trace};
 use holdall_io::bounds::MAX_LEN;
@@ -54,6 +54,7 @@ pub(super) struct State {
     pub(super) crashed: bool,
     pub(super) trace: Trace,
     pub(super) now: Duration,
+    pub(super) reshaped: Reshaped,
     rng: Rng,
 }
 
@@ -68,6 +69,7 @@ impl State {
             crashed: false,
             trace: Trace::default(),
             now: Duration::ZERO,
+            reshaped: Reshaped::default(),
             rng: Rng::new(seed),
         }
     }
@@ -104,6 +106,9 @@ impl State {
         let result = f(self, verdict);
         // A call in which the crash strikes never returns as if nothing had happened.
         let result = if self.crashed { Err(error(verdict, call.kind)) } else { result };
+        if call.file == Some(FileId::Volume) {
+            self.reshaped.count(call.kind);
+        }
         self.trace.push(number, call, result.as_ref().err().map(io::Error::kind));
         result
     }
@@ -244,6 +249,7 @@ impl State {
             crashed: self.crashed,
             trace: self.trace.clone(),
             now: self.now,
+            reshaped: self.reshaped,
             rng: self.rng.clone(),
         }
     }
