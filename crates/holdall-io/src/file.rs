@@ -3,7 +3,7 @@
 //! Threads: reads and writes are `pread` and `pwrite` and take no lock; a mutex orders changes of
 //! the length.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +69,22 @@ impl FileDisk {
     pub(crate) fn with_direct(mut self) -> Self {
         self.direct = Direct::open(&self.file, self.access == Access::ReadWrite);
         self
+    }
+
+    /// Locks the file: alone for writing, together with other readers for reading.
+    ///
+    /// # Errors
+    /// `WouldBlock` where somebody else has it.
+    pub(crate) fn lock(file: &File, access: Access) -> Result<(), TryLockError> {
+        match access {
+            Access::ReadOnly => file.try_lock_shared(),
+            Access::ReadWrite => file.try_lock(),
+        }
+    }
+
+    /// Whether no name leads to the file any more.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
     /// Writes past the cache. `Ok(false)`: this file cannot.

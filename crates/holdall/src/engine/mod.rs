@@ -16,8 +16,9 @@ mod uniques;
 pub use options::Options;
 
 use crate::engine::deferred::Deferred;
+use crate::engine::log_file::LogFile;
 use crate::handle::HandleCursor;
-use crate::log::{Log, LogStart};
+use crate::log::{Log, LogStart, place};
 use crate::space::Allocator;
 use crate::txn::{self, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
@@ -68,6 +69,7 @@ pub struct Inner {
     pub(crate) cursors: Mutex<Cursors>,
     pub(crate) wishes: Arc<(Mutex<BackgroundRequests>, Condvar)>,
     pub(crate) deferred: Deferred,
+    log_file: LogFile,
     closed: AtomicBool,
     log_short: AtomicBool,
     /// The checkpointing thread was told to look for free space.
@@ -97,7 +99,8 @@ impl Inner {
         }
         let volume = Volume::new(disk.clone(), slots.best.clone());
         refuse_short(&*storage, &slots.best)?;
-        let recovered = txn::recover(&*storage, &volume)?;
+        let mut recovered = txn::recover(&*storage, &volume)?;
+        let log_file = LogFile::new(recovered.log.take());
         let sb = volume.superblock();
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
@@ -130,6 +133,7 @@ impl Inner {
             cursors: Mutex::default(),
             wishes: Arc::default(),
             deferred: Deferred::default(),
+            log_file,
             closed: AtomicBool::new(false),
             log_short: AtomicBool::new(false),
             spare_told: AtomicBool::new(false),
@@ -186,7 +190,8 @@ impl Inner {
     }
 
     /// Closes: all durable and home, the log gone, the file cut to what is in use and a reserve
-    /// of 64 KiB. Afterwards the store can be read but not written. Cost: a checkpoint, two superblocks.
+    /// of 64 KiB. Afterwards the store can be read but not written. Where its name leads elsewhere
+    /// all this is done to its own file, and told. Cost: a checkpoint, two superblocks.
     pub(crate) fn close(&self) -> Result<()> {
         if self.read_only || std::process::id() != self.process {
             return Ok(());
@@ -218,10 +223,15 @@ impl Inner {
                 sb.unique_ceiling = unique.max(1 + lost) - lost;
             })?;
         }
+        let named = place::check_names(&*self.storage, None);
         self.pager.log.detach();
-        self.storage.remove_log().map_err(fail)?;
-        self.storage.sync_dir().map_err(fail)?;
-        self.cut_to(keep * self.layout.page_size() as u64)
+        if let Some(log) = self.log_file.take() {
+            self.storage.remove_log(&*log).map_err(fail)?;
+        }
+        if named.is_ok() {
+            self.storage.sync_dir().map_err(fail)?;
+        }
+        self.cut_to(keep * self.layout.page_size() as u64).and(named)
     }
 
     /// Gives the file the length of what is in use, and of a log: on a full disk the next one

@@ -72,11 +72,18 @@ impl Drop for CloseOnDrop {
 
 fn close(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
-        let mut tx = WriteTx::new(inner, None)?;
-        tx.flush_placements()?;
-        tx.install_all(false)?;
+        // What it notes can be done without, and everything else is still to be closed.
+        if let Err(e @ Error::Poisoned(_)) = flush_placements(inner) {
+            return Err(e);
+        }
     }
     inner.close()
+}
+
+fn flush_placements(inner: &Arc<Inner>) -> Result<()> {
+    let mut tx = WriteTx::new(inner, None)?;
+    tx.flush_placements()?;
+    tx.install_all(false).map(drop)
 }
 
 impl Store {
@@ -260,10 +267,12 @@ impl Store {
     /// Makes all commits durable.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`]; [`Error::Moved`] where they are, but in files that the store's name
+    /// does not lead to.
     pub fn flush(&self) -> Result<()> {
         self.inner.check_process()?;
-        self.inner.pager.flush()
+        self.inner.pager.flush()?;
+        self.inner.check_names()
     }
 
     /// Makes all commits durable and brings them to their place in the file.
@@ -295,7 +304,8 @@ impl Store {
     /// in use. Other handles can then no longer write.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers.
+    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers. [`Error::Moved`] where
+    /// the store is closed, but its name leads elsewhere.
     pub fn close(self) -> Result<()> {
         close(&self.inner)
     }

@@ -125,7 +125,8 @@ impl WriteTx {
     ///
     /// # Errors
     /// [`Error::Invalid`] where a call of the transaction failed; [`Error::TooLarge`];
-    /// [`Error::Full`]; [`Error::Poisoned`] where it cannot be made durable.
+    /// [`Error::Full`]; [`Error::Poisoned`] where it cannot be made durable; [`Error::Moved`]
+    /// where nobody would find it.
     pub fn commit(self) -> Result<()> {
         let (inner, durability) = (self.inner.clone(), self.durability);
         let Some(lsn) = self.install_all(durability == Durability::Immediate)? else {
@@ -454,6 +455,10 @@ impl WriteTx {
         let Begun { mut tx, root, cursors, .. } = *begun;
         if tx.is_unchanged() {
             return Ok(None);
+        }
+        if awaited {
+            // Later there is no way back.
+            self.inner.check_names()?;
         }
         for (name, c) in self.opened.iter() {
             c.store(name, tx.page_mut(c.page, PageKind::Collection)?)?;
