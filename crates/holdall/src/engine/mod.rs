@@ -1,10 +1,11 @@
 //! An open store, as what reads and what writes share it: its parts, opening and closing.
 //!
-//! Owns: [`Inner`]; the transient placement state of each collection. In its files: when a
-//! checkpoint runs (`checkpoints`), the log file (`log_file`), the `unique` counter (`uniques`).
+//! Owns: [`Inner`]. In its files: when a checkpoint runs (`checkpoints`), the log file
+//! (`log_file`), the `unique` counter (`uniques`), hints between transactions (`cursors`).
 
 pub(crate) mod catalog;
 mod checkpoints;
+pub(crate) mod cursors;
 pub(crate) mod deferred;
 pub(crate) mod format;
 pub(crate) mod give_back;
@@ -15,30 +16,21 @@ mod uniques;
 
 pub use options::Options;
 
+use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
 use crate::engine::log_file::LogFile;
-use crate::handle::HandleCursor;
 use crate::log::{Log, LogStart, place};
 use crate::space::Allocator;
 use crate::txn::{self, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
-use holdall_core::placement::Placement;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, PageNo, Result, root_page};
 use holdall_io::Storage;
 use parking_lot::{Condvar, Mutex};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
-
-/// Transient state that survives transactions but not aborted ones.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Cursors {
-    pub(crate) handles: HandleCursor,
-    pub(crate) placements: BTreeMap<u32, Placement>,
-}
 
 /// Requests to the store's own threads.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use crate::engine::{Inner, Options};
 use crate::read::Reader;
 use crate::read::state::State;
 use crate::read::view_cache::ViewCache;
-use crate::write::{PutOptions, StagedObject, Target, WriteTx};
+use crate::write::{PutOptions, StagedObject, Target, WriteTx, forget_placements};
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Error, Result};
 use holdall_io::MemoryStorage;
@@ -73,17 +73,11 @@ impl Drop for CloseOnDrop {
 fn close(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
         // What it notes can be done without, and everything else is still to be closed.
-        if let Err(e @ Error::Poisoned(_)) = flush_placements(inner) {
+        if let Err(e @ Error::Poisoned(_)) = forget_placements(inner, 0) {
             return Err(e);
         }
     }
     inner.close()
-}
-
-fn flush_placements(inner: &Arc<Inner>) -> Result<()> {
-    let mut tx = WriteTx::new(inner, None)?;
-    tx.flush_placements()?;
-    tx.install_all(false).map(drop)
 }
 
 impl Store {
