@@ -147,7 +147,7 @@ pub trait Disk: Send + Sync + Debug {
     fn len(&self) -> io::Result<u64>;
 
     /// The file that holds the bytes; `None` for what is no file of the operating system. Cost: a
-    /// system call.
+    /// system call at first.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -246,7 +246,7 @@ pub trait Storage: Send + Sync + Debug {
     fn remove_log(&self, log: &dyn Disk) -> io::Result<()>;
 
     /// Whether the volume's name no longer leads to the volume, or the log's name to `log`.
-    /// `None` also where that cannot be told. Cost: a few system calls.
+    /// `None` also where that cannot be told. Cost: two system calls.
     fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
         let _ = log;
         None

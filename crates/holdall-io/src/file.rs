@@ -6,6 +6,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
@@ -35,6 +36,8 @@ pub enum Access {
 pub struct FileDisk {
     file: File,
     access: Access,
+    /// Asked for before each commit; it never changes.
+    id: OnceLock<FileId>,
     /// Held while the length changes.
     resize: Mutex<()>,
     /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
@@ -62,7 +65,8 @@ impl FileDisk {
     pub(crate) fn new(file: File, access: Access) -> Self {
         let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
-        Self { file, access, resize, failed, process, direct: None, around, map }
+        let id = OnceLock::new();
+        Self { file, access, id, resize, failed, process, direct: None, around, map }
     }
 
     /// Opens the file once more, for reads and writes past the cache.
@@ -199,7 +203,11 @@ impl Disk for FileDisk {
     }
 
     fn file_id(&self) -> io::Result<Option<FileId>> {
-        Ok(Some(FileId::of(&self.file.metadata()?)))
+        if let Some(id) = self.id.get() {
+            return Ok(Some(*id));
+        }
+        let id = FileId::of(&self.file.metadata()?);
+        Ok(Some(*self.id.get_or_init(|| id)))
     }
 
     fn grow(&self, len: u64) -> io::Result<()> {

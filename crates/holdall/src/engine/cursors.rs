@@ -33,7 +33,7 @@ pub(crate) struct Cursors {
 impl Cursors {
     /// For a transaction that begins.
     pub(crate) fn begin(&self) -> TxCursors {
-        let mut handles = self.handles.clone();
+        let mut handles = self.handles;
         handles.forget_places();
         TxCursors { handles, collections: BTreeMap::new() }
     }

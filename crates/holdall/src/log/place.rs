@@ -119,7 +119,7 @@ pub fn look_into(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<Fou
 }
 
 /// Looks whether the store's name still leads to the volume, and its log's to `log`: else what is
-/// committed is where nobody finds it. Cost: a few system calls, about a microsecond.
+/// committed is where nobody finds it. Cost: two system calls, one or two microseconds.
 ///
 /// # Errors
 /// [`Error::Moved`].
