@@ -152,6 +152,7 @@ fn store_message(error: &Error) -> (String, String) {
             "make the store with `holdall create`, or put something into it",
         ),
         Error::WrongLog { path, detail, advice } => (format!("{path} {detail}"), advice.as_str()),
+        Error::Moved { path, detail, advice } => (format!("{path} {detail}"), advice.as_str()),
         Error::Unsupported { detail } => (detail.clone(), "use a newer Holdall"),
         Error::NotFound(what) => {
             (format!("not found: {what}"), "see what is there with `holdall ls STORE`")

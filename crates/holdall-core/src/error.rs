@@ -56,6 +56,17 @@ pub enum Error {
         /// What to do with it.
         advice: String,
     },
+    /// The name of the open store, or of its log, no longer leads to its file, which somebody
+    /// deleted, renamed or replaced. The commit did not happen; reading goes on.
+    #[error("{path} {detail}; {advice}")]
+    Moved {
+        /// The name.
+        path: String,
+        /// What became of the file.
+        detail: String,
+        /// What to do.
+        advice: String,
+    },
     /// The store uses a format this build cannot read or write.
     #[error("{detail}; use a newer Holdall")]
     Unsupported {

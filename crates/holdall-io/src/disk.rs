@@ -44,6 +44,17 @@ impl FileId {
     }
 }
 
+/// What became of a file of an open store that its name no longer leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Astray {
+    /// No name leads to the volume: it goes when it is closed.
+    VolumeDeleted,
+    /// The volume lies under another name.
+    VolumeMoved,
+    /// The log was deleted, renamed or replaced.
+    Log,
+}
+
 /// A file of bytes that can be read, written and synced at any offset.
 ///
 /// A call with an empty buffer does nothing and succeeds at any offset. What a failed read leaves
@@ -136,7 +147,7 @@ pub trait Disk: Send + Sync + Debug {
     fn len(&self) -> io::Result<u64>;
 
     /// The file that holds the bytes; `None` for what is no file of the operating system. Cost: a
-    /// system call.
+    /// system call at first.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -214,25 +225,32 @@ pub trait Storage: Send + Sync + Debug {
     /// The volume; every call gives the same disk.
     fn volume(&self) -> Arc<dyn Disk>;
 
-    /// The existing log, or `None` if there is none.
+    /// The existing log, or `None` if there is none. While one is in use, the same disk again.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// Those of the operating system; `WouldBlock` where another open store uses it.
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>>;
 
-    /// Creates an empty log, or empties the existing one. The name is not durable before
-    /// [`sync_dir`](Self::sync_dir), the emptying not before the log's `sync`.
+    /// Creates an empty log. The name is not durable before [`sync_dir`](Self::sync_dir).
     ///
     /// # Errors
-    /// Those of the operating system; `PermissionDenied` if opened read-only.
+    /// `AlreadyExists` where anything has its name; those of the operating system;
+    /// `PermissionDenied` if opened read-only.
     fn create_log(&self) -> io::Result<Arc<dyn Disk>>;
 
-    /// Removes the log's name; no error if there is none. Disks got before still work, on bytes
-    /// that no name leads to. Not durable before [`sync_dir`](Self::sync_dir).
+    /// Removes the log's name if it leads to `log`; else does nothing. Disks got before still
+    /// work, on bytes that no name leads to. Not durable before [`sync_dir`](Self::sync_dir).
     ///
     /// # Errors
     /// Those of the operating system; `PermissionDenied` if opened read-only.
-    fn remove_log(&self) -> io::Result<()>;
+    fn remove_log(&self, log: &dyn Disk) -> io::Result<()>;
+
+    /// Whether the volume's name no longer leads to the volume, or the log's name to `log`.
+    /// `None` also where that cannot be told. Cost: two system calls.
+    fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
+        let _ = log;
+        None
+    }
 
     /// Makes the creation and removal of names durable.
     ///

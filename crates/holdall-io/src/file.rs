@@ -3,9 +3,10 @@
 //! Threads: reads and writes are `pread` and `pwrite` and take no lock; a mutex orders changes of
 //! the length.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
@@ -35,6 +36,8 @@ pub enum Access {
 pub struct FileDisk {
     file: File,
     access: Access,
+    /// Asked for before each commit; it never changes.
+    id: OnceLock<FileId>,
     /// Held while the length changes.
     resize: Mutex<()>,
     /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
@@ -62,13 +65,30 @@ impl FileDisk {
     pub(crate) fn new(file: File, access: Access) -> Self {
         let (resize, map, failed) = (Mutex::new(()), Map::default(), AtomicBool::new(false));
         let (process, around) = (std::process::id(), ReadAround::new(memory()));
-        Self { file, access, resize, failed, process, direct: None, around, map }
+        let id = OnceLock::new();
+        Self { file, access, id, resize, failed, process, direct: None, around, map }
     }
 
     /// Opens the file once more, for reads and writes past the cache.
     pub(crate) fn with_direct(mut self) -> Self {
         self.direct = Direct::open(&self.file, self.access == Access::ReadWrite);
         self
+    }
+
+    /// Locks the file: alone for writing, together with other readers for reading.
+    ///
+    /// # Errors
+    /// `WouldBlock` where somebody else has it.
+    pub(crate) fn lock(file: &File, access: Access) -> Result<(), TryLockError> {
+        match access {
+            Access::ReadOnly => file.try_lock_shared(),
+            Access::ReadWrite => file.try_lock(),
+        }
+    }
+
+    /// Whether no name leads to the file any more.
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
     }
 
     /// Writes past the cache. `Ok(false)`: this file cannot.
@@ -183,7 +203,11 @@ impl Disk for FileDisk {
     }
 
     fn file_id(&self) -> io::Result<Option<FileId>> {
-        Ok(Some(FileId::of(&self.file.metadata()?)))
+        if let Some(id) = self.id.get() {
+            return Ok(Some(*id));
+        }
+        let id = FileId::of(&self.file.metadata()?);
+        Ok(Some(*self.id.get_or_init(|| id)))
     }
 
     fn grow(&self, len: u64) -> io::Result<()> {

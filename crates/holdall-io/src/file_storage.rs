@@ -1,33 +1,44 @@
 //! A store in files of the operating system: [`FileStorage`].
 //!
 //! Owns the lock: `flock` on the volume, exclusive for writing and shared for reading, held as
-//! long as the volume's disk lives. The lock covers the log too. `flock` belongs to the open file,
-//! so that a second open in the same process is refused like one in another process.
+//! long as the volume's disk lives. `flock` belongs to the open file, so that a second open in the
+//! same process is refused like one in another process. The log is locked alike: a copy of the
+//! volume, put at its name, must not take the log of the store that was renamed away.
+//!
+//! Names are used with what they lead to: the directory is kept open, and a name is removed only
+//! if it leads to the file that is meant.
 //!
 //! The log lies at the volume's real path (symbolic links resolved) with `-log` appended; a hard
 //! link would hide it from an open under the other name, so that a volume must have one name.
 //! What lies at the log's path is opened only if it is a regular file itself: a link there
 //! could have any file of the user written over.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use rustix::fs::OFlags;
+
 use crate::bounds::read_only;
+use crate::directory::Directory;
 use crate::file::Access;
-use crate::open::{directory, is_at, named, open, open_itself};
-use crate::{Disk, FileDisk, Storage};
+use crate::open::{directory, named, open};
+use crate::{Astray, Disk, FileDisk, FileId, Storage};
 
 /// A volume in a file, and its log in the file beside it.
 #[derive(Debug)]
 pub struct FileStorage {
     volume: Arc<FileDisk>,
     access: Access,
+    directory: Directory,
     path: PathBuf,
     log_path: PathBuf,
+    /// The log as last opened or created, while somebody uses it.
+    log: Mutex<Weak<FileDisk>>,
     opened: Instant,
 }
 
@@ -60,33 +71,25 @@ impl FileStorage {
     }
 
     fn locked(file: File, path: &Path, access: Access) -> io::Result<Self> {
-        let locked = match access {
-            Access::ReadOnly => file.try_lock_shared(),
-            Access::ReadWrite => file.try_lock(),
-        };
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let message = format!("{}: the store is already open elsewhere", path.display());
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
-            }
-            Err(TryLockError::Error(e)) => return Err(named(path, &e)),
-        }
+        lock(&file, path, access, "the store is already open elsewhere")?;
         // Two names for one volume must lead to one log.
         let path = fs::canonicalize(path).map_err(|e| named(path, &e))?;
-        if !is_at(&file, &path).map_err(|e| named(&path, &e))? {
-            let message = format!("{}: was replaced while it was opened", path.display());
-            return Err(io::Error::other(message));
-        }
         let mut log_path = OsString::from(&path);
         log_path.push("-log");
-        Ok(Self {
+        let storage = Self {
             volume: Arc::new(FileDisk::new(file, access).with_direct()),
             access,
+            directory: Directory::open(path.parent().unwrap_or(Path::new("/")))?,
             path,
             log_path: log_path.into(),
+            log: Mutex::default(),
             opened: Instant::now(),
-        })
+        };
+        if !storage.directory.leads_to(name_of(&storage.path), &*storage.volume)? {
+            let path = storage.path.display();
+            return Err(io::Error::other(format!("{path}: was replaced while it was opened")));
+        }
+        Ok(storage)
     }
 
     /// The volume's real path.
@@ -101,8 +104,28 @@ impl FileStorage {
         &self.log_path
     }
 
-    fn log(&self, file: File) -> FileDisk {
-        FileDisk::new(file, self.access).with_direct()
+    /// Removes the volume's name if it leads to the volume still: for a creation that failed.
+    ///
+    /// # Errors
+    /// Those of the operating system; `PermissionDenied` if opened read-only.
+    pub fn remove_volume(&self) -> io::Result<()> {
+        self.check_writable()?;
+        self.directory.remove(name_of(&self.path), &*self.volume)
+    }
+
+    /// The disk of the log that was opened: the one in use, where it is the same file.
+    fn log(&self, file: File) -> io::Result<Arc<FileDisk>> {
+        let mut last = self.log.lock();
+        let id = FileId::of(&file.metadata().map_err(|e| named(&self.log_path, &e))?);
+        if let Some(used) = last.upgrade()
+            && used.file_id()? == Some(id)
+        {
+            return Ok(used);
+        }
+        lock(&file, &self.log_path, self.access, "the log is used by another open store")?;
+        let disk = Arc::new(FileDisk::new(file, self.access).with_direct());
+        *last = Arc::downgrade(&disk);
+        Ok(disk)
     }
 
     fn check_writable(&self) -> io::Result<()> {
@@ -116,9 +139,12 @@ impl Storage for FileStorage {
     }
 
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>> {
-        let write = self.access == Access::ReadWrite;
-        match open_itself(&self.log_path, OpenOptions::new().read(true).write(write)) {
-            Ok(file) => Ok(Some(Arc::new(self.log(file)))),
+        let flags = match self.access {
+            Access::ReadOnly => OFlags::RDONLY,
+            Access::ReadWrite => OFlags::RDWR,
+        };
+        match self.directory.open_file(name_of(&self.log_path), flags) {
+            Ok(file) => Ok(Some(self.log(file)?)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         }
@@ -126,28 +152,28 @@ impl Storage for FileStorage {
 
     fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
         self.check_writable()?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = open_itself(&self.log_path, &mut options)?;
-        // Not by the opening: only now is it known that this is a file to be emptied.
-        file.set_len(0).map_err(|e| named(&self.log_path, &e))?;
-        Ok(Arc::new(self.log(file)))
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let file = self.directory.open_file(name_of(&self.log_path), flags)?;
+        Ok(self.log(file)?)
     }
 
-    fn remove_log(&self) -> io::Result<()> {
+    fn remove_log(&self, log: &dyn Disk) -> io::Result<()> {
         self.check_writable()?;
-        match fs::remove_file(&self.log_path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(named(&self.log_path, &e)),
-            _ => Ok(()),
+        self.directory.remove(name_of(&self.log_path), log)
+    }
+
+    fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
+        // What cannot be told is no evidence: a process may have given up the right to look.
+        let lost = |path, disk| matches!(self.directory.leads_to(name_of(path), disk), Ok(false));
+        if lost(&self.path, &*self.volume) {
+            let deleted = self.volume.is_deleted();
+            return Some(if deleted { Astray::VolumeDeleted } else { Astray::VolumeMoved });
         }
+        log.is_some_and(|log| lost(&self.log_path, log)).then_some(Astray::Log)
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        if self.access == Access::ReadOnly {
-            return Ok(());
-        }
-        let dir = self.path.parent().unwrap_or(Path::new("/"));
-        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| named(dir, &e))
+        if self.access == Access::ReadOnly { Ok(()) } else { self.directory.sync() }
     }
 
     fn name(&self) -> String {
@@ -156,5 +182,20 @@ impl Storage for FileStorage {
 
     fn now(&self) -> Duration {
         self.opened.elapsed()
+    }
+}
+
+/// The last part of the path of a file.
+fn name_of(path: &Path) -> &OsStr {
+    path.file_name().unwrap_or_default()
+}
+
+fn lock(file: &File, path: &Path, access: Access, held: &str) -> io::Result<()> {
+    match FileDisk::lock(file, access) {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{}: {held}", path.display())))
+        }
+        Err(TryLockError::Error(e)) => Err(named(path, &e)),
     }
 }

@@ -17,6 +17,7 @@
 mod blocks;
 pub mod bounds;
 mod direct;
+mod directory;
 mod disk;
 mod file;
 mod file_storage;
@@ -34,7 +35,7 @@ mod overlay;
 mod read_around;
 mod write_out;
 
-pub use disk::{Disk, FileId, Near, Storage, WriteOut};
+pub use disk::{Astray, Disk, FileId, Near, Storage, WriteOut};
 pub use file::{Access, FileDisk};
 pub use file_storage::FileStorage;
 pub use memory::{MemoryDisk, MemoryStorage};

@@ -169,12 +169,13 @@ impl Storage for MemoryStorage {
 
     fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
         let mut log = self.log.lock();
-        let disk = log.get_or_insert_with(|| Arc::new(MemoryDisk::new())).clone();
-        disk.truncate(0)?;
-        Ok(disk)
+        if log.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(log.insert(Arc::new(MemoryDisk::new())).clone())
     }
 
-    fn remove_log(&self) -> io::Result<()> {
+    fn remove_log(&self, _log: &dyn Disk) -> io::Result<()> {
         *self.log.lock() = None;
         Ok(())
     }
@@ -204,7 +205,7 @@ mod tests {
         log.write_at(0, b"log").unwrap();
         let fork = storage.fork();
         storage.volume().write_at(2, b"xyz").unwrap();
-        storage.remove_log().unwrap();
+        storage.remove_log(&*log).unwrap();
         assert_eq!(fork.snapshot(), (b"\0\0abc".to_vec(), Some(b"log".to_vec())));
         assert_eq!(storage.snapshot(), (b"\0\0xyz".to_vec(), None));
     }
@@ -214,19 +215,19 @@ mod tests {
         let storage = MemoryStorage::new();
         let log = storage.create_log().unwrap();
         log.write_at(0, b"old").unwrap();
-        storage.remove_log().unwrap();
-        storage.remove_log().unwrap();
+        storage.remove_log(&*log).unwrap();
+        storage.remove_log(&*log).unwrap();
         let new = storage.create_log().unwrap();
         assert_eq!(new.len().unwrap(), 0);
         assert_eq!(log.len().unwrap(), 3);
     }
 
     #[test]
-    fn creating_a_log_again_empties_it() {
+    fn a_log_that_is_there_is_not_created() {
         let storage = MemoryStorage::from_bytes(Vec::new(), Some(vec![7; 9]));
+        let error = storage.create_log().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(storage.open_log().unwrap().unwrap().len().unwrap(), 9);
-        storage.create_log().unwrap();
-        assert_eq!(storage.open_log().unwrap().unwrap().len().unwrap(), 0);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -15,20 +15,15 @@ use rustix::io::Errno;
 /// # Errors
 /// `IsADirectory`; `InvalidInput` for what is no regular file; those of the operating system.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    opened(path, options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY))
+    checked(path, options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path))
 }
 
-/// As [`open`], but a symbolic link is refused like anything else that is no regular file.
+/// The opened file, if it is a regular one.
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn open_itself(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
-    opened(path, options.custom_flags(flags))
-}
-
-fn opened(path: &Path, options: &OpenOptions) -> io::Result<File> {
-    let file = options.open(path).map_err(|e| match Errno::from_io_error(&e) {
+pub(crate) fn checked(path: &Path, opened: io::Result<File>) -> io::Result<File> {
+    let file = opened.map_err(|e| match Errno::from_io_error(&e) {
         Some(Errno::LOOP) => unfit(path, "is a symbolic link, not a regular file"),
         // A socket, or a device that nothing drives.
         Some(Errno::NXIO) => unfit(path, "is not a regular file"),
@@ -39,12 +34,6 @@ fn opened(path: &Path, options: &OpenOptions) -> io::Result<File> {
         return Err(directory(path));
     }
     if kind.is_file() { Ok(file) } else { Err(unfit(path, "is not a regular file")) }
-}
-
-/// Whether `path`, its last part not followed where it is a link, leads to this open file.
-pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let (own, found) = (file.metadata()?, path.symlink_metadata()?);
-    Ok((own.dev(), own.ino()) == (found.dev(), found.ino()))
 }
 
 /// The error of a directory where a file is meant.

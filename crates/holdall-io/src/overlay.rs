@@ -253,16 +253,15 @@ impl Storage for OverlayStorage {
     }
 
     fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
-        if let Some(disk) = self.open_log()? {
-            disk.truncate(0)?;
-            return Ok(disk);
+        if self.open_log()?.is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
         }
         let disk = Arc::new(OverlayDisk::empty());
         *self.log.lock() = Log::Here(Some(disk.clone()));
         Ok(disk)
     }
 
-    fn remove_log(&self) -> io::Result<()> {
+    fn remove_log(&self, _log: &dyn Disk) -> io::Result<()> {
         *self.log.lock() = Log::Here(None);
         Ok(())
     }
@@ -283,7 +282,7 @@ impl Storage for OverlayStorage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryStorage;
+    use crate::{MemoryDisk, MemoryStorage};
 
     #[test]
     fn the_base_is_never_changed() {
@@ -302,7 +301,7 @@ mod tests {
         volume.read_at(0, &mut buf).unwrap();
         assert_eq!(buf[4089..4096], [1, 7, 7, 7, 7, 7, 0]);
         assert!(buf[4095..].iter().all(|&b| b == 0), "bytes cut off must not come back");
-        overlay.remove_log().unwrap();
+        overlay.remove_log(&*log).unwrap();
         assert!(overlay.open_log().unwrap().is_none());
         assert_eq!(overlay.create_log().unwrap().len().unwrap(), 0);
         assert_eq!(base.snapshot(), before);
@@ -393,7 +392,7 @@ mod tests {
     fn removing_before_looking_hides_the_log_below() {
         let base = Arc::new(MemoryStorage::from_bytes(Vec::new(), Some(vec![2; 50])));
         let overlay = OverlayStorage::new(base).unwrap();
-        overlay.remove_log().unwrap();
+        overlay.remove_log(&MemoryDisk::new()).unwrap();
         assert!(overlay.open_log().unwrap().is_none());
     }
 }

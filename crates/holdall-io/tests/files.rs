@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use holdall_io::{Access, Disk, FileStorage, Near, OverlayStorage, Storage, WriteOut};
+use holdall_io::{Access, Astray, Disk, FileStorage, Near, OverlayStorage, Storage, WriteOut};
 use tempfile::tempdir;
 
 fn kind<T: std::fmt::Debug>(result: std::io::Result<T>) -> ErrorKind {
@@ -74,7 +74,7 @@ fn a_read_only_store_refuses_changes() {
     assert!(storage.open_log().unwrap().is_none());
     fs::write(storage.log_path(), b"log").unwrap();
     let log = storage.open_log().unwrap().unwrap();
-    for disk in [storage.volume(), log] {
+    for disk in [storage.volume(), log.clone()] {
         assert_eq!(kind(disk.write_at(0, b"x")), ErrorKind::PermissionDenied);
         assert_eq!(kind(disk.grow(100)), ErrorKind::PermissionDenied);
         assert_eq!(kind(disk.truncate(0)), ErrorKind::PermissionDenied);
@@ -83,11 +83,11 @@ fn a_read_only_store_refuses_changes() {
         disk.write_out(0, 1, WriteOut::Wait).unwrap();
     }
     assert_eq!(kind(storage.create_log()), ErrorKind::PermissionDenied);
-    assert_eq!(kind(storage.remove_log()), ErrorKind::PermissionDenied);
+    assert_eq!(kind(storage.remove_log(&*log)), ErrorKind::PermissionDenied);
     storage.sync_dir().unwrap();
     let overlay = OverlayStorage::new(Arc::new(storage)).unwrap();
     overlay.volume().write_at(0, b"V").unwrap();
-    overlay.remove_log().unwrap();
+    overlay.remove_log(&*log).unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"volume");
     assert_eq!(fs::read(dir.path().join("store-log")).unwrap(), b"log");
 }
@@ -100,12 +100,67 @@ fn the_log_lies_beside_the_real_volume() {
     fs::create_dir(&alias).unwrap();
     std::os::unix::fs::symlink(&real, alias.join("link")).unwrap();
     let storage = FileStorage::open(alias.join("link"), Access::ReadWrite).unwrap();
-    storage.create_log().unwrap().write_at(0, b"log").unwrap();
+    let log = storage.create_log().unwrap();
+    log.write_at(0, b"log").unwrap();
+    assert_eq!(kind(storage.create_log()), ErrorKind::AlreadyExists);
     assert_eq!(fs::read(dir.path().join("store-log")).unwrap(), b"log");
-    assert_eq!(storage.create_log().unwrap().len().unwrap(), 0);
-    storage.remove_log().unwrap();
-    storage.remove_log().unwrap();
+    storage.remove_log(&*log).unwrap();
+    storage.remove_log(&*log).unwrap();
     assert!(!dir.path().join("store-log").exists());
+}
+
+#[test]
+fn a_log_is_locked_by_who_uses_it() {
+    let dir = tempdir().unwrap();
+    let (path, other) = (dir.path().join("store"), dir.path().join("other"));
+    let first = FileStorage::create(&path).unwrap();
+    let log = first.create_log().unwrap();
+    log.write_at(0, b"log").unwrap();
+    assert!(Arc::ptr_eq(&log, &first.open_log().unwrap().unwrap()), "the same while it is used");
+    fs::rename(&path, &other).unwrap();
+    let second = FileStorage::create(&path).unwrap();
+    assert_eq!(kind(second.open_log()), ErrorKind::WouldBlock);
+    assert_eq!(kind(second.create_log()), ErrorKind::AlreadyExists);
+    drop(log);
+    assert_eq!(second.open_log().unwrap().unwrap().len().unwrap(), 3);
+}
+
+#[test]
+fn names_are_removed_only_from_the_file_that_is_meant() {
+    let dir = tempdir().unwrap();
+    let (path, log_path) = (dir.path().join("store"), dir.path().join("store-log"));
+    let storage = FileStorage::create(&path).unwrap();
+    let log = storage.create_log().unwrap();
+    assert_eq!(storage.astray(Some(&*log)), None);
+    fs::remove_file(&log_path).unwrap();
+    assert_eq!(storage.astray(Some(&*log)), Some(Astray::Log));
+    fs::write(&log_path, b"other").unwrap();
+    storage.remove_log(&*log).unwrap();
+    assert_eq!(fs::read(&log_path).unwrap(), b"other");
+    fs::rename(&path, dir.path().join("moved")).unwrap();
+    assert_eq!(storage.astray(None), Some(Astray::VolumeMoved));
+    fs::write(&path, b"other").unwrap();
+    storage.remove_volume().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"other");
+    fs::remove_file(dir.path().join("moved")).unwrap();
+    assert_eq!(storage.astray(Some(&*log)), Some(Astray::VolumeDeleted));
+    let again = FileStorage::create(dir.path().join("again")).unwrap();
+    again.remove_volume().unwrap();
+    assert!(!dir.path().join("again").exists());
+}
+
+#[test]
+fn a_directory_that_may_only_be_searched_will_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempdir().unwrap();
+    let inner = dir.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("store"), b"volume").unwrap();
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o311)).unwrap();
+    for access in [Access::ReadOnly, Access::ReadWrite] {
+        FileStorage::open(inner.join("store"), access).unwrap();
+    }
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A pipe that nobody writes to.
@@ -139,9 +194,9 @@ fn what_lies_in_the_logs_place_is_opened_only_if_it_is_a_file_itself() {
     fs::write(&victim, b"untouched").unwrap();
     let storage = FileStorage::create(&path).unwrap();
     let refused = |part: &str| {
-        for error in [storage.open_log().unwrap_err(), storage.create_log().unwrap_err()] {
-            assert!(error.to_string().contains(part), "{error}");
-        }
+        let error = storage.open_log().unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!(kind(storage.create_log()), ErrorKind::AlreadyExists);
     };
     std::os::unix::fs::symlink(&victim, &log).unwrap();
     refused("store-log: is a symbolic link");

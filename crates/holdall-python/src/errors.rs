@@ -71,6 +71,7 @@ fn of_store(py: Python<'_>, e: &Error) -> PyErr {
         Error::Corrupt { .. } => "CorruptError",
         Error::NotAStore { .. } | Error::Unfinished { .. } => "NotAStoreError",
         Error::WrongLog { .. } => "WrongLogError",
+        Error::Moved { .. } => "MovedError",
         Error::Unsupported { .. } => "UnsupportedError",
         Error::Conflict { .. } => "ConflictError",
         Error::Range { .. } | Error::Invalid(_) | Error::TooLarge(_) => "InvalidError",

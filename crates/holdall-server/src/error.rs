@@ -91,6 +91,10 @@ pub fn from_store(e: holdall::Error) -> S3Error {
             tracing::error!(error = %text, "the store takes no commits; restart the server");
             s3_error!(ServiceUnavailable, "the store takes no writes after a failed one")
         }
+        e @ Error::Moved { .. } => {
+            tracing::error!(error = %e, "the store takes no commits");
+            s3_error!(ServiceUnavailable, "the store takes no writes until its file is put back")
+        }
         Error::ReadOnly => s3_error!(AccessDenied, "the store is served for reading only"),
         other => internal(&other.to_string()),
     }

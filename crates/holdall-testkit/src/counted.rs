@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use holdall_io::{Disk, Storage, WriteOut};
+use holdall_io::{Astray, Disk, FileId, Storage, WriteOut};
 
 /// Which access is a seek.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -259,6 +259,10 @@ impl Disk for CountedDisk {
         self.other(self.disk.len())
     }
 
+    fn file_id(&self) -> io::Result<Option<FileId>> {
+        self.disk.file_id()
+    }
+
     fn grow(&self, len: u64) -> io::Result<()> {
         self.other(self.disk.grow(len))
     }
@@ -353,8 +357,12 @@ impl Storage for CountedStorage {
         Ok(self.log_disk(self.storage.create_log()?))
     }
 
-    fn remove_log(&self) -> io::Result<()> {
-        self.storage.remove_log()
+    fn remove_log(&self, log: &dyn Disk) -> io::Result<()> {
+        self.storage.remove_log(log)
+    }
+
+    fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
+        self.storage.astray(log)
     }
 
     fn sync_dir(&self) -> io::Result<()> {

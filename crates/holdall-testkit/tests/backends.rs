@@ -97,8 +97,14 @@ struct Subject {
 impl Subject {
     fn apply(&mut self, log: bool, op: &Op, salt: usize) -> Result<(Vec<u8>, u64), io::ErrorKind> {
         match op {
-            Op::CreateLog => self.log = Some(self.storage.create_log().unwrap()),
-            Op::RemoveLog => self.storage.remove_log().unwrap(),
+            Op::CreateLog => {
+                self.log = Some(self.storage.create_log().map_err(|e| e.kind())?);
+            }
+            Op::RemoveLog => {
+                if let Some(log) = self.storage.open_log().unwrap() {
+                    self.storage.remove_log(&*log).unwrap();
+                }
+            }
             Op::SyncDir => self.storage.sync_dir().unwrap(),
             Op::OpenLog => {
                 let log = self.storage.open_log().unwrap();

@@ -75,7 +75,8 @@ fn a_foreign_file_stops_writing_and_is_left_as_it_is() {
             store.close().unwrap();
             assert!(place.snapshot() == (closed.0.clone(), Some(log.clone())), "{what}");
         }
-        place.remove_log().unwrap();
+        let log = place.open_log().unwrap().unwrap();
+        place.remove_log(&*log).unwrap();
         let store = options(1).open_on(place).unwrap();
         put(&store, "new").unwrap();
     }

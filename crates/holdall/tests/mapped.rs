@@ -136,8 +136,8 @@ impl Storage for SpyStorage {
         self.0.create_log()
     }
 
-    fn remove_log(&self) -> io::Result<()> {
-        self.0.remove_log()
+    fn remove_log(&self, log: &dyn Disk) -> io::Result<()> {
+        self.0.remove_log(log)
     }
 
     fn sync_dir(&self) -> io::Result<()> {

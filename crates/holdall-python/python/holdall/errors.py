@@ -42,6 +42,10 @@ class WrongLogError(Error):
     """The file beside the store is not its log; nothing was touched."""
 
 
+class MovedError(Error):
+    """The store's name, or its log's, no longer leads to its file; no change is taken."""
+
+
 class UnsupportedError(Error):
     """The store has a format that this version does not know."""
 

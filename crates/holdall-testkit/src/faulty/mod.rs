@@ -222,7 +222,7 @@ impl Storage for FaultyStorage {
         })
     }
 
-    fn remove_log(&self) -> io::Result<()> {
+    fn remove_log(&self, _log: &dyn Disk) -> io::Result<()> {
         self.run(Kind::RemoveLog, |state, verdict| {
             if state.goes_on(verdict) {
                 state.remove_log();

@@ -216,10 +216,10 @@ impl State {
         }
     }
 
-    /// Gives the log its name, or empties the one that has it.
+    /// Makes a log and gives it the name, which nothing has.
     pub(super) fn create_log(&mut self) -> io::Result<()> {
-        if let Some(log) = self.visible(FaultyFile::Log) {
-            return log.set_len(0);
+        if self.name.now().is_some() {
+            return Err(io::ErrorKind::AlreadyExists.into());
         }
         let id = self.add_log(SimFile::default());
         self.name.changes.push(Some(id));

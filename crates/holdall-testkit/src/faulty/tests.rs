@@ -145,9 +145,9 @@ fn the_logs_name_needs_sync_dir() {
     storage.sync_dir().unwrap();
     assert_eq!(found(&storage, LOSE), Some(b"log".to_vec()));
 
-    storage.remove_log().unwrap();
+    storage.remove_log(&*log).unwrap();
     assert!(storage.open_log().unwrap().is_none());
-    storage.remove_log().unwrap();
+    storage.remove_log(&*log).unwrap();
     assert_eq!(log.len().unwrap(), 4);
     assert_eq!(found(&storage, LOSE), Some(b"log".to_vec()));
     assert_eq!(found(&storage, KEEP), None);
@@ -161,7 +161,8 @@ fn the_logs_name_needs_sync_dir() {
 #[test]
 fn a_log_created_again_is_another_one() {
     let storage = FaultyStorage::from_bytes(&[], Some(b"old"), 1).unwrap();
-    storage.remove_log().unwrap();
+    let old = storage.open_log().unwrap().unwrap();
+    storage.remove_log(&*old).unwrap();
     let log = storage.create_log().unwrap();
     log.write_at(0, b"newer").unwrap();
     log.sync().unwrap();
@@ -170,9 +171,8 @@ fn a_log_created_again_is_another_one() {
     found.sort();
     found.dedup();
     assert_eq!(found, [None, Some(b"newer".to_vec()), Some(b"old".to_vec())]);
-    // Emptying an existing log is a change of its length, not of its name.
     storage.sync_dir().unwrap();
-    assert_eq!(storage.create_log().unwrap().len().unwrap(), 0);
+    assert_eq!(storage.create_log().unwrap_err().kind(), ErrorKind::AlreadyExists);
     assert_eq!(storage.crash(LOSE, 0).unwrap().snapshot().1, Some(b"newer".to_vec()));
 }
 
@@ -340,7 +340,7 @@ fn the_disk_is_full_for_both_files_together() {
     assert_eq!(volume(&storage)[8189..], [&[1][..], &[3; 10]].concat(), "what there was room for");
     disk.write_at(0, &[4; 8200]).unwrap();
     assert_eq!(kind(disk.grow(8201)), ErrorKind::StorageFull);
-    storage.remove_log().unwrap();
+    storage.remove_log(&*log).unwrap();
     disk.grow(10_000).unwrap();
     storage.heal();
     disk.grow(20_000).unwrap();
@@ -420,7 +420,7 @@ fn logs_that_nobody_can_reach_are_dropped() {
     for _ in 0..50 {
         let log = storage.create_log().unwrap();
         log.grow(1000).unwrap();
-        storage.remove_log().unwrap();
+        storage.remove_log(&*log).unwrap();
         storage.sync_dir().unwrap();
         assert_eq!(log.len().unwrap(), 1000);
     }

@@ -14,7 +14,7 @@ use holdall_core::{Error, Oid, PageNo, PageRead, Result, collection_page, root_p
 pub const DEFAULT_COLLECTION: &str = "default";
 
 /// A collection, decoded from its page.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Collection {
     pub(crate) number: u32,
     pub(crate) page: PageNo,

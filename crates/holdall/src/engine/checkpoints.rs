@@ -67,7 +67,14 @@ impl Inner {
     fn flush_deferred(&self) -> Result<()> {
         // Before the flush: a commit that comes meanwhile waits anew.
         self.deferred.flushing();
-        self.pager.flush()
+        self.flush_unawaited()
+    }
+
+    /// Makes deferred commits durable. Where they cannot be found the next transaction is told.
+    pub(crate) fn flush_unawaited(&self) -> Result<()> {
+        self.pager.flush()?;
+        drop(self.check_names());
+        Ok(())
     }
 
     fn fill_superblock(&self, space: &SpaceStats, sb: &mut Superblock) {
@@ -171,6 +178,7 @@ impl Housekeeping for Inner {
         if !self.pager.log.attached() {
             self.start_log()?;
         }
+        self.check_names_again()?;
         if self.log_short.swap(false, SeqCst) {
             let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
             self.grow_log(share.max(LOG_LEAST))?;

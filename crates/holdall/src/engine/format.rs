@@ -126,10 +126,11 @@ pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     if !is_unfinished(&*disk, options)? {
         return Err(Error::Exists(format!("file {}", storage.name())));
     }
-    if let Found::Foreign(what) = place::look(storage, None)? {
-        return Err(place::wrong(storage, what));
+    match place::look(storage, None)? {
+        Found::Nothing => {}
+        Found::Blank(log) | Found::Own(log, _) => storage.remove_log(&*log).map_err(fail)?,
+        Found::Foreign(what) => return Err(place::wrong(storage, what)),
     }
-    storage.remove_log().map_err(fail)?;
     if disk.len().map_err(fail)? > 0 {
         // Else a crash could leave sectors of two creations.
         disk.truncate(0).and_then(|()| disk.sync()).map_err(fail)?;

@@ -1,4 +1,7 @@
 //! The log file beside the volume: made at the first commit, grown when it is short.
+//!
+//! Owns: [`LogFile`]. The log is known by its file, not by its name, which may lead to another
+//! store's log once somebody renames the open store.
 
 use super::Inner;
 use crate::log;
@@ -7,19 +10,72 @@ use crate::txn;
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
+use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// A log that proves short grows by this factor.
 const LOG_GROWTH: u64 = 4;
 /// The smallest log that is made, and what a closed file keeps for it.
 pub(super) const LEAST_LOG: u64 = 64 << 10;
 
+/// The store's log, from its recovery or its making on.
+#[derive(Debug, Default)]
+pub(crate) struct LogFile {
+    disk: Mutex<Option<Arc<dyn Disk>>>,
+    /// Deferred commits went into files that no name of the store leads to.
+    astray: AtomicBool,
+}
+
+impl LogFile {
+    pub(super) fn new(disk: Option<Arc<dyn Disk>>) -> Self {
+        Self { disk: Mutex::new(disk), astray: AtomicBool::new(false) }
+    }
+
+    /// The log's file; None where there is none, or none that matters.
+    fn get(&self) -> Option<Arc<dyn Disk>> {
+        self.disk.lock().clone()
+    }
+
+    /// Lets go of it: its blocks go back once its name is gone.
+    pub(super) fn take(&self) -> Option<Arc<dyn Disk>> {
+        self.disk.lock().take()
+    }
+
+    fn set(&self, disk: Arc<dyn Disk>) {
+        *self.disk.lock() = Some(disk);
+    }
+}
+
 impl Inner {
+    /// Before a commit that somebody waits for, and after deferred ones became durable: looks
+    /// whether they can be found.
+    ///
+    /// # Errors
+    /// [`Error::Moved`].
+    pub(crate) fn check_names(&self) -> Result<()> {
+        let log = self.log_file.get();
+        let checked = place::check_names(&*self.storage, log.as_deref());
+        self.log_file.astray.store(checked.is_err(), SeqCst);
+        checked
+    }
+
+    /// As [`Inner::check_names`], where the last look found something wrong.
+    pub(super) fn check_names_again(&self) -> Result<()> {
+        if self.log_file.astray.load(SeqCst) { self.check_names() } else { Ok(()) }
+    }
+
+    /// Bytes of blocks of the log.
+    pub(crate) fn log_file_bytes(&self) -> u64 {
+        self.log_file.get().and_then(|disk| disk.allocated().ok()).unwrap_or(0)
+    }
+
     pub(super) fn start_log(&self) -> Result<()> {
         let fail = |e| txn::io_error("creating the log file", e);
         let sb = self.pager.volume.superblock();
-        if sb.log_required
-            && let Some(disk) = self.storage.open_log().map_err(fail)?
+        let recovered = self.log_file.get().filter(|_| sb.log_required);
+        place::check_names(&*self.storage, recovered.as_deref())?;
+        if let Some(disk) = recovered
             && disk.len().map_err(fail)? >= sb.log_bytes
         {
             // Recovery has raised the epoch and moved the LSN: what it holds is of no account.
@@ -42,6 +98,11 @@ impl Inner {
             }
         }
         self.storage.sync_dir().map_err(fail)?;
+        if let Err(e) = place::check_names(&*self.storage, Some(&*disk)) {
+            // Renamed while the log was made: it lies beside another store now.
+            self.storage.remove_log(&*disk).map_err(fail)?;
+            return Err(e);
+        }
         let volume = &self.pager.volume;
         let named = volume.write_superblock(|sb| {
             sb.log_required = true;
@@ -52,27 +113,27 @@ impl Inner {
             // What a failed write left may ask for this log: no next try may empty it.
             self.pager.log.set_poison(&e.to_string());
         })?;
-        self.pager.log.attach(disk, capacity)?;
+        self.pager.log.attach(disk.clone(), capacity)?;
+        self.log_file.set(disk);
         self.pager.log.note_checkpoint(written.sequence);
         Ok(())
     }
 
-    /// A log file without a byte in it. Only this store's own is emptied.
-    pub(super) fn empty_log(&self) -> Result<Arc<dyn Disk>> {
+    /// A new log file. Only what is blank or this store's own gives way to it, and by its name: a
+    /// crash halfway through emptying a file could leave what looks like nobody's, and a blank
+    /// one may be the new log of a store that was just renamed.
+    fn empty_log(&self) -> Result<Arc<dyn Disk>> {
         let fail = |e| txn::io_error("creating the log file", e);
         match place::look(&*self.storage, Some(&self.pager.volume.superblock().store_id))? {
             Found::Nothing => {}
-            Found::Blank(disk) => {
-                disk.truncate(0).map_err(fail)?;
-                return Ok(disk);
-            }
-            Found::Own(..) => {
-                // A crash halfway through emptying it could leave what looks like nobody's.
-                self.storage.remove_log().map_err(fail)?;
+            Found::Blank(disk) | Found::Own(disk, _) => {
+                self.storage.remove_log(&*disk).map_err(fail)?;
                 self.storage.sync_dir().map_err(fail)?;
             }
             Found::Foreign(what) => return Err(place::wrong(&*self.storage, what)),
         }
+        // What was read of it at the opening.
+        drop(self.log_file.take());
         self.storage.create_log().map_err(fail)
     }
 
@@ -86,8 +147,7 @@ impl Inner {
             return Ok(());
         }
         self.checkpoint()?;
-        let fail = |e| txn::io_error("growing the log file", e);
-        let Some(disk) = self.storage.open_log().map_err(fail)? else { return Ok(()) };
+        let Some(disk) = self.pager.log.disk() else { return Ok(()) };
         if !self.pager.log.is_empty() {
             return Ok(());
         }
@@ -111,21 +171,31 @@ impl Inner {
     /// Whether a log of this store lies beside it. One that the superblock names is marked as
     /// the store's first: after a crash in the midst of closing nothing names it any more.
     pub(super) fn has_log_to_remove(&self) -> Result<bool> {
-        let (storage, sb) = (&*self.storage, self.pager.volume.superblock());
+        let sb = self.pager.volume.superblock();
         // Without a commit since a recovery the log is not attached but still there; and a
         // crash may have left one that nothing needs.
         let required = self.pager.log.attached() || sb.log_required;
         if required && self.pager.log.groups() > 0 {
             return Ok(true);
         }
-        let found = place::look(storage, Some(&sb.store_id))?;
-        if required
-            && matches!(found, Found::Foreign(_))
-            && let Some(disk) = place::open(storage)?
-        {
-            // All that was in it was torn.
-            log::sign(&*disk, &sb)?;
+        if required {
+            if let Some(disk) = self.log_file.get()
+                && matches!(place::look_into(disk.clone(), Some(&sb.store_id))?, Found::Foreign(_))
+            {
+                // All that was in it was torn.
+                log::sign(&*disk, &sb)?;
+            }
+            return Ok(true);
         }
-        Ok(required || matches!(found, Found::Own(..) | Found::Blank(_)))
+        if place::check_names(&*self.storage, None).is_err() {
+            return Ok(false);
+        }
+        match place::look(&*self.storage, Some(&sb.store_id))? {
+            Found::Own(disk, _) | Found::Blank(disk) => {
+                self.log_file.set(disk);
+                Ok(true)
+            }
+            Found::Nothing | Found::Foreign(_) => Ok(false),
+        }
     }
 }

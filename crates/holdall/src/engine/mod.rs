@@ -1,10 +1,11 @@
 //! An open store, as what reads and what writes share it: its parts, opening and closing.
 //!
-//! Owns: [`Inner`]; the transient placement state of each collection. In its files: when a
-//! checkpoint runs (`checkpoints`), the log file (`log_file`), the `unique` counter (`uniques`).
+//! Owns: [`Inner`]. In its files: when a checkpoint runs (`checkpoints`), the log file
+//! (`log_file`), the `unique` counter (`uniques`), hints between transactions (`cursors`).
 
 pub(crate) mod catalog;
 mod checkpoints;
+pub(crate) mod cursors;
 pub(crate) mod deferred;
 pub(crate) mod format;
 pub(crate) mod give_back;
@@ -15,29 +16,21 @@ mod uniques;
 
 pub use options::Options;
 
+use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
-use crate::handle::HandleCursor;
-use crate::log::{Log, LogStart};
+use crate::engine::log_file::LogFile;
+use crate::log::{Log, LogStart, place};
 use crate::space::Allocator;
 use crate::txn::{self, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
-use holdall_core::placement::Placement;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, PageNo, Result, root_page};
 use holdall_io::Storage;
 use parking_lot::{Condvar, Mutex};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
-
-/// Transient state that survives transactions but not aborted ones.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Cursors {
-    pub(crate) handles: HandleCursor,
-    pub(crate) placements: BTreeMap<u32, Placement>,
-}
 
 /// Requests to the store's own threads.
 #[derive(Debug, Default)]
@@ -68,6 +61,7 @@ pub struct Inner {
     pub(crate) cursors: Mutex<Cursors>,
     pub(crate) wishes: Arc<(Mutex<BackgroundRequests>, Condvar)>,
     pub(crate) deferred: Deferred,
+    log_file: LogFile,
     closed: AtomicBool,
     log_short: AtomicBool,
     /// The checkpointing thread was told to look for free space.
@@ -97,7 +91,8 @@ impl Inner {
         }
         let volume = Volume::new(disk.clone(), slots.best.clone());
         refuse_short(&*storage, &slots.best)?;
-        let recovered = txn::recover(&*storage, &volume)?;
+        let mut recovered = txn::recover(&*storage, &volume)?;
+        let log_file = LogFile::new(recovered.log.take());
         let sb = volume.superblock();
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
@@ -130,6 +125,7 @@ impl Inner {
             cursors: Mutex::default(),
             wishes: Arc::default(),
             deferred: Deferred::default(),
+            log_file,
             closed: AtomicBool::new(false),
             log_short: AtomicBool::new(false),
             spare_told: AtomicBool::new(false),
@@ -186,7 +182,8 @@ impl Inner {
     }
 
     /// Closes: all durable and home, the log gone, the file cut to what is in use and a reserve
-    /// of 64 KiB. Afterwards the store can be read but not written. Cost: a checkpoint, two superblocks.
+    /// of 64 KiB. Afterwards the store can be read but not written. Where its name leads elsewhere
+    /// all this is done to its own file, and told. Cost: a checkpoint, two superblocks.
     pub(crate) fn close(&self) -> Result<()> {
         if self.read_only || std::process::id() != self.process {
             return Ok(());
@@ -219,10 +216,15 @@ impl Inner {
                 sb.unique_ceiling = unique.max(1 + lost) - lost;
             })?;
         }
+        let named = place::check_names(&*self.storage, None);
         self.pager.log.detach();
-        self.storage.remove_log().map_err(fail)?;
-        self.storage.sync_dir().map_err(fail)?;
-        self.cut_to(keep * self.layout.page_size() as u64)
+        if let Some(log) = self.log_file.take() {
+            self.storage.remove_log(&*log).map_err(fail)?;
+        }
+        if named.is_ok() {
+            self.storage.sync_dir().map_err(fail)?;
+        }
+        self.cut_to(keep * self.layout.page_size() as u64).and(named)
     }
 
     /// Gives the file the length of what is in use, and of a log: on a full disk the next one

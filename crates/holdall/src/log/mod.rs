@@ -171,7 +171,12 @@ impl Log {
         self.state.lock().disk.is_some()
     }
 
-    /// Gives the log its file, or a larger one: `disk` is `capacity` bytes long and already
+    /// The log's file.
+    pub fn disk(&self) -> Option<Arc<dyn Disk>> {
+        self.state.lock().disk.clone()
+    }
+
+    /// Gives the log its file, or says that it is larger now: `disk` is `capacity` bytes long and already
     /// written. Only while the log is empty (nothing to replay).
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Result};
-use holdall_io::{Disk, Storage};
+use holdall_io::{Astray, Disk, Storage};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -48,18 +48,29 @@ impl Newest {
 
 /// Said of a link, a pipe, a directory.
 const NO_FILE: &str = "is not a regular file";
+/// Said of what another store has locked.
+const IN_USE: &str = "is the log of a store that is open, which was renamed away or copied";
 /// Bytes read at a time.
 const CHUNK: u64 = 64 * BLOCK as u64;
 
 /// Opens the log, whatever it holds; `None` where there is none.
 ///
 /// # Errors
-/// [`Error::WrongLog`] where it is no regular file, [`Error::Io`].
+/// [`Error::WrongLog`] where it is no regular file or in use by another store, [`Error::Io`].
 pub fn open(storage: &dyn Storage) -> Result<Option<Arc<dyn Disk>>> {
-    storage.open_log().map_err(|e| match e.kind() {
-        ErrorKind::InvalidInput | ErrorKind::IsADirectory => wrong(storage, NO_FILE),
-        _ => Error::io("opening the log", e),
-    })
+    opened(storage)?.map_err(|detail| wrong(storage, detail))
+}
+
+/// The log, or what forbids to open it.
+fn opened(storage: &dyn Storage) -> Result<Result<Option<Arc<dyn Disk>>, &'static str>> {
+    match storage.open_log() {
+        Ok(log) => Ok(Ok(log)),
+        Err(e) => match e.kind() {
+            ErrorKind::InvalidInput | ErrorKind::IsADirectory => Ok(Err(NO_FILE)),
+            ErrorKind::WouldBlock => Ok(Err(IN_USE)),
+            _ => Err(Error::io("opening the log", e)),
+        },
+    }
 }
 
 /// Looks whose the file in the log's place is; a new store, without an id yet, has none.
@@ -68,12 +79,18 @@ pub fn open(storage: &dyn Storage) -> Result<Option<Arc<dyn Disk>>> {
 /// # Errors
 /// [`Error::Io`].
 pub fn look(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found> {
-    let disk = match open(storage) {
-        Ok(Some(disk)) => disk,
-        Ok(None) => return Ok(Found::Nothing),
-        Err(Error::WrongLog { .. }) => return Ok(Found::Foreign(NO_FILE)),
-        Err(e) => return Err(e),
-    };
+    match opened(storage)? {
+        Ok(Some(disk)) => look_into(disk, store_id),
+        Ok(None) => Ok(Found::Nothing),
+        Err(detail) => Ok(Found::Foreign(detail)),
+    }
+}
+
+/// As [`look`], for a log that is open.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn look_into(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<Found> {
     let fail = |e| Error::io("reading what lies in the log's place", e);
     let length = disk.len().map_err(fail)?;
     let (mut newest, mut own, mut strange) = (Newest::default(), false, false);
@@ -99,6 +116,33 @@ pub fn look(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found>
         (false, true) => Found::Foreign("is not a log of this store"),
         (false, false) => Found::Blank(disk),
     })
+}
+
+/// Looks whether the store's name still leads to the volume, and its log's to `log`: else what is
+/// committed is where nobody finds it. Cost: two system calls, one or two microseconds.
+///
+/// # Errors
+/// [`Error::Moved`].
+pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> {
+    let Some(astray) = storage.astray(log) else { return Ok(()) };
+    let (path, detail, advice) = match astray {
+        Astray::VolumeDeleted => (
+            storage.name(),
+            "was deleted while the store was open",
+            "what is to be kept must be read out of the store before it is closed",
+        ),
+        Astray::VolumeMoved => (
+            storage.name(),
+            "no longer leads to the open store, which was renamed or replaced",
+            "put it back, or close the store, which completes its file under the new name",
+        ),
+        Astray::Log => (
+            name(storage),
+            "no longer leads to the log of the open store",
+            "put it back, or close the store, which then needs no log, and open it again",
+        ),
+    };
+    Err(Error::Moved { path, detail: detail.into(), advice: advice.into() })
 }
 
 /// The log that recovery has to read: where the store needs none, also one that a crash left.

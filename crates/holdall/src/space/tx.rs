@@ -250,6 +250,11 @@ impl SpaceTx {
         self.pages.is_unchanged() && self.freed.is_empty() && self.segments.is_empty()
     }
 
+    /// Pages that it has copied or made.
+    pub fn changed_pages(&self) -> usize {
+        self.pages.changed_pages()
+    }
+
     /// Commits. Returns the LSN, durable once the log has synced it, and what still holds the
     /// writer's lock, for what must change before the next transaction begins.
     ///

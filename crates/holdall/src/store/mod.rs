@@ -17,7 +17,7 @@ use crate::engine::{Inner, Options};
 use crate::read::Reader;
 use crate::read::state::State;
 use crate::read::view_cache::ViewCache;
-use crate::write::{PutOptions, StagedObject, Target, WriteTx};
+use crate::write::{PutOptions, StagedObject, Target, WriteTx, forget_placements};
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Error, Result};
 use holdall_io::MemoryStorage;
@@ -72,9 +72,10 @@ impl Drop for CloseOnDrop {
 
 fn close(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
-        let mut tx = WriteTx::new(inner, None)?;
-        tx.flush_placements()?;
-        tx.install_all(false)?;
+        // What it notes can be done without, and everything else is still to be closed.
+        if let Err(e @ Error::Poisoned(_)) = forget_placements(inner, 0) {
+            return Err(e);
+        }
     }
     inner.close()
 }
@@ -260,10 +261,12 @@ impl Store {
     /// Makes all commits durable.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`]; [`Error::Moved`] where they are, but in files that the store's name
+    /// does not lead to.
     pub fn flush(&self) -> Result<()> {
         self.inner.check_process()?;
-        self.inner.pager.flush()
+        self.inner.pager.flush()?;
+        self.inner.check_names()
     }
 
     /// Makes all commits durable and brings them to their place in the file.
@@ -295,7 +298,8 @@ impl Store {
     /// in use. Other handles can then no longer write.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers.
+    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers. [`Error::Moved`] where
+    /// the store is closed, but its name leads elsewhere.
     pub fn close(self) -> Result<()> {
         close(&self.inner)
     }

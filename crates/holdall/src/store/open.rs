@@ -28,9 +28,11 @@ impl Options {
             }
             other => other.map_err(|e| open_error(path, e))?,
         };
-        self.create_on(Arc::new(storage)).inspect_err(|_| {
-            // What was made of it is no store; the name must not stay taken.
-            let _ = std::fs::remove_file(path);
+        let storage = Arc::new(storage);
+        self.create_on(storage.clone()).inspect_err(|_| {
+            // What was made of it is no store; the name must not stay taken. As long as it is
+            // locked nobody else can make one of it.
+            let _ = storage.remove_volume();
         })
     }
 

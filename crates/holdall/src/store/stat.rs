@@ -123,7 +123,6 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let free = space.volume_pages.saturating_sub(allocated.saturating_add(space.waiting_pages));
     let disk = &inner.pager.volume.disk;
     let file_bytes = disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e))?;
-    let log_file = inner.storage.open_log().ok().flatten();
     let log = inner.pager.log.usage();
     let sb = inner.pager.volume.superblock();
     let pool = inner.pager.pool_stats();
@@ -132,7 +131,7 @@ pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
         objects: collections.iter().map(|c| c.objects).fold(0, u64::saturating_add),
         logical_bytes,
         file_bytes,
-        log_file_bytes: log_file.and_then(|d| d.allocated().ok()).unwrap_or(0),
+        log_file_bytes: inner.log_file_bytes(),
         utilization: logical_bytes as f64 / file_bytes.max(1) as f64,
         heap_utilization: share(used, capacity),
         used_bytes: allocated * size,

@@ -124,7 +124,7 @@ fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {
         w.flush = false;
         drop(w);
         let Some(inner) = inner.upgrade() else { return };
-        if let Err(e) = inner.pager.flush() {
+        if let Err(e) = inner.flush_unawaited() {
             inner.note_background_error(&e);
         }
     }

@@ -14,8 +14,9 @@ use holdall_core::log_format::{BLOCK, Part, Parts};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
-use holdall_io::Storage;
+use holdall_io::{Disk, Storage};
 use replay::{Data, Replay, Segment};
+use std::sync::Arc;
 
 /// What recovery found and did.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,8 @@ pub struct Recovered {
     pub pages: u64,
     /// Bytes of log read.
     pub log_bytes: u64,
+    /// The log that was read.
+    pub log: Option<Arc<dyn Disk>>,
 }
 
 /// Brings the volume to its last durable commit. Afterwards the log holds nothing that
@@ -94,6 +97,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
         commits: replay.commits,
         pages: replay.pages,
         log_bytes: scan.end.0 - sb.replay.0,
+        log: Some(disk),
     })
 }
 

@@ -215,6 +215,11 @@ impl PageTx {
             && !self.at_home.relied_on()
     }
 
+    /// Pages that it has copied or made, and holds.
+    pub fn changed_pages(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Notes that data lies in place, written but not synced, that the commit relies on.
     /// [`PageTx::at_home`] says which, before the commit.
     pub fn rely_on_unsynced(&mut self) {

@@ -125,7 +125,7 @@ impl WriteTx {
         collection.heap.drop_pages(tx, u32::MAX)?;
         tx.free_page(collection.page)?;
         root.catalog.remove(tx, name.as_bytes())?;
-        cursors.placements.remove(&collection.number);
+        cursors.forget(collection.number);
         tx.set_class(Class::Pages);
         Ok(())
     }
@@ -211,17 +211,5 @@ impl WriteTx {
             Ok((String::from_utf8_lossy(&name).into_owned(), page_of(&value)?))
         };
         all.map(entry).collect()
-    }
-
-    /// Writes true free-space classes for pages that placement keeps to itself.
-    pub(crate) fn flush_placements(&mut self) -> Result<()> {
-        for (name, _) in self.catalog()? {
-            self.current = self.opened.slot(&name);
-            let Some(c) = self.current()? else { continue };
-            if self.begin()?.cursors.placements.contains_key(&c.number) {
-                self.with_objects(|o, _| o.heap.flush(o.tx, o.placement))?;
-            }
-        }
-        Ok(())
     }
 }

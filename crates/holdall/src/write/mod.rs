@@ -13,19 +13,22 @@ mod many;
 mod object_mut;
 mod opened;
 mod pending;
+mod placements;
 mod put;
 mod rearrange;
 mod writer;
 
 pub use collections::CollectionMut;
 pub use object_mut::ObjectMut;
+pub(crate) use placements::forget_placements;
 pub use put::{PutMode, PutOptions};
 pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, collection_names, compact};
 pub use writer::{ObjectWriter, StagedObject, Target};
 
+use crate::engine::Inner;
 use crate::engine::catalog::{Collection, Root, oid_of};
+use crate::engine::cursors::{MOST_PLACEMENTS, TxCursors};
 use crate::engine::key::Key;
-use crate::engine::{Cursors, Inner};
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
     self, Attributes, Data, Head, ObjectBody, ObjectLocation, ObjectWrite, PreviousBody, Record,
@@ -34,7 +37,6 @@ use crate::object::{
 use crate::space::{Class, SpaceTx, Stager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
-use holdall_core::placement::{Placement, Policy};
 use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
 use opened::Opened;
 use std::fmt::Debug;
@@ -45,7 +47,7 @@ use std::sync::Arc;
 struct Begun {
     tx: SpaceTx,
     root: Root,
-    cursors: Cursors,
+    cursors: TxCursors,
     /// Where names in ascending order go; only while names are but added.
     tail: AppendCursor,
     /// The collection's number that `tail` is of.
@@ -125,7 +127,8 @@ impl WriteTx {
     ///
     /// # Errors
     /// [`Error::Invalid`] where a call of the transaction failed; [`Error::TooLarge`];
-    /// [`Error::Full`]; [`Error::Poisoned`] where it cannot be made durable.
+    /// [`Error::Full`]; [`Error::Poisoned`] where it cannot be made durable; [`Error::Moved`]
+    /// where nobody would find it.
     pub fn commit(self) -> Result<()> {
         let (inner, durability) = (self.inner.clone(), self.durability);
         let Some(lsn) = self.install_all(durability == Durability::Immediate)? else {
@@ -158,12 +161,19 @@ impl WriteTx {
         if self.failed {
             return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
         }
+        if self.begun.is_none() && self.inner.cursors.lock().are_too_many() {
+            // Only hints; what is wrong with the store shows below.
+            drop(forget_placements(&self.inner, MOST_PLACEMENTS / 2));
+        }
+        self.start_now()
+    }
+
+    fn start_now(&mut self) -> Result<()> {
         if self.begun.is_none() {
             let inner = &self.inner;
             let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root)?;
             let root = Root::load(&tx, inner.root)?;
-            let mut cursors = inner.cursors.lock().clone();
-            cursors.handles.forget_places();
+            let cursors = inner.cursors.lock().begin();
             self.begun = Some(Box::new(Begun {
                 tx,
                 root,
@@ -206,13 +216,12 @@ impl WriteTx {
         let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
         let Begun { tx, root, cursors, tail, record, .. } = begun;
         tail.forget();
+        let number = self.opened.get(current).ok_or_else(missing)?.number;
+        let (cursor, placement) =
+            cursors.of(number, self.opened.name(current), &self.inner.cursors);
         let collection = self.opened.get(current).ok_or_else(missing)?;
-        let placement = cursors
-            .placements
-            .entry(collection.number)
-            .or_insert_with(|| Placement::new(Policy::default()));
         let (mut new, hints) = (collection.heap, collection.hints);
-        let (handles, cursor, heap) = (&mut root.handles, &mut cursors.handles, &mut new);
+        let (handles, heap) = (&mut root.handles, &mut new);
         let mut objects =
             ObjectWrite { tx, handles, cursor, heap, placement, hints, epoch, scratch: record };
         let value = f(&mut objects, collection)?;
@@ -455,15 +464,22 @@ impl WriteTx {
         if tx.is_unchanged() {
             return Ok(None);
         }
+        if awaited {
+            // Later there is no way back.
+            self.inner.check_names()?;
+        }
         for (name, c) in self.opened.iter() {
-            c.store(name, tx.page_mut(c.page, PageKind::Collection)?)?;
+            // One that was only looked at takes no part of the limit of changed pages.
+            if Collection::load(&tx, c.page)? != *c {
+                c.store(name, tx.page_mut(c.page, PageKind::Collection)?)?;
+            }
         }
         let bytes = tx.page_mut(self.inner.root, PageKind::Root)?;
         root_page::set_catalog(bytes, root.catalog.root);
         root_page::set_handles(bytes, root.handles.map.encode());
         root_page::set_next_collection(bytes, root.next_collection);
         let (lsn, installed) = tx.commit(awaited)?;
-        *self.inner.cursors.lock() = cursors;
+        self.inner.cursors.lock().keep(cursors);
         drop(installed);
         Ok(Some(lsn))
     }

@@ -260,7 +260,7 @@ impl Storage for Flipped {
     fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
         refuse()
     }
-    fn remove_log(&self) -> io::Result<()> {
+    fn remove_log(&self, _: &dyn Disk) -> io::Result<()> {
         refuse()
     }
     fn sync_dir(&self) -> io::Result<()> {

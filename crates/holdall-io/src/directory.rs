@@ -1,0 +1,94 @@
+//! The directory that a store's files lie in, kept open: [`Directory`].
+//!
+//! Owns a descriptor, from which every name is looked up: the directory may be renamed, and the
+//! process change its root, and the names still lead to the same files.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::open::{checked, named};
+use crate::{Disk, FileId};
+
+/// Names are only looked up in it, which needs no right to list them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const KEPT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const KEPT: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// An open directory. Names are single parts of a path.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    at: OwnedFd,
+    /// Where it lay when it was opened, for messages.
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Opens the directory at `path`.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let at = retry_on_intr(|| rustix::fs::open(path, KEPT, Mode::empty()));
+        let at = at.map_err(|e| named(path, &e.into()))?;
+        Ok(Self { at, path: path.to_owned() })
+    }
+
+    /// Opens the regular file of this name; a symbolic link is refused like anything else that
+    /// is no regular file.
+    ///
+    /// # Errors
+    /// `IsADirectory`; `InvalidInput` for what is no regular file; those of the operating system.
+    pub(crate) fn open_file(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        let opened = retry_on_intr(|| rustix::fs::openat(&self.at, name, flags, mode));
+        checked(&self.path.join(name), opened.map(File::from).map_err(io::Error::from))
+    }
+
+    /// Whether the name, not followed if it is a link, leads to the file of `disk`.
+    ///
+    /// # Errors
+    /// Those of the operating system but `NotFound`; `Unsupported` where `disk` is no file.
+    pub(crate) fn leads_to(&self, name: &OsStr, disk: &dyn Disk) -> io::Result<bool> {
+        let own = disk.file_id()?.ok_or(io::ErrorKind::Unsupported)?;
+        match rustix::fs::statat(&self.at, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok(own == FileId { device: found.st_dev, inode: found.st_ino }),
+            Err(Errno::NOENT) => Ok(false),
+            Err(e) => Err(named(&self.path.join(name), &e.into())),
+        }
+    }
+
+    /// Removes the name if it leads to the file of `disk`. POSIX has no call that does both in
+    /// one step: whoever puts another file there in between loses its name.
+    ///
+    /// # Errors
+    /// As [`Directory::leads_to`].
+    pub(crate) fn remove(&self, name: &OsStr, disk: &dyn Disk) -> io::Result<()> {
+        if !self.leads_to(name, disk)? {
+            return Ok(());
+        }
+        match rustix::fs::unlinkat(&self.at, name, AtFlags::empty()) {
+            Err(e) if e != Errno::NOENT => Err(named(&self.path.join(name), &e.into())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes changes of its names durable.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        // What is kept open may be for looking up names only.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let here = retry_on_intr(|| rustix::fs::openat(&self.at, c".", flags, Mode::empty()));
+        let synced = here.map_err(io::Error::from).and_then(|here| File::from(here).sync_all());
+        synced.map_err(|e| named(&self.path, &e))
+    }
+}
