@@ -150,6 +150,19 @@ impl Storage for FileStorage {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| named(dir, &e))
     }
 
+    fn open_sums(&self, create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        let write = self.access == Access::ReadWrite;
+        let mut path = OsString::from(&self.path);
+        path.push("-sums");
+        let mut options = OpenOptions::new();
+        options.read(true).write(write).create(write && create).truncate(false);
+        match open_itself(Path::new(&path), &mut options) {
+            Ok(file) => Ok(Some(Arc::new(FileDisk::new(file, self.access)))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     fn name(&self) -> String {
         self.path.display().to_string()
     }
