@@ -11,11 +11,13 @@ pub(crate) mod give_back;
 pub(crate) mod key;
 mod log_file;
 pub(crate) mod options;
+pub(crate) mod sums;
 mod uniques;
 
 pub use options::Options;
 
 use crate::engine::deferred::Deferred;
+use crate::engine::sums::Sums;
 use crate::handle::HandleCursor;
 use crate::log::{Log, LogStart};
 use crate::space::Allocator;
@@ -65,6 +67,7 @@ pub struct Inner {
     pub(crate) options: Options,
     pub(crate) read_only: bool,
     pub(crate) recovered: Recovered,
+    pub(crate) sums: Option<Box<Sums>>,
     pub(crate) cursors: Mutex<Cursors>,
     pub(crate) wishes: Arc<(Mutex<BackgroundRequests>, Condvar)>,
     pub(crate) deferred: Deferred,
@@ -99,6 +102,8 @@ impl Inner {
         refuse_short(&*storage, &slots.best)?;
         let recovered = txn::recover(&*storage, &volume)?;
         let sb = volume.superblock();
+        let sums = options.debug_sums.then(|| Sums::open(&*storage, &sb.store_id, read_only));
+        let sums = sums.transpose()?.map(Box::new);
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
             store_id: sb.store_id,
@@ -127,6 +132,7 @@ impl Inner {
             options,
             read_only,
             recovered,
+            sums,
             cursors: Mutex::default(),
             wishes: Arc::default(),
             deferred: Deferred::default(),
