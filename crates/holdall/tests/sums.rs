@@ -20,6 +20,8 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
 
 fn options() -> Options {
     quiet().debug_sums(true)
@@ -195,13 +197,13 @@ fn random_work_is_compared_and_crashes_raise_no_alarm() {
 fn commits_beside_a_verification_raise_no_alarm() {
     let options = Options::default().debug_sums(true).dirty_pages(256);
     let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for thread in 0..3u64 {
             let (store, stop) = (&store, &stop);
             scope.spawn(move || {
                 let mut rng = SmallRng::seed_from_u64(thread);
-                while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                while !stop.load(SeqCst) {
                     let deferred = rng.random_range(0..2) == 0;
                     let written = store.write(|tx| {
                         if deferred {
@@ -219,10 +221,44 @@ fn commits_beside_a_verification_raise_no_alarm() {
             let report = verify(&store);
             assert!(report.is_sound(), "{:#?}", report.problems);
         }
-        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        stop.store(true, SeqCst);
     });
     store.flush().unwrap();
     all_compared(&store, "at the end");
+}
+
+#[test]
+fn defragmentation_beside_edits_puts_no_old_bytes_in_place() {
+    let store = options().create_on(Arc::new(MemoryStorage::new())).unwrap();
+    let mut rng = SmallRng::seed_from_u64(3);
+    // Room for what is joined.
+    store.write(|tx| tx.put("room", &bytes(&mut rng, 4 << 20))).unwrap();
+    store.write(|tx| tx.put("a", &bytes(&mut rng, 400_000))).unwrap();
+    store.write(|tx| tx.remove("room")).unwrap();
+    store.checkpoint().unwrap();
+    let stop = AtomicBool::new(false);
+    let mut joined = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut rng = SmallRng::seed_from_u64(4);
+            while !stop.load(SeqCst) {
+                let at = rng.random_range(0..390_000);
+                store.write(|tx| tx.replace("a", at, &bytes(&mut rng, 5000))).unwrap();
+                std::thread::sleep(Duration::from_micros(rng.random_range(0..2000)));
+            }
+        });
+        for _ in 0..2000 {
+            let all = DefragOptions::default();
+            let report = store.defrag(&all, &mut |_| ControlFlow::Continue(())).unwrap();
+            joined += report.moved.objects;
+            if joined > 100 {
+                break;
+            }
+        }
+        stop.store(true, SeqCst);
+    });
+    all_compared(&store, "at the end");
+    assert!(joined > 10, "only {joined} times joined");
 }
 
 /// A closed store of 4 KiB pages with two objects of 20 pages, and its sums.
