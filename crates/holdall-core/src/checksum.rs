@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn sums_do_not_depend_on_the_parts() {
         assert_eq!(Sum::of(b"123456789"), Sum { len: 9, crc: 0xae8b_1486_0a79_9888 });
-        let bytes: Vec<u8> = (0..70_000u32).map(|i| (i * 7 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..70_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         for at in [0, 1, 4096, 69_999] {
             let mut parts = Summing::new();
             parts.update(&bytes[..at]);
