@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdall::{Problem, VerifyReport};
+use holdall::{Problem, Store, VerifyReport};
 
 use crate::failure::{DAMAGED, Failure, Outcome, complain};
 use crate::name::escape;
@@ -15,6 +15,9 @@ use crate::progress::{Meter, Totals};
 pub struct Args {
     /// The store's file
     store: PathBuf,
+    /// Hold objects against the sums beside the store, which tests keep in STORE-sums
+    #[arg(long)]
+    sums: bool,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -22,7 +25,12 @@ pub struct Args {
 
 /// Reads the whole store; changes nothing.
 pub fn run(args: &Args) -> Outcome {
-    let store = open::read_only(&args.store)?;
+    let store = if args.sums {
+        open::check(&args.store, true)?;
+        Store::builder().debug_sums(true).open_read_only(&args.store)?
+    } else {
+        open::read_only(&args.store)?
+    };
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
     let report = store.verify(&mut |progress| {
@@ -58,9 +66,13 @@ fn text(report: &VerifyReport) -> Outcome {
         1 => "1 problem".to_owned(),
         n => format!("{n} problems"),
     };
+    let sums = report.compared.map(|n| format!(", {n} objects held against sums"));
     out.line(format_args!(
-        "{found}: {} pages, {} objects, {} bytes checked",
-        report.pages, report.objects, report.bytes_checked
+        "{found}: {} pages, {} objects, {} bytes checked{}",
+        report.pages,
+        report.objects,
+        report.bytes_checked,
+        sums.unwrap_or_default()
     ))?;
     out.finish()
 }

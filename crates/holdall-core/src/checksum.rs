@@ -1,4 +1,8 @@
-//! Checksums: CRC-32C, chosen because processors compute it (docs/design.md).
+//! Checksums: CRC-32C, chosen because processors compute it (docs/design.md); and [`Sum`], which
+//! tells bytes of any length apart, for tests.
+
+use crc_fast::{CrcAlgorithm, Digest};
+use std::fmt;
 
 /// CRC-32C (Castagnoli) of `bytes`.
 pub fn crc(bytes: &[u8]) -> u32 {
@@ -8,6 +12,55 @@ pub fn crc(bytes: &[u8]) -> u32 {
 /// Continues a CRC-32C with a few more bytes. Cost: a table look-up for each.
 pub fn crc_append(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |state, byte| TABLE[usize::from(state as u8 ^ byte)] ^ (state >> 8))
+}
+
+/// What tells an object's bytes from others, wherever they lie: their number and CRC-64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    /// How many there are.
+    pub len: u64,
+    /// Their CRC-64/NVME.
+    pub crc: u64,
+}
+
+impl Sum {
+    /// Of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { len: bytes.len() as u64, crc: crc_fast::crc64_nvme(bytes) }
+    }
+}
+
+impl fmt::Display for Sum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes with CRC-64 {:016x}", self.len, self.crc)
+    }
+}
+
+/// A [`Sum`] of bytes that come in parts.
+#[derive(Debug, Clone)]
+pub struct Summing(Digest);
+
+impl Summing {
+    /// Of no bytes so far.
+    pub fn new() -> Self {
+        Self(Digest::new(CrcAlgorithm::Crc64Nvme))
+    }
+
+    /// Takes more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The sum of all bytes taken.
+    pub fn sum(&self) -> Sum {
+        Sum { len: self.0.get_amount(), crc: self.0.finalize() }
+    }
+}
+
+impl Default for Summing {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// What eight bits contribute, by the reversed polynomial.
@@ -42,6 +95,22 @@ mod tests {
         let up: Vec<u8> = (0..32).collect();
         assert_eq!(crc(&up), 0x46dd_794e);
         assert_eq!(crc(b""), 0);
+    }
+
+    /// Check value of the CRC catalogue; parts sum as the whole.
+    #[test]
+    fn sums_do_not_depend_on_the_parts() {
+        assert_eq!(Sum::of(b"123456789"), Sum { len: 9, crc: 0xae8b_1486_0a79_9888 });
+        let bytes: Vec<u8> = (0..70_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
+        for at in [0, 1, 4096, 69_999] {
+            let mut parts = Summing::new();
+            parts.update(&bytes[..at]);
+            parts.update(&bytes[at..]);
+            assert_eq!(parts.sum(), Sum::of(&bytes), "{at}");
+        }
+        let mut other = bytes.clone();
+        other[5] ^= 1;
+        assert_ne!(Sum::of(&other), Sum::of(&bytes));
     }
 
     /// By the definition: reflected, polynomial 0x1edc6f41, bit by bit.

@@ -258,6 +258,16 @@ pub trait Storage: Send + Sync + Debug {
     /// Those of the operating system.
     fn sync_dir(&self) -> io::Result<()>;
 
+    /// The file of sums beside the volume, which only tests keep; `None` if it is missing, unless
+    /// `create` has it made. The store is safe without it, so that nobody syncs it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the storage has no place for it; those of the operating system.
+    fn open_sums(&self, create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        let _ = create;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// The volume's name, for messages.
     fn name(&self) -> String;
 

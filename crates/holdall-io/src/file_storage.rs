@@ -176,6 +176,21 @@ impl Storage for FileStorage {
         if self.access == Access::ReadOnly { Ok(()) } else { self.directory.sync() }
     }
 
+    fn open_sums(&self, create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        let flags = match self.access {
+            Access::ReadOnly => OFlags::RDONLY,
+            Access::ReadWrite if create => OFlags::RDWR | OFlags::CREATE,
+            Access::ReadWrite => OFlags::RDWR,
+        };
+        let mut name = OsString::from(name_of(&self.path));
+        name.push("-sums");
+        match self.directory.open_file(&name, flags) {
+            Ok(file) => Ok(Some(Arc::new(FileDisk::new(file, self.access)))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     fn name(&self) -> String {
         self.path.display().to_string()
     }

@@ -117,6 +117,7 @@ impl Disk for MemoryDisk {
 pub struct MemoryStorage {
     volume: Arc<MemoryDisk>,
     log: Mutex<Option<Arc<MemoryDisk>>>,
+    sums: Mutex<Option<Arc<MemoryDisk>>>,
     opened: Instant,
 }
 
@@ -134,6 +135,7 @@ impl MemoryStorage {
         Self {
             volume: Arc::new(MemoryDisk::from_bytes(volume)),
             log: Mutex::new(log),
+            sums: Mutex::default(),
             opened: Instant::now(),
         }
     }
@@ -148,7 +150,8 @@ impl MemoryStorage {
     #[must_use]
     pub fn fork(&self) -> Self {
         let (volume, log) = self.snapshot();
-        Self::from_bytes(volume, log)
+        let sums = self.sums.lock().as_ref().map(|sums| Arc::new(MemoryDisk::clone(sums)));
+        Self { sums: Mutex::new(sums), ..Self::from_bytes(volume, log) }
     }
 }
 
@@ -184,6 +187,14 @@ impl Storage for MemoryStorage {
         Ok(())
     }
 
+    fn open_sums(&self, create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        let mut sums = self.sums.lock();
+        if create && sums.is_none() {
+            *sums = Some(Arc::default());
+        }
+        Ok(sums.clone().map(|sums| sums as Arc<dyn Disk>))
+    }
+
     fn name(&self) -> String {
         "memory".to_owned()
     }
@@ -203,9 +214,15 @@ mod tests {
         storage.volume().write_at(2, b"abc").unwrap();
         let log = storage.create_log().unwrap();
         log.write_at(0, b"log").unwrap();
+        assert!(storage.open_sums(false).unwrap().is_none());
+        let sums = storage.open_sums(true).unwrap().unwrap();
+        sums.write_at(0, b"sums").unwrap();
         let fork = storage.fork();
         storage.volume().write_at(2, b"xyz").unwrap();
         storage.remove_log(&*log).unwrap();
+        sums.truncate(0).unwrap();
+        assert_eq!(storage.open_sums(true).unwrap().unwrap().len().unwrap(), 0);
+        assert_eq!(fork.open_sums(false).unwrap().unwrap().len().unwrap(), 4);
         assert_eq!(fork.snapshot(), (b"\0\0abc".to_vec(), Some(b"log".to_vec())));
         assert_eq!(storage.snapshot(), (b"\0\0xyz".to_vec(), None));
     }

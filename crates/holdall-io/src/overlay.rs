@@ -270,6 +270,10 @@ impl Storage for OverlayStorage {
         Ok(())
     }
 
+    fn open_sums(&self, _create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        self.base.open_sums(false)
+    }
+
     fn name(&self) -> String {
         self.base.name()
     }

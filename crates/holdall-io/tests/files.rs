@@ -163,6 +163,24 @@ fn a_directory_that_may_only_be_searched_will_do() {
     fs::set_permissions(&inner, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+#[test]
+fn sums_lie_beside_the_real_volume_and_a_reader_makes_none() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("store");
+    let storage = FileStorage::create(&path).unwrap();
+    assert!(storage.open_sums(false).unwrap().is_none());
+    storage.open_sums(true).unwrap().unwrap().write_at(0, b"sums").unwrap();
+    assert_eq!(storage.open_sums(true).unwrap().unwrap().len().unwrap(), 4);
+    drop(storage);
+    let storage = FileStorage::open(&path, Access::ReadOnly).unwrap();
+    let sums = storage.open_sums(true).unwrap().unwrap();
+    assert_eq!(kind(sums.write_at(0, b"x")), ErrorKind::PermissionDenied);
+    fs::remove_file(dir.path().join("store-sums")).unwrap();
+    assert!(storage.open_sums(true).unwrap().is_none());
+    std::os::unix::fs::symlink(&path, dir.path().join("store-sums")).unwrap();
+    assert_eq!(kind(storage.open_sums(true)), ErrorKind::InvalidInput);
+}
+
 /// A pipe that nobody writes to.
 fn make_fifo(path: &std::path::Path) {
     let mode = rustix::fs::Mode::from_raw_mode(0o644);

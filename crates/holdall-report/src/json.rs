@@ -62,7 +62,7 @@ pub fn verify(report: &VerifyReport) -> Value {
     let list = |found: &[Problem]| -> Vec<_> {
         found.iter().map(|p| json!({ "place": p.place, "detail": p.detail })).collect()
     };
-    json!({
+    let mut out = json!({
         "sound": report.problems.is_empty(),
         "pages": report.pages,
         "blank_pages": report.blank_pages,
@@ -71,7 +71,11 @@ pub fn verify(report: &VerifyReport) -> Value {
         "bytes_checked": report.bytes_checked,
         "problems": list(&report.problems),
         "notes": list(&report.notes),
-    })
+    });
+    if let (Some(compared), Some(fields)) = (report.compared, out.as_object_mut()) {
+        fields.insert("compared".into(), compared.into());
+    }
+    out
 }
 
 /// What a defragmentation moved, and what it left.

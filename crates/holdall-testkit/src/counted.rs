@@ -369,6 +369,10 @@ impl Storage for CountedStorage {
         self.storage.sync_dir()
     }
 
+    fn open_sums(&self, create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        self.storage.open_sums(create)
+    }
+
     fn name(&self) -> String {
         self.storage.name()
     }

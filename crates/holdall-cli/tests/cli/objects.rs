@@ -250,3 +250,34 @@ fn a_closed_pipe_is_quiet() {
     let run = Run::of(child.wait_with_output().unwrap());
     assert_eq!((run.code, run.err.as_str()), (0, ""));
 }
+
+#[test]
+fn sums_beside_the_store_are_compared_where_there_are_some() {
+    let home = Home::new();
+    let path = home.path("s");
+    let missing = "not found: sums of this store in ";
+    home.ok(&["create", "s"]);
+    home.fails(&["verify", "s", "--sums"], 3, missing);
+    home.fails(&["verify", "none", "--sums"], 3, "not found: there is no store none");
+    let store = holdall::Store::builder().debug_sums(true).open(&path).unwrap();
+    store.write(|tx| tx.put("a", b"first")).unwrap();
+    store.close().unwrap();
+    home.feed(&["put", "s", "b"], b"second");
+    let text = String::from_utf8(home.ok(&["verify", "s", "--sums"])).unwrap();
+    assert!(text.contains("2 objects") && text.contains(", 1 objects held against sums"), "{text}");
+    let json = home.json(&["verify", "s", "--sums", "--json"]);
+    assert_eq!((&json["compared"], &json["sound"]), (&1.into(), &true.into()));
+    assert!(home.json(&["verify", "s", "--json"]).get("compared").is_none());
+
+    // As if the store had other bytes than were put.
+    let sums = std::fs::read(home.path("s-sums")).unwrap();
+    let mut other = sums.clone();
+    other[48 + 32] ^= 1;
+    let crc = holdall_core::checksum::crc(&other[48..92]).to_le_bytes();
+    other[92..96].copy_from_slice(&crc);
+    std::fs::write(home.path("s-sums"), other).unwrap();
+    let run = home.run(&["verify", "s", "--sums"]);
+    let text = String::from_utf8(run.out).unwrap();
+    assert_eq!(run.code, 4);
+    assert!(text.starts_with("problem: object \"a\"") && text.contains("were put"), "{text}");
+}

@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 pub use plan::{CrashKind, FaultPlan, FaultyFile, Flip, LossPolicy, Reshaped};
 
 use holdall_io::bounds::{check_len, full, read_end, write_end};
-use holdall_io::{Disk, Storage, WriteOut};
+use holdall_io::{Disk, MemoryDisk, Storage, WriteOut};
 use plan::{Kind, Verdict};
 use state::State;
 use trace::{Call, FileId};
@@ -42,6 +42,7 @@ use trace::{Call, FileId};
 pub struct FaultyStorage {
     state: Arc<Mutex<State>>,
     volume: Arc<FaultyDisk>,
+    sums: Mutex<Option<Arc<MemoryDisk>>>,
 }
 
 impl FaultyStorage {
@@ -62,7 +63,13 @@ impl FaultyStorage {
     fn with(state: State) -> Self {
         let state = Arc::new(Mutex::new(state));
         let volume = FaultyDisk { state: state.clone(), file: FileId::Volume, _alive: None };
-        Self { state, volume: Arc::new(volume) }
+        Self { state, volume: Arc::new(volume), sums: Mutex::default() }
+    }
+
+    /// With a copy of what `from` has as its sums.
+    fn with_sums(self, from: &Self) -> Self {
+        let sums = from.sums.lock().as_ref().map(|sums| Arc::new(MemoryDisk::clone(sums)));
+        Self { sums: Mutex::new(sums), ..self }
     }
 
     /// Replaces the plan; its numbers count from the next call on. Ends a simulated crash.
@@ -83,13 +90,13 @@ impl FaultyStorage {
     /// # Errors
     /// `StorageFull` if there is not enough memory.
     pub fn crash(&self, kind: CrashKind, seed: u64) -> io::Result<Self> {
-        Ok(Self::with(self.state.lock().after(kind, seed)?))
+        Ok(Self::with(self.state.lock().after(kind, seed)?).with_sums(self))
     }
 
     /// A deep copy of everything, plan and counters included; later calls go their own ways.
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self::with(self.state.lock().fork())
+        Self::with(self.state.lock().fork()).with_sums(self)
     }
 
     /// Calls so far that could fail, of any kind; calls after a planned crash are not counted.
@@ -238,6 +245,14 @@ impl Storage for FaultyStorage {
             }
             state::done(verdict, Kind::SyncDir)
         })
+    }
+
+    fn open_sums(&self, create: bool) -> io::Result<Option<Arc<dyn Disk>>> {
+        let mut sums = self.sums.lock();
+        if create && sums.is_none() {
+            *sums = Some(Arc::default());
+        }
+        Ok(sums.clone().map(|sums| sums as Arc<dyn Disk>))
     }
 
     fn name(&self) -> String {

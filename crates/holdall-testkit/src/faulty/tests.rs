@@ -415,6 +415,28 @@ fn a_fork_goes_its_own_way() {
 }
 
 #[test]
+fn sums_outlive_crashes_and_meet_no_fault() {
+    let plan = FaultPlan {
+        crash_at: Some(1),
+        fail_write_at: Some(1),
+        full_at_bytes: Some(0),
+        ..FaultPlan::default()
+    };
+    let storage = planned(plan);
+    assert!(storage.open_sums(false).unwrap().is_none());
+    let sums = storage.open_sums(true).unwrap().unwrap();
+    sums.write_at(0, b"one").unwrap();
+    assert_eq!((storage.calls(), storage.changes(), storage.unsynced()), (0, 0, 0));
+    assert!(is_crash(&storage.volume().len().unwrap_err()));
+    for copy in [storage.crash(LOSE, 0).unwrap(), storage.fork()] {
+        let found = copy.open_sums(false).unwrap().unwrap();
+        assert_eq!(read(&*found, 0, 3).unwrap(), b"one");
+        found.write_at(0, b"two").unwrap();
+        assert_eq!(read(&*sums, 0, 3).unwrap(), b"one", "the copy is another one");
+    }
+}
+
+#[test]
 fn logs_that_nobody_can_reach_are_dropped() {
     let storage = ones();
     for _ in 0..50 {

@@ -12,6 +12,7 @@ pub(crate) mod give_back;
 pub(crate) mod key;
 mod log_file;
 pub(crate) mod options;
+pub(crate) mod sums;
 mod uniques;
 
 pub use options::Options;
@@ -19,6 +20,7 @@ pub use options::Options;
 use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
 use crate::engine::log_file::LogFile;
+use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
 use crate::space::Allocator;
 use crate::txn::{self, Pager, Recovered, Volume};
@@ -58,6 +60,7 @@ pub struct Inner {
     pub(crate) options: Options,
     pub(crate) read_only: bool,
     pub(crate) recovered: Recovered,
+    pub(crate) sums: Option<Box<Sums>>,
     pub(crate) cursors: Mutex<Cursors>,
     pub(crate) wishes: Arc<(Mutex<BackgroundRequests>, Condvar)>,
     pub(crate) deferred: Deferred,
@@ -94,6 +97,8 @@ impl Inner {
         let mut recovered = txn::recover(&*storage, &volume)?;
         let log_file = LogFile::new(recovered.log.take());
         let sb = volume.superblock();
+        let sums = options.debug_sums.then(|| Sums::open(&*storage, &sb.store_id, read_only));
+        let sums = sums.transpose()?.map(Box::new);
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
             store_id: sb.store_id,
@@ -122,6 +127,7 @@ impl Inner {
             options,
             read_only,
             recovered,
+            sums,
             cursors: Mutex::default(),
             wishes: Arc::default(),
             deferred: Deferred::default(),

@@ -38,6 +38,7 @@ pub struct Options {
     pub(crate) auto_checkpoint: bool,
     pub(crate) defer: Duration,
     first_log_bytes: u64,
+    pub(crate) debug_sums: bool,
     pub(crate) store_id: Option<[u8; 16]>,
 }
 
@@ -63,6 +64,7 @@ impl Default for Options {
             auto_checkpoint: true,
             defer: Duration::from_millis(200),
             first_log_bytes: FIRST_LOG_BYTES,
+            debug_sums: false,
             store_id: None,
         }
     }
@@ -203,6 +205,20 @@ impl Options {
     /// Whether checkpoints start by themselves. Default: true.
     pub fn auto_checkpoint(mut self, on: bool) -> Self {
         self.auto_checkpoint = on;
+        self
+    }
+
+    /// Whether a sum of each object's bytes at each of its versions is kept beside the store, in
+    /// `STORE-sums`, and [`Store::verify`](crate::Store::verify) compares with it. Default: false.
+    /// Checksums of segment data are of places: they do not tell old bytes in the place of newer
+    /// ones, sums do. Whole objects are summed as the caller gives them. Edits and parts copied
+    /// cost much more: the object is read before, held against its sum, and read again at the
+    /// commit, up to 1 GiB of it; longer ones get no sum. The file grows by 48 bytes for each
+    /// change, is read at the opening and kept in memory. Opened read-only, a store without sums
+    /// is [`Error::NotFound`](crate::Error::NotFound). The file belongs to this store file: a
+    /// copy of the store put in its place does not fit it any more.
+    pub fn debug_sums(mut self, on: bool) -> Self {
+        self.debug_sums = on;
         self
     }
 

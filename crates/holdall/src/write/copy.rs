@@ -46,17 +46,21 @@ impl WriteTx {
         let from = self.resolve(&from.into())?;
         let options =
             PutOptions { attributes: self.metadata(from)?.attributes, ..PutOptions::default() };
-        let size = self.object_size(from)?;
+        let (size, sum) = (self.object_size(from)?, self.known_sum(from));
         let head = self.head_for(&to, &options.attributes)?;
         let shares = self.with_object(from, |objects, _| objects.share(from, 0..size))?;
         if shares.slices.is_empty() {
             let mut writer = self.writer(to, options)?;
             writer.push(&shares.head)?;
             writer.push(&shares.tail)?;
-            return writer.finish();
+            let oid = writer.finish()?;
+            self.note_sum(oid, sum);
+            return Ok(oid);
         }
         let result = self.install(&head, Data::Shared(shares), size, None, None);
-        self.fail_with(result)
+        let oid = self.fail_with(result)?;
+        self.note_sum(oid, sum);
+        Ok(oid)
     }
 
     /// Inserts the bytes `range` of object `from` into object `to` before byte `at`; the two
@@ -79,6 +83,8 @@ impl WriteTx {
         // Before the transaction is touched: a bad range must not spoil it.
         crate::write::edit::check_range(&from, &range, size)?;
         crate::write::edit::check_range(&to, &(at..at), into)?;
+        self.check_sum(source)?;
+        self.check_sum(target)?;
         let shares = self.with_object(source, |objects, _| objects.share(source, range))?;
         self.put_shares(target, at, shares)
     }
@@ -96,6 +102,7 @@ impl WriteTx {
         for part in parts {
             let oid = self.resolve(part)?;
             oids.push((oid, self.object_size(oid)?));
+            self.check_sum(oid)?;
         }
         let result = self.join(&oids, to);
         self.fail_with(result)
@@ -121,6 +128,8 @@ impl WriteTx {
             c.resize(before, after);
             Ok(after)
         });
-        self.fail_with(result)
+        let after = self.fail_with(result)?;
+        self.note_sum(oid, None);
+        Ok(after)
     }
 }

@@ -132,15 +132,18 @@ impl WriteTx {
         let (range, content) = what(size)?;
         // Before the transaction is touched: a bad range must not spoil it.
         check_range(key, &range, size)?;
+        self.check_sum(oid)?;
         let gone = range.end - range.start;
         let shrinks = matches!(content, Content::Bytes(b) if (b.len() as u64) < gone);
-        self.with_placed(place, |objects, c| {
+        let after = self.with_placed(place, |objects, c| {
             objects.tx.set_class(if shrinks { Class::Shrink } else { Class::Pages });
             let Resized { before, after } = objects.splice_at(place, oid, range, content)?;
             objects.tx.set_class(Class::Pages);
             c.resize(before, after);
             Ok(after)
-        })
+        })?;
+        self.note_sum(oid, None);
+        Ok(after)
     }
 }
 

@@ -39,8 +39,11 @@ impl WriteTx {
     ) -> Result<()> {
         let encoded = object::encode_attributes(attributes, self.page_size())?;
         let oid = self.resolve(&key.into())?;
+        let sum = self.known_sum(oid);
         self.with_object(oid, |objects, _| {
             objects.set_head(oid, |head| Head { attributes: encoded.into(), ..head })
-        })
+        })?;
+        self.note_sum(oid, sum);
+        Ok(())
     }
 }

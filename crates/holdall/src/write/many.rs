@@ -161,6 +161,10 @@ impl WriteTx {
         if let Some(begun) = self.begun.as_deref_mut() {
             (begun.tail, begun.tail_of) = (tail, tail_of);
         }
+        if self.sums.is_some() {
+            let made = oids[before..].iter().zip(objects);
+            made.for_each(|(oid, new)| self.note_bytes(*oid, new.bytes));
+        }
         Ok(done)
     }
 

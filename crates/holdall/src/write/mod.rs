@@ -16,6 +16,7 @@ mod pending;
 mod placements;
 mod put;
 mod rearrange;
+mod sums;
 mod writer;
 
 pub use collections::CollectionMut;
@@ -84,6 +85,8 @@ pub struct WriteTx {
     current: usize,
     durability: Durability,
     failed: bool,
+    /// With [`Options::debug_sums`](crate::Options::debug_sums).
+    sums: Option<Box<sums::Noted>>,
     /// Behind `begun`: closing the store waits for the writer's lock.
     store: Option<Arc<dyn Debug + Send + Sync>>,
 }
@@ -103,6 +106,7 @@ impl WriteTx {
             current: 0,
             durability: Durability::Immediate,
             failed: false,
+            sums: inner.sums.as_ref().map(|_| Box::default()),
             store,
         })
     }
@@ -303,7 +307,9 @@ impl WriteTx {
         hints: Option<StoredHints>,
     ) -> Result<Oid> {
         let data = self.stage(head, bytes)?;
-        self.install(head, data, bytes.len() as u64, near, hints)
+        let oid = self.install(head, data, bytes.len() as u64, near, hints)?;
+        self.note_bytes(oid, bytes);
+        Ok(oid)
     }
 
     fn stage<'b>(&self, head: &Head, bytes: &'b [u8]) -> Result<Data<'b>> {
@@ -331,7 +337,9 @@ impl WriteTx {
             let before = objects.replace_at(place, &old, &head, data, None)?;
             c.resize(before, bytes.len() as u64);
             Ok(())
-        })
+        })?;
+        self.note_bytes(oid, bytes);
+        Ok(())
     }
 
     fn stager(&self, expected: Option<u64>) -> Stager {
@@ -458,6 +466,7 @@ impl WriteTx {
         if self.failed {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
+        let sums = if self.sums.is_some() { self.take_sums() } else { Vec::new() };
         let Some(begun) = self.begun.take() else { return Ok(None) };
         begun.tx.run_here();
         let Begun { mut tx, root, cursors, .. } = *begun;
@@ -479,6 +488,10 @@ impl WriteTx {
         root_page::set_handles(bytes, root.handles.map.encode());
         root_page::set_next_collection(bytes, root.next_collection);
         let (lsn, installed) = tx.commit(awaited)?;
+        if let Some(known) = self.inner.sums.as_ref().filter(|_| !sums.is_empty()) {
+            // While nobody else commits: entries come in the order of commits.
+            known.add(lsn, &sums);
+        }
         self.inner.cursors.lock().keep(cursors);
         drop(installed);
         Ok(Some(lsn))

@@ -5,6 +5,7 @@ use crate::engine::key::check_name;
 use crate::object::{self, Attributes, Data, Head, StoredHints};
 use crate::space::Stager;
 use crate::write::{PutMode, PutOptions, WriteTx};
+use holdall_core::checksum::Summing;
 use holdall_core::heap_page::max_record;
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;
@@ -56,6 +57,8 @@ pub struct StagedObject {
     hints: Option<StoredHints>,
     mode: PutMode,
     page_size: usize,
+    /// With [`Options::debug_sums`](crate::Options::debug_sums), until a push fails.
+    sum: Option<Box<Summing>>,
     /// Keeps the store open.
     _store: Option<Arc<dyn Debug + Send + Sync>>,
     inner: Arc<Inner>,
@@ -90,7 +93,8 @@ impl StagedObject {
         let hints = options.hints.map(|hints| hints.kept(page_size));
         let (near, mode, small, inner) =
             (options.near, options.mode, Some(Vec::new()), inner.clone());
-        Ok(Self { head, stager, small, near, hints, mode, page_size, _store: store, inner })
+        let sum = inner.sums.as_ref().map(|_| Box::default());
+        Ok(Self { head, stager, small, near, hints, mode, page_size, sum, _store: store, inner })
     }
 
     /// Takes more bytes.
@@ -98,6 +102,16 @@ impl StagedObject {
     /// # Errors
     /// [`Error::Full`], [`Error::Io`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        let sum = self.sum.take();
+        self.take_in(bytes)?;
+        self.sum = sum.map(|mut sum| {
+            sum.update(bytes);
+            sum
+        });
+        Ok(())
+    }
+
+    fn take_in(&mut self, bytes: &[u8]) -> Result<()> {
         if let Some(small) = &mut self.small {
             let len = self.head.record_len(small.len() + bytes.len());
             if len <= max_record(self.page_size) {
@@ -132,16 +146,18 @@ impl StagedObject {
             return Err(Error::Invalid(text.into()));
         }
         let size = self.len();
-        let Self { head, stager, small, near, hints, mode, page_size, .. } = self;
+        let Self { head, stager, small, near, hints, mode, page_size, sum, .. } = self;
         tx.check_mode(&head, mode)?;
-        match small {
+        let oid = match small {
             Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
             None => {
                 let most = object::max_tail(&head, page_size, hints.map_or(0, |h| h.flags), size);
                 let staged = stager.finish(most)?;
                 tx.install(&head, Data::Staged(staged), size, near, hints)
             }
-        }
+        }?;
+        tx.note_sum(oid, sum.map(|sum| sum.sum()));
+        Ok(oid)
     }
 }
 

@@ -157,6 +157,7 @@ impl Walk<'_> {
                 }
             }
         };
+        self.compare(&record, &what)?;
         tally.objects += 1;
         tally.bytes = tally.bytes.saturating_add(size.unwrap_or(0));
         self.objects += 1;

@@ -24,6 +24,7 @@ mod pages;
 mod report;
 mod sharing;
 mod space;
+mod sums;
 mod superblock;
 mod walk;
 
@@ -32,13 +33,14 @@ pub use report::{Problem, Progress, VerifyReport};
 use crate::store::Store;
 use holdall_core::Result;
 use pages::Pages;
+use sums::Compare;
 use walk::Walk;
 
 /// What [`Store::verify_with`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyOptions {
-    /// Whether the bytes of large objects are read and held against their checksums; without
-    /// it only the structure is checked, which reads a small share of a store of large objects.
+    /// Whether the bytes of large objects are read and held against their checksums, and those
+    /// of all objects against their sums where the store has them; without it only the structure is checked, which reads a small share of a store of large objects.
     pub data: bool,
 }
 
@@ -52,7 +54,8 @@ impl Store {
     /// Checks the newest durable state of the whole store; other transactions go on
     /// meanwhile. `progress` is called now and then. Pages that are in memory are read from
     /// the file too, unless they wait for a checkpoint. Cost: reads every page in use once
-    /// or twice; memory of two bits per page.
+    /// or twice; memory of two bits per page. With
+    /// [`Options::debug_sums`](crate::Options::debug_sums) objects are held against their sums.
     ///
     /// # Errors
     /// Damage is not an error but in the report.
@@ -74,6 +77,7 @@ impl Store {
         let snapshot = self.inner.pager.snapshot();
         let pages = Pages::new(&self.inner, &snapshot)?;
         let mut walk = Walk::new(&pages, *options, progress)?;
+        walk.sums = Compare::new(&self.inner, &snapshot).filter(|_| options.data);
         walk.tell();
         walk.superblocks()?;
         let root = walk.root(self.inner.root)?;

@@ -41,6 +41,9 @@ pub struct VerifyReport {
     pub divided: u64,
     /// Bytes held against a checksum.
     pub bytes_checked: u64,
+    /// Objects held against the sums of [`Options::debug_sums`](crate::Options::debug_sums);
+    /// `None` without it. The others' versions have no sum.
+    pub compared: Option<u64>,
     /// What is wrong; empty for a sound store. Of one kind the first 1,000 are listed and one
     /// more says how many there are.
     pub problems: Vec<Problem>,

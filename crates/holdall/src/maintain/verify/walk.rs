@@ -8,6 +8,7 @@ use super::bits::PageBits;
 use super::pages::Pages;
 use super::report::{Found, Kind};
 use super::sharing::References;
+use super::sums::Compare;
 use super::{Progress, VerifyOptions, VerifyReport};
 use crate::handle::HandleTable;
 use crate::names::Names;
@@ -43,6 +44,8 @@ pub(super) struct Walk<'a> {
     pub(super) lost_spaces: Vec<u32>,
     /// Pages allocated that hold nothing yet.
     pub(super) blank: u64,
+    /// The sums that objects are held against.
+    pub(super) sums: Option<Compare<'a>>,
     /// Divided records found.
     pub(super) divided: u64,
     pub(super) objects: u64,
@@ -80,6 +83,7 @@ impl<'a> Walk<'a> {
             spaces: 0,
             lost_spaces: Vec::new(),
             blank: 0,
+            sums: None,
             divided: 0,
             objects: 0,
             unique_ceiling: pages.pager.volume.superblock().unique_ceiling,
@@ -225,6 +229,7 @@ impl<'a> Walk<'a> {
             divided: self.divided,
             objects: self.objects,
             bytes_checked: self.pages.bytes(),
+            compared: self.sums.map(|sums| sums.compared),
             problems,
             notes,
         }
