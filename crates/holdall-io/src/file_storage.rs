@@ -9,7 +9,7 @@
 //! What lies at the log's path is opened only if it is a regular file itself: a link there
 //! could have any file of the user written over.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::bounds::read_only;
 use crate::file::Access;
 use crate::open::{directory, is_at, named, open, open_itself};
-use crate::{Disk, FileDisk, Storage};
+use crate::{Disk, FileDisk, FileId, Storage};
 
 /// A volume in a file, and its log in the file beside it.
 #[derive(Debug)]
@@ -140,6 +140,15 @@ impl Storage for FileStorage {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(named(&self.log_path, &e)),
             _ => Ok(()),
         }
+    }
+
+    fn is_log_place(&self, dir: FileId, name: &OsStr) -> io::Result<bool> {
+        if self.log_path.file_name() != Some(name) {
+            return Ok(false);
+        }
+        let own = self.log_path.parent().unwrap_or(Path::new("/"));
+        let found = own.metadata().map_err(|e| named(own, &e))?;
+        Ok(FileId::of(&found) == dir)
     }
 
     fn sync_dir(&self) -> io::Result<()> {

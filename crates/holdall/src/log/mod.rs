@@ -171,6 +171,11 @@ impl Log {
         self.state.lock().disk.is_some()
     }
 
+    /// The log's file, once it is attached.
+    pub fn disk(&self) -> Option<Arc<dyn Disk>> {
+        self.state.lock().disk.clone()
+    }
+
     /// Gives the log its file, or a larger one: `disk` is `capacity` bytes long and already
     /// written. Only while the log is empty (nothing to replay).
     ///
