@@ -1,8 +1,8 @@
 //! `holdall insert`, `delete-range`, `replace`, `append`, `truncate`: change a part of an
 //! object; of the rest only a few pages beside that part are copied.
 //!
-//! Each is one transaction. A file's bytes are streamed; standard input, whose length is not
-//! known, is held in memory first.
+//! Each is one transaction. A regular file's bytes are streamed; other input, whose length is
+//! not known, is held in memory first.
 
 use std::ffi::OsString;
 use std::io::Read;

@@ -8,7 +8,6 @@
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -67,64 +66,72 @@ fn number(dir: &Path, name: &OsStr) -> Option<i32> {
 }
 
 fn descriptor(dir: &Path, number: i32, wanted: Use) -> io::Result<File> {
-    let is_ours = |own: &str| Path::new(own).canonicalize().is_ok_and(|own| own == dir);
-    if !is_ours("/dev/fd") && !is_ours("/proc/thread-self/fd") {
-        return reopened(dir, number, wanted);
-    }
-    let standard = match number {
-        0 => io::stdin().as_fd().try_clone_to_owned(),
-        1 => io::stdout().as_fd().try_clone_to_owned(),
-        2 => io::stderr().as_fd().try_clone_to_owned(),
-        _ => {
-            return duplicate(number).or_else(|error| match Errno::from_io_error(&error) {
-                // Not known to the system, or not allowed here.
-                Some(Errno::NOSYS | Errno::PERM) => reopened(dir, number, wanted),
-                _ => Err(error),
-            });
-        }
-    };
-    standard.map(File::from)
+    let path = dir.join(number.to_string());
+    // The next descriptor that is opened here could get the number of one that is not there.
+    path.symlink_metadata()?;
+    duplicate(dir, number).or_else(|error| match Errno::from_io_error(&error) {
+        // Not known to the system, or not allowed here.
+        Some(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => reopened(&path, number, wanted),
+        _ => Err(error),
+    })
 }
 
+/// The same stream, of this process or of another.
 #[cfg(target_os = "linux")]
-fn duplicate(number: i32) -> io::Result<File> {
-    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
-    let this = pidfd_open(getpid(), PidfdFlags::empty())?;
-    Ok(File::from(pidfd_getfd(this, number, PidfdGetfdFlags::empty())?))
+fn duplicate(dir: &Path, number: i32) -> io::Result<File> {
+    use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+    let process = dir.iter().nth(2).and_then(OsStr::to_str).and_then(|pid| pid.parse().ok());
+    let process = process.and_then(Pid::from_raw).ok_or(Errno::NOSYS)?;
+    let process = pidfd_open(process, PidfdFlags::empty())?;
+    Ok(File::from(pidfd_getfd(process, number, PidfdGetfdFlags::empty())?))
 }
 
 /// Elsewhere the name in `/dev/fd` opens the descriptor itself.
 #[cfg(not(target_os = "linux"))]
-fn duplicate(_: i32) -> io::Result<File> {
+fn duplicate(_: &Path, _: i32) -> io::Result<File> {
     Err(Errno::NOSYS.into())
 }
 
-/// Opens the file of a descriptor once more, at its place and in its way of appending. What
-/// cannot be told of it is taken so that nothing is written over.
-fn reopened(dir: &Path, number: i32, wanted: Use) -> io::Result<File> {
-    let info = dir.parent().map(|process| process.join("fdinfo").join(number.to_string()));
-    let text = info.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-    let field = |key: &str| {
-        text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
-    };
-    let flags = field("flags").and_then(|octal| u32::from_str_radix(octal, 8).ok());
-    let at = field("pos").and_then(|digits| digits.parse().ok());
+/// Opens the file of a descriptor once more. Output goes to its end, so that nothing is written
+/// over; input begins where the descriptor stands.
+fn reopened(path: &Path, number: i32, wanted: Use) -> io::Result<File> {
     let write = wanted == Use::Write;
-    let append = write && flags.is_none_or(|flags| flags & OFlags::APPEND.bits() != 0);
     let mut options = OpenOptions::new();
-    options.read(!write).write(write).custom_flags(OFlags::NOCTTY.bits() as i32);
-    let mut file = options.append(append).open(dir.join(number.to_string()))?;
-    if let Some(at) = at.filter(|_| !append)
-        && file.metadata()?.is_file()
-    {
-        file.seek(SeekFrom::Start(at))?;
+    options.read(!write).append(write).custom_flags(OFlags::NOCTTY.bits() as i32);
+    let mut file = options.open(path)?;
+    if !write && file.metadata()?.is_file() {
+        file.seek(SeekFrom::Start(position(path, number).unwrap_or(0)))?;
     }
     Ok(file)
+}
+
+fn position(path: &Path, number: i32) -> Option<u64> {
+    let info = path.parent()?.with_file_name("fdinfo").join(number.to_string());
+    let text = std::fs::read_to_string(info).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("pos:")?.trim().parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_shared_is_opened_again_at_its_place() {
+        use std::io::{Read, Write};
+        use std::os::fd::AsRawFd;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one two").unwrap();
+        file.seek(SeekFrom::Start(4)).unwrap();
+        let number = file.as_raw_fd();
+        let path = Path::new("/proc/self/fd").canonicalize().unwrap().join(number.to_string());
+        let mut rest = String::new();
+        reopened(&path, number, Use::Read).unwrap().read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "two");
+        reopened(&path, number, Use::Write).unwrap().write_all(b" three").unwrap();
+        rest.clear();
+        file.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "two three");
+    }
 
     #[test]
     fn only_directories_of_descriptors_have_them() {
