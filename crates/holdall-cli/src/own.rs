@@ -16,9 +16,9 @@ use rustix::fs::{FileType, Stat};
 use crate::failure::{ERROR, Failure, Outcome};
 
 /// The file that `stat` is of.
-#[allow(clippy::allow_attributes, clippy::unnecessary_cast, reason = "the types differ by system")]
 pub fn id(stat: &Stat) -> FileId {
-    FileId { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
+    // Their types differ from system to system.
+    FileId { device: stat.st_dev as _, inode: stat.st_ino as _ }
 }
 
 /// The directory in which `path` names a file.
