@@ -18,7 +18,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/format.md", 3020),
     ("docs/recovery.md", 3330),
     ("docs/testing.md", 2300),
-    ("docs/cli.md", 4220),
+    ("docs/cli.md", 4260),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
@@ -30,7 +30,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_700;
+const ALL: usize = 32_800;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -27,6 +27,7 @@ pub struct Args {
 
 /// Copies in one transaction; prints the copy's OID.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, true)?;
     if let Some(oid) = name::as_oid(&args.to) {
         return Err(Failure::told(format!("{oid} is an OID"), "give a name"));
     }

@@ -1,19 +1,19 @@
 //! `holdall insert`, `delete-range`, `replace`, `append`, `truncate`: change a part of an
 //! object; of the rest only a few pages beside that part are copied.
 //!
-//! Each is one transaction. A file's bytes are streamed; standard input, whose length is not
-//! known, is held in memory first.
+//! Each is one transaction. A regular file's bytes are streamed; other input, whose length is
+//! not known, is held in memory first.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use holdall::{Key, Result, WriteTx};
+use holdall::{Key, Result, Store, WriteTx};
 
 use crate::failure::{Failure, Outcome};
 use crate::get::{Span, parse_range};
+use crate::input::Input;
 use crate::{name, open, output};
 
 /// What all edits share.
@@ -82,9 +82,9 @@ pub struct Truncate {
 
 /// Inserts in one transaction.
 pub fn insert(args: &Insert) -> Outcome {
-    let mut input = Input::open(args.file.as_deref())?;
+    let mut input = Bytes::open(args.file.as_deref(), &args.place)?;
     let at = args.at;
-    change(&args.place, |tx, key, _| input.splice(tx, key, at..at))
+    splice(&args.place, &mut input, |_| at..at)
 }
 
 /// Deletes in one transaction.
@@ -97,15 +97,15 @@ pub fn delete_range(args: &DeleteRange) -> Outcome {
 
 /// Overwrites in one transaction.
 pub fn replace(args: &Replace) -> Outcome {
-    let mut input = Input::open(args.file.as_deref())?;
+    let mut input = Bytes::open(args.file.as_deref(), &args.place)?;
     let end = args.at.saturating_add(input.len());
-    change(&args.place, |tx, key, _| input.splice(tx, key, args.at..end))
+    splice(&args.place, &mut input, |_| args.at..end)
 }
 
 /// Appends in one transaction.
 pub fn append(args: &Append) -> Outcome {
-    let mut input = Input::open(args.file.as_deref())?;
-    change(&args.place, |tx, key, size| input.splice(tx, key, size..size))
+    let mut input = Bytes::open(args.file.as_deref(), &args.place)?;
+    splice(&args.place, &mut input, |size| size..size)
 }
 
 /// Cuts or lengthens in one transaction.
@@ -113,9 +113,24 @@ pub fn truncate(args: &Truncate) -> Outcome {
     change(&args.place, |tx, key, _| tx.set_len(key, args.length))
 }
 
-/// Runs one edit and prints the object's new size.
-fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result<u64>) -> Outcome {
+/// Puts bytes in place of the range that follows from the object's size.
+fn splice(place: &Place, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64>) -> Outcome {
     let store = open::existing(&place.store)?;
+    bytes.refuse_own(&store)?;
+    run(store, place, |tx, key, size| bytes.splice(tx, key, range(size)))
+}
+
+/// Opens the store and changes an object.
+fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result<u64>) -> Outcome {
+    run(open::existing(&place.store)?, place, edit)
+}
+
+/// Runs one edit and prints the object's new size.
+fn run(
+    store: Store,
+    place: &Place,
+    edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result<u64>,
+) -> Outcome {
     let size = store.write(|tx| {
         let mut tx = open::target(tx, place.collection.as_deref())?;
         let key = name::key(&place.name);
@@ -127,29 +142,22 @@ fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result
 }
 
 /// The bytes to put in.
-enum Input {
-    File(File, u64),
+enum Bytes {
+    File(Box<Input>, u64),
     Memory(Vec<u8>),
 }
 
-impl Input {
-    fn open(file: Option<&Path>) -> Outcome<Self> {
-        let Some(path) = file.filter(|path| *path != Path::new("-")) else {
-            let mut bytes = Vec::new();
-            let read = io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|e| Failure::file("read", Path::new("standard input"), &e))?;
-            return Ok(Self::Memory(bytes));
-        };
-        let mut file = File::open(path).map_err(|e| Failure::file("open", path, &e))?;
-        let data = file.metadata().map_err(|e| Failure::file("look at", path, &e))?;
-        if data.is_dir() {
-            return Err(Failure::told(format!("{} is a directory", path.display()), "give a file"));
-        }
-        if data.is_file() {
-            return Ok(Self::File(file, data.len()));
+impl Bytes {
+    fn open(file: Option<&Path>, place: &Place) -> Outcome<Self> {
+        open::check(&place.store, true)?;
+        let mut input = Input::open(file, &place.store)?;
+        // Some files of the system have a size of 0 and content all the same.
+        if let Some(left) = input.left.filter(|left| *left > 0) {
+            return Ok(Self::File(Box::new(input), left));
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|e| Failure::file("read", path, &e))?;
+        let read = input.file.read_to_end(&mut bytes);
+        read.map_err(|e| Failure::file("read", &input.label, &e))?;
         Ok(Self::Memory(bytes))
     }
 
@@ -160,9 +168,16 @@ impl Input {
         }
     }
 
+    fn refuse_own(&self, store: &Store) -> Outcome {
+        match self {
+            Self::File(input, _) => input.refuse_own(store),
+            Self::Memory(_) => Ok(()),
+        }
+    }
+
     fn splice(&mut self, tx: &mut WriteTx, key: Key<'_>, range: Range<u64>) -> Result<u64> {
         match self {
-            Self::File(file, len) => tx.splice_from(key, range, file, *len),
+            Self::File(input, len) => tx.splice_from(key, range, &mut input.file, *len),
             Self::Memory(bytes) => tx.splice(key, range, bytes),
         }
     }

@@ -13,14 +13,14 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use holdall::{Entry, Error, Layout, Metadata, Oid, Reader, Store};
+use holdall::{Entry, Error, FileId, Layout, Metadata, Oid, Reader, Store};
 use rustix::fs::{AtFlags, FileType};
 use serde_json::json;
 
 use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
 use crate::files::{self, CopyError, IN_MEMORY, Replacement};
 use crate::progress::{Meter, Totals, rate};
-use crate::{name, open, output};
+use crate::{name, open, output, own};
 
 /// Write objects as files below a directory, with their times and permissions
 #[derive(clap::Args)]
@@ -43,17 +43,19 @@ pub struct Args {
 /// Exports what can be exported; names the rest and ends with an error then.
 pub fn run(args: &Args) -> Outcome {
     let store = open::read_only(&args.store)?;
+    refuse_directory(&store, &args.dir)?;
     let reader = open::reader(&store, args.collection.as_deref())?;
     fs::create_dir_all(&args.dir).map_err(|e| Failure::file("make directory", &args.dir, &e))?;
     let failed = |e: &io::Error| Failure::file("open", &args.dir, e);
     let root = args.dir.canonicalize().map_err(|e| failed(&e))?;
-    let opened = Rc::new(files::open_directory(&root).map_err(|e| failed(&e))?);
+    let opened = files::open_directory(&root).and_then(Dir::of).map_err(|e| failed(&e))?;
     let totals = Totals::default();
     let prefix = name::bytes(&args.prefix);
     if prefix.is_empty() {
         set_totals(&store, args.collection.as_deref(), &totals);
     }
     let mut export = Exporter {
+        store: &store,
         reader: &reader,
         parent: (PathBuf::new(), opened.clone()),
         root: (root, opened),
@@ -70,6 +72,17 @@ pub fn run(args: &Args) -> Outcome {
         Tally { failed: 1.., .. } => Err(Failure::Reported(ERROR)),
         _ => said,
     }
+}
+
+/// The store's log could not be made where a directory is.
+fn refuse_directory(store: &Store, dir: &Path) -> Outcome {
+    for part in dir.ancestors() {
+        if own::is_log_place(store, part)? {
+            let what = format!("{} is the place of the store's log", part.display());
+            return Err(Failure::told(what, "give another directory"));
+        }
+    }
+    Ok(())
 }
 
 /// Totals are for the display only: without them the time left is not shown.
@@ -90,11 +103,26 @@ struct Tally {
     damaged: u64,
 }
 
+/// An open directory.
+#[derive(Clone)]
+struct Dir {
+    fd: Rc<OwnedFd>,
+    id: FileId,
+}
+
+impl Dir {
+    fn of(fd: OwnedFd) -> io::Result<Self> {
+        let id = own::id(&rustix::fs::fstat(&fd)?);
+        Ok(Self { fd: Rc::new(fd), id })
+    }
+}
+
 struct Exporter<'a> {
+    store: &'a Store,
     reader: &'a Reader,
-    root: (PathBuf, Rc<OwnedFd>),
+    root: (PathBuf, Dir),
     /// The directory of the last file, below the root, reached without a link.
-    parent: (PathBuf, Rc<OwnedFd>),
+    parent: (PathBuf, Dir),
     meter: Meter<'a>,
     tally: Tally,
 }
@@ -155,7 +183,8 @@ impl Exporter<'_> {
         let path = self.root.0.join(&below);
         let dir = self.enter(below.parent().unwrap_or(Path::new("")))?;
         let name = below.file_name().unwrap_or_default();
-        if kind(&dir, name).is_some_and(FileType::is_dir) {
+        self.refuse_own(&dir, name)?;
+        if kind(&dir.fd, name).is_some_and(FileType::is_dir) {
             return Err(Problem::This("there is a directory of that name".into()));
         }
         let data = self.reader.metadata(oid)?;
@@ -163,7 +192,7 @@ impl Exporter<'_> {
         // Read before a file is made: a damaged object leaves nothing behind.
         let small = data.size <= IN_MEMORY && !self.has_holes(oid, &data)?;
         let whole = if small { self.reader.get(oid)? } else { None };
-        let mut file = Replacement::begin(dir, name).map_err(|e| failed(&e))?;
+        let mut file = Replacement::begin(dir.fd, name).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {
                 file.file().and_then(|f| f.write_all(&bytes)).map_err(|e| failed(&e))?;
@@ -174,6 +203,25 @@ impl Exporter<'_> {
         let attributes = &data.attributes;
         file.file().and_then(|f| files::restore(f, attributes)).map_err(|e| failed(&e))?;
         file.finish().map_err(|e| failed(&e))
+    }
+
+    /// Refuses what leads to a file of the store, and the place of its log.
+    fn refuse_own(&self, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
+        self.refuse_log_place(dir, name)?;
+        let Ok(found) = rustix::fs::statat(&dir.fd, name, AtFlags::empty()) else { return Ok(()) };
+        if self.store.is_own_file(own::id(&found))? {
+            let why = "a file of the store has that name: export into another directory";
+            return Err(Problem::This(why.into()));
+        }
+        Ok(())
+    }
+
+    fn refuse_log_place(&self, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
+        if self.store.is_log_place(dir.id, name)? {
+            let why = "the store's log belongs there: export into another directory";
+            return Err(Problem::This(why.into()));
+        }
+        Ok(())
     }
 
     fn has_holes(&self, oid: Oid, data: &Metadata) -> Result<bool, Problem> {
@@ -205,7 +253,7 @@ impl Exporter<'_> {
 
     /// Opens the directory `below` the root, made where it is missing; none on the way may be
     /// a link.
-    fn enter(&mut self, below: &Path) -> Result<Rc<OwnedFd>, Problem> {
+    fn enter(&mut self, below: &Path) -> Result<Dir, Problem> {
         if below == self.parent.0 {
             return Ok(self.parent.1.clone());
         }
@@ -213,8 +261,9 @@ impl Exporter<'_> {
         for part in below.components() {
             let part = part.as_os_str();
             path.push(part);
-            let inner = files::enter_directory(&dir, part).map_err(|e| {
-                let what = match kind(&dir, part) {
+            self.refuse_log_place(&dir, part)?;
+            let inner = files::enter_directory(&dir.fd, part).map_err(|e| {
+                let what = match kind(&dir.fd, part) {
                     Some(FileType::Symlink) => "a link",
                     Some(found) if found != FileType::Directory => "a file",
                     _ => return Problem::system(&e, &path),
@@ -222,7 +271,7 @@ impl Exporter<'_> {
                 let path = path.display();
                 Problem::This(format!("{path} is {what} where a directory is needed"))
             })?;
-            dir = Rc::new(inner);
+            dir = Dir::of(inner).map_err(|e| Problem::system(&e, &path))?;
         }
         self.parent = (below.into(), dir.clone());
         Ok(dir)

@@ -1,7 +1,6 @@
 //! `holdall get`: writes one object, or a range of it, to standard output or a file.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -9,7 +8,8 @@ use std::path::{Path, PathBuf};
 use holdall::{Error, Object};
 
 use crate::failure::{Failure, Outcome};
-use crate::files::{self, CopyError, Replacement};
+use crate::files::{self, CopyError};
+use crate::outlet::{Outflow, Outlet};
 use crate::{name, open};
 
 /// Write an object's bytes to standard output or to a file
@@ -55,20 +55,22 @@ pub(crate) fn parse_range(text: &str) -> Result<Span, String> {
 
 /// Copies the bytes; a range must lie inside the object.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, true)?;
     let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    if let Some(path) = path {
-        refuse_directory(path)?;
-    }
+    let outlet = path.map(Outlet::find).transpose()?;
     let store = open::read_only(&args.store)?;
+    if let Some(outlet) = &outlet {
+        outlet.refuse_own(&store)?;
+    }
     let object = open::reader(&store, args.collection.as_deref())?.open(name::key(&args.name))?;
     let range = inside(args, object.size())?;
-    match path {
+    match outlet {
         None => {
             let mut out = io::stdout().lock();
             copy(object, range, &mut out, Failure::stdout)?;
             out.flush().map_err(|e| Failure::stdout(&e))
         }
-        Some(path) => to_file(object, range, path),
+        Some(outlet) => to_outlet(object, range, &outlet),
     }
 }
 
@@ -97,36 +99,18 @@ fn copy(
     }
 }
 
-fn refuse_directory(path: &Path) -> Outcome {
-    if path.is_dir() {
-        let what = format!("{} is a directory", path.display());
-        return Err(Failure::told(what, "give a file to write to"));
+fn to_outlet(mut object: Object, range: Range<u64>, outlet: &Outlet) -> Outcome {
+    let failed = |e: &io::Error| outlet.failed(e);
+    let mut to = outlet.open()?;
+    if let Outflow::Stream(file) = &mut to {
+        return copy(object, range, file, failed);
     }
-    Ok(())
-}
-
-/// Replaces a file, keeping its permissions; a device or pipe is written to as it is.
-fn to_file(object: Object, range: Range<u64>, path: &Path) -> Outcome {
-    let failed = |e: &io::Error| Failure::file("write", path, e);
-    let before = fs::metadata(path).ok();
-    if before.as_ref().is_some_and(|data| !data.is_file()) {
-        let mut file = fs::OpenOptions::new().write(true).open(path).map_err(|e| failed(&e))?;
-        return copy(object, range, &mut file, failed);
-    }
-    // A link keeps pointing to its file; the file is what is replaced.
-    let target = if before.is_some() { path.canonicalize() } else { Ok(path.into()) };
-    let mut file = target.and_then(|path| Replacement::beside(&path)).map_err(|e| failed(&e))?;
-    let mut object = object;
-    let to = file.file().map_err(|e| failed(&e))?;
-    files::copy_with_holes(&mut object, range, to, &mut |_| ()).map_err(|e| match e {
+    let file = to.file().map_err(|e| failed(&e))?;
+    files::copy_with_holes(&mut object, range, file, &mut |_| ()).map_err(|e| match e {
         CopyError::Read(e) => Failure::from(files::store_error(e)),
         CopyError::Write(e) => failed(&e),
     })?;
-    if let Some(data) = before {
-        let file = file.file().map_err(|e| failed(&e))?;
-        file.set_permissions(data.permissions()).map_err(|e| failed(&e))?;
-    }
-    file.finish().map_err(|e| failed(&e))
+    to.finish().map_err(|e| failed(&e))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub struct Args {
 
 /// Renames in one transaction.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, true)?;
     if let Some(oid) = name::as_oid(&args.to) {
         return Err(Failure::told(format!("{oid} is an OID"), "give a new name"));
     }

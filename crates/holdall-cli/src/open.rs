@@ -8,6 +8,7 @@ use std::path::Path;
 use holdall::{CollectionMut, DEFAULT_COLLECTION, Reader, Result, Store, WriteTx};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
+use crate::own;
 
 /// Opens a store for reading.
 pub fn read_only(path: &Path) -> Outcome<Store> {
@@ -27,8 +28,10 @@ pub fn or_create(path: &Path) -> Outcome<Store> {
     Ok(Store::open_or_create(path)?)
 }
 
-/// Says what is wrong with a path before the engine sees it.
+/// Says what is wrong with a path before the engine sees it. Comes before anything else that
+/// may fail, since what is said could go into the store.
 pub fn check(path: &Path, must_exist: bool) -> Outcome {
+    own::refuse_streams(path)?;
     match path.metadata() {
         Ok(data) if data.is_dir() => Err(Failure::told(
             format!("{} is a directory", path.display()),

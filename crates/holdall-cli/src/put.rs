@@ -4,9 +4,8 @@
 //! keeps nobody else out; what is longer is streamed.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use holdall::{Attributes, Error, Oid, PutOptions, Result, Target, WriteTx};
@@ -14,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, CopyError, IN_MEMORY};
+use crate::input::Input;
 use crate::{name, open, output, time};
 
 /// Store an object, new or in place of the one of that name, and print its OID
@@ -35,12 +35,14 @@ pub struct Args {
 
 /// Stores in one transaction.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, false)?;
     if name::as_oid(&args.name).is_none() {
         name::check(name::bytes(&args.name))?;
     }
-    let mut source = Source::open(args.file.as_deref())?;
+    let mut source = Source::of(Input::open(args.file.as_deref(), &args.store)?);
     source.read_head()?;
     let store = open::or_create(&args.store)?;
+    source.input.refuse_own(&store)?;
     let collection = args.collection.as_deref();
     let name =
         name::resolve(&args.name, |oid| Ok(open::reader(&store, collection)?.metadata(oid)?.name))?;
@@ -59,44 +61,27 @@ pub fn run(args: &Args) -> Outcome {
 
 /// Where the content comes from.
 struct Source {
-    from: Box<dyn Read>,
-    label: PathBuf,
-    size: Option<u64>,
+    input: Input,
     attributes: Attributes,
     head: Vec<u8>,
 }
 
 impl Source {
-    fn open(file: Option<&Path>) -> Outcome<Self> {
-        let path = file.filter(|path| *path != Path::new("-"));
-        let mut attributes = Attributes::new();
-        let Some(path) = path else {
-            let now = time::to_nanos(SystemTime::now());
-            attributes.insert(files::MTIME.into(), now.to_string().into_bytes());
-            let label = PathBuf::from("standard input");
-            let from = Box::new(io::stdin().lock());
-            return Ok(Self { from, label, size: None, attributes, head: Vec::new() });
+    fn of(input: Input) -> Self {
+        let mtime = match input.is_stream {
+            true => Some(time::to_nanos(SystemTime::now())),
+            false => files::mtime(&input.data),
         };
-        let file = File::open(path).map_err(|e| Failure::file("open", path, &e))?;
-        let data = file.metadata().map_err(|e| Failure::file("look at", path, &e))?;
-        if data.is_dir() {
-            let what = format!("{} is a directory", path.display());
-            return Err(Failure::told(what, "give a file, or use `holdall import`"));
-        }
-        if let Some(nanos) = files::mtime(&data) {
+        let mut attributes = Attributes::new();
+        if let Some(nanos) = mtime {
             attributes.insert(files::MTIME.into(), nanos.to_string().into_bytes());
         }
-        // Only a regular file's size says how much there is to read.
-        let size = data.is_file().then_some(data.len());
-        Ok(Self { from: Box::new(file), label: path.into(), size, attributes, head: Vec::new() })
+        Self { input, attributes, head: Vec::new() }
     }
 
     fn read_head(&mut self) -> Outcome {
-        self.from
-            .by_ref()
-            .take(IN_MEMORY)
-            .read_to_end(&mut self.head)
-            .map_err(|e| Failure::file("read", &self.label, &e))?;
+        let head = self.input.file.by_ref().take(IN_MEMORY).read_to_end(&mut self.head);
+        head.map_err(|e| Failure::file("read", &self.input.label, &e))?;
         Ok(())
     }
 
@@ -113,14 +98,14 @@ impl Source {
                 head,
             ));
         }
-        let expected_size = self.size.filter(|size| *size >= head);
+        let expected_size = self.input.left.filter(|size| *size >= head);
         let attributes = self.attributes.clone();
         let options = PutOptions { expected_size, attributes, ..PutOptions::default() };
         let mut writer = tx.writer(Target::Name(name.to_vec()), options)?;
-        let mut from = io::Cursor::new(&self.head).chain(&mut self.from);
+        let mut from = io::Cursor::new(&self.head).chain(&mut self.input.file);
         let size =
             files::copy(&mut from, &mut writer, u64::MAX, &mut |_| ()).map_err(|e| match e {
-                CopyError::Read(e) => Error::io(format!("read {}", self.label.display()), e),
+                CopyError::Read(e) => Error::io(format!("read {}", self.input.label.display()), e),
                 CopyError::Write(e) => files::store_error(e),
             })?;
         Ok((writer.finish()?, size))

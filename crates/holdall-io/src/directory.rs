@@ -40,6 +40,15 @@ impl Directory {
         Ok(Self { at, path: path.to_owned() })
     }
 
+    /// Which directory it is.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(crate) fn id(&self) -> io::Result<FileId> {
+        let found = rustix::fs::fstat(&self.at).map_err(|e| named(&self.path, &e.into()))?;
+        Ok(FileId { device: found.st_dev, inode: found.st_ino })
+    }
+
     /// Opens the regular file of this name; a symbolic link is refused like anything else that
     /// is no regular file.
     ///

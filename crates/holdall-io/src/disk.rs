@@ -3,6 +3,7 @@
 //! Owns no state. Invariant: all backends give the same results and the same error kinds for the
 //! same calls (`tests/backends.rs` of `holdall-testkit` compares them).
 
+use std::ffi::OsStr;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
@@ -250,6 +251,17 @@ pub trait Storage: Send + Sync + Debug {
     fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
         let _ = log;
         None
+    }
+
+    /// Whether the log's place is `name` in the directory `dir`, whether or not there is a log;
+    /// never for what has no place in the file system. Cost: a system call where the names are
+    /// the same.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn is_log_place(&self, dir: FileId, name: &OsStr) -> io::Result<bool> {
+        let _ = (dir, name);
+        Ok(false)
     }
 
     /// Makes the creation and removal of names durable.

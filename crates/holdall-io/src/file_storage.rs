@@ -172,6 +172,10 @@ impl Storage for FileStorage {
         log.is_some_and(|log| lost(&self.log_path, log)).then_some(Astray::Log)
     }
 
+    fn is_log_place(&self, dir: FileId, name: &OsStr) -> io::Result<bool> {
+        Ok(name == name_of(&self.log_path) && self.directory.id()? == dir)
+    }
+
     fn sync_dir(&self) -> io::Result<()> {
         if self.access == Access::ReadOnly { Ok(()) } else { self.directory.sync() }
     }

@@ -6,6 +6,7 @@
 //! changes the base; bytes of the base at or past `visible` are never shown (they were cut off).
 //! Threads: a read-write lock per disk; writes hold it while they read the base.
 
+use std::ffi::OsStr;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -264,6 +265,10 @@ impl Storage for OverlayStorage {
     fn remove_log(&self, _log: &dyn Disk) -> io::Result<()> {
         *self.log.lock() = Log::Here(None);
         Ok(())
+    }
+
+    fn is_log_place(&self, dir: FileId, name: &OsStr) -> io::Result<bool> {
+        self.base.is_log_place(dir, name)
     }
 
     fn sync_dir(&self) -> io::Result<()> {

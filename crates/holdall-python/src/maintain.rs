@@ -5,9 +5,10 @@
 
 use crate::errors::{Fail, Outcome};
 use crate::source::Source;
-use holdall::{DefragOptions, DefragReport, Progress, VerifyOptions};
+use holdall::{DefragOptions, DefragReport, FileId, Progress, VerifyOptions};
 use holdall_report::{draw, json, page};
 use pyo3::prelude::*;
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,24 @@ impl Watcher {
 
 #[pymethods]
 impl Source {
+    /// Whether the file of this number on this device is the store's file or its log.
+    fn is_own_file(&self, py: Python<'_>, device: u64, inode: u64) -> PyResult<bool> {
+        let file = FileId { device, inode };
+        Ok(py.detach(|| self.0.handle().with(|store| Ok(store.is_own_file(file)?)))?)
+    }
+
+    /// Whether the store's log has its place in this directory under this name.
+    fn is_log_place(
+        &self,
+        py: Python<'_>,
+        device: u64,
+        inode: u64,
+        name: OsString,
+    ) -> PyResult<bool> {
+        let dir = FileId { device, inode };
+        Ok(py.detach(|| self.0.handle().with(|store| Ok(store.is_log_place(dir, &name)?)))?)
+    }
+
     /// Figures of the store, as JSON.
     fn stat(&self, py: Python<'_>) -> PyResult<String> {
         Ok(py.detach(|| {

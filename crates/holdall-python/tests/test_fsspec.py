@@ -214,3 +214,26 @@ def test_pyarrow_datasets(url):
     assert found.count_rows() == 1000 and len(found.files) == 2
     assert found.to_table(filter=dataset.field("year") == 2024).num_rows == 500
     fs.close()
+
+
+def test_the_stores_own_files_are_neither_source_nor_target(fs, path, tmp_path):
+    fs.pipe_file("a", b"1" * 100_000)
+    os.link(path, tmp_path / "hard")
+    os.symlink(path, tmp_path / "soft")
+    for name in (path, tmp_path / "hard", tmp_path / "soft", f"{path}-log"):
+        with pytest.raises(holdall.InvalidError, match="belongs to the store"):
+            fs.get_file("a", str(name))
+        with pytest.raises(holdall.InvalidError, match="belongs to the store"):
+            fs.put_file(str(name), "self")
+    fs.pipe_file("into/a.holdall", b"2")
+    before = path.read_bytes()
+    with pytest.raises(holdall.InvalidError):
+        fs.get("into/a.holdall", str(path))
+    assert path.read_bytes() == before and not os.path.exists(f"{path}-log")
+    fs.get("a", str(tmp_path / "other"))
+    assert (tmp_path / "other").read_bytes() == b"1" * 100_000
+    fs.put(str(tmp_path / "other"), "back")
+    assert fs.cat_file("back") == b"1" * 100_000
+    new = HoldallFileSystem(fo=str(tmp_path / "new.holdall"), skip_instance_cache=True)
+    new.put_file(str(tmp_path / "other"), "first")
+    assert new.cat_file("first") == b"1" * 100_000

@@ -24,7 +24,9 @@ const FILLER: u8 = 100;
 /// Of 16 scripts two become a meeting in growth, and one a meeting in exchange.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);
-    match rng.random_range(0..16) {
+    let kind = rng.random_range(0..16);
+    script.params.debug_sums = rng.random_bool(0.5);
+    match kind {
         0 | 1 => growth(script, &mut rng),
         2 => exchange(script, &mut rng),
         3..8 => beside(script, &mut rng),

@@ -19,6 +19,8 @@ pub struct Params {
     pub tuning: Tuning,
     /// Largest size of the file in bytes.
     pub max_bytes: u64,
+    /// Whether sums of all bytes are kept beside the store, for verification.
+    pub debug_sums: bool,
 }
 
 /// The options that may differ from opening to opening.
@@ -96,6 +98,7 @@ impl Params {
             space_pages: *spaces.choose(rng).unwrap_or(&None),
             tuning: Tuning::draw(rng, page_size),
             max_bytes,
+            debug_sums: false,
         }
     }
 
@@ -116,6 +119,7 @@ impl Params {
                 auto_checkpoint: true,
             },
             max_bytes: u64::MAX,
+            debug_sums: false,
         }
     }
 
@@ -134,6 +138,7 @@ impl Params {
             .growth_bytes(t.growth_bytes)
             .spare_bytes(t.spare_bytes)
             .max_bytes(self.max_bytes)
+            .debug_sums(self.debug_sums)
             // Checkpoints with work between their steps need a log of its full size.
             .first_log_bytes(1 << 20)
             .background(false)

@@ -73,7 +73,11 @@ fn simplify(best: &mut (Script, Failure), tries: &mut usize) -> bool {
             }
         }
     }
-    let plain = Params { page_size: best.0.params.page_size, ..Params::tiny() };
+    let plain = Params {
+        page_size: best.0.params.page_size,
+        debug_sums: best.0.params.debug_sums,
+        ..Params::tiny()
+    };
     if best.0.params != plain {
         any |= better(best, Script { params: plain, ..best.0.clone() }, tries);
     }

@@ -133,6 +133,7 @@ pub use engine::Options;
 pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::key::Key;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
+pub use holdall_io::FileId;
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
 pub use names::ListOptions;

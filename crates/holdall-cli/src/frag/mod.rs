@@ -5,15 +5,13 @@
 
 mod text;
 
-use std::ffi::OsString;
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use holdall_report::{draw, json, page};
 
-use crate::failure::{Failure, Outcome};
-use crate::files::Replacement;
+use crate::failure::Outcome;
+use crate::outlet::Outlet;
 use crate::progress::{Meter, Totals};
 use crate::{open, output};
 
@@ -35,10 +33,12 @@ pub struct Args {
 
 /// Prints the report.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, true)?;
     let target = args.svg.as_deref().or(args.html.as_deref());
+    let outlet = target.map(Outlet::find).transpose()?;
     let store = open::read_only(&args.store)?;
-    if let Some(target) = target {
-        refuse(target, &args.store)?;
+    if let Some(outlet) = &outlet {
+        outlet.refuse_own(&store)?;
     }
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
@@ -48,47 +48,21 @@ pub fn run(args: &Args) -> Outcome {
     })?;
     meter.finish();
     let title = args.store.display().to_string();
-    match (&args.svg, &args.html) {
-        (Some(path), _) => write(path, &draw::document(&report, &title))?,
-        (None, Some(path)) => write(path, &page::document(&report, &title))?,
-        (None, None) => {}
+    if let Some(outlet) = &outlet {
+        let as_page = args.html.is_some();
+        let draw = if as_page { page::document } else { draw::document };
+        write(outlet, &draw(&report, &title))?;
+        // The report behind it would spoil it.
+        if outlet.is_stdout() && !args.json {
+            return Ok(());
+        }
     }
     if args.json { output::json(&json::frag(&report)) } else { text::print(&report) }
 }
 
-/// The store's own files are not drawn over.
-fn refuse(target: &Path, store: &Path) -> Outcome {
-    if target.is_dir() {
-        let what = format!("{} is a directory", target.display());
-        return Err(Failure::told(what, "give a file to write to"));
-    }
-    let (Ok(target_is), Ok(store_is)) = (target.canonicalize(), store.canonicalize()) else {
-        return Ok(());
-    };
-    let mut log = OsString::from(&store_is);
-    log.push("-log");
-    if target_is == store_is || target_is == Path::new(&log) {
-        let what = format!("{} belongs to the store", target.display());
-        return Err(Failure::told(what, "give another file to write to"));
-    }
-    Ok(())
-}
-
-/// Replaces a file, keeping its permissions; a device or pipe is written to as it is.
-fn write(path: &Path, text: &str) -> Outcome {
-    let failed = |e: &std::io::Error| Failure::file("write", path, e);
-    let before = fs::metadata(path).ok();
-    if before.as_ref().is_some_and(|data| !data.is_file()) {
-        let file = fs::OpenOptions::new().write(true).open(path);
-        return file.and_then(|mut f| f.write_all(text.as_bytes())).map_err(|e| failed(&e));
-    }
-    // A link keeps pointing to its file; the file is what is replaced.
-    let target = if before.is_some() { path.canonicalize() } else { Ok(path.into()) };
-    let mut new = target.and_then(|path| Replacement::beside(&path)).map_err(|e| failed(&e))?;
-    let file = new.file().map_err(|e| failed(&e))?;
-    file.write_all(text.as_bytes()).map_err(|e| failed(&e))?;
-    if let Some(data) = before {
-        file.set_permissions(data.permissions()).map_err(|e| failed(&e))?;
-    }
-    new.finish().map_err(|e| failed(&e))
+fn write(outlet: &Outlet, text: &str) -> Outcome {
+    let failed = |e: &std::io::Error| outlet.failed(e);
+    let mut to = outlet.open()?;
+    to.file().and_then(|file| file.write_all(text.as_bytes())).map_err(|e| failed(&e))?;
+    to.finish().map_err(|e| failed(&e))
 }

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use holdall::{Error, PutOptions, Result, Store, Target, WriteTx};
+use holdall::{Error, FileId, PutOptions, Result, Store, Target, WriteTx};
 
 use super::feed::{Content, Event, Feed, Incoming};
 use crate::failure::{Failure, Outcome, reason};
@@ -39,6 +39,8 @@ pub struct Tally {
     pub links: u64,
     /// Devices, pipes and sockets left out.
     pub special: u64,
+    /// Files of the store itself left out.
+    pub own: u64,
     /// Files and directories that could not be read or stored.
     pub failed: u64,
     /// Transactions acknowledged.
@@ -120,6 +122,13 @@ impl Importer<'_, '_> {
                 *count += 1;
                 if self.verbose {
                     self.meter.complain(&format!("skipped: {}: {kind}", escape(&name)));
+                }
+            }
+            Event::Own(name) => {
+                self.tally.own += 1;
+                if self.verbose {
+                    let name = escape(&name);
+                    self.meter.complain(&format!("skipped: {name}: a file of the store itself"));
                 }
             }
             Event::Failed(name, why) => self.failed(&name, &why),
@@ -207,6 +216,10 @@ impl Importer<'_, '_> {
             Content::Path(path) => path,
         };
         let mut from = match files::open_regular(path) {
+            // Put in its place since it was looked at.
+            Ok((_, data)) if self.store.is_own_file(FileId::of(&data))? => {
+                return Ok(Err("it is a file of the store itself".to_owned()));
+            }
             Ok((from, _)) => from,
             Err(error) => return Ok(Err(error.to_string())),
         };

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use holdall::{Attributes, Error, Reader, Store};
+use holdall::{Attributes, Error, FileId, Reader, Store};
 
 use super::walk::{Found, Walk};
 use crate::files::{self, IN_MEMORY};
@@ -58,6 +58,8 @@ pub enum Event {
     Same(u64),
     /// Not a regular file: name, what it is.
     Skipped(Vec<u8>, &'static str),
+    /// A file of the store itself: its name.
+    Own(Vec<u8>),
     /// Could not be read: name, why.
     Failed(Vec<u8>, String),
     /// The store could not be asked; the import cannot go on.
@@ -73,7 +75,7 @@ impl Event {
                     Content::Path(path) => file.name.len() + path.as_os_str().len(),
                 },
                 Self::Failed(name, why) => name.len() + why.len(),
-                Self::Skipped(name, _) => name.len(),
+                Self::Skipped(name, _) | Self::Own(name) => name.len(),
                 Self::Same(_) | Self::Broken(_) => 0,
             }
     }
@@ -84,6 +86,7 @@ pub struct Feed<'s> {
     walk: Mutex<Walk>,
     state: Mutex<State>,
     changed: Condvar,
+    store: &'s Store,
     /// Where to look for files that are stored already; `None` if there can be none.
     known: Option<(&'s Store, Option<&'s str>)>,
 }
@@ -114,9 +117,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<'s> Feed<'s> {
     /// A feed for exactly [`READERS`] readers.
-    pub fn new(walk: Walk, known: Option<(&'s Store, Option<&'s str>)>) -> Self {
-        let state = State { live: READERS, ..State::default() };
-        Self { walk: Mutex::new(walk), state: Mutex::new(state), changed: Condvar::new(), known }
+    pub fn new(walk: Walk, store: &'s Store, known: Option<(&'s Store, Option<&'s str>)>) -> Self {
+        let state = Mutex::new(State { live: READERS, ..State::default() });
+        Self { walk: Mutex::new(walk), state, changed: Condvar::new(), store, known }
     }
 
     /// Runs a reader to the end of the walk, or until the feed is stopped.
@@ -193,7 +196,7 @@ impl<'s> Feed<'s> {
         };
         let (mut events, mut cost) = (Vec::with_capacity(found.len()), 0);
         for found in found {
-            let event = event(found, reader.as_ref());
+            let event = event(found, self.store, reader.as_ref());
             cost += event.cost();
             events.push(event);
             if cost >= DELIVERY {
@@ -248,7 +251,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-fn event(found: Found, reader: Option<&Reader>) -> Event {
+fn event(found: Found, store: &Store, reader: Option<&Reader>) -> Event {
     let (name, path) = match found {
         Found::Skipped(name, kind) => return Event::Skipped(name, kind),
         Found::Failed(name, why) => return Event::Failed(name, why),
@@ -264,8 +267,9 @@ fn event(found: Found, reader: Option<&Reader>) -> Event {
         Some(Ok(Known::Same(size))) => return Event::Same(size),
         Some(Err(error)) => return Event::Broken(error),
     };
-    match read_file(&path) {
-        Ok((content, data)) => Event::File(Incoming {
+    match read_file(&path, store) {
+        Ok(None) => Event::Own(name),
+        Ok(Some((content, data))) => Event::File(Incoming {
             size: match &content {
                 Content::Bytes(bytes) => bytes.len() as u64,
                 Content::Path(_) => data.len(),
@@ -296,20 +300,23 @@ fn compare(reader: &Reader, name: &[u8], path: &Path) -> Result<Known, Error> {
     Ok(if same { Known::Same(stored.size) } else { Known::Changed })
 }
 
-/// Reads a file that fits in memory. Time and size are taken before the bytes, so that a
+/// Reads a file that fits in memory; `None` for a file of the store itself. Time and size are taken before the bytes, so that a
 /// file changed meanwhile differs from what is stored and is taken again by the next run.
-fn read_file(path: &Path) -> io::Result<(Content, Metadata)> {
+fn read_file(path: &Path, store: &Store) -> io::Result<Option<(Content, Metadata)>> {
     let (file, data) = files::open_regular(path)?;
+    if store.is_own_file(FileId::of(&data))? {
+        return Ok(None);
+    }
     let size = data.len();
     if size > IN_MEMORY {
-        return Ok((Content::Path(path.into()), data));
+        return Ok(Some((Content::Path(path.into()), data)));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // Some files of the system have a size of 0 and content all the same.
     let limit = if size == 0 { IN_MEMORY } else { size };
     file.take(limit).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == IN_MEMORY && size == 0 {
-        return Ok((Content::Path(path.into()), data));
+        return Ok(Some((Content::Path(path.into()), data)));
     }
-    Ok((Content::Bytes(bytes), data))
+    Ok(Some((Content::Bytes(bytes), data)))
 }

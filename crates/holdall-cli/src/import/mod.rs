@@ -54,6 +54,7 @@ pub struct Args {
 
 /// Imports, then says what was done even if it ended early.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, false)?;
     let root = directory(&args.dir)?;
     let store = open::or_create(&args.store)?;
     let totals = Totals::default();
@@ -93,7 +94,7 @@ fn import(
     let prefix = name::bytes(&args.prefix);
     let collection = args.collection.as_deref();
     let known = has_names(store, collection, prefix)?.then_some((store, collection));
-    let feed = Feed::new(Walk::new(root, prefix, &args.store), known);
+    let feed = Feed::new(Walk::new(root, prefix), store, known);
     let (over, is_over) = mpsc::channel();
     thread::scope(|scope| {
         let readers: Vec<_> = (0..feed::READERS).map(|_| scope.spawn(|| feed.read())).collect();
@@ -148,13 +149,18 @@ fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
         return output::json(&json!({
             "files": t.files, "bytes": t.bytes, "replaced": t.replaced,
             "already_there": t.same, "already_there_bytes": t.same_bytes,
-            "skipped_links": t.links, "skipped_special": t.special, "failed": t.failed,
+            "skipped_links": t.links, "skipped_special": t.special,
+            "skipped_own": t.own, "failed": t.failed,
             "batches": t.batches, "seconds": seconds, "mb_per_s": speed,
         }));
     }
+    let own = match t.own {
+        0 => String::new(),
+        n => format!(", {n} files of the store itself"),
+    };
     output::say(format_args!(
         "imported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} of them replaced; \
-         {} already there; skipped {} links, {} special files; {} failed; {} batches acknowledged",
+         {} already there; skipped {} links, {} special files{own}; {} failed; {} batches acknowledged",
         t.files, t.bytes, t.replaced, t.same, t.links, t.special, t.failed, t.batches
     ))
 }

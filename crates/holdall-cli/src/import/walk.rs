@@ -1,9 +1,8 @@
 //! The files to import, in order of their paths, handed out in numbered chunks.
 //!
 //! Owns: [`Walk`]. Used by several threads behind a lock; looks at directories only, never
-//! into files. Links are not followed; the store's own files are left out.
+//! into files. Links are not followed.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, IntoIter, WalkDir};
@@ -27,7 +26,6 @@ pub enum Found {
 pub struct Walk {
     root: PathBuf,
     prefix: Vec<u8>,
-    own: [PathBuf; 2],
     inner: IntoIter,
     next: u64,
 }
@@ -38,13 +36,10 @@ pub fn tree(root: &Path) -> WalkDir {
 }
 
 impl Walk {
-    /// A walk through `root`, which must be canonical, leaving out `store` and its log.
-    pub fn new(root: &Path, prefix: &[u8], store: &Path) -> Self {
-        let store = store.canonicalize().unwrap_or_else(|_| store.into());
-        let mut log: OsString = store.clone().into_os_string();
-        log.push("-log");
+    /// A walk through `root`.
+    pub fn new(root: &Path, prefix: &[u8]) -> Self {
         let inner = tree(root).sort_by_file_name().into_iter();
-        Self { root: root.into(), prefix: prefix.into(), own: [store, log.into()], inner, next: 0 }
+        Self { root: root.into(), prefix: prefix.into(), inner, next: 0 }
     }
 
     /// The next chunk and its number, counted from 0; `None` at the end.
@@ -77,8 +72,7 @@ impl Walk {
         if !kind.is_file() {
             return Some(Found::Skipped(name, "special file"));
         }
-        let path = entry.into_path();
-        (!self.own.contains(&path)).then_some(Found::File(name, path))
+        Some(Found::File(name, entry.into_path()))
     }
 
     fn failed(&self, error: &walkdir::Error) -> Found {

@@ -19,7 +19,7 @@ fn with_object() -> Home {
 }
 
 /// Every command that opens a store, on `store`.
-fn on_each(store: &str) -> Vec<Vec<&str>> {
+pub fn on_each(store: &str) -> Vec<Vec<&str>> {
     vec![
         vec!["get", store, "a"],
         vec!["put", store, "a", "in"],

@@ -7,10 +7,12 @@ mod fields;
 mod frag;
 mod full_disk;
 mod objects;
+mod own_files;
 mod planted;
 mod resume;
 #[cfg(feature = "serve")]
 mod serve;
+mod streams;
 mod support;
 mod terminal;
 mod tree;

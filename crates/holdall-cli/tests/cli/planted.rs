@@ -17,7 +17,7 @@ fn is_fifo(path: &Path) -> bool {
 }
 
 /// A store of one object as a kill leaves it, and its log.
-fn killed(home: &Home, name: &str) {
+pub fn killed(home: &Home, name: &str) {
     let path = home.path("work");
     let store = holdall::Store::create(&path).unwrap();
     store.write(|tx| tx.put("kept", b"durable")).unwrap();

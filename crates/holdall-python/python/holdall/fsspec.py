@@ -29,6 +29,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped, unused-ignore]
+from fsspec.callbacks import DEFAULT_CALLBACK  # type: ignore[import-untyped, unused-ignore]
 from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
 from fsspec.transaction import (  # type: ignore[import-untyped, unused-ignore]
     Transaction as FsTransaction,
@@ -37,7 +38,7 @@ from fsspec.transaction import (  # type: ignore[import-untyped, unused-ignore]
 from holdall._files import BUFFER, ObjectFile, ObjectReader, ObjectWriter, RawObject
 from holdall._shared import Shared
 from holdall._store import Store, View
-from holdall.errors import ConflictError, NotFoundError, ReadOnlyError
+from holdall.errors import ConflictError, InvalidError, NotFoundError, ReadOnlyError
 
 SUFFIX = ".holdall"
 _LOCAL = (None, "file", "local")
@@ -61,6 +62,11 @@ def _without_protocol(url: str) -> tuple[str, bool]:
 
 def _attributes() -> dict[str, bytes]:
     return {"mtime": str(time.time_ns()).encode()}
+
+
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def _modified(attributes: dict[str, bytes]) -> datetime | None:
@@ -365,6 +371,39 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
 
         raw.when_closed = closed
         return ObjectFile(raw, size) if "+" in kind else ObjectWriter(raw, size)
+
+    # Files beside the store.
+
+    def _refuse_own(self, path: str | os.PathLike[str]) -> None:
+        """Raises for a file of the store itself, whatever name leads to it."""
+        path = os.path.realpath(path)
+        if not os.path.exists(self._shared.path):
+            return
+        with self._shared.reading() as store:
+            source = store.source
+            own = os.path.exists(path) and source.is_own_file(*_identity(path))
+            folder, name = os.path.split(path)
+            if own or os.path.isdir(folder) and source.is_log_place(*_identity(folder), name):
+                text = f"{path} belongs to the store {self._shared.path}; name another file"
+                raise InvalidError(text)
+
+    def get_file(
+        self,
+        rpath: str,
+        lpath: Any = None,
+        callback: Any = DEFAULT_CALLBACK,
+        outfile: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if outfile is None and isinstance(lpath, (str, os.PathLike)):
+            self._refuse_own(lpath)
+        super().get_file(rpath, lpath, callback=callback, outfile=outfile, **kwargs)
+
+    def put_file(
+        self, lpath: Any, rpath: str, callback: Any = DEFAULT_CALLBACK, **kwargs: Any
+    ) -> None:
+        self._refuse_own(lpath)
+        super().put_file(lpath, rpath, callback=callback, **kwargs)
 
     # Changes.
 

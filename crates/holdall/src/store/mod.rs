@@ -4,6 +4,7 @@
 
 mod fullness;
 mod open;
+mod own_files;
 mod read_once;
 mod stat;
 mod threads;

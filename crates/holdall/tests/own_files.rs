@@ -1,0 +1,71 @@
+//! Which files a store takes for its own, by whatever name.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use holdall::{FileId, Store};
+
+fn id(path: &Path) -> FileId {
+    FileId::of(&fs::metadata(path).unwrap())
+}
+
+#[test]
+fn a_store_knows_its_files_by_every_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let store = Store::create(at("s")).unwrap();
+    store.write(|tx| tx.put("a", b"1")).unwrap();
+    fs::hard_link(at("s"), at("hard")).unwrap();
+    fs::hard_link(at("s-log"), at("hard-log")).unwrap();
+    std::os::unix::fs::symlink("s", at("soft")).unwrap();
+    fs::write(at("other"), "x").unwrap();
+    for (name, own) in
+        [("s", true), ("hard", true), ("soft", true), ("s-log", true), ("hard-log", true)]
+            .into_iter()
+            .chain([("other", false), ("", false)])
+    {
+        assert_eq!(store.is_own_file(id(&at(name))).unwrap(), own, "{name}");
+    }
+    // What a crash leaves is told by readers, too.
+    fs::create_dir(at("left")).unwrap();
+    fs::copy(at("s"), at("left/s")).unwrap();
+    fs::copy(at("s-log"), at("left/s-log")).unwrap();
+    store.close().unwrap();
+    let left = Store::open_read_only(at("left/s")).unwrap();
+    assert!(left.is_own_file(id(&at("left/s"))).unwrap());
+    assert!(left.is_own_file(id(&at("left/s-log"))).unwrap());
+    assert!(!left.is_own_file(id(&at("s"))).unwrap());
+    let closed = Store::open_read_only(at("s")).unwrap();
+    assert!(closed.is_own_file(id(&at("hard"))).unwrap(), "without a log");
+    assert!(!closed.is_own_file(id(&at("hard-log"))).unwrap(), "its log is gone");
+    assert!(!Store::in_memory().unwrap().is_own_file(id(&at("s"))).unwrap());
+}
+
+#[test]
+fn what_is_no_log_is_not_the_stores() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    Store::create(at("s")).unwrap().close().unwrap();
+    fs::write(at("notes"), "mine").unwrap();
+    std::os::unix::fs::symlink("notes", at("s-log")).unwrap();
+    let store = Store::open_read_only(at("s")).unwrap();
+    assert!(!store.is_own_file(id(&at("notes"))).unwrap());
+}
+
+#[test]
+fn the_place_of_the_log_is_beside_the_real_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("real")).unwrap();
+    Store::create(at("real/s")).unwrap().close().unwrap();
+    std::os::unix::fs::symlink("real/s", at("alias")).unwrap();
+    std::os::unix::fs::symlink("real", at("dir")).unwrap();
+    let store = Store::open_read_only(at("alias")).unwrap();
+    let is = |dir: &str, name: &str| store.is_log_place(id(&at(dir)), OsStr::new(name)).unwrap();
+    assert!(is("real", "s-log") && is("dir", "s-log"));
+    assert!(!is("", "alias-log") && !is("", "s-log") && !is("real", "s"));
+    let memory = Store::in_memory().unwrap();
+    assert!(!memory.is_log_place(id(&at("real")), OsStr::new("s-log")).unwrap());
+}
