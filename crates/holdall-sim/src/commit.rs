@@ -161,13 +161,12 @@ impl World {
         if full.reserve_bytes == 0 {
             return Ok(());
         }
-        let deletes = |op: &TxOp| {
-            matches!(
-                op,
-                TxOp::DeleteName { .. }
-                    | TxOp::DeleteOid { .. }
-                    | TxOp::Edit { kind: EditKind::Splice, size: 0, .. }
-            )
+        // An edit of what a copy shares frees nothing, and takes pages of its own.
+        let shared = stat.shared_bytes > 0;
+        let deletes = |op: &TxOp| match op {
+            TxOp::DeleteName { .. } | TxOp::DeleteOid { .. } => true,
+            TxOp::Edit { kind: EditKind::Splice, size: 0, .. } => !shared,
+            _ => false,
         };
         // One edit alone: the reserve of the smallest stores is no more.
         if let [op] = ops

@@ -29,6 +29,7 @@ mod reading;
 mod script;
 pub mod shrink;
 mod staged;
+pub mod threads;
 mod transact;
 mod world;
 

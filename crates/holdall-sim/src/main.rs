@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 #[cfg(holdall_mutations)]
 use holdall_core::mutation;
-use holdall_sim::{Script, exhaustive, mutants, run, shrink};
+use holdall_sim::{Script, exhaustive, mutants, run, shrink, threads};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,9 @@ struct Arguments {
     /// With --exhaustive: crash recoveries too, for sequences of up to this length.
     #[arg(long, default_value_t = 2)]
     twice: usize,
+    /// With --minutes: real threads beside each other, which no seed repeats.
+    #[arg(long)]
+    threads: bool,
     /// Break the rules one by one and see that it shows.
     #[arg(long)]
     mutants: bool,
@@ -85,6 +88,9 @@ fn work() -> Result<()> {
         (None, None) => (0, 300),
     };
     let limit = arguments.minutes.map(|m| Duration::from_secs(60 * m));
+    if arguments.threads {
+        return rounds(from..to, limit);
+    }
     many(from..to, limit, arguments.quick)
 }
 
@@ -128,6 +134,24 @@ fn replay(seed: u64) -> Result<()> {
             bail!("seed {seed}: {failure}");
         }
     }
+}
+
+/// Rounds of real threads until one fails.
+fn rounds(seeds: std::ops::Range<u64>, limit: Option<Duration>) -> Result<()> {
+    let (begun, mut done, mut commits) = (Instant::now(), 0u64, 0);
+    for seed in seeds {
+        if limit.is_some_and(|limit| begun.elapsed() > limit) {
+            break;
+        }
+        match threads::round(seed) {
+            Ok(more) => commits += more,
+            Err(what) => bail!("round {seed}, number {done}: {what}"),
+        }
+        done += 1;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{done} rounds of threads, {commits} commits in {seconds:.1} s");
+    Ok(())
 }
 
 fn many(seeds: std::ops::Range<u64>, limit: Option<Duration>, quick: bool) -> Result<()> {

@@ -220,16 +220,13 @@ impl Allocator {
 
     /// Grows the volume so that `want` more pages fit in one run.
     fn grow(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<()> {
-        let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
+        let size = self.layout.page_size() as u64;
         let step = (self.limits.growth_bytes / size).max(1);
         // A share of the store as well, so that a large import does not grow page by page.
         // One with holes is not being loaded, and what growth leaves is another hole.
         let part = if s.has_holes() { 1024 } else { 128 };
         let step = step.max((s.volume_pages / part).min((64 << 20) / size));
-        let left = n - s.volume_pages % n;
-        // A new space's own pages come first; a run never crosses from space to space.
-        let own = 1 + u64::from(self.layout.stretches());
-        let need = if left % n >= want { want } else { left % n + own + want };
+        let (need, _) = self.growth_for(s, want);
         for pages in [need.max(step), need] {
             let to = (s.volume_pages + pages).min(self.max_pages());
             if to < s.volume_pages + need {
@@ -245,19 +242,33 @@ impl Allocator {
         Err(Error::Full(format!("the disk has no room for {} more bytes", need * size)))
     }
 
-    /// Grows the volume to its limit, where that adds less than a request of `want` pages needs.
-    /// Returns whether it grew.
-    fn grow_to_limit(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<bool> {
-        let to = self.max_pages();
+    /// Grows the volume by what a request of `want` pages needs, or by as much of that as there
+    /// is room for. Returns whether it grew.
+    fn grow_in_part(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<bool> {
+        let size = self.layout.page_size() as u64;
+        let (need, left) = self.growth_for(s, want);
+        for pages in [need, left.min(want), 1] {
+            let to = (s.volume_pages + pages).min(self.max_pages());
+            if to <= s.volume_pages {
+                continue;
+            }
+            match self.pager.volume.grow(to * size) {
+                Ok(()) => return self.set_volume_pages(s, to).map(|()| true),
+                Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {}
+                Err(e) => return Err(io_error("growing the volume", e)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// The pages by which the volume must grow for a run of `want`, and those left in its last
+    /// space.
+    fn growth_for(&self, s: &State, want: u64) -> (u64, u64) {
+        let n = u64::from(self.layout.space_pages());
+        let left = (n - s.volume_pages % n) % n;
+        // A new space's own pages come first; a run never crosses from space to space.
         let own = 1 + u64::from(self.layout.stretches());
-        if to <= s.volume_pages || to - s.volume_pages > want + own {
-            return Ok(false);
-        }
-        match self.pager.volume.grow(to * self.layout.page_size() as u64) {
-            Ok(()) => self.set_volume_pages(s, to).map(|()| true),
-            Err(e) if e.kind() == std::io::ErrorKind::StorageFull => Ok(false),
-            Err(e) => Err(io_error("growing the volume", e)),
-        }
+        (if left >= want { want } else { left + own + want }, left)
     }
 
     fn set_volume_pages(&self, s: &mut MutexGuard<'_, State>, to: u64) -> Result<()> {

@@ -93,6 +93,20 @@ pub struct StoreStat {
 }
 
 pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
+    for _ in 0..MOST_TRIES {
+        match stat_of_newest(store) {
+            // Given up for writers while it was read; there is a newer state now.
+            Err(Error::SnapshotTooOld { .. }) => {}
+            result => return result,
+        }
+    }
+    stat_of_newest(store)
+}
+
+/// States that are begun with, before a store that is short of space has no figures.
+const MOST_TRIES: u32 = 8;
+
+fn stat_of_newest(store: &Store) -> Result<StoreStat> {
     let inner = &store.inner;
     let oldest = store.inner.pager.horizon.oldest_age(store.inner.storage.now());
     let reader = store.read_newest()?;

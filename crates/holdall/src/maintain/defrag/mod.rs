@@ -16,7 +16,7 @@ pub use background::Defragmenter;
 
 use crate::engine::give_back::GiveBack;
 use crate::store::Store;
-use holdall_core::Result;
+use holdall_core::{Error, Result};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -134,7 +134,8 @@ impl Store {
         progress: &mut dyn FnMut(&Moved) -> ControlFlow<()>,
     ) -> Result<DefragReport> {
         self.inner.check_writable()?;
-        let blocks = || self.stat().map(|stat| stat.file_bytes);
+        let disk = self.inner.pager.volume.disk.clone();
+        let blocks = || disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e));
         let mut work = Work::new(self, *options, progress);
         work.report.blocks_before = blocks()?;
         let mut flow = work.empty_heaps()?;

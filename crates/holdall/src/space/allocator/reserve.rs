@@ -144,7 +144,7 @@ impl Allocator {
             if let Some(run) = self.find(s, want, 1, near)? {
                 return Ok(Some(run));
             }
-            if !self.fill_hole(s, want, 1)? && !self.grow_to_limit(s, want)? {
+            if !self.fill_hole(s, want, 1)? && !self.grow_in_part(s, want)? {
                 return Ok(None);
             }
         }
