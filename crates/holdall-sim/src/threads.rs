@@ -131,7 +131,7 @@ pub fn round(seed: u64) -> Result<u64, String> {
 fn at_the_end(shared: &Shared, store: &Store) -> Result<(), String> {
     let reader = store.read_newest().map_err(|e| format!("reading at the end: {e}"))?;
     for n in 0..shared.histories.len() {
-        let found = reader.get(&name(n)).map_err(|e| format!("{} at the end: {e}", name(n)))?;
+        let found = reader.get(name(n)).map_err(|e| format!("{} at the end: {e}", name(n)))?;
         let acknowledged = shared.histories[n].lock().acknowledged;
         shared.check(n, acknowledged, found.as_deref());
     }
@@ -256,7 +256,7 @@ fn reader(shared: &Shared, mut rng: SmallRng) {
         let read = |rng: &mut SmallRng, reader: &Reader| {
             for _ in 0..rng.random_range(1..4) {
                 let n = rng.random_range(0..from.len());
-                let found = reader.get(&name(n))?;
+                let found = reader.get(name(n))?;
                 shared.check(n, from[n], found.as_deref());
                 std::thread::sleep(Duration::from_micros(rng.random_range(0..2000)));
             }
