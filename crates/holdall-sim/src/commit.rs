@@ -200,7 +200,7 @@ impl World {
     }
 
     /// Defragments: whatever moves, objects stay as they are.
-    pub(crate) fn defrag(&mut self, between: &[Op]) -> Outcome {
+    pub(crate) fn defrag(&mut self, between: &[Op], at_copies: bool) -> Outcome {
         if self.inside {
             return Ok(());
         }
@@ -209,7 +209,12 @@ impl World {
         self.inside = true;
         let result = store.defrag(&DefragOptions::default(), &mut |_| {
             let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;
-            if goes_on && let Some(op) = next.next() {
+            // What is copied is reserved until its exchange; nothing is staged in such scripts.
+            let copied = || store.stat().is_ok_and(|stat| stat.reserved_bytes > 0);
+            if goes_on
+                && (!at_copies || copied())
+                && let Some(op) = next.next()
+            {
                 failure = self.play(op).and_then(|()| self.check_contents()).err();
             }
             ControlFlow::Continue(())

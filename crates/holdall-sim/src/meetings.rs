@@ -244,7 +244,8 @@ fn exchange(script: &mut Script, rng: &mut SmallRng) {
         script.ops.extend([Op::Checkpoint, Op::Checkpoint]);
         for _ in 0..rng.random_range(1..4) {
             let between = exchange_steps(rng, objects as u8, size * page, trouble);
-            script.ops.extend([Op::Defrag(between), Op::Check]);
+            let order = if rng.random_bool(0.3) { Op::Defrag } else { Op::DefragAtCopies };
+            script.ops.extend([order(between), Op::Check]);
         }
         script.ops.push(commit(vec![cut(rng, page)]));
     }
@@ -285,8 +286,7 @@ fn exchange_steps(rng: &mut SmallRng, objects: u8, size: u32, trouble: bool) -> 
             _ => {}
         }
     }
-    // All of it at one step: the first ones empty heap pages.
-    let mut steps = vec![Op::Flush; rng.random_range(0..8)];
+    let mut steps = vec![Op::Flush; rng.random_range(0..3)];
     steps.push(Op::Several(ops));
     steps
 }

@@ -182,7 +182,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R13HomeBoth,
         "13-home-both",
         "before pages of a group that lists data in place change there, both superblocks say that it is durable.",
-        Shows::In("2405..2410"),
+        Shows::In("2750..2760"),
     ),
     entry(
         Mutation::R13HomeDoubt,
@@ -433,7 +433,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R31Snapshot,
         "31-snapshot",
         "a mover whose snapshot was given up moves nothing.",
-        Shows::In("30800..31000"),
+        Shows::Usually,
     ),
 ];
 

@@ -57,6 +57,8 @@ pub enum Op {
     Push(u8, u32),
     /// Drops a staged object.
     DropStaged(u8),
+    /// Puts the store in order, with one of these after each copy, before its exchange.
+    DefragAtCopies(Vec<Op>),
     /// Opens a snapshot and keeps it.
     OpenReader {
         /// Of the newest commit, else of the newest durable one.

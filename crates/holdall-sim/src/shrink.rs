@@ -111,6 +111,7 @@ fn without(op: &Op, part: usize) -> Option<Op> {
         | Op::VerifyBeside(between)
         | Op::Defrag(between)
         | Op::Several(between)
+        | Op::DefragAtCopies(between)
             if part < between.len() =>
         {
             between.remove(part);

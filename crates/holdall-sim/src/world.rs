@@ -194,7 +194,10 @@ impl World {
                 self.made_durable("checkpoint", result)?;
                 self.check_contents()?;
             }
-            Op::Defrag(between) => self.around(Actor::Mover, |w| w.defrag(between))?,
+            Op::Defrag(between) => self.around(Actor::Mover, |w| w.defrag(between, false))?,
+            Op::DefragAtCopies(between) => {
+                self.around(Actor::Mover, |w| w.defrag(between, true))?;
+            }
             Op::CheckpointWith(between) => {
                 self.around(Actor::Checkpoint, |w| w.checkpoint_with(between))?;
             }

@@ -1,7 +1,5 @@
 //! Real threads beside each other, a few rounds of them.
 
-#![expect(clippy::panic, reason = "a test fails by panicking")]
-
 #[test]
 fn threads_beside_each_other_lose_nothing() {
     let mut commits = 0;
