@@ -17,7 +17,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
     ("docs/recovery.md", 3330),
-    ("docs/testing.md", 2300),
+    ("docs/testing.md", 2430),
     ("docs/cli.md", 4260),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
@@ -30,7 +30,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_800;
+const ALL: usize = 32_950;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -181,13 +181,22 @@ fn growth_step(rng: &mut SmallRng, page: u32, trouble: bool) -> Op {
         }
         6 | 7 => Op::Checkpoint,
         8 => {
+            // What goes makes the end of the file free, below a transaction that is open.
+            let gone = (0..12).map(|name| TxOp::DeleteName { coll: SMALL, name });
             let (name, size) = (rng.random_range(0..4), rng.random_range(page..300 * page));
-            let mut ops: Vec<TxOp> = (0..4).map(|_| any_call(rng)).collect();
-            ops.push(put(rng, LARGE, name, size));
+            let pick = rng.random::<u16>() & !1;
+            let ops = vec![
+                put(rng, LARGE, name, size),
+                cut(rng, page),
+                TxOp::Copy { pick, coll: LARGE, name: Some(9) },
+                TxOp::DeleteName { coll: LARGE, name: rng.random_range(0..4) },
+                TxOp::DropCollection { coll: rng.random_range(1..3) },
+            ];
             let push = Op::Push(rng.random(), 50 * page);
-            let then = vec![put(rng, LARGE, 1, page)];
-            let between = vec![Op::Checkpoint, push, Op::Checkpoint];
-            Op::WriteAround { ops, between, then, end: End::Commit }
+            let (between, then) =
+                (vec![Op::Checkpoint, push, Op::Checkpoint], vec![put(rng, LARGE, 1, page)]);
+            let around = Op::WriteAround { ops, between, then, end: End::Commit };
+            Op::Several(vec![commit(gone.collect()), around])
         }
         9 => Op::Defrag(vec![
             Op::Push(rng.random(), rng.random_range(1..100) * page),

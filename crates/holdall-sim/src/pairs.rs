@@ -44,6 +44,8 @@ pub struct Row {
     pub name: &'static str,
     /// What others may change while it works, and what it relies on.
     pub under_it: &'static str,
+    /// The operations of the simulation in which it acts.
+    pub steps: &'static str,
     /// For each mechanism up to itself the rules that protect the pair. Pairs with a `°` exclude
     /// each other: one can only follow upon the other.
     pub rules: &'static [&'static str],
@@ -52,10 +54,10 @@ pub struct Row {
 const fn row(
     actor: Actor,
     name: &'static str,
-    under_it: &'static str,
+    (under_it, steps): (&'static str, &'static str),
     rules: &'static [&'static str],
 ) -> Row {
-    Row { actor, name, under_it, rules }
+    Row { actor, name, under_it, steps, rules }
 }
 
 /// All rows, in the order of [`Actor`].
@@ -63,86 +65,118 @@ pub const ACTORS: [Row; COUNT] = [
     row(
         Actor::Put,
         "put",
-        "Free space and the horizon change; pages do not, since one transaction writes at a time.",
+        (
+            "Free space and the horizon change; pages do not, since one transaction writes at a time.",
+            "Put, Create, Many; WriteAround",
+        ),
         &["10"],
     ),
     row(
         Actor::Staged,
         "staged put",
-        "Everything but its reserved runs, which may lie in spaces without a directory.",
+        (
+            "Everything but its reserved runs, which may lie in spaces without a directory.",
+            "Stage, Push, Staged; Stream",
+        ),
         &["10", "10"],
     ),
     row(
         Actor::Edit,
         "edit",
-        "As a put; what it copies stays where it lay until a checkpoint after its commit.",
+        (
+            "As a put; what it copies stays where it lay until a checkpoint after its commit.",
+            "Edit, Rename, SetAttributes",
+        ),
         &["10", "10", "10"],
     ),
     row(
         Actor::Copy,
         "copy",
-        "As an edit; runs get a second owner in the same transaction.",
+        ("As an edit; runs get a second owner in the same transaction.", "Copy, CopyRange"),
         &["24", "10", "24", "24"],
     ),
     row(
         Actor::Remove,
         "remove",
-        "As a put; what it frees waits for a checkpoint and for snapshots.",
+        (
+            "As a put; what it frees waits for a checkpoint and for snapshots.",
+            "DeleteName, DeleteOid",
+        ),
         &["10", "16", "16", "24", "10"],
     ),
-    row(Actor::Drop, "drop of a collection", "As a remove.", &["10", "16", "16", "24", "10", "10"]),
+    row(
+        Actor::Drop,
+        "drop of a collection",
+        ("As a remove.", "DropCollection"),
+        &["10", "16", "16", "24", "10", "10"],
+    ),
     row(
         Actor::Checkpoint,
         "checkpoint",
-        "Commits go on; it writes the states that are durable when it begins.",
+        (
+            "Commits go on; it writes the states that are durable when it begins.",
+            "Checkpoint, CheckpointWith",
+        ),
         &["14", "9", "16", "16", "16", "16", "15°"],
     ),
     row(
         Actor::Growth,
         "growth",
-        "Under the allocator's lock: nothing.",
+        ("Under the allocator's lock: nothing.", "whatever writes"),
         &["21", "21", "21", "21", "16", "16", "21", "21°"],
     ),
     row(
         Actor::Punch,
         "punch",
-        "Whatever is not the reserved run that it punches out.",
+        ("Whatever is not the reserved run that it punches out.", "Checkpoint, Defrag, Close"),
         &["28", "28", "28", "28", "27", "27", "28°", "29°", "28°"],
     ),
     row(
         Actor::Cut,
         "cut",
-        "Data comes to reserved runs in front of the new end; else nothing, under the allocator's lock.",
+        (
+            "Data comes to reserved runs in front of the new end; else nothing, under the allocator's lock.",
+            "Checkpoint, Defrag, Close",
+        ),
         &["30", "30", "30", "30", "30", "30", "30°", "30°", "28°", "30°"],
     ),
     row(
         Actor::Mover,
         "defragmentation",
-        "Objects are replaced, edited and removed, its snapshot is given up, its pages are reused.",
+        (
+            "Objects are replaced, edited and removed, its snapshot is given up, its pages are reused.",
+            "Defrag, DefragAtCopies",
+        ),
         &["31", "10", "31", "31", "31", "31", "14", "31", "28", "30", "31°"],
     ),
     row(
         Actor::Snapshot,
         "snapshot",
-        "Everything, in newer versions and in places freed before it.",
+        ("Everything, in newer versions and in places freed before it.", "OpenReader, CheckReader"),
         &["18", "16", "20", "16", "16", "16", "17", "21", "27", "30", "31", "18"],
     ),
     row(
         Actor::Expiry,
         "expiry of a snapshot",
-        "Pages are reused from that moment on, whoever still reads them.",
+        (
+            "Pages are reused from that moment on, whoever still reads them.",
+            "commits under pinned_bytes, old_version_bytes, max_bytes",
+        ),
         &["20", "20", "20", "20", "20", "20", "17", "20", "16", "16", "31", "20", "20°"],
     ),
     row(
         Actor::Verify,
         "verification",
-        "As a snapshot; bitmaps are compared in its state.",
+        ("As a snapshot; bitmaps are compared in its state.", "Check, VerifyBeside"),
         &["23", "23", "23", "24", "23", "23", "19", "23", "23", "23", "23°", "20", "20", "23°"],
     ),
     row(
         Actor::Close,
         "close",
-        "Nothing is committed; staged bytes still come to runs that were reserved before.",
+        (
+            "Nothing is committed; staged bytes still come to runs that were reserved before.",
+            "Close",
+        ),
         &[
             "10°", "30", "10°", "10°", "16°", "16°", "15°", "30°", "28°", "30°", "31°", "20",
             "20°", "20°", "15°",
@@ -151,7 +185,10 @@ pub const ACTORS: [Row; COUNT] = [
     row(
         Actor::Recovery,
         "recovery",
-        "Nothing runs beside it; what was reserved is free, commits before it are whole or absent.",
+        (
+            "Nothing runs beside it; what was reserved is free, commits before it are whole or absent.",
+            "Crash, Arm",
+        ),
         &[
             "13", "10", "16", "16", "16", "16", "4 15", "21", "27 29", "30°", "31", "11", "20°",
             "23°", "5°", "2 7",
@@ -160,7 +197,7 @@ pub const ACTORS: [Row; COUNT] = [
     row(
         Actor::Full,
         "full disk",
-        "Others free space; nothing but removals finds some until then.",
+        ("Others free space; nothing but removals finds some until then.", "Arm(Full), max_bytes"),
         &[
             "25", "25", "25", "25", "25", "25", "29", "21", "29", "30", "31", "20", "20", "23°",
             "25°", "29", "25°",
@@ -179,9 +216,10 @@ pub fn rules(a: Actor, b: Actor) -> (&'static str, bool) {
 /// The table as it stands in docs/testing.md.
 #[must_use]
 pub fn table() -> String {
-    let mut text = String::from("| | while it works, or until it ends |\n|---|---|\n");
+    let mut text =
+        String::from("| | while it works, or until it ends | operations |\n|---|---|---|\n");
     for (i, row) in (1..).zip(&ACTORS) {
-        let _ = writeln!(text, "| {i} {} | {} |", row.name, row.under_it);
+        let _ = writeln!(text, "| {i} {} | {} | {} |", row.name, row.under_it, row.steps);
     }
     text.push_str("\n| |");
     for i in 1..=COUNT {
