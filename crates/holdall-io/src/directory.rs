@@ -75,7 +75,7 @@ impl Directory {
     }
 
     /// Removes the name if it leads to the file of `disk`. POSIX has no call that does both in
-    /// one step: whoever puts another file there in between loses its name.
+    /// one step: a file that somebody puts there in between loses its name.
     ///
     /// # Errors
     /// As [`Directory::leads_to`].

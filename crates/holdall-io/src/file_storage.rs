@@ -113,7 +113,7 @@ impl FileStorage {
         self.directory.remove(name_of(&self.path), &*self.volume)
     }
 
-    /// The disk of the log that was opened: the one in use, where it is the same file.
+    /// The disk of the log that was opened; the one in use if it is the same file.
     fn log(&self, file: File) -> io::Result<Arc<FileDisk>> {
         let mut last = self.log.lock();
         let id = FileId::of(&file.metadata().map_err(|e| named(&self.log_path, &e))?);

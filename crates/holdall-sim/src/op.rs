@@ -50,10 +50,10 @@ pub enum Op {
         size: u32,
         /// What its bytes are drawn from.
         seed: u64,
-        /// What is told of its size.
+        /// The size that the store is to expect.
         hint: Hint,
     },
-    /// Pushes up to so many more bytes of a staged object.
+    /// Pushes more bytes of a staged object, at most this number.
     Push(u8, u32),
     /// Drops a staged object.
     DropStaged(u8),

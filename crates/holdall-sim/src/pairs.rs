@@ -159,7 +159,7 @@ pub const ACTORS: [Row; COUNT] = [
         Actor::Expiry,
         "expiry of a snapshot",
         (
-            "Pages are reused from that moment on, whoever still reads them.",
+            "Pages are reused from that moment on, even if somebody still reads them.",
             "commits under pinned_bytes, old_version_bytes, max_bytes",
         ),
         &["20", "20", "20", "20", "20", "20", "17", "20", "16", "16", "31", "20", "20°"],

@@ -35,8 +35,8 @@ impl Staging {
     }
 }
 
-/// What a streaming writer is told of the size of `size` bytes.
-pub(crate) fn told(hint: Hint, size: u32) -> Option<u64> {
+/// The size that a streaming writer expects, of `size` bytes that come.
+pub(crate) fn expected_size(hint: Hint, size: u32) -> Option<u64> {
     match hint {
         Hint::None => None,
         Hint::Right => Some(u64::from(size)),
@@ -57,7 +57,8 @@ impl World {
         }
         let name = name.map(model::name);
         let target = name.clone().map_or(Target::New, Target::Name);
-        let options = PutOptions { expected_size: told(hint, size), ..PutOptions::default() };
+        let options =
+            PutOptions { expected_size: expected_size(hint, size), ..PutOptions::default() };
         match self.store()?.stage(target, options) {
             Ok(object) => {
                 let bytes = model::bytes(seed, size);

@@ -6,7 +6,7 @@
 use crate::check::Bad;
 use crate::model::{self, Object, State};
 use crate::op::{EditKind, TxOp};
-use crate::staged::{Staging, told};
+use crate::staged::{Staging, expected_size};
 use holdall::{Attributes, Error, Oid, PutOptions, Target, WriteTx};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -306,7 +306,8 @@ impl Playing<'_> {
         };
         let (name, bytes) = (name.map(model::name), model::bytes(seed, size));
         let target = name.clone().map_or(Target::New, Target::Name);
-        let options = PutOptions { expected_size: told(hint, size), ..PutOptions::default() };
+        let options =
+            PutOptions { expected_size: expected_size(hint, size), ..PutOptions::default() };
         let mut tx = tx.collection(&model::collection(coll))?;
         let mut writer = tx.writer(target, options)?;
         for part in bytes.chunks(chunk.max(1) as usize) {

@@ -32,8 +32,20 @@ impl PageTx {
     /// # Errors
     /// [`Error::Full`], [`Error::Io`]; the commit then fails too.
     pub fn write_held(&self) -> Result<()> {
+        // What failed before is not in its place: a read from there would look like damage.
+        self.check_written()?;
         let batch = std::mem::take(&mut *self.data.lock());
         self.finish_writes(batch)
+    }
+
+    /// # Errors
+    /// [`Error::Io`] once a write of this transaction has failed.
+    fn check_written(&self) -> Result<()> {
+        if !self.broken.load(Relaxed) {
+            return Ok(());
+        }
+        let why = std::io::Error::other("an earlier write of this transaction failed");
+        Err(Error::io("writing new data", why))
     }
 
     /// Waits until nothing that was handed over is being written any more, so that its pages
@@ -152,10 +164,7 @@ impl PageTx {
         } else {
             self.write_held()?;
         }
-        if self.broken.load(Relaxed) {
-            let why = std::io::Error::other("an earlier write of this transaction failed");
-            return Err(Error::io("writing new data", why));
-        }
+        self.check_written()?;
         if !self.at_home.fits(self.pager.log.home_bytes()) {
             self.pager.volume.sync()?;
             self.at_home.synced();
