@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{DefragOptions, Error, Options, Store};
+use holdall::{DefragOptions, Error, Hints, Options, Store};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::ops::ControlFlow;
@@ -100,6 +100,34 @@ fn deleting_works_when_nothing_else_does() {
     check(&store, &live);
     store.close().unwrap();
     let store = Options::default().max_bytes(16_u64 << 20).open(&path).unwrap();
+    check(&store, &live);
+}
+
+#[test]
+fn cutting_out_a_range_works_when_full() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = create(&dir.path().join("s.holdall"), 4);
+    let mut rng = SmallRng::seed_from_u64(5);
+    // An object of short segments, for each of which a threshold asks that it be joined.
+    let mut model = Vec::new();
+    let threshold = |pages| Hints { threshold: Some(pages), ..Hints::default() };
+    store.write(|tx| tx.put("a", &[])).unwrap();
+    store.write(|tx| tx.set_hints("a", threshold(1))).unwrap();
+    for round in 0..60 {
+        let at = rng.random_range(0..=model.len());
+        let new = bytes(round, 9000);
+        store.write(|tx| tx.insert("a", at as u64, &new)).unwrap();
+        model.splice(at..at, new);
+    }
+    store.write(|tx| tx.set_hints("a", threshold(32))).unwrap();
+    let live = fill(&store, &mut rng);
+    while !model.is_empty() {
+        let at = rng.random_range(0..model.len());
+        let end = model.len().min(at + 10_000);
+        store.write(|tx| tx.delete_range("a", at as u64..end as u64)).unwrap();
+        model.drain(at..end);
+        assert!(store.read_newest().unwrap().get("a").unwrap().unwrap() == model);
+    }
     check(&store, &live);
 }
 

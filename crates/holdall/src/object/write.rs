@@ -240,7 +240,7 @@ impl ObjectWrite<'_> {
 
     /// Puts a record into the heap, where need be by moving shorter ones away, or in two parts.
     pub(super) fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
-        self.placement.tighten(self.tx.alloc().is_short());
+        self.placement.tighten(self.tx.alloc().is_short(0));
         let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;
         if let Some(loc) = at_hand {
             self.placement.tighten(false);

@@ -31,10 +31,10 @@ const LEAST_PAGES: u64 = 32;
 const MOST_BYTES: u64 = 16 << 20;
 
 impl Allocator {
-    /// Whether pages run out: only the reserve is left.
-    pub fn is_short(&self) -> bool {
+    /// Whether pages run out: at most `more` are left beside the reserve.
+    pub fn is_short(&self, more: u64) -> bool {
         let reserve = self.kept_reserve();
-        reserve > 0 && self.available(&mut self.state.lock()).is_ok_and(|all| all <= reserve)
+        reserve > 0 && self.available(&mut self.state.lock()).is_ok_and(|all| all <= reserve + more)
     }
 
     /// The longest run that a move may reserve, in pages: a quarter of the reserve, or half of
