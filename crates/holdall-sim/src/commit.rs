@@ -261,7 +261,8 @@ impl World {
         Ok(whole
             && (stat.log_used + (192 << 10)) * 2 < stat.log_capacity
             && (stat.dirty_pages + 40) * 2 < dirty
-            && stat.waiting_bytes < 2 << 20)
+            // A checkpoint that frees a long run is preferred to growth.
+            && stat.waiting_bytes < 16 * stat.page_size as u64)
     }
 
     pub(crate) fn checkpoint_with(&mut self, between: &[Op]) -> Outcome {

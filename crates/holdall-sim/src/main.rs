@@ -178,7 +178,8 @@ fn many(seeds: std::ops::Range<u64>, limit: Option<Duration>, quick: bool) -> Re
                 if let Some((small, failure)) = shrink::shrink(&script, 2000) {
                     println!("  smallest: {:?}", small.params);
                     small.ops.iter().for_each(|op| println!("    {op:?}"));
-                    println!("  {failure}");
+                    failure.trace.iter().for_each(|line| println!("  {line}"));
+                    println!("last calls to the disk:\n{}\n  {failure}", failure.calls);
                 }
             }
         }

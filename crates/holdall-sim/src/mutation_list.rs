@@ -406,6 +406,12 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R29Replayed,
+        "29-replayed",
+        "recovery gives blocks to pages that the log allocates and does not write.",
+        Shows::In("1795599289004795..1795599289004796"),
+    ),
+    entry(
         Mutation::R30Claimed,
         "30-claimed",
         "the file is not cut below what is reserved in a space without a directory.",

@@ -57,7 +57,7 @@ impl fmt::Display for Trace {
                 None => {}
             }
             match call.kind {
-                Kind::Read | Kind::Write | Kind::Hint => {
+                Kind::Read | Kind::Write | Kind::Hint | Kind::Punch | Kind::Fill => {
                     write!(f, " {}+{}", call.offset, call.len)?;
                 }
                 Kind::Grow | Kind::Truncate => write!(f, " to {}", call.len)?,

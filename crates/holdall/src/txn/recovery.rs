@@ -4,6 +4,7 @@
 //! records ([`replay`]). Runs alone.
 //! The argument that any torn page ends as its last version is in docs/recovery.md.
 
+mod blocks;
 mod replay;
 
 use super::at_home;
@@ -12,6 +13,7 @@ use crate::log::{self, Expect, Scan};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{BLOCK, Part, Parts};
 use holdall_core::mutation::{self, Mutation};
+use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use holdall_io::{Disk, Storage};
@@ -175,7 +177,8 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     if length < end {
         volume.grow(end).map_err(|e| io_error("growing the volume", e))?;
     }
-    let holes = volume.superblock().holes;
+    let sb = volume.superblock();
+    let (holes, layout) = (sb.holes, SpaceLayout::new(sb.page_size as usize, sb.space_pages)?);
     // A crash may have undone that a run got blocks.
     let fill = |first: PageNo, pages: u64| {
         if holes { volume.fill_holes(PageRun::new(first, pages)) } else { Ok(()) }
@@ -200,6 +203,9 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     let mut batch: Vec<u8> = Vec::new();
     let mut first = PageNo(0);
     replay.each_page(volume, &mut |no, bytes| {
+        if holes {
+            blocks::fill_allocated(volume, &layout, (no, bytes), sb.replay)?;
+        }
         let follows = first.0 + batch.len() as u64 / size == no.0;
         if !batch.is_empty() && (!follows || batch.len() >= 1 << 20) {
             write(first, &batch)?;
