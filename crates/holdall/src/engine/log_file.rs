@@ -4,6 +4,7 @@
 //! store's log once somebody renames the open store.
 
 use super::Inner;
+use super::give_back::GiveBack;
 use crate::log;
 use crate::log::place::{self, Found};
 use crate::txn;
@@ -18,6 +19,15 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 const LOG_GROWTH: u64 = 4;
 /// The smallest log that is made, and what a closed file keeps for it.
 pub(super) const LEAST_LOG: u64 = 64 << 10;
+
+/// What a store on a full disk gives back for its log.
+#[derive(Debug, Clone, Copy)]
+enum Room {
+    /// What a close leaves behind the last page in use.
+    Tail,
+    /// Blocks of free pages.
+    FreePages,
+}
 
 /// The store's log, from its recovery or its making on.
 #[derive(Debug, Default)]
@@ -81,22 +91,7 @@ impl Inner {
             // Recovery has raised the epoch and moved the LSN: what it holds is of no account.
             return self.pager.log.attach(disk, sb.log_bytes);
         }
-        let disk = self.empty_log()?;
-        let mut capacity = self.options.initial_log_bytes();
-        let mut reserve = true;
-        // On a full disk a small log still lets objects be deleted.
-        while let Err(e) = log::prepare_file(&*disk, capacity) {
-            disk.truncate(0).map_err(fail)?;
-            let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
-            match e {
-                Error::Full(_) if less >= LEAST_LOG => capacity = less,
-                Error::Full(_) if std::mem::take(&mut reserve) => {
-                    self.alloc.cut_tail()?;
-                    capacity = LEAST_LOG.min(self.options.log_bytes);
-                }
-                e => return Err(e),
-            }
-        }
+        let (disk, capacity) = self.make_log()?;
         self.storage.sync_dir().map_err(fail)?;
         if let Err(e) = place::check_names(&*self.storage, Some(&*disk)) {
             // Renamed while the log was made: it lies beside another store now.
@@ -117,6 +112,66 @@ impl Inner {
         self.log_file.set(disk);
         self.pager.log.note_checkpoint(written.sequence);
         Ok(())
+    }
+
+    /// A new log, prepared. On a full disk a small one, for which the store gives back what it
+    /// keeps for this, and then free space: with a log objects can be deleted.
+    fn make_log(&self) -> Result<(Arc<dyn Disk>, u64)> {
+        let mut room = [Room::Tail, Room::FreePages].into_iter();
+        let disk = loop {
+            match self.empty_log() {
+                Err(Error::Full(why)) => self.free_room(room.next(), why)?,
+                made => break made?,
+            }
+        };
+        let mut capacity = self.options.initial_log_bytes();
+        while let Err(e) = log::prepare_file(&*disk, capacity) {
+            let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
+            let freed = match e {
+                Error::Full(_) if less >= LEAST_LOG => {
+                    capacity = less;
+                    Ok(())
+                }
+                Error::Full(why) => {
+                    capacity = LEAST_LOG.min(self.options.log_bytes);
+                    self.free_room(room.next(), why)
+                }
+                e => Err(e),
+            };
+            // Before the next try, whose room what was written of it may take.
+            let emptied = disk.truncate(0).map_err(|e| txn::io_error("creating the log file", e));
+            if let Err(e) = freed.and(emptied) {
+                // A name that leads to nothing is worth no error of its own.
+                let _ = self.storage.remove_log(&*disk);
+                return Err(e);
+            }
+        }
+        Ok((disk, capacity))
+    }
+
+    /// Makes room for a log on a full disk; `lacks` says what was missing.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] where all was given back before; those of giving back.
+    fn free_room(&self, room: Option<Room>, lacks: String) -> Result<()> {
+        let freed = match room {
+            Some(Room::Tail) => self.alloc.cut_tail(),
+            Some(Room::FreePages) => self.give_back(GiveBack::FOR_LOG),
+            None => {
+                let need = 2 * LEAST_LOG + self.storage.room_of_log_name();
+                let log = place::name(&*self.storage);
+                return Err(Error::NoRoom {
+                    what: format!("{log} cannot be made, without which nothing can be changed"),
+                    lacks,
+                    advice: format!("free {} KiB on the disk, then delete objects", need >> 10),
+                });
+            }
+        };
+        match freed {
+            // A file system that copies what is written has none for the superblock either.
+            Err(Error::Full(_)) => Ok(()),
+            result => result,
+        }
     }
 
     /// A new log file. Only what is blank or this store's own gives way to it, and by its name: a

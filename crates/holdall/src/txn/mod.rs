@@ -25,7 +25,7 @@ pub use pinned::Pinned;
 pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::PageTx;
-pub use volume::{Slots, Volume, io_error, read_slots};
+pub use volume::{Slots, Volume, io_error, no_inodes, read_slots};
 pub use write_behind::WriteBehind;
 
 use crate::cache::horizon::{Horizon, Needed, Registration};

@@ -10,7 +10,7 @@ use crate::log::Home;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, PageRun, Result};
-use holdall_io::{Disk, WriteOut};
+use holdall_io::{Disk, WriteOut, is_out_of_inodes};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -341,8 +341,20 @@ impl Home for Volume {
     }
 }
 
+/// The error of a file that found no inode.
+pub fn no_inodes(action: &str, e: &std::io::Error) -> Error {
+    Error::NoRoom {
+        what: action.into(),
+        lacks: format!("{e}, whatever bytes it has"),
+        advice: "remove files from it that are not needed, or move the store to another one".into(),
+    }
+}
+
 /// Turns a system error into ours; a full disk is its own kind.
 pub fn io_error(action: impl Into<String>, e: std::io::Error) -> Error {
+    if is_out_of_inodes(&e) {
+        return no_inodes(&action.into(), &e);
+    }
     if e.kind() == std::io::ErrorKind::StorageFull {
         return Error::Full(format!("{}: the disk is full", action.into()));
     }
