@@ -146,7 +146,18 @@ impl Inner {
                 return Err(e);
             }
         }
+        self.pad_log(&*disk)?;
         Ok((disk, capacity))
+    }
+
+    /// Has the log take at least the room that a close needs for the reserve of the next one:
+    /// its removal frees it, however full the disk is by then.
+    fn pad_log(&self, disk: &dyn Disk) -> Result<()> {
+        let kept = (LEAST_LOG + self.storage.room_of_log_name()).min(self.options.max_bytes);
+        match disk.grow(kept).map_err(|e| txn::io_error("creating the log file", e)) {
+            Err(Error::Full(_)) => Ok(()),
+            result => result,
+        }
     }
 
     /// Makes room for a log on a full disk; `lacks` says what was missing.
@@ -194,9 +205,12 @@ impl Inner {
 
     /// Makes the log larger, but no larger than `most`; no commit can happen meanwhile, since
     /// the writer's lock is held.
+    ///
+    /// # Errors
+    /// [`Error::Full`], and the smaller log goes on serving.
     pub(super) fn grow_log(&self, most: u64) -> Result<()> {
         let old = self.pager.log.usage().capacity;
-        let new = old.saturating_mul(LOG_GROWTH).min(self.options.log_bytes_within(most));
+        let mut new = old.saturating_mul(LOG_GROWTH).min(self.options.log_bytes_within(most));
         // Not for a little: each growth costs a checkpoint.
         if new < old * 2 {
             return Ok(());
@@ -206,11 +220,13 @@ impl Inner {
         if !self.pager.log.is_empty() {
             return Ok(());
         }
-        match log::prepare_file(&*disk, new) {
-            Ok(()) => {}
-            // The smaller log goes on serving.
-            Err(Error::Full(_)) => return Ok(()),
-            Err(e) => return Err(e),
+        while let Err(e) = log::prepare_file(&*disk, new) {
+            // What was written of it is no use to anybody.
+            disk.truncate(old).map_err(|e| txn::io_error("cutting the log file", e))?;
+            new = new / 2 / BLOCK as u64 * BLOCK as u64;
+            if !matches!(e, Error::Full(_)) || new < old * 2 {
+                return Err(e);
+            }
         }
         for _ in 0..2 {
             // Both copies alike, as after recovery. Half done, the next crash might look for

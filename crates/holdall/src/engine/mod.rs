@@ -34,6 +34,9 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
+/// The least that a closed file keeps for a log, where the disk has no more.
+const LEAST_RESERVE: u64 = 32 << 10;
+
 /// Requests to the store's own threads.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundRequests {
@@ -238,20 +241,19 @@ impl Inner {
     fn cut_to(&self, in_use: u64) -> Result<()> {
         let fail = |e| txn::io_error("cutting the file", e);
         let disk = &self.pager.volume.disk;
-        let log = log_file::LEAST_LOG + self.storage.room_of_log_name();
-        let length = in_use.saturating_add(log).min(self.options.max_bytes).max(in_use);
-        let reserved = if disk.len().map_err(fail)? < length {
-            disk.grow(length)
-        } else {
+        // Free pages behind the last one in use may have been punched out.
+        let holes = self.pager.volume.superblock().holes;
+        let fill = |len| if holes { disk.fill_holes(in_use, len) } else { Ok(()) };
+        let mut log = log_file::LEAST_LOG + self.storage.room_of_log_name();
+        loop {
+            let length = in_use.saturating_add(log).min(self.options.max_bytes).max(in_use);
             disk.truncate(length).map_err(fail)?;
-            // Free pages behind the last one in use may have been punched out.
-            let holes = self.pager.volume.superblock().holes;
-            if holes { disk.fill_holes(in_use, length - in_use) } else { Ok(()) }
-        };
-        match reserved.map_err(fail) {
-            // Whoever took what the log left has it.
-            Err(Error::Full(_)) => Ok(()),
-            result => result,
+            match disk.grow(length).and_then(|()| fill(length - in_use)).map_err(fail) {
+                // Whoever took what the log left has it; a part may be left.
+                Err(Error::Full(_)) if log > LEAST_RESERVE => log /= 2,
+                Err(Error::Full(_)) => return Ok(()),
+                result => return result,
+            }
         }
     }
 }

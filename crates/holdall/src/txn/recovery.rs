@@ -7,8 +7,8 @@
 mod replay;
 
 use super::at_home;
-use super::volume::{Volume, io_error, slots_are_whole};
-use crate::log::{self, Expect, Scan};
+use super::volume::{Volume, slots_are_whole};
+use crate::log::{self, Expect, Scan, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{BLOCK, Part, Parts};
 use holdall_core::mutation::{self, Mutation};

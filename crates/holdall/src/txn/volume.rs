@@ -6,11 +6,11 @@
 //! Threads: a caller of [`Volume::sync`] is covered only by a sync that starts after the
 //! call, so all its own writes have returned by then.
 
-use crate::log::Home;
+use crate::log::{Home, io_error};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, PageRun, Result};
-use holdall_io::{Disk, WriteOut, is_out_of_inodes};
+use holdall_io::{Disk, WriteOut};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -339,26 +339,6 @@ impl Home for Volume {
     fn wait_synced(&self, ticket: u64) -> Result<()> {
         self.wait_synced(ticket)
     }
-}
-
-/// The error of a file that found no inode.
-pub fn no_inodes(action: &str, e: &std::io::Error) -> Error {
-    Error::NoRoom {
-        what: action.into(),
-        lacks: format!("{e}, whatever bytes it has"),
-        advice: "remove files from it that are not needed, or move the store to another one".into(),
-    }
-}
-
-/// Turns a system error into ours; a full disk is its own kind.
-pub fn io_error(action: impl Into<String>, e: std::io::Error) -> Error {
-    if is_out_of_inodes(&e) {
-        return no_inodes(&action.into(), &e);
-    }
-    if e.kind() == std::io::ErrorKind::StorageFull {
-        return Error::Full(format!("{}: the disk is full", action.into()));
-    }
-    Error::io(action, e)
 }
 
 /// What opening a store reads lies before.
