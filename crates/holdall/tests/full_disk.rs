@@ -12,7 +12,7 @@ mod mount;
 
 use child::{Said, bytes_of, options, run_and_kill};
 use holdall::{Error, Result, Store};
-use mount::{BTRFS, EXT2, EXT3, EXT4, FEW_INODES, Kind, SmallDisk, XFS};
+use mount::{BTRFS, BTRFS_IN_PLACE, EXT2, EXT3, EXT4, FEW_INODES, Kind, SmallDisk, XFS};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::fs;
@@ -131,6 +131,11 @@ fn killed_on_a_full_xfs() {
 #[test]
 fn killed_on_a_full_btrfs() {
     kills(BTRFS);
+}
+
+#[test]
+fn killed_on_a_full_btrfs_that_writes_in_place() {
+    kills(BTRFS_IN_PLACE);
 }
 
 /// A closed store of 40 objects; the disk is filled after it was closed.

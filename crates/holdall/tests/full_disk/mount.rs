@@ -14,26 +14,56 @@ pub struct Kind {
     pub megabytes: u64,
     /// Whether it writes what changes to a new place.
     pub copies: bool,
+    /// Whether it is told not to, by `chattr +C` on the directory.
+    pub in_place: bool,
 }
 
 /// Nothing is kept for root.
-pub const EXT4: Kind =
-    Kind { name: "ext4", mkfs: &["ext4", "-F", "-q", "-m", "0"], megabytes: 64, copies: false };
-pub const EXT3: Kind =
-    Kind { name: "ext3", mkfs: &["ext3", "-F", "-q", "-m", "0"], megabytes: 64, copies: false };
-pub const EXT2: Kind =
-    Kind { name: "ext2", mkfs: &["ext2", "-F", "-q", "-m", "0"], megabytes: 64, copies: false };
+pub const EXT4: Kind = Kind {
+    name: "ext4",
+    mkfs: &["ext4", "-F", "-q", "-m", "0"],
+    megabytes: 64,
+    copies: false,
+    in_place: false,
+};
+pub const EXT3: Kind = Kind {
+    name: "ext3",
+    mkfs: &["ext3", "-F", "-q", "-m", "0"],
+    megabytes: 64,
+    copies: false,
+    in_place: false,
+};
+pub const EXT2: Kind = Kind {
+    name: "ext2",
+    mkfs: &["ext2", "-F", "-q", "-m", "0"],
+    megabytes: 64,
+    copies: false,
+    in_place: false,
+};
 /// Sixteen inodes.
 pub const FEW_INODES: Kind = Kind {
     name: "ext4 with few inodes",
     mkfs: &["ext4", "-F", "-q", "-m", "0", "-N", "16"],
     megabytes: 64,
     copies: false,
+    in_place: false,
 };
-pub const XFS: Kind =
-    Kind { name: "xfs", mkfs: &["xfs", "-q", "-f"], megabytes: 300, copies: false };
-pub const BTRFS: Kind =
-    Kind { name: "btrfs", mkfs: &["btrfs", "-q", "-f"], megabytes: 256, copies: true };
+pub const XFS: Kind = Kind {
+    name: "xfs",
+    mkfs: &["xfs", "-q", "-f"],
+    megabytes: 300,
+    copies: false,
+    in_place: false,
+};
+pub const BTRFS: Kind = Kind {
+    name: "btrfs",
+    mkfs: &["btrfs", "-q", "-f"],
+    megabytes: 256,
+    copies: true,
+    in_place: false,
+};
+
+pub const BTRFS_IN_PLACE: Kind = Kind { name: "btrfs, chattr +C", in_place: true, ..BTRFS };
 
 /// A mounted file system, gone at the end.
 #[derive(Debug)]
@@ -76,6 +106,9 @@ impl SmallDisk {
         disk.loops = Some(device.clone());
         let at = disk.mounted.to_str().ok_or("a path that is no text")?;
         run("mount", &["-t", kind.mkfs[0], &device, at])?;
+        if kind.in_place {
+            run("chattr", &["+C", at])?;
+        }
         Ok(disk)
     }
 
