@@ -30,6 +30,10 @@ use crate::open::{directory, named, open};
 use crate::room::{self, not_made};
 use crate::{Astray, Disk, FileDisk, FileId, Storage};
 
+/// How often, and how long after one another, a file just made is tried to be locked.
+const MOST_TRIES: u32 = 100;
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
+
 /// A volume in a file, and its log in the file beside it.
 #[derive(Debug)]
 pub struct FileStorage {
@@ -59,6 +63,13 @@ impl FileStorage {
             e if is_full(&e) => not_made(path, e, || rustix::fs::statvfs(parent(path))),
             e => e,
         })?;
+        // Who opened it in between finds nothing in it, and lets go of it at once.
+        for _ in 0..MOST_TRIES {
+            match FileDisk::lock(&file, Access::ReadWrite) {
+                Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+                _ => break,
+            }
+        }
         Self::locked(file, path, Access::ReadWrite)
     }
 

@@ -189,17 +189,18 @@ pub fn refuse_beside_empty(storage: &dyn Storage) -> Result<()> {
     })
 }
 
+/// The error of a needed log that is not there.
 fn missing(storage: &dyn Storage) -> Error {
-    let store = storage.name();
     Error::NoLog {
         path: name(storage),
-        detail: format!(
-            "is missing, and with it what was committed last: {store} was not closed. What its \
-             last checkpoint wrote may be whole in it"
-        ),
-        advice: "put the log back beside the store, else restore the store from a copy; keep the \
-                 store file"
-            .into(),
+        detail:
+            "is missing: the store was not closed, and its last commits lie in this log alone, \
+                 though what its last checkpoint wrote may be whole"
+                .into(),
+        advice:
+            "put it back beside the store; if it is lost, keep the store file and restore from \
+                 a copy"
+                .into(),
     }
 }
 

@@ -49,19 +49,15 @@ impl Options {
         self.open_on(Arc::new(storage))
     }
 
-    /// Opens a store, or creates it where the file is missing, or what a crash left of a
-    /// creation. A file without a byte stays as it is, since a store may have been there: only
-    /// [`Options::create`] makes one of it.
+    /// Opens a store, or creates it where the file is missing. A file that holds nothing stays as
+    /// it is, since a store may have been there: only [`Options::create`] makes one of it.
     ///
     /// # Errors
-    /// As [`Options::open`] and [`Options::create`]; [`Error::Unfinished`] for an empty file.
+    /// As [`Options::open`] and [`Options::create`].
     pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<Store> {
         let path = path.as_ref();
         match self.open(path) {
             Err(Error::NotFound(_)) => self.create(path),
-            Err(Error::Unfinished { .. }) if path.metadata().is_ok_and(|file| file.len() > 0) => {
-                self.create(path)
-            }
             other => other,
         }
     }
