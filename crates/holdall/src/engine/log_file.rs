@@ -3,8 +3,8 @@
 //! Owns: [`LogFile`]. The log is known by its file, not by its name, which may lead to another
 //! store's log once somebody renames the open store.
 
-use super::Inner;
 use super::give_back::GiveBack;
+use super::{Inner, LEAST_RESERVE};
 use crate::log;
 use crate::log::place::{self, Found};
 use crate::txn;
@@ -132,10 +132,16 @@ impl Inner {
                     capacity = less;
                     Ok(())
                 }
-                Error::Full(why) => {
-                    capacity = LEAST_LOG.min(self.options.log_bytes);
-                    self.free_room(room.next(), why)
-                }
+                Error::Full(why) => match room.next() {
+                    None if capacity > LEAST_RESERVE => {
+                        capacity = LEAST_RESERVE;
+                        Ok(())
+                    }
+                    next => {
+                        capacity = LEAST_LOG.min(self.options.log_bytes);
+                        self.free_room(next, why)
+                    }
+                },
                 e => Err(e),
             };
             // Before the next try, whose room what was written of it may take.
