@@ -3,7 +3,7 @@
 //!
 //! `HOLDALL_FULL_DISK_ROUNDS` says how often the process that fills a disk is killed on each.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "full_disk/child.rs"]
 mod child;
@@ -12,10 +12,12 @@ mod mount;
 
 use child::{Said, bytes_of, options, run_and_kill};
 use holdall::{Error, Result, Store};
+use holdall_io::{FileStorage, Storage};
 use mount::{BTRFS, BTRFS_IN_PLACE, EXT2, EXT3, EXT4, FEW_INODES, Kind, SmallDisk, XFS};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Runs only in the child.
@@ -199,6 +201,34 @@ fn what_is_acknowledged_on_a_full_disk_is_checkpointed_there() {
         compare(&store, &said);
         store.close().unwrap_or_else(|e| panic!("{}: close: {e}", kind.name));
         compare_and_empty(&path, &said).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
+    }
+}
+
+#[test]
+fn a_range_with_blocks_is_filled_on_a_full_disk_and_a_hole_is_not() {
+    if is_child() {
+        return;
+    }
+    for kind in [EXT4, EXT3, EXT2, XFS] {
+        let Some(disk) = SmallDisk::mount(kind) else { continue };
+        let volume = FileStorage::create(disk.path("volume")).unwrap().volume();
+        let bytes: Vec<u8> = (0..4u32 << 20).map(|i| (i / 9) as u8).collect();
+        volume.grow(4 << 20).unwrap();
+        volume.write_at(0, &bytes).unwrap();
+        volume.sync().unwrap();
+        disk.fill("filler");
+        volume.fill_holes(0, 4 << 20).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
+        let mut found = vec![0; 4 << 20];
+        volume.read_at(0, &mut found).unwrap();
+        assert!(found == bytes, "{}", kind.name);
+        assert!(volume.punch(2 << 20, 1 << 20).unwrap(), "{}", kind.name);
+        volume.sync().unwrap();
+        disk.fill("filler");
+        let refused = volume.fill_holes(2 << 20, 1 << 20).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::StorageFull, "{}", kind.name);
+        let expected = [&bytes[..2 << 20], &[0; 1 << 20], &bytes[3 << 20..]].concat();
+        volume.read_at(0, &mut found).unwrap();
+        assert!(found == expected, "{}", kind.name);
     }
 }
 
