@@ -1,7 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside python python-all wheels site demo bench soak peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
+.PHONY: help test lint outside python python-all wheels site demo bench soak full-disk peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -11,6 +11,7 @@ help:
 	@echo "make site     these documents as a site: target/site/index.html"
 	@echo "make bench    the figures of docs/benchmarks.md"
 	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
+	@echo "make full-disk  kill processes that fill ext2, ext3, ext4, XFS, Btrfs; needs root"
 	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
 	@echo "make lab      the experiments of the papers; target/lab/report.html"
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
@@ -64,6 +65,9 @@ bench:
 DIR ?= .
 AGES ?= 10
 AGE = ./target/release/holdall-bench --dir $(DIR) age --ages $(AGES) --keep-in-order --check
+full-disk:
+	HOLDALL_FULL_DISK_ROUNDS=26 $(CARGO) test -p holdall --test full_disk -- --nocapture --test-threads 1
+
 soak:
 	$(CARGO) build --release -p holdall-bench
 	missed=0; for full in 85 95 99; do \

@@ -16,9 +16,12 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
-    ("docs/recovery.md", 3330),
-    ("docs/testing.md", 2430),
-    ("docs/cli.md", 4260),
+    // A section on full disks by kind of file system, as seen.
+    ("docs/recovery.md", 3575),
+    // Kills on full disks, a command of its own.
+    ("docs/testing.md", 2452),
+    // An empty file is no store; a lost log and a lack of inodes have exit codes.
+    ("docs/cli.md", 4274),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
@@ -30,7 +33,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_950;
+const ALL: usize = 33_280;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -130,7 +130,8 @@ fn store_code(error: &Error) -> u8 {
         Error::NotFound(_) | Error::Dangling(_) => NOT_FOUND,
         Error::Corrupt { .. } => DAMAGED,
         Error::Locked { .. } => LOCKED,
-        Error::Full(_) => NO_SPACE,
+        Error::Full(_) | Error::NoRoom { .. } => NO_SPACE,
+        Error::NoLog { .. } => DAMAGED,
         _ => ERROR,
     }
 }
@@ -148,10 +149,14 @@ fn store_message(error: &Error) -> (String, String) {
             "give the path of a store, or make one with `holdall create`",
         ),
         Error::Unfinished { path } => (
-            format!("{path} is empty or was cut short while it was created, and holds nothing"),
-            "make the store with `holdall create`, or put something into it",
+            format!("{path} is empty or was cut short while it was created, and holds no store"),
+            "if a store was there, restore it from a copy, else make one with `holdall create`",
         ),
         Error::WrongLog { path, detail, advice } => (format!("{path} {detail}"), advice.as_str()),
+        Error::NoLog { path, detail, advice } => (format!("{path} {detail}"), advice.as_str()),
+        Error::NoRoom { what, lacks, advice } => {
+            (format!("no space: {what}: {lacks}"), advice.as_str())
+        }
         Error::Moved { path, detail, advice } => (format!("{path} {detail}"), advice.as_str()),
         Error::Unsupported { detail } => (detail.clone(), "use a newer Holdall"),
         Error::NotFound(what) => {

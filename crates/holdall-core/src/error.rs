@@ -39,8 +39,8 @@ pub enum Error {
     },
     /// The file holds nothing: it is empty, or its creation was cut short.
     #[error(
-        "{path} is empty or was cut short while it was created, and holds nothing; create the \
-         store again, in its place"
+        "{path} is empty, or was cut short while it was created, and holds no store; if a store \
+         was there, restore it from a copy, else create it anew in its place"
     )]
     Unfinished {
         /// The file.
@@ -112,6 +112,34 @@ pub enum Error {
     /// No room on the disk, or the store's size limit is reached. The store stays usable.
     #[error("no space: {0}; delete objects or free room on the disk")]
     Full(String),
+    /// The disk has no room for what a store needs before anything in it can be changed, deleting
+    /// included: its file, its log, or what a recovery writes. Nothing was changed.
+    #[error("no space: {what}: {lacks}; {advice}")]
+    NoRoom {
+        /// What cannot be made or done, with its path.
+        what: String,
+        /// What the file system lacks, and how much of it.
+        lacks: String,
+        /// What to do.
+        advice: String,
+    },
+    /// The store needs its log, which cannot be had: it is missing, or may not be read.
+    #[error("{path} {detail}; {advice}")]
+    NoLog {
+        /// The log.
+        path: String,
+        /// Why, and what of the store may be whole.
+        detail: String,
+        /// What to do.
+        advice: String,
+    },
+    /// The process was forked from the one that opened the store, which does not survive that:
+    /// the parent goes on changing what the child remembers of it.
+    #[error(
+        "the store was opened before a fork, and only the process that opened it may use it; \
+         open it again in the child, after the parent closed it, or in both for reading"
+    )]
+    Forked,
     /// Another process, or another handle in this one, has the store open.
     #[error("{path} is in use by another process or handle; close it first")]
     Locked {
@@ -159,7 +187,7 @@ impl From<Error> for std::io::Error {
             Error::NotFound(_) | Error::Dangling(_) => ErrorKind::NotFound,
             Error::Exists(_) => ErrorKind::AlreadyExists,
             Error::Corrupt { .. } => ErrorKind::InvalidData,
-            Error::Full(_) => ErrorKind::StorageFull,
+            Error::Full(_) | Error::NoRoom { .. } => ErrorKind::StorageFull,
             Error::ReadOnly => ErrorKind::PermissionDenied,
             Error::Locked { .. } => ErrorKind::WouldBlock,
             _ => ErrorKind::Other,

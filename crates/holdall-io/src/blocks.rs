@@ -1,7 +1,10 @@
-//! Blocks of a file: reserved, and given back in its midst. Owns no state.
+//! Blocks of a file: reserved or written, and given back in its midst. Owns no state.
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::file::write_all;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use rustix::fs::FallocateFlags;
@@ -44,4 +47,40 @@ pub(crate) fn allocate(_file: &File, _offset: u64, _len: u64) -> io::Result<()> 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn punch(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Err(rustix::io::Errno::OPNOTSUPP.into())
+}
+
+/// Bytes that are written at a time where nothing can be reserved.
+const PIECE: usize = 256 << 10;
+
+/// Real blocks behind the end by writing zeros.
+///
+/// # Errors
+/// Those of the system; some of the range may then be written.
+pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let zeros = vec![0; PIECE];
+    let mut at = from;
+    while at < to {
+        let n = (to - at).min(PIECE as u64);
+        write_all(file, at, &zeros[..n as usize])?;
+        at += n;
+    }
+    Ok(())
+}
+
+/// Real blocks within the length by writing what is stored there, zeros in a hole, once more.
+/// Nobody else may write there meanwhile. Cost: the range is read and written.
+///
+/// # Errors
+/// As [`write_zeros`].
+pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    let mut buffer = vec![0; len.min(PIECE as u64) as usize];
+    let end = offset.saturating_add(len);
+    let mut at = offset;
+    while at < end {
+        let part = &mut buffer[..(end - at).min(PIECE as u64) as usize];
+        file.read_exact_at(part, at)?;
+        write_all(file, at, part)?;
+        at += part.len() as u64;
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::open::{checked, named};
+use crate::room::not_made;
 use crate::{Disk, FileId};
 
 /// Names are only looked up in it, which needs no right to list them.
@@ -58,7 +59,13 @@ impl Directory {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         let opened = retry_on_intr(|| rustix::fs::openat(&self.at, name, flags, mode));
-        checked(&self.path.join(name), opened.map(File::from).map_err(io::Error::from))
+        let path = self.path.join(name);
+        match opened {
+            Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {
+                Err(not_made(&path, e.into(), || rustix::fs::fstatvfs(&self.at)))
+            }
+            opened => checked(&path, opened.map(File::from).map_err(io::Error::from)),
+        }
     }
 
     /// Whether the name, not followed if it is a link, leads to the file of `disk`.

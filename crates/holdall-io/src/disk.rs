@@ -184,10 +184,13 @@ pub trait Disk: Send + Sync + Debug {
     }
 
     /// Gives `len` bytes at `offset` real blocks where [`punch`](Self::punch) took them, so that
-    /// writing there needs no space. What is stored there stays. The range lies within the length.
+    /// writing there needs no space. What is stored there stays. The range lies within the length,
+    /// and nobody writes there meanwhile. Cost: one call; where the file system cannot reserve
+    /// blocks, or says that it has none, the range is read and written instead.
     ///
     /// # Errors
-    /// `StorageFull`; some of the range may then have blocks.
+    /// `StorageFull`; some of the range may then have blocks. A file system that copies what is
+    /// written may say so although the range has blocks.
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
         let _ = (offset, len);
         Ok(())
@@ -235,9 +238,16 @@ pub trait Storage: Send + Sync + Debug {
     /// Creates an empty log. The name is not durable before [`sync_dir`](Self::sync_dir).
     ///
     /// # Errors
-    /// `AlreadyExists` where anything has its name; those of the operating system;
-    /// `PermissionDenied` if opened read-only.
+    /// `AlreadyExists` where anything has its name; `StorageFull`, with [`NoInodes`](crate::NoInodes)
+    /// inside where no inode is free; those of the operating system; `PermissionDenied` if opened
+    /// read-only.
     fn create_log(&self) -> io::Result<Arc<dyn Disk>>;
+
+    /// Bytes that [`create_log`](Self::create_log) may take of the file system beside those that
+    /// the log will hold: what a store leaves for it, so that a full disk can have a log.
+    fn room_of_log_name(&self) -> u64 {
+        0
+    }
 
     /// Removes the log's name if it leads to `log`; else does nothing. Disks got before still
     /// work, on bytes that no name leads to. Not durable before [`sync_dir`](Self::sync_dir).

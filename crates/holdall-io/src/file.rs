@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-use crate::blocks;
+use crate::blocks::{self, write_back, write_zeros};
 use crate::bounds::{MAX_LEN, check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
 use crate::disk::Near;
@@ -21,6 +21,10 @@ use crate::map::Map;
 use crate::read_around::ReadAround;
 use crate::write_out::write_out;
 use crate::{Disk, FileId};
+
+/// Growth of at most so many bytes is written where it cannot be reserved; more would cost much
+/// only to find that the disk is full.
+const SMALL_GROWTH: u64 = 1 << 20;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +88,10 @@ impl FileDisk {
             Access::ReadOnly => file.try_lock_shared(),
             Access::ReadWrite => file.try_lock(),
         }
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     /// Whether no name leads to the file any more.
@@ -218,9 +226,11 @@ impl Disk for FileDisk {
         if len <= old {
             return Ok(());
         }
-        let result = match blocks::allocate(&self.file, old, len - old) {
+        let result = match blocks::allocate(&self.file, old, len - old).map_err(full_kind) {
             Err(e) if is_unsupported(&e) => write_zeros(&self.file, old, len),
-            other => other.map_err(full_kind),
+            // XFS asks for more room than it takes: whether a little fits, a write tells.
+            Err(e) if is_full(&e) && len - old <= SMALL_GROWTH => write_zeros(&self.file, old, len),
+            other => other,
         };
         if result.is_err() {
             // Gives back what was allocated; the caller gets the first error.
@@ -249,10 +259,11 @@ impl Disk for FileDisk {
 
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
         self.check_writable()?;
-        match blocks::allocate(&self.file, offset, len) {
-            // Where nothing can be reserved, nothing can be punched either.
-            Err(e) if is_unsupported(&e) => Ok(()),
-            other => other.map_err(full_kind),
+        match blocks::allocate(&self.file, offset, len).map_err(full_kind) {
+            // ext2 and ext3 punch holes and cannot fill them. XFS asks for the room of the whole
+            // range, also where it has blocks already.
+            Err(e) if is_unsupported(&e) || is_full(&e) => write_back(&self.file, offset, len),
+            other => other,
         }
     }
 
@@ -302,7 +313,7 @@ pub(crate) fn write_all(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::R
 }
 
 /// An exhausted quota is a full disk to us.
-fn full_kind(error: io::Error) -> io::Error {
+pub(crate) fn full_kind(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::QuotaExceeded {
         io::Error::new(io::ErrorKind::StorageFull, error)
     } else {
@@ -314,16 +325,8 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::OPNOTSUPP | Errno::NOSYS))
 }
 
-/// Real blocks by writing zeros, for file systems without `fallocate`.
-fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
-    let zeros = vec![0; 256 * 1024];
-    let mut at = from;
-    while at < to {
-        let n = (to - at).min(zeros.len() as u64);
-        write_all(file, at, &zeros[..n as usize])?;
-        at += n;
-    }
-    Ok(())
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::StorageFull
 }
 
 /// Reads what can be had without waiting for the device; 0 where the system cannot tell.

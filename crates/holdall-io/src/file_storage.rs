@@ -25,9 +25,14 @@ use rustix::fs::OFlags;
 
 use crate::bounds::read_only;
 use crate::directory::Directory;
-use crate::file::Access;
+use crate::file::{Access, full_kind, is_full};
 use crate::open::{directory, named, open};
+use crate::room::{self, not_made};
 use crate::{Astray, Disk, FileDisk, FileId, Storage};
+
+/// How often, and how long after one another, a file just made is tried to be locked.
+const MOST_TRIES: u32 = 100;
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
 
 /// A volume in a file, and its log in the file beside it.
 #[derive(Debug)]
@@ -53,7 +58,18 @@ impl FileStorage {
         if path.is_dir() {
             return Err(directory(path));
         }
-        let file = open(path, OpenOptions::new().read(true).write(true).create_new(true))?;
+        let file = open(path, OpenOptions::new().read(true).write(true).create_new(true));
+        let file = file.map_err(|e| match full_kind(e) {
+            e if is_full(&e) => not_made(path, e, || rustix::fs::statvfs(parent(path))),
+            e => e,
+        })?;
+        // Who opened it in between finds nothing in it, and lets go of it at once.
+        for _ in 0..MOST_TRIES {
+            match FileDisk::lock(&file, Access::ReadWrite) {
+                Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
+                _ => break,
+            }
+        }
         Self::locked(file, path, Access::ReadWrite)
     }
 
@@ -157,6 +173,10 @@ impl Storage for FileStorage {
         Ok(self.log(file)?)
     }
 
+    fn room_of_log_name(&self) -> u64 {
+        room::of_new_file(self.volume.file())
+    }
+
     fn remove_log(&self, log: &dyn Disk) -> io::Result<()> {
         self.check_writable()?;
         self.directory.remove(name_of(&self.log_path), log)
@@ -202,6 +222,11 @@ impl Storage for FileStorage {
     fn now(&self) -> Duration {
         self.opened.elapsed()
     }
+}
+
+/// The directory of a path that may be relative.
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The last part of the path of a file.

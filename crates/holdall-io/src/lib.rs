@@ -6,7 +6,7 @@
 //! `holdall-testkit`.
 //!
 //! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
-//! past the end), `StorageFull` (no space), `WouldBlock` (locked by somebody else),
+//! past the end), `StorageFull` (no space; [`NoInodes`] inside where a file finds no inode), `WouldBlock` (locked by somebody else),
 //! `AlreadyExists`, `NotFound`, `IsADirectory`, `PermissionDenied` (a change through a read-only
 //! open), `InvalidInput` (an offset no file can have; a path that leads to
 //! no regular file, or, for a log, to a link).
@@ -21,6 +21,7 @@ mod directory;
 mod disk;
 mod file;
 mod file_storage;
+mod forks;
 pub mod granules;
 #[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
 mod map;
@@ -33,10 +34,13 @@ mod memory;
 mod open;
 mod overlay;
 mod read_around;
+mod room;
 mod write_out;
 
 pub use disk::{Astray, Disk, FileId, Near, Storage, WriteOut};
 pub use file::{Access, FileDisk};
 pub use file_storage::FileStorage;
+pub use forks::{forks, watch_forks};
 pub use memory::{MemoryDisk, MemoryStorage};
 pub use overlay::{OverlayDisk, OverlayStorage};
+pub use room::{NoInodes, is_out_of_inodes};

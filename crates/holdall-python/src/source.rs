@@ -280,7 +280,7 @@ fn anew(path: &Path, options: &Options) -> Outcome<Store> {
         Err(Error::NotFound(_) | Error::Unfinished { .. }) => {}
         Err(e) => return Err(e.into()),
     }
-    Ok(options.open_or_create(path)?)
+    Ok(options.create(path)?)
 }
 
 /// Options by their names in Python, which are those of [`Options`].

@@ -84,6 +84,11 @@ pub fn from_store(e: holdall::Error) -> S3Error {
             let told = "the store is full; delete objects or give it more room";
             custom("InsufficientStorage", StatusCode::INSUFFICIENT_STORAGE, told)
         }
+        e @ Error::NoRoom { .. } => {
+            tracing::warn!(error = %e, "no space");
+            let told = "the disk of the store is full; give it more room";
+            custom("InsufficientStorage", StatusCode::INSUFFICIENT_STORAGE, told)
+        }
         Error::SnapshotTooOld { .. } => {
             s3_error!(SlowDown, "what was being read was replaced meanwhile; try again")
         }

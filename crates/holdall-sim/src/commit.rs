@@ -102,7 +102,7 @@ impl World {
                 if finished && end != End::Abort && unsure {
                     self.pending = Some(next);
                 }
-                let full = matches!(e, Error::Full(_));
+                let full = matches!(e, Error::Full(_) | Error::NoRoom { .. });
                 self.explain(&format!("{end:?} of {} calls", ops.len()), e)?;
                 if unsure { Ok(()) } else { self.check_refused(full, &ops) }
             }
@@ -111,7 +111,7 @@ impl World {
 
     /// Notes who acted in a transaction, for the table of pairs.
     fn act_all(&mut self, ops: &[TxOp], result: &Result<(), Error>) {
-        if matches!(result, Err(Error::Full(_))) {
+        if matches!(result, Err(Error::Full(_) | Error::NoRoom { .. })) {
             self.act(Actor::Full);
         }
         for actor in ops.iter().filter_map(actor_of) {

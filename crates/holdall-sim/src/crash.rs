@@ -44,12 +44,13 @@ impl World {
         }
         let storage = Arc::new(self.storage.crash(crash.kind, crash.seed).map_err(text)?);
         self.act(Actor::Recovery);
+        let full = self.was_full.then_some(crash.kind);
         self.forget_life();
         self.storage = storage;
         self.report.crashes += 1;
         self.note(format!("crash: {:?}", crash.kind));
         let seen = if crash.read_only { Some(self.open_read_only()?) } else { None };
-        let recovered = self.recover(&crash.again)?;
+        let recovered = self.recover(&crash.again, full)?;
         let found = out(recovered.read(), "after recovery")?;
         self.store = Some(recovered);
         let state = self.one_of(&found, "the recovered state")?;
@@ -82,8 +83,28 @@ impl World {
         Ok(found)
     }
 
-    /// Opens the crashed storage, through crashes and errors of the recovery itself.
-    fn recover(&mut self, again: &[Again]) -> Outcome<Store> {
+    /// Opens the crashed storage where no byte is free and no fill succeeds. All that a killed
+    /// process relied on has its blocks; a power cut may have undone that. `None`: it asks for
+    /// room.
+    fn recover_when_full(&mut self, kind: CrashKind) -> Outcome<Option<Store>> {
+        let full_at_bytes = Some(self.storage.taken());
+        self.storage.set_plan(FaultPlan {
+            full_at_bytes,
+            refuse_fill: true,
+            ..FaultPlan::default()
+        });
+        let opened = self.params.options().open_on(self.storage.clone());
+        self.note(format!("recovery on a full disk: {}", opened.is_ok()));
+        match opened {
+            Ok(store) => Ok(Some(store)),
+            Err(Error::NoRoom { .. }) if kind != CrashKind::ProcessKilled => Ok(None),
+            Err(e) => Err(format!("recovery on a full disk: {e}")),
+        }
+    }
+
+    /// Opens the crashed storage, through crashes and errors of the recovery itself; `full`: after
+    /// a crash of this kind on a full disk.
+    fn recover(&mut self, again: &[Again], full: Option<CrashKind>) -> Outcome<Store> {
         let options = self.params.options();
         for trouble in again {
             self.act(Actor::Recovery);
@@ -118,8 +139,14 @@ impl World {
                 self.report.crashes += 1;
             }
         }
+        let recovered = match full {
+            Some(kind) if again.is_empty() => self.recover_when_full(kind)?,
+            _ => None,
+        };
         self.storage.heal();
-        options.open_on(self.storage.clone()).map_err(|e| format!("opening the crashed store: {e}"))
+        recovered
+            .map_or_else(|| options.open_on(self.storage.clone()), Ok)
+            .map_err(|e| format!("opening the crashed store: {e}"))
     }
 
     /// Crashes copies of the storage and opens them; the store itself goes on.

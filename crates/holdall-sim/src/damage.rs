@@ -52,6 +52,7 @@ impl World {
                 Error::Corrupt { .. }
                 | Error::NotAStore { .. }
                 | Error::Unsupported { .. }
+                | Error::NoLog { .. }
                 | Error::WrongLog { .. },
             ) => return Ok(()),
             Err(e) => return Err(e.to_string()),
@@ -69,7 +70,11 @@ impl World {
             }
             Ok(_) => Ok(()),
             Err(
-                Error::Corrupt { .. } | Error::ReadOnly | Error::Full(_) | Error::WrongLog { .. },
+                Error::Corrupt { .. }
+                | Error::ReadOnly
+                | Error::Full(_)
+                | Error::NoRoom { .. }
+                | Error::WrongLog { .. },
             ) => Ok(()),
             Err(e) => Err(format!("writing: {e}")),
         }

@@ -264,6 +264,10 @@ impl World {
             Fault::Other(n) => plan.fail_other_at = Some(n),
             Fault::Full(more) => {
                 plan.full_at_bytes = Some(self.storage.taken() + more);
+                // Kinds of file systems, by what the seed has drawn already.
+                let pages = more / self.params.page_size as u64;
+                plan.room_of_log_name = if pages.is_multiple_of(3) { 64 << 10 } else { 0 };
+                plan.refuse_fill = pages.is_multiple_of(4);
                 self.was_full = true;
             }
         }
@@ -289,7 +293,7 @@ impl World {
                 Ok(())
             }
             Error::Io { .. } if broken => Ok(()),
-            Error::Full(_) if full => Ok(()),
+            Error::Full(_) | Error::NoRoom { .. } if full => Ok(()),
             Error::TooLarge(_) => Ok(()),
             e => Err(format!("{what}: {e}")),
         }

@@ -57,7 +57,9 @@ fn a_creation_cut_short_leaves_a_sound_store_or_nothing() {
                 Err(e @ Error::Unfinished { .. }) => {
                     unfinished += 1;
                     assert!(matches!(read, Err(Error::Unfinished { .. })));
-                    assert!(e.to_string().contains("holds nothing; create the store again"));
+                    assert!(
+                        e.to_string().contains("holds no store; if a store was there, restore it")
+                    );
                     // With another page size, too.
                     for size in [page_size, 8192] {
                         use_it(&options(size).create_on(place()).unwrap());
@@ -96,7 +98,7 @@ fn a_crash_while_an_unfinished_file_is_made_anew_leaves_no_worse() {
 }
 
 #[test]
-fn an_unfinished_file_is_made_anew_and_any_other_is_left() {
+fn an_unfinished_file_is_made_anew_by_create_alone_and_any_other_is_left() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let (options, log) = (options(8192), dir.path().join("s-log"));
@@ -106,6 +108,9 @@ fn an_unfinished_file_is_made_anew_and_any_other_is_left() {
             let made = if create { options.create(&path) } else { options.open_or_create(&path) };
             match made {
                 Ok(store) => use_it(&store),
+                Err(Error::Unfinished { .. }) if !create => {
+                    assert!(fs::read(&path).unwrap() == volume, "it was changed");
+                }
                 // The superblock was there already.
                 Err(Error::Exists(_)) => use_it(&options.open(&path).unwrap()),
                 Err(e) => panic!("{e}"),

@@ -39,7 +39,7 @@ class NotAStoreError(Error, ValueError):
 
 
 class WrongLogError(Error):
-    """The file beside the store is not its log; nothing was touched."""
+    """The log beside the store is missing, not its own, or not to be opened; nothing was touched."""
 
 
 class MovedError(Error):
@@ -59,7 +59,7 @@ class InvalidError(Error, ValueError):
 
 
 class FullError(Error, OSError):
-    """The disk is full, or the store has reached ``max_bytes``."""
+    """The disk has no room or no inode, or the store has reached ``max_bytes``."""
 
 
 class PoisonedError(Error, OSError):

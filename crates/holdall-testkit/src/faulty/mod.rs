@@ -219,6 +219,10 @@ impl Storage for FaultyStorage {
 
     fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
         self.run(Kind::CreateLog, |state, verdict| {
+            let room = state.planned.plan.room_of_log_name;
+            if state.spare(FileId::Volume)? < room {
+                return Err(full(room));
+            }
             if state.goes_on(verdict) {
                 state.create_log()?;
             }
@@ -227,6 +231,10 @@ impl Storage for FaultyStorage {
                 _ => Err(state::error(verdict, Kind::CreateLog)),
             }
         })
+    }
+
+    fn room_of_log_name(&self) -> u64 {
+        self.state.lock().planned.plan.room_of_log_name
     }
 
     fn remove_log(&self, _log: &dyn Disk) -> io::Result<()> {
@@ -390,7 +398,8 @@ impl Disk for FaultyDisk {
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
         self.run(Kind::Fill, offset, len, |state, verdict| {
             let spare = state.spare(self.file)?;
-            if state.file(self.file)?.fits(offset, len, spare) < len {
+            let refused = state.planned.plan.refuse_fill;
+            if refused || state.file(self.file)?.fits(offset, len, spare) < len {
                 return Err(full(offset + len));
             }
             if state.goes_on(verdict) {

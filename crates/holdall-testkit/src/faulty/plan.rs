@@ -51,6 +51,12 @@ pub struct FaultPlan {
     /// Bytes that both files together may have; what goes beyond fails with `StorageFull` (a write
     /// has then written what there was room for).
     pub full_at_bytes: Option<u64>,
+    /// Bytes that there must be for [`create_log`](holdall_io::Storage::create_log), which it does
+    /// not take: what XFS asks for.
+    pub room_of_log_name: u64,
+    /// Filling holes fails with `StorageFull` although writing there would not, if the range has
+    /// blocks or there is room.
+    pub refuse_fill: bool,
     /// The file system cannot punch holes.
     pub no_punch: bool,
     /// Reads see this bit inverted. The stored byte stays right, see

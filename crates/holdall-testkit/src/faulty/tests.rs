@@ -347,6 +347,28 @@ fn the_disk_is_full_for_both_files_together() {
 }
 
 #[test]
+fn a_full_disk_refuses_what_real_ones_refuse() {
+    let plan = FaultPlan {
+        full_at_bytes: Some(20_000),
+        room_of_log_name: 8192,
+        refuse_fill: true,
+        ..FaultPlan::default()
+    };
+    let storage = planned(plan);
+    let disk = storage.volume();
+    let kind = |result: io::Result<()>| result.unwrap_err().kind();
+    assert_eq!(kind(disk.fill_holes(0, 4096)), ErrorKind::StorageFull);
+    disk.write_at(0, &[7; 4096]).unwrap();
+    assert_eq!(storage.room_of_log_name(), 8192);
+    disk.grow(16_000).unwrap();
+    assert_eq!(kind(storage.create_log().map(drop)), ErrorKind::StorageFull);
+    assert_eq!(storage.snapshot().1, None);
+    disk.truncate(8192).unwrap();
+    storage.create_log().unwrap();
+    assert_eq!(storage.taken(), 8192, "the room is asked for and not taken");
+}
+
+#[test]
 fn flips_on_the_way_and_on_the_medium() {
     let flip = Flip { file: FaultyFile::Volume, byte: 4097, bit: 3 };
     let storage = planned(FaultPlan { flip: Some(flip), ..FaultPlan::default() });

@@ -9,6 +9,7 @@
 use super::times::Times;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
+use holdall_io::forks;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,6 +93,8 @@ pub struct Horizon {
     checkpoint: AtomicU64,
     /// When commits were made.
     times: Mutex<Times>,
+    /// As [`forks`] was when the store was opened.
+    forks: u32,
 }
 
 #[derive(Debug)]
@@ -132,7 +135,18 @@ impl Horizon {
             newest: AtomicU64::new(visible.0),
             checkpoint: AtomicU64::new(FREE),
             times: Mutex::default(),
+            forks: forks(),
         }
+    }
+
+    /// Refuses what the child of a fork would read: its parent's pages may be others by now, and
+    /// locks may be held by threads that only the parent has.
+    ///
+    /// # Errors
+    /// [`Error::Forked`].
+    #[inline]
+    pub(crate) fn check_fork(&self) -> Result<()> {
+        if forks() == self.forks { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Opens a snapshot of the newest durable state. The caller closes it.
@@ -178,9 +192,11 @@ impl Horizon {
     }
 
     /// # Errors
-    /// [`Error::SnapshotTooOld`] once the snapshot was given up.
+    /// [`Error::SnapshotTooOld`] once the snapshot was given up; those of
+    /// [`Horizon::check_fork`].
     #[inline]
     pub(crate) fn check(&self, snapshot: &Registration) -> Result<()> {
+        self.check_fork()?;
         match &snapshot.place {
             SlotKind::Slot(i) => self.slots.get(*i).map_or(Ok(()), |s| s.killed.check()),
             SlotKind::Overflow(_, killed) => killed.check(),
@@ -189,6 +205,10 @@ impl Horizon {
 
     /// Closes a snapshot, once.
     pub(crate) fn close(&self, snapshot: &Registration) {
+        if self.check_fork().is_err() {
+            // The child's registry is of no account, and its lock may be held for ever.
+            return;
+        }
         match &snapshot.place {
             SlotKind::Slot(i) => {
                 if let Some(slot) = self.slots.get(*i) {

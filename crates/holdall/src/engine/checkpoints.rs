@@ -3,11 +3,12 @@
 //! Without threads of the store's own the calls of the store do all of it.
 
 use super::Inner;
+use crate::engine::give_back::GiveBack;
 use crate::space::SpaceStats;
 use crate::txn::Housekeeping;
-use holdall_core::Result;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
+use holdall_core::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -181,7 +182,11 @@ impl Housekeeping for Inner {
         self.check_names_again()?;
         if self.log_short.swap(false, SeqCst) {
             let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
-            self.grow_log(share.max(LOG_LEAST))?;
+            match self.grow_log(share.max(LOG_LEAST)) {
+                // The smaller log goes on serving.
+                Err(Error::Full(_)) => {}
+                result => result?,
+            }
         }
         let full = || self.pager.dirty_pages() >= self.options.dirty_pages;
         // Mostly the checkpoint under way is enough, and half the wait of one behind it.
@@ -202,7 +207,14 @@ impl Housekeeping for Inner {
 
     fn enlarge_log(&self) -> Result<bool> {
         let before = self.pager.log.usage().capacity;
-        self.grow_log(u64::MAX)?;
+        match self.grow_log(u64::MAX) {
+            // A commit that deletes may need it too.
+            Err(Error::Full(_)) => {
+                self.give_back(GiveBack::FOR_LOG)?;
+                self.grow_log(u64::MAX)?;
+            }
+            result => result?,
+        }
         Ok(self.pager.log.usage().capacity > before)
     }
 

@@ -99,12 +99,14 @@ pub(crate) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> 
 /// Reads the superblocks of a store.
 ///
 /// # Errors
-/// [`Error::Unfinished`] where there is nothing to read yet; else those of
+/// [`Error::Unfinished`] where there is nothing to read yet, [`Error::WrongLog`] where a log lies
+/// beside that; else those of
 /// [`txn::read_slots`](crate::txn::read_slots).
 pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slots> {
     let disk = storage.volume();
     match txn::read_slots(&*disk, &storage.name()) {
         Err(Error::NotAStore { .. }) if is_unfinished(&*disk, options)? => {
+            place::refuse_beside_empty(storage)?;
             Err(Error::Unfinished { path: storage.name() })
         }
         other => other,

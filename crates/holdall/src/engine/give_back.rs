@@ -22,6 +22,8 @@ impl GiveBack {
         Self { which: Spare::Unused, most_bytes: 256 << 20, deep: false };
     /// At once, what is known to be free.
     pub(crate) const KNOWN: Self = Self { which: Spare::Now, most_bytes: u64::MAX, deep: false };
+    /// At once, what a log needs on a full disk.
+    pub(crate) const FOR_LOG: Self = Self { which: Spare::All, most_bytes: 1 << 20, deep: true };
     /// At once, everything.
     pub(crate) const ALL: Self = Self { which: Spare::All, most_bytes: u64::MAX, deep: true };
 }

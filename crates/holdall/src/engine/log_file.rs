@@ -3,7 +3,8 @@
 //! Owns: [`LogFile`]. The log is known by its file, not by its name, which may lead to another
 //! store's log once somebody renames the open store.
 
-use super::Inner;
+use super::give_back::GiveBack;
+use super::{Inner, LEAST_RESERVE};
 use crate::log;
 use crate::log::place::{self, Found};
 use crate::txn;
@@ -18,6 +19,15 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 const LOG_GROWTH: u64 = 4;
 /// The smallest log that is made, and what a closed file keeps for it.
 pub(super) const LEAST_LOG: u64 = 64 << 10;
+
+/// What a store on a full disk gives back for its log.
+#[derive(Debug, Clone, Copy)]
+enum Room {
+    /// What a close leaves behind the last page in use.
+    Tail,
+    /// Blocks of free pages.
+    FreePages,
+}
 
 /// The store's log, from its recovery or its making on.
 #[derive(Debug, Default)]
@@ -81,22 +91,7 @@ impl Inner {
             // Recovery has raised the epoch and moved the LSN: what it holds is of no account.
             return self.pager.log.attach(disk, sb.log_bytes);
         }
-        let disk = self.empty_log()?;
-        let mut capacity = self.options.initial_log_bytes();
-        let mut reserve = true;
-        // On a full disk a small log still lets objects be deleted.
-        while let Err(e) = log::prepare_file(&*disk, capacity) {
-            disk.truncate(0).map_err(fail)?;
-            let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
-            match e {
-                Error::Full(_) if less >= LEAST_LOG => capacity = less,
-                Error::Full(_) if std::mem::take(&mut reserve) => {
-                    self.alloc.cut_tail()?;
-                    capacity = LEAST_LOG.min(self.options.log_bytes);
-                }
-                e => return Err(e),
-            }
-        }
+        let (disk, capacity) = self.make_log()?;
         self.storage.sync_dir().map_err(fail)?;
         if let Err(e) = place::check_names(&*self.storage, Some(&*disk)) {
             // Renamed while the log was made: it lies beside another store now.
@@ -119,6 +114,83 @@ impl Inner {
         Ok(())
     }
 
+    /// A new log, prepared. On a full disk a small one, for which the store gives back what it
+    /// keeps for this, and then free space: with a log objects can be deleted.
+    fn make_log(&self) -> Result<(Arc<dyn Disk>, u64)> {
+        let mut room = [Room::Tail, Room::FreePages].into_iter();
+        let disk = loop {
+            match self.empty_log() {
+                Err(Error::Full(why)) => self.free_room(room.next(), why)?,
+                made => break made?,
+            }
+        };
+        let mut capacity = self.options.initial_log_bytes();
+        while let Err(e) = log::prepare_file(&*disk, capacity) {
+            let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
+            let freed = match e {
+                Error::Full(_) if less >= LEAST_LOG => {
+                    capacity = less;
+                    Ok(())
+                }
+                Error::Full(why) => match room.next() {
+                    None if capacity > LEAST_RESERVE => {
+                        capacity = LEAST_RESERVE;
+                        Ok(())
+                    }
+                    next => {
+                        capacity = LEAST_LOG.min(self.options.log_bytes);
+                        self.free_room(next, why)
+                    }
+                },
+                e => Err(e),
+            };
+            // Before the next try, whose room what was written of it may take.
+            let emptied = disk.truncate(0).map_err(|e| txn::io_error("creating the log file", e));
+            if let Err(e) = freed.and(emptied) {
+                // A name that leads to nothing is worth no error of its own.
+                let _ = self.storage.remove_log(&*disk);
+                return Err(e);
+            }
+        }
+        self.pad_log(&*disk)?;
+        Ok((disk, capacity))
+    }
+
+    /// Has the log take at least the room that a close needs for the reserve of the next one:
+    /// its removal frees it, however full the disk is by then.
+    fn pad_log(&self, disk: &dyn Disk) -> Result<()> {
+        let kept = (LEAST_LOG + self.storage.room_of_log_name()).min(self.options.max_bytes);
+        match disk.grow(kept).map_err(|e| txn::io_error("creating the log file", e)) {
+            Err(Error::Full(_)) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Makes room for a log on a full disk; `lacks` says what was missing.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] where all was given back before; those of giving back.
+    fn free_room(&self, room: Option<Room>, lacks: String) -> Result<()> {
+        let freed = match room {
+            Some(Room::Tail) => self.alloc.cut_tail(),
+            Some(Room::FreePages) => self.give_back(GiveBack::FOR_LOG),
+            None => {
+                let need = 2 * LEAST_LOG + self.storage.room_of_log_name();
+                let log = place::name(&*self.storage);
+                return Err(Error::NoRoom {
+                    what: format!("{log} cannot be made, without which nothing can be changed"),
+                    lacks,
+                    advice: format!("free {} KiB on the disk, then delete objects", need >> 10),
+                });
+            }
+        };
+        match freed {
+            // A file system that copies what is written has none for the superblock either.
+            Err(Error::Full(_)) => Ok(()),
+            result => result,
+        }
+    }
+
     /// A new log file. Only what is blank or this store's own gives way to it, and by its name: a
     /// crash halfway through emptying a file could leave what looks like nobody's, and a blank
     /// one may be the new log of a store that was just renamed.
@@ -139,9 +211,12 @@ impl Inner {
 
     /// Makes the log larger, but no larger than `most`; no commit can happen meanwhile, since
     /// the writer's lock is held.
+    ///
+    /// # Errors
+    /// [`Error::Full`], and the smaller log goes on serving.
     pub(super) fn grow_log(&self, most: u64) -> Result<()> {
         let old = self.pager.log.usage().capacity;
-        let new = old.saturating_mul(LOG_GROWTH).min(self.options.log_bytes_within(most));
+        let mut new = old.saturating_mul(LOG_GROWTH).min(self.options.log_bytes_within(most));
         // Not for a little: each growth costs a checkpoint.
         if new < old * 2 {
             return Ok(());
@@ -151,11 +226,13 @@ impl Inner {
         if !self.pager.log.is_empty() {
             return Ok(());
         }
-        match log::prepare_file(&*disk, new) {
-            Ok(()) => {}
-            // The smaller log goes on serving.
-            Err(Error::Full(_)) => return Ok(()),
-            Err(e) => return Err(e),
+        while let Err(e) = log::prepare_file(&*disk, new) {
+            // What was written of it is no use to anybody.
+            disk.truncate(old).map_err(|e| txn::io_error("cutting the log file", e))?;
+            new = new / 2 / BLOCK as u64 * BLOCK as u64;
+            if !matches!(e, Error::Full(_)) || new < old * 2 {
+                return Err(e);
+            }
         }
         for _ in 0..2 {
             // Both copies alike, as after recovery. Half done, the next crash might look for

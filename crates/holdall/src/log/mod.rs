@@ -11,9 +11,11 @@
 //! (rule 3); a block holding acknowledged bytes is not written again before the tail has passed
 //! it (rule 1); after a failed write or sync nothing is acknowledged any more (rule 6).
 
+mod error;
 pub mod place;
 mod scan;
 
+pub use error::{io_error, no_inodes};
 pub use scan::{Expect, Scan, harden, scan};
 
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
@@ -443,7 +445,7 @@ pub(crate) fn write_circular(
 /// the mark of whose log it is. Recovery reads it as a group without a commit.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Full`], [`Error::Io`].
 pub fn sign(disk: &dyn Disk, sb: &Superblock) -> Result<()> {
     let lsn = sb.replay;
     let header = BlockHeader {
@@ -460,7 +462,7 @@ pub fn sign(disk: &dyn Disk, sb: &Superblock) -> Result<()> {
     let (block, _) = format::build_group(&header, &[]);
     write_circular(disk, sb.log_bytes, lsn, &block)
         .and_then(|()| disk.sync())
-        .map_err(|e| Error::io("marking the log", e))
+        .map_err(|e| io_error("marking the log", e))
 }
 
 /// Writes zeros over the whole log file, so that later writes change no file metadata, and

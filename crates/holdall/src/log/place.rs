@@ -56,7 +56,8 @@ const CHUNK: u64 = 64 * BLOCK as u64;
 /// Opens the log, whatever it holds; `None` where there is none.
 ///
 /// # Errors
-/// [`Error::WrongLog`] where it is no regular file or in use by another store, [`Error::Io`].
+/// [`Error::WrongLog`] where it is no regular file or in use by another store, [`Error::NoLog`]
+/// where it may not be opened, [`Error::Io`].
 pub fn open(storage: &dyn Storage) -> Result<Option<Arc<dyn Disk>>> {
     opened(storage)?.map_err(|detail| wrong(storage, detail))
 }
@@ -68,6 +69,9 @@ fn opened(storage: &dyn Storage) -> Result<Result<Option<Arc<dyn Disk>>, &'stati
         Err(e) => match e.kind() {
             ErrorKind::InvalidInput | ErrorKind::IsADirectory => Ok(Err(NO_FILE)),
             ErrorKind::WouldBlock => Ok(Err(IN_USE)),
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                Err(forbidden(storage, &e))
+            }
             _ => Err(Error::io("opening the log", e)),
         },
     }
@@ -148,8 +152,8 @@ pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> 
 /// The log that recovery has to read: where the store needs none, also one that a crash left.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where the store needs a log that is missing or cut short;
-/// [`Error::WrongLog`] where a later state of the store wrote it; those of [`look`].
+/// [`Error::NoLog`] where the store needs a log that is missing or may not be opened,
+/// [`Error::Corrupt`] where it was cut short; [`Error::WrongLog`] where a later state of the store wrote it; those of [`look`].
 pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
     if !sb.log_required {
         return match look(storage, Some(&sb.store_id))? {
@@ -158,18 +162,55 @@ pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<d
             Found::Nothing | Found::Foreign(_) => Ok(None),
         };
     }
+    let Some(disk) = open(storage)? else { return Err(missing(storage)) };
     let name = name(storage);
-    let Some(disk) = open(storage)? else {
-        let detail = "the log file is missing; put it back beside the store".to_owned();
-        return Err(Error::corrupt(name, detail));
-    };
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
     if length < sb.log_bytes {
-        let detail =
-            format!("has {length} bytes, {} were prepared: it was cut short", sb.log_bytes);
+        let detail = format!("the log has {length} bytes of {}: it was cut short", sb.log_bytes);
         return Err(Error::corrupt(name, detail));
     }
     Ok(Some(disk))
+}
+
+/// Refuses a volume that holds nothing where a log lies beside it: a creation makes none before
+/// the volume is complete, so that a store was there.
+///
+/// # Errors
+/// [`Error::WrongLog`]; those of [`look`].
+pub fn refuse_beside_empty(storage: &dyn Storage) -> Result<()> {
+    // What is blank holds nothing either.
+    let (Found::Foreign(_) | Found::Own(..)) = look(storage, None)? else { return Ok(()) };
+    Err(Error::WrongLog {
+        path: name(storage),
+        detail: "lies beside a store file that is empty or was cut short".into(),
+        advice: "put the store file back, from a copy if need be; to make a new store there, move \
+                 the log away"
+            .into(),
+    })
+}
+
+/// The error of a needed log that is not there.
+fn missing(storage: &dyn Storage) -> Error {
+    Error::NoLog {
+        path: name(storage),
+        detail:
+            "is missing: the store was not closed, and its last commits lie in this log alone, \
+                 though what its last checkpoint wrote may be whole"
+                .into(),
+        advice:
+            "put it back beside the store; if it is lost, keep the store file and restore from \
+                 a copy"
+                .into(),
+    }
+}
+
+/// The error of a log that the user may not open.
+fn forbidden(storage: &dyn Storage, e: &std::io::Error) -> Error {
+    Error::NoLog {
+        path: name(storage),
+        detail: format!("may hold what was committed last, and cannot be opened ({e})"),
+        advice: "give this user the same rights to it as to the store".into(),
+    }
 }
 
 /// The error of a file in the log's place that must not be touched.
@@ -190,6 +231,7 @@ pub fn older_copy(storage: &dyn Storage) -> Error {
     }
 }
 
-fn name(storage: &dyn Storage) -> String {
+/// The log's path, for messages.
+pub fn name(storage: &dyn Storage) -> String {
     format!("{}-log", storage.name())
 }

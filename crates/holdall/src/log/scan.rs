@@ -4,7 +4,7 @@
 //! from damage (rules 3, 4). Reads only.
 
 use super::place::Newest;
-use super::write_circular;
+use super::{io_error, write_circular};
 use holdall_core::log_format::{self as format, BLOCK, BlockHeader};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Lsn, Result};
@@ -86,12 +86,12 @@ pub fn scan(
 /// what is read now may still be lost (rule 7).
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Full`], [`Error::Io`].
 pub fn harden(disk: &dyn Disk, capacity: u64, scan: &Scan) -> Result<()> {
     let Some((lsn, blocks)) = &scan.last_group else { return Ok(()) };
     write_circular(disk, capacity, *lsn, blocks)
         .and_then(|()| disk.sync())
-        .map_err(|e| Error::io("writing the log's last group again", e))
+        .map_err(|e| io_error("writing the log's last group again", e))
 }
 
 struct Window<'a> {

@@ -44,6 +44,7 @@ impl State {
     }
 
     fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
+        self.snapshot.check()?;
         let limits = self.view.inner.pager.limits();
         let how = ReadHow { mapped: limits.map_reads, direct: limits.direct_reads, streamed };
         let result =

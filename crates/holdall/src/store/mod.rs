@@ -155,7 +155,8 @@ impl Store {
     /// A snapshot of the newest durable commit. It never waits for a transaction.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::Corrupt`], [`Error::Io`]; [`Error::Forked`], then and at every later read, in a
+    /// child forked since the store was opened.
     pub fn read(&self) -> Result<Reader> {
         self.state(false).map(Reader::new)
     }
@@ -171,6 +172,7 @@ impl Store {
 
     /// Opens the newest durable state, or with `newest` the newest installed one.
     pub(crate) fn state(&self, newest: bool) -> Result<State> {
+        self.inner.pager.horizon.check_fork()?;
         if let Err(e) = self.inner.flush_overdue() {
             // Reading goes on; the next commit meets the cause.
             self.inner.note_background_error(&e);

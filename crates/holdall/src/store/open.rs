@@ -3,19 +3,20 @@
 use super::{Store, threads};
 use crate::engine::Inner;
 use crate::engine::{Options, format};
+use crate::txn::no_inodes;
 use holdall_core::{Error, Result};
-use holdall_io::{Access, FileStorage, OverlayStorage, Storage};
+use holdall_io::{Access, FileStorage, OverlayStorage, Storage, is_out_of_inodes};
 use std::path::Path;
 use std::sync::Arc;
 
 impl Options {
     /// Creates a store in a new file, or in one that is empty or that a crash left of a
-    /// creation.
+    /// creation. Nothing that is a log may lie beside it.
     ///
     /// # Errors
     /// [`Error::Exists`] where the file is there, [`Error::WrongLog`] where something else lies
     /// in the log's place, [`Error::Invalid`] for impossible options, [`Error::Full`],
-    /// [`Error::Io`].
+    /// [`Error::NoRoom`], [`Error::Io`].
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
         self.check()?;
         let path = path.as_ref();
@@ -40,7 +41,7 @@ impl Options {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Unfinished`], [`Error::Locked`],
-    /// [`Error::WrongLog`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::NoLog`], [`Error::WrongLog`], [`Error::NoRoom`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store> {
         let path = path.as_ref();
         let storage =
@@ -48,14 +49,15 @@ impl Options {
         self.open_on(Arc::new(storage))
     }
 
-    /// Opens a store, or creates it where the file is missing, empty, or what a crash left of
-    /// a creation.
+    /// Opens a store, or creates it where the file is missing. A file that holds nothing stays as
+    /// it is, since a store may have been there: only [`Options::create`] makes one of it.
     ///
     /// # Errors
     /// As [`Options::open`] and [`Options::create`].
     pub fn open_or_create(&self, path: impl AsRef<Path>) -> Result<Store> {
-        match self.open(&path) {
-            Err(Error::NotFound(_) | Error::Unfinished { .. }) => self.create(path),
+        let path = path.as_ref();
+        match self.open(path) {
+            Err(Error::NotFound(_)) => self.create(path),
             other => other,
         }
     }
@@ -107,6 +109,7 @@ pub(crate) fn open_error(path: &Path, e: std::io::Error) -> Error {
     use std::io::ErrorKind;
     let shown = path.display().to_string();
     match e.kind() {
+        _ if is_out_of_inodes(&e) => no_inodes(&format!("creating {shown}"), &e),
         ErrorKind::NotFound => Error::NotFound(format!("store {shown}")),
         ErrorKind::AlreadyExists => Error::Exists(format!("file {shown}")),
         ErrorKind::WouldBlock => Error::Locked { path: shown },

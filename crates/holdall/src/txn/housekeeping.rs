@@ -28,7 +28,8 @@ pub trait Housekeeping: Send + Sync {
     /// grew.
     ///
     /// # Errors
-    /// As [`Housekeeping::make_log_room`].
+    /// As [`Housekeeping::make_log_room`]; [`holdall_core::Error::Full`] where the disk has no room
+    /// for a larger one.
     fn enlarge_log(&self) -> Result<bool>;
 
     /// Gives freed pages back that only wait for a checkpoint.

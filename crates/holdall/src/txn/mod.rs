@@ -20,12 +20,13 @@ mod volume;
 mod write_behind;
 mod writer;
 
+pub use crate::log::{io_error, no_inodes};
 pub use housekeeping::Housekeeping;
 pub use pinned::Pinned;
 pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::PageTx;
-pub use volume::{Slots, Volume, io_error, read_slots};
+pub use volume::{Slots, Volume, read_slots};
 pub use write_behind::WriteBehind;
 
 use crate::cache::horizon::{Horizon, Needed, Registration};

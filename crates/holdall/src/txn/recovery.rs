@@ -8,8 +8,8 @@ mod blocks;
 mod replay;
 
 use super::at_home;
-use super::volume::{Volume, io_error, slots_are_whole};
-use crate::log::{self, Expect, Scan};
+use super::volume::{Volume, slots_are_whole};
+use crate::log::{self, Expect, Scan, io_error};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{BLOCK, Part, Parts};
 use holdall_core::mutation::{self, Mutation};
@@ -41,6 +41,25 @@ pub struct Recovered {
 /// # Errors
 /// [`Error::Corrupt`] where log or volume contradict what was acknowledged, [`Error::Io`].
 pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
+    let mut room = 1 << 20;
+    replayed(storage, volume, &mut room).map_err(|e| match e {
+        // A full disk: nothing is lost, and the same log is found once there is room.
+        Error::Full(lacks) => Error::NoRoom {
+            what: format!("{} cannot be recovered for writing", storage.name()),
+            lacks,
+            advice: format!(
+                "free {} MiB on the disk and open it again, or open it for reading, which writes \
+                 nothing",
+                room.div_ceil(1 << 20)
+            ),
+        },
+        e => e,
+    })
+}
+
+/// As [`recover`]. Into `room` goes how much there must be for it on a file system that writes
+/// everything to a new place.
+fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Recovered> {
     let sb = volume.superblock();
     let Some(disk) = log::place::to_recover(storage, &sb)? else {
         volume.complete_creation()?;
@@ -63,6 +82,7 @@ pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
     let replay = Replay::read(volume, &scan, sb.log_bytes.min(length))?;
+    *room += replay.bytes_to_write(volume)? + scan.groups.last().map_or(0, |g| g.len() as u64);
     let flagged_clean = mutation::is(Mutation::R05Flag) && sb.epoch <= 1;
     if !scan.groups.is_empty() && !flagged_clean {
         // First the log, then what is derived from it: a second crash must find as much.
@@ -170,19 +190,37 @@ fn read_part(volume: &Volume, from: u64, to: &mut [u8]) -> Option<Error> {
     }
 }
 
+/// Makes growth again that the crash undid, in small steps where there is little room: a file
+/// system may ask for more than a step takes.
+fn grow_to(volume: &Volume, length: u64, end: u64) -> Result<()> {
+    const STEP: u64 = 1 << 20;
+    if length >= end {
+        return Ok(());
+    }
+    match volume.grow(end) {
+        Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+            let mut steps = (length..end).step_by(STEP as usize);
+            steps.try_for_each(|at| volume.grow(end.min(at + STEP)))
+        }
+        result => result,
+    }
+    .map_err(|e| io_error("growing the volume", e))
+}
+
 fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     let size = volume.page_size() as u64;
     let end = replay.end.saturating_mul(size);
     let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
-    if length < end {
-        volume.grow(end).map_err(|e| io_error("growing the volume", e))?;
-    }
+    grow_to(volume, length, end)?;
     let sb = volume.superblock();
     let (holes, layout) = (sb.holes, SpaceLayout::new(sb.page_size as usize, sb.space_pages)?);
-    // A crash may have undone that a run got blocks.
-    let fill = |first: PageNo, pages: u64| {
-        if holes { volume.fill_holes(PageRun::new(first, pages)) } else { Ok(()) }
+    // A crash may have undone that a run got blocks. Where it has them still, a full disk may
+    // refuse to reserve them: what is written next tells.
+    let fill = |first: PageNo, pages: u64| match volume.fill_holes(PageRun::new(first, pages)) {
+        Err(Error::Full(_)) => Ok(()),
+        result => result,
     };
+    let fill = |first, pages| if holes { fill(first, pages) } else { Ok(()) };
     let write = |first: PageNo, bytes: &[u8]| {
         fill(first, bytes.len() as u64 / size)?;
         volume.write_pages(first, bytes)
@@ -203,9 +241,7 @@ fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     let mut batch: Vec<u8> = Vec::new();
     let mut first = PageNo(0);
     replay.each_page(volume, &mut |no, bytes| {
-        if holes {
-            blocks::fill_allocated(volume, &layout, (no, bytes), sb.replay)?;
-        }
+        blocks::fill_allocated(&layout, (no, bytes), sb.replay, &fill)?;
         let follows = first.0 + batch.len() as u64 / size == no.0;
         if !batch.is_empty() && (!follows || batch.len() >= 1 << 20) {
             write(first, &batch)?;

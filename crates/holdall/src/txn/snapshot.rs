@@ -66,6 +66,7 @@ impl PageRead for Snapshot {
     }
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.seen.pager.horizon.check_fork()?;
         let result = self.seen.pager.pool.get(page, kind, self.registration.lsn, self);
         // Looked at after the read: pages may have gone while it ran.
         self.check()?;

@@ -6,7 +6,7 @@
 //! Threads: a caller of [`Volume::sync`] is covered only by a sync that starts after the
 //! call, so all its own writes have returned by then.
 
-use crate::log::Home;
+use crate::log::{Home, io_error};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, PageRun, Result};
@@ -339,14 +339,6 @@ impl Home for Volume {
     fn wait_synced(&self, ticket: u64) -> Result<()> {
         self.wait_synced(ticket)
     }
-}
-
-/// Turns a system error into ours; a full disk is its own kind.
-pub fn io_error(action: impl Into<String>, e: std::io::Error) -> Error {
-    if e.kind() == std::io::ErrorKind::StorageFull {
-        return Error::Full(format!("{}: the disk is full", action.into()));
-    }
-    Error::io(action, e)
 }
 
 /// What opening a store reads lies before.

@@ -3,23 +3,21 @@
 //! A heap takes pages before it needs them. They got blocks then (rule 29), and the crash may
 //! have undone that; the log says of them only that they are allocated.
 
-use crate::txn::volume::Volume;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
-use holdall_core::{Lsn, PageNo, PageRun, Result};
+use holdall_core::{Lsn, PageNo, Result};
 
-/// Gives blocks to all pages that the replayed page `no`, if it is a directory, holds as
-/// allocated where something changed after `since`. Cost: a call for each run of such pages.
+/// Has `fill` give blocks to all pages that the replayed page `no`, if it is a directory, holds
+/// as allocated where something changed after `since`. Cost: a call for each run of such pages.
 ///
 /// # Errors
-/// [`Error::Full`](holdall_core::Error::Full), [`Error::Io`](holdall_core::Error::Io),
-/// [`Error::Corrupt`](holdall_core::Error::Corrupt).
+/// [`Error::Corrupt`](holdall_core::Error::Corrupt); those of `fill`.
 pub(super) fn fill_allocated(
-    volume: &Volume,
     layout: &SpaceLayout,
     (no, bytes): (PageNo, &[u8]),
     since: Lsn,
+    fill: &dyn Fn(PageNo, u64) -> Result<()>,
 ) -> Result<()> {
     let (space, _) = layout.split(no)?;
     let directory = page::kind(bytes) == Some(PageKind::SpaceDir) && no == layout.dir_page(space);
@@ -39,7 +37,7 @@ pub(super) fn fill_allocated(
     while at < layout.space_pages() {
         let len = (at..layout.space_pages()).take_while(|i| counts(*i)).count() as u32;
         if len > 0 {
-            volume.fill_holes(PageRun::new(layout.page_at(space, at), u64::from(len)))?;
+            fill(layout.page_at(space, at), u64::from(len))?;
         }
         at += len.max(1);
     }

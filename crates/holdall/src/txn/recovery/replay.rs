@@ -187,6 +187,17 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
+    /// Bytes that are written in place, and by which the file grows again.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn bytes_to_write(&self, volume: &Volume) -> Result<u64> {
+        let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
+        let size = volume.page_size() as u64;
+        let pages = self.pages + self.segments.iter().map(|segment| segment.pages).sum::<u64>();
+        Ok(pages * size + self.end.saturating_mul(size).saturating_sub(length))
+    }
+
     /// Gives `f` each page as the log makes it, in order of place.
     ///
     /// # Errors
