@@ -198,7 +198,7 @@ impl Superblock {
         if self.replay.0 > most || self.home.0 > most || self.sequence > most {
             return bad("impossible LSN or sequence number");
         }
-        if self.epoch > u32::MAX - 2 || self.unique_ceiling > most {
+        if self.epoch > u32::MAX - 2 || self.unique_ceiling > most || self.unique_ceiling == 0 {
             return bad("impossible epoch or unique number");
         }
         if self.volume_pages > PageNo::MAX.0 || self.root.0 >= self.volume_pages {

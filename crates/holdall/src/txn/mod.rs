@@ -145,9 +145,16 @@ impl Pager {
     /// The newest installed version of a page, for the space layer's own pages.
     ///
     /// # Errors
-    /// As [`PageRead::page`].
+    /// As [`PageRead::page`](holdall_core::PageRead::page).
     pub fn newest(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        self.get(page, kind, self.horizon.newest())
+        loop {
+            let newest = self.horizon.newest();
+            match self.get(page, kind, newest) {
+                // A commit replaced the version between the two looks, and nobody kept it.
+                Err(_) if self.horizon.newest() != newest => {}
+                result => return result,
+            }
+        }
     }
 
     /// Waits until commit `lsn` is durable, and makes it visible to new snapshots.

@@ -121,6 +121,7 @@ impl Walk<'_> {
                 self.compare_counts(space, &bytes)?;
             }
         }
+        self.pages_of_no_space();
         if free.pages() > 0 {
             let detail = format!("{} pages in use are marked free: {free}", free.pages());
             self.found.add(Kind::Space, "space directories", detail);
@@ -132,6 +133,23 @@ impl Walk<'_> {
             self.found.add(Kind::Waste, "space directories", detail);
         }
         Ok(())
+    }
+
+    /// Pages reached behind the spaces that the root names: no bitmap covers them, so whatever
+    /// gives out or gives back space takes them for free.
+    fn pages_of_no_space(&mut self) {
+        let from = u64::from(self.spaces) * u64::from(self.layout.space_pages());
+        let mut beyond = Runs::default();
+        for page in from..self.pages.volume_pages {
+            if self.reached.has(page) {
+                beyond.push(page);
+            }
+        }
+        if beyond.pages() > 0 {
+            let (pages, spaces) = (beyond.pages(), self.spaces);
+            let detail = format!("{pages} pages in use lie behind the {spaces} named: {beyond}");
+            self.found.add(Kind::Space, "the root page", detail);
+        }
     }
 
     fn compare_bitmap(
