@@ -4,6 +4,7 @@
 //! slot with the higher sequence number counts. Pure: reading, checking, writing bytes.
 
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
+use crate::space_dir::SpaceLayout;
 use crate::{Error, Lsn, PageNo, Result, page};
 
 /// Bytes of a slot.
@@ -179,7 +180,7 @@ impl Superblock {
         if !page::valid_page_size(self.page_size as usize) {
             return bad("impossible page size");
         }
-        if !(64..=32768).contains(&self.space_pages) {
+        if SpaceLayout::new(self.page_size as usize, self.space_pages).is_err() {
             return bad("impossible space size");
         }
         if !self.log_bytes.is_multiple_of(crate::log_format::BLOCK as u64)

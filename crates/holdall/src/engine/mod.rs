@@ -105,8 +105,7 @@ impl Inner {
         let sb = volume.superblock();
         let sums = options.debug_sums.then(|| Sums::open(&*storage, &sb.store_id, read_only));
         let sums = sums.transpose()?.map(Box::new);
-        let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)
-            .map_err(|e| Error::corrupt("superblock", e.to_string()))?;
+        let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
         let log = Log::new(LogStart {
             store_id: sb.store_id,
             epoch: sb.epoch,

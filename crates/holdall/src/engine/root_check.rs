@@ -30,6 +30,10 @@ pub(super) fn check(
     if spaces == 0 || spaces < sb.spaces || clean && spaces != sb.spaces {
         return bad(format!("names {spaces} spaces, the superblock {}", sb.spaces));
     }
+    if clean && layout.dir_page(spaces - 1).0 >= sb.volume_pages {
+        let named = sb.volume_pages;
+        return bad(format!("names {spaces} spaces, the superblock only {named} pages of them"));
+    }
     if root_page::next_collection(root) == 0 {
         return bad("says that the next collection has number 0".into());
     }

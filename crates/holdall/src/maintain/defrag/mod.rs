@@ -103,6 +103,8 @@ struct Work<'a> {
     progress: &'a mut dyn FnMut(&Moved) -> ControlFlow<()>,
     report: DefragReport,
     begun: Instant,
+    /// Pages in a row whose records find no room, after which a collection is left.
+    most_in_vain: u64,
     /// Bytes moved when the last checkpoint was made.
     checkpointed: u64,
 }
@@ -167,7 +169,8 @@ impl<'a> Work<'a> {
         progress: &'a mut dyn FnMut(&Moved) -> ControlFlow<()>,
     ) -> Self {
         let (report, begun) = (DefragReport::default(), Instant::now());
-        Self { store, options, progress, report, begun, checkpointed: 0 }
+        let most_in_vain = u64::MAX;
+        Self { store, options, progress, report, begun, most_in_vain, checkpointed: 0 }
     }
 
     /// After a move: keeps the pace, and asks whether to go on.

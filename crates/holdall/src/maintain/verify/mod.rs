@@ -91,6 +91,10 @@ impl Store {
             walk.compare_references();
         }
         walk.compare_spaces()?;
+        // Commits since may lie behind the length that a checkpoint has named.
+        if !self.inner.pager.log.attached() && self.inner.recovered.commits == 0 {
+            walk.compare_length();
+        }
         Ok(walk.finish())
     }
 }
