@@ -12,13 +12,13 @@ const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
-    ("docs/design.md", 3180),
+    ("docs/design.md", 3480),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
-    ("docs/recovery.md", 3330),
-    ("docs/testing.md", 2430),
-    ("docs/cli.md", 4260),
+    ("docs/recovery.md", 3355),
+    ("docs/testing.md", 2445),
+    ("docs/cli.md", 4350),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
@@ -30,7 +30,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_950;
+const ALL: usize = 33_370;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -149,7 +149,10 @@ fn contract(out: &mut String, r: &FragReport) {
         row(format!("all other pages at most, counted {} times", c.factor), c.metadata_bytes),
         row("what waits for a checkpoint or a snapshot".into(), c.waiting_bytes),
         row("free runs too short to be given back beside writers".into(), c.kept_bytes),
-        row("2 MiB and a 64th of the volume".into(), c.constant_bytes),
+        row(
+            "1 MiB, what is kept for the next writes, and a 64th of the volume".into(),
+            c.constant_bytes,
+        ),
     ];
     table(out, &["what", "bytes"], &rows, 1);
 }

@@ -88,9 +88,8 @@ fn defragmentation_goes_on_where_its_states_are_given_up() {
     }
     drop(reader);
     // What was left for the writers' sake is found again.
-    let report = store
-        .defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()))
-        .unwrap();
+    let report =
+        store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(report.given_up, 0);
     // Only what no free run is long enough for.
     let left = store.frag(&mut |_, _| {}).unwrap().objects.excess;

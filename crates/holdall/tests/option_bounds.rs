@@ -63,7 +63,8 @@ fn refused(result: Result<Store, Error>, name: &str, value: u64) {
         Err(Error::Invalid(text)) => {
             assert!(text.contains(name), "{name} = {value}: {text}");
             // In other units, or the nearest that its type has.
-            let same = ["defer", "space_pages"].contains(&name) || text.contains(&value.to_string());
+            let same =
+                ["defer", "space_pages"].contains(&name) || text.contains(&value.to_string());
             assert!(same && text.chars().filter(char::is_ascii_digit).count() > 1, "{text}");
         }
         other => panic!("{name} = {value}: {other:?}"),

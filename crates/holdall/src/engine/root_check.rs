@@ -51,7 +51,9 @@ pub(super) fn check(
     ];
     for (what, page) in named.into_iter().filter(|(_, page)| !page.is_none()) {
         if !may_hold(page, layout, pages.min(u64::from(spaces) * n)) {
-            return bad(format!("names page {page} for its {what}, which is in none of its spaces"));
+            return bad(format!(
+                "names page {page} for its {what}, which is in none of its spaces"
+            ));
         }
     }
     Ok(())

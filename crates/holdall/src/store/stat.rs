@@ -129,11 +129,7 @@ impl PageRead for NewestPages<'_> {
     }
 }
 
-fn stat_of<R: PageRead>(
-    store: &Store,
-    oldest: Option<Duration>,
-    state: &R,
-) -> Result<StoreStat> {
+fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> Result<StoreStat> {
     let inner = &store.inner;
     let mut collections = Vec::new();
     // Counters of damaged pages may be anything.

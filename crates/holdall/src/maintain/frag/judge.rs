@@ -6,9 +6,7 @@ use super::contract::contract;
 use super::heap::share;
 use super::map::Kind;
 use super::walk::{Sums, Walk};
-use super::{
-    Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score,
-};
+use super::{Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score};
 
 /// A figure that costs the score more than this has a remedy.
 const BAD: f64 = 0.01;

@@ -76,8 +76,9 @@ impl Walk<'_> {
                     if kind == Kind::Free && run.len * size >= LEAST_HOLE {
                         long(run);
                     }
-                    let short = self.cannot_punch || run.len * size < space::LEAST_HOLE;
-                    self.sums.kept_pages += if kind == Kind::Free && short { run.len } else { 0 };
+                    // Without punching even what was taken for a hole has blocks.
+                    let short = kind == Kind::Free && run.len * size < space::LEAST_HOLE;
+                    self.sums.kept_pages += if short || self.cannot_punch { run.len } else { 0 };
                     continue;
                 }
                 Kind::Waiting => self.waiting_pages += run.len,
