@@ -205,9 +205,11 @@ fn a_long_row_of_pages_that_cannot_be_emptied_does_not_end_it() {
     let storage = std::sync::Arc::new(holdall_testkit::FaultyStorage::new(1));
     let options = Options::default().background(false).page_size(4096);
     let store = options.create_on(storage).unwrap();
-    let put = |name: String, len: usize| store.write(|tx| tx.put(&name, &vec![3; len])).unwrap();
-    (0..3000).for_each(|i| drop(put(format!("thin {i:04}"), 1200)));
-    (0..700).for_each(|i| drop(put(format!("wide {i:03}"), 3900)));
+    let put = |name: String, len: usize| {
+        store.write(|tx| tx.put(&name, &vec![3; len])).unwrap();
+    };
+    (0..3000).for_each(|i| put(format!("thin {i:04}"), 1200));
+    (0..700).for_each(|i| put(format!("wide {i:03}"), 3900));
     for i in (0..3000).filter(|i| i % 6 != 0) {
         store.write(|tx| tx.remove(format!("thin {i:04}"))).unwrap();
     }

@@ -118,7 +118,7 @@ impl Inner {
         let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
         pager.volume.note_len(length);
         let pages = length / layout.page_size() as u64;
-        let clean = !sb.log_required && recovered.commits == 0;
+        let clean = is_clean(&sb, &recovered);
         root_check::check(&root, &sb, &layout, (pages, clean))?;
         let spaces = root_page::spaces(&root);
         let geometry = (pages, spaces, sb.holes);
@@ -154,6 +154,12 @@ impl Inner {
         let store: Weak<Self> = Arc::downgrade(&inner);
         inner.pager.serve(store);
         Ok(inner)
+    }
+
+    /// Whether the superblock names all that is in use: the store was closed, and nothing was
+    /// committed since.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.pager.log.attached() && is_clean(&self.pager.volume.superblock(), &self.recovered)
     }
 
     /// # Errors
@@ -259,6 +265,11 @@ impl Inner {
             result => result,
         }
     }
+}
+
+/// Whether the store was closed, and its log held nothing.
+fn is_clean(sb: &Superblock, recovered: &Recovered) -> bool {
+    !sb.log_required && recovered.commits == 0
 }
 
 fn refuse_short(storage: &dyn Storage, sb: &Superblock) -> Result<()> {

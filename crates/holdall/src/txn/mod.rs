@@ -33,11 +33,14 @@ use crate::cache::pool::{Pool, PoolStats, Reading};
 use crate::log::Log;
 use copied::Copied;
 use holdall_core::page::PageKind;
-use holdall_core::{Lsn, PageNo, PageRef, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use writer::Writer;
+
+/// Looks at a page that is newer in place each time, before that is taken for damage.
+const MOST_TRIES: u32 = 8;
 
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
@@ -147,11 +150,15 @@ impl Pager {
     /// # Errors
     /// As [`PageRead::page`](holdall_core::PageRead::page).
     pub fn newest(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        let mut tries = 0;
         loop {
+            tries += 1;
             let newest = self.horizon.newest();
             match self.get(page, kind, newest) {
                 // A commit replaced the version between the two looks, and nobody kept it.
-                Err(_) if self.horizon.newest() != newest => {}
+                Err(Error::SnapshotTooOld { .. }) => {}
+                // The same, where a checkpoint has brought the newer one home.
+                Err(_) if tries < MOST_TRIES && self.horizon.newest() != newest => {}
                 result => return result,
             }
         }

@@ -108,26 +108,40 @@ impl Work<'_> {
                 }
                 continue;
             };
-            let Some(staged) = kept(self.stage(&reader, &d, seen, run)) else {
-                tries += 1;
-                if tries == MOST_TRIES {
-                    self.report.given_up += 1;
-                    (at, tries) = (wanted.end, 0);
+            match self.move_window(oid, reader, (&d, seen), run)? {
+                Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
+                Some(ControlFlow::Continue(())) => {}
+                None if tries + 1 < MOST_TRIES => {
+                    tries += 1;
+                    continue;
                 }
-                continue;
-            };
-            (at, tries) = (wanted.end, 0);
-            let Some(staged) = gone(staged)? else { continue };
-            let flow = self.tell();
-            self.exchange(oid, seen, (staged, &reader))?;
-            // Not before: the longer a snapshot is held, the sooner it is given up.
-            drop(reader);
-            if flow.is_break() {
-                return Ok(flow);
+                None => self.report.given_up += 1,
             }
-            self.pace()?;
+            (at, tries) = (wanted.end, 0);
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Copies pieces into `run`, which is reserved for them, and puts them there. `None` where the
+    /// state of `reader` was given up meanwhile.
+    fn move_window(
+        &mut self,
+        oid: Oid,
+        reader: Reader,
+        (d, seen): (&Descriptor, &[Piece]),
+        run: PageRun,
+    ) -> Result<Option<ControlFlow<()>>> {
+        let Some(staged) = kept(self.stage(&reader, d, seen, run)) else { return Ok(None) };
+        let Some(staged) = gone(staged)? else { return Ok(Some(ControlFlow::Continue(()))) };
+        let flow = self.tell();
+        let exchanged = self.exchange(oid, seen, (staged, &reader))?;
+        let lost = !exchanged && reader.state.snapshot.check().is_err();
+        // Not before: the longer a snapshot is held, the sooner it is given up.
+        drop(reader);
+        if flow.is_continue() {
+            self.pace()?;
+        }
+        Ok(if lost && flow.is_continue() { None } else { Some(flow) })
     }
 
     /// Gives back what was reserved for an object that others changed meanwhile.

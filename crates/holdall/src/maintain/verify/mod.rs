@@ -91,8 +91,9 @@ impl Store {
             walk.compare_references();
         }
         walk.compare_spaces()?;
-        // Commits since may lie behind the length that a checkpoint has named.
-        if !self.inner.pager.log.attached() && self.inner.recovered.commits == 0 {
+        // Commits since a checkpoint may lie behind the length that it named: with a log, the
+        // superblock need not name all.
+        if self.inner.is_clean() {
             walk.compare_length();
         }
         Ok(walk.finish())
