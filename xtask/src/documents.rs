@@ -12,16 +12,16 @@ const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
-    ("docs/design.md", 3180),
+    ("docs/design.md", 3490),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
     // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3575),
-    // Kills on full disks, a command of its own.
-    ("docs/testing.md", 2452),
+    ("docs/recovery.md", 3620),
+    // Kills on full disks, a command of its own; drawn stores against the contract on space.
+    ("docs/testing.md", 2505),
     // An empty file is no store; a lost log and a lack of inodes have exit codes.
-    ("docs/cli.md", 4274),
+    ("docs/cli.md", 4370),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
@@ -33,7 +33,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 33_280;
+const ALL: usize = 33_775;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -87,5 +87,23 @@ fn print_text(report: &DefragReport) -> Outcome {
             report.no_room
         ))?;
     }
+    if report.given_up > 0 {
+        out.line(format_args!(
+            "{} moves given up: writers needed the space; run it again",
+            report.given_up
+        ))?;
+    }
+    if report.gave_back.cannot_punch {
+        out.line(format_args!("{CANNOT_PUNCH}"))?;
+    }
+    if let Some(why) = &report.gave_back.failure {
+        let (bytes, runs) = (report.gave_back.failed_bytes, report.gave_back.failed_runs);
+        out.line(format_args!(
+            "{bytes} free bytes in {runs} runs were not given back: {why}; run it again"
+        ))?;
+    }
     out.finish()
 }
+
+const CANNOT_PUNCH: &str =
+    "the file system cannot punch holes: only the free end of the file was given back";

@@ -4,6 +4,7 @@
 //! slot with the higher sequence number counts. Pure: reading, checking, writing bytes.
 
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};
+use crate::space_dir::SpaceLayout;
 use crate::{Error, Lsn, PageNo, Result, page};
 
 /// Bytes of a slot.
@@ -179,7 +180,7 @@ impl Superblock {
         if !page::valid_page_size(self.page_size as usize) {
             return bad("impossible page size");
         }
-        if !(64..=32768).contains(&self.space_pages) {
+        if SpaceLayout::new(self.page_size as usize, self.space_pages).is_err() {
             return bad("impossible space size");
         }
         if !self.log_bytes.is_multiple_of(crate::log_format::BLOCK as u64)
@@ -198,7 +199,7 @@ impl Superblock {
         if self.replay.0 > most || self.home.0 > most || self.sequence > most {
             return bad("impossible LSN or sequence number");
         }
-        if self.epoch > u32::MAX - 2 || self.unique_ceiling > most {
+        if self.epoch > u32::MAX - 2 || self.unique_ceiling > most || self.unique_ceiling == 0 {
             return bad("impossible epoch or unique number");
         }
         if self.volume_pages > PageNo::MAX.0 || self.root.0 >= self.volume_pages {

@@ -3,7 +3,7 @@
 //! Owns: the names of the fields.
 
 use holdall::frag::{Action, CutObject, FragReport, Geometry, SizeClass, VolumeMap};
-use holdall::{DefragReport, Problem, StoreStat, VerifyReport};
+use holdall::{DefragReport, GaveBack, Problem, StoreStat, VerifyReport};
 use serde_json::{Map, Value, json};
 
 use crate::name;
@@ -24,6 +24,7 @@ pub fn stat(stat: &StoreStat, frag: &FragReport) -> Value {
         "heap_utilization": stat.heap_utilization,
         "free_bytes": stat.free_bytes,
         "hole_bytes": stat.hole_bytes,
+        "gave_back": gave_back(&stat.gave_back),
         "waiting_bytes": stat.waiting_bytes,
         "page_size": stat.page_size,
         "space_pages": stat.space_pages,
@@ -90,7 +91,19 @@ pub fn defrag(report: &DefragReport) -> Value {
         "objects_shared": report.shared,
         "objects_without_room": report.no_room,
         "file_bytes_before": report.blocks_before,
+        "moves_given_up": report.given_up,
         "file_bytes_after": report.blocks_after,
+        "gave_back": gave_back(&report.gave_back),
+    })
+}
+
+/// What could not be given back to the file system.
+fn gave_back(told: &GaveBack) -> Value {
+    json!({
+        "cannot_punch": told.cannot_punch,
+        "failed_runs": told.failed_runs,
+        "failed_bytes": told.failed_bytes,
+        "failure": told.failure,
     })
 }
 
@@ -119,8 +132,9 @@ pub fn frag(r: &FragReport) -> Value {
         "contract": {
             "holds": c.holds, "left_bytes": c.left_bytes, "right_bytes": c.right_bytes,
             "factor": c.factor, "stored_bytes": c.stored_bytes, "name_bytes": c.name_bytes,
-            "objects": c.objects, "waiting_bytes": c.waiting_bytes,
-            "constant_bytes": c.constant_bytes,
+            "objects": c.objects, "data_bytes": c.data_bytes,
+            "metadata_bytes": c.metadata_bytes, "waiting_bytes": c.waiting_bytes,
+            "kept_bytes": c.kept_bytes, "constant_bytes": c.constant_bytes,
         },
         "remedies": remedies(r),
         "map": map(&r.map),

@@ -142,18 +142,17 @@ fn contract(out: &mut String, r: &FragReport) {
     let rows = [
         row("blocks that the file takes".into(), c.left_bytes),
         row("at most, in all".into(), c.right_bytes),
-        row(format!("stored bytes, counted {} times", c.factor), c.stored_bytes),
-        row(format!("names and attributes, counted {} times", c.factor), c.name_bytes),
         row(
-            format!(
-                "40 bytes for each of {}, counted {} times",
-                counted(c.objects, "object"),
-                c.factor
-            ),
-            c.objects.saturating_mul(40),
+            format!("pages of {}, counted {} times", counted(c.objects, "object"), c.factor),
+            c.data_bytes,
         ),
+        row(format!("all other pages at most, counted {} times", c.factor), c.metadata_bytes),
         row("what waits for a checkpoint or a snapshot".into(), c.waiting_bytes),
-        row("2 MiB and a 64th of the volume".into(), c.constant_bytes),
+        row("free runs too short to be given back beside writers".into(), c.kept_bytes),
+        row(
+            "1 MiB, what is kept for the next writes, and a 64th of the volume".into(),
+            c.constant_bytes,
+        ),
     ];
     table(out, &["what", "bytes"], &rows, 1);
 }

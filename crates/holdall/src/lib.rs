@@ -131,6 +131,7 @@ mod write;
 
 pub use engine::Options;
 pub use engine::catalog::DEFAULT_COLLECTION;
+pub use engine::give_back::GaveBack;
 pub use engine::key::Key;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::FileId;

@@ -198,3 +198,27 @@ fn what_is_replaced_in_a_full_volume_stays_in_few_pieces() {
     }
     assert!(pieces < count as u64 * 6 / 5, "{pieces} pieces of {count} objects");
 }
+
+/// Pages whose records find no room elsewhere do not keep those before them from being emptied.
+#[test]
+fn a_long_row_of_pages_that_cannot_be_emptied_does_not_end_it() {
+    let storage = std::sync::Arc::new(holdall_testkit::FaultyStorage::new(1));
+    let options = Options::default().background(false).page_size(4096);
+    let store = options.create_on(storage).unwrap();
+    let put = |name: String, len: usize| {
+        store.write(|tx| tx.put(&name, &vec![3; len])).unwrap();
+    };
+    (0..3000).for_each(|i| put(format!("thin {i:04}"), 1200));
+    (0..700).for_each(|i| put(format!("wide {i:03}"), 3900));
+    for i in (0..3000).filter(|i| i % 6 != 0) {
+        store.write(|tx| tx.remove(format!("thin {i:04}"))).unwrap();
+    }
+    let before = store.frag(&mut |_, _| {}).unwrap().heap.collections[0].pages;
+    let report = defrag(&store);
+    let after = store.frag(&mut |_, _| {}).unwrap().heap.collections[0].pages;
+    assert!(before > 1200 && after < 900, "{before} pages before, {after} now: {report:?}");
+    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    let reader = store.read().unwrap();
+    assert_eq!(reader.get("thin 0006").unwrap().unwrap(), vec![3; 1200]);
+    assert_eq!(reader.get("wide 699").unwrap().unwrap(), vec![3; 3900]);
+}

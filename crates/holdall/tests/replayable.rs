@@ -98,7 +98,7 @@ fn one_transaction_that_copies_much_goes_home() {
 #[test]
 fn a_long_insert_through_the_log_is_replayed() {
     let storage = Arc::new(MemoryStorage::new());
-    let options = options().log_bytes(1 << 30).log_data_bytes(usize::MAX >> 1);
+    let options = options().log_bytes(1 << 30).log_data_bytes(1 << 30);
     let store = options.create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("x", &[1; 300_000])).unwrap();
     store.checkpoint().unwrap();

@@ -96,10 +96,12 @@ impl Inner {
             return Ok(());
         }
         self.check_process()?;
+        // Before the flush: a commit that is not durable yet may add a space, and a crash lose it.
+        let spaces = self.alloc.stats().spaces;
         self.pager.flush()?;
         let mut run = self.pager.begin_checkpoint()?;
         // Before the sync of the pages: a length named later might not be durable yet.
-        let space = self.alloc.stats();
+        let space = SpaceStats { spaces, ..self.alloc.stats() };
         loop {
             between();
             if run.step(&|sb| self.fill_superblock(&space, sb))? {

@@ -113,6 +113,20 @@ pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slo
     }
 }
 
+/// Checks the options of a store that is to be made, before anything is.
+///
+/// # Errors
+/// As [`Options::check`]; [`Error::Invalid`] where `max_bytes` has no room for an empty store.
+pub(crate) fn check_creation(options: &Options) -> Result<()> {
+    options.check()?;
+    let (least, most) = (Fresh::of(options)?.bytes(), options.max_bytes);
+    if most < least {
+        let text = format!("max_bytes is {most}: an empty store needs at least {least}");
+        return Err(Error::Invalid(text));
+    }
+    Ok(())
+}
+
 /// Writes an empty store into an empty volume, or one whose creation was cut short: a
 /// directory, a root page, two superblocks. The first superblock goes last but one, after a
 /// sync, so that a store cut short at creation is not taken for one.
@@ -121,7 +135,7 @@ pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slo
 /// [`Error::Invalid`]; [`Error::Exists`] where the volume holds anything; [`Error::WrongLog`]
 /// where anything lies in the log's place; [`Error::Full`], [`Error::Io`].
 pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
-    options.check()?;
+    check_creation(options)?;
     let fresh = Fresh::of(options)?;
     let disk = storage.volume();
     let fail = |e| crate::txn::io_error("creating the store", e);

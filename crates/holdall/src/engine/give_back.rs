@@ -1,9 +1,35 @@
 //! Giving free space back to the file system, at a pace.
+//!
+//! Owns: [`GaveBack`], what could not be given back and why. A call that fails costs its own run
+//! only, which the next round tries again.
 
 use super::Inner;
 use crate::space::{LEAST_HOLE, Spare};
-use holdall_core::{PageRun, Result};
+use holdall_core::{Error, PageRun, Result};
 use std::sync::atomic::Ordering::SeqCst;
+
+/// What the last round of giving free space back could not do. Nothing is lost by it: the space
+/// is free, and the store works as before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct GaveBack {
+    /// The file system cannot punch holes: only the free end of the file is given back. Known once
+    /// a round has tried since the opening.
+    pub cannot_punch: bool,
+    /// Free runs that keep their blocks because a call failed. The next round tries them again.
+    pub failed_runs: u64,
+    /// Bytes of these runs.
+    pub failed_bytes: u64,
+    /// What failed last, with its cause; `None` where nothing did.
+    pub failure: Option<String>,
+}
+
+impl GaveBack {
+    /// Whether all was done that this file system can.
+    pub fn is_complete(&self) -> bool {
+        self.failure.is_none()
+    }
+}
 
 /// What one call may do.
 #[derive(Debug, Clone, Copy)]
@@ -12,20 +38,44 @@ pub(crate) struct GiveBack {
     pub(crate) which: Spare,
     /// Bytes that it may punch out.
     pub(crate) most_bytes: u64,
-    /// Whether it looks for free space where nothing was read since the opening.
-    pub(crate) deep: bool,
+    /// Bytes of the shortest run that it punches out, if that is less than a hole's usual least.
+    least: u64,
+    /// Whether it looks for free space where nothing was read since the opening, and punches out
+    /// again what is only taken for holes.
+    deep: bool,
+}
+
+/// A round under way.
+#[derive(Debug, Default)]
+struct Round {
+    told: GaveBack,
+    punched: bool,
+    /// Runs whose call failed; reserved until the end, so that each is tried once.
+    failed: Vec<PageRun>,
+}
+
+impl Round {
+    fn fail(&mut self, run: PageRun, page_size: u64, e: &Error) {
+        self.told.failed_runs += 1;
+        self.told.failed_bytes += run.len * page_size;
+        self.told.failure = Some(e.to_string());
+    }
 }
 
 impl GiveBack {
     /// In the background: so much a second disturbs no commit.
     pub(crate) const PACED: Self =
-        Self { which: Spare::Unused, most_bytes: 256 << 20, deep: false };
+        Self { which: Spare::Unused, most_bytes: 256 << 20, least: LEAST_HOLE, deep: false };
     /// At once, what is known to be free.
-    pub(crate) const KNOWN: Self = Self { which: Spare::Now, most_bytes: u64::MAX, deep: false };
+    pub(crate) const KNOWN: Self =
+        Self { which: Spare::Now, most_bytes: u64::MAX, least: LEAST_HOLE, deep: false };
     /// At once, what a log needs on a full disk.
-    pub(crate) const FOR_LOG: Self = Self { which: Spare::All, most_bytes: 1 << 20, deep: true };
-    /// At once, everything.
-    pub(crate) const ALL: Self = Self { which: Spare::All, most_bytes: u64::MAX, deep: true };
+    pub(crate) const FOR_LOG: Self = Self { most_bytes: 1 << 20, ..Self::ALL };
+    /// At once, everything, single pages too.
+    pub(crate) const ALL: Self =
+        Self { which: Spare::All, most_bytes: u64::MAX, least: 0, deep: true };
+    /// At a close that leaves holes: all that is known and worth a call.
+    const CLOSE: Self = Self { least: LEAST_HOLE, deep: false, ..Self::ALL };
 }
 
 /// Lengths in bytes of the runs that are punched out, the longest first.
@@ -51,92 +101,159 @@ impl Inner {
         {
             self.note_background_error(&e);
         }
-        // What is not given back stays free; a poisoned store is told by the next commit.
-        drop(self.give_back(GiveBack::PACED));
+        self.try_to_give_back(GiveBack::PACED);
         self.has_spare()
     }
 
-    /// Whether more is free than the store keeps for its next writes.
+    /// Whether a round of giving back may do something, now or once what waits is free.
     pub(crate) fn has_spare(&self) -> bool {
-        !self.keeps_blocks.load(SeqCst) && self.alloc.has_spare()
+        match self.cannot_punch.load(SeqCst) {
+            // Of the end of the file nothing more is free than the last round cut off.
+            true => self.alloc.has_much_waiting(),
+            false => !self.gives_in_vain.load(SeqCst) && self.alloc.has_spare(),
+        }
+    }
+
+    /// Gives back what can be. For a caller whose work is done without it: what went wrong is told
+    /// by `stat`, and a poisoned store by the next commit.
+    pub(crate) fn try_to_give_back(&self, how: GiveBack) {
+        if let Err(e) = self.give_back(how) {
+            self.gave_back.lock().failure = Some(e.to_string());
+        }
     }
 
     /// Punches free space out of the file until no more keeps its blocks than
     /// [`Options::space_factor`](super::Options::space_factor) allows, and cuts the file's free
-    /// end. Cost: a system call for each run, at most four superblocks.
+    /// end. Returns what could not be done. Cost: a system call for each run, at most four
+    /// superblocks.
     ///
     /// # Errors
-    /// Those of the calls; nothing is lost, what was not given back is free.
-    pub(crate) fn give_back(&self, how: GiveBack) -> Result<()> {
+    /// [`Error::Poisoned`]; [`Error::Corrupt`] and [`Error::Io`] from reading directories. What
+    /// was not given back is free.
+    pub(crate) fn give_back(&self, how: GiveBack) -> Result<GaveBack> {
         self.check_process()?;
         let _one = self.pager.hold_checkpoints();
         // Closing waits for what holds that lock, and nothing of the file changes after it.
-        if self.closed.load(SeqCst) { Ok(()) } else { self.give_back_held(how) }
+        if self.closed.load(SeqCst) { Ok(self.gave_back()) } else { self.give_back_held(how) }
+    }
+
+    /// What the last round could not do.
+    pub(crate) fn gave_back(&self) -> GaveBack {
+        self.gave_back.lock().clone()
     }
 
     /// As [`Inner::give_back`], where the caller keeps checkpoints from beginning.
-    fn give_back_held(&self, how: GiveBack) -> Result<()> {
+    fn give_back_held(&self, how: GiveBack) -> Result<GaveBack> {
         self.pager.check_poison()?;
+        let mut round = Round::default();
+        let punched = self.punch_spare(how, &mut round);
+        for run in std::mem::take(&mut round.failed) {
+            self.keep(run)?;
+        }
+        let cut = self.alloc.cut_file(how.which == Spare::All);
+        for result in [punched, cut] {
+            match result {
+                Err(e @ (Error::Io { .. } | Error::Full(_))) => {
+                    round.told.failure = Some(e.to_string());
+                }
+                result => result?,
+            }
+        }
+        round.told.cannot_punch = self.cannot_punch.load(SeqCst);
+        self.gives_in_vain.store(round.told.failure.is_some() && !round.punched, SeqCst);
+        *self.gave_back.lock() = round.told.clone();
+        Ok(round.told)
+    }
+
+    fn punch_spare(&self, how: GiveBack, round: &mut Round) -> Result<()> {
         let size = self.layout.page_size() as u64;
         if how.deep {
-            self.punch_holes()?;
+            // Before the first look at a space nobody knows what is free there, or a hole.
+            self.alloc.look_everywhere()?;
+            self.punch_holes(round)?;
         }
         let mut spare = self.alloc.spare_pages(how.which).min(how.most_bytes / size);
-        for least in CLASSES {
+        for least in CLASSES.into_iter().chain((how.least < LEAST_HOLE).then_some(how.least)) {
             let mut from = 0;
-            while spare > 0 && !self.keeps_blocks.load(SeqCst) {
-                let range = (least / size, spare.max(LEAST_HOLE / size));
+            while spare > 0 && !self.cannot_punch.load(SeqCst) {
+                let range = ((least / size).max(1), spare.max(how.least / size));
                 let Some(run) = self.alloc.next_to_punch(&mut from, range, how.deep)? else {
                     break;
                 };
-                if !self.punch(run, false)? {
-                    break;
+                if self.punch(run, false, round)? {
+                    spare = spare.saturating_sub(run.len);
                 }
-                spare = spare.saturating_sub(run.len);
             }
-        }
-        self.alloc.cut_file()
-    }
-
-    /// Gives back before a close. Where there are holes, what has blocks among the free runs goes
-    /// too: the next opening takes long free runs for holes, and would not give them back.
-    pub(super) fn give_back_at_close(&self) -> Result<()> {
-        let _one = self.pager.hold_checkpoints();
-        self.give_back_held(GiveBack::KNOWN)?;
-        if self.pager.volume.superblock().holes {
-            self.give_back_held(GiveBack { deep: false, ..GiveBack::ALL })?;
         }
         Ok(())
     }
 
-    /// Punches a reserved run out, which is a hole then. Returns whether the file system can.
-    /// `hole`: the run was taken for one before.
-    fn punch(&self, run: PageRun, hole: bool) -> Result<bool> {
+    /// Gives back before a close. Where there are holes, what has blocks among the free runs goes
+    /// too: the next opening takes free runs for holes, and would not give them back.
+    pub(super) fn give_back_at_close(&self) -> Result<()> {
+        let _one = self.pager.hold_checkpoints();
+        self.give_back_held(GiveBack::KNOWN)?;
+        if self.pager.volume.superblock().holes {
+            self.give_back_held(GiveBack::CLOSE)?;
+        }
+        Ok(())
+    }
+
+    /// Punches a reserved run out, which is a hole then. Returns whether it is. `hole`: the run
+    /// was taken for one before.
+    fn punch(&self, run: PageRun, hole: bool, round: &mut Round) -> Result<bool> {
         let volume = &self.pager.volume;
         let announced = volume.announce_holes();
         let asked = announced.is_ok();
-        let punched = announced.and_then(|()| volume.punch(run));
-        // A call that failed may have punched a part of it: whoever gets it fills it first.
-        if hole || asked && !matches!(punched, Ok(false)) {
+        match announced.and_then(|()| volume.punch(run)) {
+            Ok(true) => {
+                self.alloc.punched(run);
+                round.punched = true;
+                return Ok(true);
+            }
+            Ok(false) => self.cannot_punch.store(true, SeqCst),
+            Err(e) if asked => {
+                round.fail(run, self.layout.page_size() as u64, &e);
+                if !hole {
+                    round.failed.push(run);
+                    return Ok(false);
+                }
+            }
+            Err(e) => {
+                self.put_back(run, hole)?;
+                return Err(e);
+            }
+        }
+        self.put_back(run, hole).map(|()| false)
+    }
+
+    fn put_back(&self, run: PageRun, hole: bool) -> Result<()> {
+        if hole {
             self.alloc.punched(run);
-        } else {
-            self.alloc.unreserve(run)?;
+            return Ok(());
         }
-        if matches!(punched, Ok(true)) {
-            return Ok(true);
+        self.alloc.unreserve(run)
+    }
+
+    /// Keeps the blocks of a run whose punch failed. The call may have taken a part of them, so it
+    /// gets blocks first; without them it is a hole.
+    fn keep(&self, run: PageRun) -> Result<()> {
+        match self.pager.volume.fill_holes(run) {
+            Ok(()) => self.alloc.unreserve(run),
+            Err(_) => {
+                self.alloc.punched(run);
+                Ok(())
+            }
         }
-        // A file system that cannot: it is not asked again.
-        self.keeps_blocks.store(true, SeqCst);
-        punched
     }
 
     /// Punches out again what is only taken for holes since the opening.
-    fn punch_holes(&self) -> Result<()> {
+    fn punch_holes(&self, round: &mut Round) -> Result<()> {
         let mut from = 0;
-        while !self.keeps_blocks.load(SeqCst)
+        while !self.cannot_punch.load(SeqCst)
             && let Some(run) = self.alloc.next_hole(&mut from)
         {
-            self.punch(run, true)?;
+            self.punch(run, true, round)?;
         }
         Ok(())
     }

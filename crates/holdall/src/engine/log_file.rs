@@ -173,7 +173,7 @@ impl Inner {
     fn free_room(&self, room: Option<Room>, lacks: String) -> Result<()> {
         let freed = match room {
             Some(Room::Tail) => self.alloc.cut_tail(),
-            Some(Room::FreePages) => self.give_back(GiveBack::FOR_LOG),
+            Some(Room::FreePages) => self.give_back(GiveBack::FOR_LOG).map(drop),
             None => {
                 let need = 2 * LEAST_LOG + self.storage.room_of_log_name();
                 let log = place::name(&*self.storage);

@@ -12,6 +12,7 @@ pub(crate) mod give_back;
 pub(crate) mod key;
 mod log_file;
 pub(crate) mod options;
+mod root_check;
 pub(crate) mod sums;
 mod uniques;
 
@@ -19,6 +20,7 @@ pub use options::Options;
 
 use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
+use crate::engine::give_back::GaveBack;
 use crate::engine::log_file::LogFile;
 use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
@@ -73,7 +75,11 @@ pub struct Inner {
     /// The checkpointing thread was told to look for free space.
     spare_told: AtomicBool,
     /// The file system cannot punch holes.
-    keeps_blocks: AtomicBool,
+    cannot_punch: AtomicBool,
+    /// The last round of giving space back failed, and punched nothing.
+    gives_in_vain: AtomicBool,
+    /// What that round could not do.
+    gave_back: Mutex<GaveBack>,
     /// Empties sparse pages, by transactions of the layer above.
     pub(crate) compactor: OnceLock<Compactor>,
     next_unique: AtomicU64,
@@ -116,6 +122,8 @@ impl Inner {
         let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
         pager.volume.note_len(length);
         let pages = length / layout.page_size() as u64;
+        let clean = is_clean(&sb, &recovered);
+        root_check::check(&root, &sb, &layout, (pages, clean))?;
         let spaces = root_page::spaces(&root);
         let geometry = (pages, spaces, sb.holes);
         let alloc =
@@ -139,7 +147,9 @@ impl Inner {
             closed: AtomicBool::new(false),
             log_short: AtomicBool::new(false),
             spare_told: AtomicBool::new(false),
-            keeps_blocks: AtomicBool::new(false),
+            cannot_punch: AtomicBool::new(false),
+            gives_in_vain: AtomicBool::new(false),
+            gave_back: Mutex::default(),
             compactor: OnceLock::new(),
             next_unique: AtomicU64::new(sb.unique_ceiling),
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
@@ -148,6 +158,12 @@ impl Inner {
         let store: Weak<Self> = Arc::downgrade(&inner);
         inner.pager.serve(store);
         Ok(inner)
+    }
+
+    /// Whether the superblock names all that is in use: the store was closed, and nothing was
+    /// committed since.
+    pub(crate) fn is_clean(&self) -> bool {
+        !self.pager.log.attached() && is_clean(&self.pager.volume.superblock(), &self.recovered)
     }
 
     /// # Errors
@@ -256,6 +272,11 @@ impl Inner {
             }
         }
     }
+}
+
+/// Whether the store was closed, and its log held nothing.
+fn is_clean(sb: &Superblock, recovered: &Recovered) -> bool {
+    !sb.log_required && recovered.commits == 0
 }
 
 fn refuse_short(storage: &dyn Storage, sb: &Superblock) -> Result<()> {

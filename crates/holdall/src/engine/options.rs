@@ -2,7 +2,9 @@
 
 use crate::space;
 use crate::txn::Limits;
+use holdall_core::buddy::MAX_SPACE_PAGES;
 use holdall_core::log_format::BLOCK;
+use holdall_core::space_dir::{MIN_SPACE_PAGES, SpaceLayout};
 use holdall_core::{Error, Result, page};
 use std::time::Duration;
 
@@ -72,7 +74,8 @@ impl Default for Options {
 
 /// What an application may choose.
 impl Options {
-    /// Bytes of pages kept in memory; beside them up to 2 % of it to find them. Default: 96 MiB.
+    /// Bytes of pages kept in memory; beside them up to 2 % of it to find them. Default: 96 MiB;
+    /// at most 1 TiB.
     /// Raise it where more than that of small objects is read again and again. Data of large
     /// objects stays with the operating system's page cache.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
@@ -88,7 +91,8 @@ impl Options {
         self
     }
 
-    /// Largest size of the file in bytes. Default: none.
+    /// Largest size of the file in bytes, at least 128 KiB; a creation needs the pages of an empty
+    /// store. Default: none.
     pub fn max_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.max_bytes = bytes.into().unwrap_or(u64::MAX);
         self
@@ -101,7 +105,7 @@ impl Options {
         self
     }
 
-    /// How long a deferred commit may stay undurable. Default: 200 ms. Without
+    /// How long a deferred commit may stay undurable, at most a day. Default: 200 ms. Without
     /// [`Options::background`] the first call of the store after that time makes it durable, so
     /// one that nobody calls keeps it longer; closing always makes it durable.
     pub fn defer(mut self, time: Duration) -> Self {
@@ -168,13 +172,13 @@ impl Options {
     }
 
     /// Pages that may wait in memory for a checkpoint; also what one transaction may change
-    /// of existing pages. Default: 8,192.
+    /// of existing pages. Default: 8,192; from 16 to 2³⁰.
     pub fn dirty_pages(mut self, pages: usize) -> Self {
         self.dirty_pages = pages;
         self
     }
 
-    /// Largest size of the log file in bytes. Default: 32 MiB. It begins smaller and grows when
+    /// Largest size of the log file in bytes, 64 KiB to 1 TiB. Default: 32 MiB. It begins smaller and grows when
     /// it is short: to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
@@ -182,7 +186,7 @@ impl Options {
     }
 
     /// New pages, and new data of large objects, of a commit up to this many bytes pass through
-    /// the log. Default: 128 KiB. More is written once, in place, and synced while the log is;
+    /// the log. Default: 128 KiB; at most 1 GiB. More is written once, in place, and synced while the log is;
     /// beyond 32 MiB before it (docs/recovery.md, "What is synced when"). While a checkpoint
     /// runs, up to eight times as much data of large objects passes through the log.
     pub fn log_data_bytes(mut self, bytes: usize) -> Self {
@@ -190,7 +194,8 @@ impl Options {
         self
     }
 
-    /// Least step in bytes by which the file grows. Default: 256 KiB.
+    /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB. Never more than
+    /// the file has, or 1 MiB where that is more: a small store stays small.
     pub fn growth_bytes(mut self, bytes: u64) -> Self {
         self.growth_bytes = bytes;
         self
@@ -238,36 +243,66 @@ impl Options {
     }
 }
 
+/// What a superblock can name of a log, and far more than any other option makes sense for.
+const MOST_BYTES: u64 = 1 << 40;
+/// Pages of 4 KiB in 4 TiB.
+const MOST_DIRTY_PAGES: u64 = 1 << 30;
+/// A commit's data in memory.
+const MOST_LOG_DATA: u64 = 1 << 30;
+/// A day, in milliseconds.
+const MOST_DEFER: u64 = 86_400_000;
+/// Less than this no store has.
+const LEAST_MAX_BYTES: u64 = 128 << 10;
+
+fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    let bound = if value < least { format!("at least {least}") } else { format!("at most {most}") };
+    Err(Error::Invalid(format!("{option} is {value}: it must be {bound}")))
+}
+
+/// The most pages of a space whose directory fits into a page.
+fn space_pages_within(page_size: usize) -> u32 {
+    let fits = |pages: &u32| SpaceLayout::new(page_size, *pages).is_ok();
+    (MIN_SPACE_PAGES..=MAX_SPACE_PAGES).rev().find(fits).unwrap_or(MIN_SPACE_PAGES)
+}
+
 /// Size of a log when it is made.
 const FIRST_LOG_BYTES: u64 = 32 << 10;
 
 impl Options {
-    /// Checks the options.
+    /// Checks the options, each against its bounds. Creating and opening do it before they touch
+    /// a file.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the option.
+    /// [`Error::Invalid`] naming the option, its value and the bound.
     pub fn check(&self) -> Result<()> {
-        let bad = |text: String| Err(Error::Invalid(text));
         if !page::valid_page_size(self.page_size) {
-            return bad(format!(
-                "page size {} is not a power of two from 4096 to 65536",
-                self.page_size
-            ));
-        }
-        if self.log_bytes < 16 * BLOCK as u64 {
-            return bad(format!("log_bytes must be at least {}", 16 * BLOCK));
-        }
-        if self.first_log_bytes < 8 * BLOCK as u64 {
-            return bad(format!("first_log_bytes must be at least {}", 8 * BLOCK));
+            let size = self.page_size;
+            let text = format!("page_size is {size}: it must be a power of two from 4096 to 65536");
+            return Err(Error::Invalid(text));
         }
         // Written so that what is no number is refused too.
         if !(1.03..=1000.0).contains(&self.space_factor) {
-            return bad("space_factor must be at least 1.03".into());
+            let factor = self.space_factor;
+            let text = format!("space_factor is {factor}: it must be from 1.03 to 1000");
+            return Err(Error::Invalid(text));
         }
-        if self.dirty_pages < 16 {
-            return bad("dirty_pages must be at least 16".into());
+        if let Some(pages) = self.space_pages
+            && SpaceLayout::new(self.page_size, pages).is_err()
+        {
+            let most = space_pages_within(self.page_size);
+            bounded("space_pages", pages.into(), MIN_SPACE_PAGES.into(), most.into())?;
         }
-        Ok(())
+        bounded("cache_bytes", self.cache_bytes as u64, 0, MOST_BYTES)?;
+        bounded("dirty_pages", self.dirty_pages as u64, 16, MOST_DIRTY_PAGES)?;
+        bounded("log_bytes", self.log_bytes, 16 * BLOCK as u64, MOST_BYTES)?;
+        bounded("first_log_bytes", self.first_log_bytes, 8 * BLOCK as u64, MOST_BYTES)?;
+        bounded("log_data_bytes", self.log_data_bytes as u64, 0, MOST_LOG_DATA)?;
+        bounded("growth_bytes", self.growth_bytes, 0, MOST_BYTES)?;
+        bounded("max_bytes", self.max_bytes, LEAST_MAX_BYTES, u64::MAX)?;
+        bounded("defer in ms", self.defer.as_millis().try_into().unwrap_or(u64::MAX), 0, MOST_DEFER)
     }
 
     /// The log's size when it is made.

@@ -20,7 +20,7 @@ const PART: u32 = 64;
 const WRONG_CLASSES: usize = 4;
 
 /// Pages by which a file of `len` pages grows.
-fn growth(len: u32) -> u32 {
+pub fn growth(len: u32) -> u32 {
     extent(len, (len / PART).clamp(EXTENT, LARGE_EXTENT))
 }
 

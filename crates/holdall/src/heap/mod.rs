@@ -39,6 +39,7 @@ use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+pub use free_space::growth;
 pub use holdall_core::handle_page::Location;
 pub use holdall_core::placement::Placement;
 #[cfg(test)]

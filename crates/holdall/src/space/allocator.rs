@@ -115,6 +115,9 @@ pub struct Limits {
 /// Trees kept in memory; a tree of 32,768 pages takes 6 KiB.
 const MOST_TREES: usize = 4096;
 
+/// Bytes of a step of growth that any volume may take.
+const FREE_STEP: u64 = 1 << 20;
+
 /// Free pages that are no reason yet to look for holes: growth adds about as many.
 const HOLES_LEAST: u64 = 64;
 
@@ -218,10 +221,18 @@ impl Allocator {
         run
     }
 
+    /// The least pages by which a volume of `pages` pages grows: not more than it has, so that a
+    /// large step does not make a large file of a small store.
+    fn growth_step(&self, pages: u64) -> u64 {
+        let size = self.layout.page_size() as u64;
+        let least = FREE_STEP / size;
+        (self.limits.growth_bytes / size).min(pages.max(least)).max(1)
+    }
+
     /// Grows the volume so that `want` more pages fit in one run.
     fn grow(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<()> {
         let size = self.layout.page_size() as u64;
-        let step = (self.limits.growth_bytes / size).max(1);
+        let step = self.growth_step(s.volume_pages);
         // A share of the store as well, so that a large import does not grow page by page.
         // One with holes is not being loaded, and what growth leaves is another hole.
         let part = if s.has_holes() { 1024 } else { 128 };

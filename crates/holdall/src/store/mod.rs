@@ -272,7 +272,9 @@ impl Store {
         self.inner.check_names()
     }
 
-    /// Makes all commits durable and brings them to their place in the file.
+    /// Makes all commits durable and brings them to their place in the file, and gives back free
+    /// space that is known. What of that fails is no error but told by
+    /// [`StoreStat::gave_back`]: the checkpoint has happened.
     ///
     /// # Errors
     /// [`Error::Poisoned`], [`Error::Io`].
@@ -281,7 +283,8 @@ impl Store {
             return Err(Error::ReadOnly);
         }
         self.inner.checkpoint()?;
-        self.inner.give_back(GiveBack::KNOWN)
+        self.inner.try_to_give_back(GiveBack::KNOWN);
+        Ok(())
     }
 
     /// As [`Store::checkpoint`], calling `between` before each of its steps, so that a test
@@ -313,7 +316,9 @@ impl Store {
         most_attributes(self.inner.layout.page_size())
     }
 
-    /// Figures of the store. Cost: one pass over the space directories.
+    /// Figures of the store. Cost: one pass over the space directories. Where writers need the
+    /// space of the state being read again and again, it waits for the transaction under way and
+    /// keeps others out: it never fails with [`Error::SnapshotTooOld`].
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].

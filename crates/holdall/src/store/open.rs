@@ -18,7 +18,7 @@ impl Options {
     /// in the log's place, [`Error::Invalid`] for impossible options, [`Error::Full`],
     /// [`Error::NoRoom`], [`Error::Io`].
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
-        self.check()?;
+        format::check_creation(self)?;
         let path = path.as_ref();
         let storage = match FileStorage::create(path) {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -40,9 +40,11 @@ impl Options {
     /// Opens a store. Only one handle in one process can have it open for writing.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotAStore`], [`Error::Unfinished`], [`Error::Locked`],
-    /// [`Error::NoLog`], [`Error::WrongLog`], [`Error::NoRoom`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::Invalid`] for impossible options, [`Error::NotFound`], [`Error::NotAStore`],
+    /// [`Error::Unfinished`], [`Error::Locked`], [`Error::NoLog`], [`Error::WrongLog`],
+    /// [`Error::NoRoom`], [`Error::Unsupported`], [`Error::Corrupt`], [`Error::Io`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Store> {
+        self.check()?;
         let path = path.as_ref();
         let storage =
             FileStorage::open(path, Access::ReadWrite).map_err(|e| open_error(path, e))?;
@@ -68,6 +70,7 @@ impl Options {
     /// # Errors
     /// As [`Options::open`].
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Store> {
+        self.check()?;
         let path = path.as_ref();
         let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;
         self.open_read_only_on(Arc::new(storage))
@@ -98,6 +101,7 @@ impl Options {
     /// # Errors
     /// As [`Options::open`].
     pub fn open_read_only_on(&self, storage: Arc<dyn Storage>) -> Result<Store> {
+        self.check()?;
         let overlay = OverlayStorage::new(storage)
             .map_err(|e| Error::io("opening the store for reading", e))?;
         Ok(Store::of(Inner::open(Arc::new(overlay), self, true)?, None))

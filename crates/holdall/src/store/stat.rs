@@ -1,12 +1,14 @@
 //! Figures of a store.
 
 use super::{Fullness, Store};
-use crate::engine::catalog::{Collection, page_of};
+use crate::engine::catalog::{Collection, Root, page_of};
+use crate::engine::give_back::GaveBack;
 use crate::sharing::{Shared, Sharing};
+use crate::txn::Pager;
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
-use holdall_core::{Error, PageNo, PageRead, Result, superblock};
+use holdall_core::{Error, PageNo, PageRead, PageRef, Result, superblock};
 use std::time::Duration;
 
 /// Figures of one collection.
@@ -45,6 +47,8 @@ pub struct StoreStat {
     pub free_bytes: u64,
     /// Of these the ones that take no blocks of the file system: they were given back.
     pub hole_bytes: u64,
+    /// What the last round of giving free space back could not do.
+    pub gave_back: GaveBack,
     /// Bytes freed that wait for a checkpoint or a snapshot.
     pub waiting_bytes: u64,
     /// Bytes of a page.
@@ -92,30 +96,47 @@ pub struct StoreStat {
     pub page_misses: u64,
 }
 
+/// The figures. Those that are read from pages are of one state; it is read again where it was
+/// given up for writers, and at last with the writers kept out.
 pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
+    let pager = &store.inner.pager;
+    let oldest = pager.horizon.oldest_age(store.inner.storage.now());
     for _ in 0..MOST_TRIES {
-        match stat_of_newest(store) {
-            // Given up for writers while it was read; there is a newer state now.
+        let reader = store.read_newest()?;
+        match stat_of(store, oldest, &*reader.state) {
             Err(Error::SnapshotTooOld { .. }) => {}
             result => return result,
         }
     }
-    stat_of_newest(store)
+    // A transaction of this thread keeps the others out as well.
+    let _writer = if pager.holds_writer() { None } else { Some(pager.lock_writer()?) };
+    stat_of(store, oldest, &NewestPages(pager))
 }
 
-/// States that are begun with, before a store that is short of space has no figures.
+/// States that are begun with before writers have to wait.
 const MOST_TRIES: u32 = 8;
 
-fn stat_of_newest(store: &Store) -> Result<StoreStat> {
+/// The newest installed pages: one state as long as nobody commits.
+struct NewestPages<'a>(&'a Pager);
+
+impl PageRead for NewestPages<'_> {
+    fn page_size(&self) -> usize {
+        self.0.page_size()
+    }
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.0.newest(page, kind)
+    }
+}
+
+fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> Result<StoreStat> {
     let inner = &store.inner;
-    let oldest = store.inner.pager.horizon.oldest_age(store.inner.storage.now());
-    let reader = store.read_newest()?;
-    let state = &*reader.state;
     let mut collections = Vec::new();
     // Counters of damaged pages may be anything.
     let (mut used, mut capacity) = (0_u64, 0_u64);
     let mut fullness = Fullness { page_size: state.page_size(), ..Fullness::default() };
-    for entry in state.root().catalog.iter(state, std::ops::Bound::Unbounded) {
+    let root = Root::load(state, inner.root)?;
+    for entry in root.catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
         let name = String::from_utf8_lossy(&name).into_owned();
         let c = Collection::load(state, page_of(&value)?)?;
@@ -152,6 +173,7 @@ fn stat_of_newest(store: &Store) -> Result<StoreStat> {
         shared_bytes: saved_pages(state, inner.root)?.saturating_mul(size),
         free_bytes: free * size,
         hole_bytes: (space.volume_pages * size).saturating_sub(file_bytes).min(free * size),
+        gave_back: inner.gave_back(),
         waiting_bytes: space.waiting_pages * size,
         page_size: state.page_size(),
         space_pages: inner.layout.space_pages(),

@@ -34,11 +34,14 @@ use crate::cache::pool::{Pool, PoolStats, Reading};
 use crate::log::Log;
 use copied::Copied;
 use holdall_core::page::PageKind;
-use holdall_core::{Lsn, PageNo, PageRef, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use writer::Writer;
+
+/// Looks at a page that is newer in place each time, before that is taken for damage.
+const MOST_TRIES: u32 = 8;
 
 /// Limits of a pager.
 #[derive(Debug, Clone, Copy)]
@@ -146,9 +149,20 @@ impl Pager {
     /// The newest installed version of a page, for the space layer's own pages.
     ///
     /// # Errors
-    /// As [`PageRead::page`].
+    /// As [`PageRead::page`](holdall_core::PageRead::page).
     pub fn newest(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        self.get(page, kind, self.horizon.newest())
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let newest = self.horizon.newest();
+            match self.get(page, kind, newest) {
+                // A commit replaced the version between the two looks, and nobody kept it.
+                Err(Error::SnapshotTooOld { .. }) => {}
+                // The same, where a checkpoint has brought the newer one home.
+                Err(_) if tries < MOST_TRIES && self.horizon.newest() != newest => {}
+                result => return result,
+            }
+        }
     }
 
     /// Waits until commit `lsn` is durable, and makes it visible to new snapshots.

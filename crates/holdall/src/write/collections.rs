@@ -159,7 +159,13 @@ impl WriteTx {
         }
         let Some(Begun { tx, root, .. }) = self.begun.as_deref() else { return Ok(None) };
         let Some(page) = root.find(tx, self.opened.name(slot))? else { return Ok(None) };
-        let collection = Collection::load(tx, page)?;
+        let (collection, next) = (Collection::load(tx, page)?, root.next_collection);
+        if collection.number >= next {
+            // The next one made would get its number, and its pages.
+            let number = collection.number;
+            let text = format!("is collection {number}, the root names {next} as the next");
+            return Err(Error::page(page, text));
+        }
         self.opened.set(slot, Some(collection));
         Ok(Some(collection))
     }

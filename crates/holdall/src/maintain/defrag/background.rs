@@ -2,6 +2,7 @@
 
 use super::{DefragOptions, Moved, Work};
 use crate::store::{Store, WeakStore};
+use crate::write::MOST_IN_VAIN;
 use holdall_core::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 use std::ops::ControlFlow;
@@ -119,6 +120,7 @@ fn round(
         }
     };
     let mut work = Work::new(store, options, &mut progress);
+    work.most_in_vain = MOST_IN_VAIN;
     if work.empty_heaps()?.is_continue() && options.join {
         return work.join_segments(index, ROUND_PAGES);
     }

@@ -4,7 +4,7 @@
 //! together too, and can be given back.
 
 use super::Work;
-use crate::write::{Durability, MOST_IN_VAIN, MOVE_BYTES, WriteTx, collection_names};
+use crate::write::{Durability, MOVE_BYTES, WriteTx, collection_names};
 use holdall_core::Result;
 use std::ops::ControlFlow;
 
@@ -39,7 +39,7 @@ impl Work<'_> {
                 return Ok(ControlFlow::Break(()));
             }
             in_vain = if emptied.pages > 0 { 0 } else { in_vain + emptied.stuck };
-            if emptied.done || in_vain > MOST_IN_VAIN {
+            if emptied.done || in_vain > self.most_in_vain {
                 return Ok(ControlFlow::Continue(()));
             }
         }

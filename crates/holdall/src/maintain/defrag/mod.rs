@@ -14,7 +14,7 @@ mod segments;
 
 pub use background::Defragmenter;
 
-use crate::engine::give_back::GiveBack;
+use crate::engine::give_back::{GaveBack, GiveBack};
 use crate::store::Store;
 use holdall_core::{Error, Result};
 use std::ops::ControlFlow;
@@ -70,7 +70,7 @@ impl Moved {
 }
 
 /// What a defragmentation did, and what it left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DefragReport {
     /// What was moved.
     pub moved: Moved,
@@ -78,12 +78,17 @@ pub struct DefragReport {
     pub shared: u64,
     /// Objects in several pieces for which no free run was long enough.
     pub no_room: u64,
+    /// Moves left because writers needed the space of every state that they were begun from
+    /// ([`Options::pinned_bytes`](crate::Options::pinned_bytes)); another call finds them again.
+    pub given_up: u64,
     /// Heap pages whose records found no room elsewhere.
     pub stuck_pages: u64,
     /// Bytes of blocks that the volume took before.
     pub blocks_before: u64,
     /// Bytes of blocks that it takes now.
     pub blocks_after: u64,
+    /// What of the free space could not be given back, and why.
+    pub gave_back: GaveBack,
     /// Whether it was told to stop before it was done.
     pub stopped: bool,
 }
@@ -98,6 +103,8 @@ struct Work<'a> {
     progress: &'a mut dyn FnMut(&Moved) -> ControlFlow<()>,
     report: DefragReport,
     begun: Instant,
+    /// Pages in a row whose records find no room, after which a collection is left.
+    most_in_vain: u64,
     /// Bytes moved when the last checkpoint was made.
     checkpointed: u64,
 }
@@ -127,7 +134,10 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::Corrupt`](crate::Error::Corrupt),
-    /// [`Error::Io`](crate::Error::Io). Moves made before have happened.
+    /// [`Error::Io`](crate::Error::Io), [`Error::Poisoned`](crate::Error::Poisoned). Moves made
+    /// before have happened. Free space that cannot be given back is no error but in the report,
+    /// and so is what writers kept from being moved: never
+    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld).
     pub fn defrag(
         &self,
         options: &DefragOptions,
@@ -146,7 +156,7 @@ impl Store {
         work.report.stopped = flow.is_break();
         let mut report = work.report;
         self.inner.checkpoint()?;
-        self.inner.give_back(GiveBack::ALL)?;
+        report.gave_back = self.inner.give_back(GiveBack::ALL)?;
         report.blocks_after = blocks()?;
         Ok(report)
     }
@@ -159,7 +169,8 @@ impl<'a> Work<'a> {
         progress: &'a mut dyn FnMut(&Moved) -> ControlFlow<()>,
     ) -> Self {
         let (report, begun) = (DefragReport::default(), Instant::now());
-        Self { store, options, progress, report, begun, checkpointed: 0 }
+        let most_in_vain = u64::MAX;
+        Self { store, options, progress, report, begun, most_in_vain, checkpointed: 0 }
     }
 
     /// After a move: keeps the pace, and asks whether to go on.

@@ -12,6 +12,8 @@ use std::ops::{ControlFlow, Range};
 
 /// Bytes of a piece that is long enough: a read of it costs what a seek more does not show in.
 const LONG: u64 = 16 << 20;
+/// States from which a move is begun before it is left.
+const MOST_TRIES: u32 = 8;
 /// Bytes read and written at a time.
 const CHUNK: usize = 256 << 10;
 
@@ -42,10 +44,11 @@ impl Work<'_> {
             if index >= handles.map.len() {
                 return Ok(None);
             }
-            let all = gone(handles.page_handles(&*reader.state, index))?;
-            // Given up before the page was read; there is a newer state now.
-            let Some(all) = all else { continue };
-            return Ok(Some(all.into_iter().map(|(oid, _)| oid).collect()));
+            match handles.page_handles(&*reader.state, index) {
+                // Given up before the page was read; there is a newer state now.
+                Err(Error::SnapshotTooOld { .. }) => {}
+                all => return Ok(Some(all?.into_iter().map(|(oid, _)| oid).collect())),
+            }
         }
     }
 
@@ -59,11 +62,19 @@ impl Work<'_> {
 
     /// As [`Work::join`]; what is left in `room` is reserved.
     fn join_pieces(&mut self, oid: Oid, room: &mut Option<PageRun>) -> Result<ControlFlow<()>> {
-        let (mut at, mut tried) = (0, None);
+        let (mut at, mut tried, mut tries) = (0, None, 0);
         loop {
             // A snapshot of its own for each move: what earlier ones freed can be used.
             let reader = self.store.read_newest()?;
             let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
+            let Some(found) = kept(found) else {
+                tries += 1;
+                if tries == MOST_TRIES {
+                    self.report.given_up += 1;
+                    break;
+                }
+                continue;
+            };
             let Some((d, all)) = gone(found)?.flatten() else { break };
             let page = self.store.inner.layout.page_size() as u64;
             let most = self.store.inner.alloc.most_to_move().saturating_mul(page).min(LONG);
@@ -97,18 +108,40 @@ impl Work<'_> {
                 }
                 continue;
             };
-            at = wanted.end;
-            let Some(staged) = gone(self.stage(&reader, &d, seen, run))? else { continue };
-            let flow = self.tell();
-            self.exchange(oid, seen, (staged, &reader))?;
-            // Not before: the longer a snapshot is held, the sooner it is given up.
-            drop(reader);
-            if flow.is_break() {
-                return Ok(flow);
+            match self.move_window(oid, reader, (&d, seen), run)? {
+                Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
+                Some(ControlFlow::Continue(())) => {}
+                None if tries + 1 < MOST_TRIES => {
+                    tries += 1;
+                    continue;
+                }
+                None => self.report.given_up += 1,
             }
-            self.pace()?;
+            (at, tries) = (wanted.end, 0);
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Copies pieces into `run`, which is reserved for them, and puts them there. `None` where the
+    /// state of `reader` was given up meanwhile.
+    fn move_window(
+        &mut self,
+        oid: Oid,
+        reader: Reader,
+        (d, seen): (&Descriptor, &[Piece]),
+        run: PageRun,
+    ) -> Result<Option<ControlFlow<()>>> {
+        let Some(staged) = kept(self.stage(&reader, d, seen, run)) else { return Ok(None) };
+        let Some(staged) = gone(staged)? else { return Ok(Some(ControlFlow::Continue(()))) };
+        let flow = self.tell();
+        let exchanged = self.exchange(oid, seen, (staged, &reader))?;
+        let lost = !exchanged && reader.state.snapshot.check().is_err();
+        // Not before: the longer a snapshot is held, the sooner it is given up.
+        drop(reader);
+        if flow.is_continue() {
+            self.pace()?;
+        }
+        Ok(if lost && flow.is_continue() { None } else { Some(flow) })
     }
 
     /// Gives back what was reserved for an object that others changed meanwhile.
@@ -157,6 +190,7 @@ impl Work<'_> {
     fn move_piece(&mut self, oid: Oid, piece: &Piece) -> Result<bool> {
         let reader = self.store.read_newest()?;
         let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
+        let Some(found) = kept(found) else { return Ok(false) };
         let Some((d, all)) = gone(found)?.flatten() else { return Ok(false) };
         if !all.contains(piece) {
             return Ok(false);
@@ -164,7 +198,8 @@ impl Work<'_> {
         let page = self.store.inner.layout.page_size() as u64;
         let run = self.store.inner.alloc.reserve_at_hand(piece.slice.pages(page))?;
         let Some(run) = run else { return Ok(false) };
-        let staged = gone(self.stage(&reader, &d, &[*piece], run))?;
+        let Some(staged) = kept(self.stage(&reader, &d, &[*piece], run)) else { return Ok(false) };
+        let staged = gone(staged)?;
         staged.map_or(Ok(false), |staged| self.exchange(oid, &[*piece], (staged, &reader)))
     }
 
@@ -226,13 +261,20 @@ fn range_of(pieces: &[Piece]) -> Range<u64> {
     pieces.first().map_or(0, |p| p.start)..pieces.last().map_or(0, Piece::end)
 }
 
-/// An object deleted meanwhile is no failure, and neither is a snapshot that was given up for
-/// others' sake: the object stays as it is.
+/// An object deleted meanwhile is no failure: it stays as it is.
 fn gone<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
-        Err(Error::Dangling(_) | Error::NotFound(_) | Error::SnapshotTooOld { .. }) => Ok(None),
+        Err(Error::Dangling(_) | Error::NotFound(_)) => Ok(None),
         Err(e) => Err(e),
+    }
+}
+
+/// `None` where the state being read was given up for writers' sake: there is a newer one.
+fn kept<T>(result: Result<T>) -> Option<Result<T>> {
+    match result {
+        Err(Error::SnapshotTooOld { .. }) => None,
+        other => Some(other),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Owns: [`Fill`], how full pages are, in constant memory.
 
 use super::CollectionHeap;
+use super::contract::{Keys, heap_pages, map_pages, record_bytes};
 use super::map::Kind;
 use super::walk::Walk;
 use crate::engine::catalog::Collection;
@@ -57,6 +58,14 @@ impl Fill {
     }
 }
 
+/// What a collection holds, as far as its pages follow from that.
+#[derive(Debug, Default)]
+struct Content {
+    names: Keys,
+    /// By [`record_bytes`].
+    record_bytes: u64,
+}
+
 impl Walk<'_> {
     /// Walks the heap file of a collection and its objects.
     ///
@@ -65,7 +74,7 @@ impl Walk<'_> {
     pub(super) fn heap(&mut self, name: &str, c: &Collection) -> Result<()> {
         let max = max_record(self.layout.page_size());
         let mut fill = Fill { classes: [(0, 0); CLASSES], max, continuations: 0 };
-        let mut fresh = 0;
+        let (mut fresh, mut content) = (0, Content::default());
         for index in 0..c.heap.map().len() {
             self.tick();
             let Some((no, class)) = c.heap.map().get(self.state, index)? else { continue };
@@ -73,9 +82,10 @@ impl Walk<'_> {
             if class == FRESH {
                 fresh += 1;
             } else {
-                self.heap_page(name, c.number, (index, no), &mut fill)?;
+                self.heap_page(name, c.number, (index, no), (&mut fill, &mut content))?;
             }
         }
+        self.add_most(c, &content);
         let (pages, used) = fill.sums();
         let (slack, cost) = fill.slack();
         let capacity = pages * max as u64;
@@ -94,12 +104,21 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Adds the most pages that a collection of this content may take.
+    fn add_most(&mut self, c: &Collection, content: &Content) {
+        let (len, size) = (c.heap.map().len(), self.layout.page_size());
+        self.sums.most_heap_pages += heap_pages(content.record_bytes, len, size);
+        let names = content.names.pages(size);
+        // Its own page too.
+        self.sums.most_metadata_pages += 1 + names + map_pages(len, size);
+    }
+
     fn heap_page(
         &mut self,
         collection: &str,
         number: u32,
         (index, no): (u32, PageNo),
-        fill: &mut Fill,
+        (fill, content): (&mut Fill, &mut Content),
     ) -> Result<()> {
         let bytes = self.state.page(no, PageKind::Heap)?;
         let heap = HeapPage::new(&bytes, no)?;
@@ -115,7 +134,10 @@ impl Walk<'_> {
                 continue;
             }
             let record = HeapFile::whole(self.state, Location { page: no, slot })?;
+            let most = record_bytes(record.len() as u64, self.layout.page_size());
+            content.record_bytes = content.record_bytes.saturating_add(most);
             let record = Record::parse(&record)?;
+            record.name.iter().for_each(|name| content.names.add(name.len()));
             let name = record.name.map_or(0, <[u8]>::len);
             self.sums.name_bytes += (name + record.raw_attributes().len()) as u64;
             match record.body {

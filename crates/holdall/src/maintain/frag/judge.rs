@@ -1,19 +1,13 @@
-//! What the counts mean: the contract, the score, the remedies.
+//! What the counts mean: the score, the remedies.
 //!
 //! Owns: no state. The formulas are in docs/design.md, "Fragmentation report".
 
+use super::contract::contract;
 use super::heap::share;
 use super::map::Kind;
 use super::walk::{Sums, Walk};
-use super::{
-    Action, Contract, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score,
-};
+use super::{Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score};
 
-/// What the contract allows for each object beside its bytes, name and attributes.
-const BYTES_PER_OBJECT: u64 = 40;
-/// What it allows in any case, beside a share of the volume.
-const CONSTANT: u64 = 2 << 20;
-const CONSTANT_SHARE: u64 = 64;
 /// A figure that costs the score more than this has a remedy.
 const BAD: f64 = 0.01;
 
@@ -47,7 +41,8 @@ impl Walk<'_> {
             slack_cost: sums.slack_cost,
             collections: self.heaps,
         };
-        let contract = contract(&geometry, sums, objects.saved_bytes, self.picture.space_factor());
+        let volume = (&self.layout, &self.picture);
+        let contract = contract(&geometry, sums, volume, objects.saved_bytes);
         let live = geometry.bytes(geometry.used_pages());
         let spare = (live as f64 * self.picture.spare_share) as u64;
         let spare = spare.saturating_add(self.picture.spare_bytes);
@@ -80,29 +75,6 @@ impl Walk<'_> {
             heap_pages: self.map.total(Kind::Heap),
             segment_pages: self.map.total(Kind::Segment),
         }
-    }
-}
-
-fn contract(g: &Geometry, sums: &Sums, saved: u64, factor: f64) -> Contract {
-    let objects = sums.small + sums.large;
-    let stored = sums.object_bytes.saturating_sub(saved);
-    let counted = stored
-        .saturating_add(sums.name_bytes)
-        .saturating_add(objects.saturating_mul(BYTES_PER_OBJECT));
-    let constant = CONSTANT + g.bytes(g.volume_pages) / CONSTANT_SHARE;
-    let waiting = g.bytes(g.waiting_pages);
-    let right = (factor * counted as f64) as u64;
-    let right = right.saturating_add(waiting).saturating_add(constant);
-    Contract {
-        left_bytes: g.block_bytes,
-        right_bytes: right,
-        holds: g.block_bytes <= right,
-        factor,
-        stored_bytes: stored,
-        name_bytes: sums.name_bytes,
-        objects,
-        waiting_bytes: waiting,
-        constant_bytes: constant,
     }
 }
 

@@ -5,6 +5,7 @@
 //! objects' data. Memory: a byte per page of one buddy space, the slices of one object, 24 bytes
 //! per range that copies share, and the map.
 
+mod contract;
 mod heap;
 mod histogram;
 mod judge;
@@ -60,6 +61,7 @@ impl Store {
         for (name, collection) in &collections {
             walk.heap(name, collection)?;
         }
+        walk.structures(&collections);
         let pinned = self.inner.alloc.pinned_pages();
         Ok(walk.finish(pinned))
     }

@@ -53,9 +53,12 @@ impl Walk<'_> {
         d: &Descriptor,
     ) -> Result<()> {
         let size = self.page_size();
-        let (mut pieces, mut runs) = (Pieces::default(), Vec::new());
+        let (mut pieces, mut runs, mut nodes) = (Pieces::default(), Vec::new(), 0);
         segment_tree::walk(&TreeRead(self.state), &d.tree, &mut |visit| match visit {
-            Visit::Node { .. } => Ok(()),
+            Visit::Node { .. } => {
+                nodes += 1;
+                Ok(())
+            }
             Visit::Unreadable { error, .. } => Err(error),
             Visit::Slice { slice, .. } => {
                 if slice.is_run() {
@@ -80,6 +83,7 @@ impl Walk<'_> {
             fewest: fewest.min(pieces.count),
         };
         self.sums.large += 1;
+        self.sums.most_metadata_pages += nodes;
         self.sums.object_bytes += pieces.bytes.saturating_add(d.tail.len() as u64);
         self.count(&found);
         if found.excess() > 0 {

@@ -177,7 +177,7 @@ pub struct CollectionHeap {
 pub struct Contract {
     /// Bytes of blocks that the file takes.
     pub left_bytes: u64,
-    /// `factor` · (stored + names and attributes + 40 for each object) + waiting + constant.
+    /// `factor` · (data + metadata) + waiting + kept + constant.
     pub right_bytes: u64,
     /// Whether it holds.
     pub holds: bool,
@@ -189,9 +189,20 @@ pub struct Contract {
     pub name_bytes: u64,
     /// Objects.
     pub objects: u64,
-    /// Bytes of pages that wait for a checkpoint or a snapshot.
+    /// Pages of large objects' bytes, and the most heap pages that the records of all collections
+    /// may take.
+    pub data_bytes: u64,
+    /// The most pages that names, collections, handles, maps, nodes of large objects, references
+    /// of copies, directories and checksums may take.
+    pub metadata_bytes: u64,
+    /// Bytes of pages that wait for a checkpoint or a snapshot, or are reserved.
     pub waiting_bytes: u64,
-    /// 2 MiB and a 64th of the volume.
+    /// Free pages in runs under 16 KiB, which keep their blocks until
+    /// [`Store::defrag`](crate::Store::defrag); all free pages where the file system is known not
+    /// to punch holes.
+    pub kept_bytes: u64,
+    /// 1 MiB, what [`Options::spare_bytes`](crate::Options::spare_bytes) keeps, and a 64th of the
+    /// volume.
     pub constant_bytes: u64,
 }
 

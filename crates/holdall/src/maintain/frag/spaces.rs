@@ -5,7 +5,7 @@
 
 use super::map::Kind;
 use super::walk::Walk;
-use crate::space::RunSet;
+use crate::space::{self, RunSet};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::{PageNo, PageRead, PageRun, Result};
@@ -76,6 +76,9 @@ impl Walk<'_> {
                     if kind == Kind::Free && run.len * size >= LEAST_HOLE {
                         long(run);
                     }
+                    // Without punching even what was taken for a hole has blocks.
+                    let short = kind == Kind::Free && run.len * size < space::LEAST_HOLE;
+                    self.sums.kept_pages += if short || self.cannot_punch { run.len } else { 0 };
                     continue;
                 }
                 Kind::Waiting => self.waiting_pages += run.len,

@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Walk`]: what was counted so far, and how far it is.
 
+use super::contract::{Keys, handle_pages};
 use super::histogram::Histogram;
 use super::map::MapBuilder;
 use super::{CollectionHeap, CutObject};
@@ -25,6 +26,8 @@ pub(super) struct Walk<'a> {
     pub(super) blocks: u64,
     /// Spaces with a directory.
     pub(super) spaces: u32,
+    /// The file system is known not to punch holes.
+    pub(super) cannot_punch: bool,
     pub(super) map: MapBuilder,
     pub(super) reserved_pages: u64,
     pub(super) waiting_pages: u64,
@@ -62,7 +65,16 @@ pub(super) struct Sums {
     pub(super) heap_capacity: u64,
     pub(super) slack_pages: u64,
     pub(super) slack_cost: u64,
+    /// The most heap pages that the records seen may take.
+    pub(super) most_heap_pages: u64,
+    /// The most pages of everything else but the volume's own.
+    pub(super) most_metadata_pages: u64,
+    /// Free pages with blocks that are not given back as a rule.
+    pub(super) kept_pages: u64,
 }
+
+/// Bytes of a range that copies share: its key, and two numbers.
+const MOST_RANGE: usize = 8 + 2 * 10;
 
 /// Pages between two calls of the progress function.
 const TICK: u64 = 256;
@@ -87,6 +99,7 @@ impl<'a> Walk<'a> {
             layout: inner.layout,
             blocks,
             spaces,
+            cannot_punch: inner.gave_back().cannot_punch,
             map: MapBuilder::new(picture.volume_pages),
             picture,
             reserved_pages: 0,
@@ -126,6 +139,17 @@ impl<'a> Walk<'a> {
         self.total = pages;
         self.tell();
         Ok(found)
+    }
+
+    /// Counts what the store has beside objects and their names.
+    pub(super) fn structures(&mut self, collections: &[(String, Collection)]) {
+        let size = self.layout.page_size();
+        let mut names = Keys::default();
+        collections.iter().for_each(|(name, _)| names.add(name.len()));
+        let mut ranges = Keys::default();
+        self.shared.iter().for_each(|_| ranges.add(MOST_RANGE));
+        let handles = handle_pages(self.state.root().handles.map.len(), size);
+        self.sums.most_metadata_pages += names.pages(size) + ranges.pages(size) + handles;
     }
 
     /// Reads the ranges that copies share. They are segment pages, entered here once.

@@ -121,6 +121,7 @@ impl Walk<'_> {
                 self.compare_counts(space, &bytes)?;
             }
         }
+        self.pages_of_no_space();
         if free.pages() > 0 {
             let detail = format!("{} pages in use are marked free: {free}", free.pages());
             self.found.add(Kind::Space, "space directories", detail);
@@ -132,6 +133,36 @@ impl Walk<'_> {
             self.found.add(Kind::Waste, "space directories", detail);
         }
         Ok(())
+    }
+
+    /// Pages reached behind the spaces that the root names: no bitmap covers them, so whatever
+    /// gives out or gives back space takes them for free.
+    fn pages_of_no_space(&mut self) {
+        let spaces = self.spaces;
+        let beyond = self.reached_from(u64::from(spaces) * u64::from(self.layout.space_pages()));
+        if beyond.pages() > 0 {
+            let pages = beyond.pages();
+            let detail = format!("{pages} pages in use lie behind the {spaces} named: {beyond}");
+            self.found.add(Kind::Space, "the root page", detail);
+        }
+    }
+
+    /// Holds what was reached of a closed store against the length that its superblock names.
+    pub(super) fn compare_length(&mut self) {
+        let named = self.pages.pager.volume.superblock().volume_pages;
+        let beyond = self.reached_from(named);
+        if beyond.pages() > 0 {
+            let pages = beyond.pages();
+            let detail = format!("{pages} pages in use lie behind the {named} named: {beyond}");
+            self.found.add(Kind::Space, "superblock", detail);
+        }
+    }
+
+    fn reached_from(&self, from: u64) -> Runs {
+        let mut found = Runs::default();
+        let reached = (from..self.pages.volume_pages).filter(|page| self.reached.has(*page));
+        reached.for_each(|page| found.push(page));
+        found
     }
 
     fn compare_bitmap(

@@ -108,7 +108,9 @@ impl Allocator {
     /// first time that a volume is nearly full, all its directories.
     fn available(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
         let n = u64::from(self.layout.space_pages());
-        let (growth, spaces) = (self.max_pages() - s.volume_pages, s.volume_pages.div_ceil(n));
+        // An opening may allow less than the file has.
+        let growth = self.max_pages().saturating_sub(s.volume_pages);
+        let spaces = s.volume_pages.div_ceil(n);
         if growth > 2 * n || spaces > MOST_TREES as u64 {
             return Ok(u64::MAX);
         }

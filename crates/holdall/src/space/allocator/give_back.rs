@@ -10,11 +10,13 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, PageNo, PageRun, Result};
 use parking_lot::MutexGuard;
 
-/// Bytes of the shortest run that is punched out. Shorter ones would cost more calls, and more
-/// extents of the file system, than their blocks are worth.
+/// Bytes of the shortest run that is punched out unless everything is to be given back. Shorter
+/// ones would cost more calls, and more extents of the file system, than their blocks are worth.
 pub const LEAST_HOLE: u64 = 16 << 10;
 /// Bytes that a hole gets blocks for at a time, at least.
 const FILL_BYTES: u64 = 1 << 20;
+/// Holes too short to be punched as a rule that get blocks together.
+const MOST_CRUMBS: usize = 64;
 /// The free end of the file that is worth a cut: two superblocks.
 const LEAST_CUT: u64 = 1 << 20;
 
@@ -47,25 +49,52 @@ impl Allocator {
             && s.waiting.pages() > self.kept_pages(&s)
     }
 
+    /// As [`Allocator::has_spare_waiting`], also where only a snapshot keeps them.
+    pub fn has_much_waiting(&self) -> bool {
+        let s = self.state.lock();
+        s.waiting.pages() > self.kept_pages(&s)
+    }
+
     /// Free pages that keep their blocks.
     fn kept_pages(&self, s: &State) -> u64 {
         let share = (s.live_pages() as f64 * self.limits.spare_share) as u64;
         share + self.limits.spare_bytes / self.layout.page_size() as u64
     }
 
-    /// How many free pages have blocks beyond what the store keeps for its next writes.
+    /// How many free pages have blocks beyond what the store keeps for its next writes; no number
+    /// is more than [`Spare::All`].
     pub fn spare_pages(&self, which: Spare) -> u64 {
         let mut s = self.state.lock();
         let free = match which {
-            Spare::Now | Spare::All => s.free,
+            Spare::All => return u64::MAX,
+            Spare::Now => s.free,
             Spare::Unused => s.free.min(s.least_free),
         };
         s.least_free = s.free;
-        if which == Spare::All { free } else { free.saturating_sub(self.kept_pages(&s)) }
+        free.saturating_sub(self.kept_pages(&s))
     }
 
-    /// Reserves the first free run from page `from` on that has `least` pages, at least
-    /// [`LEAST_HOLE`] bytes, together with holes beside it; at most `most` pages of it. With `deep`
+    /// Looks at every space, so that it is known what is free, and what is taken for holes. Cost:
+    /// reads the directories that were not looked at since the opening.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`] from reading a directory.
+    pub fn look_everywhere(&self) -> Result<()> {
+        let n = u64::from(self.layout.space_pages());
+        let mut space = 0;
+        loop {
+            // Others are served in between.
+            let mut s = self.state.lock();
+            if u64::from(space) * n >= s.volume_pages {
+                return Ok(());
+            }
+            self.tree(&mut s, space)?;
+            space += 1;
+        }
+    }
+
+    /// Reserves the first free run from page `from` on that has `least` pages together with holes
+    /// beside it; at most `most` pages of it. With `deep`
     /// it looks at spaces not looked at before too. The caller punches it out and calls
     /// [`Allocator::punched`].
     ///
@@ -79,7 +108,6 @@ impl Allocator {
     ) -> Result<Option<PageRun>> {
         let mut s = self.state.lock();
         let n = u64::from(self.layout.space_pages());
-        let least = least.max(self.pages_of(LEAST_HOLE));
         while let Some(space) = s.directory.next_from((*from / n) as u32, 0) {
             let base = u64::from(space) * n;
             *from = base.max(*from);
@@ -133,29 +161,13 @@ impl Allocator {
     }
 
     /// A tree built for the first time since the opening: any free run of the space may be a
-    /// hole. Long ones are taken for holes, the others get blocks now.
-    pub(super) fn find_holes(
-        &self,
-        s: &mut MutexGuard<'_, State>,
-        space: u32,
-        tree: &mut BuddyTree,
-    ) -> Result<()> {
+    /// hole, and is taken for one.
+    pub(super) fn find_holes(&self, s: &mut State, space: u32, tree: &mut BuddyTree) {
         let base = u64::from(space) * u64::from(self.layout.space_pages());
-        let least = self.pages_of(LEAST_HOLE);
         for run in tree.free_runs().collect::<Vec<_>>() {
-            let pages = PageRun::new(PageNo(base + u64::from(run.start)), u64::from(run.len));
-            let filled = pages.len < least
-                && match self.pager.volume.fill_holes(pages) {
-                    Ok(()) => true,
-                    Err(Error::Full(_)) => false,
-                    Err(e) => return Err(e),
-                };
-            if !filled {
-                tree.alloc_at(run.start, run.len);
-                s.holes.insert(pages);
-            }
+            tree.alloc_at(run.start, run.len);
+            s.holes.insert(PageRun::new(PageNo(base + u64::from(run.start)), u64::from(run.len)));
         }
-        Ok(())
     }
 
     /// Gives blocks to a hole, or a part of one, so that up to `want` pages can be had there, at
@@ -187,19 +199,40 @@ impl Allocator {
         }
         s.holes.remove(part);
         self.give_back(s, part)?;
+        self.fill_crumbs(s, part.end())?;
         Ok(true)
     }
 
-    /// Cuts the free end of the file, but for a step of growth, where it is long. The caller
-    /// lets no checkpoint begin: it would name the length from before.
+    /// Gives blocks to the holes behind page `from` that are too short for most requests, some at
+    /// a time: one by one each request would look through all.
+    fn fill_crumbs(&self, s: &mut MutexGuard<'_, State>, from: u64) -> Result<()> {
+        let short = self.pages_of(LEAST_HOLE);
+        let behind = s.holes.overlapping(from, u64::MAX).take(MOST_CRUMBS);
+        let crumbs: Vec<PageRun> = behind.take_while(|run| run.len < short).collect();
+        for run in crumbs {
+            match self.pager.volume.fill_holes(run) {
+                Ok(()) => {}
+                Err(Error::Full(_)) => return Ok(()),
+                Err(e) => return Err(e),
+            }
+            s.holes.remove(run);
+            self.give_back(s, run)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts the free end of the file, but for a step of growth, where it is long; with `whole` all
+    /// of it. The caller lets no checkpoint begin: it would name the length from before.
     ///
     /// # Errors
     /// As [`Allocator::pages_in_use`]; those of writing superblocks.
-    pub fn cut_file(&self) -> Result<()> {
+    pub fn cut_file(&self, whole: bool) -> Result<()> {
         let mut s = self.state.lock();
-        let step = self.pages_of(self.limits.growth_bytes);
-        let keep = self.end_in_use(&mut s)? + step;
-        if keep + self.pages_of(LEAST_CUT).max(step) > s.volume_pages {
+        let end = self.end_in_use(&mut s)?;
+        let step = self.growth_step(end);
+        let (keep, worth) =
+            if whole { (end, 1) } else { (end + step, self.pages_of(LEAST_CUT).max(step)) };
+        if keep + worth > s.volume_pages {
             return Ok(());
         }
         // Nobody grows the file meanwhile: that needs the lock held here (rule 30).

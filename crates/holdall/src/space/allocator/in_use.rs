@@ -46,7 +46,7 @@ impl Allocator {
         if !s.trees.contains_key(&space) {
             let mut tree = self.build_tree(s, space)?;
             if s.unknown.contains(&space) {
-                self.find_holes(s, space, &mut tree)?;
+                self.find_holes(s, space, &mut tree);
                 s.unknown.remove(&space);
             }
             s.directory.set(space, tree.largest());
@@ -110,6 +110,9 @@ impl Allocator {
                 let last = s.claimed(base, end).map(|run| run.end()).max();
                 match last.filter(|_| claimed) {
                     Some(last) => return Ok(last),
+                    // A crash may leave one that was never committed; a root that names too few
+                    // spaces leaves one with all that it holds.
+                    None if self.has_directory(space)? => return Ok(end),
                     None => end = base,
                 }
                 continue;
@@ -124,5 +127,14 @@ impl Allocator {
             }
         }
         Ok(end)
+    }
+
+    /// Whether a directory of this space lies where it would, whatever names it.
+    fn has_directory(&self, space: u32) -> Result<bool> {
+        match self.pager.newest(self.layout.dir_page(space), PageKind::SpaceDir) {
+            Ok(_) => Ok(true),
+            Err(Error::Corrupt { .. }) => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 }
