@@ -400,16 +400,16 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
-        Mutation::R29Unknown,
-        "29-unknown",
-        "after an opening any free run may be a hole.",
-        Shows::Usually,
-    ),
-    entry(
         Mutation::R29Replayed,
         "29-replayed",
         "recovery gives blocks to pages that the log allocates and does not write.",
         Shows::In("1795599289004795..1795599289004796"),
+    ),
+    entry(
+        Mutation::R29Unknown,
+        "29-unknown",
+        "after an opening any free run may be a hole.",
+        Shows::Usually,
     ),
     entry(
         Mutation::R30Claimed,
