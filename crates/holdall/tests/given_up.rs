@@ -73,7 +73,7 @@ fn defragmentation_goes_on_where_its_states_are_given_up() {
     let long = vec![5; 300_000];
     for i in 0..20 {
         store.write(|tx| tx.put(format!("long {i}"), &long)).unwrap();
-        store.write(|tx| tx.insert(&format!("long {i}"), 150_000, &[6; 10])).unwrap();
+        store.write(|tx| tx.insert(format!("long {i}"), 150_000, &[6; 10])).unwrap();
     }
     for i in 0..400 {
         store.write(|tx| tx.put(format!("short {i:03}"), &[i as u8; 700])).unwrap();
@@ -113,7 +113,7 @@ fn writes_between_the_moves_do_not_end_a_defragmentation() {
     store.write(|tx| tx.put("another", b"")).unwrap();
     for i in 0..30 {
         store.write(|tx| tx.put(format!("{i}"), &vec![i as u8; 100_000])).unwrap();
-        store.write(|tx| tx.insert(&format!("{i}"), 50_000, &[9; 7])).unwrap();
+        store.write(|tx| tx.insert(format!("{i}"), 50_000, &[9; 7])).unwrap();
     }
     let mut n = 0;
     let report = store
