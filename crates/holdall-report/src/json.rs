@@ -103,7 +103,7 @@ fn gave_back(told: &GaveBack) -> Value {
         "cannot_punch": told.cannot_punch,
         "failed_runs": told.failed_runs,
         "failed_bytes": told.failed_bytes,
-        "failure": told.failure,
+        "failure": told.failure.as_deref().unwrap_or_default(),
     })
 }
 

@@ -17,6 +17,15 @@ fn store() -> Store {
     options().create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
+/// Ends the writer, also where the test fails.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
 /// Rounds of a writer beside what is tried.
 const ROUNDS: u64 = 10;
 
@@ -45,12 +54,12 @@ fn figures_are_had_beside_writers_that_take_every_state_away() {
     }
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _end = End(&stop);
         scope.spawn(|| disturb(&store, &stop, &done));
         while done.load(SeqCst) < ROUNDS {
             let stat = store.stat().unwrap();
             assert_eq!((stat.objects, stat.collections.len()), (200, 200));
         }
-        stop.store(true, SeqCst);
     });
     // In a transaction of the same thread, too: it would wait for itself.
     let mut tx = store.begin_write().unwrap();
@@ -64,7 +73,7 @@ fn defragmentation_goes_on_where_its_states_are_given_up() {
     let long = vec![5; 300_000];
     for i in 0..20 {
         store.write(|tx| tx.put(format!("long {i}"), &long)).unwrap();
-        store.write(|tx| tx.insert(&format!("long {i}"), 150_000, &[6; 10])).unwrap();
+        store.write(|tx| tx.insert(format!("long {i}"), 150_000, &[6; 10])).unwrap();
     }
     for i in 0..400 {
         store.write(|tx| tx.put(format!("short {i:03}"), &[i as u8; 700])).unwrap();
@@ -74,12 +83,12 @@ fn defragmentation_goes_on_where_its_states_are_given_up() {
     }
     let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let _end = End(&stop);
         scope.spawn(|| disturb(&store, &stop, &done));
         while done.load(SeqCst) < ROUNDS {
             let options = DefragOptions::default();
             store.defrag(&options, &mut |_| ControlFlow::Continue(())).unwrap();
         }
-        stop.store(true, SeqCst);
     });
     let reader = store.read().unwrap();
     for i in 0..20 {
@@ -104,7 +113,7 @@ fn writes_between_the_moves_do_not_end_a_defragmentation() {
     store.write(|tx| tx.put("another", b"")).unwrap();
     for i in 0..30 {
         store.write(|tx| tx.put(format!("{i}"), &vec![i as u8; 100_000])).unwrap();
-        store.write(|tx| tx.insert(&format!("{i}"), 50_000, &[9; 7])).unwrap();
+        store.write(|tx| tx.insert(format!("{i}"), 50_000, &[9; 7])).unwrap();
     }
     let mut n = 0;
     let report = store

@@ -1,7 +1,7 @@
 //! Every number among the options, at its ends and beyond: refused by name before a file is made,
 //! or a store that works.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use holdall::{Error, Options, Store};
 use holdall_io::{MemoryStorage, Storage};

@@ -1,7 +1,7 @@
 //! Roots and superblocks made by somebody who can compute checksums: what contradicts the rest is
 //! refused at the opening or told by verification, and nothing of the content is cut away.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use holdall::{DefragOptions, Error, Options, Store};
 use holdall_core::page::{self, PageKind};

@@ -51,7 +51,7 @@ impl Group {
         };
         let spread = if rng.random() { 0 } else { wide(rng, about + 64) };
         let most = about + spread;
-        let fits = (most_bytes() / 4 / (most + 200)).clamp(1, 1500 * most_bytes() >> 23);
+        let fits = (most_bytes() / 4 / (most + 200)).clamp(1, (1500 * most_bytes()) >> 23);
         let name = 8 + wide(rng, 900) as usize;
         Self {
             collection,
@@ -204,7 +204,7 @@ fn one(seed: u64) -> f64 {
     let sparse = Arc::new(FaultyStorage::new(seed));
     let whole = Arc::new(MemoryStorage::new());
     // Every eighth on a storage without holes, whose length is what it takes.
-    let storage: Arc<dyn Storage> = if seed % 8 == 0 { whole } else { sparse };
+    let storage: Arc<dyn Storage> = if seed.is_multiple_of(8) { whole } else { sparse };
     let store = options.create_on(storage.clone()).unwrap();
     make(&store, rng, page);
     let before = lives(&store);
