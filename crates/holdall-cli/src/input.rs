@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::own;
+use crate::{files, own};
 use crate::place::{self, Place, Use};
 
 /// Bytes to be read.
@@ -62,6 +62,17 @@ impl Input {
             false => None,
         };
         Ok(Self { file, label, left, is_stream, data })
+    }
+
+    /// Refuses a regular file that is not as it was when it was opened: what was read of it may
+    /// be partly old.
+    pub fn refuse_changed(&self) -> io::Result<()> {
+        let now = self.file.metadata()?;
+        let times = |data: &Metadata| (data.len(), files::mtime(data), files::ctime(data));
+        if self.data.is_file() && times(&now) != times(&self.data) {
+            return Err(io::Error::other("it changed while it was read, nothing was stored"));
+        }
+        Ok(())
     }
 
     /// Refuses what belongs to the open store.

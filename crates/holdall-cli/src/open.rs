@@ -3,9 +3,12 @@
 //! Owns: the checks that need no store, and the choice between reading and writing.
 //! Commands that only look open read-only: nothing of the store's files is changed.
 
+use std::fs;
+use std::io;
+use std::ops::Deref;
 use std::path::Path;
 
-use holdall::{CollectionMut, DEFAULT_COLLECTION, Reader, Result, Store, WriteTx};
+use holdall::{CollectionMut, DEFAULT_COLLECTION, FileId, Reader, Result, Store, WriteTx};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::own;
@@ -23,9 +26,64 @@ pub fn existing(path: &Path) -> Outcome<Store> {
 }
 
 /// Opens a store for changes, or makes it.
-pub fn or_create(path: &Path) -> Outcome<Store> {
+pub fn or_create(path: &Path) -> Outcome<Made<'_>> {
     check(path, false)?;
-    Ok(Store::open_or_create(path)?)
+    let is_new = path.symlink_metadata().is_err();
+    Ok(Made { store: Store::open_or_create(path)?, path, is_new })
+}
+
+/// A store that the command may have made. One that nothing came into is not left behind.
+pub struct Made<'p> {
+    store: Store,
+    path: &'p Path,
+    is_new: bool,
+}
+
+impl Made<'_> {
+    /// Closes the store.
+    pub fn close(self) -> Outcome {
+        Ok(self.store.close()?)
+    }
+
+    /// Ends a command that failed: a store that it made loses its name, as long as it is locked
+    /// and nobody else can have put anything into it.
+    pub fn discard(self) {
+        let log = {
+            let mut log = self.path.as_os_str().to_owned();
+            log.push("-log");
+            log
+        };
+        if !self.is_new {
+            return;
+        }
+        for path in [self.path, Path::new(&log)] {
+            let own = fs::symlink_metadata(path)
+                .is_ok_and(|data| self.store.is_own_file(FileId::of(&data)).unwrap_or(false));
+            if own {
+                // What stays is an empty store: no more can be done about it.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Closes the store if all went well, else discards it.
+    pub fn end<T>(self, outcome: Outcome<T>) -> Outcome<T> {
+        match outcome {
+            Ok(value) => self.close().map(|()| value),
+            Err(failure) => {
+                self.discard();
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Deref for Made<'_> {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
 }
 
 /// Says what is wrong with a path before the engine sees it. Comes before anything else that
@@ -38,7 +96,10 @@ pub fn check(path: &Path, must_exist: bool) -> Outcome {
             "give the path of a store file",
         )),
         Ok(_) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            if let Some(failure) = missing(path) {
+                return Err(failure);
+            }
             if must_exist {
                 let what = format!("not found: there is no store {}", path.display());
                 let hint = "check the path, or make one with `holdall create`";
@@ -48,6 +109,41 @@ pub fn check(path: &Path, must_exist: bool) -> Outcome {
         }
         Err(e) => Err(Failure::file("open", path, &e)),
     }
+}
+
+/// What of `path` is missing before its last part: a directory, or what a link leads to.
+fn missing(path: &Path) -> Option<Failure> {
+    if path.is_symlink() {
+        let target = path.read_link().unwrap_or_default();
+        let what = format!(
+            "not found: {} is a link to {}, which is missing",
+            path.display(),
+            target.display()
+        );
+        return Some(Failure::Told(what, "check where it leads".into(), NOT_FOUND));
+    }
+    let dir = own::directory(path);
+    if dir.is_dir() {
+        return None;
+    }
+    let first = dir.ancestors().filter(|dir| *dir != Path::new("")).take_while(|dir| !dir.exists());
+    let first = first.last().unwrap_or(dir);
+    if let Some(Failure::Told(what, hint, code)) =
+        first.is_symlink().then(|| missing(first)).flatten()
+    {
+        return Some(Failure::Told(what, hint, code));
+    }
+    let what = format!("not found: there is no directory {}", first.display());
+    Some(Failure::Told(what, "check the path, or make the directory".into(), NOT_FOUND))
+}
+
+/// A system error about a path that must be there.
+pub fn path_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => missing(path),
+        _ => None,
+    }
+    .unwrap_or_else(|| Failure::file(action, path, error))
 }
 
 /// A snapshot of a collection, of the default one where none is named.

@@ -3,7 +3,7 @@
 //! Threads: reads and writes are `pread` and `pwrite` and take no lock; a mutex orders changes of
 //! the length.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::OnceLock;
@@ -84,6 +84,11 @@ impl FileDisk {
             Access::ReadOnly => file.try_lock_shared(),
             Access::ReadWrite => file.try_lock(),
         }
+    }
+
+    /// What the system says about the file.
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
     }
 
     /// Whether no name leads to the file any more.

@@ -33,6 +33,7 @@ mod memory;
 mod open;
 mod overlay;
 mod read_around;
+pub mod rights;
 mod write_out;
 
 pub use disk::{Astray, Disk, FileId, Near, Storage, WriteOut};

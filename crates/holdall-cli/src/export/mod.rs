@@ -1,26 +1,28 @@
 //! `holdall export`: writes objects as files below a directory.
 //!
-//! Owns: the way from a name to a path. Invariant: nothing is ever written outside the
-//! directory. A name becomes a path only if each of its parts is a plain file name; below
-//! the directory no link is followed, and files are written under a temporary name and
-//! renamed, which replaces a link instead of following it.
+//! Owns: what is written, and what becomes of an object that cannot be. `path` has the way from a
+//! name to a path, `tree` the directories. Invariant: nothing is ever written outside the
+//! directory: below it no link is followed, and a finished file takes its name at the end, which
+//! replaces a link instead of following it.
 
-use std::ffi::{OsStr, OsString};
+mod path;
+mod tree;
+
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::OwnedFd;
-use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdall::{Entry, Error, FileId, Layout, Metadata, Oid, Reader, Store};
-use rustix::fs::{AtFlags, FileType};
+use holdall::{Attributes, Entry, Error, FileId, Layout, Metadata, Oid, Reader, Store};
 use serde_json::json;
 
 use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
-use crate::files::{self, CopyError, IN_MEMORY, Replacement};
+use crate::files::{self, CopyError, IN_MEMORY};
 use crate::progress::{Meter, Totals, rate};
-use crate::{name, open, output, own};
+use crate::replacement::{Replacement, set_bits, set_rights};
+use crate::{name, open, output, own, time};
+use tree::Tree;
 
 /// Write objects as files below a directory, with their times and permissions
 #[derive(clap::Args)]
@@ -45,31 +47,33 @@ pub fn run(args: &Args) -> Outcome {
     let store = open::read_only(&args.store)?;
     refuse_directory(&store, &args.dir)?;
     let reader = open::reader(&store, args.collection.as_deref())?;
+    let is_new = !args.dir.exists();
     fs::create_dir_all(&args.dir).map_err(|e| Failure::file("make directory", &args.dir, &e))?;
     let failed = |e: &io::Error| Failure::file("open", &args.dir, e);
     let root = args.dir.canonicalize().map_err(|e| failed(&e))?;
-    let opened = files::open_directory(&root).and_then(Dir::of).map_err(|e| failed(&e))?;
+    let tree = Tree::new(&store, root.clone(), is_new).map_err(|e| failed(&e))?;
     let totals = Totals::default();
     let prefix = name::bytes(&args.prefix);
     if prefix.is_empty() {
         set_totals(&store, args.collection.as_deref(), &totals);
     }
     let mut export = Exporter {
-        store: &store,
         reader: &reader,
-        parent: (PathBuf::new(), opened.clone()),
-        root: (root, opened),
+        root,
+        tree,
         meter: Meter::start(Some("files"), &totals),
         tally: Tally::default(),
     };
     let outcome = export.run(prefix);
+    export.tree.end();
+    export.complain_of_directories();
     let time = export.meter.finish();
     let tally = export.tally;
     let said = summary(args, &tally, time);
     outcome?;
     match tally {
         Tally { damaged: 1.., .. } => Err(Failure::Reported(DAMAGED)),
-        Tally { failed: 1.., .. } => Err(Failure::Reported(ERROR)),
+        Tally { failed: 1.., .. } | Tally { incomplete: 1.., .. } => Err(Failure::Reported(ERROR)),
         _ => said,
     }
 }
@@ -101,28 +105,14 @@ struct Tally {
     failed: u64,
     /// Those of `failed` that the store could not read.
     damaged: u64,
-}
-
-/// An open directory.
-#[derive(Clone)]
-struct Dir {
-    fd: Rc<OwnedFd>,
-    id: FileId,
-}
-
-impl Dir {
-    fn of(fd: OwnedFd) -> io::Result<Self> {
-        let id = own::id(&rustix::fs::fstat(&fd)?);
-        Ok(Self { fd: Rc::new(fd), id })
-    }
+    /// Modes and times of what was exported that could not be set.
+    incomplete: u64,
 }
 
 struct Exporter<'a> {
-    store: &'a Store,
     reader: &'a Reader,
-    root: (PathBuf, Dir),
-    /// The directory of the last file, below the root, reached without a link.
-    parent: (PathBuf, Dir),
+    root: PathBuf,
+    tree: Tree<'a>,
     meter: Meter<'a>,
     tally: Tally,
 }
@@ -179,20 +169,21 @@ impl Exporter<'_> {
     }
 
     fn export(&mut self, name: &[u8], oid: Oid) -> Result<(), Problem> {
-        let below = relative(name).map_err(|why| Problem::This(why.into()))?;
-        let path = self.root.0.join(&below);
-        let dir = self.enter(below.parent().unwrap_or(Path::new("")))?;
-        let name = below.file_name().unwrap_or_default();
-        self.refuse_own(&dir, name)?;
-        if kind(&dir.fd, name).is_some_and(FileType::is_dir) {
-            return Err(Problem::This("there is a directory of that name".into()));
-        }
+        let below = path::relative(name).map_err(|why| Problem::This(why.into()))?;
+        let path = self.root.join(&below);
         let data = self.reader.metadata(oid)?;
+        let modes = files::stored_dirs(&data.attributes);
+        let entered = self.tree.enter(below.parent().unwrap_or(Path::new("")), &modes);
+        self.complain_of_directories();
+        entered?;
+        let file_name = below.file_name().unwrap_or_default();
+        self.tree.refuse(file_name)?;
         let failed = |e: &io::Error| Problem::system(e, &path);
         // Read before a file is made: a damaged object leaves nothing behind.
         let small = data.size <= IN_MEMORY && !self.has_holes(oid, &data)?;
         let whole = if small { self.reader.get(oid)? } else { None };
-        let mut file = Replacement::begin(dir.fd, name).map_err(|e| failed(&e))?;
+        let fd = self.tree.dir()?.fd.clone();
+        let mut file = Replacement::begin(fd, file_name).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {
                 file.file().and_then(|f| f.write_all(&bytes)).map_err(|e| failed(&e))?;
@@ -200,28 +191,27 @@ impl Exporter<'_> {
             }
             None => self.stream(oid, file.file().map_err(|e| failed(&e))?, &path)?,
         }
-        let attributes = &data.attributes;
-        file.file().and_then(|f| files::restore(f, attributes)).map_err(|e| failed(&e))?;
-        file.finish().map_err(|e| failed(&e))
-    }
-
-    /// Refuses what leads to a file of the store, and the place of its log.
-    fn refuse_own(&self, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
-        self.refuse_log_place(dir, name)?;
-        let Ok(found) = rustix::fs::statat(&dir.fd, name, AtFlags::empty()) else { return Ok(()) };
-        if self.store.is_own_file(own::id(&found))? {
-            let why = "a file of the store has that name: export into another directory";
-            return Err(Problem::This(why.into()));
+        let unset = file.file().map(|f| restore(f, &data.attributes)).map_err(|e| failed(&e))?;
+        let made = file.file().and_then(|f| f.metadata()).map_err(|e| failed(&e))?;
+        file.finish().map_err(|e| failed(&e))?;
+        self.tree.dir()?.note(FileId::of(&made));
+        for why in unset {
+            self.incomplete(&name::escape(name), &why);
         }
         Ok(())
     }
 
-    fn refuse_log_place(&self, dir: &Dir, name: &OsStr) -> Result<(), Problem> {
-        if self.store.is_log_place(dir.id, name)? {
-            let why = "the store's log belongs there: export into another directory";
-            return Err(Problem::This(why.into()));
+    /// Names what was exported without all that belongs to it.
+    fn incomplete(&mut self, name: &str, why: &str) {
+        self.tally.incomplete += 1;
+        self.meter.complain(&format!("exported all the same: {name}: {why}"));
+    }
+
+    fn complain_of_directories(&mut self) {
+        for (path, error) in std::mem::take(&mut self.tree.unset) {
+            let name = name::escape(name::bytes(path.as_os_str()));
+            self.incomplete(&format!("{name}/"), &format!("its mode cannot be set: {error}"));
         }
-        Ok(())
     }
 
     fn has_holes(&self, oid: Oid, data: &Metadata) -> Result<bool, Problem> {
@@ -250,78 +240,31 @@ impl Exporter<'_> {
         self.tally.bytes = before.saturating_add(size);
         Ok(())
     }
-
-    /// Opens the directory `below` the root, made where it is missing; none on the way may be
-    /// a link.
-    fn enter(&mut self, below: &Path) -> Result<Dir, Problem> {
-        if below == self.parent.0 {
-            return Ok(self.parent.1.clone());
-        }
-        let (mut path, mut dir) = self.root.clone();
-        for part in below.components() {
-            let part = part.as_os_str();
-            path.push(part);
-            self.refuse_log_place(&dir, part)?;
-            let inner = files::enter_directory(&dir.fd, part).map_err(|e| {
-                let what = match kind(&dir.fd, part) {
-                    Some(FileType::Symlink) => "a link",
-                    Some(found) if found != FileType::Directory => "a file",
-                    _ => return Problem::system(&e, &path),
-                };
-                let path = path.display();
-                Problem::This(format!("{path} is {what} where a directory is needed"))
-            })?;
-            dir = Dir::of(inner).map_err(|e| Problem::system(&e, &path))?;
-        }
-        self.parent = (below.into(), dir.clone());
-        Ok(dir)
-    }
 }
 
-/// What lies under `name` in `dir`, if anything.
-fn kind(dir: &OwnedFd, name: &OsStr) -> Option<FileType> {
-    let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(FileType::from_raw_mode(found.st_mode))
-}
-
-/// The path of a name below the directory, or why it has none.
-fn relative(name: &[u8]) -> Result<PathBuf, &'static str> {
-    if name.is_empty() {
-        return Err("nothing of its name is left for a path");
+/// Gives `file` the permission bits and the time among `attributes`, bits as a new file has them
+/// if there are none; says what could not be set.
+///
+/// Only the nine permission bits are restored: a store from elsewhere must not be able to
+/// make a program that runs as another user.
+fn restore(file: &fs::File, attributes: &Attributes) -> Vec<String> {
+    let mut unset = Vec::new();
+    let fits = match files::stored_mode(attributes) {
+        Some(mode) => set_bits(file, mode & 0o777, 0),
+        None => set_rights(file, None, None),
+    };
+    if let Err(e) = fits {
+        unset.push(format!("its mode cannot be set: {e}"));
     }
-    if name.starts_with(b"/") {
-        return Err("its name is an absolute path");
+    let Some(nanos) = attributes.get(files::MTIME).and_then(|text| time::parse(text)) else {
+        return unset;
+    };
+    match time::from_nanos(nanos).map(|time| file.set_modified(time)) {
+        None => unset.push("its time cannot be set: the system has no such time".to_owned()),
+        Some(Err(e)) => unset.push(format!("its time cannot be set: {e}")),
+        Some(Ok(())) => {}
     }
-    if name.contains(&0) {
-        return Err("its name holds a NUL byte");
-    }
-    let mut path = PathBuf::new();
-    for part in name.split(|&byte| byte == b'/') {
-        match part {
-            b"" => return Err("its name has an empty part"),
-            b"." | b".." => return Err("its name has a part . or .."),
-            _ => {}
-        }
-        let part = os_string(part).ok_or("its name is not UTF-8, which this system needs")?;
-        // Whatever else the system takes for more than a plain name (drives, backslashes).
-        let mut parts = Path::new(&part).components();
-        match (parts.next(), parts.next()) {
-            (Some(Component::Normal(only)), None) if only == part => path.push(&part),
-            _ => return Err("its name has a part that is no plain file name here"),
-        }
-    }
-    Ok(path)
-}
-
-#[cfg(unix)]
-fn os_string(part: &[u8]) -> Option<OsString> {
-    use std::os::unix::ffi::OsStrExt;
-    Some(OsStr::from_bytes(part).to_owned())
-}
-
-#[cfg(not(unix))]
-fn os_string(part: &[u8]) -> Option<OsString> {
-    std::str::from_utf8(part).ok().map(|text| OsStr::new(text).to_owned())
+    unset
 }
 
 fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
@@ -330,45 +273,16 @@ fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
     if args.json {
         return output::json(&json!({
             "files": t.files, "bytes": t.bytes, "failed": t.failed, "damaged": t.damaged,
+            "incomplete": t.incomplete,
             "seconds": seconds, "mb_per_s": speed,
         }));
     }
+    let incomplete = match t.incomplete {
+        0 => String::new(),
+        n => format!("; {n} modes and times not set"),
+    };
     output::say(format_args!(
-        "exported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} failed",
+        "exported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} failed{incomplete}",
         t.files, t.bytes, t.failed
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_plain_relative_names_become_paths() {
-        assert_eq!(relative(b"a/b c/..d").unwrap(), Path::new("a/b c/..d"));
-        assert_eq!(relative(b"-x").unwrap(), Path::new("-x"));
-        let bad: [&[u8]; 12] = [
-            b"",
-            b"/",
-            b"/etc/passwd",
-            b"..",
-            b"../a",
-            b"a/../b",
-            b"a/..",
-            b"a//b",
-            b"a/",
-            b".",
-            b"a/./b",
-            b"a\0b",
-        ];
-        for name in bad {
-            assert!(relative(name).is_err(), "{}", name::escape(name));
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn names_keep_their_bytes() {
-        assert_eq!(name::bytes(relative(b"a\xff/b").unwrap().as_os_str()), b"a\xff/b");
-    }
 }
