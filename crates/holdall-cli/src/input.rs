@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::{files, own};
+use crate::{files, open, own};
 use crate::place::{self, Place, Use};
 
 /// Bytes to be read.
@@ -38,7 +38,7 @@ impl Input {
                 (file.map_err(|e| Failure::file("open", &label, &e))?.into(), label, true)
             }
             Some(path) => {
-                let failed = |e| Failure::file("open", path, &e);
+                let failed = |e| open::path_failure("open", path, &e);
                 match place::find(path, Use::Read).map_err(failed)? {
                     Place::Descriptor(file) => (file, path.into(), true),
                     Place::Path(_) => (File::open(path).map_err(failed)?, path.into(), false),
@@ -78,5 +78,20 @@ impl Input {
     /// Refuses what belongs to the open store.
     pub fn refuse_own(&self, store: &Store) -> Outcome {
         own::refuse_input(store, &self.data, &self.label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_that_was_written_to_is_refused() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let input = Input::open(Some(file.path()), Path::new("none")).unwrap();
+        input.refuse_changed().unwrap();
+        file.write_all(b"more").unwrap();
+        assert!(input.refuse_changed().is_err());
     }
 }

@@ -97,8 +97,8 @@ pub fn check(path: &Path, must_exist: bool) -> Outcome {
         )),
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            if let Some(failure) = missing(path) {
-                return Err(failure);
+            if let Some((what, hint)) = missing(path) {
+                return Err(Failure::Told(format!("not found: {what}"), hint, NOT_FOUND));
             }
             if must_exist {
                 let what = format!("not found: there is no store {}", path.display());
@@ -111,39 +111,31 @@ pub fn check(path: &Path, must_exist: bool) -> Outcome {
     }
 }
 
-/// What of `path` is missing before its last part: a directory, or what a link leads to.
-fn missing(path: &Path) -> Option<Failure> {
+/// What of `path` is missing before its last part, a directory or what a link leads to, and what
+/// to do.
+fn missing(path: &Path) -> Option<(String, String)> {
+    let shown = path.display();
     if path.is_symlink() {
         let target = path.read_link().unwrap_or_default();
-        let what = format!(
-            "not found: {} is a link to {}, which is missing",
-            path.display(),
-            target.display()
-        );
-        return Some(Failure::Told(what, "check where it leads".into(), NOT_FOUND));
+        let what = format!("{shown} is a link to {}, which is missing", target.display());
+        return Some((what, "check where it leads".into()));
     }
-    let dir = own::directory(path);
-    if dir.is_dir() {
-        return None;
-    }
-    let first = dir.ancestors().filter(|dir| *dir != Path::new("")).take_while(|dir| !dir.exists());
-    let first = first.last().unwrap_or(dir);
-    if let Some(Failure::Told(what, hint, code)) =
-        first.is_symlink().then(|| missing(first)).flatten()
-    {
-        return Some(Failure::Told(what, hint, code));
-    }
-    let what = format!("not found: there is no directory {}", first.display());
-    Some(Failure::Told(what, "check the path, or make the directory".into(), NOT_FOUND))
+    let above = own::directory(path).ancestors().filter(|dir| *dir != Path::new(""));
+    let first = above.take_while(|dir| !dir.exists()).last()?.display();
+    let what = format!("{shown}: there is no directory {first}");
+    Some((what, "check the path, or make the directory".into()))
 }
 
 /// A system error about a path that must be there.
 pub fn path_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::NotFound => missing(path),
-        _ => None,
+    // A link that leads nowhere is in the way of a directory to be made.
+    let in_the_way = error.kind() == io::ErrorKind::AlreadyExists && path.is_symlink();
+    let is_missing = error.kind() == io::ErrorKind::NotFound || in_the_way;
+    let missing = is_missing.then(|| missing(path)).flatten();
+    match missing {
+        Some((what, hint)) => Failure::told(format!("{action} {what}"), hint),
+        None => Failure::file(action, path, error),
     }
-    .unwrap_or_else(|| Failure::file(action, path, error))
 }
 
 /// A snapshot of a collection, of the default one where none is named.

@@ -12,7 +12,7 @@ use std::path::Path;
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::own;
+use crate::{open, own};
 use crate::place::{self, Place, Use};
 use crate::replacement::{Replacement, set_rights};
 
@@ -94,7 +94,7 @@ impl<'p> Outlet<'p> {
     pub fn failed(&self, error: &io::Error) -> Failure {
         match &self.place {
             Place::Descriptor(_) if error.kind() == io::ErrorKind::BrokenPipe => Failure::Pipe,
-            _ => Failure::file("write", self.label, error),
+            _ => open::path_failure("write", self.label, error),
         }
     }
 }

@@ -44,6 +44,11 @@ impl Replacement {
         if let Some(file) = nameless(&dir) {
             return Ok(Self { file: Some(file), dir, temporary: None, target });
         }
+        Self::named(dir, target)
+    }
+
+    /// Where the system has no files without a name.
+    fn named(dir: Rc<OwnedFd>, target: OsString) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let make = |name: &str| rustix::fs::openat(&dir, name, flags, PRIVATE);
         let (file, name) = with_free_name(make)?;
@@ -163,4 +168,58 @@ pub fn set_bits(file: &File, bits: u32, kept: u32) -> io::Result<()> {
         return Ok(());
     }
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    fn modes(dir: &Path) -> Vec<(OsString, u32)> {
+        let entries = fs::read_dir(dir).unwrap().map(Result::unwrap);
+        entries.map(|e| (e.file_name(), e.metadata().unwrap().mode() & 0o7777)).collect()
+    }
+
+    #[test]
+    fn an_unfinished_file_is_its_owners_and_then_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a");
+        let mut new = Replacement::beside(&target).unwrap();
+        new.file().unwrap().write_all(b"private").unwrap();
+        assert_eq!(new.file().unwrap().metadata().unwrap().mode() & 0o7777, 0o600);
+        assert!(modes(dir.path()).iter().all(|(_, mode)| *mode == 0o600));
+        drop(new);
+        assert_eq!(modes(dir.path()), []);
+    }
+
+    #[test]
+    fn a_finished_file_takes_its_place_with_its_rights() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a");
+        let write = |text: &[u8], mode| {
+            let mut new = Replacement::beside(&target).unwrap();
+            let old = fs::metadata(&target).ok();
+            new.file().unwrap().write_all(text).unwrap();
+            set_rights(new.file().unwrap(), old.as_ref(), mode).unwrap();
+            new.finish().unwrap();
+            assert_eq!(fs::read(&target).unwrap(), text);
+            modes(dir.path())
+        };
+        assert_eq!(write(b"one", Some(0o4600)), [("a".into(), masked(0o600))]);
+        fs::set_permissions(&target, fs::Permissions::from_mode(0o604)).unwrap();
+        assert_eq!(write(b"two", Some(0o777)), [("a".into(), 0o604)]);
+    }
+
+    #[test]
+    fn a_named_temporary_is_its_owners_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = open_directory(dir.path()).unwrap();
+        let new = Replacement::named(Rc::new(at), "a".into()).unwrap();
+        let found = modes(dir.path());
+        assert!(found.len() == 1 && found[0].1 == 0o600, "{found:?}");
+        new.finish().unwrap();
+        assert_eq!(modes(dir.path()), [("a".into(), 0o600)]);
+    }
 }

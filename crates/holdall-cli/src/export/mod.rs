@@ -48,7 +48,8 @@ pub fn run(args: &Args) -> Outcome {
     refuse_directory(&store, &args.dir)?;
     let reader = open::reader(&store, args.collection.as_deref())?;
     let is_new = !args.dir.exists();
-    fs::create_dir_all(&args.dir).map_err(|e| Failure::file("make directory", &args.dir, &e))?;
+    fs::create_dir_all(&args.dir)
+        .map_err(|e| open::path_failure("make directory", &args.dir, &e))?;
     let failed = |e: &io::Error| Failure::file("open", &args.dir, e);
     let root = args.dir.canonicalize().map_err(|e| failed(&e))?;
     let tree = Tree::new(&store, root.clone(), is_new).map_err(|e| failed(&e))?;
@@ -74,7 +75,7 @@ pub fn run(args: &Args) -> Outcome {
     match tally {
         Tally { damaged: 1.., .. } => Err(Failure::Reported(DAMAGED)),
         Tally { failed: 1.., .. } | Tally { incomplete: 1.., .. } => Err(Failure::Reported(ERROR)),
-        _ => said,
+        _ => output::after("the files are written", said),
     }
 }
 

@@ -11,7 +11,7 @@ use holdall::{Error, PutOptions, Result, Store, WriteTx};
 use super::feed::{self, Event, Feed, Incoming};
 use super::source::{ATTEMPTS, CHANGES, Content};
 use super::{stream, walk};
-use crate::failure::{Failure, Outcome, is_full, reason};
+use crate::failure::{Failure, NO_SPACE, Outcome, is_full, reason};
 use crate::files::IN_MEMORY;
 use crate::name::escape;
 use crate::open;
@@ -225,12 +225,18 @@ impl Importer<'_, '_> {
     /// Names a file that the store has refused. A large one may be too much for the room that
     /// is left; without room for a small one no other would fare better.
     fn refused(&mut self, file: &Incoming, error: Error) -> Outcome {
-        self.failed(&file.name, &reason(&error));
+        let why = reason(&error);
         if !is_full(&error) {
+            self.failed(&file.name, &why);
             return Ok(());
         }
         self.tally.without_room += 1;
-        if file.size() > IN_MEMORY { Ok(()) } else { Err(error.into()) }
+        if file.size() > IN_MEMORY {
+            self.failed(&file.name, &why);
+            return Ok(());
+        }
+        self.failed(&file.name, &format!("{why}: the import ends here; free room and run it again"));
+        Err(Failure::Reported(NO_SPACE))
     }
 
     fn count(&mut self, file: &Incoming) {

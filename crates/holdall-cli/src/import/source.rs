@@ -230,3 +230,44 @@ pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     }
     Ok(done)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(bytes: &[u8]) -> (tempfile::TempDir, Place, Opened) {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { path: dir.path().join("file"), dirs: None };
+        std::fs::write(&place.path, bytes).unwrap();
+        let opened = Opened::open(&place).unwrap();
+        (dir, place, opened)
+    }
+
+    #[test]
+    fn what_was_written_meanwhile_shows() {
+        let (_dir, place, opened) = opened(b"one");
+        assert!(opened.is_unchanged().unwrap());
+        std::fs::write(&place.path, b"more").unwrap();
+        assert!(!opened.is_unchanged().unwrap());
+    }
+
+    #[test]
+    fn times_are_trusted_once_a_clock_must_have_moved_on() {
+        let (_dir, place, mut opened) = opened(b"one");
+        let changed = files::ctime(&opened.data);
+        let at = |nanos: i128| time::from_nanos(changed + nanos).unwrap();
+        let marked = |opened: &Opened| opened.attributes(&place).get(CTIME).cloned();
+        for nanos in [-5_000_000_000, 0, 2_900_000_000] {
+            opened.now = at(nanos);
+            assert_eq!(marked(&opened).as_deref(), Some(&b"0"[..]), "{nanos}");
+        }
+        opened.now = at(3_000_000_000);
+        assert_eq!(marked(&opened), None);
+        // A time set by hand is not that of the change.
+        opened.file.set_modified(time::from_nanos(5).unwrap()).unwrap();
+        opened.data = opened.file.metadata().unwrap();
+        let changed = files::ctime(&opened.data);
+        opened.now = time::from_nanos(changed + 3_000_000_000).unwrap();
+        assert_eq!(marked(&opened), Some(changed.to_string().into_bytes()));
+    }
+}

@@ -142,3 +142,51 @@ impl Read for Stretch<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::source::{Content, Source};
+    use crate::import::walk::Place;
+    use std::io::Write;
+
+    fn incoming(path: &std::path::Path) -> Incoming {
+        let place = Place { path: path.into(), dirs: None };
+        let opened = Opened::open(&place).unwrap();
+        let attributes = opened.attributes(&place);
+        let source = Source { content: Content::Streamed, size: opened.data.len(), attributes };
+        Incoming { name: b"a".into(), place, source, replaces: false, is_quiet: false }
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_read_again_and_then_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for (changes, sparse) in [(1, false), (1_000_000, false), (1_000_000, true)] {
+            std::fs::write(&path, vec![7; 5 << 20]).unwrap();
+            let file = incoming(&path);
+            let target = Store::in_memory().unwrap();
+            let mut left = changes;
+            let mut change = |_| {
+                if left > 0 {
+                    left -= 1;
+                    let mut file = File::options().append(true).open(&path).unwrap();
+                    file.write_all(b"more").unwrap();
+                }
+            };
+            let mut tx = target.begin_write().unwrap();
+            let put = if sparse { store_sparse } else { store };
+            let stored = put(&target, &mut tx, &file, &mut change).unwrap();
+            if changes > 1 {
+                assert_eq!(stored, Err(CHANGES.to_owned()));
+            } else {
+                assert_eq!(stored, Ok((5 << 20) + 4));
+            }
+            if !sparse {
+                tx.commit().unwrap();
+                let found = target.read().unwrap().get("a").unwrap();
+                assert!(found == (changes == 1).then(|| std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+}
