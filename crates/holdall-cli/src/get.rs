@@ -103,12 +103,7 @@ fn copy(
     }
 }
 
-fn to_outlet(
-    mut object: Object,
-    range: Range<u64>,
-    outlet: &Outlet,
-    mode: Option<u32>,
-) -> Outcome {
+fn to_outlet(mut object: Object, range: Range<u64>, outlet: &Outlet, mode: Option<u32>) -> Outcome {
     let failed = |e: &io::Error| outlet.failed(e);
     let mut to = outlet.open()?;
     if let Outflow::Stream(file) = &mut to {

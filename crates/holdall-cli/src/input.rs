@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::{files, open, own};
 use crate::place::{self, Place, Use};
+use crate::{files, open, own};
 
 /// Bytes to be read.
 pub struct Input {

@@ -12,9 +12,9 @@ use std::path::Path;
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::{open, own};
 use crate::place::{self, Place, Use};
 use crate::replacement::{Replacement, set_rights};
+use crate::{open, own};
 
 /// Where output goes.
 pub struct Outlet<'p> {
@@ -84,9 +84,7 @@ impl<'p> Outlet<'p> {
             Some(data) if !data.is_file() => {
                 OpenOptions::new().write(true).open(path).map(Outflow::Stream)
             }
-            before => {
-                Ok(Outflow::New(Replacement::beside(path)?, before))
-            }
+            before => Ok(Outflow::New(Replacement::beside(path)?, before)),
         }
     }
 

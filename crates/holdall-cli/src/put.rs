@@ -117,10 +117,11 @@ impl Source {
         let unread = |e| Error::io(format!("read {label}"), e);
         // A file that grows as fast as it is read has an end all the same.
         let limit = expected_size.unwrap_or(u64::MAX);
-        let size = files::copy(&mut from, &mut writer, limit, &mut |_| ()).map_err(|e| match e {
-            CopyError::Read(e) => unread(e),
-            CopyError::Write(e) => files::store_error(e),
-        })?;
+        let size =
+            files::copy(&mut from, &mut writer, limit, &mut |_| ()).map_err(|e| match e {
+                CopyError::Read(e) => unread(e),
+                CopyError::Write(e) => files::store_error(e),
+            })?;
         self.input.refuse_changed().map_err(unread)?;
         Ok((writer.finish()?, size))
     }

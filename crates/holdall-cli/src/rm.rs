@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "names")]
     from: Option<PathBuf>,
     /// Names in FILE end with a NUL byte, and are taken as they are
-    #[arg(long, short = '0', requires = "from")]
+    #[arg(long, short = '0', requires = "from", conflicts_with_all = ["names", "prefix"])]
     null: bool,
     /// The collection, "default" if not given
     #[arg(long, value_name = "C")]
@@ -65,7 +65,11 @@ pub fn run(args: &Args) -> Outcome {
     store.close()?;
     match listed {
         Some(names) => said(args, names.len(), Some(&names)),
-        None => said(args, args.names.len(), Some(&given().map(|(name, _)| name.to_vec()).collect::<Vec<_>>())),
+        None => said(
+            args,
+            args.names.len(),
+            Some(&given().map(|(name, _)| name.to_vec()).collect::<Vec<_>>()),
+        ),
     }
 }
 
@@ -84,7 +88,10 @@ fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
     let name = |(at, text): (usize, &[u8])| {
         let failed = |why: &str| {
             let what = format!("{} has no name in line {}: {why}", input.label.display(), at + 1);
-            Failure::told(what, "nothing was deleted; correct it, or end raw names with NUL bytes and use -0")
+            Failure::told(
+                what,
+                "nothing was deleted; correct it, or end raw names with NUL bytes and use -0",
+            )
         };
         let name = if args.null { text.to_vec() } else { name::unescape(text).map_err(failed)? };
         if name.is_empty() { Err(failed("it is empty")) } else { Ok(name) }

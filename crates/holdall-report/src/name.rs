@@ -160,9 +160,15 @@ mod tests {
         assert_eq!(escape("a\u{202e}gpj.exe".as_bytes()), "a\\xe2\\x80\\xaegpj.exe");
         assert_eq!(escape(b" a b  "), "\\x20a b\\x20\\x20");
         assert_eq!(escape(b"   "), "\\x20\\x20\\x20");
-        assert_eq!(escape("a\u{a0}b\u{3000}\u{ad}".as_bytes()), "a\\xc2\\xa0b\\xe3\\x80\\x80\\xc2\\xad");
+        assert_eq!(
+            escape("a\u{a0}b\u{3000}\u{ad}".as_bytes()),
+            "a\\xc2\\xa0b\\xe3\\x80\\x80\\xc2\\xad"
+        );
         assert_eq!(escape_ascii("p\u{430}y\u{e4} \\".as_bytes()), "p\\xd0\\xb0y\\xc3\\xa4 \\\\");
-        let hidden = [0xa0, 0xad, 0x3164, 0xfe0f, 0xe0041, 0x61c, 0x200b, 0x200f, 0x2028, 0x202a, 0x2060, 0x2069, 0xfeff];
+        let hidden = [
+            0xa0, 0xad, 0x3164, 0xfe0f, 0xe0041, 0x61c, 0x200b, 0x200f, 0x2028, 0x202a, 0x2060,
+            0x2069, 0xfeff,
+        ];
         assert!(hidden.into_iter().filter_map(char::from_u32).all(is_hidden));
         let shown = [0x20, 0x61b, 0x1fff, 0x2010, 0x2027, 0x2030, 0x206f + 1, 0x1f980];
         assert!(!shown.into_iter().filter_map(char::from_u32).any(is_hidden));

@@ -24,7 +24,8 @@ pub(super) fn relative(name: &[u8]) -> Result<PathBuf, &'static str> {
             b"." | b".." => return Err("its name has a part . or .."),
             _ => {}
         }
-        let part = files::os_string(part).ok_or("its name is not UTF-8, which this system needs")?;
+        let part =
+            files::os_string(part).ok_or("its name is not UTF-8, which this system needs")?;
         // Whatever else the system takes for more than a plain name (drives, backslashes).
         let mut parts = Path::new(&part).components();
         match (parts.next(), parts.next()) {

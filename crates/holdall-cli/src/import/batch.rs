@@ -235,7 +235,10 @@ impl Importer<'_, '_> {
             self.failed(&file.name, &why);
             return Ok(());
         }
-        self.failed(&file.name, &format!("{why}: the import ends here; free room and run it again"));
+        self.failed(
+            &file.name,
+            &format!("{why}: the import ends here; free room and run it again"),
+        );
         Err(Failure::Reported(NO_SPACE))
     }
 

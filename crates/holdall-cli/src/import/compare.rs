@@ -144,12 +144,7 @@ fn is_stored(object: &Object, opened: &Opened, buffer: &mut [u8]) -> Result<bool
 }
 
 /// Whether the object has `bytes` at `start`.
-fn holds(
-    object: &Object,
-    start: u64,
-    bytes: &[u8],
-    buffer: &mut [u8],
-) -> Result<bool, Problem> {
+fn holds(object: &Object, start: u64, bytes: &[u8], buffer: &mut [u8]) -> Result<bool, Problem> {
     let mut at = start;
     for piece in bytes.chunks(buffer.len().max(1)) {
         let Some(room) = buffer.get_mut(..piece.len()) else { return Ok(false) };

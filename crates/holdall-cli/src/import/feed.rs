@@ -271,8 +271,7 @@ impl<'s> Feed<'s> {
         };
         let replaces = known.is_some();
         if let Some((reader, stored)) = known.filter(|_| !self.wishes.force)
-            && (self.wishes.checksum
-                || compare::is_alike(&stored, source.size, &source.attributes))
+            && (self.wishes.checksum || compare::is_alike(&stored, source.size, &source.attributes))
         {
             match compare::is_same(reader, &stored, &mut source, &place) {
                 Ok(true) => return kept(name, &stored, source.attributes, place),

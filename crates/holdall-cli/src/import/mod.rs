@@ -134,8 +134,7 @@ fn import(
     let prefix = name::bytes(&args.prefix);
     let collection = args.collection.as_deref();
     let known = has_names(store, collection, prefix)?.then_some((store, collection));
-    let wishes =
-        Wishes { force: args.force, checksum: args.checksum, max_size: args.max_size };
+    let wishes = Wishes { force: args.force, checksum: args.checksum, max_size: args.max_size };
     let walk = || Walk::new(root, prefix, excludes);
     let feed = Feed::new(walk(), store, known, &wishes);
     let (over, is_over) = mpsc::channel();

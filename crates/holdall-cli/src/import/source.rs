@@ -14,7 +14,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::walk::Place;
-use crate::files::{self, CTIME, DIRS, ctime, IN_MEMORY, MODE, MTIME};
+use crate::files::{self, CTIME, DIRS, IN_MEMORY, MODE, MTIME, ctime};
 use crate::time;
 
 /// How long after a change the clock of a file system may show the same time still: FAT counts
@@ -185,7 +185,8 @@ fn read(opened: &Opened) -> io::Result<Content> {
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
     // Some files of the system have a size of 0 and content all the same.
-    let limit = if size == 0 { IN_MEMORY + 1 } else { size };
+    // Whole pages: not all of them give odd numbers of bytes.
+    let limit = if size == 0 { IN_MEMORY + 4096 } else { size };
     let mut file = &opened.file;
     // Looking for holes has moved it.
     if size > 0 {

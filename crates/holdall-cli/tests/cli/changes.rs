@@ -90,7 +90,8 @@ fn what_patterns_and_sizes_leave_out() {
         home.file(&format!("tree/{name}"), name);
     }
     home.file("tree/big", bytes(1, 5000));
-    let args = ["import", "s", "tree", "--exclude", "*.o", "--exclude", "target/", "--max-size", "4K"];
+    let args =
+        ["import", "s", "tree", "--exclude", "*.o", "--exclude", "target/", "--max-size", "4K"];
     let result = home.json(&[&args[..], &["--json"]].concat());
     assert_eq!(names(&home, &[]), ["src/c.c", "src/target2"]);
     assert_eq!((&result["excluded"], &result["skipped_large"]), (&4.into(), &1.into()));

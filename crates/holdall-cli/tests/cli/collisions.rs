@@ -19,9 +19,9 @@ impl Mounted {
         let (image, path) = (home.path("image"), home.path("disk"));
         File::create(&image).unwrap().set_len(64 << 20).unwrap();
         fs::create_dir(&path).unwrap();
-        let made = mkfs.split_first().is_some_and(|(program, args)| {
-            succeeds(Command::new(program).args(args).arg(&image))
-        });
+        let made = mkfs
+            .split_first()
+            .is_some_and(|(program, args)| succeeds(Command::new(program).args(args).arg(&image)));
         if !made || !succeeds(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&path)) {
             println!("skipped: making and mounting {mkfs:?}");
             return None;

@@ -130,7 +130,8 @@ fn directories_come_back_with_their_modes() {
     for name in ["tree/a/private/f", "tree/a/shut/f", "tree/a/z", "tree/open/f"] {
         home.file(name, name);
     }
-    let modes = [("", 0o750), ("a", 0o711), ("a/private", 0o700), ("a/shut", 0o500), ("open", 0o777)];
+    let modes =
+        [("", 0o750), ("a", 0o711), ("a/private", 0o700), ("a/shut", 0o500), ("open", 0o777)];
     for (name, bits) in modes {
         set_mode(home.path("tree").join(name), bits);
     }

@@ -84,7 +84,8 @@ fn a_file_without_an_end_is_named_and_the_rest_is_stored() {
         println!("skipped: /proc/self/pagemap");
         return;
     }
-    let run = home.run(&["import", "s", "/proc/self", "--exclude", "[!cp]*", "--exclude", "c[!o]*"]);
+    let run =
+        home.run(&["import", "s", "/proc/self", "--exclude", "[!cp]*", "--exclude", "c[!o]*"]);
     assert_eq!(run.code, 1);
     let says = "not imported: pagemap: it has no size, but more than 4194304 bytes";
     assert!(run.err.contains(says), "{}", run.err);
