@@ -98,7 +98,7 @@ impl Drop for Replacement {
 }
 
 /// Calls `make` with temporary names until one is free.
-fn with_free_name<T>(make: impl Fn(&str) -> rustix::io::Result<T>) -> io::Result<(T, String)> {
+pub fn with_free_name<T>(make: impl Fn(&str) -> rustix::io::Result<T>) -> io::Result<(T, String)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     loop {
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
@@ -167,7 +167,13 @@ pub fn set_bits(file: &File, bits: u32, kept: u32) -> io::Result<()> {
     if files::mode(&file.metadata()?) == mode {
         return Ok(());
     }
-    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))?)
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))?;
+    // Some file systems say yes and change nothing.
+    let now = files::mode(&file.metadata()?) & 0o777;
+    if now == bits & 0o777 {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("the file system makes {now:o} of {bits:o}")))
 }
 
 #[cfg(test)]

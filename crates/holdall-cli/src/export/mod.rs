@@ -5,6 +5,7 @@
 //! directory: below it no link is followed, and a finished file takes its name at the end, which
 //! replaces a link instead of following it.
 
+mod claims;
 mod path;
 mod tree;
 
@@ -14,7 +15,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdall::{Attributes, Entry, Error, FileId, Layout, Metadata, Oid, Reader, Store};
+use holdall::{Attributes, Entry, Error, Layout, Metadata, Oid, Reader, Store};
 use serde_json::json;
 
 use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
@@ -178,28 +179,40 @@ impl Exporter<'_> {
         self.complain_of_directories();
         entered?;
         let file_name = below.file_name().unwrap_or_default();
-        self.tree.refuse(file_name)?;
-        let failed = |e: &io::Error| Problem::system(e, &path);
+        self.tree.refuse(file_name, &path)?;
+        match self.write(oid, &data, &path) {
+            Ok(unset) => {
+                for why in unset {
+                    self.incomplete(&name::escape(name), &why);
+                }
+                Ok(())
+            }
+            Err(problem) => {
+                self.tree.dir()?.give_back(file_name);
+                Err(problem)
+            }
+        }
+    }
+
+    /// Writes an object to `path` in the directory that was entered; says what could not be set.
+    fn write(&mut self, oid: Oid, data: &Metadata, path: &Path) -> Result<Vec<String>, Problem> {
+        let failed = |e: &io::Error| Problem::system(e, path);
         // Read before a file is made: a damaged object leaves nothing behind.
-        let small = data.size <= IN_MEMORY && !self.has_holes(oid, &data)?;
+        let small = data.size <= IN_MEMORY && !self.has_holes(oid, data)?;
         let whole = if small { self.reader.get(oid)? } else { None };
         let fd = self.tree.dir()?.fd.clone();
-        let mut file = Replacement::begin(fd, file_name).map_err(|e| failed(&e))?;
+        let name = path.file_name().unwrap_or_default();
+        let mut file = Replacement::begin(fd, name).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {
                 file.file().and_then(|f| f.write_all(&bytes)).map_err(|e| failed(&e))?;
                 self.tally.bytes = self.tally.bytes.saturating_add(bytes.len() as u64);
             }
-            None => self.stream(oid, file.file().map_err(|e| failed(&e))?, &path)?,
+            None => self.stream(oid, file.file().map_err(|e| failed(&e))?, path)?,
         }
         let unset = file.file().map(|f| restore(f, &data.attributes)).map_err(|e| failed(&e))?;
-        let made = file.file().and_then(|f| f.metadata()).map_err(|e| failed(&e))?;
         file.finish().map_err(|e| failed(&e))?;
-        self.tree.dir()?.note(FileId::of(&made));
-        for why in unset {
-            self.incomplete(&name::escape(name), &why);
-        }
-        Ok(())
+        Ok(unset)
     }
 
     /// Names what was exported without all that belongs to it.
@@ -211,6 +224,7 @@ impl Exporter<'_> {
     fn complain_of_directories(&mut self) {
         for (path, error) in std::mem::take(&mut self.tree.unset) {
             let name = name::escape(name::bytes(path.as_os_str()));
+            let name = if name.is_empty() { "." } else { &name };
             self.incomplete(&format!("{name}/"), &format!("its mode cannot be set: {error}"));
         }
     }

@@ -1,14 +1,10 @@
 //! The directories that an export writes into.
 //!
-//! Owns: [`Tree`], the open directories from the root to the one at work, and which of their
-//! entries this export made. Names come in byte order: all below one directory follow each other,
-//! so that a directory that was left is not entered again under the same name. One that is met
-//! again has another name, and the file system takes the two for the same.
-//!
-//! Memory: 16 bytes for each entry written into a directory that was there before, until it is
-//! left. In a new directory there is nothing but what the export made.
+//! Owns: [`Tree`], the open directories from the root to the one at work. Names come in byte order:
+//! all below one directory follow each other, so that a directory that was left is not entered
+//! again under the same name. One that is met again has another name, and the file system takes the
+//! two for the same (`claims`).
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -20,6 +16,7 @@ use holdall::{FileId, Store};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use super::Problem;
+use super::claims::Claims;
 use crate::replacement::set_bits;
 use crate::{files, name, own};
 
@@ -31,8 +28,8 @@ pub struct Dir {
     name: OsString,
     /// Whether the export made it.
     is_new: bool,
-    /// What the export made in it, if it was there before.
-    made: HashSet<FileId>,
+    /// The names used in it, where different ones may be the same.
+    claims: Option<Claims>,
     /// The bits it gets when it is left.
     bits: Option<u32>,
 }
@@ -52,7 +49,9 @@ pub struct Tree<'s> {
 impl Dir {
     fn of(fd: OwnedFd, name: OsString, is_new: bool, bits: Option<u32>) -> io::Result<Self> {
         let id = own::id(&rustix::fs::fstat(&fd)?);
-        Ok(Self { fd: Rc::new(fd), id, name, is_new, made: HashSet::new(), bits })
+        let fd = Rc::new(fd);
+        let claims = Claims::of(&fd)?;
+        Ok(Self { fd, id, name, is_new, claims, bits })
     }
 
     /// What lies under `name`, if anything; a link is not followed.
@@ -60,13 +59,12 @@ impl Dir {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// Refuses an entry that this export made: `name` would be a second name of it.
-    fn refuse_made(&self, name: &OsStr, found: &Stat) -> Result<(), Problem> {
-        let id = own::id(found);
-        if !self.is_new && !self.made.contains(&id) {
+    /// Claims a name, which must not be another one of what this export has written.
+    fn claim(&mut self, name: &OsStr, path: &Path) -> Result<(), Problem> {
+        let Some(claims) = &mut self.claims else { return Ok(()) };
+        let Some(other) = claims.claim(name).map_err(|e| Problem::system(&e, path))? else {
             return Ok(());
-        }
-        let other = self.name_of(id).unwrap_or_else(|| name.to_owned());
+        };
         Err(Problem::This(format!(
             "{} is the same as {} in this file system, which was exported before: export into a \
              directory that keeps them apart",
@@ -75,22 +73,10 @@ impl Dir {
         )))
     }
 
-    /// The name that the directory lists for a file.
-    fn name_of(&self, id: FileId) -> Option<OsString> {
-        for entry in rustix::fs::Dir::new(self.readable().ok()?).ok()? {
-            let name = files::os_string(entry.ok()?.file_name().to_bytes());
-            let found = name.as_ref().and_then(|name| self.find(name));
-            if found.is_some_and(|found| own::id(&found) == id) {
-                return name;
-            }
-        }
-        None
-    }
-
-    /// Notes what was made in it.
-    pub fn note(&mut self, made: FileId) {
-        if !self.is_new {
-            self.made.insert(made);
+    /// Nothing was written under the name claimed last.
+    pub fn give_back(&mut self, name: &OsStr) {
+        if let Some(claims) = &mut self.claims {
+            claims.give_back(name);
         }
     }
 
@@ -149,15 +135,13 @@ impl<'s> Tree<'s> {
         let dir = self.dir()?;
         refuse_log_place(store, dir, part)?;
         let failed = |e: &io::Error| Problem::system(e, &path);
+        dir.claim(part, &path)?;
         let found = dir.find(part);
-        if let Some(found) = &found
-            && kind(found).is_dir()
-        {
-            dir.refuse_made(part, found)?;
-        }
         // Writable until it is left.
         let mode = bits.map_or(0o777, |bits| bits & 0o777 | 0o700);
-        let (inner, is_new) = files::enter_directory(&dir.fd, part, mode).map_err(|e| {
+        let entered = files::enter_directory(&dir.fd, part, mode);
+        let (inner, is_new) = entered.map_err(|e| {
+            dir.give_back(part);
             let what = match found.as_ref().map(kind) {
                 Some(FileType::Symlink) => "a link",
                 Some(found) if found != FileType::Directory => "a file",
@@ -167,13 +151,12 @@ impl<'s> Tree<'s> {
             Problem::This(format!("{path} is {what} where a directory is needed"))
         })?;
         let inner = Dir::of(inner, part.to_owned(), is_new, bits).map_err(|e| failed(&e))?;
-        dir.note(inner.id);
         self.way.push(inner);
         Ok(())
     }
 
     /// Refuses to write a file `name` where something else lies, and where the store does.
-    pub fn refuse(&mut self, name: &OsStr) -> Result<(), Problem> {
+    pub fn refuse(&mut self, name: &OsStr, path: &Path) -> Result<(), Problem> {
         let store = self.store;
         let dir = self.dir()?;
         refuse_log_place(store, dir, name)?;
@@ -183,11 +166,10 @@ impl<'s> Tree<'s> {
             let why = "a file of the store has that name: export into another directory";
             return Err(Problem::This(why.into()));
         }
-        let Some(found) = dir.find(name) else { return Ok(()) };
-        if kind(&found).is_dir() {
+        if dir.find(name).is_some_and(|found| kind(&found).is_dir()) {
             return Err(Problem::This("there is a directory of that name".into()));
         }
-        dir.refuse_made(name, &found)
+        dir.claim(name, path)
     }
 
     fn leave(&mut self) {
