@@ -28,7 +28,7 @@ pub enum Outflow {
     /// A stream.
     Stream(File),
     /// A new file, and what was known of the one it replaces.
-    New(Replacement, Option<Metadata>),
+    New(Replacement, Option<Box<Metadata>>),
 }
 
 impl<'p> Outlet<'p> {
@@ -84,7 +84,7 @@ impl<'p> Outlet<'p> {
             Some(data) if !data.is_file() => {
                 OpenOptions::new().write(true).open(path).map(Outflow::Stream)
             }
-            before => Ok(Outflow::New(Replacement::beside(path)?, before)),
+            before => Ok(Outflow::New(Replacement::beside(path)?, before.map(Box::new))),
         }
     }
 
@@ -111,7 +111,7 @@ impl Outflow {
         match self {
             Self::Stream(_) => Ok(()),
             Self::New(mut new, replaced) => {
-                set_rights(new.file()?, replaced.as_ref(), mode)?;
+                set_rights(new.file()?, replaced.as_deref(), mode)?;
                 new.finish()
             }
         }

@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     let given = || args.names.iter().map(|arg| (name::bytes(arg), name::key(arg)));
     match &listed {
-        Some(names) => remove(args, &store, names.iter().map(|name| Key::from(name)))?,
+        Some(names) => remove(args, &store, names.iter().map(Key::from))?,
         None => remove(args, &store, given().map(|(_, key)| key))?,
     }
     store.close()?;
@@ -126,7 +126,7 @@ fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
         if batch.is_empty() {
             break;
         }
-        remove(args, store, batch.iter().map(|name| Key::from(name)))?;
+        remove(args, store, batch.iter().map(Key::from))?;
         deleted += batch.len();
     }
     if deleted == 0 {

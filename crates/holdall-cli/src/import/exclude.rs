@@ -181,10 +181,11 @@ fn matches(tokens: &[Token], text: &[u32]) -> bool {
             match token {
                 Token::One(wanted) if *wanted == unit => reach(tokens, &mut next, place + 1, true),
                 Token::Any if unit != SLASH => reach(tokens, &mut next, place + 1, true),
-                Token::Set(ranges, others) if unit != SLASH => {
-                    if ranges.iter().any(|(a, b)| (*a..=*b).contains(&unit)) != *others {
-                        reach(tokens, &mut next, place + 1, true);
-                    }
+                Token::Set(ranges, others)
+                    if unit != SLASH
+                        && ranges.iter().any(|(a, b)| (*a..=*b).contains(&unit)) != *others =>
+                {
+                    reach(tokens, &mut next, place + 1, true);
                 }
                 Token::Star if unit != SLASH => reach(tokens, &mut next, place, true),
                 Token::Deep => reach(tokens, &mut next, place, true),

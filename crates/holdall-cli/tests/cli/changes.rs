@@ -149,7 +149,7 @@ fn delete_removes_nothing_if_a_directory_cannot_be_read() {
     }
     home.ok(&["import", "s", "tree"]);
     fs::remove_file(home.path("tree/a")).unwrap();
-    fs::set_permissions(home.path("tree/shut"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(home.path("tree/shut"), Permissions::from_mode(0o0)).unwrap();
     fs::set_permissions(home.path(""), Permissions::from_mode(0o777)).unwrap();
     fs::set_permissions(home.path("s"), Permissions::from_mode(0o666)).unwrap();
     let mut command = home.command(&["import", "s", "tree", "--delete", "--json"]);
