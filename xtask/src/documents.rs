@@ -18,7 +18,8 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/format.md", 3020),
     ("docs/recovery.md", 3330),
     ("docs/testing.md", 2430),
-    ("docs/cli.md", 4260),
+    // Every command, option, error and pattern, with examples that are run.
+    ("docs/cli.md", 5245),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
@@ -30,7 +31,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_950;
+const ALL: usize = 33_965;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

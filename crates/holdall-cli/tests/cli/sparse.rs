@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::support::{Home, bytes, sound};
 
-const GIB: u64 = 1 << 30;
+/// Larger files would fill a disk if they were stored with their holes.
+const MIB: u64 = 1 << 20;
 
 /// A file of `size` bytes with data at some places; `None` where the system makes no holes.
 fn sparse(path: &Path, size: u64, data: &[(u64, Vec<u8>)]) -> Option<File> {
@@ -34,13 +35,13 @@ fn blocks(path: impl AsRef<Path>) -> u64 {
 fn holes_stay_holes_on_the_way_in_and_out() {
     let home = Home::new();
     fs::create_dir(home.path("tree")).unwrap();
-    let end = |len| vec![(0, bytes(1, 70_000)), (40 * GIB + 12_345, bytes(2, len))];
+    let end = |len| vec![(0, bytes(1, 70_000)), (400 * MIB + 12_345, bytes(2, len))];
     // In memory, and streamed; with a hole at the end, and nothing but a hole.
     let files = [
-        ("few", 50 * GIB, end(100)),
-        ("many", 50 * GIB, end(6 << 20)),
-        ("hole", 700 * GIB, Vec::new()),
-        ("last", GIB, vec![(GIB - 5000, bytes(3, 5000))]),
+        ("few", 500 * MIB, end(100)),
+        ("many", 500 * MIB, end(6 << 20)),
+        ("hole", 700 * MIB, Vec::new()),
+        ("last", 300 * MIB, vec![(300 * MIB - 5000, bytes(3, 5000))]),
     ];
     for (name, size, data) in &files {
         if sparse(&home.path("tree").join(name), *size, data).is_none() {
@@ -70,10 +71,10 @@ fn holes_stay_holes_on_the_way_in_and_out() {
     // A byte in a hole is a change.
     let hole = File::options().write(true).open(home.path("tree/hole")).unwrap();
     let time = hole.metadata().unwrap().modified().unwrap();
-    hole.write_all_at(b"x", 300 * GIB).unwrap();
+    hole.write_all_at(b"x", 300 * MIB).unwrap();
     hole.set_modified(time).unwrap();
     assert_eq!(home.json(&["import", "s", "tree", "--json"])["replaced"], 1);
-    let range = format!("{}:{}", 300 * GIB - 1, 300 * GIB + 2);
+    let range = format!("{}:{}", 300 * MIB - 1, 300 * MIB + 2);
     assert_eq!(home.ok(&["get", "s", "hole", "--range", &range]), b"\0x\0");
 }
 
