@@ -20,8 +20,8 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/recovery.md", 3620),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2505),
-    // An empty file is no store; a lost log and a lack of inodes have exit codes.
-    ("docs/cli.md", 4370),
+    // Every command, option, error and pattern, with examples that are run.
+    ("docs/cli.md", 5360),
     ("docs/serve.md", 2380),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
@@ -33,7 +33,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 33_775;
+const ALL: usize = 34_840;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -41,5 +41,6 @@ pub fn run(args: &Args) -> Outcome {
         tx.copy(name::key(&args.from), Target::Name(to.to_vec()))
     })?;
     store.close()?;
-    output::say(format_args!("{oid}"))
+    let said = output::say(format_args!("{oid}"));
+    output::after(&format!("the copy is stored as {oid}"), said)
 }

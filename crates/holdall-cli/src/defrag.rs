@@ -59,7 +59,12 @@ fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome 
     // Closing cuts the file once more.
     let blocks = open::read_only(path)?.stat()?.file_bytes;
     let report = DefragReport { blocks_after: blocks, ..report };
-    if json { output::json(&holdall_report::json::defrag(&report)) } else { print_text(&report) }
+    let said = if json {
+        output::json(&holdall_report::json::defrag(&report))
+    } else {
+        print_text(&report)
+    };
+    output::after("the store is in order", said)
 }
 
 fn print_text(report: &DefragReport) -> Outcome {

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use holdall::{Key, Result, Store, WriteTx};
+use holdall::{Error, Key, Result, Store, WriteTx};
 
 use crate::failure::{Failure, Outcome};
 use crate::get::{Span, parse_range};
@@ -138,7 +138,8 @@ fn run(
         edit(&mut tx, key, size)
     })?;
     store.close()?;
-    output::say(format_args!("{size} bytes"))
+    let said = output::say(format_args!("{size} bytes"));
+    output::after("the object is changed", said)
 }
 
 /// The bytes to put in.
@@ -177,7 +178,12 @@ impl Bytes {
 
     fn splice(&mut self, tx: &mut WriteTx, key: Key<'_>, range: Range<u64>) -> Result<u64> {
         match self {
-            Self::File(input, len) => tx.splice_from(key, range, &mut input.file, *len),
+            Self::File(input, len) => {
+                let size = tx.splice_from(key, range, &mut input.file, *len)?;
+                let unread = |e| Error::io(format!("read {}", input.label.display()), e);
+                input.refuse_changed().map_err(unread)?;
+                Ok(size)
+            }
             Self::Memory(bytes) => tx.splice(key, range, bytes),
         }
     }

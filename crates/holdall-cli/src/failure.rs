@@ -69,6 +69,15 @@ impl Failure {
         }
     }
 
+    /// This failure of saying so, after `done` came about.
+    #[must_use]
+    pub fn after(self, done: &str) -> Self {
+        match self {
+            Self::Told(what, hint, code) => Self::Told(format!("{done}, but {what}"), hint, code),
+            other => other,
+        }
+    }
+
     /// The process's exit code.
     pub fn code(&self) -> u8 {
         match self {
@@ -191,6 +200,17 @@ fn store_message(error: &Error) -> (String, String) {
         other => (other.to_string(), "run the command again"),
     };
     (what, hint.to_owned())
+}
+
+/// Whether the disk, the store or a file system's largest file leaves no room.
+pub fn is_full(error: &Error) -> bool {
+    match error {
+        Error::Full(_) => true,
+        Error::Io { source, .. } => {
+            source.kind() == ErrorKind::FileTooLarge || io_code(source.kind()) == NO_SPACE
+        }
+        _ => false,
+    }
 }
 
 fn io_code(kind: ErrorKind) -> u8 {

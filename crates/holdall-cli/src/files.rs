@@ -1,22 +1,20 @@
-//! Files outside the store: replaced whole or not at all, and their attributes.
+//! Files outside the store: how they are opened and copied, and their attributes.
 //!
-//! Owns: [`Replacement`] (a temporary file beside its target, renamed over it at the end,
-//! removed if it comes to nothing), and the attributes `mtime` and `mode`.
+//! Owns: the attributes `mtime`, `ctime`, `mode` and `dirs`.
 //!
 //! A directory is held open while something is done in it, and named no second time: what is
 //! put in its place meanwhile changes nothing.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdall::{Attributes, Error, Object};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
 use crate::time;
@@ -25,6 +23,14 @@ use crate::time;
 pub const MTIME: &str = "mtime";
 /// Attribute: permission bits of the file, octal text.
 pub const MODE: &str = "mode";
+/// Attribute: permission bits of the directories from the imported one down to the file's, octal
+/// text with `/` between them. Missing if all are [`COMMON_DIR`].
+pub const DIRS: &str = "dirs";
+/// The bits that directories mostly have.
+pub const COMMON_DIR: u32 = 0o755;
+/// Attribute: when anything about the file last changed, nanoseconds since 1970, if that is not
+/// its `mtime`. 0 if the file was too young when it was read for its times to be trusted.
+pub const CTIME: &str = "ctime";
 /// Objects up to this many bytes are held in memory whole; larger ones are streamed.
 pub const IN_MEMORY: u64 = 4 << 20;
 /// Bytes moved at a time when streaming.
@@ -54,88 +60,16 @@ pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, DIRECTORY, Mode::empty())?)
 }
 
-/// Opens the directory `name` in `dir`, made if it is missing; a link is no directory.
-pub fn enter_directory(dir: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
-        Ok(()) | Err(Errno::EXIST) => {}
+/// Opens the directory `name` in `dir`, made with the bits `mode` if it is missing; a link is no
+/// directory. Says whether it was made.
+pub fn enter_directory(dir: impl AsFd, name: &OsStr, mode: u32) -> io::Result<(OwnedFd, bool)> {
+    let is_new = match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(mode as RawMode)) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
         Err(e) => return Err(e.into()),
-    }
-    Ok(rustix::fs::openat(&dir, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?)
-}
-
-/// A file being written under a temporary name in its target's directory.
-pub struct Replacement {
-    file: Option<File>,
-    dir: Rc<OwnedFd>,
-    temporary: String,
-    target: OsString,
-}
-
-impl Replacement {
-    /// Starts a temporary file beside `target`.
-    pub fn beside(target: &Path) -> io::Result<Self> {
-        let name = target.file_name().ok_or(ErrorKind::InvalidInput)?;
-        let dir = target.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
-        Self::begin(Rc::new(open_directory(dir)?), name)
-    }
-
-    /// Starts a temporary file that will be `target` in `dir`.
-    pub fn begin(dir: Rc<OwnedFd>, target: &OsStr) -> io::Result<Self> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        loop {
-            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let temporary = format!(".holdall-{}-{number}.tmp", std::process::id());
-            match rustix::fs::openat(&dir, &temporary, flags, Mode::from_raw_mode(0o666)) {
-                Ok(file) => {
-                    let file = Some(File::from(file));
-                    return Ok(Self { file, dir, temporary, target: target.into() });
-                }
-                // Left by a killed process that had our number: take the next name.
-                Err(Errno::EXIST) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-    }
-
-    /// The file to write to.
-    pub fn file(&mut self) -> io::Result<&mut File> {
-        self.file.as_mut().ok_or_else(|| io::Error::other("the file is finished"))
-    }
-
-    /// Puts the file in its target's place.
-    pub fn finish(mut self) -> io::Result<()> {
-        let file = self.file.take();
-        rustix::fs::renameat(&self.dir, &self.temporary, &self.dir, &self.target)
-            .inspect_err(|_| self.discard())?;
-        drop(file);
-        Ok(())
-    }
-
-    fn discard(&self) {
-        // A temporary that cannot be removed does no harm beyond its room.
-        let _ = rustix::fs::unlinkat(&self.dir, &self.temporary, AtFlags::empty());
-    }
-}
-
-impl Drop for Replacement {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            self.discard();
-        }
-    }
-}
-
-/// The attributes import stores: `mtime` and, on Unix, `mode`.
-pub fn attributes(data: &Metadata) -> Attributes {
-    let mut attributes = Attributes::new();
-    if let Some(nanos) = mtime(data) {
-        attributes.insert(MTIME.into(), nanos.to_string().into_bytes());
-    }
-    if let Some(mode) = mode(data) {
-        attributes.insert(MODE.into(), format!("{mode:o}").into_bytes());
-    }
-    attributes
+    };
+    let flags = DIRECTORY | OFlags::NOFOLLOW;
+    Ok((rustix::fs::openat(&dir, name, flags, Mode::empty())?, is_new))
 }
 
 /// When the file was last changed, nanoseconds since 1970.
@@ -143,37 +77,44 @@ pub fn mtime(data: &Metadata) -> Option<i128> {
     data.modified().ok().map(time::to_nanos)
 }
 
-#[cfg(unix)]
-fn mode(data: &Metadata) -> Option<u32> {
-    use std::os::unix::fs::PermissionsExt;
-    Some(data.permissions().mode() & 0o7777)
+/// When anything about the file last changed, nanoseconds since 1970.
+pub fn ctime(data: &Metadata) -> i128 {
+    i128::from(data.ctime()) * 1_000_000_000 + i128::from(data.ctime_nsec())
 }
 
-#[cfg(not(unix))]
-fn mode(_: &Metadata) -> Option<u32> {
-    None
+/// Permission bits and the three beside them.
+pub fn mode(data: &Metadata) -> u32 {
+    data.permissions().mode() & 0o7777
 }
 
-/// Gives `file` the time and permission bits among `attributes`; what cannot be read is left.
-///
-/// Only the nine permission bits are restored: a store from elsewhere must not be able to
-/// make a program that runs as another user.
-pub fn restore(file: &File, attributes: &Attributes) -> io::Result<()> {
-    #[cfg(unix)]
-    if let Some(mode) = attributes.get(MODE).and_then(|text| parse_mode(text)) {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
-    }
-    let mtime = attributes.get(MTIME).and_then(|text| time::parse(text));
-    if let Some(time) = mtime.and_then(time::from_nanos) {
-        file.set_modified(time)?;
-    }
-    Ok(())
+/// The mode among `attributes`, if it can be read.
+pub fn stored_mode(attributes: &Attributes) -> Option<u32> {
+    attributes.get(MODE).and_then(|text| parse_mode(text))
 }
 
-#[cfg(unix)]
-fn parse_mode(text: &[u8]) -> Option<u32> {
+/// Reads octal digits.
+pub fn parse_mode(text: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(text).ok()?, 8).ok()
+}
+
+/// The modes of the directories that a file lay in, from the first to the last, if any of them was
+/// special.
+pub fn stored_dirs(attributes: &Attributes) -> Vec<u32> {
+    let Some(text) = attributes.get(DIRS) else { return Vec::new() };
+    text.split(|byte| *byte == b'/').map(parse_mode).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// A part of a path from its bytes; `None` if the system cannot have it.
+#[cfg(unix)]
+pub fn os_string(part: &[u8]) -> Option<OsString> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(OsStr::from_bytes(part).to_owned())
+}
+
+/// A part of a path from its bytes; `None` if the system cannot have it.
+#[cfg(not(unix))]
+pub fn os_string(part: &[u8]) -> Option<OsString> {
+    std::str::from_utf8(part).ok().map(|text| OsStr::new(text).to_owned())
 }
 
 /// Which side of a copy failed.
@@ -247,7 +188,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (file, link, fifo) =
             (dir.path().join("file"), dir.path().join("link"), dir.path().join("fifo"));
-        fs::write(&file, "x").unwrap();
+        std::fs::write(&file, "x").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());

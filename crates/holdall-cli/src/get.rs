@@ -62,7 +62,8 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(outlet) = &outlet {
         outlet.refuse_own(&store)?;
     }
-    let object = open::reader(&store, args.collection.as_deref())?.open(name::key(&args.name))?;
+    let reader = open::reader(&store, args.collection.as_deref())?;
+    let object = reader.open(name::key(&args.name))?;
     let range = inside(args, object.size())?;
     match outlet {
         None => {
@@ -70,7 +71,10 @@ pub fn run(args: &Args) -> Outcome {
             copy(object, range, &mut out, Failure::stdout)?;
             out.flush().map_err(|e| Failure::stdout(&e))
         }
-        Some(outlet) => to_outlet(object, range, &outlet),
+        Some(outlet) => {
+            let mode = files::stored_mode(&reader.metadata(object.oid())?.attributes);
+            to_outlet(object, range, &outlet, mode)
+        }
     }
 }
 
@@ -99,7 +103,7 @@ fn copy(
     }
 }
 
-fn to_outlet(mut object: Object, range: Range<u64>, outlet: &Outlet) -> Outcome {
+fn to_outlet(mut object: Object, range: Range<u64>, outlet: &Outlet, mode: Option<u32>) -> Outcome {
     let failed = |e: &io::Error| outlet.failed(e);
     let mut to = outlet.open()?;
     if let Outflow::Stream(file) = &mut to {
@@ -110,7 +114,7 @@ fn to_outlet(mut object: Object, range: Range<u64>, outlet: &Outlet) -> Outcome 
         CopyError::Read(e) => Failure::from(files::store_error(e)),
         CopyError::Write(e) => failed(&e),
     })?;
-    to.finish().map_err(|e| failed(&e))
+    to.finish(mode).map_err(|e| failed(&e))
 }
 
 #[cfg(test)]

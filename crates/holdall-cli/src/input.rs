@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::own;
 use crate::place::{self, Place, Use};
+use crate::{files, open, own};
 
 /// Bytes to be read.
 pub struct Input {
@@ -38,7 +38,7 @@ impl Input {
                 (file.map_err(|e| Failure::file("open", &label, &e))?.into(), label, true)
             }
             Some(path) => {
-                let failed = |e| Failure::file("open", path, &e);
+                let failed = |e| open::path_failure("open", path, &e);
                 match place::find(path, Use::Read).map_err(failed)? {
                     Place::Descriptor(file) => (file, path.into(), true),
                     Place::Path(_) => (File::open(path).map_err(failed)?, path.into(), false),
@@ -64,8 +64,34 @@ impl Input {
         Ok(Self { file, label, left, is_stream, data })
     }
 
+    /// Refuses a regular file that is not as it was when it was opened: what was read of it may
+    /// be partly old.
+    pub fn refuse_changed(&self) -> io::Result<()> {
+        let now = self.file.metadata()?;
+        let times = |data: &Metadata| (data.len(), files::mtime(data), files::ctime(data));
+        if self.data.is_file() && times(&now) != times(&self.data) {
+            return Err(io::Error::other("it changed while it was read, nothing was stored"));
+        }
+        Ok(())
+    }
+
     /// Refuses what belongs to the open store.
     pub fn refuse_own(&self, store: &Store) -> Outcome {
         own::refuse_input(store, &self.data, &self.label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_that_was_written_to_is_refused() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let input = Input::open(Some(file.path()), Path::new("none")).unwrap();
+        input.refuse_changed().unwrap();
+        file.write_all(b"more").unwrap();
+        assert!(input.refuse_changed().is_err());
     }
 }

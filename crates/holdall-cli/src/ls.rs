@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use holdall::{Entry, Metadata, Oid, Reader};
 use serde_json::{Map, Value};
 
-use crate::failure::Outcome;
+use crate::failure::{ERROR, Failure, Outcome, complain};
 use crate::output::{self, Out};
 use crate::{files, name, open, stat, time};
 
@@ -24,6 +24,12 @@ pub struct Args {
     /// Print one JSON array
     #[arg(long)]
     json: bool,
+    /// Escape all that is not ASCII: letters of other scripts can look alike
+    #[arg(long)]
+    ascii: bool,
+    /// Print names as they are, each with a NUL byte behind it
+    #[arg(long, short = '0', conflicts_with_all = ["json", "long", "ascii"])]
+    null: bool,
     /// The collection, "default" if not given
     #[arg(long, value_name = "C")]
     collection: Option<String>,
@@ -35,22 +41,33 @@ pub fn run(args: &Args) -> Outcome {
     let reader = open::reader(&store, args.collection.as_deref())?;
     let mut out = Out::new();
     let mut first = true;
+    let mut left_out = 0;
+    let escape = if args.ascii { name::escape_ascii } else { name::escape };
     for item in reader.names(name::bytes(&args.prefix)) {
         let Entry { name, oid } = item?;
         if args.json {
             out.text(if first { "[\n" } else { ",\n" })?;
             out.text(&output::json_text(&json(&reader, &name, oid)?))?;
+        } else if args.null {
+            if name.contains(&0) {
+                left_out += 1;
+                complain(&format!("not listed: {}: its name holds a NUL byte", escape(&name)));
+                continue;
+            }
+            out.bytes(&name)?;
+            out.bytes(b"\0")?;
         } else if args.long {
-            out.line(format_args!("{}", long(&reader.metadata(oid)?, &name)))?;
+            out.line(format_args!("{} {}", long(&reader.metadata(oid)?), escape(&name)))?;
         } else {
-            out.line(format_args!("{}", name::escape(&name)))?;
+            out.line(format_args!("{}", escape(&name)))?;
         }
         first = false;
     }
     if args.json {
         out.text(if first { "[]\n" } else { "\n]\n" })?;
     }
-    out.finish()
+    out.finish()?;
+    if left_out > 0 { Err(Failure::Reported(ERROR)) } else { Ok(()) }
 }
 
 fn json(reader: &Reader, name: &[u8], oid: Oid) -> Outcome<Value> {
@@ -60,8 +77,8 @@ fn json(reader: &Reader, name: &[u8], oid: Oid) -> Outcome<Value> {
     Ok(Value::Object(object))
 }
 
-fn long(data: &Metadata, name: &[u8]) -> String {
+fn long(data: &Metadata) -> String {
     let mtime = data.attributes.get(files::MTIME).and_then(|text| time::parse(text));
     let date = mtime.map_or_else(|| "-".to_owned(), time::date);
-    format!("{:>12} {date:>20} {:<20} {}", data.size, data.oid.to_string(), name::escape(name))
+    format!("{:>12} {date:>20} {:<20}", data.size, data.oid.to_string())
 }

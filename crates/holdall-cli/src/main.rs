@@ -26,9 +26,11 @@ mod own;
 mod place;
 mod progress;
 mod put;
+mod replacement;
 mod rm;
 #[cfg(feature = "serve")]
 mod serve;
+mod size;
 mod stat;
 mod time;
 mod verify;
@@ -72,6 +74,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // No thread is there yet.
+    replacement::masked(0);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -6,18 +6,26 @@ use std::ffi::OsStr;
 
 use crate::failure::{Failure, Outcome};
 use holdall::{Key, Oid};
-pub use holdall_report::name::{escape, is_hidden, to_json};
+pub use holdall_report::name::{escape, escape_ascii, is_hidden, to_json, unescape};
 
 /// Longest name of an object, in bytes.
 pub const MAX_NAME: usize = 1024;
 
 /// Refuses a name that no store takes, before anything is read or made for it.
 pub fn check(name: &[u8]) -> Outcome {
+    if name.is_empty() {
+        return Err(Failure::told("a name must not be empty", "give a name of at least one byte"));
+    }
     if name.len() <= MAX_NAME {
         return Ok(());
     }
     let what = format!("the name of {} bytes is too long", name.len());
     Err(Failure::told(what, format!("use at most {MAX_NAME} bytes")))
+}
+
+/// As [`check`], for the name of a collection, if one is given.
+pub fn check_collection(name: Option<&str>) -> Outcome {
+    name.map_or(Ok(()), |name| check(name.as_bytes()))
 }
 
 /// The name bytes of an argument or path component: on Unix exactly its bytes.

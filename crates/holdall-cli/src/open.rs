@@ -3,9 +3,12 @@
 //! Owns: the checks that need no store, and the choice between reading and writing.
 //! Commands that only look open read-only: nothing of the store's files is changed.
 
+use std::fs;
+use std::io;
+use std::ops::Deref;
 use std::path::Path;
 
-use holdall::{CollectionMut, DEFAULT_COLLECTION, Reader, Result, Store, WriteTx};
+use holdall::{CollectionMut, DEFAULT_COLLECTION, FileId, Reader, Result, Store, WriteTx};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::own;
@@ -23,9 +26,64 @@ pub fn existing(path: &Path) -> Outcome<Store> {
 }
 
 /// Opens a store for changes, or makes it.
-pub fn or_create(path: &Path) -> Outcome<Store> {
+pub fn or_create(path: &Path) -> Outcome<Made<'_>> {
     check(path, false)?;
-    Ok(Store::open_or_create(path)?)
+    let is_new = path.symlink_metadata().is_err();
+    Ok(Made { store: Store::open_or_create(path)?, path, is_new })
+}
+
+/// A store that the command may have made. One that nothing came into is not left behind.
+pub struct Made<'p> {
+    store: Store,
+    path: &'p Path,
+    is_new: bool,
+}
+
+impl Made<'_> {
+    /// Closes the store.
+    pub fn close(self) -> Outcome {
+        Ok(self.store.close()?)
+    }
+
+    /// Ends a command that failed: a store that it made loses its name, as long as it is locked
+    /// and nobody else can have put anything into it.
+    pub fn discard(self) {
+        let log = {
+            let mut log = self.path.as_os_str().to_owned();
+            log.push("-log");
+            log
+        };
+        if !self.is_new {
+            return;
+        }
+        for path in [self.path, Path::new(&log)] {
+            let own = fs::symlink_metadata(path)
+                .is_ok_and(|data| self.store.is_own_file(FileId::of(&data)).unwrap_or(false));
+            if own {
+                // What stays is an empty store: no more can be done about it.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Closes the store if all went well, else discards it.
+    pub fn end<T>(self, outcome: Outcome<T>) -> Outcome<T> {
+        match outcome {
+            Ok(value) => self.close().map(|()| value),
+            Err(failure) => {
+                self.discard();
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Deref for Made<'_> {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
 }
 
 /// Says what is wrong with a path before the engine sees it. Comes before anything else that
@@ -38,7 +96,10 @@ pub fn check(path: &Path, must_exist: bool) -> Outcome {
             "give the path of a store file",
         )),
         Ok(_) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            if let Some((what, hint)) = missing(path) {
+                return Err(Failure::Told(format!("not found: {what}"), hint, NOT_FOUND));
+            }
             if must_exist {
                 let what = format!("not found: there is no store {}", path.display());
                 let hint = "check the path, or make one with `holdall create`";
@@ -47,6 +108,33 @@ pub fn check(path: &Path, must_exist: bool) -> Outcome {
             Ok(())
         }
         Err(e) => Err(Failure::file("open", path, &e)),
+    }
+}
+
+/// What of `path` is missing before its last part, a directory or what a link leads to, and what
+/// to do.
+fn missing(path: &Path) -> Option<(String, String)> {
+    let shown = path.display();
+    if path.is_symlink() {
+        let target = path.read_link().unwrap_or_default();
+        let what = format!("{shown} is a link to {}, which is missing", target.display());
+        return Some((what, "check where it leads".into()));
+    }
+    let above = own::directory(path).ancestors().filter(|dir| *dir != Path::new(""));
+    let first = above.take_while(|dir| !dir.exists()).last()?.display();
+    let what = format!("{shown}: there is no directory {first}");
+    Some((what, "check the path, or make the directory".into()))
+}
+
+/// A system error about a path that must be there.
+pub fn path_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
+    // A link that leads nowhere is in the way of a directory to be made.
+    let in_the_way = error.kind() == io::ErrorKind::AlreadyExists && path.is_symlink();
+    let is_missing = error.kind() == io::ErrorKind::NotFound || in_the_way;
+    let missing = is_missing.then(|| missing(path)).flatten();
+    match missing {
+        Some((what, hint)) => Failure::told(format!("{action} {what}"), hint),
+        None => Failure::file(action, path, error),
     }
 }
 

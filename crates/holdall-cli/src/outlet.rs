@@ -1,19 +1,20 @@
 //! A file or stream that an option names for output.
 //!
 //! Owns: [`Outlet`], where it leads, and [`Outflow`], what is written to. A regular file is
-//! replaced whole or not at all, and keeps its permissions. A link to one keeps pointing to it.
+//! replaced whole or not at all, and keeps its owner and permissions. A link to one keeps pointing
+//! to it.
 //! A stream that is open, a device or a pipe is written to as it is, never replaced.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
 use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
-use crate::files::Replacement;
-use crate::own;
 use crate::place::{self, Place, Use};
+use crate::replacement::{Replacement, set_rights};
+use crate::{open, own};
 
 /// Where output goes.
 pub struct Outlet<'p> {
@@ -26,8 +27,8 @@ pub struct Outlet<'p> {
 pub enum Outflow {
     /// A stream.
     Stream(File),
-    /// A new file, and the permissions of the one it replaces.
-    New(Replacement, Option<Permissions>),
+    /// A new file, and what was known of the one it replaces.
+    New(Replacement, Option<Box<Metadata>>),
 }
 
 impl<'p> Outlet<'p> {
@@ -83,10 +84,7 @@ impl<'p> Outlet<'p> {
             Some(data) if !data.is_file() => {
                 OpenOptions::new().write(true).open(path).map(Outflow::Stream)
             }
-            before => {
-                let kept = before.map(|data| data.permissions());
-                Ok(Outflow::New(Replacement::beside(path)?, kept))
-            }
+            before => Ok(Outflow::New(Replacement::beside(path)?, before.map(Box::new))),
         }
     }
 
@@ -94,7 +92,7 @@ impl<'p> Outlet<'p> {
     pub fn failed(&self, error: &io::Error) -> Failure {
         match &self.place {
             Place::Descriptor(_) if error.kind() == io::ErrorKind::BrokenPipe => Failure::Pipe,
-            _ => Failure::file("write", self.label, error),
+            _ => open::path_failure("write", self.label, error),
         }
     }
 }
@@ -108,14 +106,12 @@ impl Outflow {
         }
     }
 
-    /// Puts a new file in its place.
-    pub fn finish(self) -> io::Result<()> {
+    /// Puts a new file in its place; `mode` is that of what was written, if it has one.
+    pub fn finish(self, mode: Option<u32>) -> io::Result<()> {
         match self {
             Self::Stream(_) => Ok(()),
-            Self::New(mut new, kept) => {
-                if let Some(permissions) = kept {
-                    new.file()?.set_permissions(permissions)?;
-                }
+            Self::New(mut new, replaced) => {
+                set_rights(new.file()?, replaced.as_deref(), mode)?;
                 new.finish()
             }
         }

@@ -54,8 +54,10 @@ pub fn json_text(value: &Value) -> String {
     let mut text = String::with_capacity(plain.len() + 16);
     for c in plain.chars() {
         if is_hidden(c) {
-            // All of them take one unit; writing to a String does not fail.
-            let _ = write!(text, "\\u{:04x}", u32::from(c));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String does not fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
         } else {
             text.push(c);
         }
@@ -77,19 +79,24 @@ pub fn say(text: Arguments<'_>) -> Outcome {
     out.finish()
 }
 
+/// What is left of saying that `done` came about: it came about, even if it cannot be said.
+pub fn after(done: &str, said: Outcome) -> Outcome {
+    said.map_err(|failure| failure.after(done))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn json_shows_hidden_characters_and_means_the_same() {
-        let text = "a\u{9b}\u{7f}\u{202e}\u{200b}\u{feff}\n\u{85}\u{61c}\u{e4}";
+        let text = "\u{e0041}a\u{9b}\u{7f}\u{202e}\u{200b}\u{feff}\n\u{85}\u{61c}\u{e4}";
         let value = serde_json::json!({ "\u{2066}": text });
         let shown = json_text(&value);
         assert!(!shown.chars().any(is_hidden), "{shown}");
         assert!(
             shown.contains(
-                r"a\u009b\u007f\u202e\u200b\ufeff\n\u0085\u061c\u{e4}"
+                r"\udb40\udc41a\u009b\u007f\u202e\u200b\ufeff\n\u0085\u061c\u{e4}"
                     .replace(r"\u{e4}", "\u{e4}")
                     .as_str()
             )

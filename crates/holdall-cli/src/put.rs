@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use holdall::{Attributes, Error, Oid, PutOptions, Result, Target, WriteTx};
+use holdall::{Attributes, Error, Oid, PutOptions, Result, Store, Target, WriteTx};
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
@@ -39,16 +39,13 @@ pub fn run(args: &Args) -> Outcome {
     if name::as_oid(&args.name).is_none() {
         name::check(name::bytes(&args.name))?;
     }
+    name::check_collection(args.collection.as_deref())?;
     let mut source = Source::of(Input::open(args.file.as_deref(), &args.store)?);
     source.read_head()?;
     let store = open::or_create(&args.store)?;
-    source.input.refuse_own(&store)?;
-    let collection = args.collection.as_deref();
-    let name =
-        name::resolve(&args.name, |oid| Ok(open::reader(&store, collection)?.metadata(oid)?.name))?;
-    let (oid, size) = store.write(|tx| source.store(&mut *open::target(tx, collection)?, &name))?;
-    store.close()?;
-    if args.json {
+    let outcome = store_object(args, &store, &mut source);
+    let (name, oid, size) = store.end(outcome)?;
+    let said = if args.json {
         let mut object = Map::new();
         name::to_json(&mut object, "name", &name);
         object.insert("oid".into(), oid.to_string().into());
@@ -56,7 +53,17 @@ pub fn run(args: &Args) -> Outcome {
         output::json(&Value::Object(object))
     } else {
         output::say(format_args!("{oid}"))
-    }
+    };
+    output::after(&format!("the object is stored as {oid}"), said)
+}
+
+fn store_object(args: &Args, store: &Store, source: &mut Source) -> Outcome<(Vec<u8>, Oid, u64)> {
+    source.input.refuse_own(store)?;
+    let collection = args.collection.as_deref();
+    let name =
+        name::resolve(&args.name, |oid| Ok(open::reader(store, collection)?.metadata(oid)?.name))?;
+    let (oid, size) = store.write(|tx| source.store(&mut *open::target(tx, collection)?, &name))?;
+    Ok((name, oid, size))
 }
 
 /// Where the content comes from.
@@ -81,7 +88,10 @@ impl Source {
 
     fn read_head(&mut self) -> Outcome {
         let head = self.input.file.by_ref().take(IN_MEMORY).read_to_end(&mut self.head);
-        head.map_err(|e| Failure::file("read", &self.input.label, &e))?;
+        let whole = |len: usize| {
+            if (len as u64) < IN_MEMORY { self.input.refuse_changed() } else { Ok(()) }
+        };
+        head.and_then(whole).map_err(|e| Failure::file("read", &self.input.label, &e))?;
         Ok(())
     }
 
@@ -103,11 +113,16 @@ impl Source {
         let options = PutOptions { expected_size, attributes, ..PutOptions::default() };
         let mut writer = tx.writer(Target::Name(name.to_vec()), options)?;
         let mut from = io::Cursor::new(&self.head).chain(&mut self.input.file);
+        let label = self.input.label.display().to_string();
+        let unread = |e| Error::io(format!("read {label}"), e);
+        // A file that grows as fast as it is read has an end all the same.
+        let limit = expected_size.unwrap_or(u64::MAX);
         let size =
-            files::copy(&mut from, &mut writer, u64::MAX, &mut |_| ()).map_err(|e| match e {
-                CopyError::Read(e) => Error::io(format!("read {}", self.input.label.display()), e),
+            files::copy(&mut from, &mut writer, limit, &mut |_| ()).map_err(|e| match e {
+                CopyError::Read(e) => unread(e),
                 CopyError::Write(e) => files::store_error(e),
             })?;
+        self.input.refuse_changed().map_err(unread)?;
         Ok((writer.finish()?, size))
     }
 }

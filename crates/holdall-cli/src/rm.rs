@@ -1,22 +1,36 @@
-//! `holdall rm`: deletes objects, all of them or none.
+//! `holdall rm`: deletes objects by name, all of them or none, or all below a prefix.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
 
-use holdall::Error;
+use holdall::{Entry, Error, Key, Store};
 use serde_json::{Map, Value, json};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, NOT_FOUND, Outcome};
+use crate::input::Input;
 use crate::{name, open, output};
 
-/// Delete objects; if one of them is missing none is deleted
+/// Names below a prefix that one transaction removes.
+const BATCH: usize = 2000;
+
+/// Delete objects; if one of those named is missing none is deleted
 #[derive(clap::Args)]
 pub struct Args {
     /// The store's file
     store: PathBuf,
     /// Names or OIDs of the objects
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required_unless_present_any = ["prefix", "from"], value_name = "NAME")]
     names: Vec<OsString>,
+    /// Delete all objects whose names begin with this, in transactions of 2000
+    #[arg(long, value_name = "P", conflicts_with_all = ["names", "from"])]
+    prefix: Option<OsString>,
+    /// Read names from this file, one on a line as `ls` prints them; "-" is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "names")]
+    from: Option<PathBuf>,
+    /// Names in FILE end with a NUL byte, and are taken as they are
+    #[arg(long, short = '0', requires = "from", conflicts_with_all = ["names", "prefix"])]
+    null: bool,
     /// The collection, "default" if not given
     #[arg(long, value_name = "C")]
     collection: Option<String>,
@@ -25,29 +39,121 @@ pub struct Args {
     json: bool,
 }
 
-/// Deletes in one transaction.
+/// Deletes.
 pub fn run(args: &Args) -> Outcome {
+    open::check(&args.store, true)?;
+    let prefix = args.prefix.as_deref().map(name::bytes);
+    if prefix == Some(&[]) {
+        let hint = "give its beginning, or all names with `holdall ls -0 | holdall rm --from - -0`";
+        return Err(Failure::told("an empty prefix is that of every name", hint));
+    }
+    // All of it before the store is opened: slow input keeps nobody else out.
+    let listed = args.from.as_deref().map(|_| listed(args)).transpose()?;
     let store = open::existing(&args.store)?;
-    let collection = args.collection.as_deref();
     // A missing collection is an error here, not one to be made.
-    open::reader(&store, collection)?;
+    open::reader(&store, args.collection.as_deref())?;
+    if let Some(prefix) = prefix {
+        let deleted = below(args, &store, prefix)?;
+        store.close()?;
+        return said(args, deleted, None);
+    }
+    let given = || args.names.iter().map(|arg| (name::bytes(arg), name::key(arg)));
+    match &listed {
+        Some(names) => remove(args, &store, names.iter().map(Key::from))?,
+        None => remove(args, &store, given().map(|(_, key)| key))?,
+    }
+    store.close()?;
+    match listed {
+        Some(names) => said(args, names.len(), Some(&names)),
+        None => said(
+            args,
+            args.names.len(),
+            Some(&given().map(|(name, _)| name.to_vec()).collect::<Vec<_>>()),
+        ),
+    }
+}
+
+/// The names in the file of `--from`.
+fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
+    let mut input = Input::open(args.from.as_deref(), &args.store)?;
+    let mut bytes = Vec::new();
+    let read = input.file.read_to_end(&mut bytes);
+    read.map_err(|e| Failure::file("read", &input.label, &e))?;
+    let end = if args.null { 0 } else { b'\n' };
+    // What follows the last end is a name too, if it is there.
+    let bytes = bytes.strip_suffix(&[end]).unwrap_or(&bytes);
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let name = |(at, text): (usize, &[u8])| {
+        let failed = |why: &str| {
+            let what = format!("{} has no name in line {}: {why}", input.label.display(), at + 1);
+            Failure::told(
+                what,
+                "nothing was deleted; correct it, or end raw names with NUL bytes and use -0",
+            )
+        };
+        let name = if args.null { text.to_vec() } else { name::unescape(text).map_err(failed)? };
+        if name.is_empty() { Err(failed("it is empty")) } else { Ok(name) }
+    };
+    bytes.split(|byte| *byte == end).enumerate().map(name).collect()
+}
+
+/// Removes all in one transaction.
+fn remove<'k>(args: &Args, store: &Store, keys: impl Iterator<Item = Key<'k>> + Clone) -> Outcome {
     store.write(|tx| {
-        let mut tx = open::target(tx, collection)?;
-        args.names.iter().try_for_each(|arg| match tx.remove(name::key(arg))? {
+        let mut tx = open::target(tx, args.collection.as_deref())?;
+        keys.clone().try_for_each(|key| match tx.remove(key.clone())? {
             true => Ok(()),
-            false => Err(Error::NotFound(format!("object {:?}", arg.to_string_lossy()))),
+            false => match key {
+                Key::Name(name) => {
+                    Err(Error::NotFound(format!("object {:?}", String::from_utf8_lossy(&name))))
+                }
+                Key::Oid(oid) => Err(Error::Dangling(oid)),
+            },
         })
     })?;
-    store.close()?;
+    Ok(())
+}
+
+/// Removes the objects whose names begin with `prefix`, and counts them.
+fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
+    let reader = open::reader(store, args.collection.as_deref())?;
+    let mut names = reader.names(prefix).map(|item| item.map(|Entry { name, .. }| name));
+    let mut deleted = 0;
+    loop {
+        let batch = names.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
+        if batch.is_empty() {
+            break;
+        }
+        remove(args, store, batch.iter().map(Key::from))?;
+        deleted += batch.len();
+    }
+    if deleted == 0 {
+        let what = format!("not found: names that begin with {}", name::escape(prefix));
+        let hint = "see what is there with `holdall ls STORE`";
+        return Err(Failure::Told(what, hint.into(), NOT_FOUND));
+    }
+    Ok(deleted)
+}
+
+/// Says what was deleted; `names` were given.
+fn said(args: &Args, deleted: usize, names: Option<&[Vec<u8>]>) -> Outcome {
+    let mut result = json!({ "deleted": deleted });
     if args.json {
-        let names = args.names.iter().map(|arg| {
-            let mut object = Map::new();
-            name::to_json(&mut object, "name", name::bytes(arg));
-            Value::Object(object)
-        });
-        output::json(
-            &json!({ "deleted": args.names.len(), "objects": names.collect::<Vec<_>>() }),
-        )?;
+        if let Some(names) = names {
+            let objects = names.iter().map(|name| {
+                let mut object = Map::new();
+                name::to_json(&mut object, "name", name);
+                Value::Object(object)
+            });
+            result["objects"] = objects.collect();
+        }
+        return output::after("the objects are deleted", output::json(&result));
+    }
+    if args.names.is_empty() {
+        let said = output::say(format_args!("deleted {deleted} objects"));
+        return output::after("the objects are deleted", said);
     }
     Ok(())
 }

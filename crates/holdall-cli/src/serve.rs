@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Outcome};
-use crate::{open, output};
+use crate::{open, output, size};
 
 /// Serve stores over S3
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "MIB")]
     cache: Option<usize>,
     /// Bytes that each store's file may take, as 500M, 20G or 1T
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
     max: Option<u64>,
     /// Print the address as one JSON object, and log in JSON
     #[arg(long)]
@@ -82,21 +82,6 @@ fn options(args: &Args) -> Outcome<Options> {
     let cache_bytes = args.cache.map(|mib| mib.saturating_mul(1 << 20));
     let (stores, listen) = (args.stores.clone(), args.listen.clone());
     Ok(Options { stores, listen, config, keys, cache_bytes, max_bytes: args.max })
-}
-
-/// A number of bytes with a unit of 1,024s.
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err("write a number with K, M, G or T behind it".into()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "not a number of bytes".to_owned())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "more than any file has".into())
 }
 
 /// Logs on standard error; RUST_LOG chooses what. `s3s` would write the whole answer to each

@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::open::{checked, named};
+use crate::rights::PRIVATE;
 use crate::room::not_made;
 use crate::{Disk, FileId};
 
@@ -50,15 +51,14 @@ impl Directory {
         Ok(FileId { device: found.st_dev, inode: found.st_ino })
     }
 
-    /// Opens the regular file of this name; a symbolic link is refused like anything else that
-    /// is no regular file.
+    /// Opens the regular file of this name, which only its owner may use if `flags` have it
+    /// made; a symbolic link is refused like anything else that is no regular file.
     ///
     /// # Errors
     /// `IsADirectory`; `InvalidInput` for what is no regular file; those of the operating system.
     pub(crate) fn open_file(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o666);
-        let opened = retry_on_intr(|| rustix::fs::openat(&self.at, name, flags, mode));
+        let opened = retry_on_intr(|| rustix::fs::openat(&self.at, name, flags, PRIVATE));
         let path = self.path.join(name);
         match opened {
             Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {

@@ -3,7 +3,7 @@
 //! Threads: reads and writes are `pread` and `pwrite` and take no lock; a mutex orders changes of
 //! the length.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::OnceLock;
@@ -92,6 +92,11 @@ impl FileDisk {
 
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// What the system says about the file.
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
     }
 
     /// Whether no name leads to the file any more.

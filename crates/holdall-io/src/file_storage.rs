@@ -27,6 +27,7 @@ use crate::bounds::read_only;
 use crate::directory::Directory;
 use crate::file::{Access, full_kind, is_full};
 use crate::open::{directory, named, open};
+use crate::rights;
 use crate::room::{self, not_made};
 use crate::{Astray, Disk, FileDisk, FileId, Storage};
 
@@ -144,6 +145,12 @@ impl FileStorage {
         Ok(disk)
     }
 
+    /// Gives a new file beside the volume the volume's owner and mode: who may use the one may
+    /// use the other, and nobody else. Where the system refuses that, the file stays its maker's.
+    fn give_rights(&self, file: &File) {
+        let _ = self.volume.metadata().and_then(|volume| rights::give_as(file, &volume));
+    }
+
     fn check_writable(&self) -> io::Result<()> {
         if self.access == Access::ReadOnly { Err(read_only()) } else { Ok(()) }
     }
@@ -170,6 +177,7 @@ impl Storage for FileStorage {
         self.check_writable()?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = self.directory.open_file(name_of(&self.log_path), flags)?;
+        self.give_rights(&file);
         Ok(self.log(file)?)
     }
 
@@ -209,7 +217,12 @@ impl Storage for FileStorage {
         let mut name = OsString::from(name_of(&self.path));
         name.push("-sums");
         match self.directory.open_file(&name, flags) {
-            Ok(file) => Ok(Some(Arc::new(FileDisk::new(file, self.access)))),
+            Ok(file) => {
+                if create {
+                    self.give_rights(&file);
+                }
+                Ok(Some(Arc::new(FileDisk::new(file, self.access))))
+            }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         }

@@ -34,6 +34,7 @@ mod memory;
 mod open;
 mod overlay;
 mod read_around;
+pub mod rights;
 mod room;
 mod write_out;
 

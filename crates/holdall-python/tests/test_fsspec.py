@@ -237,3 +237,28 @@ def test_the_stores_own_files_are_neither_source_nor_target(fs, path, tmp_path):
     new = HoldallFileSystem(fo=str(tmp_path / "new.holdall"), skip_instance_cache=True)
     new.put_file(str(tmp_path / "other"), "first")
     assert new.cat_file("first") == b"1" * 100_000
+
+
+def test_a_file_that_is_got_has_rights_of_its_own(fs, path, tmp_path):
+    def mode(name):
+        return os.stat(tmp_path / name).st_mode & 0o777
+
+    with holdall.open(path, "a") as store:
+        store.put("private", b"1", attributes={"mode": b"600"})
+        store.put("plain", b"2")
+    mask = os.umask(0o022)
+    try:
+        fs.get_file("private", str(tmp_path / "dir/new"))
+        fs.get_file("plain", str(tmp_path / "plain"))
+        (tmp_path / "old").write_bytes(b"old")
+        os.chmod(tmp_path / "old", 0o604)
+        os.symlink("old", tmp_path / "link")
+        fs.get_file("private", str(tmp_path / "link"))
+    finally:
+        os.umask(mask)
+    assert (mode("dir/new"), mode("plain"), mode("old")) == (0o600, 0o644, 0o604)
+    assert (tmp_path / "old").read_bytes() == b"1" and (tmp_path / "link").is_symlink()
+    with pytest.raises(FileNotFoundError):
+        fs.get_file("none", str(tmp_path / "old"))
+    assert (tmp_path / "old").read_bytes() == b"1"
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".holdall-")]

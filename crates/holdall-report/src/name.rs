@@ -7,18 +7,70 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// Whether a terminal acts on the character, or shows nothing for it: control characters, those
-/// that turn the direction of text, breaks of lines, and those without a width.
+/// Characters that show nothing or an empty place, beside control characters: without a width,
+/// of another direction, blanks other than the space, variants of the character before.
+const UNSEEN: [(u32, u32); 26] = [
+    (0xa0, 0xa0),
+    (0xad, 0xad),
+    (0x34f, 0x34f),
+    (0x61c, 0x61c),
+    (0x115f, 0x1160),
+    (0x1680, 0x1680),
+    (0x17b4, 0x17b5),
+    (0x180b, 0x180f),
+    (0x2000, 0x200f),
+    (0x2028, 0x202f),
+    (0x205f, 0x206f),
+    (0x2800, 0x2800),
+    (0x3000, 0x3000),
+    (0x3164, 0x3164),
+    (0xe000, 0xf8ff),
+    (0xfe00, 0xfe0f),
+    (0xfeff, 0xfeff),
+    (0xffa0, 0xffa0),
+    (0xfff0, 0xfffb),
+    (0x13430, 0x1343f),
+    (0x1bca0, 0x1bca3),
+    (0x1d159, 0x1d159),
+    (0x1d173, 0x1d17a),
+    (0xe0000, 0xe0fff),
+    (0xf0000, 0xffffd),
+    (0x10_0000, 0x10_fffd),
+];
+
+/// Whether a terminal acts on the character, or shows nothing or an empty place for it.
 pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    let code = u32::from(c);
+    c.is_control() || UNSEEN.iter().any(|(first, last)| (*first..=*last).contains(&code))
 }
 
-/// The name as text for people: UTF-8 as it is; backslashes, bytes that are not UTF-8 and
-/// characters that [`is_hidden`] escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
+/// The name as text for people: UTF-8 as it is; backslashes, spaces at either end, bytes that are
+/// not UTF-8 and characters that [`is_hidden`] escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
 pub fn escape(name: &[u8]) -> String {
+    let start = name.iter().take_while(|byte| **byte == b' ').count();
+    let inner = name.get(start..).unwrap_or_default();
+    let end = inner.iter().rev().take_while(|byte| **byte == b' ').count();
     let mut out = String::with_capacity(name.len());
+    out.extend(std::iter::repeat_n("\\x20", start));
+    push_escaped(&mut out, inner.get(..inner.len() - end).unwrap_or_default());
+    out.extend(std::iter::repeat_n("\\x20", end));
+    out
+}
+
+/// As [`escape`], and without a character that is not ASCII: some look like others.
+pub fn escape_ascii(name: &[u8]) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in escape(name).chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            push_hex(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+    out
+}
+
+fn push_escaped(out: &mut String, name: &[u8]) {
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
             match c {
@@ -26,13 +78,46 @@ pub fn escape(name: &[u8]) -> String {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
-                c if is_hidden(c) => push_hex(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                c if is_hidden(c) => push_hex(out, c.encode_utf8(&mut [0; 4]).as_bytes()),
                 c => out.push(c),
             }
         }
-        push_hex(&mut out, chunk.invalid());
+        push_hex(out, chunk.invalid());
     }
-    out
+}
+
+/// The bytes that [`escape`] has written as `text`.
+///
+/// # Errors
+/// What is wrong with a backslash that [`escape`] does not write.
+pub fn unescape(text: &[u8]) -> Result<Vec<u8>, &'static str> {
+    const UNKNOWN: &str = "a backslash begins \\n, \\t, \\r, \\\\ or \\xNN only";
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        let (&kind, after) = rest.split_first().ok_or(UNKNOWN)?;
+        rest = after;
+        out.push(match kind {
+            b'\\' => b'\\',
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'x' => {
+                let (digits, after) = rest.split_at_checked(2).ok_or(UNKNOWN)?;
+                rest = after;
+                let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
+                let value = digit(0).zip(digit(1)).map(|(high, low)| high * 16 + low);
+                value.and_then(|value| u8::try_from(value).ok()).ok_or(UNKNOWN)?
+            }
+            _ => return Err(UNKNOWN),
+        });
+    }
+    Ok(out)
 }
 
 fn push_hex(out: &mut String, bytes: &[u8]) {
@@ -73,10 +158,33 @@ mod tests {
         assert_eq!(escape("\u{85}".as_bytes()), "\\xc2\\x85");
         assert_eq!(escape("\u{9b}1m\u{7f}".as_bytes()), "\\xc2\\x9b1m\\x7f");
         assert_eq!(escape("a\u{202e}gpj.exe".as_bytes()), "a\\xe2\\x80\\xaegpj.exe");
-        let hidden = [0x61c, 0x200b, 0x200f, 0x2028, 0x202a, 0x2060, 0x2069, 0xfeff];
+        assert_eq!(escape(b" a b  "), "\\x20a b\\x20\\x20");
+        assert_eq!(escape(b"   "), "\\x20\\x20\\x20");
+        assert_eq!(
+            escape("a\u{a0}b\u{3000}\u{ad}".as_bytes()),
+            "a\\xc2\\xa0b\\xe3\\x80\\x80\\xc2\\xad"
+        );
+        assert_eq!(escape_ascii("p\u{430}y\u{e4} \\".as_bytes()), "p\\xd0\\xb0y\\xc3\\xa4 \\\\");
+        let hidden = [
+            0xa0, 0xad, 0x3164, 0xfe0f, 0xe0041, 0x61c, 0x200b, 0x200f, 0x2028, 0x202a, 0x2060,
+            0x2069, 0xfeff,
+        ];
         assert!(hidden.into_iter().filter_map(char::from_u32).all(is_hidden));
-        let shown = [0x61b, 0x200a, 0x2010, 0x2027, 0x202f, 0x205f, 0x206f + 1, 0x1f980];
+        let shown = [0x20, 0x61b, 0x1fff, 0x2010, 0x2027, 0x2030, 0x206f + 1, 0x1f980];
         assert!(!shown.into_iter().filter_map(char::from_u32).any(is_hidden));
+    }
+
+    #[test]
+    fn what_is_escaped_can_be_read_back() {
+        let names: [&[u8]; 6] =
+            [b"plain", b" a\\n\n\r\t\x00 ", b"\xff\xfe", b"", "ä\u{202e}".as_bytes(), b"\\x41"];
+        for name in names {
+            assert_eq!(unescape(escape(name).as_bytes()).unwrap(), name);
+            assert_eq!(unescape(escape_ascii(name).as_bytes()).unwrap(), name);
+        }
+        for text in ["\\", "\\q", "\\x", "\\x4", "\\xg0", "\\x+1"] {
+            assert!(unescape(text.as_bytes()).is_err(), "{text}");
+        }
     }
 
     #[test]

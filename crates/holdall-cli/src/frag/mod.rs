@@ -64,5 +64,5 @@ fn write(outlet: &Outlet, text: &str) -> Outcome {
     let failed = |e: &std::io::Error| outlet.failed(e);
     let mut to = outlet.open()?;
     to.file().and_then(|file| file.write_all(text.as_bytes())).map_err(|e| failed(&e))?;
-    to.finish().map_err(|e| failed(&e))
+    to.finish(None).map_err(|e| failed(&e))
 }

@@ -6,11 +6,13 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use holdall::{Error, FileId, PutOptions, Result, Store, Target, WriteTx};
+use holdall::{Error, PutOptions, Result, Store, WriteTx};
 
-use super::feed::{Content, Event, Feed, Incoming};
-use crate::failure::{Failure, Outcome, reason};
-use crate::files::{self, CopyError};
+use super::feed::{self, Event, Feed, Incoming};
+use super::source::{ATTEMPTS, CHANGES, Content};
+use super::{stream, walk};
+use crate::failure::{Failure, NO_SPACE, Outcome, is_full, reason};
+use crate::files::IN_MEMORY;
 use crate::name::escape;
 use crate::open;
 use crate::progress::Meter;
@@ -31,7 +33,9 @@ pub struct Tally {
     pub bytes: u64,
     /// Those of them that took the place of an older content.
     pub replaced: u64,
-    /// Files left alone: stored already with the same size and time.
+    /// Files whose bytes are stored already, and whose mode or time was stored now.
+    pub updated: u64,
+    /// Files left alone: stored already.
     pub same: u64,
     /// Their bytes.
     pub same_bytes: u64,
@@ -41,8 +45,18 @@ pub struct Tally {
     pub special: u64,
     /// Files of the store itself left out.
     pub own: u64,
+    /// Files and directories that `--exclude` leaves out.
+    pub excluded: u64,
+    /// Files that `--max-size` leaves out.
+    pub large: u64,
+    /// Objects that `--delete` removed.
+    pub deleted: u64,
     /// Files and directories that could not be read or stored.
     pub failed: u64,
+    /// Those of them that are directories.
+    pub unread_dirs: u64,
+    /// Those of them that the store has no room for.
+    pub without_room: u64,
     /// Transactions acknowledged.
     pub batches: u64,
 }
@@ -61,6 +75,8 @@ pub struct Importer<'s, 't> {
     pub verbose: bool,
     /// Print the last name of each batch.
     pub report_acks: bool,
+    /// Files that `verbose` has spoken of.
+    pub acknowledged: u64,
 }
 
 /// The files that wait for the next transaction.
@@ -79,7 +95,7 @@ impl Batch {
         if self.files.is_empty() {
             self.since = Instant::now();
         }
-        self.bytes += file.size;
+        self.bytes = self.bytes.saturating_add(file.size());
         self.files.push(file);
     }
 
@@ -106,8 +122,12 @@ impl Importer<'_, '_> {
         match event {
             Event::File(file) => {
                 // What waits is not held up by one file that takes long.
-                if file.size >= BATCH_BYTES {
+                if file.size() >= BATCH_BYTES {
                     self.commit(batch)?;
+                }
+                if matches!(file.source.content, Content::StreamedSparse) {
+                    self.commit(batch)?;
+                    return self.store_sparse(&file);
                 }
                 batch.push(file);
             }
@@ -117,9 +137,13 @@ impl Importer<'_, '_> {
                 self.show(0, 0);
             }
             Event::Skipped(name, kind) => {
-                let count =
-                    if kind == "link" { &mut self.tally.links } else { &mut self.tally.special };
-                *count += 1;
+                let t = &mut self.tally;
+                *match kind {
+                    walk::LINK => &mut t.links,
+                    walk::EXCLUDED => &mut t.excluded,
+                    feed::LARGE => &mut t.large,
+                    _ => &mut t.special,
+                } += 1;
                 if self.verbose {
                     self.meter.complain(&format!("skipped: {}: {kind}", escape(&name)));
                 }
@@ -132,19 +156,26 @@ impl Importer<'_, '_> {
                 }
             }
             Event::Failed(name, why) => self.failed(&name, &why),
+            Event::Unread(name, why) => {
+                self.tally.unread_dirs += 1;
+                let root: &[u8] = b"the directory itself";
+                self.failed(if name.is_empty() { root } else { &name }, &why);
+            }
             Event::Broken(error) => return Err(error.into()),
         }
         if batch.is_due() { self.commit(batch) } else { Ok(()) }
     }
 
-    fn failed(&mut self, name: &[u8], why: &str) {
+    /// Counts and names what is not stored.
+    pub fn failed(&mut self, name: &[u8], why: &str) {
         self.tally.failed += 1;
         self.meter.complain(&format!("not imported: {}: {why}", escape(name)));
     }
 
     fn show(&mut self, files: u64, bytes: u64) {
         let t = &self.tally;
-        self.meter.at(t.files + t.same + files, t.bytes + t.same_bytes + bytes);
+        let done = t.bytes.saturating_add(t.same_bytes).saturating_add(bytes);
+        self.meter.at(t.files + t.updated + t.same + files, done);
     }
 
     fn commit(&mut self, batch: &mut Batch) -> Outcome {
@@ -168,88 +199,137 @@ impl Importer<'_, '_> {
                 }
                 self.show(count, bytes);
             }
-            Ok((count, bytes))
+            Ok(())
         });
         match outcome {
-            Ok((count, bytes)) => {
-                for (at, why) in &unread {
-                    self.failed(files.get(*at).map_or(&[], |file| &file.name), why);
+            Ok(()) => {
+                let mut unread = unread.into_iter().peekable();
+                for (at, file) in files.iter().enumerate() {
+                    match unread.next_if(|(failed, _)| *failed == at) {
+                        Some((_, why)) => self.failed(&file.name, &why),
+                        None => self.count(file),
+                    }
                 }
-                let is_read = |at: &usize| unread.iter().all(|(failed, _)| failed != at);
-                let replaced = (0..files.len())
-                    .filter(is_read)
-                    .filter_map(|at| files.get(at))
-                    .filter(|f| f.replaces);
-                self.tally.replaced += replaced.count() as u64;
-                self.acknowledge(count, bytes, &last.name)
+                self.acknowledge(&last.name)
             }
-            Err(Error::TooLarge(_) | Error::Invalid(_)) if files.len() > 1 => {
+            Err(error) if is_refusal(&error) && files.len() > 1 => {
                 let (first, second) = files.split_at(files.len() / 2);
                 self.store_files(first)?;
                 self.store_files(second)
             }
-            Err(error @ (Error::TooLarge(_) | Error::Invalid(_))) => {
-                self.failed(&last.name, &reason(&error));
-                Ok(())
-            }
+            Err(error) if is_refusal(&error) => self.refused(last, error),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Puts one file; gives its size, or why it could not be read. `before` counts the bytes
-    /// that this transaction has put already.
+    /// Names a file that the store has refused. A large one may be too much for the room that
+    /// is left; without room for a small one no other would fare better.
+    fn refused(&mut self, file: &Incoming, error: Error) -> Outcome {
+        let why = reason(&error);
+        if !is_full(&error) {
+            self.failed(&file.name, &why);
+            return Ok(());
+        }
+        self.tally.without_room += 1;
+        if file.size() > IN_MEMORY {
+            self.failed(&file.name, &why);
+            return Ok(());
+        }
+        self.failed(
+            &file.name,
+            &format!("{why}: the import ends here; free room and run it again"),
+        );
+        Err(Failure::Reported(NO_SPACE))
+    }
+
+    fn count(&mut self, file: &Incoming) {
+        let t = &mut self.tally;
+        match file.source.content {
+            Content::Kept(_) if file.is_quiet => {
+                t.same += 1;
+                t.same_bytes += file.source.size;
+            }
+            Content::Kept(_) => t.updated += 1,
+            _ => {
+                t.files += 1;
+                t.bytes = t.bytes.saturating_add(file.source.size);
+                t.replaced += u64::from(file.replaces);
+            }
+        }
+    }
+
+    /// Puts one file; gives how many bytes were written, or why it could not be read. `before`
+    /// counts the bytes that this transaction has put already.
     fn store_file(
         &mut self,
         tx: &mut WriteTx,
         file: &Incoming,
         before: u64,
     ) -> Result<std::result::Result<u64, String>> {
-        let path = match &file.content {
-            Content::Bytes(bytes) => {
-                tx.put_with(
-                    &file.name,
-                    bytes,
-                    &PutOptions::with_attributes(file.attributes.clone()),
-                )?;
-                return Ok(Ok(bytes.len() as u64));
+        let options = || PutOptions::with_attributes(file.source.attributes.clone());
+        match &file.source.content {
+            Content::Bytes(bytes) => drop(tx.put_with(&file.name, bytes, &options())?),
+            Content::Kept(all) => tx.set_attributes(&file.name, all)?,
+            Content::Pieces(pieces) => {
+                tx.put_with(&file.name, &[], &options())?;
+                let mut object = tx.open(&file.name)?;
+                for (start, piece) in pieces {
+                    object.write_at(*start, piece)?;
+                }
+                object.set_len(file.source.size)?;
+                object.finish()?;
             }
-            Content::Path(path) => path,
-        };
-        let mut from = match files::open_regular(path) {
-            // Put in its place since it was looked at.
-            Ok((_, data)) if self.store.is_own_file(FileId::of(&data))? => {
-                return Ok(Err("it is a file of the store itself".to_owned()));
+            Content::Streamed | Content::StreamedSparse => {
+                let (store, mut moved) = (self.store, before);
+                let mut show = |bytes| {
+                    moved += bytes;
+                    self.show(0, moved);
+                };
+                return stream::store(store, tx, file, &mut show);
             }
-            Ok((from, _)) => from,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        let expected_size = (file.size > 0).then_some(file.size);
-        let attributes = file.attributes.clone();
-        let options = PutOptions { expected_size, attributes, ..PutOptions::default() };
-        let mut writer = tx.writer(Target::Name(file.name.clone()), options)?;
-        let limit = expected_size.unwrap_or(u64::MAX);
-        let mut moved = before;
-        let mut show = |bytes| {
-            moved += bytes;
-            self.show(0, moved);
-        };
-        match files::copy(&mut from, &mut writer, limit, &mut show) {
-            Ok(size) => {
-                writer.finish()?;
-                Ok(Ok(size))
-            }
-            Err(CopyError::Read(error)) => Ok(Err(error.to_string())),
-            Err(CopyError::Write(error)) => Err(files::store_error(error)),
         }
+        Ok(Ok(file.size()))
     }
 
-    fn acknowledge(&mut self, files: u64, bytes: u64, last: &[u8]) -> Outcome {
-        self.tally.files += files;
-        self.tally.bytes += bytes;
+    /// Stores a file with holes whose bytes are too many for memory, in a transaction of its own:
+    /// if it cannot be read to its end, nothing of it is left.
+    fn store_sparse(&mut self, file: &Incoming) -> Outcome {
+        let (store, collection) = (self.store, self.collection);
+        let mut unread = None;
+        for _ in 0..ATTEMPTS {
+            let mut moved = 0;
+            let mut show = |bytes| {
+                moved += bytes;
+                self.show(0, moved);
+            };
+            let outcome = store.write(|tx| {
+                let mut tx = open::target(tx, collection)?;
+                unread = stream::store_sparse(store, &mut tx, file, &mut show)?.err();
+                // The reason is kept beside it.
+                unread.as_ref().map_or(Ok(()), |why| Err(Error::Invalid(why.clone())))
+            });
+            match (outcome, &unread) {
+                (Ok(()), _) => {
+                    self.count(file);
+                    return self.acknowledge(&file.name);
+                }
+                (Err(_), Some(why)) if why == CHANGES => {}
+                (Err(error), _) if is_refusal(&error) => return self.refused(file, error),
+                (Err(error), _) => return Err(error.into()),
+            }
+        }
+        self.failed(&file.name, CHANGES);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, last: &[u8]) -> Outcome {
         self.tally.batches += 1;
         self.show(0, 0);
         if self.verbose {
-            self.meter.complain(&format!("acknowledged {files} files"));
+            let t = &self.tally;
+            let files = t.files + t.updated;
+            self.meter.complain(&format!("acknowledged {} files", files - self.acknowledged));
+            self.acknowledged = files;
         }
         if self.report_acks {
             let mut out = std::io::stdout().lock();
@@ -262,4 +342,9 @@ impl Importer<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether the store refuses what was to be stored, and goes on working.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::TooLarge(_) | Error::Invalid(_)) || is_full(error)
 }

@@ -8,16 +8,15 @@
 //! The chunk that the taker waits for may always deliver, so nobody waits in a circle.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::fs;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use holdall::{Attributes, Error, FileId, Reader, Store};
+use holdall::{Attributes, Error, Metadata, Reader, Store};
 
-use super::walk::{Found, Walk};
-use crate::files::{self, IN_MEMORY};
-use crate::{name, open, time};
+use super::compare;
+use super::source::{self, Content, Look, Source, attributes_now};
+use super::walk::{Found, Place, Walk, What};
+use crate::{name, open};
 
 /// Reader threads: one may wait for the disk while the other copies.
 pub const READERS: usize = 2;
@@ -28,26 +27,43 @@ const DELIVERY: usize = 1 << 20;
 /// Bytes an event takes beside its name and content, roughly.
 const EVENT: usize = 512;
 
+/// What is said of a file above `--max-size`.
+pub const LARGE: &str = "larger than --max-size";
+
 /// A file to store.
 pub struct Incoming {
     /// Name of the object.
     pub name: Vec<u8>,
-    /// Where its bytes are.
-    pub content: Content,
-    /// Size when it was looked at.
-    pub size: u64,
-    /// Time and mode.
-    pub attributes: Attributes,
+    /// Where the file lies.
+    pub place: Place,
+    /// Its bytes, size and attributes when it was looked at.
+    pub source: Source,
     /// Whether an object of that name is there already.
     pub replaces: bool,
+    /// Whether only attributes change, and none that users see.
+    pub is_quiet: bool,
 }
 
-/// The bytes of a file, or where to read them.
-pub enum Content {
-    /// All of them.
-    Bytes(Vec<u8>),
-    /// Too many for memory: to be streamed from here.
-    Path(PathBuf),
+impl Incoming {
+    /// Bytes that will be written to the store.
+    pub fn size(&self) -> u64 {
+        match &self.source.content {
+            Content::Kept(_) => 0,
+            Content::Pieces(pieces) => pieces.iter().map(|(_, bytes)| bytes.len() as u64).sum(),
+            _ => self.source.size,
+        }
+    }
+}
+
+/// What the user wants of an import.
+#[derive(Default)]
+pub struct Wishes {
+    /// Store all files, whatever is stored.
+    pub force: bool,
+    /// Compare the bytes of files that have the size of what is stored.
+    pub checksum: bool,
+    /// Leave out files above this many bytes.
+    pub max_size: Option<u64>,
 }
 
 /// What a reader says about one directory entry.
@@ -62,6 +78,8 @@ pub enum Event {
     Own(Vec<u8>),
     /// Could not be read: name, why.
     Failed(Vec<u8>, String),
+    /// A directory that could not be read: name, why.
+    Unread(Vec<u8>, String),
     /// The store could not be asked; the import cannot go on.
     Broken(Error),
 }
@@ -70,11 +88,14 @@ impl Event {
     fn cost(&self) -> usize {
         EVENT
             + match self {
-                Self::File(file) => match &file.content {
-                    Content::Bytes(bytes) => file.name.len() + bytes.len(),
-                    Content::Path(path) => file.name.len() + path.as_os_str().len(),
-                },
-                Self::Failed(name, why) => name.len() + why.len(),
+                Self::File(file) => {
+                    let held = match &file.source.content {
+                        Content::Streamed | Content::StreamedSparse => 0,
+                        _ => usize::try_from(file.size()).unwrap_or(usize::MAX),
+                    };
+                    file.name.len() + file.place.path.as_os_str().len() + held
+                }
+                Self::Failed(name, why) | Self::Unread(name, why) => name.len() + why.len(),
                 Self::Skipped(name, _) | Self::Own(name) => name.len(),
                 Self::Same(_) | Self::Broken(_) => 0,
             }
@@ -83,12 +104,13 @@ impl Event {
 
 /// The queue between readers and taker.
 pub struct Feed<'s> {
-    walk: Mutex<Walk>,
+    walk: Mutex<Walk<'s>>,
     state: Mutex<State>,
     changed: Condvar,
     store: &'s Store,
     /// Where to look for files that are stored already; `None` if there can be none.
     known: Option<(&'s Store, Option<&'s str>)>,
+    wishes: &'s Wishes,
 }
 
 #[derive(Default)]
@@ -117,9 +139,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<'s> Feed<'s> {
     /// A feed for exactly [`READERS`] readers.
-    pub fn new(walk: Walk, store: &'s Store, known: Option<(&'s Store, Option<&'s str>)>) -> Self {
+    pub fn new(
+        walk: Walk<'s>,
+        store: &'s Store,
+        known: Option<(&'s Store, Option<&'s str>)>,
+        wishes: &'s Wishes,
+    ) -> Self {
         let state = Mutex::new(State { live: READERS, ..State::default() });
-        Self { walk: Mutex::new(walk), state, changed: Condvar::new(), store, known }
+        Self { walk: Mutex::new(walk), state, changed: Condvar::new(), store, known, wishes }
     }
 
     /// Runs a reader to the end of the walk, or until the feed is stopped.
@@ -196,7 +223,7 @@ impl<'s> Feed<'s> {
         };
         let (mut events, mut cost) = (Vec::with_capacity(found.len()), 0);
         for found in found {
-            let event = event(found, self.store, reader.as_ref());
+            let event = self.event(found, reader.as_ref());
             cost += event.cost();
             events.push(event);
             if cost >= DELIVERY {
@@ -207,6 +234,60 @@ impl<'s> Feed<'s> {
             }
         }
         self.deliver(number, events, cost, true)
+    }
+
+    fn event(&self, found: Found, reader: Option<&Reader>) -> Event {
+        let name = found.name;
+        let place = match found.what {
+            What::Skipped(kind) => return Event::Skipped(name, kind),
+            What::Unread(why) => return Event::Unread(name, why),
+            What::File(place) => place,
+        };
+        if name.len() > name::MAX_NAME {
+            let why = format!("its name of {} bytes is longer than {}", name.len(), name::MAX_NAME);
+            return Event::Failed(name, why);
+        }
+        let stored = reader.map(|reader| stored(reader, &name)).transpose();
+        match stored {
+            Ok(stored) => self.file(name, place, reader.zip(stored.flatten())),
+            Err(error) => Event::Broken(error),
+        }
+    }
+
+    /// What is to be done about a file, of which `known` is stored.
+    fn file(&self, name: Vec<u8>, place: Place, known: Option<(&Reader, Metadata)>) -> Event {
+        if let Some((_, stored)) = known.as_ref().filter(|_| self.believes())
+            && let Ok(data) = fs::symlink_metadata(&place.path)
+            && compare::is_trusted(stored, &data)
+        {
+            return kept(name, stored, attributes_now(&data, &place), place);
+        }
+        let most = self.wishes.max_size.unwrap_or(u64::MAX);
+        let mut source = match source::look(&place, self.store, most) {
+            Ok(Look::Source(source)) => source,
+            Ok(Look::Own) => return Event::Own(name),
+            Ok(Look::Large) => return Event::Skipped(name, LARGE),
+            Err(error) => return Event::Failed(name, error.to_string()),
+        };
+        let replaces = known.is_some();
+        if let Some((reader, stored)) = known.filter(|_| !self.wishes.force)
+            && (self.wishes.checksum || compare::is_alike(&stored, source.size, &source.attributes))
+        {
+            match compare::is_same(reader, &stored, &mut source, &place) {
+                Ok(true) => return kept(name, &stored, source.attributes, place),
+                Ok(false) => {}
+                Err(compare::Problem::File(error)) => {
+                    return Event::Failed(name, error.to_string());
+                }
+                Err(compare::Problem::Store(error)) => return Event::Broken(error),
+            }
+        }
+        Event::File(Incoming { name, place, source, replaces, is_quiet: false })
+    }
+
+    /// Whether sizes and times are enough.
+    fn believes(&self) -> bool {
+        !self.wishes.force && !self.wishes.checksum
     }
 
     /// A new snapshot for each chunk: one kept for hours would hold on to old pages.
@@ -251,72 +332,17 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-fn event(found: Found, store: &Store, reader: Option<&Reader>) -> Event {
-    let (name, path) = match found {
-        Found::Skipped(name, kind) => return Event::Skipped(name, kind),
-        Found::Failed(name, why) => return Event::Failed(name, why),
-        Found::File(name, path) => (name, path),
+/// What is stored under a name.
+fn stored(reader: &Reader, name: &[u8]) -> Result<Option<Metadata>, Error> {
+    reader.lookup(name)?.map(|oid| reader.metadata(oid)).transpose()
+}
+
+/// A file whose bytes are stored already.
+fn kept(name: Vec<u8>, stored: &Metadata, new: Attributes, place: Place) -> Event {
+    let Some(all) = compare::updated(&stored.attributes, &new) else {
+        return Event::Same(stored.size);
     };
-    if name.len() > name::MAX_NAME {
-        let why = format!("its name of {} bytes is longer than {}", name.len(), name::MAX_NAME);
-        return Event::Failed(name, why);
-    }
-    let replaces = match reader.map(|reader| compare(reader, &name, &path)) {
-        None | Some(Ok(Known::Absent)) => false,
-        Some(Ok(Known::Changed)) => true,
-        Some(Ok(Known::Same(size))) => return Event::Same(size),
-        Some(Err(error)) => return Event::Broken(error),
-    };
-    match read_file(&path, store) {
-        Ok(None) => Event::Own(name),
-        Ok(Some((content, data))) => Event::File(Incoming {
-            size: match &content {
-                Content::Bytes(bytes) => bytes.len() as u64,
-                Content::Path(_) => data.len(),
-            },
-            attributes: files::attributes(&data),
-            name,
-            content,
-            replaces,
-        }),
-        Err(error) => Event::Failed(name, error.to_string()),
-    }
-}
-
-enum Known {
-    Absent,
-    Changed,
-    Same(u64),
-}
-
-/// Whether an object of this name is there, and has the file's size and time.
-fn compare(reader: &Reader, name: &[u8], path: &Path) -> Result<Known, Error> {
-    let Some(oid) = reader.lookup(name)? else { return Ok(Known::Absent) };
-    let stored = reader.metadata(oid)?;
-    let mtime = stored.attributes.get(files::MTIME).and_then(|text| time::parse(text));
-    // A file that cannot be looked at is reported when it cannot be opened either.
-    let Ok(data) = fs::symlink_metadata(path) else { return Ok(Known::Changed) };
-    let same = mtime.is_some() && files::mtime(&data) == mtime && data.len() == stored.size;
-    Ok(if same { Known::Same(stored.size) } else { Known::Changed })
-}
-
-/// Reads a file that fits in memory; `None` for a file of the store itself. Time and size are taken before the bytes, so that a
-/// file changed meanwhile differs from what is stored and is taken again by the next run.
-fn read_file(path: &Path, store: &Store) -> io::Result<Option<(Content, Metadata)>> {
-    let (file, data) = files::open_regular(path)?;
-    if store.is_own_file(FileId::of(&data))? {
-        return Ok(None);
-    }
-    let size = data.len();
-    if size > IN_MEMORY {
-        return Ok(Some((Content::Path(path.into()), data)));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
-    // Some files of the system have a size of 0 and content all the same.
-    let limit = if size == 0 { IN_MEMORY } else { size };
-    file.take(limit).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == IN_MEMORY && size == 0 {
-        return Ok(Some((Content::Path(path.into()), data)));
-    }
-    Ok(Some((Content::Bytes(bytes), data)))
+    let is_quiet = !compare::is_visible(&stored.attributes, &new);
+    let source = Source { content: Content::Kept(all), size: stored.size, attributes: new };
+    Event::File(Incoming { name, place, source, replaces: true, is_quiet })
 }

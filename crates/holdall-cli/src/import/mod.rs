@@ -1,12 +1,18 @@
 //! `holdall import`: stores the regular files of a directory tree.
 //!
-//! Two threads walk the tree and read files ahead (`feed`), the main thread stores them in
+//! Two threads walk the tree (`walk`) and read files ahead (`feed`), the main thread stores them in
 //! batches (`batch`), and where the import takes longer than a second another thread counts
-//! what there is to do. Files that are stored already with the same size and time are left
-//! alone, so that an import that was interrupted goes on where it stopped.
+//! what there is to do. Files that are stored already are left alone (`compare`), so that an
+//! import that was interrupted goes on where it stopped. A file is stored as it was at one moment
+//! (`source`, `stream`), or named.
 
 mod batch;
+mod compare;
+mod delete;
+mod exclude;
 mod feed;
+mod source;
+mod stream;
 mod walk;
 
 use std::ffi::OsString;
@@ -18,12 +24,13 @@ use std::time::Duration;
 use holdall::{Error, Store};
 use serde_json::json;
 
-use crate::failure::{ERROR, Failure, Outcome};
+use crate::failure::{ERROR, Failure, NO_SPACE, Outcome, USAGE};
 use crate::progress::{Meter, Totals, rate};
-use crate::{name, open, output};
+use crate::{name, open, output, size};
 use batch::{Importer, Tally};
-use feed::Feed;
-use walk::Walk;
+use exclude::Excludes;
+use feed::{Feed, Wishes};
+use walk::{Walk, What};
 
 /// Imports shorter than this are over before a count of the files would be of use.
 const COUNT_AFTER: Duration = Duration::from_secs(1);
@@ -35,6 +42,22 @@ pub struct Args {
     store: PathBuf,
     /// The directory; names are paths relative to it
     dir: PathBuf,
+    /// Leave out files and directories of this pattern: *, **, ?, [a-z]; a slash inside makes it
+    /// one for paths, at the end one for directories. May be given again
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<OsString>,
+    /// Leave out files of more than this many bytes, as 500M, 20G or 1T
+    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
+    max_size: Option<u64>,
+    /// Compare the bytes of files, not their times, with what is stored
+    #[arg(long, conflicts_with = "force")]
+    checksum: bool,
+    /// Store all files anew, whatever is stored
+    #[arg(long)]
+    force: bool,
+    /// Remove objects whose files are gone from the directory, among names with the prefix only
+    #[arg(long)]
+    delete: bool,
     /// Put this before every name, as it is
     #[arg(long, value_name = "P", default_value = "", hide_default_value = true)]
     prefix: OsString,
@@ -55,6 +78,10 @@ pub struct Args {
 /// Imports, then says what was done even if it ended early.
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, false)?;
+    name::check_collection(args.collection.as_deref())?;
+    let excludes = Excludes::parse(&args.exclude).map_err(|why| {
+        Failure::Told(why, "correct it; docs/cli.md says what patterns are".into(), USAGE)
+    })?;
     let root = directory(&args.dir)?;
     let store = open::or_create(&args.store)?;
     let totals = Totals::default();
@@ -65,18 +92,30 @@ pub fn run(args: &Args) -> Outcome {
         tally: Tally::default(),
         verbose: args.verbose,
         report_acks: args.report_acks,
+        acknowledged: 0,
     };
-    let outcome = import(args, &root, &store, &totals, &mut importer);
+    let outcome = import(args, &root, &excludes, &mut importer, &totals);
     let Importer { meter, tally, .. } = importer;
+    let time = meter.finish();
+    if tally.batches == 0 && (outcome.is_err() || tally.failed > 0) {
+        store.discard();
+        summary(args, &tally, time)?;
+        outcome?;
+        return Err(Failure::Reported(ERROR));
+    }
     // After a failure the store closes as it is dropped, without asking it for more.
-    let outcome = outcome.and_then(|()| Ok(store.close()?));
-    let said = summary(args, &tally, meter.finish());
+    let outcome = outcome.and_then(|()| store.close());
+    let said = summary(args, &tally, time);
     outcome?;
-    if tally.failed > 0 { Err(Failure::Reported(ERROR)) } else { said }
+    match tally {
+        Tally { without_room: 1.., .. } => Err(Failure::Reported(NO_SPACE)),
+        Tally { failed: 1.., .. } => Err(Failure::Reported(ERROR)),
+        _ => output::after("the files are stored", said),
+    }
 }
 
 fn directory(dir: &Path) -> Outcome<PathBuf> {
-    let root = dir.canonicalize().map_err(|e| Failure::file("open", dir, &e))?;
+    let root = dir.canonicalize().map_err(|e| open::path_failure("open", dir, &e))?;
     if !root.is_dir() {
         let what = format!("{} is not a directory", dir.display());
         return Err(Failure::told(what, "give a directory, or store a file with `holdall put`"));
@@ -87,18 +126,21 @@ fn directory(dir: &Path) -> Outcome<PathBuf> {
 fn import(
     args: &Args,
     root: &Path,
-    store: &Store,
-    totals: &Totals,
+    excludes: &Excludes,
     importer: &mut Importer<'_, '_>,
+    totals: &Totals,
 ) -> Outcome {
+    let store = importer.store;
     let prefix = name::bytes(&args.prefix);
     let collection = args.collection.as_deref();
     let known = has_names(store, collection, prefix)?.then_some((store, collection));
-    let feed = Feed::new(Walk::new(root, prefix), store, known);
+    let wishes = Wishes { force: args.force, checksum: args.checksum, max_size: args.max_size };
+    let walk = || Walk::new(root, prefix, excludes);
+    let feed = Feed::new(walk(), store, known, &wishes);
     let (over, is_over) = mpsc::channel();
     thread::scope(|scope| {
         let readers: Vec<_> = (0..feed::READERS).map(|_| scope.spawn(|| feed.read())).collect();
-        let counter = scope.spawn(move || count(root, totals, &is_over));
+        let counter = scope.spawn(move || count(walk(), totals, &is_over));
         let stop = feed.stop_on_drop();
         let outcome = importer.run(&feed);
         drop((stop, over));
@@ -112,7 +154,15 @@ fn import(
             )),
             other => other,
         }
-    })
+    })?;
+    if !args.delete {
+        return Ok(());
+    }
+    if importer.tally.unread_dirs > 0 {
+        importer.meter.complain(delete::STOPPED);
+        return Ok(());
+    }
+    delete::gone(importer, walk(), excludes, prefix)
 }
 
 /// Whether any name of this prefix is there: if none is, no file needs to be looked up.
@@ -125,18 +175,21 @@ fn has_names(store: &Store, collection: Option<&str>, prefix: &[u8]) -> Outcome<
 }
 
 /// Counts files and bytes for the time left, unless the import is over before.
-fn count(root: &Path, totals: &Totals, is_over: &Receiver<()>) {
+fn count(mut walk: Walk<'_>, totals: &Totals, is_over: &Receiver<()>) {
     if is_over.recv_timeout(COUNT_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let (mut files, mut bytes) = (0, 0);
-    for entry in walk::tree(root).into_iter().filter_map(Result::ok) {
+    let (mut files, mut bytes) = (0, 0u64);
+    while let Some((_, chunk)) = walk.next_chunk() {
         if is_over.try_recv() == Err(TryRecvError::Disconnected) {
             return;
         }
-        if entry.file_type().is_file() {
-            files += 1;
-            bytes += entry.metadata().map_or(0, |data| data.len());
+        for found in chunk {
+            if let What::File(place) = found.what {
+                files += 1;
+                let size = place.path.symlink_metadata().map_or(0, |data| data.len());
+                bytes = bytes.saturating_add(size);
+            }
         }
     }
     totals.set(files, bytes);
@@ -150,17 +203,31 @@ fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
             "files": t.files, "bytes": t.bytes, "replaced": t.replaced,
             "already_there": t.same, "already_there_bytes": t.same_bytes,
             "skipped_links": t.links, "skipped_special": t.special,
-            "skipped_own": t.own, "failed": t.failed,
+            "skipped_own": t.own, "skipped_large": t.large, "excluded": t.excluded,
+            "updated": t.updated, "deleted": t.deleted, "failed": t.failed,
             "batches": t.batches, "seconds": seconds, "mb_per_s": speed,
         }));
     }
-    let own = match t.own {
-        0 => String::new(),
-        n => format!(", {n} files of the store itself"),
-    };
+    let mut others = String::new();
+    for (count, what) in [
+        (t.own, "files of the store itself"),
+        (t.large, "larger than --max-size"),
+        (t.excluded, "excluded"),
+    ] {
+        if count > 0 {
+            others += &format!(", {count} {what}");
+        }
+    }
+    let mut also = String::new();
+    for (count, what) in [(t.updated, "modes and times stored anew"), (t.deleted, "deleted")] {
+        if count > 0 {
+            also += &format!("{count} {what}; ");
+        }
+    }
     output::say(format_args!(
         "imported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} of them replaced; \
-         {} already there; skipped {} links, {} special files{own}; {} failed; {} batches acknowledged",
+         {} already there; {also}skipped {} links, {} special files{others}; {} failed; {} \
+         batches acknowledged",
         t.files, t.bytes, t.replaced, t.same, t.links, t.special, t.failed, t.batches
     ))
 }

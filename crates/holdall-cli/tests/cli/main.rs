@@ -2,16 +2,21 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod changes;
+mod collisions;
 mod docs;
 mod fields;
 mod frag;
 mod full_disk;
+mod many_names;
 mod objects;
 mod own_files;
 mod planted;
 mod resume;
+mod rights;
 #[cfg(feature = "serve")]
 mod serve;
+mod sparse;
 mod streams;
 mod support;
 mod terminal;

@@ -105,6 +105,11 @@ impl Run {
         assert!(line.contains(message), "{message:?} is not in {line:?}");
     }
 
+    /// Checks that the command line was refused.
+    pub fn usage(&self) {
+        assert_eq!(self.code, 2, "{}", self.err);
+    }
+
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.out).unwrap()
     }

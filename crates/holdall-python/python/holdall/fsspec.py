@@ -36,6 +36,7 @@ from fsspec.transaction import (  # type: ignore[import-untyped, unused-ignore]
 )
 
 from holdall._files import BUFFER, ObjectFile, ObjectReader, ObjectWriter, RawObject
+from holdall._replace import replacing
 from holdall._shared import Shared
 from holdall._store import Store, View
 from holdall.errors import ConflictError, InvalidError, NotFoundError, ReadOnlyError
@@ -395,9 +396,19 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         outfile: Any = None,
         **kwargs: Any,
     ) -> None:
-        if outfile is None and isinstance(lpath, (str, os.PathLike)):
-            self._refuse_own(lpath)
-        super().get_file(rpath, lpath, callback=callback, outfile=outfile, **kwargs)
+        if outfile is not None or not isinstance(lpath, (str, os.PathLike)):
+            super().get_file(rpath, lpath, callback=callback, outfile=outfile, **kwargs)
+            return
+        self._refuse_own(lpath)
+        # A link keeps pointing to its file.
+        target = os.path.realpath(lpath)
+        if self.isdir(rpath) or os.path.exists(target) and not os.path.isfile(target):
+            super().get_file(rpath, target, callback=callback, **kwargs)
+            return
+        with self._shared.reading() as store:
+            mode = store.info(self._strip_protocol(rpath)).attributes.get("mode")
+        with replacing(target, mode) as file:
+            super().get_file(rpath, target, callback=callback, outfile=file, **kwargs)
 
     def put_file(
         self, lpath: Any, rpath: str, callback: Any = DEFAULT_CALLBACK, **kwargs: Any

@@ -82,7 +82,7 @@ impl Sums {
         read_only: bool,
     ) -> Result<Self> {
         let name = format!("{}-sums", storage.name());
-        let fail = |e| Error::io(format!("opening the sums {name}"), e);
+        let fail = |e| Error::io("opening the sums", e);
         let missing = || Error::NotFound(format!("sums of this store in {name}"));
         let disk = storage.open_sums(!read_only).map_err(fail)?.ok_or_else(missing)?;
         let len = disk.len().map_err(fail)?;

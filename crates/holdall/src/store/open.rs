@@ -124,6 +124,7 @@ pub(crate) fn open_error(path: &Path, e: std::io::Error) -> Error {
             Error::NotAStore { path: shown, detail: "it is not a regular file".into() }
         }
         ErrorKind::StorageFull => Error::Full(format!("creating {shown}")),
-        _ => Error::io(format!("opening {shown}"), e),
+        // It names the path itself.
+        _ => Error::io("opening the store", e),
     }
 }
