@@ -280,7 +280,8 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         if !page::valid_page_size(self.page_size) {
             let size = self.page_size;
-            let text = format!("page_size is {size}: it must be a power of two from 4096 to 65536");
+            let text =
+                format!("page size {size} (page_size) is not a power of two from 4096 to 65536");
             return Err(Error::Invalid(text));
         }
         // Written so that what is no number is refused too.
