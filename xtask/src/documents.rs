@@ -33,7 +33,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 34_840;
+const ALL: usize = 34_890;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
