@@ -264,6 +264,10 @@ impl Disk for FileDisk {
 
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
         self.check_writable()?;
+        // The system has no range of no bytes.
+        if len == 0 {
+            return Ok(());
+        }
         match blocks::allocate(&self.file, offset, len).map_err(full_kind) {
             // ext2 and ext3 punch holes and cannot fill them. XFS asks for the room of the whole
             // range, also where it has blocks already.
@@ -422,6 +426,7 @@ mod tests {
         let mut at = [9; 2];
         disk.read_at((1 << 20) - 1, &mut at).unwrap();
         assert_eq!(at, [7, 0]);
+        disk.fill_holes(1 << 20, 0).unwrap();
         disk.fill_holes(1 << 20, 3 << 20).unwrap();
         assert!(disk.allocated().unwrap() + 4096 >= before);
         disk.fill_holes(0, 4 << 20).unwrap();
