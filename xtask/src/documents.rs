@@ -19,8 +19,10 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/recovery.md", 3330),
     ("docs/testing.md", 2430),
     ("docs/cli.md", 4260),
-    ("docs/serve.md", 2380),
-    ("docs/webdav.md", 960),
+    // What a put keeps, changes without a restart and the line for fail2ban are promises.
+    ("docs/serve.md", 2700),
+    // The forms of names that no address can carry, and conditions.
+    ("docs/webdav.md", 1040),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     ("docs/python.md", 1060),
@@ -30,7 +32,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_950;
+const ALL: usize = 33_590;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

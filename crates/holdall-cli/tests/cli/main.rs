@@ -7,6 +7,8 @@ mod fields;
 mod frag;
 mod full_disk;
 mod objects;
+#[cfg(feature = "serve")]
+mod operator;
 mod own_files;
 mod planted;
 mod resume;
