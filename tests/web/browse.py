@@ -86,7 +86,7 @@ class Page:
     def go(self, path: str) -> float:
         begun = time.perf_counter()
         self.driver.execute_script("document.getElementById('rows').replaceChildren(); "
-                                   "location.hash = encodeURIComponent(arguments[0])", path)
+                                   "location.hash = encodeURI(arguments[0])", path)
         self.wait(lambda: self.names() or self.one("#empty").is_displayed())
         return time.perf_counter() - begun
 
@@ -198,7 +198,7 @@ def drive(args: argparse.Namespace, url: str) -> None:
         driver.get(address)
         time.sleep(0.5)
         assert driver.title != "owned", address
-    driver.get(f"{url}/-/web/#%2Ffiles")
+    driver.get(f"{url}/-/web/#/files")
     page.wait(lambda: page.names())
     large = args.dir / "large.bin"
     piece = os.urandom(1 << 20)

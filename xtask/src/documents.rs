@@ -22,8 +22,10 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/testing.md", 2505),
     // Every command, option, error and pattern, with examples that are run.
     ("docs/cli.md", 5360),
-    ("docs/serve.md", 2380),
-    ("docs/webdav.md", 960),
+    // What a put keeps, changes without a restart and the line for fail2ban are promises.
+    ("docs/serve.md", 2700),
+    // The forms of names that no address can carry, and conditions.
+    ("docs/webdav.md", 1040),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     ("docs/python.md", 1060),
@@ -33,7 +35,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 34_890;
+const ALL: usize = 35_590;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

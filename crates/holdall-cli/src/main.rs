@@ -19,6 +19,8 @@ mod inspect;
 mod ls;
 mod mv;
 mod name;
+#[cfg(feature = "serve")]
+mod notify;
 mod open;
 mod outlet;
 mod output;

@@ -3,14 +3,14 @@
 //! Owns: the command line of the server; all else is the crate `holdall-server`.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use holdall_server::{Config, Grant, Options, StartError};
+use holdall_server::{Config, Grant, Options, Reloader, Server, StartError};
 use serde_json::{Map, Value};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Outcome};
-use crate::{open, output, size};
+use crate::{notify, open, output, size};
 
 /// Serve stores over S3
 #[derive(clap::Args)]
@@ -38,6 +38,9 @@ pub struct Args {
     json: bool,
 }
 
+/// Threads for what waits for a disk, beside those of long bodies.
+const BLOCKING: usize = 512;
+
 /// Serves until SIGINT or SIGTERM.
 pub fn run(args: &Args) -> Outcome {
     args.stores.iter().try_for_each(|path| open::check(path, false))?;
@@ -45,11 +48,15 @@ pub fn run(args: &Args) -> Outcome {
     let options = options(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        // Each long body has one: they must not be all that there are.
+        .max_blocking_threads(options.config.limits.streams.saturating_add(BLOCKING))
         .build()
         .map_err(|e| Failure::told(format!("start threads: {e}"), "free some memory"))?;
     runtime.block_on(async {
         let server = holdall_server::start(options).await.map_err(told)?;
         let address = server.address().map_err(told)?;
+        // Before anybody learns that it runs, and may send a signal.
+        let stop = stop(args, &server)?;
         if args.json {
             let mut object = Map::new();
             object.insert("listening".into(), address.to_string().into());
@@ -58,18 +65,32 @@ pub fn run(args: &Args) -> Outcome {
             let scheme = if server.is_tls() { "https" } else { "http" };
             output::say(format_args!("listening on {scheme}://{address}"))?;
         }
-        server.run(stop()?).await.map_err(told)
+        tell_manager("READY=1");
+        let stopped = async {
+            stop.await;
+            tell_manager("STOPPING=1");
+        };
+        server.run(stopped).await.map_err(told)
     })
 }
 
-fn options(args: &Args) -> Outcome<Options> {
-    let mut config = match &args.config {
-        Some(path) => Config::load(path).map_err(told)?,
-        None => Config::default(),
-    };
-    if args.anonymous {
+fn tell_manager(state: &str) {
+    if let Err(e) = notify::tell(state) {
+        tracing::warn!(error = %e, state, "systemd could not be told");
+    }
+}
+
+/// The configuration as its file and the command line have it.
+fn config(file: Option<&Path>, anonymous: bool) -> Result<Config, StartError> {
+    let mut config = file.map(Config::load).transpose()?.unwrap_or_default();
+    if anonymous {
         config.anonymous = vec![Grant::everything()];
     }
+    Ok(config)
+}
+
+fn options(args: &Args) -> Outcome<Options> {
+    let config = config(args.config.as_deref(), args.anonymous).map_err(told)?;
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let keys = match (set("HOLDALL_ACCESS_KEY"), set("HOLDALL_SECRET_KEY")) {
         (Some(access), Some(secret)) => Some((access, secret)),
@@ -84,11 +105,14 @@ fn options(args: &Args) -> Outcome<Options> {
     Ok(Options { stores, listen, config, keys, cache_bytes, max_bytes: args.max })
 }
 
-/// Logs on standard error; RUST_LOG chooses what. `s3s` would write the whole answer to each
-/// request that fails beside our own line about it.
+/// Logs on standard error; RUST_LOG chooses what. `s3s` takes what clients do wrong for errors of
+/// the server, and writes out what they sent: it is silent unless it is named.
 fn log(json: bool) {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("warn,s3s::service=off"));
+    let asked = std::env::var("RUST_LOG").unwrap_or_default();
+    let asked = if asked.is_empty() { "warn".to_owned() } else { asked };
+    let silent = if asked.contains("s3s") { "" } else { ",s3s=off" };
+    let filter = EnvFilter::try_new(format!("{asked}{silent}"))
+        .unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
     let format = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
@@ -97,8 +121,9 @@ fn log(json: bool) {
     let _ = if json { format.json().try_init() } else { format.try_init() };
 }
 
-/// Ends with the first signal to stop.
-fn stop() -> Outcome<impl Future<Output = ()>> {
+/// Ends with the first signal to stop. SIGHUP reads the configuration file again; without a file it
+/// stops, too.
+fn stop(args: &Args, server: &Server) -> Outcome<impl Future<Output = ()> + use<>> {
     use tokio::signal::unix::{SignalKind, signal};
     let take = |kind| {
         let failed =
@@ -107,12 +132,33 @@ fn stop() -> Outcome<impl Future<Output = ()>> {
     };
     let (mut interrupt, mut terminate) =
         (take(SignalKind::interrupt())?, take(SignalKind::terminate())?);
+    let mut hangup = take(SignalKind::hangup())?;
+    let (file, anonymous) = (args.config.clone(), args.anonymous);
+    let has_file = file.is_some();
+    let reloader = server.reloads_from(move || config(file.as_deref(), anonymous));
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => return,
+                _ = terminate.recv() => return,
+                _ = hangup.recv() => match has_file {
+                    true => reload(reloader.clone()).await,
+                    false => return,
+                },
+            }
         }
     })
+}
+
+/// Reads the configuration again. What cannot be read changes nothing.
+async fn reload(reloader: Reloader) {
+    tell_manager("RELOADING=1");
+    match tokio::task::spawn_blocking(move || reloader.reload()).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(e)) => tracing::error!(error = %e, "the configuration was not taken"),
+        Err(e) => tracing::error!(error = %e, "the configuration was not read"),
+    }
+    tell_manager("READY=1");
 }
 
 fn told(e: StartError) -> Failure {

@@ -43,6 +43,18 @@ pub fn unquoted(response: &mut Response<Body>) {
     });
 }
 
+/// Whether a request was refused for its key or its signature.
+pub fn is_wrong_key(response: &Response<Body>) -> bool {
+    if response.status() != StatusCode::FORBIDDEN {
+        return false;
+    }
+    let bytes = response.body().bytes().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    ["SignatureDoesNotMatch", "InvalidAccessKeyId"]
+        .iter()
+        .any(|code| text.contains(&format!("<Code>{code}</Code>")))
+}
+
 /// Whether a request asks for an object's attributes.
 pub fn asks_attributes(uri: &Uri) -> bool {
     let named = |q: &str| q.split('&').any(|pair| pair == "attributes" || pair == "attributes=");

@@ -5,6 +5,7 @@
 //! slows the other and memory stays bounded.
 
 use crate::error::{custom, from_store, internal};
+use crate::slots::Slot;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use holdall::Object;
@@ -104,22 +105,23 @@ impl Chunks {
     }
 }
 
-/// Runs `work` on a thread of its own beside the body's arrival.
+/// Runs `work` on a thread of its own beside the body's arrival, in the room of `slot`.
 ///
 /// # Errors
 /// Those of `work`, to which errors of the body come; EntityTooLarge beyond `most` bytes.
 pub async fn pump<T: Send + 'static>(
     mut body: StreamingBlob,
-    most: u64,
-    idle: Duration,
+    slot: &Slot,
+    (most, idle): (u64, Duration),
     work: impl FnOnce(Chunks) -> S3Result<T> + Send + 'static,
 ) -> S3Result<T> {
     let (send, receive) = mpsc::channel(WAITING);
     let worker = tokio::task::spawn_blocking(move || work(Chunks(receive)));
     let mut taken = 0;
     loop {
-        let mut piece = next(&mut body, idle).await;
+        let mut piece = slot.wait(next(&mut body, idle)).await;
         if let Ok(Some(bytes)) = &piece {
+            slot.came(bytes.len() as u64);
             taken += bytes.len() as u64;
             if taken > most {
                 piece = Err(s3_error!(EntityTooLarge, "the body has more than {most} bytes"));

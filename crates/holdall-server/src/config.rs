@@ -29,7 +29,7 @@ pub struct Config {
 }
 
 /// A user.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
     /// The access key.
@@ -61,7 +61,7 @@ impl UserConfig {
 }
 
 /// Rights on buckets.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     /// A bucket's name; with a star at its end, all names that begin so.
@@ -86,7 +86,7 @@ impl Grant {
 }
 
 /// Where TLS keys come from.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
     /// A PEM file with the certificate and those that it rests on.
@@ -100,7 +100,7 @@ pub struct TlsConfig {
 }
 
 /// What one client may take.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Connections at a time; further ones wait.
@@ -111,11 +111,12 @@ pub struct Limits {
     pub header_bytes: usize,
     /// Bytes of XML and JSON in a request.
     pub xml_bytes: usize,
-    /// Seconds in which a request's head must be complete.
+    /// Seconds in which a request's head must be complete, and for which a connection may be idle.
     pub header_seconds: u64,
     /// Seconds without a byte after which a body is given up.
     pub idle_seconds: u64,
-    /// Bodies over 1 MiB taken in at a time; further ones wait. Each takes some 2 MiB of memory.
+    /// Bodies over 1 MiB taken in at a time; one that does not come on makes room for one that
+    /// waits. Each takes some 2 MiB of memory.
     pub streams: usize,
     /// Unfinished uploads of a bucket.
     pub uploads: usize,
@@ -149,14 +150,33 @@ impl Limits {
     }
 }
 
+/// Line and column of a byte of a text, both from 1.
+fn place_in(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+/// A message of several lines in one.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
 impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`StartError::Io`]; [`StartError::Config`] with the place of what cannot be understood.
+    /// [`StartError::Io`]; [`StartError::Config`] with file, line and column of what cannot be
+    /// understood.
     pub fn load(path: &Path) -> Result<Self, StartError> {
         let text = std::fs::read_to_string(path)
             .map_err(StartError::io(format!("read {}", path.display())))?;
-        toml::from_str(&text).map_err(|e| StartError::Config(format!("{}: {e}", path.display())))
+        toml::from_str(&text).map_err(|e| {
+            // Not the line itself: it may hold a key.
+            let (line, column) = e.span().map_or((1, 1), |span| place_in(&text, span.start));
+            let path = path.display();
+            StartError::Config(format!("{path}:{line}:{column}: {}", one_line(e.message())))
+        })
     }
 }

@@ -8,10 +8,10 @@ use crate::catalog::Bucket;
 use crate::condition;
 use crate::digest::{Announced, Digests};
 use crate::error::{custom, from_store, through};
-use crate::meta::{Meta, etag_of};
+use crate::meta::{Meta, describes_bytes, etag_of};
 use crate::side;
 use bytes::Bytes;
-use holdall::{Oid, PutOptions, Target, WriteTx};
+use holdall::{Oid, PutOptions, Target, Version, WriteTx};
 use http::StatusCode;
 use s3s::dto::ETagCondition;
 use s3s::{S3Result, s3_error};
@@ -27,6 +27,8 @@ pub struct Condition {
     pub matches_not: Option<ETagCondition>,
     /// Its size.
     pub size: Option<u64>,
+    /// Its version, where other conditions were held against that.
+    pub version: Option<Version>,
 }
 
 /// An object to be edited.
@@ -154,6 +156,8 @@ impl Edit {
         let meta = Meta::of(&tx.metadata(oid)?.attributes);
         let mut meta = side::complete_in(tx, oid, meta)?;
         meta.modified = Some(SystemTime::now());
+        // Of objects put by an earlier server.
+        meta.about.user.retain(|name, _| !describes_bytes(name));
         side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)?;
         let now = tx.metadata(oid)?;
         Ok(Edited { etag: etag_of(&now), size: now.size })
@@ -170,9 +174,10 @@ impl Edit {
         };
         let found = objects.metadata(oid)?;
         let etag = etag_of(&found);
-        let Condition { matches, matches_not, size } = &self.condition;
+        let Condition { matches, matches_not, size, version } = &self.condition;
         let met = matches.as_ref().is_none_or(|wanted| condition::matches(wanted, &etag))
-            && !matches_not.as_ref().is_some_and(|not| condition::matches(not, &etag));
+            && !matches_not.as_ref().is_some_and(|not| condition::matches(not, &etag))
+            && version.is_none_or(|version| version == found.version);
         if !met {
             let text = s3_error!(PreconditionFailed, "the object has the ETag {etag}");
             return Err(through(text));

@@ -4,8 +4,11 @@
 
 use crate::config::Limits;
 use crate::dav::Dav;
+use crate::idle::{self, Busy};
 use crate::metrics::Metrics;
 use crate::s3::Server;
+use crate::tls::Shared;
+use crate::users::{Peer, Wrong};
 use crate::web::Web;
 use crate::{amend, cors, form, lingering};
 use bytes::Bytes;
@@ -26,10 +29,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_io_timeout::TimeoutStream;
-use tokio_rustls::TlsAcceptor;
 
 /// Most fields of a request's head.
 const MOST_HEADERS: usize = 128;
+/// Most bytes of a path that a line of the log shows.
+const LONGEST_PATH: usize = 256;
 /// Requests at a time in one HTTP/2 connection.
 const MOST_STREAMS: u32 = 64;
 
@@ -107,7 +111,12 @@ impl Front {
         amend::refused_address(req.uri()).or_else(|| amend::refused_region(req.headers()))
     }
 
-    async fn answer(self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
+    async fn answer(
+        self,
+        mut req: Request<Incoming>,
+        peer: Peer,
+    ) -> Result<Response<Body>, HttpError> {
+        req.extensions_mut().insert(peer);
         let (begun, method) = (Instant::now(), req.method().clone());
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
@@ -125,7 +134,7 @@ impl Front {
                 cors::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
             }
             None => {
-                let mut answered = self.s3(req).await;
+                let mut answered = self.s3(req, peer).await;
                 if let (Some(cross), Ok(answer)) = (cross, &mut answered) {
                     cross.add(&self.server.catalog, answer).await;
                 }
@@ -135,7 +144,8 @@ impl Front {
         let status = answered.as_ref().map_or(0, |r| r.status().as_u16());
         let time = begun.elapsed();
         self.metrics.note(&method, status, time);
-        tracing::info!(%method, path, status, ?time, id, "request");
+        let shown = path.get(..path.floor_char_boundary(LONGEST_PATH)).unwrap_or_default();
+        tracing::info!(%method, path = shown, status, ?time, id, "request");
         let mut response = answered?;
         if status >= 400 && method != Method::HEAD {
             amend::with_id(&mut response, &id);
@@ -159,7 +169,7 @@ impl Front {
     }
 
     /// Asks S3. What is left of the body of a request that failed is taken in.
-    async fn s3(&self, req: Request<Incoming>) -> Result<Response<Body>, HttpError> {
+    async fn s3(&self, req: Request<Incoming>, peer: Peer) -> Result<Response<Body>, HttpError> {
         let refused = self.refused(&req);
         let confined = !self.has_own_host(&req);
         let (req, rest) = lingering::split(req);
@@ -177,6 +187,11 @@ impl Front {
         }
         if answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400) {
             rest.drain(self.server.limits.idle()).await;
+        }
+        if answered.as_ref().is_ok_and(amend::is_wrong_key) {
+            let mut extensions = http::Extensions::new();
+            extensions.insert(peer);
+            Wrong::named("").log("s3", &extensions);
         }
         answered
     }
@@ -235,13 +250,22 @@ impl Front {
     }
 }
 
-impl hyper::service::Service<Request<Incoming>> for Front {
+/// What a connection's requests pass.
+#[derive(Debug, Clone)]
+struct Connection {
+    front: Front,
+    peer: Peer,
+    busy: Busy,
+}
+
+impl hyper::service::Service<Request<Incoming>> for Connection {
     type Response = Response<Body>;
     type Error = HttpError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn call(&self, req: Request<Incoming>) -> Self::Future {
-        Box::pin(self.clone().answer(req))
+        let (one, answer) = (self.busy.begin(), self.front.clone().answer(req, self.peer));
+        Box::pin(async move { answer.await.map(|response| idle::keep(response, one)) })
     }
 }
 
@@ -272,7 +296,7 @@ impl Builders {
 /// Accepts connections until `stop`, then lets running requests end.
 pub async fn run(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Shared>,
     front: Front,
     limits: Limits,
     stop: impl Future<Output = ()>,
@@ -288,8 +312,8 @@ pub async fn run(
                 (listener.accept().await, permit)
             } => accepted,
         };
-        let (stream, permit) = match accepted {
-            (Ok((stream, _)), permit) => (stream, permit),
+        let (stream, peer, permit) = match accepted {
+            (Ok((stream, peer)), permit) => (stream, Peer(peer.ip().to_canonical()), permit),
             (Err(e), _) => {
                 // Out of descriptors, as a rule: they come back.
                 tracing::warn!(error = %e, "no connection could be accepted");
@@ -300,22 +324,29 @@ pub async fn run(
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.idle()));
-        let (front, builders, tls) = (front.clone(), builders.clone(), tls.clone());
+        let (builders, tls) = (builders.clone(), tls.as_ref().map(Shared::get));
+        let connection = Connection { front: front.clone(), peer, busy: Busy::new() };
         let watcher = graceful.watcher();
         let head = Duration::from_secs(limits.header_seconds);
         tokio::spawn(async move {
-            front.metrics.connections.inc();
-            let metrics = front.metrics.clone();
+            let (metrics, busy) = (connection.front.metrics.clone(), connection.busy.clone());
+            metrics.connections.inc();
             let stream = Box::pin(stream);
-            match tls {
-                None => first(&builders, stream, front, watcher).await,
-                Some(tls) => match tokio::time::timeout(head, tls.accept(stream)).await {
-                    Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
-                        second(&builders, stream, front, watcher).await;
-                    }
-                    Ok(Ok(stream)) => first(&builders, stream, front, watcher).await,
-                    _ => tracing::debug!("a TLS handshake failed"),
-                },
+            let answers = async {
+                match tls {
+                    None => first(&builders, stream, connection, watcher).await,
+                    Some(tls) => match tokio::time::timeout(head, tls.accept(stream)).await {
+                        Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+                            second(&builders, stream, connection, watcher).await;
+                        }
+                        Ok(Ok(stream)) => first(&builders, stream, connection, watcher).await,
+                        _ => tracing::debug!("a TLS handshake failed"),
+                    },
+                }
+            };
+            tokio::select! {
+                () = answers => {}
+                () = busy.quiet(head) => tracing::debug!("an idle connection is closed"),
             }
             metrics.connections.dec();
             drop(permit);
@@ -337,10 +368,10 @@ fn ended(result: hyper::Result<()>) {
 async fn first(
     builders: &Builders,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    front: Front,
+    service: Connection,
     watcher: Watcher,
 ) {
-    let connection = builders.one.serve_connection(TokioIo::new(stream), front);
+    let connection = builders.one.serve_connection(TokioIo::new(stream), service);
     ended(watcher.watch(connection).await);
 }
 
@@ -348,9 +379,9 @@ async fn first(
 async fn second(
     builders: &Builders,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    front: Front,
+    service: Connection,
     watcher: Watcher,
 ) {
-    let connection = builders.two.serve_connection(TokioIo::new(stream), front);
+    let connection = builders.two.serve_connection(TokioIo::new(stream), service);
     ended(watcher.watch(connection).await);
 }

@@ -22,17 +22,21 @@ mod edit;
 mod error;
 mod form;
 mod http;
+mod idle;
 mod lingering;
 mod meta;
 mod metrics;
 mod records;
+mod reload;
 mod s3;
 mod side;
+mod slots;
 mod sweep;
 mod tls;
 mod users;
 mod verbs;
 mod web;
+mod xml;
 
 pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
@@ -71,8 +75,9 @@ pub struct Options {
 pub struct Server {
     listener: TcpListener,
     front: http::Front,
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<tls::Shared>,
     limits: Limits,
+    reload: reload::Reload,
     keepers: Vec<Defragmenter>,
 }
 
@@ -87,14 +92,32 @@ fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
     Ok(Served { path: Arc::new(path.clone()), store, attribute_bytes })
 }
 
-/// Opens stores, checks the configuration, begins to listen.
+/// Opens all stores: those that are there before any is made, so that one that cannot be opened
+/// leaves no new file behind.
+fn open_all(options: &Options) -> Result<Vec<Served>, StartError> {
+    let mut opened: Vec<Option<Served>> = vec![None; options.stores.len()];
+    for there in [true, false] {
+        for (path, place) in options.stores.iter().zip(&mut opened) {
+            if place.is_none() && path.exists() == there {
+                *place = Some(open(path, options)?);
+            }
+        }
+    }
+    // A store that came between the two looks.
+    let all = options.stores.iter().zip(opened);
+    all.map(|(path, found)| found.map_or_else(|| open(path, options), Ok)).collect()
+}
+
+/// Checks the configuration, begins to listen, opens the stores: nothing is made before all else
+/// is sure.
 ///
 /// # Errors
 /// [`StartError`].
 pub async fn start(options: Options) -> Result<Server, StartError> {
     let (config, limits) = (&options.config, options.config.limits.clone());
     let users = Users::new(config, options.keys.clone())?;
-    let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
+    let tls = config.tls.as_ref().map(tls::acceptor).transpose()?.map(tls::Shared::new);
+    let domain = domain(config)?.map(Arc::new);
     let place = |path: &PathBuf| options.stores.iter().position(|store| store == path);
     let for_new = match &config.new_buckets {
         None => 0,
@@ -102,12 +125,13 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
             StartError::Config(format!("new_buckets: {} is not served", path.display()))
         })?,
     };
-    let served: Result<Vec<_>, _> =
-        options.stores.iter().map(|path| open(path, &options)).collect();
-    let served = served?;
-    if served.is_empty() {
+    if options.stores.is_empty() {
         return Err(StartError::Config("name at least one store".into()));
     }
+    let listener = TcpListener::bind(&options.listen)
+        .await
+        .map_err(StartError::io(format!("listen on {}", options.listen)))?;
+    let served = open_all(&options)?;
     let mut keepers = Vec::new();
     for served in &served {
         let keeper = served.store.keep_in_order(&DefragOptions::default());
@@ -117,18 +141,16 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let catalog = Arc::new(Catalog::new(served, for_new)?);
     let server = s3::Server::new(catalog, limits.clone(), config.public_acls);
     let s3 = service(server.clone(), users.clone(), config)?;
-    let listener = TcpListener::bind(&options.listen)
-        .await
-        .map_err(StartError::io(format!("listen on {}", options.listen)))?;
-    let domain = domain(config)?.map(Arc::new);
     let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
     let dav = dav::Dav::new(server.clone(), users.clone()).map_err(|source| {
         let path = options.stores[0].clone();
         StartError::Store { path, source }
     })?;
-    let web = web::Web::new(server.clone(), users, dav.clone(), (metrics.clone(), tls.is_some()));
+    let reload = reload::Reload::new(config.clone(), users.clone(), tls.clone());
+    let more = (metrics.clone(), tls.is_some(), reload.clone());
+    let web = web::Web::new(server.clone(), users, dav.clone(), more);
     let front = http::Front { s3, dav, web, server, domain, metrics, ids };
-    Ok(Server { listener, front, tls, limits, keepers })
+    Ok(Server { listener, front, tls, limits, reload, keepers })
 }
 
 fn domain(config: &Config) -> Result<Option<SingleDomain>, StartError> {
@@ -160,6 +182,21 @@ fn service(
     Ok(builder.build())
 }
 
+/// Reads the configuration again while the server runs. Clones do the same.
+#[derive(Debug, Clone)]
+pub struct Reloader(reload::Reload);
+
+impl Reloader {
+    /// Takes users, rights and certificate as the configuration has them now, and tells the names of
+    /// other fields that changed: those need a restart. Blocks.
+    ///
+    /// # Errors
+    /// [`StartError`]: what held before still holds.
+    pub fn reload(&self) -> Result<Vec<&'static str>, StartError> {
+        self.0.run()
+    }
+}
+
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("listener", &self.listener).finish_non_exhaustive()
@@ -180,12 +217,21 @@ impl Server {
         self.tls.is_some()
     }
 
+    /// Says where the configuration is read from again, at [`Reloader::reload`] or at the page.
+    pub fn reloads_from(
+        &self,
+        load: impl Fn() -> Result<Config, StartError> + Send + Sync + 'static,
+    ) -> Reloader {
+        self.reload.set_source(Box::new(load));
+        Reloader(self.reload.clone())
+    }
+
     /// Answers until `stop`; then lets running requests end and closes the stores.
     ///
     /// # Errors
     /// [`StartError::Store`] where a store cannot be closed cleanly; its next opening recovers.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
-        let Self { listener, front, tls, limits, keepers } = self;
+        let Self { listener, front, tls, limits, keepers, .. } = self;
         let catalog = front.server.catalog.clone();
         let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
         http::run(listener, tls, front, limits, stop).await;

@@ -11,6 +11,16 @@
 //!
 //! What has no room there lies in a side record of the system collection (`side.rs`), changed in
 //! the same transaction.
+//!
+//! What belongs to the bytes and what to the object is decided here, for all doors:
+//!
+//! | belongs to | what | a put of bytes alone (WebDAV, the page) | an edit of a range |
+//! |---|---|---|---|
+//! | these very bytes | ETag, checksums, parts, metadata that [`describes_bytes`] | gone | gone |
+//! | their form | media type, Content-Encoding, Content-Language | as the put says | stays |
+//! | the object | tags, ACL, other metadata, properties, Cache-Control, Content-Disposition, Expires | stays | stays |
+//!
+//! A put over S3 or by the command line makes the object anew: nothing stays but what it says.
 
 use crate::acl::Acl;
 use holdall::{Attributes, Metadata, Version};
@@ -23,7 +33,32 @@ const CONTENT_TYPE: &str = "content-type";
 const ABOUT: &str = "s3";
 const OF_BYTES: &str = "#s3";
 
-/// What a client said of an object. An edit of its bytes leaves it alone.
+/// Metadata by which clients describe the bytes that they put: times and sums of the file that
+/// they came from, as rclone, s3cmd, s3fs and gsutil write them.
+const DESCRIBE: [&str; 11] = [
+    "atime",
+    "btime",
+    "ctime",
+    "goog-reserved-file-mtime",
+    "md5",
+    "md5chksum",
+    "mtime",
+    "s3cmd-attrs",
+    "sha1",
+    "sha256",
+    "x-amz-content-sha256",
+];
+/// What keys of clients that encrypt begin with: they open these bytes only.
+const ENVELOPE: &str = "x-amz-";
+
+/// Whether metadata of this name, without `x-amz-meta-`, is said of the very bytes: with others it
+/// would lie, and a client that compares times would not send the object again.
+pub fn describes_bytes(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    DESCRIBE.contains(&name.as_str()) || name.starts_with(ENVELOPE)
+}
+
+/// What a client said of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
@@ -57,6 +92,15 @@ pub struct About {
     /// Whether the rest lies in the side record.
     #[serde(skip_serializing_if = "is_false")]
     pub side: bool,
+}
+
+impl About {
+    /// What stays where other bytes are put.
+    pub fn without_bytes(mut self) -> Self {
+        (self.encoding, self.language) = (None, None);
+        self.user.retain(|name, _| !describes_bytes(name));
+        self
+    }
 }
 
 /// Checksums as base64, by algorithm.
@@ -117,6 +161,10 @@ pub struct OfBytes {
     /// The parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartInfo>,
+    /// Of the headers x-amz-meta-* those that describe the bytes, while they are stored: in
+    /// [`Meta`] they stand among the others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub user: BTreeMap<String, String>,
     /// Whether checksums and parts lie in the side record.
     #[serde(skip_serializing_if = "is_false")]
     pub side: bool,
@@ -153,12 +201,30 @@ impl Meta {
     /// [`Meta::needs_side`] says so.
     pub fn of(attributes: &Attributes) -> Self {
         let text = |key: &str| std::str::from_utf8(attributes.get(key)?).ok();
-        Self {
+        let mut meta = Self {
             modified: text(MTIME).and_then(time_of),
             content_type: text(CONTENT_TYPE).map(str::to_owned),
             about: text(ABOUT).and_then(|t| serde_json::from_str(t).ok()).unwrap_or_default(),
             of_bytes: text(OF_BYTES).and_then(|t| serde_json::from_str(t).ok()),
+        };
+        meta.join();
+        meta
+    }
+
+    /// Puts all that clients said into one place.
+    fn join(&mut self) {
+        let of_bytes = self.of_bytes.as_mut().map(|b| std::mem::take(&mut b.user));
+        self.about.user.extend(of_bytes.unwrap_or_default());
+    }
+
+    /// Puts what describes the bytes to what the engine drops with them.
+    fn split(&self) -> (About, Option<OfBytes>) {
+        let (mut about, mut of_bytes) = (self.about.clone(), self.of_bytes.clone());
+        if let Some(of_bytes) = &mut of_bytes {
+            let user = std::mem::take(&mut about.user).into_iter();
+            (of_bytes.user, about.user) = user.partition(|(name, _)| describes_bytes(name));
         }
+        (about, of_bytes)
     }
 
     /// Whether a part lies in the side record.
@@ -176,19 +242,20 @@ impl Meta {
             let (etag, upload) = (std::mem::take(&mut of_bytes.etag), of_bytes.upload.take());
             *of_bytes = OfBytes { side: false, etag, upload, ..side.of_bytes };
         }
+        self.join();
     }
 
     /// The attributes that keep it, in at most `most` bytes, and the side record for what has
     /// no room there.
     pub fn attributes(&self, most: usize) -> (Attributes, Option<Vec<u8>>) {
-        let whole = self.encode(&self.about, self.of_bytes.as_ref());
+        let (about, of_bytes) = self.split();
+        let whole = self.encode(&about, of_bytes.as_ref());
         // Lengths of keys and values take two bytes each at most.
         let len: usize = whole.iter().map(|(key, value)| key.len() + value.len() + 4).sum();
         if len <= most {
             return (whole, None);
         }
-        let side =
-            Side { about: self.about.clone(), of_bytes: self.of_bytes.clone().unwrap_or_default() };
+        let side = Side { about, of_bytes: of_bytes.unwrap_or_default() };
         let about = About { side: true, ..About::default() };
         let of_bytes = self.of_bytes.as_ref().map(|b| OfBytes {
             etag: b.etag.clone(),
@@ -284,6 +351,26 @@ mod tests {
         assert!(back.needs_side());
         back.add_side(&side.unwrap());
         assert_eq!(back, meta);
+    }
+
+    #[test]
+    fn what_describes_the_bytes_goes_with_them() {
+        let mut meta = large();
+        for name in ["mtime", "Md5chksum", "s3cmd-attrs", "x-amz-key-v2"] {
+            meta.about.user.insert(name.into(), "1".into());
+        }
+        for most in [8192, 1024] {
+            let (mut attributes, side) = meta.attributes(most);
+            let read = |attributes: &Attributes| {
+                let mut back = Meta::of(attributes);
+                side.iter().for_each(|side| back.add_side(side));
+                back
+            };
+            assert_eq!(read(&attributes), meta);
+            attributes.remove(OF_BYTES);
+            assert_eq!(read(&attributes).about, large().about);
+        }
+        assert_eq!(meta.about.without_bytes(), large().about);
     }
 
     #[test]

@@ -2,12 +2,34 @@
 
 use crate::config::TlsConfig;
 use crate::error::StartError;
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+
+/// What accepts TLS connections, and may be replaced meanwhile. Clones share it.
+#[derive(Clone)]
+pub struct Shared(Arc<RwLock<TlsAcceptor>>);
+
+impl Shared {
+    /// Begins with an acceptor.
+    pub fn new(acceptor: TlsAcceptor) -> Self {
+        Self(Arc::new(RwLock::new(acceptor)))
+    }
+
+    /// The acceptor of now.
+    pub fn get(&self) -> TlsAcceptor {
+        self.0.read().clone()
+    }
+
+    /// Accepts further connections by another certificate.
+    pub fn set(&self, acceptor: TlsAcceptor) {
+        *self.0.write() = acceptor;
+    }
+}
 
 type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 

@@ -128,7 +128,7 @@ fn condition(headers: &HeaderMap) -> S3Result<Condition> {
         ETagCondition::parse_http_header(value.as_bytes()).map(Some).map_err(bad)
     };
     let (matches, matches_not) = (read(header::IF_MATCH)?, read(header::IF_NONE_MATCH)?);
-    Ok(Condition { matches, matches_not, size: None })
+    Ok(Condition { matches, matches_not, ..Condition::default() })
 }
 
 fn incoming(
@@ -152,7 +152,7 @@ fn answer(done: &Edited) -> (Body, Option<HeaderValue>) {
 }
 
 impl Verbs {
-    /// Edits an object of WebDAV by the parameters of a query.
+    /// Edits an object of WebDAV by the parameters of a query, under a condition.
     ///
     /// # Errors
     /// As over S3.
@@ -160,13 +160,13 @@ impl Verbs {
         &self,
         bucket: Bucket,
         (key, query): (String, &str),
+        condition: Condition,
         user: &Arc<User>,
-        headers: &HeaderMap,
-        body: Body,
+        (headers, body): (&HeaderMap, Body),
     ) -> S3Result<Response<Body>> {
         let asked = Asked { bucket: bucket.name.clone(), key, parameters: parameters(query)? };
         let incoming = incoming(headers, StreamingBlob::from(body), None);
-        let done = self.perform(bucket, &asked, user, headers, incoming).await?;
+        let done = self.perform(bucket, &asked, user, condition, incoming).await?;
         let (body, etag) = answer(&done);
         let mut response = Response::new(body);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
@@ -179,10 +179,9 @@ impl Verbs {
         bucket: Bucket,
         asked: &Asked,
         user: &Arc<User>,
-        headers: &HeaderMap,
+        condition: Condition,
         incoming: Incoming,
     ) -> S3Result<Edited> {
-        let condition = condition(headers)?;
         let create = asked.verb() == "concat";
         let edit = Edit { bucket, key: asked.key.clone(), condition, create };
         match asked.verb() {
@@ -248,7 +247,7 @@ impl S3Route for Verbs {
         let bucket = self.server.catalog.bucket(&asked.bucket)?;
         let body = StreamingBlob::from(std::mem::take(&mut req.input));
         let incoming = incoming(&req.headers, body, req.trailing_headers.clone());
-        let done = self.perform(bucket, &asked, &user, &req.headers, incoming).await?;
+        let done = self.perform(bucket, &asked, &user, condition(&req.headers)?, incoming).await?;
         let (body, etag) = answer(&done);
         let mut response = S3Response::new(body);
         response.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));

@@ -7,10 +7,12 @@ let csrf = "";
 let next = null;
 let shown = 0;
 
-const here = () => decodeURIComponent(location.hash.slice(1)) || "/";
-const encode = (path) => path.split("/").map(encodeURIComponent).join("/");
-const join = (folder, name) => (folder === "/" ? "/" : folder.replace(/\/$/, "") + "/") + name;
-const bytesOf = (path) => "dav" + encode(path);
+// Paths are addresses as the server gives them: they are taken apart and put together, and never
+// read as names. A folder's ends with a slash.
+const here = () => location.hash.slice(1) || "/";
+const join = (folder, name) => (folder.endsWith("/") ? folder : folder + "/") + encodeURIComponent(name);
+const bytesOf = (path) => "dav" + path;
+const named = (segment) => { try { return decodeURIComponent(segment); } catch { return segment; } };
 
 function make(tag, text, more = {}) {
   const node = document.createElement(tag);
@@ -65,6 +67,8 @@ async function start() {
   csrf = session.csrf;
   $("user").textContent = session.name || "everybody";
   $("logout").hidden = !session.name;
+  $("enter").hidden = !!session.name;
+  $("reload").hidden = !session.health;
   $("health").hidden = !session.health;
   $("login").hidden = true;
   $("app").hidden = false;
@@ -82,6 +86,13 @@ $("login").onsubmit = async (event) => {
   if (answer.ok) await start();
 };
 
+$("enter").onclick = showLogin;
+$("reload").onclick = guarded(async () => {
+  const told = await (await ask("POST", "reload")).json();
+  const rest = told.restart.length ? ` A restart takes: ${told.restart.join(", ")}.` : "";
+  say("Users, rights and certificates were read again." + rest);
+});
+
 $("logout").onclick = guarded(async () => { await ask("POST", "logout"); showLogin(); });
 
 function crumbs(path) {
@@ -89,17 +100,17 @@ function crumbs(path) {
   const links = [make("a", "All", { href: "#" })];
   parts.forEach((part, n) => {
     links.push(make("span", "/"));
-    links.push(make("a", part, { href: "#" + encodeURIComponent("/" + parts.slice(0, n + 1).join("/")) }));
+    links.push(make("a", named(part), { href: "#/" + parts.slice(0, n + 1).join("/") + "/" }));
   });
   $("crumbs").replaceChildren(...links);
 }
 
-function row(folder, entry, write) {
-  const path = join(folder, entry.name);
+function row(entry, write) {
+  const path = entry.path;
   const line = document.createElement("tr");
   const name = document.createElement("td");
   if (entry.folder) {
-    name.append(make("a", entry.name + "/", { href: "#" + encodeURIComponent(path) }));
+    name.append(make("a", entry.name + "/", { href: "#" + path }));
   } else {
     name.append(make("button", entry.name, { onclick: guarded(() => look(path, entry)) }));
   }
@@ -214,17 +225,17 @@ async function show(more = false) {
   if (!files) return showTrash(more);
   if (!more) { crumbs(folder); next = null; }
   const turn = ++shown;
-  const query = new URLSearchParams({ path: "/-/dav" + encode(folder) });
+  const query = new URLSearchParams({ path: "/-/dav" + folder });
   if (more && next) query.set("after", next);
   const found = await (await ask("GET", "list?" + query)).json();
   if (turn !== shown) return;
   $("tools").hidden = !found.write;
-  const rows = found.entries.map((entry) => row(folder, entry, found.write));
+  const rows = found.entries.map((entry) => row(entry, found.write));
   if (more) $("rows").append(...rows); else $("rows").replaceChildren(...rows);
   next = found.next || null;
   $("more").hidden = !next;
   $("empty").hidden = more || rows.length > 0;
-  document.title = folder === "/" ? "Holdall" : folder.split("/").pop() + " – Holdall";
+  document.title = folder === "/" ? "Holdall" : named(folder.split("/").filter(Boolean).pop()) + " – Holdall";
 }
 
 window.onhashchange = guarded(() => show());
@@ -255,7 +266,7 @@ async function look(path, entry) {
 }
 
 async function share(path, entry) {
-  const query = new URLSearchParams({ path: "/-/dav" + encode(path), seconds: 86400 });
+  const query = new URLSearchParams({ path: "/-/dav" + path, seconds: 86400 });
   const told = await (await ask("POST", "share?" + query)).json();
   const field = make("input", undefined, { value: told.url, readOnly: true });
   const copy = make("button", "Copy", { onclick: async () => {
@@ -268,7 +279,7 @@ async function share(path, entry) {
 }
 
 async function trash(path, entry) {
-  const query = new URLSearchParams({ path: "/-/dav" + encode(path) });
+  const query = new URLSearchParams({ path: "/-/dav" + path });
   const told = await (await ask("POST", "trash?" + query)).json();
   await show();
   const undo = guarded(() => restore({ id: told.id, name: entry.name }));
@@ -307,7 +318,7 @@ async function send(file, folder, progress, signal) {
     at += body.size;
   }
   progress(at);
-  await ask("MOVE", part, { headers: { Destination: "/-/dav" + encode(path) }, signal });
+  await ask("MOVE", part, { headers: { Destination: "/-/dav" + path, "Holdall-Replace": "bytes" }, signal });
 }
 
 const upload = guarded(async (files) => {

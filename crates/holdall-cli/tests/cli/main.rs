@@ -10,6 +10,8 @@ mod frag;
 mod full_disk;
 mod many_names;
 mod objects;
+#[cfg(feature = "serve")]
+mod operator;
 mod own_files;
 mod planted;
 mod resume;

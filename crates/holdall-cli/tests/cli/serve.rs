@@ -64,7 +64,7 @@ fn it_serves_stops_cleanly_and_leaves_one_file() {
     let put = serving.request("PUT /default/over-http", "bytes");
     assert!(put.starts_with("HTTP/1.1 200"), "{put}");
     home.fails(&["get", "s.holdall", "from-cli"], 5, "in use");
-    home.fails(&["serve", "s.holdall", "--anonymous"], 5, "in use");
+    home.fails(&["serve", "s.holdall", "--anonymous", "--listen", "127.0.0.1:0"], 5, "in use");
     serving.signal(Signal::TERM);
     assert!(serving.child.wait().unwrap().success());
     assert!(!home.path("s.holdall-log").exists());
@@ -95,7 +95,11 @@ fn what_it_cannot_serve_it_refuses() {
     home.fails(&["serve", "s.holdall"], 1, "no credentials");
     assert!(!home.path("s.holdall").exists());
     home.file("text", "just text\n".repeat(10_000));
-    home.fails(&["serve", "text", "--anonymous"], 1, "is not a Holdall store");
+    home.fails(
+        &["serve", "text", "--anonymous", "--listen", "127.0.0.1:0"],
+        1,
+        "is not a Holdall store",
+    );
     home.fails(&["serve", "s.holdall", "--anonymous", "--listen", "nowhere"], 1, "listen on");
     home.file("bad.toml", "connections = 3\n");
     home.fails(&["serve", "s.holdall", "--config", "bad.toml"], 1, "unknown field");

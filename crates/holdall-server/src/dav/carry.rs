@@ -2,6 +2,7 @@
 
 use crate::body;
 use crate::catalog::Bucket;
+use crate::dav::Depth;
 use crate::dav::node::{self, Node};
 use crate::dav::path::Place;
 use crate::dav::put::text;
@@ -10,18 +11,26 @@ use crate::dav::{Dav, Head, destination, empty, refusal, set};
 use crate::error::from_store;
 use crate::users::{Right, Users};
 use dav_server::davpath::DavPath;
-use dav_server::ls::DavLockSystem as _;
+use holdall::Version;
 use http::{HeaderName, Response, StatusCode};
 use s3s::{Body, S3Result};
 
 /// Tells in how many transactions a tree was changed, where those were several.
 const TRANSACTIONS: HeaderName = HeaderName::from_static("holdall-transactions");
 
+/// With the value `bytes` a moved object gives its bytes to the one that it replaces, which
+/// remains the same otherwise: so an upload in pieces ends as one at once does.
+const REPLACE: HeaderName = HeaderName::from_static("holdall-replace");
+
 /// What lies at the two ends of a copy or move.
 struct Ends {
     from: (Bucket, Node),
     to: (Option<Bucket>, Node),
     has_parent: bool,
+    /// Whether both an object and a folder of the destination's name are there.
+    both: bool,
+    /// The version that the source must have.
+    version: Option<Version>,
 }
 
 fn done(status: StatusCode, transactions: usize) -> Response<Body> {
@@ -32,10 +41,43 @@ fn done(status: StatusCode, transactions: usize) -> Response<Body> {
     response
 }
 
+/// Refuses a copy or move that cannot be, before anything happens.
+fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> S3Result<()> {
+    let (folder, target) = (ends.from.1.is_folder(), &ends.to.1);
+    if !ends.from.1.is_there() {
+        return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
+    }
+    if !ends.has_parent {
+        return Err(refusal(StatusCode::CONFLICT, "the destination's folder is not there"));
+    }
+    // What takes a collection's place is a folder or a collection.
+    let to_root = ends.to.0.is_none() || matches!(target, Node::Collection);
+    if to_root && !folder {
+        return Err(refusal(StatusCode::FORBIDDEN, "an object is no collection"));
+    }
+    if target.is_there() && !overwrites {
+        return Err(refusal(StatusCode::PRECONDITION_FAILED, "the destination is there"));
+    }
+    if to.slash && !folder && !target.is_there() {
+        let text = "an object's path has no slash at its end";
+        return Err(refusal(StatusCode::CONFLICT, text));
+    }
+    // What is replaced would be the one, and what is made the other.
+    if ends.both && target.is_folder() != folder {
+        let text = "both an object and a folder of the destination's name are there";
+        return Err(refusal(StatusCode::CONFLICT, text));
+    }
+    Ok(())
+}
+
 /// Whether one place lies in the other or is the same.
 fn inside(outer: &Place, inner: &Place) -> bool {
     outer.collection == inner.collection
-        && (outer.key == inner.key || inner.key.starts_with(&outer.prefix()))
+        && match (&outer.key, &inner.key) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(out), Some(key)) => out == key || key.starts_with(&outer.prefix()),
+        }
 }
 
 impl Dav {
@@ -44,26 +86,35 @@ impl Dav {
             return Err(refusal(StatusCode::FORBIDDEN, "the root cannot be deleted"));
         }
         head.check(Right::Write)?;
-        if head.place.key.is_empty() {
+        if head.place.key.is_none() {
             head.check(Right::Admin)?;
         }
-        self.may_change(&head, &head.path, true).await?;
-        let (catalog, place) = (self.server.catalog.clone(), head.place.clone());
-        let (bucket, node) = body::blocking(move || {
-            let bucket = node::collection(&catalog, &place)?;
-            Ok((bucket, node::find(&catalog, &place)?))
+        let depth = head.depth()?;
+        let pinned = self.may_change(&head, &head.path, true).await?;
+        let (catalog, asked) = (self.server.catalog.clone(), head.clone());
+        let (bucket, node, version) = body::blocking(move || {
+            let bucket = node::collection(&catalog, &asked.place)?;
+            let node = node::find(&catalog, &asked.place)?;
+            let version = asked.check_conditions(&node, pinned)?;
+            Ok((bucket, node, version))
         })
         .await?;
         if !node.is_there() {
             return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
         }
-        let kept = Some((bucket.clone(), head.place.key.clone()));
-        let removed = Some(Tree::new(bucket.clone(), head.place.clone(), &node));
-        let count = tree::run(Change { removed, carried: None, kept }).await?;
-        if head.place.key.is_empty() {
+        if node.is_folder() && depth != Depth::Infinity {
+            let text = "a folder is deleted with all in it: the header Depth is infinity";
+            return Err(refusal(StatusCode::BAD_REQUEST, text));
+        }
+        let removed = Tree::new(bucket.clone(), head.place.clone(), &node);
+        let kept = head.place.key.clone().map(|key| (bucket.clone(), key));
+        let pinned = version.map(|version| (removed.clone(), version));
+        let change = Change { removed: Some(removed), kept, pinned, ..Change::default() };
+        let count = tree::run(change).await?;
+        if head.place.key.is_none() {
             self.drop_collection(bucket).await?;
         }
-        self.forget_locks(&head.path).await;
+        self.forget_locks(&head.path, node.is_folder()).await;
         Ok(done(StatusCode::NO_CONTENT, count))
     }
 
@@ -74,33 +125,41 @@ impl Dav {
         body::blocking(move || catalog.delete(&name)).await
     }
 
-    async fn forget_locks(&self, path: &DavPath) {
-        if self.locks.delete(path).await.is_err() {
+    /// Forgets the locks of what is gone, those of all below where it was a folder.
+    async fn forget_locks(&self, path: &DavPath, deep: bool) {
+        if self.locks.forget(path, deep).await.is_err() {
             tracing::warn!("locks of what is gone could not be forgotten");
         }
     }
 
     pub(super) async fn copy_or_move(&self, head: Head) -> S3Result<Response<Body>> {
-        let verb = match (head.method.as_str(), head.depth()) {
-            ("MOVE", None) => Verb::Move,
-            ("COPY", None) => Verb::Copy,
-            ("COPY", Some("0")) => Verb::CopyFolder,
-            _ => return Err(refusal(StatusCode::BAD_REQUEST, "this depth cannot be")),
+        let verb = match (head.method.as_str(), head.depth()?) {
+            ("MOVE", Depth::Infinity) => Verb::Move,
+            ("COPY", Depth::Infinity) => Verb::Copy,
+            ("COPY", Depth::Zero) => Verb::CopyFolder,
+            _ => {
+                let text = "the header Depth is infinity, or 0 to copy a folder alone";
+                return Err(refusal(StatusCode::BAD_REQUEST, text));
+            }
         };
+        let overwrites = head.overwrites()?;
         let named = head.text("destination");
         let none = || refusal(StatusCode::BAD_REQUEST, "the header Destination is missing");
         let to = destination(named.ok_or_else(none)?)?;
         let place = Place::of(&to)?;
         self.check_rights(&head, &place, verb)?;
+        let mut pinned = false;
         if verb == Verb::Move {
-            self.may_change(&head, &head.path, true).await?;
+            pinned = self.may_change(&head, &head.path, true).await?;
         }
         self.may_change(&head, &to, true).await?;
-        let ends = self.ends(&head, &place).await?;
+        let ends = self.ends(&head, &place, pinned).await?;
+        check_ends(&ends, &place, overwrites)?;
+        let from_folder = ends.from.1.is_folder();
         let there = ends.to.1.is_there();
         let count = self.carry(&head, verb, &place, ends).await?;
         if verb == Verb::Move {
-            self.forget_locks(&head.path).await;
+            self.forget_locks(&head.path, from_folder).await;
         }
         Ok(done(if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED }, count))
     }
@@ -111,12 +170,12 @@ impl Dav {
         };
         head.check(Right::Read)?;
         Users::check(&head.user, Right::Write, name)?;
-        if to.key.is_empty() {
+        if to.key.is_none() {
             Users::check(&head.user, Right::Admin, name)?;
         }
         if verb == Verb::Move {
             head.check(Right::Write)?;
-            if head.place.key.is_empty() {
+            if head.place.key.is_none() {
                 head.check(Right::Admin)?;
             }
         }
@@ -124,49 +183,33 @@ impl Dav {
         if same || inside(to, &head.place) || (verb == Verb::Move && inside(&head.place, to)) {
             return Err(refusal(StatusCode::FORBIDDEN, "one end lies in the other"));
         }
-        if !to.key.is_empty() {
-            text(&to.key)?;
+        if let Some(key) = &to.key {
+            text(key.clone())?;
         }
         Ok(())
     }
 
-    async fn ends(&self, head: &Head, to: &Place) -> S3Result<Ends> {
-        let (catalog, from, to) = (self.server.catalog.clone(), head.place.clone(), to.clone());
-        let overwrites = head.text("overwrite") != Some("F");
-        let ends = body::blocking(move || {
-            let source = node::collection(&catalog, &from)?;
-            let from = (source, node::find(&catalog, &from)?);
+    async fn ends(&self, head: &Head, to: &Place, pinned: bool) -> S3Result<Ends> {
+        let (catalog, head, to) = (self.server.catalog.clone(), head.clone(), to.clone());
+        body::blocking(move || {
+            let source = node::collection(&catalog, &head.place)?;
+            let found = node::find(&catalog, &head.place)?;
+            let version = head.check_conditions(&found, pinned)?;
             let bucket = node::collection(&catalog, &to).ok();
-            let has_parent = match &bucket {
-                _ if to.key.is_empty() => true,
-                None => false,
-                Some(bucket) => {
-                    let mut reader = bucket.read().map_err(from_store)?;
-                    node::has_parent(&mut reader, &to).map_err(from_store)?
-                }
-            };
-            Ok(Ends { from, to: (bucket, node::find(&catalog, &to)?), has_parent })
+            let (mut has_parent, mut both) = (to.key.is_none(), false);
+            if let (Some(bucket), Some(_)) = (&bucket, &to.key) {
+                let mut reader = bucket.read().map_err(from_store)?;
+                has_parent = node::has_parent(&mut reader, &to).map_err(from_store)?;
+                both = node::is_both(&mut reader, &to).map_err(from_store)?;
+            }
+            let (from, to) = ((source, found), (bucket, node::find(&catalog, &to)?));
+            Ok(Ends { from, to, has_parent, both, version })
         })
-        .await?;
-        if !ends.from.1.is_there() {
-            return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
-        }
-        if !ends.has_parent {
-            return Err(refusal(StatusCode::CONFLICT, "the destination's folder is not there"));
-        }
-        // What takes a collection's place is a folder or a collection.
-        let to_root = ends.to.0.is_none() || matches!(ends.to.1, Node::Collection);
-        if to_root && !ends.from.1.is_folder() {
-            return Err(refusal(StatusCode::FORBIDDEN, "an object is no collection"));
-        }
-        if ends.to.1.is_there() && !overwrites {
-            return Err(refusal(StatusCode::PRECONDITION_FAILED, "the destination is there"));
-        }
-        Ok(ends)
+        .await
     }
 
     async fn carry(&self, head: &Head, verb: Verb, to: &Place, ends: Ends) -> S3Result<usize> {
-        let Ends { from: (source, node), to: (bucket, found), .. } = ends;
+        let Ends { from: (source, node), to: (bucket, found), version, .. } = ends;
         let bucket = match bucket {
             Some(bucket) => bucket,
             None => {
@@ -185,10 +228,14 @@ impl Dav {
         let replaced = found.is_there() && !(verb == Verb::CopyFolder && found.is_folder());
         let removed = replaced.then(|| Tree::new(bucket, to.clone(), &found));
         let moves = verb == Verb::Move;
-        let kept = moves.then(|| (source.clone(), head.place.key.clone()));
-        let count =
-            tree::run(Change { removed, carried: Some((verb, from, target)), kept }).await?;
-        if moves && head.place.key.is_empty() {
+        let key = head.place.key.clone().filter(|_| moves);
+        let kept = key.map(|key| (source.clone(), key));
+        let pinned = version.map(|version| (from.clone(), version));
+        let bytes_alone = moves && head.text(REPLACE) == Some("bytes");
+        let change =
+            Change { removed, carried: Some((verb, from, target)), kept, pinned, bytes_alone };
+        let count = tree::run(change).await?;
+        if moves && head.place.key.is_none() {
             self.drop_collection(source).await?;
         }
         Ok(count)

@@ -110,16 +110,16 @@ fn create_dir(asking: &Asking, path: &DavPath) -> S3Result<FsResult<()>> {
     if node::find(&asking.catalog, &place)?.is_there() {
         return Ok(Err(FsError::Exists));
     }
-    if place.key.is_empty() {
+    let Some(key) = &place.key else {
         asking.catalog.create(place.collection.as_deref().unwrap_or_default(), None)?;
         return Ok(Ok(()));
-    }
+    };
     let bucket = node::collection(&asking.catalog, &place)?;
     let mut reader = bucket.read().map_err(from_store)?;
     if !node::has_parent(&mut reader, &place).map_err(from_store)? {
         return Ok(Err(FsError::NotFound));
     }
-    let prefix = prefix_of(put::text(&place.key)?.as_bytes());
+    let prefix = put::text(prefix_of(key))?.into_bytes();
     let made = bucket.served.store.write(|tx| mark(tx, &bucket, &prefix));
     made.map_err(from_store)?;
     Ok(Ok(()))
@@ -128,20 +128,20 @@ fn create_dir(asking: &Asking, path: &DavPath) -> S3Result<FsResult<()>> {
 /// Makes an empty object for a lock on what is not there.
 fn open(asking: &Asking, path: &DavPath) -> S3Result<FsResult<Box<dyn DavFile>>> {
     let place = Place::of(path)?;
-    if place.key.is_empty() {
+    let Some(key) = place.key.as_ref().filter(|_| !place.slash) else {
         return Ok(Err(FsError::Forbidden));
-    }
+    };
     let bucket = node::collection(&asking.catalog, &place)?;
     let mut reader = bucket.read().map_err(from_store)?;
     if !node::has_parent(&mut reader, &place).map_err(from_store)? {
         return Ok(Err(FsError::NotFound));
     }
-    let key = put::text(&place.key)?;
+    let name = put::text(key.clone())?;
     let modified = Some(SystemTime::now());
-    let content_type = Some(get::media_type(&place.key));
+    let content_type = Some(get::media_type(key));
     let meta = Meta { modified, content_type, ..Meta::default() };
     let made = bucket.served.store.write(|tx| {
-        let oid = bucket.objects(tx)?.put(&key, &[])?;
+        let oid = bucket.objects(tx)?.put(&name, &[])?;
         side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     });
     made.map_err(from_store)?;
@@ -173,7 +173,7 @@ fn patch_props(asking: &Asking, path: &DavPath, asked: &[(bool, DavProp)]) -> S3
     let bucket = node::collection(&asking.catalog, &place)?;
     let work = |tx: &mut WriteTx| {
         let name = &bucket.name;
-        if place.key.is_empty() {
+        if place.key.is_none() {
             return records::change_collection_props(tx, name, |props| patch(props, asked));
         }
         let node = node::look(&mut node::InTx(tx, name), &place)?;

@@ -1,8 +1,8 @@
 //! Objects read.
 
 use crate::body::{self, Outgoing};
-use crate::condition;
-use crate::dav::node;
+use crate::dav::conditions::{Found, range_holds};
+use crate::dav::node::{self, Node};
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
 use crate::meta::Meta;
@@ -10,33 +10,17 @@ use crate::side;
 use crate::users::Right;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
-use s3s::dto::{ETagCondition, StreamingBlob, Timestamp, TimestampFormat};
+use s3s::dto::{StreamingBlob, TimestampFormat};
 use s3s::{Body, S3Result, s3_error};
 use std::ops::Range;
 
 /// Bytes up to which an answer is read in one step with the object's metadata.
 const AT_ONCE: u64 = 64 << 10;
 
-/// Conditions of a request's headers. What is no date or no ETag is not there.
-fn conditions(head: &Head) -> condition::Read {
-    let etag = |name| {
-        let value = head.headers.get(name)?;
-        ETagCondition::parse_http_header(http::HeaderValue::as_bytes(value)).ok()
-    };
-    let time = |name| Timestamp::parse(TimestampFormat::HttpDate, head.text(name)?).ok();
-    condition::Read {
-        matches: etag(header::IF_MATCH),
-        matches_not: etag(header::IF_NONE_MATCH),
-        since: time(header::IF_MODIFIED_SINCE),
-        not_since: time(header::IF_UNMODIFIED_SINCE),
-    }
-}
-
-/// The one range that is asked for; `None` where all bytes are, or several ranges.
-fn range(head: &Head, etag: &str, size: u64) -> S3Result<Option<Range<u64>>> {
+/// The one range that is asked for; `None` where all bytes are, several ranges, or what is none.
+fn range(head: &Head, found: Found<'_>, size: u64) -> S3Result<Option<Range<u64>>> {
     let Some(text) = head.text(header::RANGE) else { return Ok(None) };
-    let stale = |known: &str| known.trim_matches('"') != etag;
-    if head.text(header::IF_RANGE).is_some_and(stale) {
+    if !range_holds(head, found) {
         return Ok(None);
     }
     let Ok(asked) = s3s::dto::Range::parse(text) else { return Ok(None) };
@@ -77,16 +61,20 @@ impl Dav {
         }
         let catalog = self.server.catalog.clone();
         body::blocking(move || {
-            let node = if head.place.key.is_empty() {
+            let node = if head.place.key.is_none() {
                 node::find(&catalog, &head.place)?
             } else {
                 let bucket = node::collection(&catalog, &head.place)?;
                 let mut reader = bucket.read().map_err(from_store)?;
-                let found = node::Names::metadata(&mut reader, &head.place.key);
-                if let Some(found) = found.map_err(from_store)? {
-                    return answer(&head, &reader, found);
+                let node = node::look(&mut reader, &head.place).map_err(from_store)?;
+                match node {
+                    Node::File(found) => return answer(&head, &reader, *found),
+                    // S3 may give a folder's marker bytes; its path is the folder's.
+                    Node::Folder(Some(found)) if head.place.slash && found.size > 0 => {
+                        return answer(&head, &reader, *found);
+                    }
+                    node => node,
                 }
-                node::look(&mut reader, &head.place).map_err(from_store)?
             };
             if node.is_there() {
                 let text = "it is a folder: list it with PROPFIND";
@@ -95,6 +83,16 @@ impl Dav {
             Err(refusal(StatusCode::NOT_FOUND, "there is nothing"))
         })
         .await
+    }
+}
+
+/// Sets what a client knows an object's state by.
+fn validators(response: &mut Response<Body>, meta: &Meta, etag: &str) {
+    set(response, header::ETAG, &format!("\"{etag}\""));
+    let mut modified = Vec::new();
+    let time = crate::s3::timestamp(meta.modified());
+    if time.format(TimestampFormat::HttpDate, &mut modified).is_ok() {
+        set(response, header::LAST_MODIFIED, &String::from_utf8_lossy(&modified));
     }
 }
 
@@ -108,28 +106,24 @@ fn answer(
     let meta = Meta::of(&found.attributes);
     let meta = side::complete(reader, found.oid, meta).map_err(from_store)?;
     let etag = meta.etag(version);
-    conditions(head).check(&meta, &etag)?;
-    let part = range(head, &etag, size)?;
-    let mut response = match &part {
-        None => empty(StatusCode::OK),
-        Some(part) => {
-            let mut response = empty(StatusCode::PARTIAL_CONTENT);
-            let text = format!("bytes {}-{}/{size}", part.start, part.end.saturating_sub(1));
-            set(&mut response, header::CONTENT_RANGE, &text);
-            response
-        }
-    };
+    let is = Found { etag: Some(&etag), modified: Some(meta.modified()) };
+    let mut response = empty(StatusCode::OK);
+    validators(&mut response, &meta, &etag);
+    if let Err(mut e) = head.conditions.check_read(is) {
+        e.set_headers(response.headers().clone());
+        return Err(e);
+    }
+    let part = range(head, is, size)?;
+    if let Some(part) = &part {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        let text = format!("bytes {}-{}/{size}", part.start, part.end.saturating_sub(1));
+        set(&mut response, header::CONTENT_RANGE, &text);
+    }
     let Range { start, end } = part.unwrap_or(0..size);
-    let kind = meta.content_type.clone().unwrap_or_else(|| media_type(&head.place.key));
+    let kind = meta.content_type.clone().unwrap_or_else(|| media_type(head.place.name()));
     set(&mut response, header::CONTENT_TYPE, &kind);
     set(&mut response, header::CONTENT_LENGTH, &(end - start).to_string());
-    set(&mut response, header::ETAG, &format!("\"{etag}\""));
     set(&mut response, header::ACCEPT_RANGES, "bytes");
-    let mut modified = Vec::new();
-    let time = crate::s3::timestamp(meta.modified());
-    if time.format(TimestampFormat::HttpDate, &mut modified).is_ok() {
-        set(&mut response, header::LAST_MODIFIED, &String::from_utf8_lossy(&modified));
-    }
     if let Some(encoding) = &meta.about.encoding {
         set(&mut response, header::CONTENT_ENCODING, encoding);
     }

@@ -5,7 +5,7 @@
 use crate::catalog::{Bucket, Catalog};
 use crate::dav::get::media_type;
 use crate::dav::node::{self, Node};
-use crate::dav::path::{Place, escape, escape_beside, prefix_of};
+use crate::dav::path::{self, Place};
 use crate::error::from_store;
 use crate::meta::Meta;
 use crate::users::User;
@@ -13,7 +13,7 @@ use crate::{records, side};
 use dav_server::davpath::DavPath;
 use holdall::{ListOptions, Listed, Metadata, Reader};
 use s3s::S3Result;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 /// Entries of a folder read at a time.
@@ -42,6 +42,12 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// Its address below the prefix, with a folder's slash.
+    pub fn address(&self) -> String {
+        let slash = if self.folder { "/" } else { "" };
+        format!("{}{slash}", path::address(&self.path))
+    }
+
     fn folder(path: Vec<u8>) -> Self {
         Self { path, folder: true, ..Self::default() }
     }
@@ -98,7 +104,7 @@ pub fn one(catalog: &Catalog, path: &DavPath) -> S3Result<Option<Resource>> {
             if node.is_folder() {
                 Resource::marked(shown, Some(meta))
             } else {
-                Resource::object(shown, &place.key, found, meta)
+                Resource::object(shown, place.name(), found, meta)
             }
         }
     }))
@@ -110,27 +116,8 @@ pub fn one(catalog: &Catalog, path: &DavPath) -> S3Result<Option<Resource>> {
 /// Those of the engine.
 pub fn collections(catalog: &Catalog, user: &User) -> S3Result<Vec<Resource>> {
     let names = catalog.collections()?.into_iter().filter(|name| user.sees(name));
-    let path = |name: String| [b"/", &escape(name.as_bytes())[..]].concat();
+    let path = |name: String| [b"/", &path::shown_collection(&name)[..]].concat();
     Ok(names.map(|name| Resource::folder(path(name))).collect())
-}
-
-/// Objects of a page beside which a folder of their name lies.
-fn beside(
-    reader: &mut Reader,
-    files: &[&[u8]],
-    folders: &BTreeSet<&[u8]>,
-    last: Option<&[u8]>,
-) -> holdall::Result<BTreeSet<Vec<u8>>> {
-    let mut found = BTreeSet::new();
-    for file in files {
-        let prefix = prefix_of(file);
-        // The folder may lie behind the page, where only names between the two end it.
-        let later = || last.is_some_and(|last| last.starts_with(file) && *last < prefix[..]);
-        if folders.contains(&prefix[..]) || (later() && node::holds(reader, &prefix)?) {
-            found.insert(file.to_vec());
-        }
-    }
-    Ok(found)
 }
 
 /// The entries of a folder behind the name `after`, and the name to go on behind. Blocks. Cost: a
@@ -147,31 +134,20 @@ pub fn page(
     let mut reader = bucket.read().map_err(from_store)?;
     let options = ListOptions { prefix, start_after: after, delimiter: Some(b"/"), limit: PAGE };
     let listing = reader.list(&options).map_err(from_store)?;
-    let (mut files, mut folders) = (Vec::new(), BTreeSet::new());
-    for entry in &listing.entries {
-        match entry {
-            Listed::Prefix(prefix) => _ = folders.insert(&prefix[..]),
-            Listed::Object(entry) => files.push(&entry.name[..]),
-        }
-    }
-    let last = listing.next.as_deref();
-    let beside = beside(&mut reader, &files, &folders, last).map_err(from_store)?;
     let mut entries = Vec::with_capacity(listing.entries.len());
     for entry in &listing.entries {
         match entry {
             // The folder's own marker.
             Listed::Object(entry) if entry.name == prefix => {}
             Listed::Object(entry) => {
-                let segment = &entry.name[prefix.len()..];
-                let is_beside = beside.contains(&entry.name);
-                let name = if is_beside { escape_beside(segment) } else { escape(segment) };
+                let name = path::shown(&entry.name[prefix.len()..]);
                 let found = reader.metadata(entry.oid).map_err(from_store)?;
                 let meta = meta(&reader, &found)?;
                 let path = [folder, b"/", &name].concat();
                 entries.push(Resource::object(path, &entry.name, &found, meta));
             }
             Listed::Prefix(below) => {
-                let name = escape(&below[prefix.len()..below.len() - 1]);
+                let name = path::shown(&below[prefix.len()..below.len() - 1]);
                 let marker = node::Names::metadata(&mut reader, below).map_err(from_store)?;
                 let marker = marker.map(|found| meta(&reader, &found)).transpose()?;
                 entries.push(Resource::marked([folder, b"/", &name].concat(), marker));

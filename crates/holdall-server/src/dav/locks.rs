@@ -85,7 +85,7 @@ impl Record {
         let left = self.until.duration_since(now).ok()?;
         let mut path = DavPath::new(&self.path).ok()?;
         path.set_prefix(PREFIX).ok()?;
-        let owner = self.owner.and_then(|xml| Element::parse(xml.as_bytes()).ok());
+        let owner = self.owner.and_then(|xml| crate::xml::parse(xml.as_bytes()).ok());
         Some(DavLock {
             token,
             path: Box::new(path),
@@ -252,6 +252,23 @@ impl Locks {
         removed
     }
 
+    /// Forgets the locks of a path that names nothing any more, those below it where `deep`.
+    ///
+    /// # Errors
+    /// Where the store does not forget them.
+    pub async fn forget(&self, path: &DavPath, deep: bool) -> Result<(), ()> {
+        let top = root(path);
+        let mut roots = vec![top.clone()];
+        if deep {
+            let tree = self.tree.lock();
+            let inside = below(&tree, &top, SystemTime::UNIX_EPOCH);
+            roots.extend(inside.map(|lock| root(&lock.path)));
+        }
+        let removed = roots.iter().flat_map(|path| self.remove(path, |_| true));
+        let gone: Vec<String> = removed.map(|lock| lock.token).collect();
+        if gone.is_empty() || self.write(path, None, gone).await { Ok(()) } else { Err(()) }
+    }
+
     /// The path at or above `path` at which a lock of this token is rooted.
     fn rooted(&self, path: &DavPath, token: &str) -> Option<Vec<u8>> {
         let tree = self.tree.lock();
@@ -356,16 +373,6 @@ impl DavLockSystem for Locks {
 
     fn delete(&'_ self, path: &DavPath) -> LsFuture<'_, Result<(), ()>> {
         let path = path.clone();
-        Box::pin(async move {
-            let top = root(&path);
-            let roots: Vec<Vec<u8>> = {
-                let tree = self.tree.lock();
-                let inside = below(&tree, &top, SystemTime::UNIX_EPOCH);
-                inside.map(|lock| root(&lock.path)).chain([top.clone()]).collect()
-            };
-            let removed = roots.iter().flat_map(|path| self.remove(path, |_| true));
-            let gone: Vec<String> = removed.map(|lock| lock.token).collect();
-            if gone.is_empty() || self.write(&path, None, gone).await { Ok(()) } else { Err(()) }
-        })
+        Box::pin(async move { self.forget(&path, true).await })
     }
 }

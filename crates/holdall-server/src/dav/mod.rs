@@ -6,6 +6,7 @@
 //! properties set, folders made, locks.
 
 mod carry;
+mod conditions;
 mod files;
 mod get;
 mod if_header;
@@ -21,16 +22,20 @@ pub use list::{Resource, collections, page};
 pub use locks::Locks;
 pub use node::{Node, collection, find, look};
 pub use path::{Place, parse};
+pub use propfind::shown;
 pub use tree::{Tree, carry as carry_tree};
 
 use crate::body::{self, Whole};
+use crate::edit::Condition;
 use crate::s3::Server;
 use crate::users::{Right, User, Users};
 use crate::verbs::Verbs;
+use conditions::Conditions;
 use dav_server::DavHandler;
 pub use dav_server::davpath::DavPath;
 use dav_server::ls::DavLockSystem as _;
 use files::{Asking, Files};
+use holdall::Version;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use if_header::{Asks, IfHeader};
@@ -61,6 +66,7 @@ struct Head {
     method: Method,
     path: DavPath,
     place: Place,
+    conditions: Conditions,
     headers: HeaderMap,
     query: Option<String>,
 }
@@ -75,16 +81,71 @@ impl Head {
         Users::check(&self.user, right, self.place.collection.as_deref().unwrap_or_default())
     }
 
-    /// How deep the request goes: 0, 1, or none said, which means all.
-    fn depth(&self) -> Option<&str> {
-        self.text("depth").filter(|depth| !depth.eq_ignore_ascii_case("infinity"))
+    /// How deep the request goes.
+    ///
+    /// # Errors
+    /// Status 400 for what is no depth.
+    fn depth(&self) -> S3Result<Depth> {
+        let Some(value) = self.headers.get("depth") else { return Ok(Depth::Infinity) };
+        match value.to_str() {
+            Ok("0") => Ok(Depth::Zero),
+            Ok("1") => Ok(Depth::One),
+            Ok(text) if text.eq_ignore_ascii_case("infinity") => Ok(Depth::Infinity),
+            _ => Err(refusal(StatusCode::BAD_REQUEST, "the header Depth is 0, 1 or infinity")),
+        }
     }
+
+    /// Whether what is at the destination is replaced.
+    ///
+    /// # Errors
+    /// Status 400 for what is neither.
+    fn overwrites(&self) -> S3Result<bool> {
+        let Some(value) = self.headers.get("overwrite") else { return Ok(true) };
+        match value.as_bytes() {
+            b"T" | b"t" => Ok(true),
+            b"F" | b"f" => Ok(false),
+            _ => Err(refusal(StatusCode::BAD_REQUEST, "the header Overwrite is T or F")),
+        }
+    }
+
+    /// Refuses a change of something that does not meet the conditions, and tells the version that
+    /// the change must be of where there are any.
+    ///
+    /// # Errors
+    /// PreconditionFailed.
+    fn check_conditions(&self, node: &Node, pinned: bool) -> S3Result<Option<Version>> {
+        if self.conditions.any() {
+            let found = node::found(node);
+            self.conditions.check_change(found.as_ref().map(node::Is::found))?;
+        }
+        let version = node.metadata().map(|found| found.version);
+        Ok(version.filter(|_| pinned || self.conditions.any()))
+    }
+}
+
+/// How deep a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// The resource alone.
+    Zero,
+    /// It and what lies in it.
+    One,
+    /// All below it; also where nothing is said.
+    Infinity,
 }
 
 /// An answer without a body.
 fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
+    response
+}
+
+/// Asks a client for a name and a password.
+fn asks_password() -> Response<Body> {
+    let mut response = told(&refusal(StatusCode::UNAUTHORIZED, "a password is required"));
+    let asks = "Basic realm=\"Holdall\", charset=\"UTF-8\"";
+    set(&mut response, header::WWW_AUTHENTICATE, asks);
     response
 }
 
@@ -135,23 +196,37 @@ impl Dav {
 
     /// Answers a request below [`path::PREFIX`].
     pub async fn answer(&self, req: Request<Body>) -> Response<Body> {
-        let Some(user) = self.users.of_basic(req.headers()) else {
-            let mut response = told(&refusal(StatusCode::UNAUTHORIZED, "a password is required"));
-            let asks = "Basic realm=\"Holdall\", charset=\"UTF-8\"";
-            set(&mut response, header::WWW_AUTHENTICATE, asks);
-            return response;
+        let user = match self.users.of_basic(req.headers()) {
+            Ok(user) => user,
+            Err(wrong) => {
+                wrong.log("webdav", req.extensions());
+                return asks_password();
+            }
         };
-        self.answer_as(user, req).await
+        let unknown = user.name.is_empty();
+        let response = self.answer_as(user, req).await;
+        // Who is nobody yet may have the right once he says who he is.
+        if unknown && response.status() == StatusCode::UNAUTHORIZED {
+            return asks_password();
+        }
+        response
     }
 
-    /// Answers a request of a user who is known.
+    /// Answers a request of a user who is known. Where nobody is, a right that is missing is
+    /// answered 401.
     pub async fn answer_as(&self, user: Arc<User>, req: Request<Body>) -> Response<Body> {
+        let unknown = user.name.is_empty();
         let (parts, body) = req.into_parts();
         let answered = match head(&parts, user) {
             Ok(head) => self.dispatch(head, parts, body).await,
             Err(e) => Err(e),
         };
-        answered.unwrap_or_else(|e| told(&e))
+        answered.unwrap_or_else(|e| match e.code() {
+            S3ErrorCode::AccessDenied if unknown => {
+                told(&refusal(StatusCode::UNAUTHORIZED, "log in: everybody has no right to this"))
+            }
+            _ => told(&e),
+        })
     }
 
     async fn dispatch(
@@ -168,7 +243,7 @@ impl Dav {
             "COPY" | "MOVE" => self.copy_or_move(head).await,
             "OPTIONS" => self.handle(head, parts, body, Right::List).await,
             "PROPFIND" => self.propfind(head, body).await,
-            "MKCOL" if head.place.key.is_empty() => {
+            "MKCOL" if head.place.key.is_none() => {
                 self.handle(head, parts, body, Right::Admin).await
             }
             "PROPPATCH" | "MKCOL" | "LOCK" | "UNLOCK" => {
@@ -197,6 +272,9 @@ impl Dav {
         let most = self.server.limits.xml_bytes as u64;
         let blob = StreamingBlob::from(body);
         let xml = body::collect(blob, most, self.server.limits.idle()).await?;
+        if !xml.is_empty() {
+            crate::xml::check(&xml)?;
+        }
         let asking = Arc::new(Asking { catalog: self.server.catalog.clone() });
         let req = Request::from_parts(parts, Full::new(xml));
         let answer = self.handler.handle_guarded(req, head.user.name.clone(), asking).await;
@@ -262,12 +340,18 @@ impl Dav {
     /// Edits a range of an object as `/BUCKET/KEY?holdall=VERB` does.
     async fn edit(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
         head.check(Right::Write)?;
-        self.may_change(&head, &head.path, false).await?;
-        let (catalog, place) = (self.server.catalog.clone(), head.place.clone());
-        let bucket = body::blocking(move || node::collection(&catalog, &place)).await?;
-        let key = put::text(&head.place.key)?;
-        let asked = (key, head.query.as_deref().unwrap_or_default());
-        self.verbs.edit(bucket, asked, &head.user, &head.headers, body).await
+        head.object()?;
+        let pinned = self.may_change(&head, &head.path, false).await?;
+        let (catalog, head_) = (self.server.catalog.clone(), head.clone());
+        let (bucket, version) = body::blocking(move || {
+            let bucket = node::collection(&catalog, &head_.place)?;
+            let node = node::find(&catalog, &head_.place)?;
+            Ok((bucket, head_.check_conditions(&node, pinned)?))
+        })
+        .await?;
+        let condition = Condition { version, ..Condition::default() };
+        let asked = (head.object()?, head.query.as_deref().unwrap_or_default());
+        self.verbs.edit(bucket, asked, condition, &head.user, (&head.headers, body)).await
     }
 }
 
@@ -287,6 +371,7 @@ fn head(parts: &http::request::Parts, user: Arc<User>) -> S3Result<Head> {
         user,
         method: parts.method.clone(),
         place: Place::of(&path)?,
+        conditions: Conditions::of(&parts.headers)?,
         path,
         headers: parts.headers.clone(),
         query: parts.uri.query().map(str::to_owned),

@@ -4,12 +4,14 @@
 //! kept by a marker, an empty object whose name ends with the slash, as S3's clients make them.
 
 use crate::catalog::{Bucket, Catalog};
+use crate::dav::conditions::Found;
 use crate::dav::path::{Place, prefix_of};
 use crate::error::from_store;
 use crate::meta::Meta;
 use crate::side;
 use holdall::{ListOptions, Listing, Metadata, Reader, WriteTx};
 use s3s::{S3Result, s3_error};
+use std::time::SystemTime;
 
 /// What lies at a path.
 #[derive(Debug, Clone)]
@@ -52,6 +54,26 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// What conditions are held against, of something that is there.
+#[derive(Debug, Clone)]
+pub struct Is {
+    etag: Option<String>,
+    modified: Option<SystemTime>,
+}
+
+impl Is {
+    /// It, for conditions.
+    pub fn found(&self) -> Found<'_> {
+        Found { etag: self.etag.as_deref(), modified: self.modified }
+    }
+}
+
+/// What conditions are held against; none where there is nothing.
+pub fn found(node: &Node) -> Option<Is> {
+    let modified = node.metadata().map(|m| Meta::of(&m.attributes).modified());
+    node.is_there().then(|| Is { etag: node.etag(), modified })
 }
 
 /// A state, or a transaction, in which names are looked up.
@@ -102,20 +124,44 @@ pub fn holds(names: &mut impl Names, prefix: &[u8]) -> holdall::Result<bool> {
     Ok(!names.list(&options)?.entries.is_empty())
 }
 
-/// What lies at a place of a collection that is there. Cost: two look-ups at most.
+/// What lies at a place of a collection that is there: what the path says, the object or the
+/// folder; where only the other one is there, that. Cost: three look-ups at most.
 ///
 /// # Errors
 /// Those of reading.
 pub fn look(names: &mut impl Names, place: &Place) -> holdall::Result<Node> {
-    if place.key.is_empty() {
-        return Ok(Node::Collection);
+    let Some(key) = place.key.as_deref() else { return Ok(Node::Collection) };
+    let first = if place.slash { folder(names, place)? } else { file(names, key)? };
+    match first {
+        Some(node) => Ok(node),
+        None if place.slash => Ok(file(names, key)?.unwrap_or(Node::Missing)),
+        None => Ok(folder(names, place)?.unwrap_or(Node::Missing)),
     }
+}
+
+fn folder(names: &mut impl Names, place: &Place) -> holdall::Result<Option<Node>> {
     let prefix = place.prefix();
-    if place.plain && holds(names, &prefix)? {
-        return Ok(Node::Folder(names.metadata(&prefix)?.map(Box::new)));
+    if !holds(names, &prefix)? {
+        return Ok(None);
     }
-    let found = names.metadata(&place.key)?;
-    Ok(found.map_or(Node::Missing, |metadata| Node::File(Box::new(metadata))))
+    Ok(Some(Node::Folder(names.metadata(&prefix)?.map(Box::new))))
+}
+
+fn file(names: &mut impl Names, key: &[u8]) -> holdall::Result<Option<Node>> {
+    // What is empty, or ends with a slash, is a folder's and no object's.
+    if key.is_empty() || key.ends_with(b"/") {
+        return Ok(None);
+    }
+    Ok(names.metadata(key)?.map(|metadata| Node::File(Box::new(metadata))))
+}
+
+/// Whether both an object and a folder of a place's name are there.
+///
+/// # Errors
+/// Those of reading.
+pub fn is_both(names: &mut impl Names, place: &Place) -> holdall::Result<bool> {
+    let file = look(names, &place.with_slash(false))?;
+    Ok(matches!(file, Node::File(_)) && holds(names, &place.prefix())?)
 }
 
 /// Whether the folder that a place lies in is there.
@@ -143,7 +189,7 @@ pub fn collection(catalog: &Catalog, place: &Place) -> S3Result<Bucket> {
 pub fn find(catalog: &Catalog, place: &Place) -> S3Result<Node> {
     let Some(name) = &place.collection else { return Ok(Node::Root) };
     let Some(bucket) = catalog.collection(name)? else { return Ok(Node::Missing) };
-    if place.key.is_empty() {
+    if place.key.is_none() {
         return Ok(Node::Collection);
     }
     let mut reader = bucket.read().map_err(from_store)?;
@@ -159,7 +205,7 @@ pub fn mark(tx: &mut WriteTx, bucket: &Bucket, prefix: &[u8]) -> holdall::Result
         return Ok(oid);
     }
     let oid = bucket.objects(tx)?.put(prefix, &[])?;
-    let meta = Meta { modified: Some(std::time::SystemTime::now()), ..Meta::default() };
+    let meta = Meta { modified: Some(SystemTime::now()), ..Meta::default() };
     side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)?;
     Ok(oid)
 }

@@ -1,24 +1,38 @@
-//! Paths of WebDAV and names of objects.
+//! Paths of WebDAV and of the page, and the names that they stand for: the one place where either
+//! becomes the other.
 //!
-//! Owns: [`Place`]; [`escape`] and its inverse. `/-/dav/COLLECTION/a/b` is the object `a/b`. Names
-//! that are no path are written with escapes: `%XX` is a byte, and a lone `%` an empty segment, as
-//! the one in `a//b`. An object beside a folder of its name (`a` beside `a/b`) has a `%` behind it.
+//! Owns: [`Place`], [`shown`] and its inverse. `/-/dav/COLLECTION/a/b` is the object `a/b`. Each
+//! segment is shown as it is, and is taken as it is written: an escape that a client writes is part
+//! of the name. Only what no address can carry has another form: an empty segment, as the one in
+//! `a//b`, one that is `.` or `..`, and one that holds a zero byte (in a collection's name, a slash)
+//! is [`MARK`] and its bytes in hexadecimal digits. So is a segment that would be taken for such a
+//! form itself. Each name has therefore one path and each path one name.
+//!
+//! A slash at the end means the folder: where an object lies beside a folder of its name, `a` is
+//! the object and `a/` the folder. Where only one of them is there, either path names it.
 
 use dav_server::davpath::DavPath;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use s3s::{S3Result, s3_error};
 
 /// Where the server answers WebDAV.
 pub const PREFIX: &str = "/-/dav";
+/// What a segment begins with that stands for one that no address can carry.
+const MARK: &str = "holdall-hex-";
+/// What stands in an address as it is.
+const PLAIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The collection; none at the root.
     pub collection: Option<String>,
-    /// The name without a slash at its end; empty for the collection itself.
-    pub key: Vec<u8>,
-    /// Whether a folder may be meant: false where the path says that the object beside it is.
-    pub plain: bool,
+    /// The name without a slash at its end; none for the collection itself. An empty one is the
+    /// folder of the names that begin with a slash.
+    pub key: Option<Vec<u8>>,
+    /// Whether the path ends with a slash, which means the folder.
+    pub slash: bool,
 }
 
 impl Place {
@@ -27,38 +41,46 @@ impl Place {
     /// # Errors
     /// InvalidURI for a collection whose name is not UTF-8.
     pub fn of(path: &DavPath) -> S3Result<Self> {
-        let mut segments = path.as_bytes().split(|b| *b == b'/').filter(|s| !s.is_empty());
+        let bytes = path.as_bytes();
+        let slash = bytes.ends_with(b"/");
+        let mut segments = bytes.split(|b| *b == b'/').filter(|s| !s.is_empty());
         let Some(first) = segments.next() else {
-            return Ok(Self { collection: None, key: Vec::new(), plain: true });
+            return Ok(Self { collection: None, key: None, slash });
         };
         let bad = |_| s3_error!(InvalidURI, "a collection's name is UTF-8");
-        let collection = Some(String::from_utf8(unescape(first)).map_err(bad)?);
-        let (mut key, mut plain) = (Vec::new(), true);
-        for (n, segment) in segments.enumerate() {
-            let name = unescape(segment);
-            if n > 0 {
-                key.push(b'/');
-            }
-            plain = escape_beside(&name) != segment;
-            key.extend_from_slice(&name);
-        }
-        Ok(Self { collection, key, plain })
+        let collection = String::from_utf8(meant(first, is_odd_collection)).map_err(bad)?;
+        let names: Vec<_> = segments.map(|segment| meant(segment, is_odd)).collect();
+        // A name that ends with a slash is a folder's marker, which the folder's path names.
+        let slash = slash || names.last().is_some_and(Vec::is_empty);
+        let key = (!names.is_empty()).then(|| names.join(&b'/'));
+        Ok(Self { collection: Some(collection), key, slash })
     }
 
-    /// The name of the folder's marker, which all names in it begin with; empty for a collection.
+    /// The name; empty for the collection itself, too.
+    pub fn name(&self) -> &[u8] {
+        self.key.as_deref().unwrap_or_default()
+    }
+
+    /// What the names of all that lies in it begin with: a folder's name with its slash, and
+    /// nothing for a collection.
     pub fn prefix(&self) -> Vec<u8> {
-        prefix_of(&self.key)
+        self.key.as_deref().map(prefix_of).unwrap_or_default()
     }
 
     /// The folder that it lies in; none where that is the collection or the root.
     pub fn parent(&self) -> Option<&[u8]> {
-        parent(&self.key)
+        parent(self.key.as_deref()?)
+    }
+
+    /// The same name, as the folder's or not.
+    pub fn with_slash(&self, slash: bool) -> Self {
+        Self { slash, ..self.clone() }
     }
 }
 
 /// A folder's name with the slash that all names in it begin with.
 pub fn prefix_of(key: &[u8]) -> Vec<u8> {
-    if key.is_empty() { Vec::new() } else { [key, b"/"].concat() }
+    [key, b"/"].concat()
 }
 
 /// The folder that a name lies in, without a slash at its end.
@@ -66,77 +88,110 @@ pub fn parent(key: &[u8]) -> Option<&[u8]> {
     key.iter().rposition(|b| *b == b'/').map(|at| &key[..at])
 }
 
-/// A path as a client sends it, below [`PREFIX`].
+/// A path as a client sends it, below [`PREFIX`]. What could be read in two ways is none: an empty
+/// segment, dots, an escaped slash or zero byte, an escape that is cut off.
 ///
 /// # Errors
 /// InvalidURI.
 pub fn parse(path: &str) -> S3Result<DavPath> {
-    let bad = |_| s3_error!(InvalidURI, "the path cannot be read");
-    let mut parsed = DavPath::new(path).map_err(bad)?;
-    parsed.set_prefix(PREFIX).map_err(bad)?;
+    let bad = |text: &str| s3_error!(InvalidURI, "the path cannot be read: {text}");
+    let below =
+        path.strip_prefix(PREFIX).filter(|below| below.is_empty() || below.starts_with('/'));
+    let below = below.ok_or_else(|| bad("it does not begin with /-/dav/"))?;
+    if below.contains(['?', '#']) {
+        return Err(bad("write ? and # as %3F and %23"));
+    }
+    let inner = below.strip_prefix('/').unwrap_or(below);
+    let inner = inner.strip_suffix('/').unwrap_or(inner);
+    if inner.is_empty() && below.len() > 1 {
+        return Err(bad("a segment is empty"));
+    }
+    for segment in inner.split('/').filter(|_| !inner.is_empty()) {
+        if !is_escaped_well(segment) {
+            return Err(bad("a % is followed by two hexadecimal digits; write %25 for itself"));
+        }
+        let decoded: Vec<u8> = percent_decode_str(segment).collect();
+        if is_odd(&decoded) || decoded.contains(&b'/') {
+            let text = "a segment is not empty, no dots, and holds no slash and no zero byte";
+            return Err(bad(text));
+        }
+    }
+    let mut parsed = DavPath::new(path).map_err(|e| bad(&e.to_string()))?;
+    parsed.set_prefix(PREFIX).map_err(|e| bad(&e.to_string()))?;
     Ok(parsed)
 }
 
-fn is_hex_pair(bytes: &[u8]) -> bool {
-    bytes.len() >= 2 && bytes[..2].iter().all(u8::is_ascii_hexdigit)
+fn is_escaped_well(segment: &str) -> bool {
+    let mut pieces = segment.as_bytes().split(|b| *b == b'%');
+    pieces.next();
+    pieces.all(|rest| rest.len() >= 2 && rest[..2].iter().all(u8::is_ascii_hexdigit))
 }
 
-fn push_escaped(out: &mut Vec<u8>, byte: u8) {
-    out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+/// The address of a decoded path, below [`PREFIX`].
+pub fn address(path: &[u8]) -> String {
+    percent_encode(path, PLAIN).to_string()
 }
 
-/// A segment as it is shown: itself where it is a name that file systems take.
-pub fn escape(segment: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(segment.len());
-    if segment.is_empty() {
-        return b"%".to_vec();
-    }
-    let dots = segment == b"." || segment == b"..";
-    for chunk in segment.utf8_chunks() {
-        let valid = chunk.valid().as_bytes();
-        for (at, byte) in valid.iter().enumerate() {
-            let rest = &valid[at + 1..];
-            let ends = rest.is_empty() && chunk.invalid().is_empty();
-            let taken = *byte == b'%' && (is_hex_pair(rest) || ends);
-            if dots || taken || byte.is_ascii_control() || *byte == b'/' {
-                push_escaped(&mut out, *byte);
-            } else {
-                out.push(*byte);
-            }
+/// Whether no address can carry a segment of a name.
+fn is_odd(segment: &[u8]) -> bool {
+    matches!(segment, b"" | b"." | b"..") || segment.contains(&0)
+}
+
+/// The same for a collection's name, which is one segment.
+fn is_odd_collection(name: &[u8]) -> bool {
+    is_odd(name) || name.contains(&b'/')
+}
+
+/// The bytes that a segment with [`MARK`] spells.
+fn spelled(segment: &[u8]) -> Option<Vec<u8>> {
+    let digits = segment.strip_prefix(MARK.as_bytes())?;
+    let digit = |b: &u8| match b {
+        b'0'..=b'9' => Some(b - b'0'),
+        b'a'..=b'f' => Some(b - b'a' + 10),
+        _ => None,
+    };
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    digits.chunks(2).map(pair).collect()
+}
+
+/// Whether a segment has another form: one that is odd, or that spells one that has.
+fn is_spelled(segment: &[u8], odd: fn(&[u8]) -> bool) -> bool {
+    // Each turn is half as long.
+    let mut at = segment.to_vec();
+    loop {
+        if odd(&at) {
+            return true;
         }
-        chunk.invalid().iter().for_each(|byte| push_escaped(&mut out, *byte));
+        match spelled(&at) {
+            Some(inner) => at = inner,
+            None => return false,
+        }
     }
-    out
 }
 
-/// As [`escape`], for an object beside a folder of its name.
-pub fn escape_beside(segment: &[u8]) -> Vec<u8> {
-    [&escape(segment)[..], b"%"].concat()
+fn form(segment: &[u8], odd: fn(&[u8]) -> bool) -> Vec<u8> {
+    if is_spelled(segment, odd) {
+        return format!("{MARK}{}", crate::digest::hex(segment)).into_bytes();
+    }
+    segment.to_vec()
+}
+
+/// A segment of a name as paths have it.
+pub fn shown(segment: &[u8]) -> Vec<u8> {
+    form(segment, is_odd)
+}
+
+/// A collection's name as paths have it.
+pub fn shown_collection(name: &str) -> Vec<u8> {
+    form(name.as_bytes(), is_odd_collection)
 }
 
 /// The segment that is shown so.
-pub fn unescape(shown: &[u8]) -> Vec<u8> {
-    // Of an object beside a folder; a `%` of the name itself does not end it.
-    let shown = match shown {
-        b"%" => return Vec::new(),
-        shown => shown.strip_suffix(b"%").unwrap_or(shown),
-    };
-    if shown == b"%" {
-        return Vec::new();
-    }
-    let (mut out, mut at) = (Vec::with_capacity(shown.len()), 0);
-    while at < shown.len() {
-        if shown[at] == b'%' && is_hex_pair(&shown[at + 1..]) {
-            let digit = |b: u8| char::from(b).to_digit(16).and_then(|n| u8::try_from(n).ok());
-            let (high, low) = (digit(shown[at + 1]), digit(shown[at + 2]));
-            out.push(high.unwrap_or(0) << 4 | low.unwrap_or(0));
-            at += 3;
-        } else {
-            out.push(shown[at]);
-            at += 1;
-        }
-    }
-    out
+fn meant(shown: &[u8], odd: fn(&[u8]) -> bool) -> Vec<u8> {
+    spelled(shown).filter(|inner| is_spelled(inner, odd)).unwrap_or_else(|| shown.to_vec())
 }
 
 #[cfg(test)]
@@ -151,41 +206,111 @@ mod tests {
 
     #[test]
     fn ordinary_names_are_shown_as_they_are() {
-        for name in ["a", "film 1.mp4", "50% off", "é", ".hidden", "a%zz"] {
-            assert_eq!(escape(name.as_bytes()), name.as_bytes(), "{name}");
+        let names = [
+            "a",
+            "film 1.mp4",
+            "50% off",
+            "é",
+            ".hidden",
+            "a%zz",
+            "%",
+            "%2F",
+            "100%",
+            "a%",
+            "...",
+            "\r",
+            "holdall-hex",
+            "holdall-hex-61",
+            "holdall-hex-2E",
+            "holdall-hex-2",
+        ];
+        for name in names {
+            assert_eq!(shown(name.as_bytes()), name.as_bytes(), "{name}");
         }
+        assert_eq!(shown(b"\xff\x01"), b"\xff\x01");
     }
 
     #[test]
     fn every_segment_is_shown_and_found_again() {
         let mut rng = SmallRng::seed_from_u64(7);
-        let bytes = b"a%2Fe.\xff\x00\xc3\xa9/ ";
-        for _ in 0..100_000 {
-            let len = rng.random_range(0..6);
-            let segment: Vec<u8> =
-                (0..len).map(|_| bytes[rng.random_range(0..bytes.len())]).collect();
-            let shown = escape(&segment);
-            assert_eq!(unescape(&shown), segment);
-            assert!(std::str::from_utf8(&shown).is_ok() && !shown.is_empty(), "{segment:?}");
-            assert!(!shown.contains(&b'/') && shown != b"." && shown != b"..", "{segment:?}");
-            let beside = escape_beside(&segment);
-            assert_eq!(unescape(&beside), segment);
-            assert_ne!(beside, shown, "{segment:?}");
+        let pieces: [&[u8]; 12] = [
+            b"a",
+            b"%",
+            b"2e",
+            b".",
+            b"\xff",
+            b"\0",
+            b"\xc3\xa9",
+            b"holdall-hex-",
+            b"/",
+            b"61",
+            b"00",
+            b" ",
+        ];
+        for odd in [is_odd as fn(&[u8]) -> bool, is_odd_collection] {
+            for _ in 0..50_000 {
+                let len = rng.random_range(0..6);
+                let pick = |_| pieces[rng.random_range(0..pieces.len())];
+                let segment = (0..len).map(pick).collect::<Vec<_>>().concat();
+                // Segments of names hold no slash.
+                if segment.contains(&b'/') && !odd(&segment) {
+                    continue;
+                }
+                let out = form(&segment, odd);
+                assert_eq!(meant(&out, odd), segment);
+                assert!(!odd(&out) && !out.contains(&b'/'), "{segment:?}");
+                // And each path is that of its name.
+                let name = meant(&segment, odd);
+                assert!(odd(&segment) || form(&name, odd) == segment, "{segment:?}");
+            }
         }
     }
 
     #[test]
     fn a_path_names_a_collection_and_an_object() {
-        assert_eq!(place("/"), Place { collection: None, key: Vec::new(), plain: true });
+        assert_eq!(place("/"), Place { collection: None, key: None, slash: true });
         let found = place("/photos/2024/a%20b.jpg");
         assert_eq!(found.collection.as_deref(), Some("photos"));
-        assert_eq!(found.key, b"2024/a b.jpg");
+        assert_eq!(found.name(), b"2024/a b.jpg");
         assert_eq!(found.parent(), Some(&b"2024"[..]));
-        assert_eq!(place("/c/a/%25/b").key, b"a//b");
-        assert_eq!(place("/c/a/../b").key, b"b");
-        assert_eq!(place("/c/%252E%252E/b").key, b"../b");
-        assert!(place("/c/a").plain && !place("/c/a%25").plain && place("/c/a%2525").plain);
-        assert_eq!(place("/c/a%25").key, b"a");
-        assert!(parse("/-/other/c").is_err());
+        assert_eq!(place("/c/").key, None);
+        assert_eq!(place("/c/a/holdall-hex-/b").name(), b"a//b");
+        let lead = place("/c/holdall-hex-/");
+        assert_eq!((lead.key.as_deref(), lead.prefix()), (Some(&b""[..]), b"/".to_vec()));
+        let below = place("/c/a/holdall-hex-");
+        assert!(below.slash && below.prefix() == b"a//");
+        assert_eq!(place("/c/holdall-hex-2e2e/b").name(), b"../b");
+        assert_eq!(place("/c/%252E%252E/b").name(), b"%2E%2E/b");
+        assert_eq!(place("/c/%25").name(), b"%");
+        assert!(!place("/c/a").slash && place("/c/a/").slash);
+        assert_eq!(place("/holdall-hex-612f62/x").collection.as_deref(), Some("a/b"));
+        assert_eq!(place("/c/holdall-hex-612f62").name(), b"holdall-hex-612f62");
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_no_path() {
+        for bad in [
+            "x",
+            "//",
+            "/c//",
+            "/c//a",
+            "//c",
+            "/c/a/../b",
+            "/c/.",
+            "/c/..",
+            "/c/%2e%2e/b",
+            "/c/%2E",
+            "/c/a%2Fb",
+            "/c/a%00",
+            "/c/a%",
+            "/c/a%2",
+            "/c/%zz",
+            "/c/a?b",
+            "/c/a#b",
+            "/c/é",
+        ] {
+            assert!(parse(&format!("{PREFIX}{bad}")).is_err(), "{bad}");
+        }
+        assert!(parse("/-/other/c").is_err() && parse("/c").is_err());
     }
 }

@@ -7,7 +7,7 @@ use crate::body;
 use crate::dav::list::{self, Resource};
 use crate::dav::locks::Locks;
 use crate::dav::path::PREFIX;
-use crate::dav::{Dav, Head, empty, node, refusal, set};
+use crate::dav::{Dav, Depth, Head, empty, node, refusal, set};
 use crate::users::Right;
 use bytes::Bytes;
 use dav_server::davpath::DavPath;
@@ -16,7 +16,6 @@ use futures::stream;
 use http::{Response, StatusCode, header};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use s3s::dto::{StreamingBlob, TimestampFormat};
 use s3s::{Body, S3Result, StdError, s3_error};
 use std::fmt::Write as _;
@@ -25,9 +24,6 @@ use std::time::SystemTime;
 use xmltree::Element;
 
 const DAV: &str = "DAV:";
-/// What stands in an address as it is.
-const PLAIN: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 /// Properties that the server knows, in the namespace of WebDAV.
 const LIVE: [&str; 7] = [
     "resourcetype",
@@ -65,7 +61,7 @@ impl Wanted {
             return Ok(Self::All);
         }
         let bad = || s3_error!(MalformedXML, "the body is no propfind");
-        let asked = Element::parse(xml).map_err(|_| bad())?;
+        let asked = crate::xml::parse(xml)?;
         if asked.name != "propfind" || asked.namespace.as_deref() != Some(DAV) {
             return Err(bad());
         }
@@ -194,9 +190,8 @@ impl Writer {
                 }
             }
         }
-        let slash = if resource.folder { "/" } else { "" };
-        let path = percent_encode(&resource.path, PLAIN);
-        let _ = write!(out, "\n<D:response><D:href>{PREFIX}{path}{slash}</D:href>");
+        let path = resource.address();
+        let _ = write!(out, "\n<D:response><D:href>{PREFIX}{path}</D:href>");
         for (props, status) in [(found, "200 OK"), (missing, "404 Not Found")] {
             if !props.is_empty() {
                 let _ = write!(
@@ -229,10 +224,12 @@ enum Rest {
 
 impl Dav {
     pub(super) async fn propfind(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
-        let deep = match head.text("depth") {
-            Some("0") => false,
-            None | Some("1") => true,
-            _ => {
+        let deep = match head.depth()? {
+            Depth::Zero => false,
+            Depth::One => true,
+            // Where nothing is said a level is what there is room for.
+            Depth::Infinity if !head.headers.contains_key("depth") => true,
+            Depth::Infinity => {
                 let mut response = empty(StatusCode::FORBIDDEN);
                 set(&mut response, header::CONTENT_TYPE, "application/xml; charset=utf-8");
                 *response.body_mut() = Body::from(Bytes::from_static(FINITE.as_bytes()));
@@ -310,7 +307,7 @@ impl Dav {
 }
 
 /// A folder's path without the slash at its end.
-fn shown(path: &DavPath) -> &[u8] {
+pub fn shown(path: &DavPath) -> &[u8] {
     let bytes = path.as_bytes();
     bytes.strip_suffix(b"/").unwrap_or(bytes)
 }

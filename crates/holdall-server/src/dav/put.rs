@@ -2,7 +2,6 @@
 
 use crate::body;
 use crate::catalog::Bucket;
-use crate::condition;
 use crate::dav::node::{self, Node};
 use crate::dav::{Dav, Head, empty, get, no_body, refusal, set};
 use crate::digest::Announced;
@@ -13,7 +12,7 @@ use crate::s3::{Goal, Incoming, check_key};
 use crate::users::Right;
 use holdall::PutMode;
 use http::{Response, StatusCode, header};
-use s3s::dto::{ETagCondition, StreamingBlob};
+use s3s::dto::StreamingBlob;
 use s3s::{Body, S3ErrorCode, S3Result, s3_error};
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -25,9 +24,9 @@ const PATCHES: &str = "application/x-sabredav-partialupdate";
 ///
 /// # Errors
 /// InvalidRequest.
-pub fn text(key: &[u8]) -> S3Result<String> {
+pub fn text(key: Vec<u8>) -> S3Result<String> {
     let bad = |_| s3_error!(InvalidRequest, "a name that is written is UTF-8");
-    let key = String::from_utf8(key.to_vec()).map_err(bad)?;
+    let key = String::from_utf8(key).map_err(bad)?;
     check_key(&key)?;
     Ok(key)
 }
@@ -116,12 +115,19 @@ impl Head {
         content_range(text, self.length()).ok_or_else(bad).map(Some)
     }
 
-    fn etags(&self) -> (Option<ETagCondition>, Option<ETagCondition>) {
-        let read = |name| {
-            let value: &http::HeaderValue = self.headers.get(name)?;
-            ETagCondition::parse_http_header(value.as_bytes()).ok()
-        };
-        (read(header::IF_MATCH), read(header::IF_NONE_MATCH))
+    /// The name of the object that is written.
+    ///
+    /// # Errors
+    /// Status 405 where the path is a collection's or a folder's.
+    pub fn object(&self) -> S3Result<String> {
+        match &self.place.key {
+            Some(key) if !self.place.slash => text(key.clone()),
+            _ => {
+                let text = "objects lie in collections, and have no slash at their ends: \
+                            /-/dav/COLLECTION/NAME";
+                Err(refusal(StatusCode::METHOD_NOT_ALLOWED, text))
+            }
+        }
     }
 
     /// The time that a client wants the object to have, as ownCloud's clients say it.
@@ -152,16 +158,12 @@ impl Dav {
             {
                 return Err(refusal(StatusCode::CONFLICT, "its folder is not there"));
             }
-            let (matches, not) = head.etags();
-            let key = text(&head.place.key)?;
-            let mode = condition::mode(&reader, &key, matches.as_ref(), not.as_ref());
-            let mut mode = mode.map_err(|e| match e.code() {
-                S3ErrorCode::NoSuchKey => s3_error!(PreconditionFailed, "there is no such object"),
-                _ => e,
-            })?;
-            if pinned {
-                mode = node.metadata().map_or(PutMode::Create, |m| PutMode::Update(m.version));
-            }
+            let version = head.check_conditions(&node, pinned)?;
+            let mode = match version {
+                Some(version) => PutMode::Update(version),
+                None if pinned || head.conditions.any() => PutMode::Create,
+                None => PutMode::Overwrite,
+            };
             Ok(Target { bucket, node, mode })
         })
         .await
@@ -169,10 +171,7 @@ impl Dav {
 
     pub(super) async fn put(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
         head.check(Right::Write)?;
-        if head.place.key.is_empty() {
-            let text = "objects lie in collections: /-/dav/COLLECTION/NAME";
-            return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, text));
-        }
+        head.object()?;
         let start = head.start()?;
         let pinned = self.may_change(&head, &head.path, false).await?;
         let target = self.target(&head, pinned).await?;
@@ -198,12 +197,12 @@ impl Dav {
         let asked = head.modified();
         let meta = Meta {
             modified: Some(asked.unwrap_or_else(SystemTime::now)),
-            content_type: kind.or_else(|| Some(get::media_type(&head.place.key))),
+            content_type: kind.or_else(|| Some(get::media_type(head.place.name()))),
             ..Meta::default()
         };
         let goal = Goal {
             bucket: target.bucket,
-            key: text(&head.place.key)?,
+            key: head.object()?,
             mode: target.mode,
             meta,
             part_of: None,
@@ -232,9 +231,12 @@ impl Dav {
         let needs = || refusal(StatusCode::LENGTH_REQUIRED, "a partial put tells its length");
         let len = incoming.len.ok_or_else(needs)?;
         let range = start.range(found.size, len)?;
-        let (matches, matches_not) = head.etags();
-        let condition = Condition { matches, matches_not, size: Some(found.size) };
-        let key = text(&head.place.key)?;
+        let version = match target.mode {
+            PutMode::Update(version) => Some(version),
+            _ => None,
+        };
+        let condition = Condition { size: Some(found.size), version, ..Condition::default() };
+        let key = head.object()?;
         let edit = Edit { bucket: target.bucket, key, condition, create: false };
         let done = self.server.edit(edit, range, incoming).await?;
         let mut response = empty(StatusCode::NO_CONTENT);

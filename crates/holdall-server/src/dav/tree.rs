@@ -6,14 +6,14 @@ use crate::acl::Acl;
 use crate::body;
 use crate::catalog::Bucket;
 use crate::dav::list::Props;
-use crate::dav::node::{InTx, Names as _, Node, keep_parent, mark};
+use crate::dav::node::{InTx, Names, Node, keep_parent, mark};
 use crate::dav::path::Place;
-use crate::error::from_store;
-use crate::meta::Meta;
+use crate::error::{from_store, through};
+use crate::meta::{About, Meta};
 use crate::s3::copy_bytes;
 use crate::{records, side};
-use holdall::{ListOptions, Listed, Reader, Target, WriteTx};
-use s3s::S3Result;
+use holdall::{ListOptions, Listed, Reader, Target, Version, WriteTx};
+use s3s::{S3Result, s3_error};
 use std::io::Read as _;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Tree {
 
     /// What all its names begin with.
     fn prefix(&self) -> Vec<u8> {
-        if self.folder { self.place.prefix() } else { self.place.key.clone() }
+        if self.folder { self.place.prefix() } else { self.place.name().to_vec() }
     }
 
     /// The next of its names behind `after`, `limit` at most.
@@ -53,8 +53,8 @@ impl Tree {
     ) -> holdall::Result<Vec<Vec<u8>>> {
         let mut names = InTx(tx, &self.bucket.name);
         if !self.folder {
-            let there = after.is_none() && names.metadata(&self.place.key)?.is_some();
-            return Ok(there.then(|| self.place.key.clone()).into_iter().collect());
+            let there = after.is_none() && names.metadata(self.place.name())?.is_some();
+            return Ok(there.then(|| self.place.name().to_vec()).into_iter().collect());
         }
         let prefix = self.prefix();
         let options = ListOptions { prefix: &prefix, start_after: after, delimiter: None, limit };
@@ -80,7 +80,7 @@ pub enum Verb {
 }
 
 /// A change of trees.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Change {
     /// What goes first: what was at the destination, or what is to be deleted.
     pub removed: Option<Tree>,
@@ -88,11 +88,16 @@ pub struct Change {
     pub carried: Option<(Verb, Tree, Tree)>,
     /// A removed name whose folder stays.
     pub kept: Option<(Bucket, Vec<u8>)>,
+    /// An object, or a folder's marker, that must have this version still.
+    pub pinned: Option<(Tree, Version)>,
+    /// Whether of an object that is replaced the bytes alone go.
+    pub bytes_alone: bool,
 }
 
 /// How far a change has come.
 #[derive(Debug, Clone, Default)]
 struct Progress {
+    begun: bool,
     removed: bool,
     /// The last name that was copied or moved.
     after: Option<Vec<u8>>,
@@ -135,6 +140,34 @@ impl Change {
         self.carried.as_ref().is_some_and(other)
     }
 
+    /// Refuses to begin where the pinned object changed meanwhile, and tells what stays of the
+    /// object that is to be replaced.
+    fn begin(&self, tx: &mut WriteTx, from: &Reader) -> holdall::Result<Option<About>> {
+        if let Some((tree, version)) = &self.pinned {
+            let (name, key) = (&tree.bucket.name, tree.prefix());
+            let found = if self.crosses() {
+                Names::metadata(&mut from.clone(), &key)?
+            } else {
+                InTx(tx, name).metadata(&key)?
+            };
+            if found.is_none_or(|found| found.version != *version) {
+                let text = s3_error!(PreconditionFailed, "it was changed since it was looked at");
+                return Err(through(text));
+            }
+        }
+        let Some((_, from, to)) = self.carried.as_ref().filter(|_| self.bytes_alone) else {
+            return Ok(None);
+        };
+        if from.folder || self.crosses() {
+            let text = "only an object of the same store gives another one its bytes";
+            return Err(through(s3_error!(InvalidRequest, "{text}")));
+        }
+        let mut names = InTx(tx, &to.bucket.name);
+        let Some(old) = names.metadata(to.place.name())? else { return Ok(None) };
+        let meta = side::complete_in(tx, old.oid, Meta::of(&old.attributes))?;
+        Ok(Some(meta.about.without_bytes()))
+    }
+
     fn step(
         &self,
         tx: &mut WriteTx,
@@ -143,6 +176,8 @@ impl Change {
         limit: usize,
     ) -> holdall::Result<()> {
         let mut left = limit;
+        let about = if at.begun { None } else { self.begin(tx, from)? };
+        at.begun = true;
         if let Some(tree) = self.removed.as_ref().filter(|_| !at.removed) {
             loop {
                 let names = tree.names(tx, None, left.min(PAGE))?;
@@ -164,6 +199,9 @@ impl Change {
             if !carried.step(tx, at, left)? {
                 return Ok(());
             }
+            if let Some(about) = about {
+                set_about(tx, to, about)?;
+            }
         }
         if let Some((bucket, key)) = &self.kept {
             keep_parent(tx, bucket, key)?;
@@ -171,6 +209,16 @@ impl Change {
         at.done = true;
         Ok(())
     }
+}
+
+/// Says of a moved object what was said of the one that it replaced.
+fn set_about(tx: &mut WriteTx, at: &Tree, about: About) -> holdall::Result<()> {
+    let name = at.place.name();
+    let Some(found) = InTx(tx, &at.bucket.name).metadata(name)? else { return Ok(()) };
+    let meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
+    let (encoding, language) = (meta.about.encoding.clone(), meta.about.language.clone());
+    let meta = Meta { about: About { encoding, language, ..about }, ..meta };
+    side::set_meta(tx, found.oid, &meta, at.bucket.served.attribute_bytes)
 }
 
 /// A tree on its way.
@@ -230,7 +278,7 @@ impl Carried<'_> {
             Listed::Object(entry) => Some(entry.name),
             Listed::Prefix(_) => None,
         });
-        Ok(names.filter(|name| self.tree.folder || *name == self.tree.place.key).collect())
+        Ok(names.filter(|name| self.tree.folder || *name == self.tree.place.name()).collect())
     }
 
     /// Copies a folder's marker with its properties, and nothing below it.
@@ -242,7 +290,7 @@ impl Carried<'_> {
     /// Ends a tree: a collection has no marker, and a folder that was one needs one.
     fn root(&self, tx: &mut WriteTx) -> holdall::Result<()> {
         let ends = [&self.tree.place, &self.to.place];
-        if self.tree.folder && ends.iter().any(|place| place.key.is_empty()) {
+        if self.tree.folder && ends.iter().any(|place| place.key.is_none()) {
             self.folder(tx)?;
             let marker = self.tree.place.prefix();
             if self.verb == Verb::Move && !marker.is_empty() && !self.crosses() {
@@ -317,8 +365,9 @@ impl Carried<'_> {
 /// Those of the engine.
 pub fn carry(from: Tree, to: Tree, keeps_folder: bool) -> S3Result<()> {
     let reader = from.bucket.read().map_err(from_store)?;
-    let kept = keeps_folder.then(|| (from.bucket.clone(), from.place.key.clone()));
-    let change = Change { removed: None, carried: Some((Verb::Move, from, to)), kept };
+    let kept = keeps_folder.then(|| (from.bucket.clone(), from.place.name().to_vec()));
+    let carried = Some((Verb::Move, from, to));
+    let change = Change { carried, kept, ..Change::default() };
     change.run(&reader).map(drop)
 }
 
@@ -337,7 +386,7 @@ pub async fn run(change: Change) -> S3Result<usize> {
         match &change.carried {
             Some((Verb::Move, from, _)) if change.crosses() => {
                 let removed = Some(from.clone());
-                let gone = Change { removed, carried: None, kept: None };
+                let gone = Change { removed, ..Change::default() };
                 Ok(count + gone.run(&reader)?)
             }
             _ => Ok(count),

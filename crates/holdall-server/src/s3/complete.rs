@@ -316,7 +316,7 @@ impl Completion {
             composite,
             upload: Some(self.id.clone()),
             parts: parts.iter().map(|part| part.info.clone()).collect(),
-            side: false,
+            ..OfBytes::default()
         })
     }
 }

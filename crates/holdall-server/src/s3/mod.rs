@@ -22,12 +22,12 @@ pub use tagging::check_key;
 
 use crate::catalog::Catalog;
 use crate::config::Limits;
+use crate::slots::Slots;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 use settings::Unset;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::sync::Semaphore;
 
 /// Answers S3's operations. Clones share all.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct Server {
     /// Limits.
     pub limits: Limits,
     /// Long bodies that may come in at a time.
-    pub streams: Arc<Semaphore>,
+    pub streams: Slots,
     /// Whether ACLs that open something are taken.
     pub public_acls: bool,
 }
@@ -45,7 +45,7 @@ pub struct Server {
 impl Server {
     /// Serves a catalog.
     pub fn new(catalog: Arc<Catalog>, limits: Limits, public_acls: bool) -> Self {
-        let streams = Arc::new(Semaphore::new(limits.streams.max(1)));
+        let streams = Slots::new(limits.streams);
         Self { catalog, limits, streams, public_acls }
     }
 }

@@ -41,7 +41,7 @@ pub struct Goal {
     pub meta: Meta,
     /// Bucket and id of the unfinished upload that it is a part of.
     pub part_of: Option<(String, String)>,
-    /// Whether what a client said of the object that was there is kept.
+    /// Whether what clients said of the object that was there, and not of its bytes, is kept.
     pub keeps: bool,
 }
 
@@ -61,14 +61,14 @@ impl Goal {
         Meta { of_bytes: Some(of_bytes), ..self.meta.clone() }
     }
 
-    /// Takes over what a client said of the object that is there.
+    /// Takes over what clients said of the object that is there, and not of its bytes.
     fn keep(&self, tx: &mut holdall::WriteTx, meta: &mut Meta) -> holdall::Result<()> {
         if !self.keeps {
             return Ok(());
         }
         let Some(oid) = tx.collection(&self.bucket.name)?.lookup(&self.key)? else { return Ok(()) };
         let old = Meta::of(&tx.metadata(oid)?.attributes);
-        meta.about = side::complete_in(tx, oid, old)?.about;
+        meta.about = side::complete_in(tx, oid, old)?.about.without_bytes();
         Ok(())
     }
 
@@ -107,29 +107,26 @@ impl Goal {
         announced: &Announced,
     ) -> S3Result<Stored> {
         let mut digests = Digests::for_body(announced)?;
+        let options = PutOptions { mode: self.mode, expected_size: len, ..PutOptions::default() };
+        let store = &self.bucket.served.store;
+        let mut staged = store.stage(Target::from(&self.key), options).map_err(from_store)?;
+        while let Some(bytes) = chunks.next()? {
+            digests.update(&bytes);
+            staged.push(&bytes).map_err(from_store)?;
+        }
+        check_len(len, staged.len())?;
+        let mut meta = self.finished(digests.finish(announced)?);
         let put = |tx: &mut holdall::WriteTx| {
-            let options =
-                PutOptions { mode: self.mode, expected_size: len, ..PutOptions::default() };
-            let mut collection = tx.collection(&self.bucket.name)?;
-            let mut writer = collection.writer(Target::from(&self.key), options)?;
-            while let Some(bytes) = chunks.next().map_err(through)? {
-                digests.update(&bytes);
-                writer.push(&bytes)?;
-            }
-            let size = writer.len();
-            check_len(len, size).map_err(through)?;
-            let mut meta =
-                self.finished(std::mem::take(&mut digests).finish(announced).map_err(through)?);
-            self.bucket.check_writer(&mut writer)?;
-            let oid: Oid = writer.finish()?;
-            drop(collection);
             self.check_upload(tx)?;
-            // The object has its new bytes, and still the attributes of before.
+            // Before the new bytes take the attributes of the old ones away.
             self.keep(tx, &mut meta)?;
-            side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)?;
-            Ok(stored(meta))
+            let mut objects = self.bucket.objects(tx)?;
+            let oid: Oid = staged.finish(&mut objects)?;
+            drop(objects);
+            side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)
         };
-        self.bucket.served.store.write(put).map_err(from_store)
+        store.write(put).map_err(from_store)?;
+        Ok(stored(meta))
     }
 }
 
@@ -167,11 +164,9 @@ impl Server {
             return body::blocking(move || goal.put_whole(&bytes, &announced)).await;
         }
         // Each takes memory and a thread for as long as its client sends.
-        let permit = self.streams.clone().acquire_owned().await;
+        let slot = self.streams.take().await;
         let work = move |mut chunks: Chunks| goal.put_stream(&mut chunks, len, &announced);
-        let stored = body::pump(body, most, idle, work).await;
-        drop(permit);
-        stored
+        body::pump(body, &slot, (most, idle), work).await
     }
 
     pub(super) async fn put(
@@ -271,11 +266,9 @@ impl Server {
             })
             .await;
         }
-        let permit = self.streams.clone().acquire_owned().await;
+        let slot = self.streams.take().await;
         let work = move |mut chunks: Chunks| edit.splice_stream(range, &mut chunks, &announced);
-        let done = body::pump(body, most, idle, work).await;
-        drop(permit);
-        done
+        body::pump(body, &slot, (most, idle), work).await
     }
 }
 

@@ -13,6 +13,7 @@ use crate::catalog::Served;
 use crate::dav::{self, Dav, DavPath, Place};
 use crate::error::from_store;
 use crate::metrics::Metrics;
+use crate::reload::Reload;
 use crate::s3::Server;
 use crate::users::{Right, User, Users};
 use base64::Engine as _;
@@ -22,7 +23,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, h
 use percent_encoding::percent_decode_str;
 use rusty_s3::{Bucket as Address, Credentials, S3Action as _, UrlStyle};
 use s3s::dto::StreamingBlob;
-use s3s::{Body, S3Error, S3Result, s3_error};
+use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use serde_json::{Value, json};
 use session::{Session, Sessions};
 use std::sync::Arc;
@@ -44,6 +45,7 @@ pub struct Web {
     metrics: Metrics,
     /// Whether connections are TLS.
     secure: bool,
+    reload: Reload,
 }
 
 fn json(status: StatusCode, value: &Value) -> Response<Body> {
@@ -94,6 +96,7 @@ fn entry(found: &dav::Resource) -> Value {
     let name = found.path.rsplit(|b| *b == b'/').next().unwrap_or_default();
     json!({
         "name": String::from_utf8_lossy(name),
+        "path": found.address(),
         "folder": found.folder,
         "size": found.size,
         "modified": modified.map(|since| since.as_millis()),
@@ -103,8 +106,13 @@ fn entry(found: &dav::Resource) -> Value {
 
 impl Web {
     /// A page over a server's collections.
-    pub fn new(server: Server, users: Users, dav: Dav, (metrics, secure): (Metrics, bool)) -> Self {
-        Self { server, sessions: Sessions::new(users), dav, metrics, secure }
+    pub fn new(
+        server: Server,
+        users: Users,
+        dav: Dav,
+        (metrics, secure, reload): (Metrics, bool, Reload),
+    ) -> Self {
+        Self { server, sessions: Sessions::new(users), dav, metrics, secure, reload }
     }
 
     /// Answers a request below `/-/web/`; `name` is what follows.
@@ -147,7 +155,15 @@ impl Web {
         if let Some(below) = name.strip_prefix("dav/") {
             return self.dav(below, session.user, req).await;
         }
-        self.own(name, &session, &req, get).await
+        let unknown = session.user.name.is_empty();
+        let answered = self.own(name, &session, &req, get).await;
+        match answered {
+            Err(e) if unknown && *e.code() == S3ErrorCode::AccessDenied => {
+                let told = json!({ "error": "log in: everybody has no right to this" });
+                Ok(json(StatusCode::UNAUTHORIZED, &told))
+            }
+            answered => answered,
+        }
     }
 
     async fn own(
@@ -171,6 +187,7 @@ impl Web {
             ("trash", false) => self.delete(user, uri).await?,
             ("restore", false) => self.restore(user, uri).await?,
             ("share", false) => self.share(user, uri, req.headers())?,
+            ("reload", false) => self.reload(user).await?,
             ("health", true) => self.health(user).await?,
             ("report", true) => return self.report(user, uri).await,
             _ => return Ok(json(StatusCode::NOT_FOUND, &json!({ "error": "there is nothing" }))),
@@ -185,15 +202,21 @@ impl Web {
             return Err(s3_error!(InvalidRequest, "log in by POST, with JSON"));
         }
         let idle = self.server.limits.idle();
-        let text = body::collect(StreamingBlob::from(req.into_body()), 64 << 10, idle).await?;
+        let (head, body) = req.into_parts();
+        let extensions = head.extensions;
+        let text = body::collect(StreamingBlob::from(body), 64 << 10, idle).await?;
         let bad = |_| s3_error!(InvalidRequest, "the body is no JSON");
         let given: Value = serde_json::from_slice(&text).map_err(bad)?;
         let field = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
         let begun = self.sessions.begin(&field("name"), &field("password"), self.secure);
-        let Some((session, cookie)) = begun else {
-            tokio::time::sleep(DOUBT).await;
-            let told = json!({ "error": "name or password is wrong" });
-            return Ok(json(StatusCode::UNAUTHORIZED, &told));
+        let (session, cookie) = match begun {
+            Ok(begun) => begun,
+            Err(wrong) => {
+                wrong.log("page", &extensions);
+                tokio::time::sleep(DOUBT).await;
+                let told = json!({ "error": "name or password is wrong" });
+                return Ok(json(StatusCode::UNAUTHORIZED, &told));
+            }
         };
         let value = json!({ "name": session.user.name, "csrf": session.csrf });
         let mut response = json(StatusCode::OK, &value);
@@ -239,7 +262,7 @@ impl Web {
             Users::check(&user, Right::List, name)?;
             let bucket = dav::collection(&catalog, &place)?;
             let (found, next) =
-                dav::page(&bucket, path.as_bytes(), &place.prefix(), after.as_deref())?;
+                dav::page(&bucket, dav::shown(&path), &place.prefix(), after.as_deref())?;
             let found: Vec<Value> = found.iter().map(entry).collect();
             let write = Users::check(&user, Right::Write, name).is_ok();
             let next = next.map(|next| URL_SAFE_NO_PAD.encode(next));
@@ -320,7 +343,8 @@ impl Web {
         self.server.catalog.bucket(name)?;
         let bad = |text: &str| s3_error!(InvalidRequest, "{text}");
         let (access, secret) = user.keys().ok_or_else(|| bad("log in to share"))?;
-        let key = String::from_utf8(place.key).map_err(|_| bad("the name is not UTF-8"))?;
+        let key = place.key.ok_or_else(|| bad("only objects are shared"))?;
+        let key = String::from_utf8(key).map_err(|_| bad("the name is not UTF-8"))?;
         let asked = parameter(uri, "seconds").and_then(|text| text.parse().ok());
         let seconds: u64 = asked.unwrap_or(24 * 3600).clamp(1, 7 * 24 * 3600);
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -332,6 +356,18 @@ impl Web {
         let credentials = Credentials::new(access, secret);
         let action = address.get_object(Some(&credentials), &key);
         Ok(json!({ "url": action.sign(Duration::from_secs(seconds)).as_str(), "seconds": seconds }))
+    }
+
+    /// Reads the configuration again, for users who administrate all that is served.
+    async fn reload(&self, user: &Arc<User>) -> S3Result<Value> {
+        let (catalog, user, reload) =
+            (self.server.catalog.clone(), user.clone(), self.reload.clone());
+        body::blocking(move || {
+            catalog.stores().iter().try_for_each(|served| may_see_all(&user, served))?;
+            let told = reload.run().map_err(|e| s3_error!(InvalidRequest, "{e}"))?;
+            Ok(json!({ "restart": told }))
+        })
+        .await
     }
 
     /// Figures of all stores, and how long requests took.

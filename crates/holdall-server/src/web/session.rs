@@ -3,7 +3,7 @@
 //! Owns: [`Sessions`]. A session is a random token in a cookie that scripts cannot read and other
 //! sites cannot send, and a second one that the page sends back with each change.
 
-use crate::users::{User, Users};
+use crate::users::{User, Users, Wrong};
 use http::{HeaderMap, header};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -62,10 +62,20 @@ impl Sessions {
         Self { users, open: Arc::default() }
     }
 
-    /// Begins a session and tells the cookie that it is known by; `None` for a wrong password.
-    pub fn begin(&self, name: &str, password: &str, secure: bool) -> Option<(Session, String)> {
+    /// Begins a session and tells the cookie that it is known by.
+    ///
+    /// # Errors
+    /// Who was named, where the password is wrong.
+    pub fn begin(
+        &self,
+        name: &str,
+        password: &str,
+        secure: bool,
+    ) -> Result<(Session, String), Wrong> {
         let user = self.users.of_password(name, password)?;
-        let (token, csrf) = (token()?, token()?);
+        // A system without random numbers lets nobody in.
+        let no_token = || Wrong::named(name);
+        let (token, csrf) = (token().ok_or_else(no_token)?, token().ok_or_else(no_token)?);
         let session = Session { user, csrf, used: Instant::now() };
         let mut open = self.open.lock();
         open.retain(|_, session| session.used.elapsed() < LIFE);
@@ -80,7 +90,7 @@ impl Sessions {
         let cookie = format!(
             "{COOKIE}={token}; Path=/-/web/; HttpOnly; SameSite=Strict; Max-Age={life}{secure}"
         );
-        Some((session, cookie))
+        Ok((session, cookie))
     }
 
     /// The session of a request; that of everybody where requests need no password.
@@ -91,11 +101,13 @@ impl Sessions {
             if session.used.elapsed() >= LIFE {
                 return None;
             }
+            // Rights and passwords change while it lasts.
+            session.user = self.users.still(&session.user)?;
             session.used = Instant::now();
             Some(session.clone())
         };
         let anonymous = || {
-            let user = self.users.of(None).ok()?;
+            let user = self.users.everybody()?;
             Some(Session { user, csrf: "anonymous".into(), used: Instant::now() })
         };
         known().or_else(anonymous)

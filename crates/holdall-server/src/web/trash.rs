@@ -20,8 +20,8 @@ pub const DAYS: u64 = 30;
 /// Deletions shown at a time.
 const PAGE: usize = 100;
 
-fn place(collection: &str, key: Vec<u8>) -> Place {
-    Place { collection: Some(collection.to_owned()), key, plain: true }
+fn place(collection: &str, key: Vec<u8>, folder: bool) -> Place {
+    Place { collection: Some(collection.to_owned()), key: Some(key), slash: folder }
 }
 
 fn trash(served: &Served) -> Bucket {
@@ -35,9 +35,11 @@ pub struct Deleted {
     pub seconds: u64,
     /// The collection it came from.
     pub collection: String,
-    /// Its name there: an object, or a folder with all below it.
+    /// Its name there, without a folder's slash.
     pub key: Vec<u8>,
-    /// Its name in the trash.
+    /// Whether it is a folder with all below it.
+    pub folder: bool,
+    /// Its name in the trash, with a folder's slash.
     name: Vec<u8>,
 }
 
@@ -49,9 +51,10 @@ impl Deleted {
         let seconds = stamp.split(|b| *b == b'-').next().filter(|s| s.len() < stamp.len())?;
         let seconds = std::str::from_utf8(seconds).ok()?.parse().ok()?;
         let collection = std::str::from_utf8(collection).ok()?.to_owned();
-        let (key, name) = (key.to_vec(), name.to_vec());
         let sound = !collection.is_empty() && !key.is_empty();
-        sound.then_some(Self { seconds, collection, key, name })
+        let folder = key.ends_with(b"/");
+        let key = key.strip_suffix(b"/").unwrap_or(key).to_vec();
+        sound.then(|| Self { seconds, collection, key, folder, name: name.to_vec() })
     }
 
     /// By what the page knows it by.
@@ -105,19 +108,13 @@ pub fn list(
     Ok((found, stamps.next))
 }
 
-/// The folder that holds all names from the first to the last; the name itself where there is no
-/// other.
+/// The folder that holds all names from the first to the last, with its slash; the name itself
+/// where there is no other.
 fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
-    let shared = match last {
-        None => first,
-        Some(last) => {
-            let same = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-            let slash = first[..same].iter().rposition(|b| *b == b'/');
-            &first[..slash.unwrap_or(0)]
-        }
-    };
-    // The marker of a folder stands for it.
-    shared.strip_suffix(b"/").unwrap_or(shared)
+    let Some(last) = last else { return first };
+    let same = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+    let slash = first[..same].iter().rposition(|b| *b == b'/');
+    &first[..slash.map_or(0, |slash| slash + 1)]
 }
 
 /// Moves what lies at a place into the trash, in one transaction where it has room, and tells the
@@ -126,14 +123,13 @@ fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
 /// # Errors
 /// NoSuchKey; those of the engine.
 pub fn put(bucket: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
-    if !node.is_there() || at.key.is_empty() {
-        return Err(s3_error!(NoSuchKey, "there is nothing to delete"));
-    }
+    let key = at.key.as_deref().filter(|_| node.is_there());
+    let key = key.ok_or_else(|| s3_error!(NoSuchKey, "there is nothing to delete"))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = [0; 4];
     getrandom::fill(&mut random).map_err(|e| crate::error::internal(&e.to_string()))?;
     let stamp = format!("{:012}-{}", now.as_secs(), crate::digest::hex(&random));
-    let name = [format!("{stamp}/{}/", bucket.name).as_bytes(), &at.key].concat();
+    let name = [format!("{stamp}/{}/", bucket.name).as_bytes(), key].concat();
     let to = trash(&bucket.served);
     let make = bucket.served.store.write(|tx| tx.collection(TRASH)?.create_collection());
     match make {
@@ -141,8 +137,9 @@ pub fn put(bucket: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
         Err(e) => return Err(from_store(e)),
     }
     let from = Tree::new(bucket.clone(), at.clone(), node);
-    let id = URL_SAFE_NO_PAD.encode(&name);
-    let target = Tree { bucket: to, place: place(TRASH, name), folder: from.folder };
+    let slash: &[u8] = if from.folder { b"/" } else { b"" };
+    let id = URL_SAFE_NO_PAD.encode([&name, slash].concat());
+    let target = Tree { bucket: to, place: place(TRASH, name, from.folder), folder: from.folder };
     dav::carry_tree(from, target, true)?;
     Ok(id)
 }
@@ -152,17 +149,20 @@ pub fn put(bucket: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
 /// # Errors
 /// NoSuchKey; PreconditionFailed where something lies in its place by now.
 pub fn restore(bucket: &Bucket, deleted: Deleted) -> S3Result<()> {
-    let (source, target) = (trash(&bucket.served), place(&bucket.name, deleted.key));
-    let from = place(TRASH, deleted.name);
+    let Deleted { key, folder, name, .. } = deleted;
+    let (source, target) = (trash(&bucket.served), place(&bucket.name, key, folder));
+    let name = if folder { name[..name.len() - 1].to_vec() } else { name };
+    let from = place(TRASH, name, folder);
     let found = |bucket: &Bucket, at: &Place| {
         let mut reader = bucket.read().map_err(from_store)?;
         dav::look(&mut reader, at).map_err(from_store)
     };
     let node = found(&source, &from)?;
-    if !node.is_there() {
+    if !node.is_there() || node.is_folder() != folder {
         return Err(s3_error!(NoSuchKey, "it is not in the trash any more"));
     }
-    if found(bucket, &target)?.is_there() {
+    let there = found(bucket, &target)?;
+    if there.is_there() && there.is_folder() == folder {
         return Err(s3_error!(PreconditionFailed, "something of its name is there by now"));
     }
     let from = Tree::new(source, from, &node);
@@ -217,6 +217,8 @@ mod tests {
         let found = Deleted::of(b"000000000012-ab/docs/a/\xff").unwrap();
         assert_eq!((found.seconds, &*found.collection, &*found.key), (12, "docs", &b"a/\xff"[..]));
         assert_eq!(Deleted::parse(&found.id()).unwrap(), found);
+        let folder = Deleted::of(b"000000000012-ab/docs//").unwrap();
+        assert!(folder.folder && folder.key.is_empty() && !found.folder);
         for bad in ["", "x", "12/docs/a", "12-a/docs", "12-a//a", "12-a/docs/", "z-a/docs/a"] {
             assert!(Deleted::parse(&URL_SAFE_NO_PAD.encode(bad)).is_err(), "{bad}");
         }
@@ -229,10 +231,11 @@ mod tests {
             String::from_utf8_lossy(common(first.as_bytes(), last.map(str::as_bytes))).into_owned()
         };
         assert_eq!(common("s/c/a/b", None), "s/c/a/b");
-        assert_eq!(common("s/c/a/", None), "s/c/a");
-        assert_eq!(common("s/c/a/", Some("s/c/a/c")), "s/c/a");
-        assert_eq!(common("s/c/a/b1", Some("s/c/a/b2")), "s/c/a");
-        assert_eq!(common("s/c/a/x/1", Some("s/c/a/x/2")), "s/c/a/x");
-        assert_eq!(common("s/c/a/x/1", Some("s/c/a/y")), "s/c/a");
+        assert_eq!(common("s/c/a/", None), "s/c/a/");
+        assert_eq!(common("s/c/a/", Some("s/c/a/c")), "s/c/a/");
+        assert_eq!(common("s/c/a/b1", Some("s/c/a/b2")), "s/c/a/");
+        assert_eq!(common("s/c/a/x/1", Some("s/c/a/x/2")), "s/c/a/x/");
+        assert_eq!(common("s/c/a/x/1", Some("s/c/a/y")), "s/c/a/");
+        assert_eq!(common("s/c//x", Some("s/c//y")), "s/c//");
     }
 }

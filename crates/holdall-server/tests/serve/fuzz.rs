@@ -103,7 +103,7 @@ fn change(rng: &mut SmallRng, request: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-fn number(name: &str, usual: u64) -> u64 {
+pub fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 

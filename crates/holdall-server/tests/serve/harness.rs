@@ -1,8 +1,10 @@
 //! A server in this process, and requests to it.
 
-use holdall_server::{Config, Grant, Options};
+use holdall_server::{Config, Grant, Options, Reloader};
+use parking_lot::Mutex;
 use rusty_s3::{Bucket, Credentials, Method, S3Action, UrlStyle};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -16,6 +18,9 @@ pub struct Running {
     pub address: String,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
+    /// The configuration that it reads when it reloads; `None` cannot be read.
+    pub next: Arc<Mutex<Option<Config>>>,
+    pub reloader: Reloader,
     /// Where its stores lie.
     pub dir: tempfile::TempDir,
 }
@@ -86,19 +91,23 @@ impl Running {
         let options = Options { stores, listen, config, keys, cache_bytes: None, max_bytes };
         let (stop, stopped) = oneshot::channel();
         let (told, address) = std::sync::mpsc::channel();
+        let next = Arc::new(Mutex::new(Some(options.config.clone())));
+        let read = next.clone();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let server = holdall_server::start(options).await.unwrap();
-                told.send(server.address().unwrap().to_string()).unwrap();
+                let bad = || holdall_server::StartError::Config("it cannot be read".into());
+                let reloader = server.reloads_from(move || read.lock().clone().ok_or_else(bad));
+                told.send((server.address().unwrap().to_string(), reloader)).unwrap();
                 let stop = async {
                     let _ = stopped.await;
                 };
                 server.run(stop).await.unwrap();
             });
         });
-        let address = address.recv().unwrap();
-        Self { address, stop: Some(stop), thread: Some(thread), dir }
+        let (address, reloader) = address.recv().unwrap();
+        Self { address, stop: Some(stop), thread: Some(thread), next, reloader, dir }
     }
 
     pub fn store(&self) -> PathBuf {

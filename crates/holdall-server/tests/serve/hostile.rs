@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// Sends raw bytes and reads what comes back until the connection ends.
-fn raw(s: &Running, request: &[u8]) -> String {
+pub fn raw(s: &Running, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(&s.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     // The server may hang up before it has read all.

@@ -1,0 +1,204 @@
+//! Conditions of WebDAV's requests (RFC 9110 section 13): lists of ETags and times.
+//!
+//! Owns: [`Conditions`]. What is no list of ETags is refused, lest a change be made without the
+//! condition that its client wrote. What is no date is not there, as the standard has it.
+
+use crate::dav::Head;
+use http::{HeaderMap, HeaderName, header};
+use s3s::dto::{Timestamp, TimestampFormat};
+use s3s::{S3Result, s3_error};
+use std::time::SystemTime;
+
+/// ETags of a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ETags {
+    /// Any.
+    Any,
+    /// These: without quotes, and whether each is weak.
+    These(Vec<(String, bool)>),
+}
+
+impl ETags {
+    fn parse(text: &str) -> Option<Self> {
+        if text.trim() == "*" {
+            return Some(Self::Any);
+        }
+        let (mut rest, mut found) = (text.trim(), Vec::new());
+        while !rest.is_empty() {
+            if let Some(behind) = rest.strip_prefix(',') {
+                rest = behind.trim_start();
+                continue;
+            }
+            let (weak, quoted) = match rest.strip_prefix("W/") {
+                Some(quoted) => (true, quoted),
+                None => (false, rest),
+            };
+            let (etag, behind) = quoted.strip_prefix('"')?.split_once('"')?;
+            found.push((etag.to_owned(), weak));
+            rest = behind.trim_start();
+            if !rest.is_empty() && !rest.starts_with(',') {
+                return None;
+            }
+        }
+        (!found.is_empty()).then_some(Self::These(found))
+    }
+
+    /// Whether an ETag is among them; a weak one counts only where `weakly`.
+    fn hold(&self, etag: Option<&str>, weakly: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::These(known) => {
+                known.iter().any(|(known, weak)| (weakly || !weak) && Some(known.as_str()) == etag)
+            }
+        }
+    }
+}
+
+/// Conditions of a request's headers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    matches: Option<ETags>,
+    matches_not: Option<ETags>,
+    /// Seconds since 1970.
+    since: Option<i64>,
+    not_since: Option<i64>,
+}
+
+/// What conditions are held against: what lies at the place.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'f> {
+    /// The ETag without quotes; folders have none.
+    pub etag: Option<&'f str>,
+    /// The last change, if it is known.
+    pub modified: Option<SystemTime>,
+}
+
+/// Whole seconds since 1970, as dates in headers have them.
+fn seconds(time: SystemTime) -> i64 {
+    let of = |d: std::time::Duration| i64::try_from(d.as_secs()).unwrap_or(i64::MAX);
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or_else(|e| -of(e.duration()), of)
+}
+
+fn date(text: &str) -> Option<i64> {
+    let time = Timestamp::parse(TimestampFormat::HttpDate, text.trim()).ok()?;
+    Some(time::OffsetDateTime::from(time).unix_timestamp())
+}
+
+fn etags(headers: &HeaderMap, name: HeaderName) -> S3Result<Option<ETags>> {
+    let bad = || s3_error!(InvalidArgument, "{name} holds no list of ETags: \"A\", \"B\" or *");
+    let mut lines = Vec::new();
+    for line in headers.get_all(&name) {
+        lines.push(line.to_str().map_err(|_| bad())?);
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    ETags::parse(&lines.join(",")).map(Some).ok_or_else(bad)
+}
+
+impl Conditions {
+    /// Reads headers.
+    ///
+    /// # Errors
+    /// InvalidArgument where a header holds no list of ETags.
+    pub fn of(headers: &HeaderMap) -> S3Result<Self> {
+        let time = |name: HeaderName| date(headers.get(name)?.to_str().ok()?);
+        Ok(Self {
+            matches: etags(headers, header::IF_MATCH)?,
+            matches_not: etags(headers, header::IF_NONE_MATCH)?,
+            since: time(header::IF_MODIFIED_SINCE),
+            not_since: time(header::IF_UNMODIFIED_SINCE),
+        })
+    }
+
+    /// Whether there is one that a change must meet.
+    pub fn any(&self) -> bool {
+        self.matches.is_some() || self.matches_not.is_some() || self.not_since.is_some()
+    }
+
+    fn before(&self, found: Option<Found<'_>>) -> S3Result<()> {
+        let etag = found.and_then(|found| found.etag);
+        match (&self.matches, self.not_since) {
+            (Some(wanted), _) if found.is_none() || !wanted.hold(etag, false) => {
+                Err(s3_error!(PreconditionFailed, "no ETag of If-Match is the object's"))
+            }
+            (None, Some(time)) => match found.map(|found| found.modified.map(seconds)) {
+                Some(Some(modified)) if modified > time => {
+                    Err(s3_error!(PreconditionFailed, "the object was changed since"))
+                }
+                None => Err(s3_error!(PreconditionFailed, "there is nothing any more")),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a read whose conditions are not met.
+    ///
+    /// # Errors
+    /// PreconditionFailed, NotModified.
+    pub fn check_read(&self, found: Found<'_>) -> S3Result<()> {
+        self.before(Some(found))?;
+        match (&self.matches_not, self.since) {
+            (Some(known), _) if known.hold(found.etag, true) => Err(s3_error!(NotModified)),
+            (None, Some(time)) if found.modified.is_some_and(|at| seconds(at) <= time) => {
+                Err(s3_error!(NotModified))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a change whose conditions what is there does not meet.
+    ///
+    /// # Errors
+    /// PreconditionFailed.
+    pub fn check_change(&self, found: Option<Found<'_>>) -> S3Result<()> {
+        self.before(found)?;
+        match (&self.matches_not, found) {
+            (Some(known), Some(found)) if known.hold(found.etag, true) => {
+                Err(s3_error!(PreconditionFailed, "If-None-Match names what is there"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether the header If-Range lets a range be answered: it names the object's ETag, which is no
+/// weak one, or the second of its last change.
+pub fn range_holds(head: &Head, found: Found<'_>) -> bool {
+    let Some(line) = head.headers.get(header::IF_RANGE) else { return true };
+    let Ok(text) = line.to_str() else { return false };
+    match ETags::parse(text) {
+        Some(ETags::These(known)) => {
+            known.len() == 1 && ETags::These(known).hold(found.etag, false)
+        }
+        Some(ETags::Any) => false,
+        None => date(text).is_some_and(|time| found.modified.map(seconds) == Some(time)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_and_nothing_else() {
+        let these = |list: &[(&str, bool)]| {
+            let own = list.iter().map(|(etag, weak)| ((*etag).to_owned(), *weak));
+            Some(ETags::These(own.collect()))
+        };
+        assert_eq!(ETags::parse(" * "), Some(ETags::Any));
+        assert_eq!(ETags::parse("\"a\""), these(&[("a", false)]));
+        assert_eq!(ETags::parse("W/\"a,b\" , ,\"\""), these(&[("a,b", true), ("", false)]));
+        for bad in ["", ",", "a", "\"a", "\"a\" \"b\"", "*,\"a\"", "W/a", "w/\"a\"", "\"a\"x"] {
+            assert_eq!(ETags::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn weak_etags_keep_a_copy_fresh_and_change_nothing() {
+        let weak = ETags::parse("W/\"a\"").unwrap();
+        assert!(weak.hold(Some("a"), true) && !weak.hold(Some("a"), false));
+        assert!(ETags::Any.hold(None, false));
+    }
+}
