@@ -6,14 +6,15 @@
 use crate::body::Chunks;
 use crate::catalog::Bucket;
 use crate::condition;
+use crate::condition::ETagCondition;
 use crate::digest::{Announced, Digests};
 use crate::error::{custom, from_store, through};
 use crate::meta::{Meta, etag_of};
+use crate::s3::check_len;
 use crate::side;
 use bytes::Bytes;
 use holdall::{Oid, PutOptions, Target, WriteTx};
 use http::StatusCode;
-use s3s::dto::ETagCondition;
 use s3s::{S3Result, s3_error};
 use std::ops::Range;
 use std::time::SystemTime;
@@ -83,6 +84,7 @@ impl Edit {
         &self,
         range: Range<u64>,
         chunks: &mut Chunks,
+        len: Option<u64>,
         announced: &Announced,
     ) -> S3Result<Edited> {
         let mut digests = Digests::for_body(announced)?;
@@ -95,6 +97,7 @@ impl Edit {
                     digests.update(&bytes);
                     writer.push(&bytes)?;
                 }
+                check_len(len, writer.len()).map_err(through)?;
                 std::mem::take(&mut digests).finish(announced).map_err(through)?;
                 self.bucket.check_writer(&mut writer)?;
                 let len = writer.len();
@@ -172,7 +175,7 @@ impl Edit {
         let etag = etag_of(&found);
         let Condition { matches, matches_not, size } = &self.condition;
         let met = matches.as_ref().is_none_or(|wanted| condition::matches(wanted, &etag))
-            && !matches_not.as_ref().is_some_and(|not| condition::matches(not, &etag));
+            && !matches_not.as_ref().is_some_and(|not| condition::matches_weakly(not, &etag));
         if !met {
             let text = s3_error!(PreconditionFailed, "the object has the ETag {etag}");
             return Err(through(text));

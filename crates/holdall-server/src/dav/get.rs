@@ -2,6 +2,7 @@
 
 use crate::body::{self, Outgoing};
 use crate::condition;
+use crate::condition::ETagCondition;
 use crate::dav::node;
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
@@ -10,7 +11,7 @@ use crate::side;
 use crate::users::Right;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
-use s3s::dto::{ETagCondition, StreamingBlob, Timestamp, TimestampFormat};
+use s3s::dto::{StreamingBlob, Timestamp, TimestampFormat};
 use s3s::{Body, S3Result, s3_error};
 use std::ops::Range;
 

@@ -3,6 +3,7 @@
 use crate::body;
 use crate::catalog::Bucket;
 use crate::condition;
+use crate::condition::ETagCondition;
 use crate::dav::node::{self, Node};
 use crate::dav::{Dav, Head, empty, get, no_body, refusal, set};
 use crate::digest::Announced;
@@ -13,7 +14,7 @@ use crate::s3::{Goal, Incoming, check_key};
 use crate::users::Right;
 use holdall::PutMode;
 use http::{Response, StatusCode, header};
-use s3s::dto::{ETagCondition, StreamingBlob};
+use s3s::dto::StreamingBlob;
 use s3s::{Body, S3ErrorCode, S3Result, s3_error};
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
