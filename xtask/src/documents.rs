@@ -19,7 +19,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/recovery.md", 3330),
     ("docs/testing.md", 2430),
     ("docs/cli.md", 4260),
-    ("docs/serve.md", 2380),
+    ("docs/serve.md", 2970),
     ("docs/webdav.md", 960),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
@@ -30,7 +30,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 32_950;
+const ALL: usize = 33_470;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

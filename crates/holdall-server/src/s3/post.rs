@@ -114,3 +114,18 @@ fn redirect(headers: &mut HeaderMap, name: &str) {
         headers.insert(header::LOCATION, value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_sent_on_with_the_key_that_was_made() {
+        let mut headers = HeaderMap::new();
+        let to = "http://a/?x=%24%7Bfilename%7D&bucket=b&key=up%2F%24%7Bfilename%7D&etag=1";
+        headers.insert(header::LOCATION, to.parse().unwrap());
+        redirect(&mut headers, "c d&e");
+        let to = "http://a/?x=%24%7Bfilename%7D&bucket=b&key=up%2Fc%20d%26e&etag=1";
+        assert_eq!(headers[header::LOCATION], to);
+    }
+}

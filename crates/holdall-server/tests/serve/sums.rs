@@ -8,7 +8,7 @@ const CRC32: &str = "x-amz-checksum-crc32";
 /// The CRC32 of `hello`.
 const HELLO: &str = "NhCmhg==";
 
-fn box_() -> Running {
+fn with_box() -> Running {
     let s = Running::open();
     s.put("/box", b"").expect(200);
     s
@@ -24,7 +24,7 @@ const WITH_SUM: &[u8] = b"5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r
 
 #[test]
 fn frames_are_no_data() {
-    let s = box_();
+    let s = with_box();
     let with = |digest: &'static str| {
         let mut headers = framed("5");
         headers.push(("x-amz-content-sha256", digest));
@@ -61,7 +61,7 @@ fn frames_are_no_data() {
 
 #[test]
 fn a_trailer_that_was_announced_comes() {
-    let s = box_();
+    let s = with_box();
     let put = |path: &str, body: &[u8], trailer: Option<&'static str>| {
         let mut headers = framed("5");
         headers.extend(trailer.map(|name| ("x-amz-trailer", name)));
@@ -97,7 +97,7 @@ fn a_trailer_that_was_announced_comes() {
 
 #[test]
 fn messages_are_what_was_announced() {
-    let s = box_();
+    let s = with_box();
     s.put("/box/k", b"hello").expect(200);
     let delete = b"<Delete><Object><Key>k</Key></Object></Delete>";
     let tags = b"<Tagging><TagSet><Tag><Key>n</Key><Value>1</Value></Tag></TagSet></Tagging>";
@@ -146,7 +146,7 @@ fn complete(s: &Running, id: &str, etag: &str, headers: &[(&str, &str)]) -> crat
 
 #[test]
 fn a_composite_checksum_may_come_without_the_number_of_parts() {
-    let s = box_();
+    let s = with_box();
     let begin = |kind: &str| {
         let headers = [("x-amz-checksum-algorithm", "CRC32"), ("x-amz-checksum-type", kind)];
         s.call("POST", "/box/m?uploads", b"", &headers).expect(200).element("UploadId")
@@ -189,7 +189,7 @@ fn a_composite_checksum_may_come_without_the_number_of_parts() {
 
 #[test]
 fn copies_have_the_checksum_that_is_asked_for() {
-    let s = box_();
+    let s = with_box();
     s.put("/box/from", b"hello").expect(200);
     let asked = [("x-amz-checksum-algorithm", "CRC32")];
     let id = s.call("POST", "/box/m?uploads", b"", &asked).expect(200).element("UploadId");
@@ -204,7 +204,10 @@ fn copies_have_the_checksum_that_is_asked_for() {
         assert_eq!(copied.element("ChecksumCRC32"), HELLO, "{source}");
         let mode = [("x-amz-checksum-mode", "ENABLED")];
         let head = s.call("HEAD", "/box/to", b"", &mode).expect(200);
-        assert_eq!((head.header(CRC32), head.header("x-amz-checksum-type")), (HELLO, "FULL_OBJECT"));
+        assert_eq!(
+            (head.header(CRC32), head.header("x-amz-checksum-type")),
+            (HELLO, "FULL_OBJECT")
+        );
     }
     let odd = [("x-amz-copy-source", "box/from"), ("x-amz-checksum-algorithm", "ROT13")];
     s.call("PUT", "/box/odd", b"", &odd).expect(400);
@@ -213,7 +216,7 @@ fn copies_have_the_checksum_that_is_asked_for() {
 
 #[test]
 fn an_edit_is_checked_against_all_that_is_announced() {
-    let s = box_();
+    let s = with_box();
     s.put("/box/k", b"hello").expect(200);
     let path = "/box/k?holdall=insert&at=5";
     s.call("POST", path, b"hello", &[(CRC32, "AAAAAA==")]).expect(400);

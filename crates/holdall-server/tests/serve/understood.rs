@@ -34,7 +34,11 @@ fn with_object() -> Running {
 fn check_unchanged(s: &Running, what: &str) {
     let got = s.get("/box/k");
     assert_eq!((got.status, got.body.as_slice()), (200, &b"hello"[..]), "{what}");
-    assert_eq!((got.header("x-amz-meta-a"), got.header("x-amz-tagging-count")), ("1", "1"), "{what}");
+    assert_eq!(
+        (got.header("x-amz-meta-a"), got.header("x-amz-tagging-count")),
+        ("1", "1"),
+        "{what}"
+    );
     let listed = s.get("/box?list-type=2").expect(200);
     assert_eq!(listed.element("KeyCount"), "1", "{what}: {}", listed.text());
     assert!(!s.get("/box?uploads").expect(200).text().contains("<Upload>"), "{what}");
@@ -50,7 +54,10 @@ fn each_subresource_of_each_method_is_done_or_refused() {
         let done = row[1].split(", ").filter_map(|cell| cell.strip_prefix('`')?.split('`').next());
         all.extend(refused.chain(done).map(str::to_owned));
     }
-    all.extend(["newSubresource", "AcL", "renameObject&x", "%61nnotation", "versionId=null"].map(str::to_owned));
+    all.extend(
+        ["newSubresource", "AcL", "renameObject&x", "%61nnotation", "versionId=null"]
+            .map(str::to_owned),
+    );
     let mut refused = 0;
     for row in &table {
         let (method, path) = plain(&row[0]).split_once(' ').unwrap();
@@ -61,7 +68,10 @@ fn each_subresource_of_each_method_is_done_or_refused() {
             // A get may name the one version, as a head and a delete may.
             let version = query == "versionId=null" && path == "/box/k";
             // A key that selects with a second one is refused by itself as well.
-            if is_done || query.starts_with("x-amz-copy") || (version && method != "PUT" && method != "POST") {
+            if is_done
+                || query.starts_with("x-amz-copy")
+                || (version && method != "PUT" && method != "POST")
+            {
                 continue;
             }
             let answer = s.call(method, &format!("{path}?{query}"), b"", &[]);
@@ -163,7 +173,8 @@ fn each_condition_and_promise_is_honoured_or_refused() {
 fn form(fields: &[(&str, &str)], file: &str) -> Vec<u8> {
     let mut text = String::new();
     for (name, value) in fields {
-        text += &format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+        text +=
+            &format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
     }
     text += &format!(
         "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{file}\"\r\n\r\nbytes\r\n--B--\r\n"
@@ -195,7 +206,8 @@ fn a_form_asks_for_what_is_done() {
     s.call("POST", "/box?delete", &form(&[("key", "k")], "f"), &[FORM]).expect(501);
     s.call("POST", "/box?x-amz-meta-a=1", &form(&[("key", "k")], "f"), &[FORM]).expect(400);
     check_unchanged(&s, "forms");
-    let fields = [("key", "k"), ("x-amz-storage-class", "STANDARD"), ("acl", "private"), ("submit", "go")];
+    let fields =
+        [("key", "k"), ("x-amz-storage-class", "STANDARD"), ("acl", "private"), ("submit", "go")];
     s.call("POST", "/box", &form(&fields, "f"), &[FORM]).expect(204);
     assert_eq!(s.get("/box/k").body, b"bytes");
 }
