@@ -10,6 +10,7 @@ use crate::config::Limits;
 use crate::digest::{Announced, Digests};
 use crate::error::internal;
 use crate::frames::Framed;
+use crate::message;
 use crate::verbs::Verbs;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri, header};
@@ -97,6 +98,7 @@ impl Door {
         if admitted.operation.takes_xml() {
             let body = std::mem::take(&mut req.input);
             let bytes = self.checked(body, &req.headers, &admitted).await?;
+            let bytes = Bytes::from(message::plain(&bytes)?);
             req.headers.insert(header::CONTENT_LENGTH, bytes.len().into());
             req.input = Body::from(bytes);
         }

@@ -28,6 +28,7 @@ mod frames;
 mod host;
 mod http;
 mod lingering;
+mod message;
 mod meta;
 mod metrics;
 mod records;

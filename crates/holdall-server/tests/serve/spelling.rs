@@ -59,6 +59,12 @@ fn keys_that_xml_cannot_hold_are_listed() {
     let xml = "<Delete><Object><Key>Icon&#1;</Key></Object>\
                <Object><Key>Icon&#13;</Key></Object></Delete>";
     check_xml(&s.post("/box?delete", xml.as_bytes()).expect(200).text());
+    s.put("/box/a", b"x").expect(200);
+    s.put("/box/a%F0%9F%98%80b%3Cc", b"x").expect(200);
+    let xml = "<Delete><Object><Key>a&#x1F600;<![CDATA[b<c]]></Key></Object></Delete>";
+    s.post("/box?delete", xml.as_bytes()).expect(200);
+    s.head("/box/a").expect(200);
+    s.head("/box/a%F0%9F%98%80b%3Cc").expect(404);
     s.head("/box/Icon%01").expect(404);
     s.head("/box/Icon%0D").expect(404);
     // Bytes of objects are not changed.
