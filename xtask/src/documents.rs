@@ -22,8 +22,9 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/testing.md", 2505),
     // Every command, option, error and pattern, with examples that are run.
     ("docs/cli.md", 5360),
-    // What a put keeps, changes without a restart and the line for fail2ban are promises.
-    ("docs/serve.md", 2700),
+    // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
+    // dispatched on.
+    ("docs/serve.md", 3290),
     // The forms of names that no address can carry, and conditions.
     ("docs/webdav.md", 1040),
     ("docs/web.md", 520),
@@ -35,7 +36,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 35_590;
+const ALL: usize = 36_200;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

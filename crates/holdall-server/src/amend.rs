@@ -1,7 +1,8 @@
 //! What `s3s` leaves out of, or adds to, the XML it writes; and signatures that it takes for too
 //! long, or refuses in words that clients do not know.
 //!
-//! Owns: [`with_id`], [`unquoted`], [`refused_address`], [`refused_region`]. Only bodies that lie
+//! Owns: [`with_id`], [`sound`], [`with_status`], [`unquoted`], [`refused_address`],
+//! [`refused_region`]. Only bodies that lie
 //! in memory whole are changed; errors and attributes always do.
 
 use crate::error::custom;
@@ -11,7 +12,7 @@ use s3s::region::Region;
 use s3s::{Body, S3Error, s3_error};
 
 /// The region that a client is told who signs for one that cannot be; any other is taken.
-const REGION: &str = "us-east-1";
+pub const REGION: &str = "us-east-1";
 /// Longest life of a signed address in seconds, as S3 has it.
 const WEEK: u64 = 7 * 24 * 3600;
 
@@ -31,6 +32,43 @@ pub fn with_id(response: &mut Response<Body>, id: &str) {
             if wrong_region { format!("<Region>{REGION}</Region>") } else { String::new() };
         Some(format!("{body}{region}<RequestId>{id}</RequestId></Error>"))
     });
+}
+
+/// Writes what XML cannot hold in another way: a carriage return, which readers would take for the
+/// end of a line, as a reference; characters that no reader of XML 1.0 takes, not even as a
+/// reference, as U+FFFD. `encoding-type=url` shows such names whole.
+pub fn sound(response: &mut Response<Body>) {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_none_or(|kind| kind != "application/xml") {
+        return;
+    }
+    rewrite(response, |text| {
+        let suspect = |byte: u8| byte == b'\r' || (byte < b' ' && byte != b'\t' && byte != b'\n');
+        if !text.bytes().any(|byte| suspect(byte) || byte == 0xEF) {
+            return None;
+        }
+        Some(text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+            match c {
+                '\r' => out.push_str("&#13;"),
+                c if is_xml(c) => out.push(c),
+                _ => out.push(char::REPLACEMENT_CHARACTER),
+            }
+            out
+        }))
+    });
+}
+
+/// Whether XML 1.0 can hold a character.
+pub fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
+}
+
+/// A head that tells of a part has the status that a get of it has.
+pub fn with_status(response: &mut Response<Body>) {
+    if response.status() == StatusCode::OK && response.headers().contains_key(header::CONTENT_RANGE)
+    {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
 }
 
 /// Takes the quotes from an object's ETag where S3 writes none: among its attributes.
@@ -112,6 +150,26 @@ mod tests {
         let mut other = response("an object that ends with </Error> or not");
         with_id(&mut other, "7");
         assert_eq!(text(&other), "an object that ends with </Error> or not");
+    }
+
+    #[test]
+    fn what_xml_cannot_hold_is_written_in_another_way() {
+        let written = |name: &str| {
+            let mut response = Response::new(Body::from(Bytes::from(format!("<Key>{name}</Key>"))));
+            let kind = http::HeaderValue::from_static("application/xml");
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            sound(&mut response);
+            String::from_utf8(text(&response).to_vec()).unwrap()
+        };
+        assert_eq!(
+            written("a\tb\n\u{e9}\u{fffd}\u{ffe}"),
+            "<Key>a\tb\n\u{e9}\u{fffd}\u{ffe}</Key>"
+        );
+        assert_eq!(written("Icon\r"), "<Key>Icon&#13;</Key>");
+        for odd in (0..0x20u8).map(char::from).filter(|c| !"\t\n\r".contains(*c)) {
+            assert_eq!(written(&format!("a{odd}")), "<Key>a\u{fffd}</Key>");
+        }
+        assert_eq!(written("\u{fffe}\u{ffff}\u{10ffff}"), "<Key>\u{fffd}\u{fffd}\u{10ffff}</Key>");
     }
 
     #[test]

@@ -7,10 +7,10 @@
 use crate::body;
 use crate::catalog::Catalog;
 use crate::error::{custom, from_store};
+use crate::host::Domain;
 use crate::records;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use percent_encoding::percent_decode_str;
-use s3s::host::{S3Host, SingleDomain};
 use s3s::{Body, S3Error, S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -80,16 +80,8 @@ fn text(headers: &HeaderMap, name: impl header::AsHeaderName) -> Option<String> 
 }
 
 /// The bucket that a request names in its host or its path.
-fn bucket_of<T>(req: &Request<T>, domain: Option<&SingleDomain>) -> Option<String> {
-    let host = text(req.headers(), header::HOST)
-        .or_else(|| req.uri().authority().map(|authority| authority.as_str().to_owned()));
-    let by_host = || {
-        let (host, domain) = (host?, domain?);
-        let is_address = host.parse::<std::net::SocketAddr>().is_ok()
-            || host.parse::<std::net::IpAddr>().is_ok();
-        let found = domain.parse_host_header(&host).ok().filter(|_| !is_address)?;
-        found.bucket().map(str::to_owned)
-    };
+fn bucket_of<T>(req: &Request<T>, domain: Option<&Domain>) -> Option<String> {
+    let by_host = || domain?.bucket_of(req.headers(), req.uri());
     let by_path = || {
         let first = req.uri().path().trim_start_matches('/').split('/').next()?;
         Some(percent_decode_str(first).decode_utf8().ok()?.into_owned())
@@ -99,7 +91,7 @@ fn bucket_of<T>(req: &Request<T>, domain: Option<&SingleDomain>) -> Option<Strin
 
 impl Cross {
     /// What a request from another origin asks; `None` for those that name no origin.
-    pub fn of<T>(req: &Request<T>, domain: Option<&SingleDomain>) -> Option<Self> {
+    pub fn of<T>(req: &Request<T>, domain: Option<&Domain>) -> Option<Self> {
         let headers = req.headers();
         let origin = text(headers, header::ORIGIN)?;
         let before = req.method() == Method::OPTIONS;
@@ -257,12 +249,13 @@ mod tests {
 
     #[test]
     fn a_bucket_is_named_by_host_or_path() {
-        let domain = SingleDomain::new("s3.example.org").unwrap();
+        let domain = Domain::new("s3.example.org").unwrap();
         let bucket = |host: &str| {
             let req = Request::builder().uri("/first/key").header("host", host).body(()).unwrap();
             bucket_of(&req, Some(&domain)).unwrap()
         };
         assert_eq!(bucket("photos.s3.example.org"), "photos");
+        assert_eq!(bucket("photos.s3.example.org:9000"), "photos");
         assert_eq!(bucket("s3.example.org"), "first");
         assert_eq!(bucket("127.0.0.1:9000"), "first");
     }

@@ -2,11 +2,15 @@
 //!
 //! Owns: [`Announced`], [`Digests`].
 
+use crate::admit::Admitted;
+use crate::error::custom;
+use crate::frames::Trailers;
 use crate::meta::Sums;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, StatusCode};
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
-use s3s::{S3Result, TrailingHeaders, s3_error};
+use s3s::{S3Result, s3_error};
 
 /// What the client said of a body beforehand, or says behind it.
 #[derive(Debug, Clone, Default)]
@@ -17,23 +21,64 @@ pub struct Announced {
     pub sums: Sums,
     /// Algorithms whose checksums are to be kept, as S3 calls them, in capitals.
     pub algorithms: Vec<String>,
-    /// Where checksums behind the body come.
-    pub trailers: Option<TrailingHeaders>,
+    /// Algorithms whose checksums are to come behind the body.
+    pub trailing: Vec<&'static str>,
+    /// What came there.
+    pub trailers: Trailers,
 }
 
 impl Announced {
-    /// Adds what the header x-amz-trailer announces.
-    pub fn add_trailer_names(&mut self, headers: &http::HeaderMap) {
-        let names = headers.get_all("x-amz-trailer").iter().filter_map(|v| v.to_str().ok());
-        for name in names.flat_map(|v| v.split(',')) {
-            if let Some(algorithm) = name.trim().strip_prefix("x-amz-checksum-") {
-                self.algorithms.push(algorithm.to_ascii_uppercase());
-            }
+    /// What the headers of a request announce, and its trailers.
+    ///
+    /// # Errors
+    /// InvalidRequest for a checksum that is not text.
+    pub fn of_headers(headers: &HeaderMap, admitted: &Admitted) -> S3Result<Self> {
+        let text = |name: &str| {
+            let value = headers.get(name).map(|value| value.to_str().map(str::to_owned));
+            value.transpose().map_err(|_| s3_error!(InvalidRequest, "{name} is not text"))
+        };
+        let sums = Sums {
+            crc32: text("x-amz-checksum-crc32")?,
+            crc32c: text("x-amz-checksum-crc32c")?,
+            crc64nvme: text("x-amz-checksum-crc64nvme")?,
+            sha1: text("x-amz-checksum-sha1")?,
+            sha256: text("x-amz-checksum-sha256")?,
+        };
+        let md5 = text("content-md5")?;
+        let algorithms = text("x-amz-sdk-checksum-algorithm")?.into_iter().collect();
+        Ok(Self { md5, sums, algorithms, ..Self::default() }.with_trailers(admitted))
+    }
+
+    /// Adds what is to come behind the body.
+    pub fn with_trailers(self, admitted: &Admitted) -> Self {
+        let (trailing, trailers) = (admitted.trailing.clone(), admitted.trailers.clone());
+        Self { trailing, trailers, ..self }
+    }
+
+    /// The checksums that came behind the body.
+    ///
+    /// # Errors
+    /// MalformedTrailerError where they are not those that were announced.
+    fn behind(&self) -> S3Result<HeaderMap> {
+        let malformed =
+            |text: String| custom("MalformedTrailerError", StatusCode::BAD_REQUEST, text);
+        let behind = self.trailers.get();
+        let header = |name: &str| format!("x-amz-checksum-{}", name.to_lowercase());
+        if let Some(name) = self.trailing.iter().find(|name| !behind.contains_key(header(name))) {
+            return Err(malformed(format!("{name} was announced and did not come")));
+        }
+        let announced = |name: &str| {
+            name == "x-amz-trailer-signature" || self.trailing.iter().any(|a| header(a) == name)
+        };
+        match behind.keys().find(|name| !announced(name.as_str())) {
+            Some(name) => Err(malformed(format!("{name} came and was not announced"))),
+            None => Ok(behind),
         }
     }
 
     fn wants(&self, algorithm: &str, given: Option<&String>) -> bool {
-        given.is_some() || self.algorithms.iter().any(|a| a == algorithm)
+        let named = self.algorithms.iter().any(|a| a == algorithm);
+        given.is_some() || named || self.trailing.contains(&algorithm)
     }
 }
 
@@ -61,13 +106,18 @@ impl Digests {
     /// Those that `announced` needs. Their values are checked for form.
     ///
     /// # Errors
-    /// InvalidDigest for a Content-MD5 that is none.
+    /// InvalidDigest for a Content-MD5 that is none, InvalidRequest for an unknown algorithm.
     pub fn for_body(announced: &Announced) -> S3Result<Self> {
         if let Some(md5) = &announced.md5 {
             let sound = STANDARD.decode(md5).is_ok_and(|bytes| bytes.len() == 16);
             if !sound {
                 return Err(s3_error!(InvalidDigest, "Content-MD5 is not a digest in base64"));
             }
+        }
+        let unknown =
+            |name: &&String| named(&Sums::default()).iter().all(|(known, _)| known != name);
+        if let Some(name) = announced.algorithms.iter().find(unknown) {
+            return Err(s3_error!(InvalidRequest, "{name} is no algorithm for checksums"));
         }
         let (a, s) = (announced, &announced.sums);
         Ok(Self {
@@ -103,7 +153,7 @@ impl Digests {
     /// Ends them and compares them with what was announced.
     ///
     /// # Errors
-    /// BadDigest where the body is not what the client meant.
+    /// BadDigest where the body is not what the client meant, MalformedTrailerError.
     pub fn finish(self, announced: &Announced) -> S3Result<Digested> {
         let base64 = |bytes: &[u8]| STANDARD.encode(bytes);
         let md5 = self.md5.finalize();
@@ -117,19 +167,17 @@ impl Digests {
             sha1: self.sha1.map(|s| base64(s.finalize().as_ref())),
             sha256: self.sha256.map(|s| base64(s.finalize().as_ref())),
         };
+        let behind = announced.behind()?;
         for (name, got) in named(&sums) {
             let trailer = || {
-                let read = |headers: &http::HeaderMap| {
-                    let value = headers.get(format!("x-amz-checksum-{}", name.to_lowercase()))?;
-                    value.to_str().ok().map(str::to_owned)
-                };
-                announced.trailers.as_ref()?.read(read).flatten()
+                let value = behind.get(format!("x-amz-checksum-{}", name.to_lowercase()))?;
+                // One that is no text is no digest either.
+                Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
             };
             let in_header = named(&announced.sums).into_iter().find(|(n, _)| *n == name);
-            let given = in_header.and_then(|(_, value)| value.cloned()).or_else(trailer);
-            if let (Some(given), Some(got)) = (given, got)
-                && given != *got
-            {
+            let in_header = in_header.and_then(|(_, value)| value.cloned());
+            let differs = |given: Option<String>| given.is_some_and(|given| Some(&given) != got);
+            if differs(in_header) || differs(trailer()) {
                 return Err(s3_error!(BadDigest, "the body has another {name} than announced"));
             }
         }

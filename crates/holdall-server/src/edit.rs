@@ -6,14 +6,15 @@
 use crate::body::Chunks;
 use crate::catalog::Bucket;
 use crate::condition;
+use crate::condition::ETagCondition;
 use crate::digest::{Announced, Digests};
 use crate::error::{custom, from_store, through};
 use crate::meta::{Meta, describes_bytes, etag_of};
+use crate::s3::check_len;
 use crate::side;
 use bytes::Bytes;
 use holdall::{Oid, PutOptions, Target, Version, WriteTx};
 use http::StatusCode;
-use s3s::dto::ETagCondition;
 use s3s::{S3Result, s3_error};
 use std::ops::Range;
 use std::time::SystemTime;
@@ -85,6 +86,7 @@ impl Edit {
         &self,
         range: Range<u64>,
         chunks: &mut Chunks,
+        len: Option<u64>,
         announced: &Announced,
     ) -> S3Result<Edited> {
         let mut digests = Digests::for_body(announced)?;
@@ -97,6 +99,7 @@ impl Edit {
                     digests.update(&bytes);
                     writer.push(&bytes)?;
                 }
+                check_len(len, writer.len()).map_err(through)?;
                 std::mem::take(&mut digests).finish(announced).map_err(through)?;
                 self.bucket.check_writer(&mut writer)?;
                 let len = writer.len();
@@ -176,7 +179,7 @@ impl Edit {
         let etag = etag_of(&found);
         let Condition { matches, matches_not, size, version } = &self.condition;
         let met = matches.as_ref().is_none_or(|wanted| condition::matches(wanted, &etag))
-            && !matches_not.as_ref().is_some_and(|not| condition::matches(not, &etag))
+            && !matches_not.as_ref().is_some_and(|not| condition::matches_weakly(not, &etag))
             && version.is_none_or(|version| version == found.version);
         if !met {
             let text = s3_error!(PreconditionFailed, "the object has the ETag {etag}");

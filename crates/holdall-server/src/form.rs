@@ -1,14 +1,15 @@
-//! Fields of a form that `s3s` leaves out: the ACL and the tags, which S3 calls otherwise there.
+//! Fields of a form that `s3s` leaves out: the ACL and the tags, which S3 calls otherwise there,
+//! the file's name, and those that ask for what is not offered.
 //!
-//! Owns: [`watch`], [`Fields`]. The form passes by; what comes before its file is kept and looked
-//! at once `s3s` has checked the form's signature. A form that is written in a way that two readers
-//! could understand differently has no such fields.
+//! Owns: [`watch`], [`Fields`], [`Form`]. The form passes by; what comes before its file is kept
+//! and looked at once `s3s` has checked the form's signature. A form that is written in a way that
+//! two readers could understand differently is refused.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, header};
 use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
-use s3s::{Body, StdError};
+use s3s::{Body, S3Result, StdError, s3_error};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -78,10 +79,39 @@ pub fn watch(req: Request<Body>) -> Request<Body> {
     Request::from_parts(head, Body::http_body(Watched { inner, seen }))
 }
 
+/// What comes before the bytes of a form's file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Form {
+    /// The fields' names, in lower case, and values.
+    pub fields: Vec<(String, String)>,
+    /// What the client calls the file, without folders.
+    pub file_name: String,
+}
+
+impl Form {
+    /// The value of a field; `None` where there is none.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(is, _)| is == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A value in which the file's name stands for `${filename}`, as S3 has it.
+    pub fn filled(&self, value: &str) -> String {
+        value.replace(FILE_NAME, &self.file_name)
+    }
+}
+
+/// What stands for the file's name in a field.
+pub const FILE_NAME: &str = "${filename}";
+
 impl Fields {
-    /// The value of a field before the file; `None` where there is none, or more than one.
-    pub fn get(&self, name: &str) -> Option<String> {
-        field(&self.seen.lock(), &self.boundary, name)
+    /// What comes before the file.
+    ///
+    /// # Errors
+    /// MalformedPOSTRequest for a form that two readers could understand differently.
+    pub fn read(&self) -> S3Result<Form> {
+        let bad =
+            || s3_error!(MalformedPOSTRequest, "the form can be read in two ways, or in none");
+        parse(&self.seen.lock(), &self.boundary).ok_or_else(bad)
     }
 }
 
@@ -91,37 +121,43 @@ fn line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..end], &text[end + 2..]))
 }
 
-/// The name of a part's field, and what comes behind its headers.
-fn part(mut rest: &[u8]) -> Option<(&str, &[u8])> {
+/// The name of a part's field, the name of its file, and what comes behind its headers.
+fn part(mut rest: &[u8]) -> Option<(&str, &str, &[u8])> {
     const DISPOSITION: &str = "content-disposition: form-data; name=\"";
-    let mut name = None;
+    let mut names = None;
     loop {
         let (head, behind) = line(rest)?;
         rest = behind;
         if head.is_empty() {
-            return name.map(|name| (name, rest));
+            let (name, file) = names?;
+            return Some((name, file, rest));
         }
         let head = std::str::from_utf8(head).ok().filter(|h| !h.contains(char::is_control))?;
         let Some(start) = head.get(..DISPOSITION.len()) else { continue };
-        if start.eq_ignore_ascii_case(DISPOSITION)
-            && name.replace(head[DISPOSITION.len()..].split('"').next()?).is_some()
-        {
-            return None;
+        if start.eq_ignore_ascii_case(DISPOSITION) {
+            let (name, behind) = head[DISPOSITION.len()..].split_once('"')?;
+            let file = behind.strip_prefix("; filename=\"").and_then(|f| f.strip_suffix('"'));
+            if names.replace((name, file.unwrap_or_default())).is_some() {
+                return None;
+            }
         }
     }
 }
 
-fn field(form: &[u8], boundary: &str, name: &str) -> Option<String> {
+fn parse(form: &[u8], boundary: &str) -> Option<Form> {
     let mark = format!("--{boundary}");
     let (first, mut rest) = line(form.strip_prefix(b"\r\n").unwrap_or(form))?;
     if first != mark.as_bytes() {
         return None;
     }
-    let mut found = None;
+    let mut form = Form::default();
     loop {
-        let (is, value) = part(rest)?;
-        if is.eq_ignore_ascii_case("file") {
-            return found;
+        let (name, file, value) = part(rest)?;
+        let name = name.to_ascii_lowercase();
+        if name == "file" {
+            // Some browsers send the folders, too.
+            form.file_name = file.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            return Some(form);
         }
         let mut behind = value;
         let len = loop {
@@ -132,12 +168,11 @@ fn field(form: &[u8], boundary: &str, name: &str) -> Option<String> {
             behind = next;
         };
         rest = line(behind)?.1;
-        if is.eq_ignore_ascii_case(name) {
-            let text = std::str::from_utf8(&value[..len.checked_sub(2)?]).ok()?;
-            if found.replace(text.to_owned()).is_some() {
-                return None;
-            }
+        let text = std::str::from_utf8(&value[..len.checked_sub(2)?]).ok()?;
+        if form.get(&name).is_some() {
+            return None;
         }
+        form.fields.push((name, text.to_owned()));
     }
 }
 
@@ -153,6 +188,18 @@ mod tests {
         format!("{parts}--X--\r\n")
     }
 
+    fn field(form: &[u8], boundary: &str, name: &str) -> Option<String> {
+        parse(form, boundary)?.get(name).map(str::to_owned)
+    }
+
+    #[test]
+    fn the_name_of_a_file_has_no_folders() {
+        let text = form(&[("key", "a/${filename}"), ("file\"; filename=\"C:\\\\b/c d.png", "x")]);
+        let form = parse(text.as_bytes(), "X").unwrap();
+        assert_eq!(form.filled("a/${filename}-${filename}"), "a/c d.png-c d.png");
+        assert_eq!(Form::default().filled("a/${filename}"), "a/");
+    }
+
     #[test]
     fn a_field_before_the_file_is_found() {
         let text = form(&[("key", "k"), ("ACL", "public-read"), ("t", "a\r\nb"), ("file", "x")]);
@@ -166,13 +213,17 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_behind_the_file_is_no_field() {
+        let text = form(&[("file", "x"), ("acl", "public-read")]);
+        assert_eq!(parse(text.as_bytes(), "X"), Some(Form::default()));
+    }
+
+    #[test]
     fn a_form_that_can_be_read_in_two_ways_has_none() {
         let open = ("acl", "public-read");
-        for parts in [
-            vec![open, open, ("file", "x")],
-            vec![("file", "x"), open],
-            vec![("key\"\n\nContent", "x"), open, ("file", "x")],
-        ] {
+        for parts in
+            [vec![open, open, ("file", "x")], vec![("key\"\n\nContent", "x"), open, ("file", "x")]]
+        {
             assert_eq!(field(form(&parts).as_bytes(), "X", "acl"), None, "{parts:?}");
         }
         let twice = form(&[open, ("file", "x")]).replacen(

@@ -2,22 +2,23 @@
 //!
 //! Owns: [`Front`], which each request passes first.
 
+use crate::admit::{Admitted, admit};
 use crate::config::Limits;
 use crate::dav::Dav;
+use crate::host::Domain;
 use crate::idle::{self, Busy};
 use crate::metrics::Metrics;
 use crate::s3::Server;
 use crate::tls::Shared;
 use crate::users::{Peer, Wrong};
 use crate::web::Web;
-use crate::{amend, cors, form, lingering};
+use crate::{amend, cors, form, lingering, s3};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use s3s::host::{S3Host as _, SingleDomain};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError, S3Error, s3_error};
 use std::future::Future;
@@ -49,7 +50,7 @@ pub struct Front {
     /// The operations, for what they know of the stores.
     pub server: Server,
     /// The host name whose subdomains are buckets.
-    pub domain: Option<Arc<SingleDomain>>,
+    pub domain: Option<Arc<Domain>>,
     /// What is counted.
     pub metrics: Metrics,
     /// Numbers for requests.
@@ -94,7 +95,9 @@ fn length(req: &Request<Incoming>) -> Option<u64> {
 }
 
 fn refuse(e: S3Error) -> Result<Response<Body>, HttpError> {
-    e.to_http_response().map_err(|e| HttpError::new(Box::new(e)))
+    let mut answer = e.to_http_response().map_err(|e| HttpError::new(Box::new(e)))?;
+    amend::sound(&mut answer);
+    Ok(answer)
 }
 
 impl Front {
@@ -160,22 +163,35 @@ impl Front {
         Ok(response)
     }
 
-    /// Whether a request is to a bucket's own host, which is another origin than the page's.
-    fn has_own_host(&self, req: &Request<Incoming>) -> bool {
-        let host = req.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.or_else(|| req.uri().authority().map(http::uri::Authority::as_str));
-        let (Some(domain), Some(host)) = (&self.domain, host) else { return false };
-        domain.parse_host_header(host).is_ok_and(|found| found.bucket().is_some())
+    /// Asks S3 what was understood, and mends the answer.
+    async fn ask(&self, req: Request<Body>) -> Result<Response<Body>, HttpError> {
+        let is = Admitted::of(req.extensions()).map_or("", |admitted| admitted.operation.name);
+        let mut answer = self.s3.call(req).await?;
+        match is {
+            "HeadObject" => amend::with_status(&mut answer),
+            "PostObject" => s3::name_file(&mut answer),
+            _ => {}
+        }
+        if is != "GetObject" || answer.status().as_u16() >= 400 {
+            amend::sound(&mut answer);
+        }
+        Ok(answer)
     }
 
     /// Asks S3. What is left of the body of a request that failed is taken in.
     async fn s3(&self, req: Request<Incoming>, peer: Peer) -> Result<Response<Body>, HttpError> {
         let refused = self.refused(&req);
-        let confined = !self.has_own_host(&req);
+        let bucket = self.domain.as_ref().and_then(|d| d.bucket_of(req.headers(), req.uri()));
+        // A bucket's own host is another origin than the page's.
+        let confined = bucket.is_none();
         let (req, rest) = lingering::split(req);
-        let mut answered = match refused {
-            Some(e) => refuse(e),
-            None => self.s3.call(form::watch(req)).await,
+        let admitted = match refused {
+            Some(e) => Err(e),
+            None => admit(form::watch(req), bucket),
+        };
+        let mut answered = match admitted {
+            Err(e) => refuse(e),
+            Ok(req) => self.ask(req).await,
         };
         if let (Ok(answer), true) = (&mut answered, confined) {
             // An object's script would run beside the page for browsers, with its session.

@@ -6,24 +6,30 @@
 //! From the bottom: meta and side keep what S3 knows of objects beside their bytes, records what
 //! it knows of buckets; catalog knows the stores; digest and body bring bytes in and out; condition
 //! and edit change objects; s3, verbs and dav answer requests; users knows who there is, access says who
-//! may; http has the connections, cors what browsers ask.
+//! may; admit says what is understood, door writes anew what `s3s` would misread; http has the connections, cors what browsers ask.
 
 mod access;
 mod acl;
+mod admit;
 mod amend;
 mod body;
 mod catalog;
 mod condition;
 mod config;
 mod cors;
+mod date;
 mod dav;
 mod digest;
+mod door;
 mod edit;
 mod error;
 mod form;
+mod frames;
+mod host;
 mod http;
 mod idle;
 mod lingering;
+mod message;
 mod meta;
 mod metrics;
 mod records;
@@ -44,8 +50,8 @@ pub use users::Right;
 
 use catalog::{Catalog, Served};
 use holdall::{DefragOptions, Defragmenter, Store};
+use host::Domain;
 use s3s::config::{S3Config, StaticConfigProvider};
-use s3s::host::SingleDomain;
 use s3s::service::S3ServiceBuilder;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -153,17 +159,31 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     Ok(Server { listener, front, tls, limits, reload, keepers })
 }
 
-fn domain(config: &Config) -> Result<Option<SingleDomain>, StartError> {
+fn domain(config: &Config) -> Result<Option<Domain>, StartError> {
     let Some(domain) = &config.domain else { return Ok(None) };
-    let bad = |e| StartError::Config(format!("domain {domain:?}: {e}"));
-    SingleDomain::new(domain).map(Some).map_err(bad)
+    let bad = || StartError::Config(format!("domain {domain:?} is no host name"));
+    Domain::new(domain).map(Some).ok_or_else(bad)
 }
 
+/// What all requests to S3 pass: signatures are checked outside, operations are done inside.
 fn service(
     server: s3::Server,
     users: Users,
     config: &Config,
 ) -> Result<s3s::service::S3Service, StartError> {
+    let inner = builder(&server, &users, config)?.build();
+    let mut outer = builder(&server, &users, config)?;
+    let (limits, public_acls) = (config.limits.clone(), config.public_acls);
+    let verbs = verbs::Verbs { server, users };
+    outer.set_route(door::Door { verbs, inner, limits, public_acls });
+    Ok(outer.build())
+}
+
+fn builder(
+    server: &s3::Server,
+    users: &Users,
+    config: &Config,
+) -> Result<S3ServiceBuilder, StartError> {
     let mut builder = S3ServiceBuilder::new(server.clone());
     let mut s3 = S3Config::default();
     s3.xml_max_body_size = config.limits.xml_bytes;
@@ -178,8 +198,7 @@ fn service(
     builder.set_auth(users.clone());
     let (catalog, public_acls) = (server.catalog.clone(), config.public_acls);
     builder.set_access(access::Access { users: users.clone(), catalog, public_acls });
-    builder.set_route(verbs::Verbs { server, users });
-    Ok(builder.build())
+    Ok(builder)
 }
 
 /// Reads the configuration again while the server runs. Clones do the same.

@@ -77,6 +77,9 @@ pub struct About {
     /// The header Expires, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
+    /// The header Expires as it came, if it is no date: the past, as HTTP has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_text: Option<String>,
     /// The headers x-amz-meta-*.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub user: BTreeMap<String, String>,

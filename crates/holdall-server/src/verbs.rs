@@ -3,18 +3,19 @@
 //! `POST /BUCKET/KEY?holdall=VERB` with the parameters of the verb; docs/serve.md lists them.
 //! Signed like any request, conditional by If-Match and If-None-Match, durable when answered.
 
+use crate::admit::Admitted;
 use crate::body;
 use crate::catalog::Bucket;
-use crate::digest::Announced;
+use crate::condition::etags;
+use crate::digest::{Announced, Digests};
 use crate::edit::{Condition, Edit, Edited, Source};
 use crate::s3::{Incoming, Server};
 use crate::users::{Right, User, Users};
-use http::{HeaderMap, HeaderValue, Method, Response, Uri, header};
+use http::{HeaderMap, HeaderValue, Response, Uri, header};
 use percent_encoding::percent_decode_str;
-use s3s::dto::{ETagCondition, StreamingBlob};
+use s3s::dto::StreamingBlob;
 use s3s::path::S3Path;
-use s3s::route::S3Route;
-use s3s::{Body, S3Request, S3Response, S3Result, TrailingHeaders, s3_error};
+use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -64,10 +65,10 @@ struct Asked {
 }
 
 impl Asked {
-    fn parse(uri: &Uri) -> S3Result<Self> {
+    fn parse(uri: &Uri, host_bucket: Option<&str>) -> S3Result<Self> {
         let bad = || s3_error!(InvalidURI, "the path is not UTF-8");
         let path = percent_decode_str(uri.path()).decode_utf8().map_err(|_| bad())?;
-        let parsed = s3s::path::parse_path_style(&path);
+        let parsed = s3s::path::parse_virtual_hosted_style(host_bucket, &path);
         let Ok(S3Path::Object { bucket, key }) = parsed else {
             return Err(s3_error!(InvalidRequest, "an edit names an object: /BUCKET/KEY"));
         };
@@ -122,25 +123,13 @@ fn inclusive(text: &str) -> S3Result<Range<u64>> {
 }
 
 fn condition(headers: &HeaderMap) -> S3Result<Condition> {
-    let read = |name| {
-        let Some(value) = headers.get(&name) else { return Ok(None) };
-        let bad = |_| s3_error!(InvalidArgument, "{name} holds no ETag");
-        ETagCondition::parse_http_header(value.as_bytes()).map(Some).map_err(bad)
-    };
-    let (matches, matches_not) = (read(header::IF_MATCH)?, read(header::IF_NONE_MATCH)?);
+    let (matches, matches_not) = (etags(headers, "if-match")?, etags(headers, "if-none-match")?);
     Ok(Condition { matches, matches_not, ..Condition::default() })
 }
 
-fn incoming(
-    headers: &HeaderMap,
-    body: StreamingBlob,
-    trailers: Option<TrailingHeaders>,
-) -> Incoming {
+fn incoming(headers: &HeaderMap, body: StreamingBlob, announced: Announced) -> Incoming {
     let len = headers.get(header::CONTENT_LENGTH);
     let len = len.and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
-    let md5 = headers.get("content-md5").and_then(|v| v.to_str().ok()).map(str::to_owned);
-    let mut announced = Announced { md5, trailers, ..Announced::default() };
-    announced.add_trailer_names(headers);
     Incoming { body, len, announced }
 }
 
@@ -165,7 +154,9 @@ impl Verbs {
         (headers, body): (&HeaderMap, Body),
     ) -> S3Result<Response<Body>> {
         let asked = Asked { bucket: bucket.name.clone(), key, parameters: parameters(query)? };
-        let incoming = incoming(headers, StreamingBlob::from(body), None);
+        let md5 = headers.get("content-md5").and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let announced = Announced { md5, ..Announced::default() };
+        let incoming = incoming(headers, StreamingBlob::from(body), announced);
         let done = self.perform(bucket, &asked, user, condition, incoming).await?;
         let (body, etag) = answer(&done);
         let mut response = Response::new(body);
@@ -201,6 +192,9 @@ impl Verbs {
     async fn concat(&self, edit: Edit, incoming: Incoming, user: &Arc<User>) -> S3Result<Edited> {
         let most = u64::try_from(self.server.limits.xml_bytes).unwrap_or(u64::MAX);
         let bytes = body::collect(incoming.body, most, self.server.limits.idle()).await?;
+        let mut digests = Digests::for_body(&incoming.announced)?;
+        digests.update(&bytes);
+        digests.finish(&incoming.announced)?;
         let bad = |e: serde_json::Error| s3_error!(InvalidRequest, "the body of concat: {e}");
         let concat: Concat = serde_json::from_slice(&bytes).map_err(bad)?;
         let mut sources = Vec::with_capacity(concat.parts.len());
@@ -220,33 +214,31 @@ impl Verbs {
     }
 }
 
-#[async_trait::async_trait]
-impl S3Route for Verbs {
-    fn is_match(
-        &self,
-        method: &Method,
-        uri: &Uri,
-        _: &HeaderMap,
-        _: &mut http::Extensions,
-    ) -> bool {
-        let named = |q: &str| q.split('&').any(|p| p == "holdall" || p.starts_with("holdall="));
-        method == Method::POST && uri.query().is_some_and(named)
-    }
-
-    async fn check_access(&self, req: &mut S3Request<Body>) -> S3Result<()> {
+impl Verbs {
+    /// Whether a request may edit.
+    ///
+    /// # Errors
+    /// AccessDenied; InvalidRequest where no object is named.
+    pub fn check_access(&self, req: &S3Request<Body>) -> S3Result<()> {
         let user = self.users.of(req.credentials.as_ref())?;
-        Users::check(&user, Right::Write, &Asked::parse(&req.uri)?.bucket)?;
-        req.extensions.insert(user);
-        Ok(())
+        let admitted = Admitted::of(&req.extensions)?;
+        let asked = Asked::parse(&req.uri, admitted.host_bucket.as_deref())?;
+        Users::check(&user, Right::Write, &asked.bucket)
     }
 
-    async fn call(&self, mut req: S3Request<Body>) -> S3Result<S3Response<Body>> {
-        let asked = Asked::parse(&req.uri)?;
+    /// Edits.
+    ///
+    /// # Errors
+    /// Those of the request, of its body, of the engine.
+    pub async fn call(&self, mut req: S3Request<Body>) -> S3Result<S3Response<Body>> {
+        let admitted = Admitted::of(&req.extensions)?;
+        let asked = Asked::parse(&req.uri, admitted.host_bucket.as_deref())?;
         let user = self.users.of(req.credentials.as_ref())?;
         crate::s3::check_key(&asked.key)?;
         let bucket = self.server.catalog.bucket(&asked.bucket)?;
         let body = StreamingBlob::from(std::mem::take(&mut req.input));
-        let incoming = incoming(&req.headers, body, req.trailing_headers.clone());
+        let announced = Announced::of_headers(&req.headers, &admitted)?;
+        let incoming = incoming(&req.headers, body, announced);
         let done = self.perform(bucket, &asked, &user, condition(&req.headers)?, incoming).await?;
         let (body, etag) = answer(&done);
         let mut response = S3Response::new(body);
@@ -263,11 +255,14 @@ mod tests {
     #[test]
     fn a_request_line_is_taken_apart() {
         let uri = "/photos/a%20b?holdall=insert&at=17".parse().unwrap();
-        let asked = Asked::parse(&uri).unwrap();
+        let asked = Asked::parse(&uri, None).unwrap();
         assert_eq!((asked.bucket.as_str(), asked.key.as_str()), ("photos", "a b"));
         assert_eq!(asked.range().unwrap(), 17..17);
-        assert!(Asked::parse(&"/photos?holdall=insert".parse().unwrap()).is_err());
-        assert!(Asked::parse(&"/photos/%ff?holdall=insert".parse().unwrap()).is_err());
+        let refused = |uri: &str| Asked::parse(&uri.parse().unwrap(), None).is_err();
+        assert!(refused("/photos?holdall=insert") && refused("/photos/%ff?holdall=insert"));
+        let by_host = Asked::parse(&"/a/b?holdall=insert".parse().unwrap(), Some("photos"));
+        let by_host = by_host.unwrap();
+        assert_eq!((by_host.bucket.as_str(), by_host.key.as_str()), ("photos", "a/b"));
     }
 
     #[test]

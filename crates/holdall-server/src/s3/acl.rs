@@ -2,41 +2,14 @@
 
 use crate::acl::{Acl, not_supported};
 use crate::body;
-use crate::form::Fields;
 use crate::s3::bucket::{owner, refuse_version};
-use crate::s3::{Answer, Server, tagging};
-use http::Method;
+use crate::s3::{Answer, Server};
 use s3s::dto::{
     AccessControlPolicy, BucketCannedACL, GetBucketAclInput, GetBucketAclOutput, GetObjectAclInput,
     GetObjectAclOutput, ObjectCannedACL, PutBucketAclInput, PutBucketAclOutput, PutObjectAclInput,
-    PutObjectAclOutput, PutObjectInput,
+    PutObjectAclOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
-
-/// Adds what a put names where `s3s` does not look: the ACL in a signed address, where some clients
-/// put what they would send as headers; ACL and tags in a form, which have other names there.
-///
-/// # Errors
-/// MalformedXML.
-pub fn add_asked(req: &mut S3Request<PutObjectInput>) -> S3Result<()> {
-    // A form's signature does not cover its address.
-    let signed = req.credentials.is_some() && req.method == Method::PUT;
-    if req.input.acl.is_none() && signed {
-        let mut pairs = req.uri.query().unwrap_or("").split('&');
-        let named = pairs.find_map(|pair| pair.strip_prefix("x-amz-acl="));
-        req.input.acl = named.map(|name| ObjectCannedACL::from(name.to_owned()));
-    }
-    let Some(fields) = req.extensions.remove::<Fields>() else { return Ok(()) };
-    if req.input.acl.is_none() {
-        req.input.acl = fields.get("acl").map(ObjectCannedACL::from);
-    }
-    if req.input.tagging.is_none()
-        && let Some(xml) = fields.get("tagging")
-    {
-        req.input.tagging = Some(tagging::header_of(&xml)?);
-    }
-    Ok(())
-}
 
 impl Server {
     /// The ACL that a request's headers ask for; `None` where they say nothing.
@@ -137,34 +110,5 @@ impl Server {
             self.change_meta(&i.bucket, i.key, move |meta| meta.about.acl = acl).await?;
         }
         Ok(S3Response::new(PutObjectAclOutput::default()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use s3s::auth::{Credentials, SecretKey};
-
-    #[test]
-    fn an_address_names_an_acl_only_where_it_is_signed() {
-        let asked = |method: Method, signed: bool| {
-            let keys = || Credentials { access_key: "me".into(), secret_key: SecretKey::from("k") };
-            let mut req = S3Request {
-                input: PutObjectInput::default(),
-                method,
-                uri: "/b/k?x-amz-acl=public-read".parse().unwrap(),
-                headers: http::HeaderMap::new(),
-                extensions: http::Extensions::new(),
-                credentials: signed.then(keys),
-                region: None,
-                service: None,
-                trailing_headers: None,
-            };
-            add_asked(&mut req).unwrap();
-            req.input.acl.map(|acl| acl.as_str().to_owned())
-        };
-        assert_eq!(asked(Method::PUT, true).as_deref(), Some("public-read"));
-        assert_eq!(asked(Method::PUT, false), None);
-        assert_eq!(asked(Method::POST, true), None, "a form");
     }
 }

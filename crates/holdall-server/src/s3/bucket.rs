@@ -1,7 +1,9 @@
 //! Buckets, and objects deleted from them.
 
+use crate::admit::Admitted;
+use crate::amend::REGION;
 use crate::body;
-use crate::condition;
+use crate::condition::{self, ETagCondition};
 use crate::error::{from_store, through};
 use crate::meta::{Meta, etag_of};
 use crate::s3::{Server, timestamp};
@@ -11,7 +13,7 @@ use holdall::WriteTx;
 use s3s::dto::{
     Bucket, BucketCannedACL, CreateBucketInput, CreateBucketOutput, DeleteBucketInput,
     DeleteBucketOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
-    DeleteObjectsOutput, DeletedObject, ETagCondition, Error, GetBucketLocationInput,
+    DeleteObjectsOutput, DeletedObject, ETag, Error, GetBucketLocationInput,
     GetBucketLocationOutput, HeadBucketInput, HeadBucketOutput, ListBucketsInput,
     ListBucketsOutput, ObjectIdentifier, Owner, Timestamp,
 };
@@ -65,7 +67,8 @@ impl Server {
         req: &S3Request<HeadBucketInput>,
     ) -> S3Result<S3Response<HeadBucketOutput>> {
         self.catalog.bucket(&req.input.bucket)?;
-        Ok(S3Response::new(HeadBucketOutput::default()))
+        let bucket_region = Some(REGION.to_owned());
+        Ok(S3Response::new(HeadBucketOutput { bucket_region, ..Default::default() }))
     }
 
     pub(super) fn location(
@@ -114,12 +117,13 @@ impl Server {
         &self,
         req: S3Request<DeleteObjectInput>,
     ) -> S3Result<S3Response<DeleteObjectOutput>> {
+        let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
         let bucket = self.catalog.bucket(&input.bucket)?;
         refuse_version(input.version_id.as_deref())?;
         let one = Doomed {
             key: input.key,
-            etag: input.if_match,
+            etag: asked_for.conditions.matches.clone(),
             size: input.if_match_size,
             modified: input.if_match_last_modified_time,
         };
@@ -196,6 +200,11 @@ pub fn refuse_version(version: Option<&str>) -> S3Result<()> {
     }
 }
 
+/// What the ETag of an entry names.
+fn named(etag: ETag) -> ETagCondition {
+    if etag.value() == "*" { ETagCondition::Any } else { ETagCondition::OneOf(vec![etag]) }
+}
+
 /// Deletes in one transaction: a key that is refused leaves the others alone.
 fn delete_all(
     tx: &mut WriteTx,
@@ -207,7 +216,7 @@ fn delete_all(
         let key = object.key.clone();
         let doomed = Doomed {
             key: object.key,
-            etag: object.e_tag.map(ETagCondition::ETag),
+            etag: object.e_tag.map(named),
             size: object.size,
             modified: object.last_modified_time,
         };

@@ -3,13 +3,14 @@
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
 use crate::access::Seen;
+use crate::admit::Admitted;
 use crate::body;
 use crate::catalog::Bucket;
 use crate::condition;
-use crate::digest::{hex, named, unhex};
+use crate::digest::{Digested, hex, named, unhex};
 use crate::error::{from_store, through};
 use crate::meta::{Meta, OfBytes, PartInfo, Sums, etag_of};
-use crate::s3::copy::{copy_bytes, source};
+use crate::s3::copy::{copy_bytes, digest_of, source};
 use crate::s3::get::find;
 use crate::s3::multipart::{check_number, find_upload};
 use crate::s3::{Server, timestamp};
@@ -58,7 +59,11 @@ impl Server {
         &self,
         req: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
+        let size = input.mpu_object_size.map(u64::try_from).transpose();
+        let size =
+            size.map_err(|_| s3_error!(InvalidRequest, "x-amz-mp-object-size is negative"))?;
         let bucket = self.catalog.bucket(&input.bucket)?;
         let (name, key) = (input.bucket.clone(), input.key.clone());
         let of_bytes = body::blocking(move || {
@@ -68,8 +73,10 @@ impl Server {
                 Ok(upload) => upload,
             };
             let reader = bucket.read().map_err(from_store)?;
-            let (matches, not) = (input.if_match.as_ref(), input.if_none_match.as_ref());
+            let condition::Read { matches, matches_not, .. } = &asked_for.conditions;
+            let (matches, not) = (matches.as_ref(), matches_not.as_ref());
             let mode = condition::mode(&reader, &input.key, matches, not)?;
+            check_kind(input.checksum_type.as_ref(), upload.kind.as_deref())?;
             let completion = Completion {
                 bucket,
                 key: input.key,
@@ -77,7 +84,7 @@ impl Server {
                 upload,
                 parts,
                 mode,
-                size: input.mpu_object_size.and_then(|n| u64::try_from(n).ok()),
+                size,
                 sums: Sums {
                     crc32: input.checksum_crc32,
                     crc32c: input.checksum_crc32c,
@@ -112,24 +119,21 @@ impl Server {
     ) -> S3Result<S3Response<UploadPartCopyOutput>> {
         let (from_bucket, from_key) = source(&req.input.copy_source)?;
         let seen = req.extensions.get::<Seen>().cloned();
+        let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
         check_number(input.part_number)?;
         let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
-        let conditions = condition::Read {
-            matches: input.copy_source_if_match,
-            matches_not: input.copy_source_if_none_match,
-            since: input.copy_source_if_modified_since,
-            not_since: input.copy_source_if_unmodified_since,
-        };
+        let conditions = asked_for.of_source.clone();
         let result = body::blocking(move || {
-            find_upload(&to, &input.key, &input.upload_id)?;
+            let upload = find_upload(&to, &input.key, &input.upload_id)?;
             let found = find(&from, &from_key, seen.as_ref())?;
             conditions.check_source(&found.meta, &found.etag)?;
             let size = found.metadata.size;
             let range = copied_range(input.copy_source_range.as_deref(), size)?;
             let mut object = found.reader.open(found.metadata.oid).map_err(from_store)?;
-            let md5 = md5_of(&mut object, &range)?;
-            let of_bytes = OfBytes { etag: md5.clone(), ..OfBytes::default() };
+            let algorithms = upload.algorithm.into_iter().collect();
+            let Digested { md5, sums } = digest_of(&mut object, &range, algorithms)?;
+            let of_bytes = OfBytes { etag: md5.clone(), sums: sums.clone(), ..OfBytes::default() };
             let now = SystemTime::now();
             let meta = Meta { modified: Some(now), of_bytes: Some(of_bytes), ..Meta::default() };
             let name = side::part_name(&input.upload_id, input.part_number);
@@ -156,7 +160,11 @@ impl Server {
             Ok(CopyPartResult {
                 e_tag: Some(ETag::Strong(md5)),
                 last_modified: Some(timestamp(now)),
-                ..Default::default()
+                checksum_crc32: sums.crc32,
+                checksum_crc32c: sums.crc32c,
+                checksum_crc64nvme: sums.crc64nvme,
+                checksum_sha1: sums.sha1,
+                checksum_sha256: sums.sha256,
             })
         })
         .await?;
@@ -167,16 +175,15 @@ impl Server {
     }
 }
 
-/// The MD5 of a range. Cost: it is read once.
-fn md5_of(object: &mut holdall::Object, range: &Range<u64>) -> S3Result<String> {
-    let (mut md5, mut at, mut buffer) = (Md5::default(), range.start, vec![0; 1 << 20]);
-    while at < range.end {
-        let most = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(buffer.len());
-        let n = object.read_at(at, &mut buffer[..most]).map_err(from_store)?;
-        md5.update(&buffer[..n]);
-        at += n as u64;
+/// Refuses a completion with another type of checksum than the upload was begun with.
+fn check_kind(asked: Option<&ChecksumType>, begun: Option<&str>) -> S3Result<()> {
+    let asked = asked.map(ChecksumType::as_str);
+    // Of an upload without an algorithm nothing is computed, which any type says truly.
+    if asked.is_none() || begun.is_none() || asked == begun {
+        return Ok(());
     }
-    Ok(hex(md5.finalize().as_ref()))
+    let (asked, begun) = (asked.unwrap_or_default(), begun.unwrap_or_default());
+    Err(s3_error!(InvalidRequest, "the upload's checksums are {begun}, not {asked}"))
 }
 
 fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
@@ -306,7 +313,15 @@ impl Completion {
             Some(algorithm) => of_whole(algorithm, parts)?,
         };
         for ((name, given), (_, is)) in named(&self.sums).into_iter().zip(named(&sums)) {
-            if given.is_some() && is.is_some() && given != is {
+            let Some(given) = given else { continue };
+            let Some(is) = is else {
+                let text = "the upload was not begun with this algorithm";
+                return Err(s3_error!(InvalidRequest, "{name} cannot be checked: {text}"));
+            };
+            // Some clients leave out how many parts a composite checksum is of.
+            let same = given == is
+                || composite && is.rsplit_once('-').is_some_and(|(sum, _)| sum == given.as_str());
+            if !same {
                 return Err(s3_error!(BadDigest, "the object has another {name}"));
             }
         }

@@ -2,13 +2,15 @@
 
 use crate::access::Seen;
 use crate::acl::Acl;
+use crate::admit::Admitted;
 use crate::body;
 use crate::catalog::Bucket;
 use crate::condition;
+use crate::digest::{Announced, Digested, Digests, named};
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes};
 use crate::s3::get::{Found, find};
-use crate::s3::put::stored_encoding;
+use crate::s3::put::{expires, stored_encoding};
 use crate::s3::{Server, tagging, timestamp};
 use crate::side;
 use holdall::{Oid, PutOptions, Target, WriteTx};
@@ -19,6 +21,7 @@ use s3s::dto::{
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -62,6 +65,30 @@ pub fn copy_bytes(
     }
 }
 
+/// Digests of a range. Cost: it is read once.
+///
+/// # Errors
+/// InvalidRequest for an unknown algorithm, those of the engine.
+pub fn digest_of(
+    object: &mut holdall::Object,
+    range: &Range<u64>,
+    algorithms: Vec<String>,
+) -> S3Result<Digested> {
+    let announced = Announced { algorithms, ..Announced::default() };
+    let mut digests = Digests::for_body(&announced)?;
+    let (mut at, mut buffer) = (range.start, vec![0; 1 << 20]);
+    while at < range.end {
+        let most = usize::try_from(range.end - at).unwrap_or(usize::MAX).min(buffer.len());
+        let n = object.read_at(at, &mut buffer[..most]).map_err(from_store)?;
+        if n == 0 {
+            return Err(s3_error!(InvalidRange, "the object ends at byte {at}"));
+        }
+        digests.update(&buffer[..n]);
+        at += n as u64;
+    }
+    digests.finish(&announced)
+}
+
 impl Server {
     pub(super) async fn copy(
         &self,
@@ -69,6 +96,7 @@ impl Server {
     ) -> S3Result<S3Response<CopyObjectOutput>> {
         let (from_bucket, from_key) = source(&req.input.copy_source)?;
         let seen = req.extensions.get::<Seen>().cloned();
+        let asked_for = Admitted::of(&req.extensions)?;
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
         let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
@@ -89,17 +117,10 @@ impl Server {
             disposition: input.content_disposition,
             encoding: stored_encoding(input.content_encoding),
             language: input.content_language,
-            expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
             user,
             tags: tags.clone(),
             acl: acl.unwrap_or_default(),
-            ..About::default()
-        };
-        let conditions = condition::Read {
-            matches: input.copy_source_if_match,
-            matches_not: input.copy_source_if_none_match,
-            since: input.copy_source_if_modified_since,
-            not_since: input.copy_source_if_unmodified_since,
+            ..expires(asked_for.expires.as_deref(), None)
         };
         let plan = Copying {
             from,
@@ -108,7 +129,9 @@ impl Server {
             to,
             key: input.key,
             acl: acl.unwrap_or_default(),
-            conditions,
+            conditions: asked_for.of_source.clone(),
+            target: asked_for.conditions.clone(),
+            algorithm: input.checksum_algorithm.map(|a| a.as_str().to_owned()),
             about: new_meta.then_some((input.content_type, about)),
             tags: new_tags.then_some(tags),
         };
@@ -128,6 +151,10 @@ struct Copying {
     /// The copy's ACL: the source's is not copied.
     acl: Acl,
     conditions: condition::Read,
+    /// Conditions on what is there.
+    target: condition::Read,
+    /// The checksum that the copy is to have.
+    algorithm: Option<String>,
     /// Media type and what else is said of the copy, in place of the source's.
     about: Option<(Option<String>, About)>,
     /// Tags in place of the source's.
@@ -139,9 +166,14 @@ impl Copying {
     fn run(self) -> S3Result<CopyObjectResult> {
         let found = find(&self.from, &self.from_key, self.seen.as_ref())?;
         self.conditions.check_source(&found.meta, &found.etag)?;
-        let meta = self.meta(&found.meta);
+        let reader = self.to.read().map_err(from_store)?;
+        let condition::Read { matches, matches_not, .. } = &self.target;
+        let mode = condition::mode(&reader, &self.key, matches.as_ref(), matches_not.as_ref())?;
+        let mut meta = self.meta(&found.meta);
+        self.add_sum(&found, &mut meta)?;
         let most = self.to.served.attribute_bytes;
         let written = self.to.served.store.write(|tx| {
+            self.to.objects(tx)?.check_put(&self.key, mode)?;
             let oid = if Arc::ptr_eq(&self.from.served.path, &self.to.served.path) {
                 self.share(tx, &found)?
             } else {
@@ -173,6 +205,25 @@ impl Copying {
             of_bytes.upload = None;
         }
         meta
+    }
+
+    /// Adds the checksum that is asked for. Cost: the object is read, unless it has the checksum.
+    fn add_sum(&self, found: &Found, meta: &mut Meta) -> S3Result<()> {
+        let Some(algorithm) = &self.algorithm else { return Ok(()) };
+        let of_bytes = meta.of_bytes.get_or_insert_default();
+        let has =
+            named(&of_bytes.sums).iter().any(|(name, sum)| name == algorithm && sum.is_some());
+        if has && !of_bytes.composite {
+            return Ok(());
+        }
+        let mut object = found.reader.open(found.metadata.oid).map_err(from_store)?;
+        let size = object.size();
+        let digested = digest_of(&mut object, &(0..size), vec![algorithm.clone()])?;
+        if of_bytes.etag.is_empty() {
+            of_bytes.etag = digested.md5;
+        }
+        (of_bytes.sums, of_bytes.composite) = (digested.sums, false);
+        Ok(())
     }
 
     /// Copies within a store: the two share their segments.

@@ -1,16 +1,18 @@
 //! Objects read: get, head, attributes.
 
 use crate::access::Seen;
+use crate::admit::Admitted;
 use crate::body::{self, Outgoing, Whole};
 use crate::catalog::Bucket;
-use crate::condition;
+use crate::condition::IfRange;
+use crate::date;
 use crate::error::{custom, from_store};
-use crate::meta::{Meta, OfBytes, PartInfo, Sums};
+use crate::meta::{About, Meta, OfBytes, PartInfo, Sums};
 use crate::s3::{Server, length, timestamp};
 use crate::side;
 use bytes::Bytes;
 use holdall::{Metadata, Object, Reader};
-use http::StatusCode;
+use http::{StatusCode, header};
 use s3s::dto::{
     Checksum, ChecksumMode, ChecksumType, ETag, GetObjectAttributesInput,
     GetObjectAttributesOutput, GetObjectAttributesParts, GetObjectInput, GetObjectOutput,
@@ -18,6 +20,8 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Bytes up to which an answer is read in one step with the object's metadata.
 const AT_ONCE: u64 = 64 << 10;
@@ -60,8 +64,7 @@ pub fn find(bucket: &Bucket, key: &str, seen: Option<&Seen>) -> S3Result<Found> 
 /// What a get or head asks for.
 struct Wanted {
     seen: Option<Seen>,
-    conditions: condition::Read,
-    range: Option<s3s::dto::Range>,
+    asked: Arc<Admitted>,
     part: Option<i32>,
     checksums: bool,
 }
@@ -89,9 +92,10 @@ impl Wanted {
     fn answer(&self, bucket: &Bucket, key: &str, read: bool) -> S3Result<Answer> {
         let found = find(bucket, key, self.seen.as_ref())?;
         let told = |e: s3s::S3Error| with_validators(e, &found);
-        self.conditions.check(&found.meta, &found.etag).map_err(told)?;
+        self.asked.conditions.check(&found.meta, &found.etag).map_err(told)?;
         let size = found.metadata.size;
-        let (range, partial, parts_count) = self.range(&found, size)?;
+        let (range, partial, parts_count) =
+            self.range(&found, size).map_err(|e| with_size(e, size))?;
         let bytes = if !read {
             Bytes_::None
         } else if range.end - range.start <= AT_ONCE {
@@ -121,9 +125,13 @@ impl Wanted {
     fn range(&self, found: &Found, size: u64) -> S3Result<(Range<u64>, bool, Option<i32>)> {
         if let Some(number) = self.part {
             let (range, count) = part_range(found.meta.of_bytes.as_ref(), number, size)?;
-            return Ok((range, true, count));
+            // No header Content-Range tells of no byte.
+            let partial = !range.is_empty();
+            return Ok((range, partial, count));
         }
-        let Some(range) = &self.range else { return Ok((0..size, false, None)) };
+        let holds = |known: &IfRange| known.holds(&found.meta, &found.etag);
+        let range = self.asked.range.filter(|_| self.asked.if_range.as_ref().is_none_or(holds));
+        let Some(range) = range else { return Ok((0..size, false, None)) };
         let range = range
             .check(size)
             .map_err(|_| s3_error!(InvalidRange, "the range does not lie inside {size} bytes"))?;
@@ -135,12 +143,43 @@ impl Wanted {
 fn with_validators(mut e: s3s::S3Error, found: &Found) -> s3s::S3Error {
     if *e.code() == s3s::S3ErrorCode::NotModified {
         let mut headers = http::HeaderMap::new();
-        if let Ok(etag) = http::HeaderValue::from_str(&format!("\"{}\"", found.etag)) {
-            headers.insert(http::header::ETAG, etag);
+        let about = &found.meta.about;
+        let modified = found.meta.modified();
+        let told = [
+            (header::ETAG, Some(format!("\"{}\"", found.etag))),
+            (header::LAST_MODIFIED, date::text(modified)),
+            (header::CACHE_CONTROL, about.cache_control.clone()),
+            (header::EXPIRES, expires_text(about)),
+        ];
+        for (name, text) in told {
+            headers.extend(text.and_then(|t| t.parse().ok()).map(|value| (name, value)));
         }
         e.set_headers(headers);
     }
     e
+}
+
+/// An answer that there are no such bytes tells how many there are.
+fn with_size(mut e: s3s::S3Error, size: u64) -> s3s::S3Error {
+    if let Ok(range) = format!("bytes */{size}").parse() {
+        let mut headers = http::HeaderMap::new();
+        headers.insert(header::CONTENT_RANGE, range);
+        e.set_headers(headers);
+    }
+    e
+}
+
+/// The header Expires as the client said it.
+fn expires_text(about: &About) -> Option<String> {
+    let seconds = || time::OffsetDateTime::from_unix_timestamp(about.expires?).ok();
+    about.expires_text.clone().or_else(|| date::text(SystemTime::from(seconds()?)))
+}
+
+/// Headers of an answer that `s3s` has no words for.
+fn more_headers(found: &Found) -> http::HeaderMap {
+    let text = found.meta.about.expires_text.as_ref();
+    let text = text.and_then(|text| text.parse().ok());
+    text.into_iter().map(|value| (header::EXPIRES, value)).collect()
 }
 
 /// Where part `number` lies in an object, and how many there are.
@@ -206,19 +245,15 @@ impl Server {
         &self,
         req: S3Request<GetObjectInput>,
     ) -> S3Result<S3Response<GetObjectOutput>> {
+        let asked = Admitted::of(&req.extensions)?;
         let (input, seen) = (req.input, req.extensions.get::<Seen>().cloned());
         let wanted = Wanted {
             seen,
-            conditions: condition::Read {
-                matches: input.if_match,
-                matches_not: input.if_none_match,
-                since: input.if_modified_since,
-                not_since: input.if_unmodified_since,
-            },
-            range: input.range,
+            asked,
             part: input.part_number,
             checksums: asks_checksums(input.checksum_mode.as_ref()),
         };
+        let overridden = input.response_expires.is_some();
         let answer = self.answer(&input.bucket, input.key, wanted, true).await?;
         let Answer { found, range, partial, parts_count, sums, bytes } = answer;
         let len = range.end - range.start;
@@ -230,7 +265,7 @@ impl Server {
             Bytes_::None => StreamingBlob::new(Whole(None)),
         };
         let head = head(&found, sums, partial.then_some(range), parts_count);
-        Ok(S3Response::new(GetObjectOutput {
+        let mut response = S3Response::new(GetObjectOutput {
             body: Some(body),
             accept_ranges: head.accept_ranges,
             cache_control: head.cache_control,
@@ -253,23 +288,24 @@ impl Server {
             parts_count: head.parts_count,
             tag_count: i32::try_from(found.meta.about.tags.len()).ok().filter(|n| *n > 0),
             ..Default::default()
-        }))
+        });
+        // An answer with headers of the address's choice has those.
+        if overridden {
+            return Ok(response);
+        }
+        response.headers = more_headers(&found);
+        Ok(response)
     }
 
     pub(super) async fn head(
         &self,
         req: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
+        let asked = Admitted::of(&req.extensions)?;
         let (input, seen) = (req.input, req.extensions.get::<Seen>().cloned());
         let wanted = Wanted {
             seen,
-            conditions: condition::Read {
-                matches: input.if_match,
-                matches_not: input.if_none_match,
-                since: input.if_modified_since,
-                not_since: input.if_unmodified_since,
-            },
-            range: input.range,
+            asked,
             part: input.part_number,
             checksums: asks_checksums(input.checksum_mode.as_ref()),
         };
@@ -280,11 +316,9 @@ impl Server {
         output.content_length = Some(length(len));
         let tags = found.meta.about.tags.len();
         let mut response = S3Response::new(output);
+        response.headers = more_headers(&found);
         if tags > 0 {
             response.headers.insert("x-amz-tagging-count", tags.into());
-        }
-        if partial {
-            response.status = Some(http::StatusCode::PARTIAL_CONTENT);
         }
         Ok(response)
     }
@@ -361,7 +395,8 @@ fn head(
 ) -> HeadObjectOutput {
     let Found { metadata, meta, etag, .. } = found;
     let about = &meta.about;
-    let expires = about.expires.and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok());
+    let expires = about.expires.filter(|_| about.expires_text.is_none());
+    let expires = expires.and_then(|s| time::OffsetDateTime::from_unix_timestamp(s).ok());
     let content_type =
         meta.content_type.clone().unwrap_or_else(|| "application/octet-stream".into());
     HeadObjectOutput {

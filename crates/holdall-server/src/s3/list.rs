@@ -1,5 +1,6 @@
 //! Listings of objects.
 
+use crate::amend::is_xml;
 use crate::body;
 use crate::catalog::Bucket;
 use crate::error::from_store;
@@ -96,6 +97,22 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// The name that a listing goes on behind.
+    ///
+    /// # Errors
+    /// InvalidRequest where the answer cannot hold it: with another name the client would go on
+    /// elsewhere, and miss objects.
+    pub fn marker(self, name: &[u8]) -> S3Result<String> {
+        let whole = std::str::from_utf8(name).is_ok_and(|name| name.chars().all(is_xml));
+        if self.url || whole {
+            return Ok(self.name(name));
+        }
+        let text = "the page ends at a key that XML cannot hold; list with encoding-type=url";
+        Err(s3_error!(InvalidRequest, "{text}"))
+    }
+}
+
 fn limit(asked: Option<i32>) -> S3Result<(usize, i32)> {
     let max = asked.unwrap_or(MOST);
     let negative = |_| s3_error!(InvalidArgument, "max-keys is negative");
@@ -144,6 +161,8 @@ impl Server {
         };
         let page = self.page(&input.bucket, asked).await?;
         let encode = |text: Option<String>| text.map(|t| writer.name(t.as_bytes()));
+        // Without a delimiter clients go on behind the last key, which is this one.
+        let next = page.next.map(|next| writer.marker(&next)).transpose()?;
         let delimited = input.delimiter.as_ref().is_some_and(|d| !d.is_empty());
         Ok(S3Response::new(ListObjectsOutput {
             name: Some(input.bucket),
@@ -151,8 +170,8 @@ impl Server {
             prefix: Some(input.prefix.unwrap_or_default()),
             marker: Some(encode(input.marker).unwrap_or_default()),
             max_keys: Some(max),
-            is_truncated: Some(page.next.is_some()),
-            next_marker: page.next.filter(|_| delimited).map(|n| writer.name(&n)),
+            is_truncated: Some(next.is_some()),
+            next_marker: next.filter(|_| delimited),
             contents: Some(page.objects.into_iter().map(|o| owned(object(o, writer))).collect()),
             common_prefixes: common(page.prefixes, writer),
             delimiter: encode(input.delimiter.filter(|d| !d.is_empty())),
@@ -232,7 +251,7 @@ impl Server {
             }
         };
         let encode = |text: Option<String>| text.map(|t| writer.name(t.as_bytes()));
-        let next = page.next.map(|n| writer.name(&n));
+        let next = page.next.map(|next| writer.marker(&next)).transpose()?;
         Ok(S3Response::new(ListObjectVersionsOutput {
             name: Some(input.bucket),
             prefix: Some(encode(input.prefix).unwrap_or_default()),

@@ -11,13 +11,16 @@ mod cors;
 mod get;
 mod list;
 mod multipart;
+mod post;
 mod put;
 mod settings;
 mod tagging;
 
+pub use bucket::refuse_version;
 pub use copy::copy_bytes;
 pub use multipart::give_up;
-pub use put::{Goal, Incoming};
+pub use post::name_file;
+pub use put::{Goal, Incoming, check_len};
 pub use tagging::check_key;
 
 use crate::catalog::Catalog;

@@ -2,14 +2,15 @@
 //!
 //! Each part is an object of the system collection. `complete.rs` makes them one.
 
+use crate::admit::Admitted;
 use crate::body;
 use crate::catalog::Bucket;
-use crate::digest::Announced;
+use crate::digest::{Announced, named};
 use crate::error::from_store;
 use crate::meta::{About, Meta, OfBytes, Sums};
 use crate::s3::bucket::owner;
 use crate::s3::list::{Writer, common};
-use crate::s3::put::{Goal, Incoming, announced_md5, stored_encoding};
+use crate::s3::put::{Goal, Incoming, announced_md5, expires, stored_encoding};
 use crate::s3::{Server, length, tagging, timestamp};
 use crate::side::{self, SYSTEM, Upload};
 use holdall::PutMode;
@@ -64,6 +65,7 @@ impl Server {
         &self,
         req: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
         let i = &input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
@@ -81,11 +83,10 @@ impl Server {
                 disposition: input.content_disposition,
                 encoding: stored_encoding(input.content_encoding),
                 language: input.content_language,
-                expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
                 user: tagging::user_metadata(input.metadata)?,
                 tags: tagging::parse_header(input.tagging.as_deref())?,
                 acl: acl.unwrap_or_default(),
-                ..About::default()
+                ..expires(asked_for.expires.as_deref(), None)
             },
             algorithm,
             kind: kind.clone(),
@@ -127,8 +128,7 @@ impl Server {
         let (key, id) = (req.input.key.clone(), req.input.upload_id.clone());
         let looked = bucket.clone();
         let upload = body::blocking(move || find_upload(&looked, &key, &id)).await?;
-        let mut announced = announced(&req, &upload);
-        announced.add_trailer_names(&req.headers);
+        let announced = announced(&req, &upload).with_trailers(&*Admitted::of(&req.extensions)?);
         let input = req.input;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
         let body = input.body.unwrap_or_else(|| StreamingBlob::new(body::Whole(None)));
@@ -260,6 +260,7 @@ impl Server {
         );
         let page = uploads_page(all, &prefix, input.delimiter.as_deref(), &after, most);
         let next = page.more.then(|| page.last.clone()).flatten();
+        let next_key = next.as_ref().map(|(key, _)| writer.marker(key.as_bytes())).transpose()?;
         let upload = |(id, upload): (String, Upload)| MultipartUpload {
             initiated: Some(timestamp(upload.begun())),
             key: Some(writer.name(upload.key.as_bytes())),
@@ -278,7 +279,7 @@ impl Server {
             is_truncated: Some(page.more),
             key_marker: input.key_marker,
             max_uploads: Some(most),
-            next_key_marker: next.as_ref().map(|(key, _)| writer.name(key.as_bytes())),
+            next_key_marker: next_key,
             next_upload_id_marker: next.map(|(_, id)| id),
             prefix: input.prefix,
             upload_id_marker: input.upload_id_marker,
@@ -357,7 +358,7 @@ fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
             sha256: input.checksum_sha256.clone(),
         },
         algorithms: own.chain(upload.algorithm.clone()).collect(),
-        trailers: req.trailing_headers.clone(),
+        ..Announced::default()
     }
 }
 
@@ -366,10 +367,21 @@ fn checksum_kind(
     algorithm: Option<&str>,
     asked: Option<&ChecksumType>,
 ) -> S3Result<Option<String>> {
-    let Some(algorithm) = algorithm else { return Ok(None) };
+    let Some(algorithm) = algorithm else {
+        return match asked {
+            None => Ok(None),
+            Some(_) => Err(s3_error!(InvalidRequest, "name x-amz-checksum-algorithm, too")),
+        };
+    };
+    if !named(&Sums::default()).iter().any(|(known, _)| *known == algorithm) {
+        return Err(s3_error!(InvalidRequest, "{algorithm} is no algorithm for checksums"));
+    }
     let usual = if algorithm == "CRC64NVME" { "FULL_OBJECT" } else { "COMPOSITE" };
     let kind = asked.map_or(usual, ChecksumType::as_str);
     let whole = kind == "FULL_OBJECT";
+    if !whole && kind != "COMPOSITE" {
+        return Err(s3_error!(InvalidRequest, "{kind} is no type of checksums"));
+    }
     if (whole && algorithm.starts_with("SHA")) || (!whole && algorithm == "CRC64NVME") {
         return Err(s3_error!(InvalidRequest, "{algorithm} has no checksum of type {kind}"));
     }

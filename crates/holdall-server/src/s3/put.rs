@@ -1,13 +1,15 @@
 //! Objects put: whole, streamed, appended to.
 
+use crate::admit::Admitted;
 use crate::body::{self, Chunks, SMALL};
 use crate::catalog::Bucket;
 use crate::condition;
+use crate::date;
 use crate::digest::{Announced, Digested, Digests};
 use crate::edit::{Condition, Edit, Edited};
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes, Sums};
-use crate::s3::{Server, acl, tagging};
+use crate::s3::{Server, post, tagging};
 use crate::side;
 use holdall::{Oid, PutMode, PutOptions, Target};
 use s3s::dto::{
@@ -135,7 +137,11 @@ fn stored(meta: Meta) -> Stored {
     Stored { etag, sums }
 }
 
-fn check_len(announced: Option<u64>, got: u64) -> S3Result<()> {
+/// Refuses a body of another length than was announced.
+///
+/// # Errors
+/// IncompleteBody.
+pub fn check_len(announced: Option<u64>, got: u64) -> S3Result<()> {
     match announced {
         Some(len) if len != got => {
             Err(s3_error!(IncompleteBody, "{got} bytes came, {len} were announced"))
@@ -173,13 +179,13 @@ impl Server {
         &self,
         mut req: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
-        acl::add_asked(&mut req)?;
+        let told = post::add_form(&mut req)?;
+        let asked_for = Admitted::of(&req.extensions)?;
         let bucket = self.catalog.bucket(&req.input.bucket)?;
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
         let asked = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
-        let mut announced = announced(&req);
-        announced.add_trailer_names(&req.headers);
+        let announced = announced(&req).with_trailers(&asked_for);
         let input = req.input;
         tagging::check_key(&input.key)?;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
@@ -189,19 +195,30 @@ impl Server {
                 let text = "an append keeps the object's ACL; put another one by itself";
                 return Err(s3_error!(InvalidRequest, "{text}"));
             }
+            let told = input.metadata.is_some()
+                || input.tagging.is_some()
+                || input.cache_control.is_some()
+                || input.content_disposition.is_some()
+                || input.content_language.is_some()
+                || asked_for.expires.is_some();
+            if told {
+                let text =
+                    "an append keeps what is said of the object; say it by a copy onto itself";
+                return Err(s3_error!(InvalidRequest, "{text}"));
+            }
             let incoming = Incoming { body, len, announced };
-            return self.append(bucket, input.key, offset, incoming).await;
+            let conditions = asked_for.conditions.clone();
+            return self.append(bucket, (input.key, offset), conditions, incoming).await;
         }
         let about = About {
             cache_control: input.cache_control,
             disposition: input.content_disposition,
             encoding: stored_encoding(input.content_encoding),
             language: input.content_language,
-            expires: input.expires.map(|t| time::OffsetDateTime::from(t).unix_timestamp()),
             user: tagging::user_metadata(input.metadata)?,
             tags: tagging::parse_header(input.tagging.as_deref())?,
             acl: asked.unwrap_or_default(),
-            ..About::default()
+            ..expires(asked_for.expires.as_deref(), input.expires)
         };
         let meta = Meta {
             modified: Some(SystemTime::now()),
@@ -209,33 +226,36 @@ impl Server {
             about,
             of_bytes: None,
         };
-        let (if_match, if_none_match) = (input.if_match, input.if_none_match);
-        let mode = if if_match.is_none() && if_none_match.is_none() {
+        let condition::Read { matches, matches_not, .. } = asked_for.conditions.clone();
+        let mode = if matches.is_none() && matches_not.is_none() {
             PutMode::Overwrite
         } else {
             let (bucket, key) = (bucket.clone(), input.key.clone());
             body::blocking(move || {
                 let reader = bucket.read().map_err(from_store)?;
-                condition::mode(&reader, &key, if_match.as_ref(), if_none_match.as_ref())
+                condition::mode(&reader, &key, matches.as_ref(), matches_not.as_ref())
             })
             .await?
         };
         let goal = Goal { bucket, key: input.key, mode, meta, part_of: None, keeps: false };
         let done = self.store(goal, Incoming { body, len, announced }).await?;
-        Ok(S3Response::new(output(done)))
+        let mut response = S3Response::new(output(done));
+        response.extensions = told;
+        Ok(response)
     }
 
     /// Adds a body at the end of an object, where that lies at `offset`.
     async fn append(
         &self,
         bucket: Bucket,
-        key: String,
-        offset: i64,
+        (key, offset): (String, i64),
+        conditions: condition::Read,
         incoming: Incoming,
     ) -> S3Result<S3Response<PutObjectOutput>> {
         let at = u64::try_from(offset)
             .map_err(|_| s3_error!(InvalidArgument, "x-amz-write-offset-bytes is negative"))?;
-        let condition = Condition { size: Some(at), ..Condition::default() };
+        let condition::Read { matches, matches_not, .. } = conditions;
+        let condition = Condition { matches, matches_not, size: Some(at), version: None };
         let edit = Edit { bucket, key, condition, create: at == 0 };
         let done = self.edit(edit, at..at, incoming).await?;
         let size = i64::try_from(done.size).ok();
@@ -267,7 +287,8 @@ impl Server {
             .await;
         }
         let slot = self.streams.take().await;
-        let work = move |mut chunks: Chunks| edit.splice_stream(range, &mut chunks, &announced);
+        let work =
+            move |mut chunks: Chunks| edit.splice_stream(range, &mut chunks, len, &announced);
         body::pump(body, &slot, (most, idle), work).await
     }
 }
@@ -285,6 +306,14 @@ pub fn announced_md5(headers: &http::HeaderMap) -> Option<String> {
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
+/// What is kept of the header Expires: a date, or a text that is none, which is the past.
+pub fn expires(header: Option<&str>, field: Option<s3s::dto::Timestamp>) -> About {
+    let date = header.map_or(field, date::parse);
+    let expires = date.map(|date| time::OffsetDateTime::from(date).unix_timestamp());
+    let expires_text = header.filter(|_| expires.is_none()).map(str::to_owned);
+    About { expires, expires_text, ..About::default() }
+}
+
 fn announced(req: &S3Request<PutObjectInput>) -> Announced {
     let input = &req.input;
     Announced {
@@ -297,7 +326,7 @@ fn announced(req: &S3Request<PutObjectInput>) -> Announced {
             sha256: input.checksum_sha256.clone(),
         },
         algorithms: input.checksum_algorithm.iter().map(|a| a.as_str().to_owned()).collect(),
-        trailers: req.trailing_headers.clone(),
+        ..Announced::default()
     }
 }
 

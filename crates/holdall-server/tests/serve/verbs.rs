@@ -118,7 +118,7 @@ fn what_is_no_edit_is_refused() {
         ("/box/k?holdall=delete&range=3", 400),
         ("/box/k?holdall=twist", 400),
         ("/box/k?holdall", 400),
-        ("/box?holdall=insert&at=0", 400),
+        ("/box?holdall=insert&at=0", 501),
         ("/box/none?holdall=insert&at=0", 404),
         ("/none/k?holdall=insert&at=0", 404),
     ] {

@@ -1,0 +1,131 @@
+//! Objects put by a form.
+//!
+//! `s3s` checks the form's signature and policy and takes its file in; what it leaves out of the
+//! fields is added here, and what they ask for in vain is refused.
+
+use crate::admit::refused_field;
+use crate::form::{FILE_NAME, Fields, Form};
+use crate::s3::tagging;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Response, header};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use s3s::Body;
+use s3s::dto::{ObjectCannedACL, PutObjectInput};
+use s3s::{S3Request, S3Result, s3_error};
+
+/// Fields that state a condition, or a part of one. A form has none in S3.
+const CONDITIONS: [&str; 8] = [
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "content-range",
+    "range",
+    "versionid",
+];
+
+/// What `${filename}` stood for in a form's key. `s3s` answers with the key as it was written.
+#[derive(Debug, Clone)]
+struct Posted(String);
+
+/// Refuses fields that ask for what is not done.
+fn check(form: &Form) -> S3Result<()> {
+    for (name, value) in &form.fields {
+        if CONDITIONS.contains(&name.as_str()) {
+            return Err(s3_error!(NotImplemented, "a form has no condition {name}"));
+        }
+        if let Some(e) = refused_field(name, value) {
+            return Err(e);
+        }
+    }
+    Ok(())
+}
+
+/// Adds to a put what its form says.
+fn add(input: &mut PutObjectInput, form: &Form) -> S3Result<()> {
+    if input.acl.is_none() {
+        input.acl = form.get("acl").map(|name| ObjectCannedACL::from(name.to_owned()));
+    }
+    if input.tagging.is_none()
+        && let Some(xml) = form.get("tagging")
+    {
+        input.tagging = Some(tagging::header_of(xml)?);
+    }
+    input.key = form.filled(&input.key);
+    if input.key.is_empty() {
+        return Err(s3_error!(InvalidArgument, "the form's key is empty"));
+    }
+    for value in [
+        &mut input.cache_control,
+        &mut input.content_disposition,
+        &mut input.content_encoding,
+        &mut input.content_language,
+        &mut input.content_type,
+    ] {
+        *value = value.as_ref().map(|value| form.filled(value));
+    }
+    for value in input.metadata.iter_mut().flat_map(|metadata| metadata.values_mut()) {
+        *value = form.filled(value);
+    }
+    Ok(())
+}
+
+/// Adds to a put what its form says, if it has one; tells what the answer needs of it.
+///
+/// # Errors
+/// MalformedPOSTRequest, NotImplemented for fields that ask for what is not done.
+pub fn add_form(req: &mut S3Request<PutObjectInput>) -> S3Result<Extensions> {
+    let mut told = Extensions::new();
+    if req.method != Method::POST {
+        return Ok(told);
+    }
+    let none = || s3_error!(MalformedPOSTRequest, "the form names no boundary, or two");
+    let fields: Fields = req.extensions.remove().ok_or_else(none)?;
+    let form = fields.read()?;
+    check(&form)?;
+    let named = req.input.key.contains(FILE_NAME);
+    add(&mut req.input, &form)?;
+    if named {
+        told.insert(Posted(form.file_name));
+    }
+    Ok(told)
+}
+
+/// Writes the file's name into the answer to a form.
+pub fn name_file(response: &mut Response<Body>) {
+    let Some(Posted(name)) = response.extensions_mut().remove() else { return };
+    if let Some(bytes) = response.body().bytes() {
+        let escaped = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let text = String::from_utf8_lossy(&bytes).replace(FILE_NAME, &escaped);
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+        *response.body_mut() = Body::from(bytes::Bytes::from(text));
+    }
+    redirect(response.headers_mut(), &name);
+}
+
+/// The key is the last but one parameter of the address that a form's client is sent to.
+fn redirect(headers: &mut HeaderMap, name: &str) {
+    const WRITTEN: &str = "%24%7Bfilename%7D";
+    let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+    let Some((before, key)) = location.and_then(|text| text.rsplit_once("key=")) else { return };
+    let name = utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
+    let text = format!("{before}key={}", key.replace(WRITTEN, &name));
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        headers.insert(header::LOCATION, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_sent_on_with_the_key_that_was_made() {
+        let mut headers = HeaderMap::new();
+        let to = "http://a/?x=%24%7Bfilename%7D&bucket=b&key=up%2F%24%7Bfilename%7D&etag=1";
+        headers.insert(header::LOCATION, to.parse().unwrap());
+        redirect(&mut headers, "c d&e");
+        let to = "http://a/?x=%24%7Bfilename%7D&bucket=b&key=up%2Fc%20d%26e&etag=1";
+        assert_eq!(headers[header::LOCATION], to);
+    }
+}
