@@ -45,7 +45,7 @@ impl Announced {
             sha256: text("x-amz-checksum-sha256")?,
         };
         let md5 = text("content-md5")?;
-        let algorithms = text("x-amz-sdk-checksum-algorithm")?.into_iter().collect();
+        let algorithms = sdk_algorithm(headers).into_iter().collect();
         Ok(Self { md5, sums, algorithms, ..Self::default() }.with_trailers(admitted))
     }
 
@@ -183,6 +183,13 @@ impl Digests {
         }
         Ok(Digested { md5: hex(md5.as_ref()), sums })
     }
+}
+
+/// The algorithm whose checksum a client says that it sends, and that is kept in any case. `s3s`
+/// does not read this header of a put.
+pub fn sdk_algorithm(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("x-amz-sdk-checksum-algorithm")?;
+    Some(String::from_utf8_lossy(value.as_bytes()).to_ascii_uppercase())
 }
 
 /// All checksums with the names of their algorithms.

@@ -2,6 +2,8 @@
 
 use super::headers::{CONDITIONS, PROMISES, Rule};
 use super::*;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
 
 fn request(method: &str, uri: &str, headers: &[(&str, &str)]) -> Request<Body> {
     let mut request = Request::builder().method(method).uri(uri);
@@ -149,6 +151,29 @@ fn what_is_not_understood_is_refused() {
     assert_eq!(admitted("PUT", "/b/k", &owner), Err("AccessDenied".into()));
     let both = admitted("GET", "/b/k?partNumber=1", &[("range", "bytes=0-1")]);
     assert_eq!(both, Err("InvalidRequest".into()));
+}
+
+/// What is left of a body that its chunks' signatures cover, once its frames were followed.
+fn signed(body: &'static str) -> Result<Bytes, ()> {
+    let request = Request::builder().method("PUT").uri("/b/k");
+    let request = request.header("authorization", "AWS4-HMAC-SHA256 ...");
+    let digest = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
+    let request = request.header("x-amz-content-sha256", digest);
+    let request = request.header("x-amz-trailer", "x-amz-checksum-crc32");
+    let request = request.body(Body::from(Bytes::from_static(body.as_bytes()))).unwrap();
+    let admitted = admit(request, None).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let whole = runtime.block_on(admitted.into_body().collect());
+    whole.map(http_body_util::Collected::to_bytes).map_err(drop)
+}
+
+#[test]
+fn a_signed_body_without_its_last_chunk_is_none() {
+    let whole = "5;chunk-signature=00\r\nhello\r\n0;chunk-signature=00\r\n\r\n";
+    assert_eq!(signed(whole).unwrap(), whole, "s3s takes it apart");
+    let last = whole.find("0;chunk-signature=00\r\n\r\n").unwrap();
+    signed(&whole[..last]).unwrap_err();
+    signed("").unwrap_err();
 }
 
 #[test]

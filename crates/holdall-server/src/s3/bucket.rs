@@ -42,6 +42,10 @@ impl Server {
             &i.grant_write_acp,
         ];
         let acl = self.asked_acl(i.acl.as_ref().map(BucketCannedACL::as_str), &grants)?;
+        let asked = req.input.create_bucket_configuration.as_ref();
+        if asked.is_some_and(|asked| asked.bucket.is_some() || asked.location.is_some()) {
+            return Err(s3_error!(NotImplemented, "directory buckets are not offered"));
+        }
         let name = req.input.bucket;
         let catalog = self.catalog.clone();
         let wanted = name.clone();
@@ -86,6 +90,8 @@ impl Server {
         let user = req.extensions.get::<Arc<User>>().cloned();
         let (catalog, input) = (self.catalog.clone(), req.input);
         body::blocking(move || {
+            // All buckets lie in one region.
+            let elsewhere = input.bucket_region.as_deref().is_some_and(|name| name != REGION);
             let prefix = input.prefix.clone().unwrap_or_default();
             let after = input.continuation_token.clone().unwrap_or_default();
             let most = usize::try_from(input.max_buckets.unwrap_or(10_000)).unwrap_or(0).max(1);
@@ -93,6 +99,7 @@ impl Server {
             let mut names = catalog
                 .names()
                 .into_iter()
+                .filter(|_| !elsewhere)
                 .filter(|name| name.starts_with(&prefix) && *name > after && sees(name))
                 .peekable();
             let mut buckets = Vec::new();

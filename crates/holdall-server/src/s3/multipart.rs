@@ -5,7 +5,7 @@
 use crate::admit::Admitted;
 use crate::body;
 use crate::catalog::Bucket;
-use crate::digest::{Announced, named};
+use crate::digest::{Announced, named, sdk_algorithm};
 use crate::error::from_store;
 use crate::meta::{About, Meta, OfBytes, Sums};
 use crate::s3::bucket::owner;
@@ -348,6 +348,7 @@ pub fn give_up(bucket: &Bucket, id: &str) -> S3Result<()> {
 fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
     let input = &req.input;
     let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
+    let own = own.chain(sdk_algorithm(&req.headers));
     Announced {
         md5: announced_md5(&req.headers).or_else(|| input.content_md5.clone()),
         sums: Sums {

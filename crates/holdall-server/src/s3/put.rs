@@ -5,7 +5,7 @@ use crate::body::{self, Chunks, SMALL};
 use crate::catalog::Bucket;
 use crate::condition;
 use crate::date;
-use crate::digest::{Announced, Digested, Digests};
+use crate::digest::{Announced, Digested, Digests, sdk_algorithm};
 use crate::edit::{Condition, Edit, Edited};
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta, OfBytes, Sums};
@@ -316,6 +316,7 @@ pub fn expires(header: Option<&str>, field: Option<s3s::dto::Timestamp>) -> Abou
 
 fn announced(req: &S3Request<PutObjectInput>) -> Announced {
     let input = &req.input;
+    let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
     Announced {
         md5: announced_md5(&req.headers).or_else(|| input.content_md5.clone()),
         sums: Sums {
@@ -325,7 +326,7 @@ fn announced(req: &S3Request<PutObjectInput>) -> Announced {
             sha1: input.checksum_sha1.clone(),
             sha256: input.checksum_sha256.clone(),
         },
-        algorithms: input.checksum_algorithm.iter().map(|a| a.as_str().to_owned()).collect(),
+        algorithms: own.chain(sdk_algorithm(&req.headers)).collect(),
         ..Announced::default()
     }
 }

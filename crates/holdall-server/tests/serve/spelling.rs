@@ -159,4 +159,6 @@ fn a_host_names_a_bucket_below_the_domain_only() {
 fn a_head_of_a_bucket_names_its_region() {
     let s = with_box();
     assert_eq!(s.head("/box").expect(200).header("x-amz-bucket-region"), "us-east-1");
+    assert_eq!(s.get("/?bucket-region=us-east-1").expect(200).element("Name"), "box");
+    assert_eq!(s.get("/?bucket-region=eu-west-1").expect(200).element("Name"), "");
 }

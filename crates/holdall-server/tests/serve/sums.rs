@@ -96,6 +96,20 @@ fn a_trailer_that_was_announced_comes() {
 }
 
 #[test]
+fn an_algorithm_that_is_named_is_used_or_refused() {
+    let s = with_box();
+    let put = |path: &str, name: &str| {
+        s.call("PUT", path, b"hello", &[("x-amz-sdk-checksum-algorithm", name)])
+    };
+    let id = s.post("/box/m?uploads", b"").expect(200).element("UploadId");
+    let part = format!("/box/m?partNumber=1&uploadId={id}");
+    for path in ["/box/k", &part] {
+        put(path, "MD7").expect(400);
+        assert_eq!(put(path, "CRC32").expect(200).header(CRC32), HELLO);
+    }
+}
+
+#[test]
 fn messages_are_what_was_announced() {
     let s = with_box();
     s.put("/box/k", b"hello").expect(200);
