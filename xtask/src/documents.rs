@@ -30,7 +30,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 33_470;
+const ALL: usize = 33_530;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
