@@ -136,10 +136,10 @@ pub enum Mutation {
     R28Reserved,
     /// Rule 29: a hole gets blocks before it is given out.
     R29Blocks,
-    /// Rule 29: after an opening any free run may be a hole.
-    R29Unknown,
     /// Rule 29: recovery gives blocks to pages that the log allocates and does not write.
     R29Replayed,
+    /// Rule 29: after an opening any free run may be a hole.
+    R29Unknown,
     /// Rule 30: the file is not cut below what is reserved in a space without a directory.
     R30Claimed,
     /// Rule 30: the allocator's end is lowered with the file's.
