@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::open::{checked, named};
@@ -74,9 +74,24 @@ impl Directory {
     /// Those of the operating system but `NotFound`; `Unsupported` where `disk` is no file.
     pub(crate) fn leads_to(&self, name: &OsStr, disk: &dyn Disk) -> io::Result<bool> {
         let own = disk.file_id()?.ok_or(io::ErrorKind::Unsupported)?;
+        Ok(self.look(name)?.is_some_and(|(id, _)| id == own))
+    }
+
+    /// The regular file that the name, not followed if it is a link, leads to.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub(crate) fn file_at(&self, name: &OsStr) -> io::Result<Option<FileId>> {
+        Ok(self.look(name)?.filter(|(_, kind)| *kind == FileType::RegularFile).map(|(id, _)| id))
+    }
+
+    fn look(&self, name: &OsStr) -> io::Result<Option<(FileId, FileType)>> {
         match rustix::fs::statat(&self.at, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => Ok(own == FileId { device: found.st_dev, inode: found.st_ino }),
-            Err(Errno::NOENT) => Ok(false),
+            Ok(found) => {
+                let id = FileId { device: found.st_dev, inode: found.st_ino };
+                Ok(Some((id, FileType::from_raw_mode(found.st_mode))))
+            }
+            Err(Errno::NOENT) => Ok(None),
             Err(e) => Err(named(&self.path.join(name), &e.into())),
         }
     }

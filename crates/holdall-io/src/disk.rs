@@ -274,6 +274,15 @@ pub trait Storage: Send + Sync + Debug {
         Ok(false)
     }
 
+    /// The regular file in the log's place; `None` where there is none, or no file system. Opens
+    /// nothing, so that it never meets a lock. Cost: a system call.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn log_id(&self) -> io::Result<Option<FileId>> {
+        Ok(None)
+    }
+
     /// Makes the creation and removal of names durable.
     ///
     /// # Errors

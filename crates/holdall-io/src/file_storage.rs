@@ -200,6 +200,10 @@ impl Storage for FileStorage {
         log.is_some_and(|log| lost(&self.log_path, log)).then_some(Astray::Log)
     }
 
+    fn log_id(&self) -> io::Result<Option<FileId>> {
+        self.directory.file_at(name_of(&self.log_path))
+    }
+
     fn is_log_place(&self, dir: FileId, name: &OsStr) -> io::Result<bool> {
         Ok(name == name_of(&self.log_path) && self.directory.id()? == dir)
     }

@@ -271,6 +271,10 @@ impl Storage for OverlayStorage {
         self.base.is_log_place(dir, name)
     }
 
+    fn log_id(&self) -> io::Result<Option<FileId>> {
+        self.base.log_id()
+    }
+
     fn sync_dir(&self) -> io::Result<()> {
         Ok(())
     }

@@ -4,8 +4,9 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::sync::Barrier;
 
-use holdall::{FileId, Store};
+use holdall::{FileId, Options, Store};
 
 fn id(path: &Path) -> FileId {
     FileId::of(&fs::metadata(path).unwrap())
@@ -41,6 +42,29 @@ fn a_store_knows_its_files_by_every_name() {
     assert!(closed.is_own_file(id(&at("hard"))).unwrap(), "without a log");
     assert!(!closed.is_own_file(id(&at("hard-log"))).unwrap(), "its log is gone");
     assert!(!Store::in_memory().unwrap().is_own_file(id(&at("s"))).unwrap());
+}
+
+#[test]
+fn who_asks_while_a_log_is_made_meets_no_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = FileId::of(&fs::metadata(dir.path()).unwrap());
+    // A log that takes a while to be made, and is there meanwhile.
+    let options = Options::default().first_log_bytes(16 << 20);
+    for round in 0..10 {
+        let store = options.create(dir.path().join(round.to_string())).unwrap();
+        let begun = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    begun.wait();
+                    (0..2000).for_each(|_| assert!(!store.is_own_file(other).unwrap()));
+                });
+            }
+            begun.wait();
+            store.write(|tx| tx.put("a", b"1")).unwrap();
+        });
+        store.close().unwrap();
+    }
 }
 
 #[test]

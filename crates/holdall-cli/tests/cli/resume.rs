@@ -71,7 +71,7 @@ fn acknowledgements_come_in_order_of_the_walk() {
         fs::write(home.path(&format!("tree/f{at:05}")), "x").unwrap();
     }
     let run = home.run(&["import", "s", "tree", "--report-acks", "--verbose"]);
-    assert_eq!(run.code, 0);
+    assert_eq!(run.code, 0, "{}", run.err);
     let acks: Vec<_> = run.text().lines().filter(|l| l.starts_with("ack ")).collect();
     assert!(acks.len() >= 3 && acks.is_sorted() && acks.last() == Some(&"ack f04099"), "{acks:?}");
     assert!(run.text().contains(&format!("{} batches acknowledged", acks.len())));

@@ -6,7 +6,6 @@ use super::Store;
 use holdall_core::{Error, Result};
 use holdall_io::FileId;
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 
 impl Store {
     /// Whether `file` is the store's file or its log, whatever name, link or descriptor led to
@@ -36,17 +35,10 @@ impl Store {
             return Ok(true);
         }
         let log = match self.inner.pager.log.disk() {
-            Some(disk) => Some(disk),
-            None => match self.inner.storage.open_log() {
-                // A link or pipe in the log's place is not the store's.
-                Err(e) if matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
-                    None
-                }
-                found => found.map_err(fail)?,
-            },
+            Some(disk) => disk.file_id(),
+            None => self.inner.storage.log_id(),
         };
-        let Some(log) = log else { return Ok(false) };
-        Ok(log.file_id().map_err(fail)? == Some(file))
+        Ok(log.map_err(fail)? == Some(file))
     }
 
     /// Whether a file put into the directory `dir` as `name` would lie where the store has its
