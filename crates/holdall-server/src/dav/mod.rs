@@ -273,6 +273,11 @@ impl Dav {
         let blob = StreamingBlob::from(body);
         let xml = body::collect(blob, most, self.server.limits.idle()).await?;
         if !xml.is_empty() {
+            // RFC 4918, section 8.4: a body that the method does not know.
+            if matches!(head.method.as_str(), "MKCOL" | "UNLOCK") {
+                let text = format!("{} has no body", head.method);
+                return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+            }
             crate::xml::check(&xml)?;
         }
         let asking = Arc::new(Asking { catalog: self.server.catalog.clone() });

@@ -39,6 +39,10 @@ fn objects_are_the_same_over_both_protocols() {
     let server = Running::open();
     server.call("MKCOL", "/-/dav/docs", b"", &[]).expect(201);
     server.call("PUT", "/-/dav/docs/a/b.txt", b"x", &[]).expect(409);
+    // A folder is made with nothing: neither text nor XML.
+    for body in [&b"afafafaf"[..], b"<mkcol xmlns=\"DAV:\"/>"] {
+        server.call("MKCOL", "/-/dav/docs/a", body, &[]).expect(415);
+    }
     server.call("MKCOL", "/-/dav/docs/a", b"", &[]).expect(201);
     let put = server.call("PUT", "/-/dav/docs/a/b.txt", b"hello", &[]).expect(201);
     let got = server.get("/docs/a/b.txt").expect(200);
