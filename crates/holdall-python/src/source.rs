@@ -167,10 +167,10 @@ impl Source {
         }
     }
 
-    /// The newest durable state, kept.
+    /// The newest state, kept: with changes that are not durable yet.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Self> {
         let handle = self.0.handle().clone();
-        let reader = py.detach(|| handle.with(|store| Ok(store.read()?)))?;
+        let reader = py.detach(|| handle.with(|store| Ok(store.read_newest()?)))?;
         let reader = ArcSwapOption::from_pointee((reader, process()));
         let snapshot = Arc::new(Snapshot { handle, reader });
         py.detach(|| snapshot.handle.keep(&snapshot));

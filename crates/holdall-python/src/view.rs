@@ -8,7 +8,7 @@ use crate::file::RawFile;
 use crate::keys::{key, name, to_str};
 use crate::names::Names;
 use crate::source::{Objects, Source, Transaction};
-use holdall::{Durability, Error, Key, ListOptions, Listed, Reader, WriteTx};
+use holdall::{Error, Key, ListOptions, Listed, Reader, WriteTx};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use std::collections::BTreeMap;
@@ -39,13 +39,10 @@ impl View {
     pub(crate) fn reader(&self) -> Outcome<Option<Reader>> {
         let collection = self.collection.as_deref();
         match &self.objects {
-            Objects::Newest(handle, durability) => handle.with(|store| {
-                let reader = match durability {
-                    Durability::Immediate => store.read()?,
-                    Durability::Deferred => store.read_newest()?,
-                };
-                of_collection(&reader, collection)
-            }),
+            // What one handle wrote, every handle of the process sees, durable or not yet.
+            Objects::Newest(handle, _) => {
+                handle.with(|store| of_collection(&store.read_newest()?, collection))
+            }
             Objects::Snapshot(snapshot) => {
                 snapshot.with(|reader| of_collection(reader, collection))
             }
@@ -198,7 +195,9 @@ impl View {
                 handle.with(|store| Ok(store.read_newest()?.collections()?))
             }
             Objects::Snapshot(snapshot) => snapshot.with(|reader| Ok(reader.collections()?)),
-            Objects::Transaction(tx) => tx.handle.with(|store| Ok(store.read()?.collections()?)),
+            Objects::Transaction(tx) => {
+                tx.handle.with(|store| Ok(store.read_newest()?.collections()?))
+            }
         })?;
         Ok(all.into_iter().filter(|name| !crate::file::is_draft(name)).collect())
     }

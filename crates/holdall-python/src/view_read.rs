@@ -7,7 +7,7 @@ use crate::errors::{Fail, Outcome};
 use crate::keys::{ObjectId, key, to_str};
 use crate::source::Objects;
 use crate::view::View;
-use holdall::{Durability, Error, Fetched, Key, Layout, Metadata, Object, Reader, WriteTx};
+use holdall::{Error, Fetched, Key, Layout, Metadata, Object, Reader, WriteTx};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -63,8 +63,8 @@ impl View {
     #[inline]
     fn read_inside(&self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Outcome<Option<usize>> {
         match (&self.objects, self.collection.as_deref()) {
-            (Objects::Newest(handle, Durability::Immediate), None) => {
-                handle.with(|store| Ok(store.read_at(key, offset, buf)?))
+            (Objects::Newest(handle, _), None) => {
+                handle.with(|store| Ok(store.read_newest()?.read_at(key, offset, buf)?))
             }
             (Objects::Snapshot(snapshot), None) => {
                 snapshot.with(|reader| Ok(reader.read_at(key, offset, buf)?))
