@@ -13,6 +13,10 @@ pub enum Fail {
     Store(Error),
     /// The store, snapshot, transaction or file was closed.
     Closed(&'static str),
+    /// A transaction of others was waited for too long.
+    Busy(String),
+    /// A place that a file cannot have.
+    Offset(String),
     /// A process forked from the one that opened it uses it.
     Forked(&'static str),
     /// Python code that was called raised.
@@ -51,6 +55,8 @@ impl From<Fail> for PyErr {
             Fail::Python(e) => e,
             Fail::Closed(what) => PyValueError::new_err(format!("the {what} is closed")),
             Fail::Forked(text) => Python::attach(|py| of_class(py, "ForkedError", text)),
+            Fail::Offset(text) => Python::attach(|py| of_class(py, "OffsetError", &text)),
+            Fail::Busy(text) => Python::attach(|py| of_class(py, "BusyError", &text)),
             Fail::Store(e) => Python::attach(|py| of_store(py, &e)),
         }
     }

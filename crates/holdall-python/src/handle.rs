@@ -6,13 +6,17 @@
 //! closed.
 
 use crate::errors::{Fail, Outcome};
+use crate::keys::Form;
+use crate::options::Given;
 use arc_swap::ArcSwapOption;
-use holdall::{DefragOptions, Defragmenter, Options, Store};
+use holdall::{DefragOptions, Defragmenter, Durability, Options, Store, WriteTx};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 /// Forks between the process that imported the package and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -30,6 +34,16 @@ pub fn process() -> u64 {
 
 const FORKED: &str = "the store was opened for writing before a fork, and only the process that \
      opened it may use it; close it before the fork and open it again in each process";
+
+/// Between two looks whether the user has interrupted a wait.
+const LOOK: Duration = Duration::from_millis(50);
+/// So long a transaction is waited for whose thread has ended: another may go on with it.
+const ENDED: Duration = Duration::from_secs(1);
+
+thread_local! {
+    /// Lives as long as the thread.
+    static THREAD: Arc<()> = Arc::new(());
+}
 
 /// What keeps a store open: a snapshot, a transaction, a file, a list of names.
 pub trait Keeps: Send + Sync {
@@ -59,17 +73,98 @@ pub struct Handle {
     pub path: PathBuf,
     /// Whether it was opened for reading.
     pub read_only: bool,
-    options: Options,
+    settings: Settings,
     opened: ArcSwapOption<Opened>,
     /// Held while a child opens the store again.
     reopening: Mutex<()>,
+    /// The thread that called a transaction last, while one is under way.
+    runner: Mutex<Option<Weak<()>>>,
+}
+
+/// How a store was opened.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The engine's.
+    pub options: Options,
+    /// What its views give names out as.
+    pub form: Form,
+    /// How long a change waits for a transaction under way; None for as long as it takes.
+    pub limit: Option<Duration>,
+    /// What Python gave, to open the store again in another process.
+    pub given: BTreeMap<String, Given>,
 }
 
 impl Handle {
     /// Of a store just opened.
-    pub fn new(path: PathBuf, read_only: bool, options: Options, store: Store) -> Self {
+    pub fn new(path: PathBuf, read_only: bool, settings: Settings, store: Store) -> Self {
         let opened = ArcSwapOption::from_pointee(Opened::new(store));
-        Self { path, read_only, options, opened, reopening: Mutex::new(()) }
+        let (reopening, runner) = (Mutex::new(()), Mutex::new(None));
+        Self { path, read_only, settings, opened, reopening, runner }
+    }
+
+    /// How it was opened.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Begins a transaction, waiting for one under way. The user can interrupt that. Must be
+    /// called without the interpreter's lock.
+    ///
+    /// # Errors
+    /// Those of [`Store::begin_write`]; that the wait was longer than `limit`, or for a
+    /// transaction whose thread has ended; what a signal raised.
+    #[inline]
+    pub fn begin(&self, durability: Durability, limit: Option<Duration>) -> Outcome<WriteTx> {
+        let mut tx = self.with(|store| Ok(store.begin_write()?))?;
+        tx.set_durability(durability);
+        if !tx.wait(Duration::ZERO)? {
+            self.wait(&mut tx, limit)?;
+        }
+        Ok(tx)
+    }
+
+    #[cold]
+    fn wait(&self, tx: &mut WriteTx, limit: Option<Duration>) -> Outcome<()> {
+        let begun = Instant::now();
+        loop {
+            let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
+            if tx.wait(left.map_or(LOOK, |left| left.min(LOOK)))? {
+                return Ok(());
+            }
+            Python::attach(|py| py.check_signals())?;
+            let waited = begun.elapsed();
+            let ended = match &*self.runner.lock() {
+                Some(thread) => thread.strong_count() == 0,
+                None => false,
+            };
+            if ended && waited >= ENDED {
+                return Err(Fail::Busy(self.busy(waited, "whose thread has ended without it")));
+            }
+            if limit.is_some_and(|limit| waited >= limit) {
+                return Err(Fail::Busy(self.busy(waited, "that changes it")));
+            }
+        }
+    }
+
+    fn busy(&self, waited: Duration, which: &str) -> String {
+        let (path, waited) = (self.path.display(), waited.as_secs_f64());
+        format!(
+            "waited {waited:.1} s for a transaction on store {path} {which}; commit or abort it, \
+             or allow more by timeout="
+        )
+    }
+
+    /// Waits until no transaction is under way, so that what the engine then waits for is short.
+    ///
+    /// # Errors
+    /// As [`Handle::begin`].
+    pub fn await_others(&self) -> Outcome<()> {
+        self.begin(Durability::Deferred, self.settings.limit).map(drop)
+    }
+
+    /// Says which thread calls a transaction now; `false` at its end.
+    pub fn note_runner(&self, runs: bool) {
+        *self.runner.lock() = runs.then(|| THREAD.with(Arc::downgrade));
     }
 
     /// Runs `f` on the store.
@@ -98,7 +193,7 @@ impl Handle {
             Some(opened) if opened.process == process() => return Ok(opened.store.clone()),
             Some(_) => {}
         }
-        let store = self.options.open_read_only(&self.path)?;
+        let store = self.settings.options.open_read_only(&self.path)?;
         let new = Opened::new(store.clone());
         std::mem::forget(self.opened.swap(Some(Arc::new(new))));
         Ok(store)

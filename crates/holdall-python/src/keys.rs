@@ -4,7 +4,7 @@
 //! escaped as `os.fsdecode` escapes them, so that each name has one form as `str`.
 
 use holdall::{Key, Oid};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use std::borrow::Cow;
@@ -73,13 +73,51 @@ pub fn name<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     Err(PyTypeError::new_err(format!("a name is str or bytes, not {class}")))
 }
 
-/// A name for Python.
-///
-/// # Errors
-/// MemoryError.
-pub fn to_str<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    match std::str::from_utf8(name) {
-        Ok(utf8) => Ok(PyString::new(py, utf8).into_any()),
-        Err(_) => PyBytes::new(py, name).call_method1("decode", ("utf-8", "surrogateescape")),
+/// What names a view gives out as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// `str`.
+    #[default]
+    Text,
+    /// `bytes`.
+    Bytes,
+}
+
+impl Form {
+    /// Of the option `keys`.
+    ///
+    /// # Errors
+    /// ValueError.
+    pub fn of(keys: &str) -> PyResult<Self> {
+        match keys {
+            "str" => Ok(Self::Text),
+            "bytes" => Ok(Self::Bytes),
+            _ => {
+                let text = format!("keys={keys:?} is neither \"str\" nor \"bytes\"");
+                Err(PyValueError::new_err(text))
+            }
+        }
+    }
+
+    /// Its name as an option.
+    pub fn keys(self) -> &'static str {
+        match self {
+            Self::Text => "str",
+            Self::Bytes => "bytes",
+        }
+    }
+
+    /// A name for Python.
+    ///
+    /// # Errors
+    /// MemoryError.
+    pub fn give<'py>(self, py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        match (self, std::str::from_utf8(name)) {
+            (Self::Bytes, _) => Ok(PyBytes::new(py, name).into_any()),
+            (Self::Text, Ok(utf8)) => Ok(PyString::new(py, utf8).into_any()),
+            (Self::Text, Err(_)) => {
+                PyBytes::new(py, name).call_method1("decode", ("utf-8", "surrogateescape"))
+            }
+        }
     }
 }

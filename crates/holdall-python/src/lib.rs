@@ -12,9 +12,11 @@ mod buffer;
 mod errors;
 mod file;
 mod handle;
+mod items;
 mod keys;
 mod maintain;
 mod names;
+mod options;
 mod source;
 mod view;
 mod view_edit;
@@ -32,8 +34,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<view_read::Info>()?;
     m.add_class::<keys::ObjectId>()?;
     m.add_class::<names::Names>()?;
+    m.add_class::<items::Items>()?;
     m.add_class::<file::RawFile>()?;
-    m.add_function(wrap_pyfunction!(source::open, m)?)?;
+    m.add_function(wrap_pyfunction!(options::open, m)?)?;
     m.add_function(wrap_pyfunction!(handle::after_fork, m)?)?;
     Ok(())
 }

@@ -129,6 +129,7 @@ impl Source {
     ) -> PyResult<String> {
         Ok(py.detach(|| {
             let mut watcher = Watcher::new(progress);
+            self.0.handle().await_others()?;
             let report: DefragReport = self.0.handle().with(|store| {
                 let told = &mut |moved: &holdall::Moved| {
                     if watcher.tell(moved.bytes(), 0, false) {

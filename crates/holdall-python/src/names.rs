@@ -1,13 +1,15 @@
 //! Names of a view, in order or backwards.
 //!
-//! Owns: [`Names`], which fetches many at a time without the interpreter's lock.
+//! Owns: [`Names`] and [`Walk`], which fetches many at a time without the interpreter's lock. A
+//! walk through the newest state sees one state, as long as the store keeps that; when it was
+//! given up for those who write, the walk goes on behind the last name in a newer one.
 
 use crate::errors::{Fail, Outcome};
 use crate::handle::{Keeps, process};
-use crate::keys::{name, to_str};
+use crate::keys::{Form, name};
 use crate::source::{Objects, Transaction};
 use crate::view::View;
-use holdall::{ListOptions, Listed, NameIter};
+use holdall::{Entry, Error, ListOptions, Listed, NameIter, Reader};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::ops::Bound as End;
@@ -17,87 +19,43 @@ use std::vec;
 /// Names fetched at a time.
 const BATCH: usize = 1000;
 
+/// The names that are left of a walk.
+type Range = (End<Vec<u8>>, End<Vec<u8>>);
+
 /// Where more names come from.
 enum More {
-    Reader {
-        names: Box<NameIter>,
-        reverse: bool,
-    },
-    Transaction(Walk),
+    State(Box<(Reader, NameIter)>),
+    Transaction(Arc<Transaction>),
     /// The store was closed.
     Closed,
     Nowhere,
 }
 
-/// A list of names under way.
-pub struct State {
-    ready: vec::IntoIter<Vec<u8>>,
+/// A walk through the names of a view.
+pub struct Walk {
+    view: View,
+    /// What was not given out yet.
+    left: Range,
+    reverse: bool,
     more: More,
     process: u64,
 }
 
-/// A walk through a transaction's names, which may change meanwhile.
-struct Walk {
-    tx: Arc<Transaction>,
-    collection: Option<Arc<str>>,
-    /// Where it goes on.
-    from: Vec<u8>,
-    /// Whether `from` itself may come.
-    inclusive: bool,
-    to: Option<Vec<u8>>,
+/// What is asked of a walk.
+#[derive(Default)]
+pub struct Asked<'a, 'py> {
+    /// Names begin with it.
+    pub prefix: Option<&'a Bound<'py, PyAny>>,
+    /// The least name.
+    pub start: Option<&'a Bound<'py, PyAny>>,
+    /// Names lie below it.
+    pub stop: Option<&'a Bound<'py, PyAny>>,
+    /// From the last name to the first.
+    pub reverse: bool,
 }
-
-impl Walk {
-    /// The next names; none at the end.
-    fn page(&mut self) -> Outcome<Vec<Vec<u8>>> {
-        let (from, to, inclusive) = (&self.from, self.to.as_ref(), self.inclusive);
-        let names = View::in_tx(&self.tx, self.collection.as_deref(), |tx| {
-            let mut names = Vec::new();
-            if inclusive && !from.is_empty() && tx.lookup(from)?.is_some() {
-                names.push(from.clone());
-            }
-            let start_after = (!from.is_empty()).then_some(from.as_slice());
-            let options = ListOptions { start_after, limit: BATCH, ..ListOptions::default() };
-            for entry in tx.list(&options)?.entries {
-                if let Listed::Object(entry) = entry {
-                    names.push(entry.name);
-                }
-            }
-            names.retain(|name| to.is_none_or(|to| name < to));
-            Ok(names)
-        })?;
-        if let Some(last) = names.last() {
-            self.from.clone_from(last);
-            self.inclusive = false;
-        }
-        Ok(names)
-    }
-}
-
-/// Names, in order or backwards.
-#[pyclass(frozen, module = "holdall._core")]
-pub struct Names(Arc<Mutex<State>>);
 
 const FORKED: &str = "the list of names was begun before a fork; only the process that began it \
      may go on with it";
-
-impl Keeps for Mutex<State> {
-    fn let_go(&self) {
-        let mut state = self.lock();
-        state.more = match std::mem::replace(&mut state.more, More::Nowhere) {
-            More::Reader { .. } => More::Closed,
-            more => more,
-        };
-    }
-}
-
-impl Drop for State {
-    fn drop(&mut self) {
-        if self.process != process() {
-            std::mem::forget(std::mem::replace(&mut self.more, More::Nowhere));
-        }
-    }
-}
 
 /// The first name above all that begin with `prefix`; None where there is none.
 fn above(prefix: &[u8]) -> Option<Vec<u8>> {
@@ -107,105 +65,231 @@ fn above(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-impl Names {
-    /// Of the names of a view that begin with `prefix` and lie in `start..stop`.
-    ///
-    /// # Errors
-    /// TypeError; those of reading.
-    pub fn new(
-        py: Python<'_>,
-        view: &View,
-        prefix: Option<&Bound<'_, PyAny>>,
-        start: Option<&Bound<'_, PyAny>>,
-        stop: Option<&Bound<'_, PyAny>>,
-        reverse: bool,
-    ) -> PyResult<Self> {
+impl Asked<'_, '_> {
+    /// The names that are meant; None where there can be none.
+    fn range(&self) -> PyResult<Option<Range>> {
         let own = |given: Option<&Bound<'_, PyAny>>| {
             given.map(|given| name(given).map(std::borrow::Cow::into_owned)).transpose()
         };
-        let prefix = own(prefix)?.unwrap_or_default();
-        let from = own(start)?.unwrap_or_default().max(prefix.clone());
+        let prefix = own(self.prefix)?.unwrap_or_default();
+        let from = own(self.start)?.unwrap_or_default().max(prefix.clone());
         let end = if prefix.is_empty() { None } else { above(&prefix) };
-        let to = match (own(stop)?, end) {
+        let to = match (own(self.stop)?, end) {
             (Some(stop), Some(end)) => Some(stop.min(end)),
             (stop, end) => stop.or(end),
         };
-        let empty = to.as_ref().is_some_and(|to| *to <= from);
-        let more = match (&view.objects, empty) {
-            (_, true) => More::Nowhere,
-            (Objects::Transaction(tx), _) => More::Transaction(Walk {
-                tx: tx.clone(),
-                collection: view.collection.clone(),
-                from,
-                inclusive: true,
-                to,
-            }),
-            _ => match view.reader()? {
-                None => More::Nowhere,
-                Some(reader) => {
-                    let bounds = (End::Included(from), to.map_or(End::Unbounded, End::Excluded));
-                    More::Reader { names: Box::new(reader.range(bounds)), reverse }
-                }
-            },
-        };
-        let mut state = State { ready: Vec::new().into_iter(), more, process: process() };
-        if reverse && matches!(state.more, More::Transaction(_)) {
-            let all = || -> Outcome<Vec<Vec<u8>>> {
-                let mut all = Vec::new();
-                while state.fill()? {
-                    all.extend(state.ready.by_ref());
-                }
-                all.reverse();
-                Ok(all)
-            };
-            let all = py.detach(all)?;
-            state = State { ready: all.into_iter(), more: More::Nowhere, process: process() };
+        if to.as_ref().is_some_and(|to| *to <= from) {
+            return Ok(None);
         }
-        let state = Arc::new(Mutex::new(state));
-        py.detach(|| view.objects.handle().keep(&state));
-        Ok(Self(state))
-    }
-
-    /// How many names a view has.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub fn count(py: Python<'_>, view: &View) -> PyResult<usize> {
-        let all = Self::new(py, view, None, None, None, false)?;
-        let mut count = 0;
-        py.detach(|| -> Outcome<()> {
-            let state = &mut *all.0.lock();
-            while state.fill()? {
-                count += state.ready.len();
-            }
-            Ok(())
-        })?;
-        Ok(count)
+        Ok(Some((End::Included(from), to.map_or(End::Unbounded, End::Excluded))))
     }
 }
 
-impl State {
-    /// Fetches more names in place of those that are ready; false where there are none.
-    fn fill(&mut self) -> Outcome<bool> {
+impl Walk {
+    /// Begins one. Must be called without the interpreter's lock.
+    fn new(view: View, left: Option<Range>, reverse: bool) -> Outcome<Self> {
+        let empty = left.is_none();
+        let left = left.unwrap_or((End::Unbounded, End::Unbounded));
+        let mut walk = Self { view, left, reverse, more: More::Nowhere, process: process() };
+        if !empty {
+            walk.begin()?;
+        }
+        Ok(walk)
+    }
+
+    /// Begins anew with what is left.
+    fn begin(&mut self) -> Outcome<()> {
+        self.more = match &self.view.objects {
+            Objects::Transaction(tx) => More::Transaction(tx.clone()),
+            _ => match self.view.reader()? {
+                None => More::Nowhere,
+                Some(reader) => {
+                    let names = reader.range(self.left.clone());
+                    More::State(Box::new((reader, names)))
+                }
+            },
+        };
+        Ok(())
+    }
+
+    /// The next names, about `limit` of them; none at the end.
+    pub fn next(&mut self, limit: usize) -> Outcome<Vec<Entry>> {
         if self.process != process() {
             return Err(Fail::Forked(FORKED));
         }
-        let mut next = Vec::new();
-        match &mut self.more {
-            More::Nowhere => {}
-            More::Closed => return Err(Fail::Closed("store")),
-            More::Reader { names, reverse } => {
-                while next.len() < BATCH {
-                    let entry = if *reverse { names.next_back() } else { names.next() };
-                    let Some(entry) = entry else { break };
-                    next.push(entry?.name);
+        let next = match &mut self.more {
+            More::Nowhere => Ok(Vec::new()),
+            More::Closed => Err(Fail::Closed("store")),
+            More::State(state) => {
+                let names = &mut state.1;
+                let one = || if self.reverse { names.next_back() } else { names.next() };
+                let next: holdall::Result<_> = std::iter::from_fn(one).take(limit).collect();
+                next.map_err(Fail::Store)
+            }
+            More::Transaction(tx) => {
+                let tx = tx.clone();
+                self.next_of(&tx, limit)
+            }
+        };
+        match next {
+            Err(e) => {
+                self.renew(e)?;
+                self.next(limit)
+            }
+            Ok(next) => {
+                if let Some(last) = next.last() {
+                    self.go_behind(&last.name);
+                }
+                Ok(next)
+            }
+        }
+    }
+
+    /// Begins again with this name.
+    pub fn go_back_to(&mut self, name: Vec<u8>) {
+        match &mut self.left {
+            // The first name above it in the order of bytes.
+            (_, end) if self.reverse => *end = End::Excluded([name, vec![0]].concat()),
+            (start, _) => *start = End::Included(name),
+        }
+    }
+
+    /// Names up to this one are done with.
+    pub fn go_behind(&mut self, name: &[u8]) {
+        let end = if self.reverse { &mut self.left.1 } else { &mut self.left.0 };
+        *end = End::Excluded(name.to_vec());
+    }
+
+    /// Goes on in the newest state where the error says that the walk's own was given up.
+    ///
+    /// # Errors
+    /// All others.
+    pub fn renew(&mut self, e: Fail) -> Outcome<()> {
+        match (e, &self.view.objects) {
+            (Fail::Store(Error::SnapshotTooOld { .. }), Objects::Newest(..)) => self.begin(),
+            (e, _) => Err(e),
+        }
+    }
+
+    /// The transaction whose names they are.
+    pub fn transaction(&self) -> Option<&Transaction> {
+        match &self.more {
+            More::Transaction(tx) => Some(tx),
+            _ => None,
+        }
+    }
+
+    /// The bytes of an object, as the transaction has them now; None where it is gone.
+    pub fn bytes_in(&self, tx: &Transaction, entry: &Entry) -> Outcome<Option<Vec<u8>>> {
+        View::in_tx(tx, self.view.collection.as_deref(), |tx| match tx.get(&entry.name) {
+            Err(Error::NotFound(_)) => Ok(None),
+            found => Ok(found?),
+        })
+    }
+
+    /// The state that the names of now are of; None of a transaction.
+    pub fn reader(&self) -> Option<&Reader> {
+        match &self.more {
+            More::State(state) => Some(&state.0),
+            _ => None,
+        }
+    }
+
+    /// Names of a transaction, which may change meanwhile. Backwards they are all listed.
+    fn next_of(&mut self, tx: &Transaction, limit: usize) -> Outcome<Vec<Entry>> {
+        let (from, to) = self.left.clone();
+        let mut all = Vec::new();
+        View::in_tx(tx, self.view.collection.as_deref(), |tx| {
+            let mut after = match from {
+                End::Included(name) if !name.is_empty() => {
+                    if let Some(oid) = tx.lookup(&name)? {
+                        all.push(Entry { name: name.clone(), oid });
+                    }
+                    Some(name)
+                }
+                End::Excluded(name) => Some(name),
+                _ => None,
+            };
+            loop {
+                let start_after = after.as_deref();
+                let options = ListOptions { start_after, limit, ..ListOptions::default() };
+                let listing = tx.list(&options)?;
+                all.extend(listing.entries.into_iter().filter_map(|entry| match entry {
+                    Listed::Object(entry) => Some(entry),
+                    Listed::Prefix(_) => None,
+                }));
+                after = listing.next;
+                if !self.reverse || after.is_none() {
+                    return Ok(());
                 }
             }
-            More::Transaction(walk) => next = walk.page()?,
+        })?;
+        let inside = |entry: &Entry| match &to {
+            End::Excluded(to) => entry.name < *to,
+            _ => true,
+        };
+        all.retain(inside);
+        if self.reverse {
+            all.reverse();
         }
-        let some = !next.is_empty();
-        self.ready = next.into_iter();
-        Ok(some)
+        Ok(all)
+    }
+}
+
+/// Those of a walk that are given out next.
+pub struct State {
+    ready: vec::IntoIter<Entry>,
+    walk: Walk,
+}
+
+/// Names, in order or backwards.
+#[pyclass(frozen, module = "holdall._core")]
+pub struct Names(Arc<Mutex<State>>, Form);
+
+impl Keeps for Mutex<State> {
+    fn let_go(&self) {
+        self.lock().walk.let_go();
+    }
+}
+
+impl Walk {
+    /// The store was closed.
+    pub fn let_go(&mut self) {
+        self.more = match std::mem::replace(&mut self.more, More::Nowhere) {
+            More::State(..) => More::Closed,
+            more => more,
+        };
+    }
+
+    /// Of the names of a view.
+    ///
+    /// # Errors
+    /// TypeError; those of reading.
+    pub fn of(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
+        let (range, reverse) = (asked.range()?, asked.reverse);
+        let view = view.clone();
+        Ok(py.detach(|| Self::new(view, range, reverse))?)
+    }
+}
+
+impl Drop for Walk {
+    fn drop(&mut self) {
+        if self.process != process() {
+            std::mem::forget(std::mem::replace(&mut self.more, More::Nowhere));
+        }
+    }
+}
+
+impl Names {
+    /// Of the names of a view.
+    ///
+    /// # Errors
+    /// As [`Walk::of`].
+    pub fn new(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
+        let state = State { ready: Vec::new().into_iter(), walk: Walk::of(py, view, asked)? };
+        let state = Arc::new(Mutex::new(state));
+        py.detach(|| view.objects.handle().keep(&state));
+        Ok(Self(state, view.form))
     }
 }
 
@@ -218,14 +302,16 @@ impl Names {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut next = self.0.try_lock().and_then(|mut state| state.ready.next());
         if next.is_none() {
-            next = py.detach(|| -> Outcome<Option<Vec<u8>>> {
+            next = py.detach(|| -> Outcome<Option<Entry>> {
                 let mut state = self.0.lock();
-                match state.ready.next() {
-                    None if state.fill()? => Ok(state.ready.next()),
-                    ready => Ok(ready),
+                let ready = state.ready.next();
+                if ready.is_some() {
+                    return Ok(ready);
                 }
+                state.ready = state.walk.next(BATCH)?.into_iter();
+                Ok(state.ready.next())
             })?;
         }
-        next.map(|name| to_str(py, &name)).transpose()
+        next.map(|entry| self.1.give(py, &entry.name)).transpose()
     }
 }

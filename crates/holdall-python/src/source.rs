@@ -1,16 +1,17 @@
 //! Where a view's objects come from: the newest state, a snapshot, a transaction.
 //!
-//! Owns: [`Source`]; opening stores.
+//! Owns: [`Source`], [`Snapshot`], [`Transaction`].
 
 use crate::errors::{Fail, Outcome};
 use crate::handle::{Handle, Keeps, process};
+use crate::options::Given;
 use arc_swap::ArcSwapOption;
-use holdall::{Durability, Error, Options, Reader, Store, WriteTx};
+use holdall::{Durability, Oid, Reader, WriteTx};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ pub struct Transaction {
     pub handle: Arc<Handle>,
     process: u64,
     tx: Mutex<Option<WriteTx>>,
+    /// New objects of files that are still open: without a name until they are closed.
+    drafts: Mutex<BTreeSet<Oid>>,
 }
 
 const FORKED_TX: &str = "the transaction was begun before a fork; only the process that began it \
@@ -86,7 +89,10 @@ impl Transaction {
             return Err(Fail::Forked(FORKED_TX));
         }
         match &mut *self.tx.lock() {
-            Some(tx) => f(tx),
+            Some(tx) => {
+                self.handle.note_runner(true);
+                f(tx)
+            }
             None => Err(Fail::Closed("transaction")),
         }
     }
@@ -95,18 +101,38 @@ impl Transaction {
         if self.process != process() {
             return Err(Fail::Forked(FORKED_TX));
         }
-        match self.tx.lock().take() {
-            Some(tx) if commit => Ok(tx.commit()?),
-            Some(_) => Ok(()),
-            None if commit => Err(Fail::Closed("transaction")),
-            None => Ok(()),
+        let Some(tx) = self.tx.lock().take() else {
+            return if commit { Err(Fail::Closed("transaction")) } else { Ok(()) };
+        };
+        let ended = if commit { self.commit(tx) } else { Ok(()) };
+        self.handle.note_runner(false);
+        ended
+    }
+
+    fn commit(&self, mut tx: WriteTx) -> Outcome<()> {
+        for draft in std::mem::take(&mut *self.drafts.lock()) {
+            tx.remove(draft)?;
         }
+        Ok(tx.commit()?)
+    }
+
+    /// An object has no name yet; the commit removes it if that stays so.
+    pub fn add_draft(&self, oid: Oid) {
+        self.drafts.lock().insert(oid);
+    }
+
+    /// An object got its name, or was removed; whether it was a draft.
+    pub fn end_draft(&self, oid: Oid) -> bool {
+        self.drafts.lock().remove(&oid)
     }
 }
 
 impl Keeps for Transaction {
     fn let_go(&self) {
-        drop(self.tx.lock().take());
+        if let Some(tx) = self.tx.lock().take() {
+            self.handle.note_runner(false);
+            drop(tx);
+        }
     }
 }
 
@@ -114,6 +140,8 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         if self.process != process() {
             std::mem::forget(self.tx.get_mut().take());
+        } else if self.tx.get_mut().is_some() {
+            self.handle.note_runner(false);
         }
     }
 }
@@ -151,6 +179,26 @@ impl Source {
         }
     }
 
+    /// The store itself, whatever this is of it.
+    fn store(&self) -> Self {
+        Self(Objects::Newest(self.0.handle().clone(), Durability::Immediate))
+    }
+
+    /// What the store was opened with, beside path and mode.
+    #[getter]
+    fn options(&self) -> BTreeMap<String, Given> {
+        self.0.handle().settings().given.clone()
+    }
+
+    /// The number of the state that a snapshot is of; of anything else the newest.
+    #[getter]
+    fn state(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(py.detach(|| match &self.0 {
+            Objects::Snapshot(snapshot) => snapshot.with(|reader| Ok(reader.lsn().0)),
+            other => other.handle().with(|store| Ok(store.read_newest()?.lsn().0)),
+        })?)
+    }
+
     /// Whether the store was opened for reading.
     #[getter]
     fn read_only(&self) -> bool {
@@ -177,13 +225,17 @@ impl Source {
         Ok(Self(Objects::Snapshot(snapshot)))
     }
 
-    /// A transaction. It waits for others with its first call.
-    fn transaction(&self, py: Python<'_>) -> PyResult<Self> {
+    /// A transaction. It waits for others at most `timeout` seconds, or those that the store
+    /// was opened with.
+    #[pyo3(signature = (timeout=None))]
+    fn transaction(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Self> {
+        let own = timeout.map(|limit| crate::options::seconds("timeout", limit)).transpose()?;
         let durability = match &self.0 {
             Objects::Newest(_, durability) => *durability,
             _ => Durability::Immediate,
         };
-        begin(py, self.0.handle(), durability)
+        let handle = self.0.handle();
+        begin(py, handle, durability, own.or(handle.settings().limit))
     }
 
     /// The same store, with changes that this process sees at once, and that survive a crash
@@ -216,97 +268,17 @@ impl Source {
 /// Begins a transaction.
 ///
 /// # Errors
-/// Those of [`Store::begin_write`].
-pub fn begin(py: Python<'_>, handle: &Arc<Handle>, durability: Durability) -> PyResult<Source> {
+/// Those of [`Handle::begin`].
+pub fn begin(
+    py: Python<'_>,
+    handle: &Arc<Handle>,
+    durability: Durability,
+    limit: Option<Duration>,
+) -> PyResult<Source> {
     let handle = handle.clone();
-    let mut tx = py.detach(|| handle.with(|store| Ok(store.begin_write()?)))?;
-    tx.set_durability(durability);
-    let tx = Arc::new(Transaction { handle, process: process(), tx: Mutex::new(Some(tx)) });
+    let tx = py.detach(|| handle.begin(durability, limit))?;
+    handle.note_runner(true);
+    let tx = Arc::new(Transaction { handle, process: process(), tx: Mutex::new(Some(tx)), drafts: Mutex::default() });
     py.detach(|| tx.handle.keep(&tx));
     Ok(Source(Objects::Transaction(tx)))
-}
-
-/// Opens a store; with an empty path one in memory.
-///
-/// mode: "r" to read, "r+" to write what is there, "a" to write and make it where it is
-/// missing, "w" to make it anew, "x" to make it where there is none.
-#[pyfunction]
-#[pyo3(signature = (path, mode, **options))]
-pub fn open(
-    py: Python<'_>,
-    path: PathBuf,
-    mode: &str,
-    options: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Source> {
-    let set = match options {
-        Some(given) => options_of(given)?,
-        None => Options::default(),
-    };
-    let mode = mode.to_owned();
-    let made = py.detach(|| -> Outcome<Handle> {
-        if path.as_os_str().is_empty() {
-            return Ok(Handle::new(path, false, set, Store::in_memory()?));
-        }
-        let path = std::path::absolute(&path)
-            .map_err(|e| Error::io(format!("finding {}", path.display()), e))?;
-        let store = match mode.as_str() {
-            "r" => set.open_read_only(&path)?,
-            "r+" => set.open(&path)?,
-            "a" => set.open_or_create(&path)?,
-            "x" => set.create(&path)?,
-            "w" => anew(&path, &set)?,
-            other => {
-                let text = format!("mode {other:?} is none of \"r\", \"r+\", \"a\", \"w\", \"x\"");
-                return Err(Error::Invalid(text).into());
-            }
-        };
-        if mode != "r" {
-            crate::file::drop_drafts(&store)?;
-        }
-        Ok(Handle::new(path, mode == "r", set, store))
-    })?;
-    Ok(Source(Objects::Newest(Arc::new(made), Durability::Immediate)))
-}
-
-/// Makes a store in place of one that is there. Any other file stays.
-fn anew(path: &Path, options: &Options) -> Outcome<Store> {
-    match options.open(path) {
-        Ok(old) => {
-            old.close()?;
-            // Closed, it has no log.
-            std::fs::remove_file(path)
-                .map_err(|e| Error::io(format!("removing {}", path.display()), e))?;
-        }
-        Err(Error::NotFound(_) | Error::Unfinished { .. }) => {}
-        Err(e) => return Err(e.into()),
-    }
-    Ok(options.create(path)?)
-}
-
-/// Options by their names in Python, which are those of [`Options`].
-fn options_of(given: &Bound<'_, PyDict>) -> PyResult<Options> {
-    let mut options = Options::default();
-    for (name, value) in given {
-        let name: String = name.extract()?;
-        options = match name.as_str() {
-            "cache_bytes" => options.cache_bytes(value.extract()?),
-            "max_bytes" => options.max_bytes(value.extract::<Option<u64>>()?),
-            "space_factor" => options.space_factor(value.extract()?),
-            "page_size" => options.page_size(value.extract()?),
-            "pinned_bytes" => options.pinned_bytes(value.extract::<Option<u64>>()?),
-            "old_version_bytes" => options.old_version_bytes(value.extract()?),
-            "map_reads" => options.map_reads(value.extract()?),
-            "direct_reads" => options.direct_reads(value.extract()?),
-            "background" => options.background(value.extract()?),
-            "defer" => {
-                let time = Duration::try_from_secs_f64(value.extract()?);
-                options.defer(time.map_err(|e| PyValueError::new_err(format!("defer: {e}")))?)
-            }
-            other => {
-                let text = format!("open() has no option {other:?}");
-                return Err(pyo3::exceptions::PyTypeError::new_err(text));
-            }
-        };
-    }
-    Ok(options)
 }

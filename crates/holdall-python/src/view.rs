@@ -5,8 +5,9 @@
 
 use crate::errors::Outcome;
 use crate::file::RawFile;
-use crate::keys::{key, name, to_str};
-use crate::names::Names;
+use crate::items::Items;
+use crate::keys::{Form, key, name};
+use crate::names::{Asked, Names};
 use crate::source::{Objects, Source, Transaction};
 use holdall::{Error, Key, ListOptions, Listed, Reader, WriteTx};
 use pyo3::prelude::*;
@@ -18,10 +19,13 @@ use std::sync::Arc;
 type Page<'py> = (Bound<'py, PyList>, Bound<'py, PyList>, Option<Bound<'py, PyAny>>);
 
 /// Objects of a store, a snapshot or a transaction, in one collection.
-#[pyclass(subclass, frozen, module = "holdall._core")]
+#[derive(Clone)]
+#[pyclass(subclass, frozen, generic, module = "holdall._core")]
 pub struct View {
     pub(crate) objects: Objects,
     pub(crate) collection: Option<Arc<str>>,
+    /// What names are given out as.
+    pub(crate) form: Form,
 }
 
 /// Those of a reader's objects that are in a view's collection; None where it is not there.
@@ -82,10 +86,20 @@ impl View {
 #[pymethods]
 impl View {
     #[new]
-    #[pyo3(signature = (source, collection=None))]
-    fn new(source: &Source, collection: Option<String>) -> Self {
+    #[pyo3(signature = (source, collection=None, keys=None))]
+    fn new(source: &Source, collection: Option<String>, keys: Option<&str>) -> PyResult<Self> {
         let collection = collection.filter(|name| name != holdall::DEFAULT_COLLECTION);
-        Self { objects: source.0.clone(), collection: collection.map(Into::into) }
+        let form = match keys {
+            Some(keys) => Form::of(keys)?,
+            None => source.0.handle().settings().form,
+        };
+        Ok(Self { objects: source.0.clone(), collection: collection.map(Into::into), form })
+    }
+
+    /// What names are given out as: "str" or "bytes".
+    #[getter]
+    fn keys_as(&self) -> &'static str {
+        self.form.keys()
     }
 
     /// Where the objects come from.
@@ -131,15 +145,27 @@ impl View {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Names::count(py, self)
+        let count = || self.read(0, |reader| Ok(reader.count_names()?), |tx| Ok(tx.count_names()?));
+        Ok(usize::try_from(py.detach(count)?)?)
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        let some = |reader: &Reader| Ok(reader.names("").next().transpose()?.is_some());
+        Ok(py.detach(|| self.read(false, some, |tx| Ok(tx.has_names()?)))?)
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Names> {
-        Names::new(py, self, None, None, None, false)
+        Names::new(py, self, &Asked::default())
     }
 
     fn __reversed__(&self, py: Python<'_>) -> PyResult<Names> {
-        Names::new(py, self, None, None, None, true)
+        Names::new(py, self, &Asked { reverse: true, ..Asked::default() })
+    }
+
+    /// The objects' bytes, or pairs of names and bytes, in the order of names or backwards.
+    #[pyo3(signature = (with_names, reverse=false))]
+    fn walk(&self, py: Python<'_>, with_names: bool, reverse: bool) -> PyResult<Items> {
+        Items::new(py, self, &Asked { reverse, ..Asked::default() }, with_names)
     }
 
     /// The names that begin with `prefix`, from `start` on and below `stop`, in order.
@@ -152,7 +178,7 @@ impl View {
         stop: Option<&Bound<'_, PyAny>>,
         reverse: bool,
     ) -> PyResult<Names> {
-        Names::new(py, self, prefix, start, stop, reverse)
+        Names::new(py, self, &Asked { prefix, start, stop, reverse })
     }
 
     /// Names and common prefixes up to a delimiter, and where the next page begins.
@@ -181,11 +207,11 @@ impl View {
         let (names, prefixes) = (PyList::empty(py), PyList::empty(py));
         for entry in &listing.entries {
             match entry {
-                Listed::Object(entry) => names.append(to_str(py, &entry.name)?)?,
-                Listed::Prefix(prefix) => prefixes.append(to_str(py, prefix)?)?,
+                Listed::Object(entry) => names.append(self.form.give(py, &entry.name)?)?,
+                Listed::Prefix(prefix) => prefixes.append(self.form.give(py, prefix)?)?,
             }
         }
-        Ok((names, prefixes, listing.next.map(|next| to_str(py, &next)).transpose()?))
+        Ok((names, prefixes, listing.next.map(|next| self.form.give(py, &next)).transpose()?))
     }
 
     /// The names of all collections. A transaction shows those of the newest state.

@@ -47,15 +47,13 @@ pub(crate) fn write_to<T>(
     durability: Durability,
     f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
 ) -> Outcome<T> {
-    handle.with(|store| {
-        store.try_write(|tx| {
-            tx.set_durability(durability);
-            match collection {
-                None => f(tx),
-                Some(name) => f(&mut *tx.collection(name)?),
-            }
-        })
-    })
+    let mut tx = handle.begin(durability, handle.settings().limit)?;
+    let value = match collection {
+        None => f(&mut tx),
+        Some(name) => f(&mut *tx.collection(name)?),
+    }?;
+    tx.commit()?;
+    Ok(value)
 }
 
 /// What a put does about an object that has the name.
@@ -194,8 +192,8 @@ impl View {
             return put_all(self, py, items, options.as_ref());
         };
         // One transaction around all, which other calls of this thread may not enter.
-        let source = crate::source::begin(py, handle, *durability)?;
-        let inner = Self { objects: source.0.clone(), collection: self.collection.clone() };
+        let source = crate::source::begin(py, handle, *durability, handle.settings().limit)?;
+        let inner = Self { objects: source.0.clone(), ..self.clone() };
         let count = put_all(&inner, py, items, options.as_ref())?;
         source.end(py, true)?;
         Ok(count)

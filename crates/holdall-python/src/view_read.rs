@@ -4,14 +4,15 @@
 
 use crate::buffer::{LentMut, Unfilled};
 use crate::errors::{Fail, Outcome};
-use crate::keys::{ObjectId, key, to_str};
+use crate::keys::{ObjectId, key};
 use crate::source::Objects;
 use crate::view::View;
 use holdall::{Error, Fetched, Key, Layout, Metadata, Object, Reader, WriteTx};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Most memory that a thread keeps between calls: small objects are at most this large.
 const KEPT: usize = 64 << 10;
@@ -40,12 +41,54 @@ pub struct Info {
 
 #[pymethods]
 impl Info {
+    #[new]
+    fn new(
+        oid: ObjectId,
+        name: Option<Py<PyAny>>,
+        size: u64,
+        version: String,
+        attributes: Py<PyDict>,
+        layout: &str,
+    ) -> PyResult<Self> {
+        let layout = match layout {
+            "small" => "small",
+            "large" => "large",
+            other => {
+                let text = format!("layout {other:?} is neither \"small\" nor \"large\"");
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        Ok(Self { oid, name, size, version, attributes, layout })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        Ok((slf.get_type(), slf.get().fields(slf.py())?))
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        self.fields(py)?.eq(other.fields(py)?)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.oid, self.size, &self.version).hash(&mut hasher);
+        hasher.finish()
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let name = match &self.name {
             Some(name) => name.bind(py).repr()?.to_string(),
             None => "None".to_owned(),
         };
         Ok(format!("Info(name={name}, size={}, oid={})", self.size, self.oid.0))
+    }
+}
+
+impl Info {
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let name = self.name.as_ref().map(|name| name.bind(py));
+        let attributes = self.attributes.bind(py);
+        (self.oid, name, self.size, &self.version, attributes, self.layout).into_pyobject(py)
     }
 }
 
@@ -289,7 +332,7 @@ impl View {
             found.ok_or_else(|| Self::missing(key))?;
         Ok(Info {
             oid: ObjectId(oid),
-            name: name.map(|n| to_str(py, &n).map(Bound::unbind)).transpose()?,
+            name: name.map(|n| self.form.give(py, &n).map(Bound::unbind)).transpose()?,
             size,
             version: version.to_string(),
             attributes: attributes_dict(py, &attributes)?,

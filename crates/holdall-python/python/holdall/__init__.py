@@ -13,6 +13,7 @@ from holdall._core import Info, ObjectId
 from holdall._store import (
     Collection,
     Listing,
+    Options,
     Snapshot,
     Store,
     Transaction,
@@ -22,6 +23,7 @@ from holdall._store import (
 )
 from holdall._files import ObjectFile, ObjectReader, ObjectWriter
 from holdall.errors import (
+    BusyError,
     ConflictError,
     CorruptError,
     Error,
@@ -33,6 +35,7 @@ from holdall.errors import (
     MovedError,
     NotAStoreError,
     NotFoundError,
+    OffsetError,
     PoisonedError,
     ReadOnlyError,
     SnapshotTooOldError,
@@ -43,6 +46,7 @@ from holdall.errors import (
 from holdall._core import __version__
 
 __all__ = [
+    "BusyError",
     "Collection",
     "ConflictError",
     "CorruptError",
@@ -61,6 +65,8 @@ __all__ = [
     "ObjectId",
     "ObjectReader",
     "ObjectWriter",
+    "OffsetError",
+    "Options",
     "PoisonedError",
     "ReadOnlyError",
     "Snapshot",

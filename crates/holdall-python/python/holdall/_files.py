@@ -1,13 +1,21 @@
-"""Objects as files for ``io``."""
+"""Objects as files for ``io``.
+
+A file that writes an object anew makes it when it is closed in peace. It gives the object up
+where that is not so: a write failed, a ``with`` block raises, or nobody closed it.
+"""
 
 from __future__ import annotations
 
+import dis
+import errno
 import io
+import sys
+import warnings
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Union
 
 from holdall._core import ObjectId, Source, View
+from holdall.errors import OffsetError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -16,99 +24,225 @@ Key = Union[str, bytes, ObjectId]
 
 #: Bytes that a file gathers before it writes, and reads ahead.
 BUFFER = 128 << 10
+#: What a frame runs while its ``with`` block is left by an exception.
+_LEAVES_WITH = dis.opmap["WITH_EXCEPT_START"]
+
+
+def _leaving(before: BaseException | None) -> bool:
+    """Whether a ``with`` block is being left by an exception, another one than ``before``."""
+    error = sys.exception()
+    if error is None or error is before:
+        return False
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_code[frame.f_lasti] == _LEAVES_WITH:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _unsupported(text: str) -> io.UnsupportedOperation:
+    error = io.UnsupportedOperation(text)
+    error.errno = errno.EBADF
+    return error
 
 
 class RawObject(io.RawIOBase):
     """An object open as a file without a buffer."""
 
-    def __init__(self, view: View, key: Key, mode: str, attributes: Mapping[str, bytes] | None):
+    def __init__(
+        self,
+        view: View[Any],
+        key: Key,
+        mode: str,
+        attributes: Mapping[str, bytes] | None,
+        commit: bool = True,
+    ):
         base = mode.replace("b", "")
         plus = "+" in base
         kind = base.replace("+", "")
         self._writes = plus or kind != "r"
         self._reads = plus or kind == "r"
         given = dict(attributes) if attributes is not None else None
-        self._raw = view.open_raw(key, "r+" if plus and kind == "r" else kind, given)
-        self._keep = True
+        try:
+            self._raw = view.open_raw(key, "r+" if plus and kind == "r" else kind, given)
+        except OSError as e:
+            if e.filename is None:
+                e.filename = key
+            raise
+        #: Whether closing makes an object of what is written anew.
+        self._keep = commit
+        self._given_up = False
+        self._anew = kind in ("w", "x")
+        self._before = sys.exception()
         #: What is closed in place of the object; gets whether to keep it.
         self.when_closed: Callable[[bool], None] = self._raw.close
         self.name = key
-        self.mode = mode
+        # As ``io.FileIO`` has it.
+        self.mode = {"w+": "rb+", "r+": "rb+", "a+": "ab+", "x+": "xb+"}.get(base, kind + "b")
 
     @property
     def oid(self) -> ObjectId | None:
+        """The object's id; None before a new object's file is closed."""
         return self._raw.oid
 
+    @property
+    def closefd(self) -> bool:
+        """True, as of a file that was opened by its name."""
+        return True
+
     def readable(self) -> bool:
+        self._check()
         return self._reads
 
     def writable(self) -> bool:
+        self._check()
         return self._writes
 
     def seekable(self) -> bool:
+        self._check()
         return True
 
     def size(self) -> int:
+        """The object's size in bytes."""
+        self._check()
         return self._raw.size()
 
-    def readinto(self, buffer: Any) -> int:
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
+    def _check_reads(self) -> None:
+        self._check()
         if not self._reads:
-            raise io.UnsupportedOperation("not open for reading")
+            raise _unsupported("File not open for reading")
+
+    def _check_writes(self) -> None:
+        self._check()
+        if not self._writes:
+            raise _unsupported("File not open for writing")
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Bytes from the position on: ``size`` of them, or all that follow."""
+        self._check_reads()
+        if size is None or size < 0:
+            return self.readall()
+        # Not more memory than there are bytes.
+        buffer = bytearray(min(size, max(0, self._raw.size() - self._raw.tell())))
+        count = self._raw.readinto(buffer)
+        return bytes(memoryview(buffer)[:count])
+
+    def readall(self) -> bytes:
+        """All bytes from the position on."""
+        self._check_reads()
+        return self._raw.readall()
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._check_reads()
         return self._raw.readinto(buffer)
 
-    def write(self, data: Any) -> int:
-        if not self._writes:
-            raise io.UnsupportedOperation("not open for writing")
-        if not self._keep:
+    def write(self, data: Any, /) -> int:
+        size = memoryview(data).nbytes
+        self._check_writes()
+        if self._given_up:
             # What is given up takes no more bytes, and its buffer may still hold some.
-            return memoryview(data).nbytes
-        return self._raw.write(data)
+            return size
+        try:
+            return self._raw.write(data)
+        except TypeError:
+            raise
+        except BaseException:
+            if self._anew:
+                self.give_up()
+            raise
 
-    def seek(self, offset: int, whence: int = 0) -> int:
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        self._check()
         return self._raw.seek(offset, whence)
 
     def tell(self) -> int:
+        self._check()
         return self._raw.tell()
 
-    def truncate(self, size: int | None = None) -> int:
-        if not self._writes:
-            raise io.UnsupportedOperation("not open for writing")
-        return self._raw.truncate(self._raw.tell() if size is None else size)
+    def truncate(self, size: int | None = None, /) -> int:
+        self._check_writes()
+        size = self._raw.tell() if size is None else size
+        if size < 0:
+            raise OffsetError(f"a file of {size} bytes")
+        return self._change(self._raw.truncate, size)
 
     def insert(self, data: Any) -> int:
-        if not self._writes:
-            raise io.UnsupportedOperation("not open for writing")
-        return self._raw.insert(data)
+        self._check_writes()
+        return self._change(self._raw.insert, data)
 
     def delete(self, length: int) -> int:
-        if not self._writes:
-            raise io.UnsupportedOperation("not open for writing")
-        return self._raw.delete(length)
+        self._check_writes()
+        return self._change(self._raw.delete, length)
+
+    def _change(self, call: Callable[[Any], int], given: Any) -> int:
+        try:
+            return call(given)
+        except (TypeError, OverflowError):
+            raise
+        except BaseException:
+            if self._anew:
+                self.give_up()
+            raise
 
     def flush(self) -> None:
         super().flush()
-        if self._writes and self._keep and not self.closed:
+        if self._writes and not self._given_up and not self.closed:
             self._raw.flush()
 
     def give_up(self) -> None:
         """From here on nothing that is written anew becomes an object."""
         self._keep = False
+        self._given_up = self._anew
+
+    def will_commit(self) -> None:
+        """Closing makes the object, unless it was given up."""
+        self._keep = not self._given_up
 
     def close(self) -> None:
         if self.closed:
             return
+        if self._anew and _leaving(self._before):
+            self.give_up()
         try:
             super().close()
+        except BaseException:
+            self._keep = False
+            raise
         finally:
             self.when_closed(self._keep)
+
+    def dropped(self) -> None:
+        """Nobody has it any more, and nobody has closed it."""
+        if self._anew and self._keep:
+            warnings.warn(
+                f"object {self.name!r} was never closed, and is not stored",
+                ResourceWarning,
+                stacklevel=3,
+                source=self,
+            )
+            self.give_up()
+
+    def __del__(self) -> None:
+        # One that could not be opened has nothing to close.
+        if hasattr(self, "when_closed") and not self.closed:
+            self.dropped()
+            self.close()
 
     def close_into(self, transaction: Source | None, keep: bool) -> None:
         """Makes what was written an object, in a transaction where one is given, or drops it."""
         self._raw.close(keep, transaction)
 
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object")
+
 
 class _Whole:
-    """A file whose ``with`` block keeps nothing of a new object if it raises."""
+    """A file of which a new object is made when it is closed in peace."""
 
     @property
     def oid(self) -> ObjectId | None:
@@ -120,18 +254,30 @@ class _Whole:
         self._object().give_up()
         self.close()  # type: ignore[attr-defined]
 
+    def commit(self) -> None:
+        """Closes a file that was opened with ``commit=False``, and makes the object."""
+        self.flush()  # type: ignore[attr-defined]
+        self._object().will_commit()
+        self.close()  # type: ignore[attr-defined]
+
     def _object(self) -> RawObject:
         raise NotImplementedError
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is not None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is not None and not self.closed:  # type: ignore[attr-defined]
             self._object().give_up()
         self.close()  # type: ignore[attr-defined]
+
+    def __del__(self) -> None:
+        try:
+            closed = self.closed  # type: ignore[attr-defined]
+            raw = self._object()
+        except (AttributeError, ValueError):
+            # It was detached, or never made.
+            return
+        if not closed:
+            raw.dropped()
+            self.close()  # type: ignore[attr-defined]
 
 
 class ObjectReader(io.BufferedReader):
@@ -222,12 +368,28 @@ class ObjectFile(_Whole, io.BufferedRandom):
 class ObjectText(_Whole, io.TextIOWrapper):
     """An object open as text."""
 
+    mode: str
+
     def _object(self) -> RawObject:
         return self.buffer.raw  # type: ignore[attr-defined, no-any-return]
 
 
+def _mode_of(mode: str) -> tuple[str, bool]:
+    """The mode without its kind, and whether it is text."""
+    if not isinstance(mode, str):
+        raise TypeError(f"a mode is str, not {type(mode).__name__}")
+    text = "b" not in mode
+    kinds = mode.replace("b", "").replace("t", "")
+    known = sorted(kinds.replace("+", "")) in (["r"], ["w"], ["x"], ["a"])
+    if not known or kinds.count("+") > 1 or mode.count("b") > 1 or mode.count("t") > 1:
+        raise ValueError(f"mode {mode!r} is none that open() knows")
+    if "t" in mode and "b" in mode:
+        raise ValueError("a file is either text or binary")
+    return kinds, text
+
+
 def open_object(
-    view: View,
+    view: View[Any],
     key: Key,
     mode: str = "rb",
     *,
@@ -236,22 +398,23 @@ def open_object(
     errors: str | None = None,
     newline: str | None = None,
     attributes: Mapping[str, bytes] | None = None,
+    commit: bool = True,
 ) -> Any:
     """Opens an object as ``open`` opens a file; see ``View.open``."""
-    text = "b" not in mode
-    kinds = mode.replace("b", "").replace("t", "")
-    if sorted(kinds.replace("+", "")) not in (["r"], ["w"], ["x"], ["a"]) or kinds.count("+") > 1:
-        raise ValueError(f"mode {mode!r} is none that open() knows")
-    if "t" in mode and "b" in mode:
-        raise ValueError("a file is either text or binary")
+    kinds, text = _mode_of(mode)
     if text and buffering == 0:
         raise ValueError("text is never without a buffer")
-    if not text and (encoding or errors or newline):
+    if not text and (encoding is not None or errors is not None or newline is not None):
         raise ValueError("encoding, errors and newline are of text")
-    raw = RawObject(view, key, kinds, attributes)
+    if not commit and kinds[0] not in "wx":
+        raise ValueError(f"commit=False is of a new object, and mode {mode!r} makes none")
+    if text:
+        # Before anything is made of it.
+        io.TextIOWrapper(io.BytesIO(), encoding or "utf-8", errors, newline)
+    raw = RawObject(view, key, kinds, attributes, commit)
     if buffering == 0:
         return raw
-    size = BUFFER if buffering in (-1, 1) else buffering
+    size = BUFFER if buffering < 2 else buffering
     binary: io.BufferedIOBase
     if "+" in kinds:
         binary = ObjectFile(raw, size)
@@ -261,4 +424,7 @@ def open_object(
         binary = ObjectWriter(raw, size)
     if not text:
         return binary
-    return ObjectText(binary, encoding or "utf-8", errors, newline, line_buffering=buffering == 1)
+    line = buffering == 1
+    file = ObjectText(binary, encoding or "utf-8", errors, newline, line_buffering=line)
+    file.mode = mode
+    return file

@@ -6,56 +6,154 @@ import html
 import json
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    ValuesView,
+)
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    Union,
+    overload,
+)
 
 from holdall import _core
 from holdall._core import ObjectId
 from holdall._files import open_object
-from holdall.errors import LockedError
+from holdall.errors import LockedError, SnapshotTooOldError
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer, Self
+    from typing_extensions import Buffer, Self, Unpack
 
 Name = Union[str, bytes]
 Key = Union[str, bytes, ObjectId]
 T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    #: What names are given out as.
+    N = TypeVarWithDefault("N", str, bytes, default=str)
+else:
+    N = TypeVar("N", str, bytes)
 _MISSING: Any = object()
 
 os.register_at_fork(after_in_child=_core.after_fork)
 
 #: Stores of this process that are open for writing, by path.
-_WRITERS: weakref.WeakValueDictionary[str, Store] = weakref.WeakValueDictionary()
+_WRITERS: weakref.WeakValueDictionary[str, Store[Any]] = weakref.WeakValueDictionary()
 #: Asked to close what they have open of a path and do not need.
 _RELEASERS: list[Callable[[str], bool]] = []
 
 
-def _open_source(path: str | os.PathLike[str], mode: str, options: dict[str, Any]) -> _core.Source:
+class Options(TypedDict, total=False):
+    """What ``open`` takes beside path and mode; the crate's ``Options`` tell of those that are
+    not described here."""
+
+    cache_bytes: int
+    """96 MiB."""
+    max_bytes: int | None
+    """Of the file."""
+    space_factor: float
+    """1.1."""
+    page_size: int
+    """Of a new store: 8192."""
+    pinned_bytes: int | None
+    old_version_bytes: int
+    map_reads: bool
+    direct_reads: bool
+    background: bool
+    defer: float
+    """Seconds: 0.2."""
+    timeout: float | None
+    """Seconds that a change waits for a transaction of others; None for as long as it takes."""
+    wait: float | bool
+    """Seconds that the opening waits for others that have the store open; True for as long as
+    it takes, and by default not at all."""
+
+
+def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, Any]) -> _core.Source:
     try:
-        return _core.open(path, mode, **options)
-    except LockedError:
-        asked = [release(os.path.abspath(path)) for release in _RELEASERS]
-        if not any(asked):
-            raise
-        return _core.open(path, mode, **options)
+        try:
+            return _core.open(path, mode, **{**options, "wait": False})
+        except LockedError:
+            for release in _RELEASERS:
+                release(os.path.abspath(path))
+            return _core.open(path, mode, **options)
+    except OSError as e:
+        if e.filename is None:
+            e.filename = os.fspath(path)
+        raise
 
 
-class Listing(NamedTuple):
+class Listing(NamedTuple, Generic[N]):
     """Names up to a delimiter, as a folder shows them."""
 
-    names: list[str]
-    prefixes: list[str]
-    next: str | None
+    names: list[N]
+    prefixes: list[N]
+    next: N | None
 
 
-class View(_core.View, MutableMapping[Name, bytes]):
+class _Items(ItemsView[N, bytes]):
+    """Names and bytes: one state, many objects fetched at a time."""
+
+    _mapping: View[N]
+
+    def __iter__(self) -> Iterator[tuple[N, bytes]]:
+        return self._mapping.walk(True)
+
+    def __reversed__(self) -> Iterator[tuple[N, bytes]]:
+        return self._mapping.walk(True, True)
+
+
+class _Values(ValuesView[bytes]):
+    """Bytes of objects: one state, many fetched at a time."""
+
+    _mapping: View[Any]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._mapping.walk(False)
+
+    def __reversed__(self) -> Iterator[bytes]:
+        return self._mapping.walk(False, True)
+
+
+class View(_core.View[N], MutableMapping[N, bytes]):
     """Objects by their names: what stores, snapshots, transactions and collections have in common.
 
-    A mapping of names to bytes. Iterating yields names as ``str``, in the order of their bytes.
+    A mapping of names to bytes. Iterating yields names in the order of their bytes, as ``str``
+    or, with ``keys="bytes"``, as ``bytes``. A loop may change what it walks through: it sees the
+    objects as they were when it began, and in a long one, after the store gave that state up,
+    those of a newer state behind the name that it had come to.
     """
 
     __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return _deferred, (_store_of(self),)
+
+    def items(self) -> ItemsView[N, bytes]:
+        """Names and bytes, in the order of names; many objects are fetched at a time.
+
+        >>> store.update({"a": b"1", "b": b"2"})
+        >>> next(iter(store.items()))
+        ('a', b'1')
+        """
+        return _Items(self)
+
+    def values(self) -> ValuesView[bytes]:
+        """Bytes of objects, in the order of their names; many are fetched at a time."""
+        return _Values(self)
 
     def open(
         self,
@@ -67,11 +165,14 @@ class View(_core.View, MutableMapping[Name, bytes]):
         errors: str | None = None,
         newline: str | None = None,
         attributes: Mapping[str, bytes] | None = None,
+        commit: bool = True,
     ) -> Any:
         """Opens an object as the built-in ``open`` opens a file.
 
         Read, it stays as it was when it was opened. A new object (``w``, ``x``) appears whole when
-        the file is closed, and not at all if the ``with`` block raises. One opened with ``r+`` or
+        the file is closed. It does not appear if a ``with`` block that closes it raises, if a
+        write has failed, or if nobody closes it, which is a ``ResourceWarning``. With
+        ``commit=False`` it appears only when its ``commit`` is called. One opened with ``r+`` or
         ``a`` is changed in place: what was written is durable after ``flush`` and ``close``. In a
         transaction everything happens with its commit. Binary files have ``insert`` and
         ``delete`` beside what files have.
@@ -91,16 +192,17 @@ class View(_core.View, MutableMapping[Name, bytes]):
             errors=errors,
             newline=newline,
             attributes=attributes,
+            commit=commit,
         )
 
-    def collection(self, name: str) -> Collection:
+    def collection(self, name: str) -> Collection[N]:
         """Objects of a collection of their own, which the first put makes.
 
         >>> store.collection("thumbnails")["a"] = b"small"
         >>> "a" in store, list(store.collection("thumbnails"))
         (False, ['a'])
         """
-        return Collection(self.source, name)
+        return Collection(self.source, name, self.keys_as)
 
     def list(
         self,
@@ -109,7 +211,7 @@ class View(_core.View, MutableMapping[Name, bytes]):
         *,
         start_after: Name | None = None,
         limit: int = 1000,
-    ) -> Listing:
+    ) -> Listing[N]:
         """Names and common prefixes up to a delimiter; ``next`` continues it as ``start_after``.
 
         >>> store.update({"a/1": b"", "a/2": b"", "b": b""})
@@ -133,7 +235,7 @@ class View(_core.View, MutableMapping[Name, bytes]):
 
         self.put_many(both())
 
-    def _atomic(self) -> _Atomic:
+    def _atomic(self) -> _Atomic[N]:
         """The same objects, with what a ``with`` block does to them as one step."""
         return _Atomic(self)
 
@@ -151,7 +253,7 @@ class View(_core.View, MutableMapping[Name, bytes]):
             del tx[key]
             return value
 
-    def popitem(self) -> tuple[str, bytes]:
+    def popitem(self) -> tuple[N, bytes]:
         """Removes the first object and gives its name and bytes, as one step."""
         with self._atomic() as tx:
             for name in tx.names():
@@ -185,15 +287,16 @@ class View(_core.View, MutableMapping[Name, bytes]):
     __hash__ = object.__hash__
 
 
-class _Atomic:
+class _Atomic(Generic[N]):
     """A block whose calls are one transaction: a new one, or the one that the view is of."""
 
-    def __init__(self, view: View):
+    def __init__(self, view: View[N]):
         source = view.source
         self.own = source.transaction() if source.kind == "newest" else None
-        self.view = _core.View(self.own or source, view.name)
+        source = source if self.own is None else self.own
+        self.view: _core.View[N] = _core.View(source, view.name, view.keys_as)
 
-    def __enter__(self) -> _core.View:
+    def __enter__(self) -> _core.View[N]:
         return self.view
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -201,16 +304,19 @@ class _Atomic:
             self.own.end(kind is None)
 
 
-class Collection(View):
+class Collection(View[N]):
     """Objects of a collection; from ``collection`` of a store, snapshot or transaction."""
 
     __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        return _collection, (_outer(self), self.name)
 
     def __repr__(self) -> str:
         return f"<holdall.Collection {self.name!r}>"
 
 
-class Snapshot(View):
+class Snapshot(View[N]):
     """The objects as they were when it was taken, whatever is written since.
 
     >>> store["a"] = b"before"
@@ -237,11 +343,15 @@ class Snapshot(View):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __reduce__(self) -> Any:
+        """Of a store opened for reading; loading it fails if the store was changed since."""
+        return _snapshot, (_store_of(self), self.source.state)
+
     def __repr__(self) -> str:
         return f"<holdall.Snapshot of {self.source.path!r}>"
 
 
-class Transaction(View):
+class Transaction(View[N]):
     """Changes that happen together or not at all, and reads that see them.
 
     One transaction at a time changes a store; another waits, or in the same thread fails.
@@ -259,6 +369,9 @@ class Transaction(View):
     """
 
     __slots__ = ()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a transaction belongs to its process and cannot be pickled")
 
     def commit(self) -> None:
         """Makes all of it happen, durably. A ``with`` block does it at its end."""
@@ -317,7 +430,7 @@ class _Meter:
             self.bar.close()
 
 
-class Store(View):
+class Store(View[N]):
     """An open store. Threads share it; ``with`` closes it.
 
     Each change is a commit that survives a power cut; ``update`` and ``transaction`` make one of
@@ -326,18 +439,30 @@ class Store(View):
 
     __slots__ = ("__weakref__",)
 
-    def __new__(cls, path: str | os.PathLike[str], mode: str = "r", **options: Any) -> Self:
-        self = cls._unlisted(path, mode, options)
+    def __new__(
+        cls,
+        path: str | os.PathLike[str],
+        mode: str = "r",
+        *,
+        keys: Literal["str", "bytes"] = "str",
+        **options: Unpack[Options],
+    ) -> Self:
+        self = cls._unlisted(path, mode, {**options, "keys": keys})
         if self.path and not self.read_only:
             _WRITERS[self.path] = self
         return self
 
     @classmethod
     def _unlisted(
-        cls, path: str | os.PathLike[str], mode: str, options: dict[str, Any]
+        cls, path: str | os.PathLike[str], mode: str, options: Mapping[str, Any]
     ) -> Self:
         """A store that others in this process do not find by its path."""
         return super().__new__(cls, _open_source(path, mode, options))
+
+    @classmethod
+    def _of(cls, view: View[N]) -> Store[N]:
+        """The store that a view is of."""
+        return super().__new__(Store, view.source.store(), None, view.keys_as)
 
     @property
     def path(self) -> str:
@@ -364,15 +489,19 @@ class Store(View):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Snapshot[N]:
         """The objects as they are now, kept so."""
-        return Snapshot(self.source.snapshot())
+        return Snapshot(self.source.snapshot(), None, self.keys_as)
 
-    def transaction(self) -> Transaction:
-        """A transaction, as a ``with`` block: an exception undoes all of it."""
-        return Transaction(self.source.transaction())
+    def transaction(self, timeout: float | None = None) -> Transaction[N]:
+        """A transaction, as a ``with`` block: an exception undoes all of it.
 
-    def deferred(self) -> View:
+        It waits for one of another thread, at most ``timeout`` seconds, or those that the store
+        was opened with; ``BusyError`` then. Ctrl-C ends the wait.
+        """
+        return Transaction(self.source.transaction(timeout), None, self.keys_as)
+
+    def deferred(self) -> View[N]:
         """The same objects, with changes that no call waits to be durable.
 
         Each is still all or nothing, and a crash keeps their order; it may take back those of the
@@ -383,7 +512,7 @@ class Store(View):
         ...     fast[f"{i}"] = b"x"
         >>> store.flush()
         """
-        return View(self.source.deferred())
+        return View(self.source.deferred(), None, self.keys_as)
 
     def flush(self) -> None:
         """Makes all changes durable: those of files not closed yet, and deferred ones."""
@@ -443,7 +572,7 @@ class Store(View):
                 "a store open for writing cannot be sent to another process; "
                 "open it with mode 'r' in each"
             )
-        return (Store, (self.path, "r"))
+        return _reopened, (self.path, self.source.options)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "read-only" if self.read_only else "open"
@@ -472,7 +601,67 @@ class Store(View):
         )
 
 
-def open(path: str | os.PathLike[str], mode: str = "r", **options: Any) -> Store:
+def _reopened(path: str, options: dict[str, Any]) -> Store[Any]:
+    return Store(path, "r", **options)
+
+
+def _store_of(view: View[N]) -> Store[N]:
+    """The store of a view, by a handle of its own, to be pickled."""
+    return Store._of(view)
+
+
+def _outer(collection: Collection[N]) -> View[N]:
+    """What a collection is of, to be pickled."""
+    source = collection.source
+    match source.kind:
+        case "snapshot":
+            return Snapshot(source, None, collection.keys_as)
+        case "transaction":
+            return Transaction(source, None, collection.keys_as)
+        case _:
+            return _store_of(collection)
+
+
+def _deferred(store: Store[N]) -> View[N]:
+    return store.deferred()
+
+
+def _collection(outer: View[N], name: str) -> Collection[N]:
+    return outer.collection(name)
+
+
+def _snapshot(store: Store[N], state: int) -> Snapshot[N]:
+    snapshot = store.snapshot()
+    if snapshot.source.state != state:
+        raise SnapshotTooOldError(
+            f"store {store.path} was changed since the snapshot was pickled; take a new one"
+        )
+    return snapshot
+
+
+@overload
+def open(
+    path: str | os.PathLike[str],
+    mode: str = "r",
+    *,
+    keys: Literal["str"] = "str",
+    **options: Unpack[Options],
+) -> Store[str]: ...
+@overload
+def open(
+    path: str | os.PathLike[str],
+    mode: str = "r",
+    *,
+    keys: Literal["bytes"],
+    **options: Unpack[Options],
+) -> Store[bytes]: ...
+def open(
+    path: str | os.PathLike[str],
+    mode: str = "r",
+    *,
+    keys: Literal["str", "bytes"] = "str",
+    **options: Unpack[Options],
+) -> Store[Any]:
     """Opens a store.
 
     ==== ============================================================
@@ -485,18 +674,25 @@ def open(path: str | os.PathLike[str], mode: str = "r", **options: Any) -> Store
     x    made where there is nothing
     ==== ============================================================
 
-    Options: ``cache_bytes`` (96 MiB), ``max_bytes`` (of the file), ``space_factor`` (1.1),
-    ``page_size`` (8192, of a new store), ``pinned_bytes``, ``old_version_bytes``, ``map_reads``,
-    ``direct_reads``, ``background``, ``defer`` (seconds); the crate's ``Options`` tell of each.
+    ``keys`` is what names are given out as, ``"str"`` or ``"bytes"``; both are taken. The other
+    options are described at ``Options``. The path ``":memory:"`` is a store in memory.
 
     >>> holdall.open("/nowhere.holdall")
     Traceback (most recent call last):
     holdall.errors.NotFoundError: not found: store /nowhere.holdall
     """
-    return Store(path, mode, **options)
+    return Store(path, mode, keys=keys, **options)
 
 
-def in_memory(**options: Any) -> Store:
+@overload
+def in_memory(
+    *, keys: Literal["str"] = "str", **options: Unpack[Options]
+) -> Store[str]: ...
+@overload
+def in_memory(*, keys: Literal["bytes"], **options: Unpack[Options]) -> Store[bytes]: ...
+def in_memory(
+    *, keys: Literal["str", "bytes"] = "str", **options: Unpack[Options]
+) -> Store[Any]:
     """A store in memory, gone with its last user: for tests and examples.
 
     >>> s = holdall.in_memory()
@@ -504,4 +700,4 @@ def in_memory(**options: Any) -> Store:
     >>> len(s)
     1
     """
-    return Store("", "a", **options)
+    return Store(":memory:", "x", keys=keys, **options)

@@ -12,7 +12,7 @@
 mod state;
 mod target;
 
-use crate::buffer::{Lent, LentMut};
+use crate::buffer::{Lent, LentMut, Unfilled};
 use crate::errors::{Fail, Outcome};
 use crate::handle::process;
 use crate::keys::ObjectId;
@@ -21,6 +21,7 @@ use crate::view::View;
 use holdall::{Attributes, Error, Key, Store};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use state::{Body, CLOSED, State};
 use std::sync::Arc;
 use target::{DRAFT, live, object, open_in_tx, stage};
@@ -55,10 +56,7 @@ impl RawFile {
     pub fn open(view: &View, key: &Key<'_>, mode: &str, attributes: Attributes) -> Outcome<Self> {
         let append = mode == "a";
         let (body, position) = match (&view.objects, mode) {
-            (Objects::Transaction(tx), _) => {
-                let oid = open_in_tx(view, tx, key, mode, attributes)?;
-                (Body::Transaction { tx: tx.clone(), oid }, 0)
-            }
+            (Objects::Transaction(tx), _) => (open_in_tx(view, tx, key, mode, attributes)?, 0),
             (Objects::Newest(handle, _), "r") => (object(view, handle, key)?, 0),
             (Objects::Snapshot(snapshot), "r") => (object(view, &snapshot.handle, key)?, 0),
             (Objects::Snapshot(_), _) => return Err(Error::ReadOnly.into()),
@@ -94,6 +92,25 @@ impl RawFile {
 
 #[pymethods]
 impl RawFile {
+    /// All bytes from the position on.
+    fn readall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let left = |state: &mut State| Ok(state.size()?.saturating_sub(state.position));
+        let left = usize::try_from(self.with(py, left)?)?;
+        let mut new = Unfilled::default();
+        new.push(py, left)?;
+        let mut n = 0;
+        let filled = new.fill(py, |memory| {
+            let state = &mut *self.0.lock();
+            for buf in memory {
+                n = state.read(buf)?;
+            }
+            Ok(())
+        })?;
+        let all = filled.into_iter().next().unwrap_or_else(|| PyBytes::new(py, b""));
+        // Another thread may have cut the object meanwhile.
+        if n == left { Ok(all) } else { Ok(PyBytes::new(py, &all.as_bytes()[..n])) }
+    }
+
     fn readinto(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
         let mut lent = LentMut::of(buffer)?;
         let buf = lent.bytes();
@@ -113,14 +130,16 @@ impl RawFile {
                 0 => 0,
                 1 => state.position,
                 2 => state.size()?,
-                _ => return Err(Error::Invalid(format!("whence {whence} is not 0, 1 or 2")).into()),
+                _ => return Err(Fail::Offset(format!("whence {whence} is not 0, 1 or 2"))),
             };
             let before = || {
-                Error::Invalid(format!(
-                    "a seek to {offset} from {from} leads before the first byte"
-                ))
+                Fail::Offset(format!("a seek to {offset} from {from} leads before the first byte"))
             };
-            state.position = from.checked_add_signed(offset).ok_or_else(before)?;
+            let to = from.checked_add_signed(offset).ok_or_else(before)?;
+            if i64::try_from(to).is_err() {
+                return Err(Fail::Offset(format!("byte {to} is beyond what a file can have")));
+            }
+            state.position = to;
             Ok(state.position)
         })
     }
@@ -168,10 +187,10 @@ impl RawFile {
     fn oid(&self, py: Python<'_>) -> PyResult<Option<ObjectId>> {
         self.with(py, |state| match &state.body {
             Body::Object { object, .. } => Ok(Some(ObjectId(object.oid()))),
-            Body::Live { oid, draft: None, .. } | Body::Transaction { oid, .. } => {
+            Body::Live { oid, draft: None, .. } | Body::Transaction { oid, target: None, .. } => {
                 Ok(Some(ObjectId(*oid)))
             }
-            Body::Live { .. } | Body::Staged { .. } => Ok(None),
+            Body::Live { .. } | Body::Staged { .. } | Body::Transaction { .. } => Ok(None),
             Body::GivenUp(_) => Err(Fail::Closed("store")),
             Body::Closed => Err(CLOSED),
         })

@@ -34,6 +34,8 @@ pub enum Body {
     Transaction {
         tx: Arc<Transaction>,
         oid: Oid,
+        /// Where one goes that is written anew.
+        target: Option<Box<Target>>,
     },
     /// The store was closed before the file; true where bytes written to it were lost.
     GivenUp(bool),
@@ -74,7 +76,7 @@ impl State {
                 handle.with(|store| Ok(store.read_newest()?.metadata(*oid)?.size))
             }
             Body::Staged { staged, .. } => Ok(staged.as_ref().map_or(0, |staged| staged.len())),
-            Body::Transaction { tx, oid } => tx.with(|tx| Ok(tx.metadata(*oid)?.size)),
+            Body::Transaction { tx, oid, .. } => tx.with(|tx| Ok(tx.metadata(*oid)?.size)),
             Body::GivenUp(_) => Err(Fail::Closed("store")),
             Body::Closed => Err(CLOSED),
         }
@@ -107,7 +109,7 @@ impl State {
                 let read = store.read_newest()?.read_at(*oid, at, buf);
                 none_beyond_end(read.map(Option::unwrap_or_default))
             })?,
-            Body::Transaction { tx, oid } => tx.with(|tx| {
+            Body::Transaction { tx, oid, .. } => tx.with(|tx| {
                 let size = tx.metadata(*oid)?.size;
                 let start = at.min(size);
                 let end = start.saturating_add(buf.len() as u64).min(size);
@@ -125,6 +127,10 @@ impl State {
     /// Writes at the position, which moves.
     pub fn write(&mut self, bytes: &[u8]) -> Outcome<()> {
         self.check_process()?;
+        if bytes.is_empty() {
+            // As of a file: nothing, wherever the position is.
+            return Ok(());
+        }
         if let Body::Staged { staged: Some(staged), .. } = &mut self.body {
             if self.position == staged.len() {
                 staged.push(bytes)?;
@@ -165,7 +171,7 @@ impl State {
                 *dirty = true;
                 Ok(value)
             }
-            Body::Transaction { tx, oid } => tx.with(|tx| Ok(f(tx, *oid)?)),
+            Body::Transaction { tx, oid, .. } => tx.with(|tx| Ok(f(tx, *oid)?)),
             Body::Object { .. } => Err(Error::ReadOnly.into()),
             Body::GivenUp(_) => Err(Fail::Closed("store")),
             Body::Staged { .. } | Body::Closed => Err(CLOSED),
@@ -195,11 +201,15 @@ impl State {
         self.check_process()?;
         match &mut self.body {
             Body::Live { handle, dirty, draft: None, .. } if *dirty => {
+                if handle.is_closed() {
+                    // That has made all of it durable.
+                    return Ok(());
+                }
                 handle.with(|store| Ok(store.flush()?))?;
                 *dirty = false;
                 Ok(())
             }
-            Body::GivenUp(_) => Err(Fail::Closed("store")),
+            Body::GivenUp(true) => Err(Fail::Closed("store")),
             Body::Closed => Err(CLOSED),
             _ => Ok(()),
         }
@@ -211,9 +221,8 @@ impl State {
             std::mem::forget(std::mem::replace(&mut self.body, Body::Closed));
             return Ok(());
         }
-        if let Body::Live { handle, draft: None, .. } = &self.body {
-            // Closing the store has made all of it durable.
-            let flushed = if handle.is_closed() { Ok(()) } else { self.flush() };
+        if let Body::Live { draft: None, .. } = &self.body {
+            let flushed = self.flush();
             self.body = Body::Closed;
             return flushed;
         }
@@ -233,6 +242,7 @@ impl State {
                 }
                 published
             }
+            Body::Transaction { tx, oid, target: Some(target) } => target.end_in(&tx, oid, keep),
             Body::GivenUp(true) if keep => Err(Fail::Closed("store")),
             _ => Ok(()),
         }

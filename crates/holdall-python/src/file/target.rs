@@ -55,6 +55,22 @@ impl Target {
         Ok(tx.drop_collection(collection).map(drop)?)
     }
 
+    /// Gives a draft of a transaction its name, or with `keep` false removes it.
+    pub fn end_in(&self, tx: &Transaction, draft: Oid, keep: bool) -> Outcome<()> {
+        if !tx.end_draft(draft) {
+            // The transaction has ended, and the draft with it.
+            return if keep { Err(Fail::Closed("transaction")) } else { Ok(()) };
+        }
+        View::in_tx(tx, self.collection.as_deref(), |tx| {
+            if keep {
+                tx.check_put(&self.name, self.mode)?;
+                tx.copy(draft, &self.name)?;
+                tx.set_attributes(&self.name, &self.attributes)?;
+            }
+            Ok(tx.remove(draft).map(drop)?)
+        })
+    }
+
     /// Drops a draft that nobody wants.
     pub fn drop_draft(&self, collection: &str) -> Outcome<()> {
         self.write(Durability::Deferred, |tx| Ok(tx.drop_collection(collection).map(drop)?))
@@ -119,21 +135,36 @@ pub fn live(view: &View, key: &Key<'_>, make: bool, attributes: &Attributes) -> 
     })
 }
 
-/// Finds or makes an object of a transaction.
+/// Finds an object of a transaction, or makes one. One that is written anew has no name until
+/// its file is closed, so that what it replaces is there if the file is given up.
 pub fn open_in_tx(
     view: &View,
-    tx: &Transaction,
+    tx: &Arc<Transaction>,
     key: &Key<'_>,
     mode: &str,
     attributes: Attributes,
-) -> Outcome<Oid> {
-    View::in_tx(tx, view.collection.as_deref(), |tx| match mode {
-        "r" | "r+" => find(tx, key),
-        "a" if matches!(key, Key::Oid(_)) || tx.lookup(name_of(key)?)?.is_some() => find(tx, key),
+) -> Outcome<Body> {
+    let mut target = None;
+    let oid = View::in_tx(tx, view.collection.as_deref(), |inner| match mode {
+        "r" | "r+" => find(inner, key),
+        "a" => match find(inner, key) {
+            Err(Fail::Store(Error::NotFound(_))) => {
+                let options = PutOptions::with_attributes(attributes);
+                Ok(inner.put_with(name_of(key)?, b"", &options)?)
+            }
+            found => found,
+        },
         _ => {
+            let name = name_of(key)?;
             let mode = if mode == "x" { PutMode::Create } else { PutMode::Overwrite };
-            let options = PutOptions { mode, attributes, ..PutOptions::default() };
-            Ok(tx.put_with(name_of(key)?, b"", &options)?)
+            inner.check_put(&name, mode)?;
+            let (handle, collection) = (tx.handle.clone(), view.collection.clone());
+            let durability = Durability::Immediate;
+            let draft = inner.create(b"")?;
+            tx.add_draft(draft);
+            target = Some(Box::new(Target { handle, collection, durability, name, attributes, mode }));
+            Ok(draft)
         }
-    })
+    })?;
+    Ok(Body::Transaction { tx: tx.clone(), oid, target })
 }

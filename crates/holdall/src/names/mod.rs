@@ -17,6 +17,7 @@ mod append;
 mod back;
 #[cfg(test)]
 mod check;
+mod count;
 mod cursor;
 mod insert;
 mod leaf;

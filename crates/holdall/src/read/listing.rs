@@ -71,6 +71,23 @@ impl Reader {
         Listing::of(c.names.list(&*self.state, options)?)
     }
 
+    /// How many names the collection has; objects without one are not among them. Cost: every
+    /// page of names once, so that it grows with their bytes.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// store.write(|tx| tx.put_all([("a", ""), ("b", "")]))?;
+    /// assert_eq!(store.read()?.count_names()?, 2);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
+    pub fn count_names(&self) -> Result<u64> {
+        let Some(c) = self.current()? else { return Ok(0) };
+        c.names.count(&*self.state)
+    }
+
     /// All names that begin with `prefix`, in order, with their objects; backwards by
     /// [`Iterator::rev`]. Cost: a step for each; memory for 1,000 at a time.
     ///

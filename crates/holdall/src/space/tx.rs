@@ -12,6 +12,7 @@ use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A segment run that the transaction adds.
 #[derive(Debug)]
@@ -48,8 +49,26 @@ impl SpaceTx {
     /// # Errors
     /// As [`PageTx::begin`].
     pub fn begin(pager: &Arc<Pager>, alloc: &Arc<Allocator>, root: PageNo) -> Result<Self> {
-        Ok(Self {
-            pages: PageTx::begin(pager)?,
+        Ok(Self::of(PageTx::begin(pager)?, alloc, root))
+    }
+
+    /// As [`SpaceTx::begin`], waiting no longer than `limit`; `None` where that was not enough.
+    ///
+    /// # Errors
+    /// As [`PageTx::begin`].
+    pub fn begin_within(
+        pager: &Arc<Pager>,
+        alloc: &Arc<Allocator>,
+        root: PageNo,
+        limit: Duration,
+    ) -> Result<Option<Self>> {
+        let pages = PageTx::begin_within(pager, limit)?;
+        Ok(pages.map(|pages| Self::of(pages, alloc, root)))
+    }
+
+    fn of(pages: PageTx, alloc: &Arc<Allocator>, root: PageNo) -> Self {
+        Self {
+            pages,
             alloc: alloc.clone(),
             root,
             mine: RunSet::default(),
@@ -59,7 +78,7 @@ impl SpaceTx {
             released_pages: 0,
             class: Class::Pages,
             finished: false,
-        })
+        }
     }
 
     /// The allocator.

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A page transaction; dropping it undoes everything.
 #[derive(Debug)]
@@ -67,7 +68,19 @@ impl PageTx {
     /// [`Error::Poisoned`]; [`Error::Invalid`] where this thread has it; those of
     /// [`Housekeeping::before_write`].
     pub fn begin(pager: &Arc<Pager>) -> Result<Self> {
-        let writer = pager.writer.lock()?;
+        Self::begin_locked(pager, pager.writer.lock()?)
+    }
+
+    /// As [`PageTx::begin`], waiting no longer than `limit`; `None` where that was not enough.
+    ///
+    /// # Errors
+    /// As [`PageTx::begin`].
+    pub fn begin_within(pager: &Arc<Pager>, limit: Duration) -> Result<Option<Self>> {
+        let writer = pager.writer.lock_within(limit)?;
+        writer.map(|writer| Self::begin_locked(pager, writer)).transpose()
+    }
+
+    fn begin_locked(pager: &Arc<Pager>, writer: WriterLock) -> Result<Self> {
         pager.check_poison()?;
         if let Some(store) = pager.housekeeping() {
             store.before_write()?;

@@ -9,6 +9,7 @@ use holdall_core::{Error, Result};
 use parking_lot::{ArcMutexGuard, Mutex, RawMutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 /// The lock, and which thread holds it.
 #[derive(Debug, Default)]
@@ -34,9 +35,24 @@ impl Writer {
             let text = "a transaction of this thread is still running; end it before the next";
             return Err(Error::Invalid(text.into()));
         }
-        let guard = self.lock.lock_arc();
+        Ok(self.held(self.lock.lock_arc()))
+    }
+
+    /// As [`Writer::lock`], waiting no longer than `limit`; `None` where that was not enough.
+    ///
+    /// # Errors
+    /// As [`Writer::lock`].
+    pub(super) fn lock_within(&self, limit: Duration) -> Result<Option<WriterLock>> {
+        if self.is_mine() {
+            return self.lock().map(Some);
+        }
+        let guard = self.lock.try_lock_arc().or_else(|| self.lock.try_lock_arc_for(limit));
+        Ok(guard.map(|guard| self.held(guard)))
+    }
+
+    fn held(&self, guard: ArcMutexGuard<RawMutex, ()>) -> WriterLock {
         self.holder.store(thread_number() + 1, Relaxed);
-        Ok(WriterLock { holder: self.holder.clone(), _guard: guard })
+        WriterLock { holder: self.holder.clone(), _guard: guard }
     }
 
     /// Whether this thread holds the lock.

@@ -51,6 +51,17 @@ impl WriteTx {
         Listing::of(c.names.list(&begun.tx, options)?)
     }
 
+    /// How many names the collection has; see
+    /// [`Reader::count_names`](crate::Reader::count_names).
+    ///
+    /// # Errors
+    /// As [`Reader::count_names`](crate::Reader::count_names).
+    pub fn count_names(&mut self) -> Result<u64> {
+        let Some(c) = self.current()? else { return Ok(0) };
+        let begun = self.begin()?;
+        c.names.count(&begun.tx)
+    }
+
     /// The object of this key; `None` where no object has the name.
     pub(crate) fn object_of(&mut self, key: &Key<'_>) -> Result<Option<Oid>> {
         match key {

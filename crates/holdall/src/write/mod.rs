@@ -42,6 +42,7 @@ use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
 use opened::Opened;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The part of a transaction that exists once it holds the writer's lock.
 #[derive(Debug)]
@@ -165,29 +166,71 @@ impl WriteTx {
         if self.failed {
             return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
         }
+        self.forget_some_placements();
+        self.start_now()
+    }
+
+    fn forget_some_placements(&self) {
         if self.begun.is_none() && self.inner.cursors.lock().are_too_many() {
-            // Only hints; what is wrong with the store shows below.
+            // Only hints; what is wrong with the store shows when it is used.
             drop(forget_placements(&self.inner, MOST_PLACEMENTS / 2));
         }
-        self.start_now()
     }
 
     fn start_now(&mut self) -> Result<()> {
         if self.begun.is_none() {
             let inner = &self.inner;
             let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root)?;
-            let root = Root::load(&tx, inner.root)?;
-            let cursors = inner.cursors.lock().begin();
-            self.begun = Some(Box::new(Begun {
-                tx,
-                root,
-                cursors,
-                tail: AppendCursor::default(),
-                tail_of: 0,
-                record: Vec::new(),
-            }));
+            self.begin_in(tx)?;
         }
         Ok(())
+    }
+
+    fn begin_in(&mut self, tx: SpaceTx) -> Result<()> {
+        let inner = &self.inner;
+        let root = Root::load(&tx, inner.root)?;
+        let cursors = inner.cursors.lock().begin();
+        self.begun = Some(Box::new(Begun {
+            tx,
+            root,
+            cursors,
+            tail: AppendCursor::default(),
+            tail_of: 0,
+            record: Vec::new(),
+        }));
+        Ok(())
+    }
+
+    /// Waits at most `limit` for the transaction under way, and then begins; tells whether it
+    /// has begun, as the first call that touches the store would have it after any wait. Asked
+    /// again, it goes on waiting.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # let store = holdall::Store::in_memory()?;
+    /// let mut first = store.begin_write()?;
+    /// first.put("a", b"1")?;
+    /// let second = std::thread::scope(|scope| {
+    ///     let wait = || store.begin_write()?.wait(Duration::from_millis(1));
+    ///     scope.spawn(wait).join().expect("does not panic")
+    /// });
+    /// assert!(!second?);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where this thread runs another transaction, or where this one has
+    /// failed; [`Error::Poisoned`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn wait(&mut self, limit: Duration) -> Result<bool> {
+        if self.begun.is_some() || self.failed {
+            return self.begin().map(|_| true);
+        }
+        self.forget_some_placements();
+        let inner = &self.inner;
+        let begun = SpaceTx::begin_within(&inner.pager, &inner.alloc, inner.root, limit)?;
+        let Some(tx) = begun else { return Ok(false) };
+        self.begin_in(tx)?;
+        Ok(true)
     }
 
     /// After an error nothing of the transaction can be kept: references were taken.

@@ -1,0 +1,207 @@
+//! How a store is opened from Python.
+//!
+//! Owns: [`open`] and its options, which are those of [`Options`] and three of the package:
+//! `keys`, `timeout`, `wait`.
+
+use crate::errors::{Fail, Outcome};
+use crate::handle::{Handle, Settings};
+use crate::keys::Form;
+use crate::source::{Objects, Source};
+use holdall::{Durability, Error, Options, Store};
+use holdall_io::MemoryStorage;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The path that stands for a store in memory.
+const IN_MEMORY: &str = ":memory:";
+
+/// The value of an option, as Python gave it.
+#[derive(Debug, Clone, PartialEq, IntoPyObject)]
+pub enum Given {
+    /// Of a switch.
+    Flag(bool),
+    /// Of bytes.
+    Number(u64),
+    /// Of a factor or of seconds.
+    Fraction(f64),
+    /// Of a choice.
+    Text(String),
+    /// No bound.
+    Nothing(Option<bool>),
+}
+
+/// Seconds that an option gives.
+///
+/// # Errors
+/// ValueError where they are below 0 or no number.
+pub fn seconds(option: &str, given: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(given).map_err(|e| PyValueError::new_err(format!("{option}: {e}")))
+}
+
+/// Opens a store.
+///
+/// mode: "r" to read, "r+" to write what is there, "a" to write and make it where it is
+/// missing, "w" to make it anew, "x" to make it where there is none.
+#[pyfunction]
+#[pyo3(signature = (path, mode, **options))]
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    mode: &str,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Source> {
+    let (settings, wait) = settings_of(options)?;
+    let mode = mode.to_owned();
+    let made = py.detach(|| opened(&path, &mode, settings, wait))?;
+    Ok(Source(Objects::Newest(Arc::new(made), Durability::Immediate)))
+}
+
+fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Handle> {
+    if !["r", "r+", "a", "w", "x"].contains(&mode) {
+        let text = format!("mode {mode:?} is none of \"r\", \"r+\", \"a\", \"w\", \"x\"");
+        return Err(Error::Invalid(text).into());
+    }
+    if path.as_os_str().is_empty() {
+        let text = format!("the path of a store is empty; \"{IN_MEMORY}\" is one in memory");
+        return Err(Error::Invalid(text).into());
+    }
+    if path.as_os_str() == IN_MEMORY {
+        if mode.starts_with('r') {
+            let text = format!("a store in memory is new, and mode {mode:?} needs one that is there");
+            return Err(Error::NotFound(text).into());
+        }
+        let store = settings.options.create_on(Arc::new(MemoryStorage::new()))?;
+        return Ok(Handle::new(PathBuf::new(), false, settings, store));
+    }
+    let path = std::path::absolute(path)
+        .map_err(|e| Error::io(format!("finding {}", path.display()), e))?;
+    let begun = Instant::now();
+    let store = loop {
+        match open_file(&path, mode, &settings.options) {
+            Err(Fail::Store(Error::Locked { .. })) if wait.goes_on(begun.elapsed()) => {
+                std::thread::sleep(LOOK.min(wait.left(begun.elapsed())));
+                Python::attach(|py| py.check_signals())?;
+            }
+            opened => break opened?,
+        }
+    };
+    if mode != "r" {
+        crate::file::drop_drafts(&store)?;
+    }
+    Ok(Handle::new(path, mode == "r", settings, store))
+}
+
+fn open_file(path: &Path, mode: &str, options: &Options) -> Outcome<Store> {
+    Ok(match mode {
+        "r" => options.open_read_only(path)?,
+        "r+" => options.open(path)?,
+        "a" => options.open_or_create(path)?,
+        "x" => options.create(path)?,
+        _ => anew(path, options)?,
+    })
+}
+
+/// Makes a store in place of one that is there. Any other file stays.
+fn anew(path: &Path, options: &Options) -> Outcome<Store> {
+    match options.open(path) {
+        Ok(old) => {
+            old.close()?;
+            // Closed, it has no log.
+            std::fs::remove_file(path)
+                .map_err(|e| Error::io(format!("removing {}", path.display()), e))?;
+        }
+        Err(Error::NotFound(_) | Error::Unfinished { .. }) => {}
+        Err(e) => return Err(e.into()),
+    }
+    Ok(options.create(path)?)
+}
+
+/// Between two tries to open a store that others have open.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long an opening waits for others that have the store open; None without a bound.
+#[derive(Clone, Copy)]
+struct Wait(Option<Duration>);
+
+impl Wait {
+    fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match given.extract::<bool>() {
+            Ok(true) => Ok(Self(None)),
+            Ok(false) => Ok(Self(Some(Duration::ZERO))),
+            Err(_) => seconds("wait", given.extract()?).map(|limit| Self(Some(limit))),
+        }
+    }
+
+    fn left(self, waited: Duration) -> Duration {
+        self.0.map_or(Duration::MAX, |limit| limit.saturating_sub(waited))
+    }
+
+    fn goes_on(self, waited: Duration) -> bool {
+        !self.left(waited).is_zero()
+    }
+}
+
+/// Options by their names in Python, and how long the opening waits.
+fn settings_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Settings, Wait)> {
+    let mut set = Settings {
+        options: Options::default(),
+        form: Form::default(),
+        limit: None,
+        given: BTreeMap::new(),
+    };
+    let mut wait = Wait(Some(Duration::ZERO));
+    for (name, value) in given.into_iter().flatten() {
+        let name: String = name.extract()?;
+        if name == "wait" {
+            wait = Wait::of(&value)?;
+            continue;
+        }
+        set.given.insert(name.clone(), given_of(&value)?);
+        match name.as_str() {
+            "keys" => set.form = Form::of(&value.extract::<String>()?)?,
+            "timeout" => {
+                let limit: Option<f64> = value.extract()?;
+                set.limit = limit.map(|limit| seconds("timeout", limit)).transpose()?;
+            }
+            _ => set.options = with_option(set.options, &name, &value)?,
+        }
+    }
+    Ok((set, wait))
+}
+
+fn given_of(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    if value.is_none() {
+        return Ok(Given::Nothing(None));
+    }
+    if let Ok(flag) = value.cast::<pyo3::types::PyBool>() {
+        return Ok(Given::Flag(flag.is_true()));
+    }
+    if let Ok(number) = value.extract() {
+        return Ok(Given::Number(number));
+    }
+    if let Ok(number) = value.extract() {
+        return Ok(Given::Fraction(number));
+    }
+    value.extract().map(Given::Text)
+}
+
+fn with_option(options: Options, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Options> {
+    Ok(match name {
+        "cache_bytes" => options.cache_bytes(value.extract()?),
+        "max_bytes" => options.max_bytes(value.extract::<Option<u64>>()?),
+        "space_factor" => options.space_factor(value.extract()?),
+        "page_size" => options.page_size(value.extract()?),
+        "pinned_bytes" => options.pinned_bytes(value.extract::<Option<u64>>()?),
+        "old_version_bytes" => options.old_version_bytes(value.extract()?),
+        "map_reads" => options.map_reads(value.extract()?),
+        "direct_reads" => options.direct_reads(value.extract()?),
+        "background" => options.background(value.extract()?),
+        "defer" => options.defer(seconds("defer", value.extract()?)?),
+        other => return Err(PyTypeError::new_err(format!("open() has no option {other:?}"))),
+    })
+}
