@@ -64,14 +64,11 @@ impl From<Fail> for PyErr {
 
 /// The exception of an error of the engine, with its message.
 fn of_store(py: Python<'_>, e: &Error) -> PyErr {
-    if let Error::Io { source, .. } = e
-        && let Some(number) = source.raw_os_error()
-    {
+    if let Error::Io { source, .. } = e {
         // OSError itself chooses the subclass by the number.
-        return PyOSError::new_err((number, e.to_string()));
+        return PyOSError::new_err((number_of(source), e.to_string()));
     }
     let class = match e {
-        Error::Io { .. } => return PyOSError::new_err(e.to_string()),
         Error::NotFound(_) | Error::Dangling(_) => "NotFoundError",
         Error::Exists(_) => "ExistsError",
         Error::Corrupt { .. } => "CorruptError",
@@ -90,6 +87,22 @@ fn of_store(py: Python<'_>, e: &Error) -> PyErr {
         _ => "Error",
     };
     of_class(py, class, &e.to_string())
+}
+
+/// The system's number of an error, or the one that says the same.
+fn number_of(e: &std::io::Error) -> i32 {
+    use std::io::ErrorKind as Kind;
+    e.raw_os_error().unwrap_or(match e.kind() {
+        Kind::NotFound => 2,
+        Kind::PermissionDenied => 13,
+        Kind::AlreadyExists => 17,
+        Kind::NotADirectory => 20,
+        Kind::IsADirectory => 21,
+        Kind::InvalidInput => 22,
+        Kind::StorageFull => 28,
+        // A failed read or write.
+        _ => 5,
+    })
 }
 
 fn of_class(py: Python<'_>, class: &str, text: &str) -> PyErr {

@@ -74,7 +74,8 @@ fn sizes(reader: &Reader, found: &VecDeque<Entry>) -> Outcome<Vec<u64>> {
     };
     // Of one state: what has a name is there.
     let absent = || Error::NotFound("an object that has a name".into());
-    let all: Vec<u64> = located.sizes().map(|size| size.ok_or_else(absent)).collect::<Result<_, _>>()?;
+    let all: Vec<u64> =
+        located.sizes().map(|size| size.ok_or_else(absent)).collect::<Result<_, _>>()?;
     Ok(all.into_iter().take_while(fits).collect())
 }
 

@@ -72,7 +72,8 @@ fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Ha
     }
     if path.as_os_str() == IN_MEMORY {
         if mode.starts_with('r') {
-            let text = format!("a store in memory is new, and mode {mode:?} needs one that is there");
+            let text =
+                format!("a store in memory is new, and mode {mode:?} needs one that is there");
             return Err(Error::NotFound(text).into());
         }
         let store = settings.options.create_on(Arc::new(MemoryStorage::new()))?;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,8 +165,8 @@ impl Objects {
 impl Source {
     /// The store's file, absolute; empty for one in memory.
     #[getter]
-    fn path(&self) -> PathBuf {
-        self.0.handle().path.clone()
+    fn path(&self) -> OsString {
+        self.0.handle().path.clone().into_os_string()
     }
 
     /// Which of them it is: "newest", "snapshot" or "transaction".
@@ -278,7 +278,12 @@ pub fn begin(
     let handle = handle.clone();
     let tx = py.detach(|| handle.begin(durability, limit))?;
     handle.note_runner(true);
-    let tx = Arc::new(Transaction { handle, process: process(), tx: Mutex::new(Some(tx)), drafts: Mutex::default() });
+    let tx = Arc::new(Transaction {
+        handle,
+        process: process(),
+        tx: Mutex::new(Some(tx)),
+        drafts: Mutex::default(),
+    });
     py.detach(|| tx.handle.keep(&tx));
     Ok(Source(Objects::Transaction(tx)))
 }

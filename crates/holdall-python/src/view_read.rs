@@ -61,7 +61,9 @@ impl Info {
         Ok(Self { oid, name, size, version, attributes, layout })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
         Ok((slf.get_type(), slf.get().fields(slf.py())?))
     }
 

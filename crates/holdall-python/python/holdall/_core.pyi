@@ -1,6 +1,5 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, Union, final, overload
 
 from typing_extensions import Buffer, Self, disjoint_base
@@ -80,7 +79,7 @@ class Items:
 @final
 class Source:
     @property
-    def path(self) -> Path: ...
+    def path(self) -> str: ...
     @property
     def kind(self) -> Literal["newest", "snapshot", "transaction"]: ...
     @property

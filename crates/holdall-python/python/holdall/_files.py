@@ -67,7 +67,7 @@ class RawObject(io.RawIOBase):
         try:
             self._raw = view.open_raw(key, "r+" if plus and kind == "r" else kind, given)
         except OSError as e:
-            if e.filename is None:
+            if e.filename is None and e.errno is not None:
                 e.filename = key
             raise
         #: Whether closing makes an object of what is written anew.
@@ -206,7 +206,13 @@ class RawObject(io.RawIOBase):
     def close(self) -> None:
         if self.closed:
             return
-        if self._anew and _leaving(self._before):
+        if not hasattr(self, "when_closed"):
+            # It could not be opened.
+            super().close()
+            return
+        if getattr(self, "_finalizing", False):
+            self._dealloc_warn(self)
+        elif self._anew and _leaving(self._before):
             self.give_up()
         try:
             super().close()
@@ -216,22 +222,19 @@ class RawObject(io.RawIOBase):
         finally:
             self.when_closed(self._keep)
 
-    def dropped(self) -> None:
-        """Nobody has it any more, and nobody has closed it."""
+    def _dealloc_warn(self, source: Any) -> None:
+        """Nobody has the file any more, or the file of ``io`` around it, and nobody has closed it.
+
+        Files of ``io`` call this when they are collected, and then ``close``.
+        """
         if self._anew and self._keep:
+            self.give_up()
             warnings.warn(
                 f"object {self.name!r} was never closed, and is not stored",
                 ResourceWarning,
-                stacklevel=3,
-                source=self,
+                stacklevel=2,
+                source=source,
             )
-            self.give_up()
-
-    def __del__(self) -> None:
-        # One that could not be opened has nothing to close.
-        if hasattr(self, "when_closed") and not self.closed:
-            self.dropped()
-            self.close()
 
     def close_into(self, transaction: Source | None, keep: bool) -> None:
         """Makes what was written an object, in a transaction where one is given, or drops it."""
@@ -267,17 +270,6 @@ class _Whole:
         if kind is not None and not self.closed:  # type: ignore[attr-defined]
             self._object().give_up()
         self.close()  # type: ignore[attr-defined]
-
-    def __del__(self) -> None:
-        try:
-            closed = self.closed  # type: ignore[attr-defined]
-            raw = self._object()
-        except (AttributeError, ValueError):
-            # It was detached, or never made.
-            return
-        if not closed:
-            raw.dropped()
-            self.close()  # type: ignore[attr-defined]
 
 
 class ObjectReader(io.BufferedReader):

@@ -83,6 +83,9 @@ class Options(TypedDict, total=False):
 
 
 def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, Any]) -> _core.Source:
+    wait = options.get("wait", False)
+    if not isinstance(wait, bool) and not wait >= 0:
+        raise ValueError(f"wait: {wait!r} is no number of seconds")
     try:
         try:
             return _core.open(path, mode, **{**options, "wait": False})
@@ -91,7 +94,7 @@ def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, 
                 release(os.path.abspath(path))
             return _core.open(path, mode, **options)
     except OSError as e:
-        if e.filename is None:
+        if e.filename is None and e.errno is not None:
             e.filename = os.fspath(path)
         raise
 
@@ -467,7 +470,7 @@ class Store(View[N]):
     @property
     def path(self) -> str:
         """The store's file, absolute; empty for one in memory."""
-        return os.fspath(self.source.path)
+        return self.source.path
 
     @property
     def read_only(self) -> bool:

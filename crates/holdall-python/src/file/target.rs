@@ -162,7 +162,8 @@ pub fn open_in_tx(
             let durability = Durability::Immediate;
             let draft = inner.create(b"")?;
             tx.add_draft(draft);
-            target = Some(Box::new(Target { handle, collection, durability, name, attributes, mode }));
+            target =
+                Some(Box::new(Target { handle, collection, durability, name, attributes, mode }));
             Ok(draft)
         }
     })?;
