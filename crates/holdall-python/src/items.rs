@@ -28,6 +28,9 @@ pub struct State {
     ready: VecDeque<(Vec<u8>, Py<PyBytes>)>,
 }
 
+/// A name and its object's bytes.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// Objects' bytes, or names and bytes.
 #[pyclass(frozen, module = "holdall._core")]
 pub struct Items {
@@ -114,7 +117,7 @@ impl State {
     }
 
     /// Reads the next objects of a transaction, as they are now; None where there is none.
-    fn read_in_transaction(&mut self) -> Outcome<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+    fn read_in_transaction(&mut self) -> Outcome<Option<Vec<Pair>>> {
         if self.walk.transaction().is_none() {
             return Ok(None);
         }

@@ -130,7 +130,11 @@ def test_a_history_in_a_full_store(path, seed):
     with holdall.open(path, "a", max_bytes=1 << 20) as store:
         history = History(store, seed)
         refused = 0
-        for _ in range(150):
+        with pytest.raises(holdall.FullError):
+            for i in range(100):
+                store[f"z{i:02}"] = history.rng.randbytes(40_000)
+        history.model = dict(store.items())
+        for _ in range(80):
             before = dict(history.model)
             try:
                 history.step()
