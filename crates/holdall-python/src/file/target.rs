@@ -61,12 +61,16 @@ impl Target {
             // The transaction has ended, and the draft with it.
             return if keep { Err(Fail::Closed("transaction")) } else { Ok(()) };
         }
-        View::in_tx(tx, self.collection.as_deref(), |tx| {
-            if keep {
-                tx.check_put(&self.name, self.mode)?;
-                tx.copy(draft, &self.name)?;
-                tx.set_attributes(&self.name, &self.attributes)?;
-            }
+        let collection = self.collection.as_deref();
+        if !keep {
+            // Where that fails the transaction has failed: it cannot be committed.
+            let _ = View::in_tx(tx, collection, |tx| Ok(tx.remove(draft)?));
+            return Ok(());
+        }
+        View::in_tx(tx, collection, |tx| {
+            tx.check_put(&self.name, self.mode)?;
+            tx.copy(draft, &self.name)?;
+            tx.set_attributes(&self.name, &self.attributes)?;
             Ok(tx.remove(draft).map(drop)?)
         })
     }
