@@ -8,7 +8,6 @@ use crate::handle::{Handle, Settings};
 use crate::keys::Form;
 use crate::source::{Objects, Source};
 use holdall::{Durability, Error, Options, Store};
-use holdall_io::MemoryStorage;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -76,7 +75,7 @@ fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Ha
                 format!("a store in memory is new, and mode {mode:?} needs one that is there");
             return Err(Error::NotFound(text).into());
         }
-        let store = settings.options.create_on(Arc::new(MemoryStorage::new()))?;
+        let store = settings.options.create_in_memory()?;
         return Ok(Handle::new(PathBuf::new(), false, settings, store));
     }
     let path = std::path::absolute(path)

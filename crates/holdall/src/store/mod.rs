@@ -21,7 +21,6 @@ use crate::read::view_cache::ViewCache;
 use crate::write::{PutOptions, StagedObject, Target, WriteTx, forget_placements};
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Error, Result};
-use holdall_io::MemoryStorage;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -138,7 +137,7 @@ impl Store {
     /// # Errors
     /// As [`Options::create_on`].
     pub fn in_memory() -> Result<Self> {
-        Options::default().create_on(Arc::new(MemoryStorage::new()))
+        Options::default().create_in_memory()
     }
 
     fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {

@@ -5,7 +5,7 @@ use crate::engine::Inner;
 use crate::engine::{Options, format};
 use crate::txn::no_inodes;
 use holdall_core::{Error, Result};
-use holdall_io::{Access, FileStorage, OverlayStorage, Storage, is_out_of_inodes};
+use holdall_io::{Access, FileStorage, MemoryStorage, OverlayStorage, Storage, is_out_of_inodes};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -74,6 +74,20 @@ impl Options {
         let path = path.as_ref();
         let storage = FileStorage::open(path, Access::ReadOnly).map_err(|e| open_error(path, e))?;
         self.open_read_only_on(Arc::new(storage))
+    }
+
+    /// Creates a store in memory, which is gone with its last handle.
+    ///
+    /// ```
+    /// let store = holdall::Options::default().max_bytes(4 << 20).create_in_memory()?;
+    /// store.write(|tx| tx.put("a", b"1"))?;
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for impossible options.
+    pub fn create_in_memory(&self) -> Result<Store> {
+        self.create_on(Arc::new(MemoryStorage::new()))
     }
 
     /// Creates a store on any storage that holds none.
