@@ -1,6 +1,6 @@
 //! Waiting for the transaction under way, for a bounded time.
 
-use holdall::{Error, Store};
+use holdall::{Error, Options, Store};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -49,9 +49,9 @@ fn a_thread_does_not_wait_for_itself() {
 
 #[test]
 fn a_transaction_that_failed_does_not_begin_again() {
-    let store = Store::in_memory().unwrap();
+    let store = Options::default().max_bytes(1 << 20).create_in_memory().unwrap();
     let mut tx = store.begin_write().unwrap();
-    assert!(tx.rename("none", "other").is_err());
+    assert!(matches!(tx.put("a", &vec![1; 4 << 20]), Err(Error::Full(_))));
     assert!(matches!(tx.wait(SHORT), Err(Error::Invalid(_))));
 }
 
