@@ -51,7 +51,8 @@ fn a_thread_does_not_wait_for_itself() {
 fn a_transaction_that_failed_does_not_begin_again() {
     let store = Options::default().max_bytes(1 << 20).create_in_memory().unwrap();
     let mut tx = store.begin_write().unwrap();
-    assert!(matches!(tx.put("a", &vec![1; 4 << 20]), Err(Error::Full(_))));
+    tx.put("a", &vec![1; 100_000]).unwrap();
+    assert!(matches!(tx.append("a", &vec![1; 4 << 20]), Err(Error::Full(_))));
     assert!(matches!(tx.wait(SHORT), Err(Error::Invalid(_))));
 }
 
