@@ -29,14 +29,15 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/webdav.md", 1040),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
-    ("docs/python.md", 1060),
+    // When a new file does not appear, and what a transaction of fsspec holds.
+    ("docs/python.md", 1117),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 36_230;
+const ALL: usize = 36_392;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
