@@ -36,8 +36,9 @@ def test_paths(tmp_path, monkeypatch):
     assert fsspec.open(f"holdall://dir/x::file://{tmp_path}/other.bin").open().read() == b"2"
     assert fsspec.open(f"simplecache::holdall://{tmp_path}/data.holdall/dir/a.holdall/b").open().read() == b"1"
     fs, inside = fsspec.url_to_fs("holdall://data.holdall/dir")
-    assert inside == "dir" and fs.find("") == ["dir/a.holdall/b"]
-    assert fs.unstrip_protocol("dir") == "holdall://dir"
+    assert inside == f"{tmp_path}/data.holdall/dir" and fs.find(inside) == [f"{inside}/a.holdall/b"]
+    assert fs.find("") == ["dir/a.holdall/b"]
+    assert fs.unstrip_protocol("dir") == f"holdall://{tmp_path}/data.holdall/dir"
     with pytest.raises(ValueError, match="name a store"):
         fsspec.url_to_fs("holdall://dir/x")
     HoldallFileSystem.clear_instance_cache()
@@ -119,7 +120,9 @@ def test_a_transaction_is_one_commit(fs, path):
             f.write(b"x")
             f.seek(0)
             f.write(b"y")
-        assert fs.find("") == ["a"] and fs.cat("a") == b"before"
+        assert fs.find("") == ["a", "b"] and fs.cat(["a", "b"]) == {"a": b"after", "b": b"y"}
+        apart = HoldallFileSystem(fo=path, mode="r")
+        assert apart.find("") == ["a"] and apart.cat("a") == b"before"
     assert fs.cat(["a", "b"]) == {"a": b"after", "b": b"y"}
     fs.close()
     with holdall.open(path) as store:

@@ -2,6 +2,7 @@
 
 import asyncio
 import pickle
+import shutil
 
 import numpy
 import pytest
@@ -25,23 +26,48 @@ FEW = settings(
 )
 
 
+@pytest.fixture(scope="session")
+def many(tmp_path_factory):
+    """A store with 100,000 names, before and behind those of the tests."""
+    path = tmp_path_factory.mktemp("many") / "many.holdall"
+    with holdall.open(path, "x") as store:
+        store.update((f"{'a' if i % 2 else 'z'}/{i % 10}/{i:06}", b"") for i in range(100_000))
+    return path
+
+
 class TestHoldallStore(StoreTests[HoldallStore, cpu.Buffer]):
     store_cls = HoldallStore
     buffer_cls = cpu.Buffer
 
     async def get(self, store, key):
         with store._use() as objects:
-            return self.buffer_cls.from_bytes(objects[key])
+            return self.buffer_cls.from_bytes(objects[store.prefix + key])
 
     async def set(self, store, key, value):
         with store._shared.writing() as objects:
-            objects.deferred()[key] = value.to_bytes()
+            objects.deferred()[store.prefix + key] = value.to_bytes()
 
-    @pytest.fixture
-    def store_kwargs(self, tmp_path):
+    @pytest.fixture(params=["alone", "many names", "two stores", "after a failure"])
+    def store_kwargs(self, tmp_path, request):
         path = tmp_path / "z.holdall"
-        holdall.open(path, "a").close()
-        return {"store": str(path)}
+        if request.param == "many names":
+            shutil.copy(request.getfixturevalue("many"), path)
+        with holdall.open(path, "a") as store:
+            if request.param == "after a failure":
+                with pytest.raises(ZeroDivisionError), store.transaction() as tx:
+                    tx.update({"zarr.json": b"lost", "c/0": b"lost"})
+                    raise ZeroDivisionError
+        if request.param != "two stores":
+            # Other names are not the array's, which has a folder of its own.
+            prefix = "p" if request.param == "many names" else ""
+            yield {"store": str(path), "prefix": prefix}
+            return
+        other = HoldallStore(holdall.in_memory())
+        for name in ("zarr.json", "c/0", "foo", "a/b"):
+            other.set_sync(name, cpu.Buffer.from_bytes(b"other"))
+        yield {"store": str(path)}
+        assert other._names("") == ("a/b", "c/0", "foo", "zarr.json")
+        assert other.get_sync("foo").to_bytes() == b"other"
 
     @pytest.fixture
     async def store(self, open_kwargs):
@@ -117,3 +143,105 @@ def test_xarray(tmp_path):
         data.to_zarr(store, consolidated=True)
     with HoldallStore(tmp_path / "x.holdall", read_only=True) as store:
         assert xarray.open_zarr(store).load().equals(data)
+
+
+def test_what_one_handle_wrote_every_handle_reads(tmp_path):
+    with HoldallStore(tmp_path / "z.holdall") as store:
+        array = zarr.create_array(store, shape=(10,), chunks=(5,), dtype="i4")
+        reader = zarr.open_array(store, mode="r")
+        apart = HoldallStore(tmp_path / "z.holdall", read_only=True)
+        for value in range(1, 20):
+            array[:] = value
+            assert (zarr.open_array(store, mode="r")[:] == value).all()
+            assert (reader[:] == value).all() and (zarr.open_array(apart, mode="r")[:] == value).all()
+            if value == 2:
+                # What was durable in between is not what is read later.
+                store._objects.source.flush()
+        apart.close()
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_readers_of_a_given_store(store, durable):
+    chunks = HoldallStore(store, "z", durable=durable)
+    array = zarr.create_array(chunks, shape=(10,), dtype="i4")
+    for value in (1, 2):
+        array[:] = value
+        store.flush()
+        array[:] = value + 10
+        assert (zarr.open_array(chunks, mode="r")[:] == value + 10).all()
+        assert (zarr.open_array(chunks.with_read_only(True), mode="r")[:] == value + 10).all()
+        assert (zarr.open_array(HoldallStore(store, "z", read_only=True))[:] == value + 10).all()
+    chunks.close()
+
+
+def test_two_stores_in_memory():
+    a, b = holdall.in_memory(), holdall.in_memory()
+    za, zb = HoldallStore(a), HoldallStore(b)
+    assert za == HoldallStore(a) and za != zb and str(za) != str(zb)
+    # An empty store is one too.
+    assert za.with_read_only(True) == za
+    zarr.create_array(za, shape=(3,), dtype="i4")[:] = 1
+    zarr.create_array(zb, shape=(3,), dtype="i4")[:] = 2
+    assert (zarr.open_array(za, mode="r")[:] == 1).all()
+    assert (zarr.open_array(zb, mode="r")[:] == 2).all()
+
+
+def test_links_are_the_same_store(tmp_path):
+    import os
+
+    path = tmp_path / "z.holdall"
+    with HoldallStore(path) as store:
+        array = zarr.create_array(store, shape=(3,), dtype="i4")
+        array[:] = 1
+        os.link(path, tmp_path / "hard.holdall")
+        linked = HoldallStore(tmp_path / "hard.holdall", read_only=True)
+        assert (zarr.open_array(linked)[:] == 1).all() and linked == store
+        linked.close()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_closed_stays_closed(tmp_path, read_only):
+    path = tmp_path / "z.holdall"
+    with HoldallStore(path) as store:
+        zarr.create_array(store, shape=(3,), dtype="i4")[:] = 1
+    store = HoldallStore(path, read_only=read_only)
+    array = zarr.open_array(store, mode="r" if read_only else "r+")
+    store.close()
+    store.close()
+    calls = [lambda: array[:], lambda: zarr.open_array(store, mode="r+"), lambda: store.get_sync("x")]
+    calls += [] if read_only else [lambda: array.__setitem__(0, 1)]
+    for call in calls:
+        with pytest.raises(ValueError, match="closed|read-only"):
+            call()
+    # Nobody keeps it open for writing.
+    with holdall.open(path, "r+") as opened:
+        assert opened.verify()["sound"]
+    with HoldallStore(path, read_only=True) as again:
+        assert (zarr.open_array(again)[:] == 1).all()
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    store = HoldallStore("z.holdall")
+    monkeypatch.chdir(tmp_path / "b")
+    zarr.create_array(store, shape=(3,), dtype="i4")[:] = 1
+    store.close()
+    assert (tmp_path / "z.holdall").exists() and not (tmp_path / "b/z.holdall").exists()
+
+
+def test_removing_a_folder_is_one_commit(store, monkeypatch):
+    chunks = HoldallStore(store)
+    store.update({f"d/{i:05}": b"x" for i in range(2500)})
+
+    ends = []
+    kept = type(store._atomic()).__exit__
+
+    def counted(self, *error):
+        ends.append(1)
+        return kept(self, *error)
+
+    monkeypatch.setattr(type(store._atomic()), "__exit__", counted)
+    asyncio.run(chunks.delete_dir("d"))
+    assert list(store) == [] and len(ends) == 1
+    chunks.close()

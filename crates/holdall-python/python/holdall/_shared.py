@@ -2,125 +2,267 @@
 
 Owns: when a store is open and how. It is read through a handle that stays open, and written
 through one that is open only while somebody writes, so that other processes are not kept out.
+A file is known by its device and inode: links to it are the same store, and a file that takes
+its place under the same path is another.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import weakref
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from holdall import _store
 from holdall._store import Store, View
+from holdall.errors import Error, MovedError, NotFoundError
 
-_ALL: dict[str, Shared] = {}
-_ALL_LOCK = threading.Lock()
+Identity = tuple[int, int]
+
+#: Times that a file is looked for anew if another takes its place while it is opened.
+TRIES = 10
+
+_FILES: weakref.WeakValueDictionary[Identity, _File] = weakref.WeakValueDictionary()
+_FILES_LOCK = threading.Lock()
+_NUMBERS: weakref.WeakKeyDictionary[Store, int] = weakref.WeakKeyDictionary()
+_COUNT = itertools.count(1)
 
 
-class Shared:
-    """A store by its path, or one that somebody else has open."""
+def number_of(store: Store) -> int:
+    """A number that no other store object of this process has had."""
+    return _NUMBERS.setdefault(store, next(_COUNT))
 
-    def __init__(self, path: str, options: dict[str, Any], given: Store | None = None):
-        self.path = path
-        self.options = options
-        self._given = given
-        self._clear()
 
-    def _clear(self) -> None:
+def identity(path: str | os.PathLike[str]) -> Identity | None:
+    """The device and inode that a path leads to; None if it leads to nothing."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_file(store: Store, file: Identity) -> bool:
+    try:
+        return not store.closed and store.source.is_own_file(*file)
+    except (Error, ValueError):
+        # It was closed meanwhile, or belongs to the process that forked this one.
+        return False
+
+
+class _Replaced(Exception):
+    """Another file has taken the path between the look at it and its opening."""
+
+
+class _File:
+    """One file, and how this process has it open."""
+
+    def __init__(self, file: Identity):
+        self.identity = file
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets everything, as a child must after a fork."""
         self._own: Store | None = None
         self._using = 0
-        self._writing = 0
+        self._left = False
         self._changed = threading.Condition()
 
-    @staticmethod
-    def of(path: str, options: dict[str, Any]) -> Shared:
-        """The one of this path in this process; options are those of the first who asks."""
-        path = os.path.abspath(path)
-        with _ALL_LOCK:
-            return _ALL.setdefault(path, Shared(path, options))
+    def _outside(self) -> Store | None:
+        """A store that somebody else in this process has open for writing."""
+        for store in list(_store._WRITERS.values()):
+            if _is_file(store, self.identity):
+                return store
+        return None
 
-    def _outside(self, write: bool) -> Store | None:
-        """One that somebody else in this process has open."""
-        store = self._given or _store._WRITERS.get(self.path)
-        usable = store is not None and not store.closed and not (write and store.read_only)
-        return store if usable or store is self._given else None
-
-    @contextmanager
-    def reading(self) -> Iterator[View]:
-        """The store, for one call."""
-        with self._use(write=False) as store:
-            yield store
-
-    @contextmanager
-    def writing(self) -> Iterator[Store]:
-        """The store, for as long as something is written; made where it is missing."""
-        with self._use(write=True) as store:
-            yield store
-
-    @contextmanager
-    def _use(self, write: bool) -> Iterator[Store]:
-        store = self._outside(write)
-        if store is not None:
-            yield store
-            return
+    def begin(self, path: str, options: dict[str, Any], write: bool) -> tuple[Store, bool]:
+        """The open store, and whether `end` is to be called with it."""
+        outside = self._outside()
+        if outside is not None:
+            return outside, False
         with self._changed:
             if write:
                 # Calls of others that read are short.
                 while self._own is not None and self._own.read_only and self._using:
                     self._changed.wait()
-                self._open("a")
-                self._writing += 1
-            elif self._own is None:
-                self._open("r")
+            store = self._open(path, options, write)
             self._using += 1
-            store = self._own
-        assert store is not None
-        try:
-            yield store
-        finally:
-            with self._changed:
-                self._using -= 1
-                if write:
-                    self._writing -= 1
-                    if not self._using and not self._writing:
-                        self._close()
-                elif not self._using and not store.read_only and not self._writing:
-                    self._close()
-                self._changed.notify_all()
+            self._left = False
+            return store, True
 
-    def _open(self, mode: str) -> None:
-        if self._own is not None and (mode == "r" or not self._own.read_only):
-            return
+    def end(self, store: Store) -> None:
+        """Ends a use."""
+        with self._changed:
+            # A child after a fork has none of its parent's uses.
+            self._using = max(0, self._using - 1)
+            if not self._using and (self._left or not store.read_only):
+                self._close()
+            self._changed.notify_all()
+
+    def _open(self, path: str, options: dict[str, Any], write: bool) -> Store:
+        if self._own is not None and (not write or not self._own.read_only):
+            return self._own
         self._close()
-        self._own = Store._unlisted(self.path, mode, self.options)
+        own = Store._unlisted(path, "r+" if write else "r", options)
+        if not own.source.is_own_file(*self.identity):
+            own.close()
+            raise _Replaced
+        self._own = own
+        return own
+
+    def take(self, made: Store) -> None:
+        """Takes over the handle that made the file, for the use that follows."""
+        with self._changed:
+            self._close()
+            self._own = made
 
     def _close(self) -> None:
         if self._own is not None:
-            self._own.close()
-            self._own = None
+            own, self._own = self._own, None
+            own.close()
 
     def release(self) -> bool:
         """Closes what is open and not in use; tells whether it did."""
         with self._changed:
-            if self._own is None or self._using or self._writing:
+            if self._own is None or self._using:
                 return False
             self._close()
             return True
 
+    def leave(self) -> None:
+        """Closes what is open, now or after its last use: nobody needs it for long."""
+        with self._changed:
+            self._left = True
+            if not self._using:
+                self._close()
+
+
+class _Use:
+    """The open store, for the length of a block."""
+
+    __slots__ = ("_file", "_make", "_shared", "_store", "_write")
+
+    def __init__(self, shared: Shared, write: bool, make: bool):
+        self._shared, self._write, self._make = shared, write, make
+        self._file: _File | None = None
+
+    def __enter__(self) -> Store:
+        shared = self._shared
+        for _ in range(TRIES):
+            file = shared._find(self._make)
+            try:
+                self._store, own = file.begin(shared.path, shared.options, self._write)
+            except _Replaced:
+                continue
+            self._file = file if own else None
+            return self._store
+        raise MovedError(f"another file takes the place of {shared.path} again and again")
+
+    def __exit__(self, *_: object) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.end(self._store)
+
+    def __del__(self) -> None:
+        # Of a file that was dropped, not closed.
+        self.__exit__()
+
+
+class Shared:
+    """A store by its path, or one that somebody else has open.
+
+    The options are for the times when this one opens the file; if it is open already, they wait.
+    """
+
+    def __init__(self, path: str, options: dict[str, Any], given: Store | None = None):
+        self.path = path
+        self.options = options
+        self.given = given
+        self._file: _File | None = None
+
+    @staticmethod
+    def of(path: str | os.PathLike[str], options: dict[str, Any]) -> Shared:
+        """Of a path, which stays the same file if the process changes its folder."""
+        return Shared(os.path.abspath(os.fspath(path)), options)
+
+    @staticmethod
+    def of_store(store: Store) -> Shared:
+        """Of an open store, which stays the caller's to close."""
+        # One in memory has no path that leads to it.
+        return Shared(store.path if os.path.isabs(store.path) else "", {}, store)
+
+    def __str__(self) -> str:
+        if self.given is not None and not self.path:
+            return f"memory-{number_of(self.given)}"
+        return self.path
+
+    def identity(self) -> Identity | None:
+        """The device and inode of its file; None if there is none."""
+        return identity(self.path) if self.path else None
+
+    def is_same(self, other: Shared) -> bool:
+        """Whether both lead to one store."""
+        if not self.path or not other.path:
+            return self.given is other.given
+        mine, its = identity(self.path), identity(other.path)
+        return mine == its if mine and its else self.path == other.path
+
+    def reading(self) -> AbstractContextManager[View]:
+        """The store, for one call."""
+        return self._use(write=False, make=False)
+
+    def writing(self, make: bool = True) -> AbstractContextManager[Store]:
+        """The store, for as long as something is written; made if it is missing, with `make`."""
+        return self._use(write=True, make=make)
+
+    def _use(self, write: bool, make: bool) -> AbstractContextManager[Store]:
+        return _Use(self, write, make) if self.given is None else nullcontext(self.given)
+
+    def _find(self, make: bool) -> _File:
+        """The file that the path leads to now."""
+        before, found = self._file, identity(self.path)
+        if before is not None and before.identity == found:
+            return before
+        with _FILES_LOCK:
+            found, made = identity(self.path), None
+            if found is None:
+                if not make:
+                    raise NotFoundError(f"not found: store {self.path}")
+                # Who finds the file waits here, and then finds its handle too.
+                made = Store._unlisted(self.path, "a", self.options)
+                found = identity(self.path)
+                if found is None:
+                    raise MovedError(f"{self.path} is gone again after it was made")
+            file = _FILES.get(found)
+            if file is None:
+                file = _FILES[found] = _File(found)
+            if made is not None:
+                file.take(made)
+            self._file = file
+        if before is not None:
+            # Nothing leads to it by this path any more.
+            before.leave()
+        return file
+
+    def release(self) -> bool:
+        """Closes what is open and not in use; tells whether it did."""
+        return self._file is not None and self._file.release()
+
 
 def _release(path: str) -> bool:
-    shared = _ALL.get(path)
-    return shared is not None and shared.release()
+    found = identity(path)
+    file = _FILES.get(found) if found else None
+    return file is not None and file.release()
 
 
 def _after_fork() -> None:
     # The parent's locks may be held for ever, and its stores are not this process's.
-    global _ALL_LOCK
-    _ALL_LOCK = threading.Lock()
-    for shared in _ALL.values():
-        shared._clear()
+    global _FILES_LOCK
+    _FILES_LOCK = threading.Lock()
+    for file in list(_FILES.values()):
+        file.clear()
 
 
 _store._RELEASERS.append(_release)

@@ -20,52 +20,34 @@ in common before a slash; an empty one does not exist.
 
 from __future__ import annotations
 
-import io
 import os
-import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped, unused-ignore]
 from fsspec.callbacks import DEFAULT_CALLBACK  # type: ignore[import-untyped, unused-ignore]
-from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
-from fsspec.transaction import (  # type: ignore[import-untyped, unused-ignore]
-    Transaction as FsTransaction,
-)
+from fsspec.compression import compr  # type: ignore[import-untyped, unused-ignore]
+from fsspec.core import get_compression  # type: ignore[import-untyped, unused-ignore]
+from fsspec.utils import tokenize  # type: ignore[import-untyped, unused-ignore]
 
-from holdall._files import BUFFER, ObjectFile, ObjectReader, ObjectWriter, RawObject
+from holdall import _fspaths as paths
+from holdall._files import BUFFER
+from holdall._fschanges import Changes
+from holdall._fsfiles import Blocks, Raw, Reader, Reading, ReadWriter, Text, Writer, close_both
+from holdall._fsfiles import new_attributes
+from holdall._fsinstances import LOCAL
+from holdall._fstransaction import HoldallTransaction, Work
 from holdall._replace import replacing
 from holdall._shared import Shared
 from holdall._store import Store, View
-from holdall.errors import ConflictError, InvalidError, NotFoundError, ReadOnlyError
-
-SUFFIX = ".holdall"
-_LOCAL = (None, "file", "local")
+from holdall.errors import ExistsError, InvalidError, NotFoundError, ReadOnlyError
 
 
-def _split(url: str) -> tuple[str | None, str]:
-    """The store's path and the name within it."""
-    at = (url + "/").find(SUFFIX + "/")
-    if at < 0:
-        return None, url
-    end = at + len(SUFFIX)
-    return url[:end], url[end:]
 
-
-def _without_protocol(url: str) -> tuple[str, bool]:
-    for start in ("holdall://", "holdall::"):
-        if url.startswith(start):
-            return url[len(start) :], True
-    return url, False
-
-
-def _attributes() -> dict[str, bytes]:
-    return {"mtime": str(time.time_ns()).encode()}
-
-
-def _identity(path: str) -> tuple[int, int]:
+def _of(path: str) -> tuple[int, int]:
     found = os.stat(path)
     return found.st_dev, found.st_ino
 
@@ -77,76 +59,7 @@ def _modified(attributes: dict[str, bytes]) -> datetime | None:
         return None
 
 
-class _Reading(io.RawIOBase):
-    """An object read through a shared store, which others may open anew meanwhile."""
-
-    def __init__(self, shared: Shared, name: str):
-        self._shared = shared
-        with shared.reading() as store:
-            info = store.info(name)
-        self._oid, self._version, self._size = info.oid, info.version, info.size
-        self._at = 0
-        self._store: View | None = None
-        self.name = name
-
-    @property
-    def oid(self) -> Any:
-        return self._oid
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        at = offset + (0, self._at, self._size)[whence]
-        if at < 0:
-            raise ValueError("a seek before the first byte")
-        self._at = at
-        return at
-
-    def readinto(self, buffer: Any) -> int:
-        with self._shared.reading() as store:
-            if store is not self._store or not getattr(store, "read_only", True):
-                if store.info(self._oid).version != self._version:
-                    raise ConflictError(f"{self.name!r} was changed while it was read")
-                self._store = store
-            n = store.read_into(self._oid, buffer, self._at)
-        self._at += n
-        return n
-
-
-class HoldallTransaction(FsTransaction):  # type: ignore[misc, unused-ignore]
-    """Files that appear together when the block ends."""
-
-    fs: HoldallFileSystem
-
-    def start(self) -> None:
-        super().start()
-        self.closed: list[RawObject] = []
-        self._stack = ExitStack()
-        self._store = self._stack.enter_context(self.fs._writing())
-
-    def complete(self, commit: bool = True) -> None:
-        with self._stack:
-            for file in self.files:
-                # Those that the block left open; closing puts them with the others.
-                file.close()
-            self.files.clear()
-            if not commit:
-                for raw in self.closed:
-                    raw.close_into(None, False)
-            elif self.closed:
-                with self._store.transaction() as tx:
-                    for raw in self.closed:
-                        raw.close_into(tx.source, True)
-
-
-class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
+class HoldallFileSystem(Changes):
     """The objects of a store as files.
 
     ``fo`` is the store: a path, or a ``holdall.Store`` that is open. ``mode="r"`` refuses every
@@ -172,54 +85,189 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         if mode not in ("r", "a"):
             raise ValueError(f"mode {mode!r} is neither 'r' nor 'a'")
         self.mode = mode
+        # The class cannot tell the names of this store from those of another, or "x" from "/x".
+        self._strip_protocol = self._whole_name  # type: ignore[method-assign]
+        self._block: Work | None = None
+        self._call = threading.local()
+        self._turn = threading.Condition()
+        self._in_turn: threading.Thread | None = None
         if isinstance(fo, Store):
-            self._shared = Shared(fo.path, {}, fo)
+            self._shared = Shared.of_store(fo)
             return
         path = os.fspath(fo)
         if not path:
             raise ValueError("name a store: holdall://FILE.holdall/.. or fo=FILE")
-        if target_protocol in _LOCAL:
-            path = fsspec.filesystem("file")._strip_protocol(path)
-        else:
+        if target_protocol not in LOCAL:
             # A cached copy of a remote file: changes of it would be lost.
             self.mode = "r"
             opened = fsspec.filesystem(target_protocol, **(target_options or {})).open(path)
             path = opened.name
         self._shared = Shared.of(path, options)
 
+    # Names.
+
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
         if isinstance(path, list):
             return [cls._strip_protocol(p) for p in path]
-        text, had = _without_protocol(os.fspath(path))
-        if had:
-            text = _split(text)[1] if _split(text)[0] else text
-        return text.strip("/")
+        return paths.name_of(os.fspath(path))
+
+    def _form(self, path: Any) -> tuple[str, str]:
+        """What a path or URL has before the name in this store, and the name.
+
+        Answers begin as the question did. A slash before a name says nothing, unless there is an
+        object or folder of such a name.
+        """
+        text = os.fspath(path)
+        store, name = paths.parts_of(text)
+        if store is not None and self._shared.is_same(Shared.of(store, {})):
+            if paths.name_of(text) == name:
+                store = ""
+        elif store is not None and paths.without_protocol(text)[1]:
+            raise InvalidError(f"{text} is not in the store {self._shared}")
+        elif store is not None:
+            whole = text.rstrip("/")
+            if not self._is_there(whole):
+                raise InvalidError(f"{text} is not in the store {self._shared}")
+            return "", whole
+        if name.startswith("/") and not self._is_there(name):
+            name = name.lstrip("/")
+        return f"{store}/" if store else "", name
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            with self._reading() as view:
+                return name in view or paths.is_folder(view, name)
+        except FileNotFoundError:
+            return False
+
+    def _name_of(self, path: Any) -> str:
+        return self._form(path)[1]
+
+    def _whole_name(self, path: Any) -> Any:
+        if isinstance(path, list):
+            return [self._whole_name(p) for p in path]
+        before, name = self._form(path)
+        return before + name if name else before[:-1]
+
+    def unstrip_protocol(self, name: str) -> str:
+        """The URL of a name, with the store's path; a store in memory has none."""
+        name = self._name_of(name)
+        return paths.url_of(self._shared.path, name) if self._shared.path else f"holdall://{name}"
 
     @staticmethod
     def _get_kwargs_from_urls(path: str) -> dict[str, Any]:
-        store, _ = _split(_without_protocol(path)[0])
-        return {"fo": store} if store else {}
+        text, had = paths.without_protocol(path)
+        store = paths.split(text)[0] if had else None
+        return {"fo": paths.absolute(store)} if store else {}
 
     @property
     def fsid(self) -> str:
-        return f"holdall:{self._shared.path}"
+        return f"holdall:{self._shared}"
 
     def close(self) -> None:
-        """Closes the store, where this keeps it open for reading."""
+        """Closes the store, if this keeps it open for reading."""
         self._shared.release()
 
-    def _writing(self) -> Any:
+    # Transactions.
+
+    def start_transaction(self) -> HoldallTransaction:
+        """Begins a transaction without a block; ``end_transaction`` commits it."""
+        transaction = HoldallTransaction(self)
+        transaction.start()
+        return transaction
+
+    def end_transaction(self) -> None:
+        """Commits what ``start_transaction`` began."""
+        self.transaction.complete()
+
+    def _take_turn(self) -> None:
+        """Waits until no thread has a transaction of this file system."""
+        me = threading.current_thread()
+        with self._turn:
+            while self._in_turn is not None:
+                if self._in_turn is me:
+                    raise InvalidError("a transaction of this file system is under way already")
+                if not self._in_turn.is_alive():
+                    name = self._in_turn.name
+                    raise InvalidError(f"thread {name!r} ended and left a transaction; end it")
+                self._turn.wait(1)
+            self._in_turn = me
+
+    def _end_turn(self) -> None:
+        with self._turn:
+            self._in_turn = None
+            self._turn.notify_all()
+
+    @contextmanager
+    def _joined(self) -> Iterator[Work | None]:
+        """The transaction that a call of this thread is a part of, if there is one."""
+        own: Work | None = getattr(self._call, "work", None)
+        block = self._block
+        if own is not None or block is None or not block.enter():
+            yield own
+            return
+        try:
+            yield block
+        finally:
+            block.leave()
+
+    def _store(self, make: bool = True) -> Any:
+        """The store, open for writing as long as the block."""
         if self.mode == "r":
             raise ReadOnlyError("the file system was opened with mode 'r'")
-        return self._shared.writing()
+        return self._shared.writing(make)
+
+    @contextmanager
+    def _reading(self) -> Iterator[View]:
+        with self._joined() as work:
+            if work is not None:
+                yield work.tx
+                return
+            with self._shared.reading() as store:
+                yield store
+
+    @contextmanager
+    def _writing(self, make: bool = True) -> Iterator[View]:
+        """Where a call writes that makes one change."""
+        with self._joined() as work:
+            if work is not None:
+                yield work.tx
+                return
+            with self._store(make) as store:
+                yield store
+
+    @contextmanager
+    def _atomic(self, make: bool = True) -> Iterator[View]:
+        """Where a call writes that makes many changes: they are one."""
+        with self._joined() as work:
+            if work is not None:
+                try:
+                    yield work.tx
+                except (NotFoundError, ExistsError, InvalidError):
+                    # What is refused is refused before anything is changed.
+                    raise
+                except BaseException as e:
+                    work.spoilt = e
+                    raise
+                return
+        work = Work(self, make)
+        self._call.work = work
+        try:
+            yield work.tx
+        except BaseException:
+            self._call.work = None
+            work.end(False)
+            raise
+        self._call.work = None
+        work.end(True)
 
     # What is there.
 
-    def _info(self, store: View, name: str) -> dict[str, Any]:
+    def _info(self, store: View, before: str, name: str) -> dict[str, Any]:
         info = store.info(name)
         return {
-            "name": name,
+            "name": before + name,
             "size": info.size,
             "type": "file",
             "version": info.version,
@@ -227,18 +275,23 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
             "modified": _modified(info.attributes),
         }
 
-    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
-        name = self._strip_protocol(path)
-        with self._shared.reading() as store:
-            if name and name in store:
-                return self._info(store, name)
-            if not name or self._is_folder(store, name):
-                return {"name": name, "size": 0, "type": "directory"}
-        raise NotFoundError(f"not found: {name!r} in {self._shared.path}")
+    def _entry(self, store: View, before: str, name: str, folder: bool) -> dict[str, Any]:
+        if folder:
+            whole = before + name if name else before[:-1]
+            return {"name": whole, "size": 0, "type": "directory"}
+        return self._info(store, before, name)
 
-    @staticmethod
-    def _is_folder(store: View, name: str) -> bool:
-        return next(iter(store.names(name + "/")), None) is not None
+    def _missing(self, name: str) -> NotFoundError:
+        return NotFoundError(f"not found: {name!r} in {self._shared}")
+
+    def info(self, path: str, **kwargs: Any) -> dict[str, Any]:
+        before, name = self._form(path)
+        with self._reading() as store:
+            if name and name in store:
+                return self._info(store, before, name)
+            if not name or paths.is_folder(store, name):
+                return self._entry(store, before, name, True)
+        raise self._missing(name)
 
     def exists(self, path: str, **kwargs: Any) -> bool:
         try:
@@ -247,27 +300,31 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
             return False
         return True
 
+    def _is(self, path: str, kind: str) -> bool:
+        try:
+            return bool(self.info(path)["type"] == kind)
+        except FileNotFoundError:
+            return False
+
+    def isdir(self, path: str) -> bool:
+        """Whether it is a folder."""
+        return self._is(path, "directory")
+
+    def isfile(self, path: str) -> bool:
+        """Whether it is an object."""
+        return self._is(path, "file")
+
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> list[Any]:
-        name = self._strip_protocol(path)
-        prefix = name + "/" if name else ""
-        out: list[dict[str, Any]] = []
-        with self._shared.reading() as store:
-            after: str | None = None
-            while True:
-                page = store.list(prefix, "/", start_after=after)
-                out += ({"name": p.rstrip("/"), "size": 0, "type": "directory"} for p in page.prefixes)
-                # A name that ends in a slash stands for its folder.
-                out += (self._info(store, n) for n in page.names if n != prefix)
-                after = page.next
-                if after is None:
-                    break
-            if not out:
-                if name and name in store:
-                    out = [self._info(store, name)]
-                elif name:
-                    raise NotFoundError(f"not found: {name!r} in {self._shared.path}")
-        out.sort(key=lambda entry: entry["name"])
-        return out if detail else [entry["name"] for entry in out]
+        before, name = self._form(path)
+        with self._reading() as store:
+            found = dict(sorted(paths.level(store, name + "/" if name else "")))
+            if not found and name and name in store:
+                found = {name: False}
+            elif not found and name and not paths.is_folder(store, name):
+                raise self._missing(name)
+            if not detail:
+                return [before + n for n in found]
+            return [self._entry(store, before, n, folder) for n, folder in found.items()]
 
     def find(
         self,
@@ -275,16 +332,43 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         maxdepth: int | None = None,
         withdirs: bool = False,
         detail: bool = False,
+        prefix: str = "",
         **kwargs: Any,
     ) -> Any:
-        if maxdepth is not None or withdirs:
-            return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail, **kwargs)
-        name = self._strip_protocol(path)
-        with self._shared.reading() as store:
-            names = [n for n in store.names(name + "/" if name else "") if not n.endswith("/")]
-            if not names and name and name in store:
-                names = [name]
-            return {n: self._info(store, n) for n in names} if detail else names
+        """All objects below a folder; with ``prefix`` those that begin so in it."""
+        if maxdepth is not None and maxdepth < 1:
+            raise ValueError("maxdepth must be at least 1")
+        before, name = self._form(path)
+        found: dict[str, bool] = {}
+        try:
+            with self._reading() as store:
+                inside = paths.below(store, name + "/" if name else "", maxdepth, prefix)
+                found = {n: folder for n, folder in inside if withdirs or not folder}
+                if name and not prefix:
+                    if name in store:
+                        # Of an object beside a folder of its name the folder is asked.
+                        found = found or {name: False}
+                    elif withdirs and (found or paths.is_folder(store, name)):
+                        found[name] = True
+                names = sorted(found)
+                if not detail:
+                    return [before + n for n in names]
+                return {before + n: self._entry(store, before, n, found[n]) for n in names}
+        except NotFoundError:
+            if self._shared.given is not None or self._shared.identity() is not None:
+                raise
+            return {} if detail else []
+
+    def glob(self, path: str, maxdepth: int | None = None, **kwargs: Any) -> Any:
+        """Objects and folders whose names match; the store's path is none of the pattern."""
+        before, name = self._form(path)
+        end = "/" if os.fspath(path).endswith("/") and name else ""
+        found = super().glob(name + end, maxdepth=maxdepth, **kwargs)
+        if not before:
+            return found
+        if isinstance(found, list):
+            return [before + n for n in found]
+        return {before + n: entry | {"name": before + n} for n, entry in found.items()}
 
     def modified(self, path: str) -> datetime:
         found = self.info(path).get("modified")
@@ -293,7 +377,7 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         return found  # type: ignore[no-any-return]
 
     def checksum(self, path: str) -> int:
-        return hash(self.ukey(path))
+        return int(tokenize(self.ukey(path)), 16)
 
     def ukey(self, path: str) -> str:
         return str(self.info(path).get("version", path))
@@ -303,13 +387,13 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
     def cat_file(
         self, path: str, start: int | None = None, end: int | None = None, **kwargs: Any
     ) -> bytes:
-        name = self._strip_protocol(path)
-        with self._shared.reading() as store:
+        name = self._name_of(path)
+        with self._reading() as store:
             if start is None and end is None:
                 return store[name]
             found = store.get_range(name, start or 0, end)
         if found is None:
-            raise NotFoundError(f"not found: {name!r} in {self._shared.path}")
+            raise self._missing(name)
         return found
 
     def cat(self, path: Any, recursive: bool = False, on_error: str = "raise", **kwargs: Any) -> Any:
@@ -318,26 +402,24 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         names = self.expand_path(path, recursive=recursive)
         if isinstance(path, str) and names == [self._strip_protocol(path)]:
             return self.cat_file(path)
-        with self._shared.reading() as store:
-            found = dict(zip(names, store.get_many(names)))
-            for name, data in found.items():
-                if data is None and not self._is_folder(store, name):
-                    raise NotFoundError(f"not found: {name!r} in {self._shared.path}")
+        with self._reading() as store:
+            inside = [self._name_of(name) for name in names]
+            found = dict(zip(names, store.get_many(inside)))
+            for name, data in zip(inside, found.values()):
+                if data is None and name and not paths.is_folder(store, name):
+                    raise self._missing(name)
         return {name: data for name, data in found.items() if data is not None}
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
-        if self._intrans:
-            super().pipe_file(path, value, mode=mode, **kwargs)
-            return
-        name = self._strip_protocol(path)
+        name = self._name_of(path)
         with self._writing() as store:
-            store.put(name, value, exclusive=mode == "create", attributes=_attributes())
+            store.put(name, value, exclusive=mode == "create", attributes=new_attributes())
 
     def pipe(self, path: Any, value: Any = None, **kwargs: Any) -> None:
-        if isinstance(path, dict) and not self._intrans and not kwargs:
-            pairs = ((self._strip_protocol(name), data) for name, data in path.items())
-            with self._writing() as store:
-                store.put_many(pairs, attributes=_attributes())
+        if isinstance(path, dict) and not kwargs:
+            pairs = [(self._name_of(name), data) for name, data in path.items()]
+            with self._atomic() as store:
+                store.put_many(pairs, attributes=new_attributes())
             return
         super().pipe(path, value, **kwargs)
 
@@ -348,43 +430,67 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         block_size: int | str | None = None,
         autocommit: bool = True,
         cache_options: Any = None,
+        cache_type: str | None = None,
         **kwargs: Any,
     ) -> Any:
         size = block_size if isinstance(block_size, int) and block_size > 0 else BUFFER
         kind = mode.replace("b", "").replace("t", "")
         if kind == "r":
-            return ObjectReader(_Reading(self._shared, path), size)
-        stack = ExitStack()
-        store = stack.enter_context(self._writing())
-        try:
-            raw = RawObject(store, path, kind, _attributes())
-        except BaseException:
-            stack.close()
-            raise
-        close = raw.when_closed
+            # Opened outside of a transaction, it reads what is committed.
+            with self._joined() as work:
+                use: Callable[..., Any] = self._reading if work else self._shared.reading
+            raw = Reading(use, self._name_of(path), self._shared.identity())
+            if cache_type is None:
+                return Reader(raw, size, self, path)
+            return Blocks(
+                raw, self, path, block_size=size, cache_type=cache_type, cache_options=cache_options
+            )
+        if sorted(kind.replace("+", "")) not in (["r"], ["w"], ["x"], ["a"]) or len(kind) > 2:
+            raise ValueError(f"mode {mode!r} is none that open() knows")
+        written = Raw(self, self._name_of(path), kind, autocommit)
+        return (ReadWriter if "+" in kind else Writer)(written, size, self, path)
 
-        def closed(keep: bool) -> None:
-            with stack:
-                if autocommit or not keep or kind not in ("w", "x", "w+", "x+"):
-                    close(keep)
-                else:
-                    self.transaction.closed.append(raw)
+    def open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        cache_options: dict[str, Any] | None = None,
+        compression: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Opens an object as the built-in ``open`` does; bytes, if the mode does not say.
 
-        raw.when_closed = closed
-        return ObjectFile(raw, size) if "+" in kind else ObjectWriter(raw, size)
+        A new object appears when its file is closed. It does not if a write failed, if the file
+        was closed while an exception was raised since it was opened, or was dropped; a
+        ``ResourceWarning`` says so. ``autocommit=False`` leaves it to ``commit()`` or
+        ``discard()`` of the file.
+        """
+        kwargs.update(block_size=block_size, cache_options=cache_options)
+        if "b" not in mode:
+            text = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs}
+            mode = mode.replace("t", "") + "b"
+            return Text(self.open(path, mode, compression=compression, **kwargs), **text)
+        name = self._strip_protocol(path)
+        packed = get_compression(name, compression)
+        file = self._open(name, mode, **kwargs)
+        if packed is None:
+            return file
+        outer = compr[packed](file, mode=mode[0])
+        return outer if mode[0] == "r" else close_both(outer, file)
 
     # Files beside the store.
 
     def _refuse_own(self, path: str | os.PathLike[str]) -> None:
         """Raises for a file of the store itself, whatever name leads to it."""
         path = os.path.realpath(path)
-        if not os.path.exists(self._shared.path):
+        if not self._shared.path or not os.path.exists(self._shared.path):
             return
         with self._shared.reading() as store:
             source = store.source
-            own = os.path.exists(path) and source.is_own_file(*_identity(path))
+            own = os.path.exists(path) and source.is_own_file(*_of(path))
             folder, name = os.path.split(path)
-            if own or os.path.isdir(folder) and source.is_log_place(*_identity(folder), name):
+            if own or os.path.isdir(folder) and source.is_log_place(*_of(folder), name):
                 text = f"{path} belongs to the store {self._shared.path}; name another file"
                 raise InvalidError(text)
 
@@ -405,8 +511,8 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
         if self.isdir(rpath) or os.path.exists(target) and not os.path.isfile(target):
             super().get_file(rpath, target, callback=callback, **kwargs)
             return
-        with self._shared.reading() as store:
-            mode = store.info(self._strip_protocol(rpath)).attributes.get("mode")
+        with self._reading() as store:
+            mode = store.info(self._name_of(rpath)).attributes.get("mode")
         with replacing(target, mode) as file:
             super().get_file(rpath, target, callback=callback, outfile=file, **kwargs)
 
@@ -415,75 +521,6 @@ class HoldallFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore
     ) -> None:
         self._refuse_own(lpath)
         super().put_file(lpath, rpath, callback=callback, **kwargs)
-
-    # Changes.
-
-    def touch(self, path: str, truncate: bool = True, **kwargs: Any) -> None:
-        name = self._strip_protocol(path)
-        with self._writing() as store:
-            if truncate or name not in store:
-                store.put(name, b"", attributes=_attributes())
-            else:
-                store.set_attributes(name, store.info(name).attributes | _attributes())
-
-    def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
-        source, target = self._strip_protocol(path1), self._strip_protocol(path2)
-        with self._writing() as store:
-            if source in store:
-                store.copy(source, target)
-            elif not self._is_folder(store, source):
-                raise NotFoundError(f"not found: {source!r} in {self._shared.path}")
-
-    def mv_file(self, path1: str, path2: str, **kwargs: Any) -> None:
-        """Gives an object another name; one that has it is replaced."""
-        with self._writing() as store, store.transaction() as tx:
-            tx.remove(path2)
-            tx.rename(path1, path2)
-
-    def mv(
-        self,
-        path1: Any,
-        path2: Any,
-        recursive: bool = False,
-        maxdepth: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if isinstance(path1, str) and isinstance(path2, str) and path1 != path2 and not recursive:
-            source, target = self._strip_protocol(path1), self._strip_protocol(path2)
-            if self.isfile(source) and not path2.endswith("/") and not self.isdir(target):
-                self.mv_file(source, target)
-                return
-        super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
-
-    def rm_file(self, path: str) -> None:
-        with self._writing() as store:
-            del store[self._strip_protocol(path)]
-
-    _rm = rm_file
-
-    def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
-        names = self.expand_path(path, recursive=recursive, maxdepth=maxdepth)
-        with self._writing() as store:
-            for some in _thousands(names):
-                with store.transaction() as tx:
-                    for name in some:
-                        if not tx.remove(name) and not recursive:
-                            raise NotFoundError(f"not found: {name!r} in {self._shared.path}")
-
-    def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
-        """Nothing: a folder is there as soon as something is in it."""
-
-    def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Nothing, as ``mkdir``."""
-
-    def rmdir(self, path: str) -> None:
-        """Nothing: a folder is gone with its last object."""
-        if self.isdir(path) and self._strip_protocol(path):
-            raise OSError(f"{path!r} is not empty")
-
-
-def _thousands(names: list[str]) -> Iterable[list[str]]:
-    return (names[i : i + 1000] for i in range(0, len(names), 1000))
 
 
 _FSSPEC_OPTIONS = (

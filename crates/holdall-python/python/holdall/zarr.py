@@ -60,18 +60,17 @@ class HoldallStore(ZarrStore):
         self.prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
         self.durable = durable
         self._options = options
-        if isinstance(store, Store):
-            self._given: Store | None = store
-            self._shared = Shared(store.path, {}, store)
-        else:
-            self._given = None
-            self._shared = Shared.of(os.fspath(store), options)
+        self._shared = (
+            Shared.of_store(store) if isinstance(store, Store) else Shared.of(store, options)
+        )
         self._stack = ExitStack()
         self._opening = threading.Lock()
+        self._closed = False
 
     def with_read_only(self, read_only: bool = False) -> Self:
+        given = self._shared.given
         return type(self)(
-            self._given or self._shared.path,
+            given if given is not None else self._shared.path,
             self.prefix,
             read_only=read_only,
             durable=self.durable,
@@ -79,9 +78,14 @@ class HoldallStore(ZarrStore):
         )
 
     async def _open(self) -> None:
-        await super()._open()
         with self._opening:
+            self._check_not_closed()
+            await super()._open()
             self._hold()
+
+    def _check_not_closed(self) -> None:
+        if self._closed:
+            raise ValueError(f"{self!r} was closed; make a new one")
 
     def _hold(self) -> None:
         """Keeps the store open for writing for as long as this one is; not for reading."""
@@ -96,6 +100,7 @@ class HoldallStore(ZarrStore):
     def _use(self) -> Iterator[View]:
         """The objects, for one call."""
         with self._opening:
+            self._check_not_closed()
             if not self._is_open:
                 self._hold()
                 self._is_open = True
@@ -106,23 +111,24 @@ class HoldallStore(ZarrStore):
             yield self._objects
 
     def close(self) -> None:
-        """Makes everything durable and closes the store, unless others use it."""
-        if self._is_open and not self.read_only:
-            with self._shared.writing() as store:
-                store.flush()
-        super().close()
-        self._stack.close()
-        self._stack = ExitStack()
+        """Makes everything durable and closes the store, unless others use it; for good."""
+        with self._opening:
+            self._closed = True
+            was_open = self._is_open
+            super().close()
+            with self._stack:
+                if was_open and not self.read_only and not self._objects.source.closed:
+                    self._objects.source.flush()
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, HoldallStore)
-            and self._shared.path == other._shared.path
+            and self._shared.is_same(other._shared)
             and self.prefix == other.prefix
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._given is not None:
+        if self._shared.given is not None:
             raise TypeError("a zarr store of a holdall.Store cannot be pickled; give its path")
         return {
             "store": self._shared.path,
@@ -137,7 +143,7 @@ class HoldallStore(ZarrStore):
         self.__init__(**state, **options)  # type: ignore[misc]
 
     def __str__(self) -> str:
-        return f"holdall://{self._shared.path}/{self.prefix}"
+        return f"holdall://{self._shared}/{self.prefix}"
 
     def __repr__(self) -> str:
         return f"HoldallStore('{self}')"
@@ -184,11 +190,9 @@ class HoldallStore(ZarrStore):
             view.remove(self.prefix + key)
 
     def _delete_all(self, prefix: str) -> None:
-        with self._use() as view:
-            while names := [n for n, _ in zip(view.names(prefix), range(1000))]:
-                with view._atomic() as tx:
-                    for name in names:
-                        tx.remove(name)
+        with self._use() as view, view._atomic() as tx:
+            for name in list(tx.names(prefix)):
+                tx.remove(name)
 
     def _exists(self, key: str) -> bool:
         with self._use() as view:

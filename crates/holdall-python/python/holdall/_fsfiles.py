@@ -1,0 +1,342 @@
+"""Objects of a store as files of fsspec.
+
+Owns: what is made of a file that was not closed in peace. A new object that failed, was dropped,
+or was closed while an exception was raised does not appear, whatever wraps the file.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped, unused-ignore]
+
+from holdall._files import ObjectFile, ObjectReader, ObjectWriter, RawObject
+from holdall._shared import Identity
+from holdall._store import View
+from holdall.errors import ConflictError, ExistsError
+
+if TYPE_CHECKING:
+    from holdall._fstransaction import Work
+    from holdall.fsspec import HoldallFileSystem
+
+NEW = ("w", "x", "w+", "x+")
+
+
+def new_attributes() -> dict[str, bytes]:
+    """Attributes of an object that is changed now."""
+    return {"mtime": str(time.time_ns()).encode()}
+
+
+class Reading(io.RawIOBase):
+    """An object read through a store that others may open anew meanwhile."""
+
+    mode = "rb"
+
+    def __init__(
+        self, use: Callable[[], AbstractContextManager[View]], name: str, file: Identity | None
+    ):
+        self._use = use
+        self._file = file
+        with use() as view:
+            info = view.info(name)
+        self._oid, self._version = info.oid, info.version
+        self.size = info.size
+        self._at = 0
+        self._view: View | None = None
+        self.name = name
+
+    @property
+    def oid(self) -> Any:
+        return self._oid
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if whence not in (0, 1, 2):
+            raise ValueError(f"whence is 0, 1 or 2, not {whence}")
+        at = offset + (0, self._at, self.size)[whence]
+        if at < 0:
+            raise ValueError("a seek before the first byte")
+        self._at = at
+        return at
+
+    def _check(self, view: View) -> None:
+        """Raises if the object is not the one that was opened."""
+        if view is self._view and getattr(view, "read_only", False):
+            return
+        try:
+            same = view.info(self._oid).version == self._version
+            if self._file is not None and view is not self._view:
+                # Another store may have an object of this id and version.
+                same = same and view.source.is_own_file(*self._file)
+        except KeyError:
+            same = False
+        if not same:
+            raise ConflictError(f"{self.name!r} was changed while it was read")
+        self._view = view
+
+    def readinto(self, buffer: Any) -> int:
+        with self._use() as view:
+            self._check(view)
+            n = view.read_into(self._oid, buffer, self._at)
+        self._at += n
+        return n
+
+    def readall(self) -> bytes:
+        with self._use() as view:
+            self._check(view)
+            found = view.get_range(self._oid, self._at) or b""
+        self._at += len(found)
+        return found
+
+
+class Reader(ObjectReader):
+    """An object open for reading, with what fsspec asks of files."""
+
+    def __init__(self, raw: Reading, buffer: int, fs: HoldallFileSystem, path: str):
+        super().__init__(raw, buffer)
+        self.fs = fs
+        self.path = path
+        self.size = raw.size
+        self.blocksize = buffer
+
+    @property
+    def full_name(self) -> str:
+        """The URL of the object."""
+        return self.fs.unstrip_protocol(self.path)  # type: ignore[no-any-return, unused-ignore]
+
+
+class Blocks(AbstractBufferedFile):  # type: ignore[misc, unused-ignore]
+    """An object read through one of fsspec's caches of blocks."""
+
+    def __init__(self, raw: Reading, fs: HoldallFileSystem, path: str, **kwargs: Any):
+        self._source = raw
+        kwargs["size"] = raw.size
+        super().__init__(fs, path, "rb", **kwargs)
+
+    def _fetch_range(self, start: int, end: int) -> bytes:
+        self._source.seek(start)
+        wanted = bytearray(max(0, end - start))
+        return bytes(wanted[: self._source.readinto(wanted)])
+
+
+class Raw(RawObject):
+    """An object that is written, beside other changes or as a part of a transaction."""
+
+    def __init__(self, fs: HoldallFileSystem, name: str, mode: str, autocommit: bool = True):
+        # What is raised already when the file is opened says nothing about the file.
+        self._raised = sys.exc_info()[1]
+        self._is_new = mode in NEW
+        self._autocommit = autocommit or not self._is_new
+        self._dropped = self._failed = self.closing = self.pending = False
+        self._keep, self.when_closed = False, lambda keep: None
+        self._fs = fs
+        self._stack = ExitStack()
+        self._work: Work | None = self._stack.enter_context(fs._joined())
+        self._name, self._draft = name, None
+        view: Any = self._work.tx if self._work else self._stack.enter_context(fs._writing())
+        try:
+            if self._work and self._is_new:
+                self._check_absent(view, mode)
+                self._draft = view.create(b"", attributes=new_attributes())
+                super().__init__(view, self._draft, "r+", None)
+            else:
+                super().__init__(view, name, mode, new_attributes())
+        except BaseException:
+            self._stack.close()
+            raise
+        if self._work:
+            self._work.files.append(self)
+        self._reads = "+" in mode
+        self._writes = True
+        self.name, self.mode = name, mode
+        self.when_closed = self._ended
+        # The use of the transaction is one call long, that of a store until the file is closed.
+        if self._work:
+            self._stack.close()
+
+    def _check_absent(self, view: View, mode: str) -> None:
+        if mode[0] == "x" and self._name in view:
+            raise ExistsError(f"already there: object {self._name!r}")
+
+    def write(self, data: Any) -> int:
+        if self._failed and not self.closing and not self._dropped:
+            raise OSError(f"{self._name!r} was given up, an earlier write of it failed")
+        try:
+            return super().write(data)
+        except (io.UnsupportedOperation, TypeError):
+            raise
+        except BaseException:
+            self._failed = True
+            self.give_up()
+            raise
+
+    def _dealloc_warn(self, source: object) -> None:
+        # The buffer calls it if the collector closes it.
+        self._dropped = True
+
+    def _trouble(self) -> str | None:
+        """Why what was written may be half of what should have been."""
+        if self._dropped or getattr(self, "_finalizing", False):
+            return "was not closed"
+        raised = sys.exc_info()[1]
+        if raised is not None and raised is not self._raised:
+            return f"was closed while {type(raised).__name__} was raised"
+        return None
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        trouble = self._trouble() if self._is_new and self._keep else None
+        if trouble:
+            self.give_up()
+        self._raised = None
+        super().close()
+        if trouble:
+            self._warn(f"{self._name!r} {trouble}, and the object was given up")
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, ResourceWarning, stacklevel=3, source=self)
+
+    def _ended(self, keep: bool) -> None:
+        if keep and not self._autocommit:
+            self.pending = True
+        else:
+            self.settle(keep)
+
+    def settle(self, keep: bool) -> None:
+        """Makes what was written an object, or drops it."""
+        self.pending = False
+        with self._stack:
+            if self._work is not None:
+                self._settle_in(self._work, keep)
+                return
+            with self._fs._joined() as work:
+                if work is not None:
+                    # Closed inside a transaction, it is a part of it.
+                    self.close_into(work.tx.source if keep else None, keep)
+                else:
+                    self.close_into(None, keep)
+
+    def _settle_in(self, work: Work, keep: bool) -> None:
+        if self in work.files:
+            work.files.remove(self)
+        self.close_into(None, True)
+        if self._draft is None or work.tx.source.closed:
+            return
+        if keep:
+            self._check_absent(work.tx, self.mode)
+            work.tx.copy(self._draft, self._name)
+        work.tx.remove(self._draft)
+
+    def __del__(self) -> None:
+        if getattr(self, "pending", False):
+            self.settle(False)
+            self._warn(f"{self._name!r} was neither committed nor discarded, and was given up")
+        super().__del__()
+
+
+class _Ends:
+    """What writers have beside those of a store: closing that is told of, and fsspec's ends."""
+
+    fs: HoldallFileSystem
+    path: str
+    raw: Any
+
+    def close(self) -> None:
+        """Closes the file, and gives the object up if that was not in peace."""
+        if getattr(self, "_finalizing", False):
+            self.raw._dropped = True
+        self.raw.closing = True
+        super().close()  # type: ignore[misc]
+
+    def commit(self) -> None:
+        """Closes a file opened with ``autocommit=False`` and makes the object."""
+        raw = self.raw
+        # Asked for by name, it is meant, whatever is raised meanwhile.
+        raw._raised = sys.exc_info()[1]
+        self.close()
+        if raw.pending:
+            raw.settle(True)
+
+    def discard(self) -> None:
+        """Closes the file and makes no object."""
+        raw = self.raw
+        raw.give_up()
+        self.close()
+        if raw.pending:
+            raw.settle(False)
+
+
+class Writer(_Ends, ObjectWriter):
+    """An object open for writing."""
+
+    def __init__(self, raw: Raw, buffer: int, fs: HoldallFileSystem, path: str):
+        super().__init__(raw, buffer)
+        self.fs, self.path = fs, path
+
+
+class ReadWriter(_Ends, ObjectFile):
+    """An object open for reading and writing."""
+
+    def __init__(self, raw: Raw, buffer: int, fs: HoldallFileSystem, path: str):
+        super().__init__(raw, buffer)
+        self.fs, self.path = fs, path
+
+
+class Text(io.TextIOWrapper):
+    """A file as text; its block gives a new object up if it raises, as a binary one does."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        give_up = getattr(self.buffer, "give_up", None)
+        if kind is not None and give_up is not None:
+            give_up()
+        self.close()
+
+    def commit(self) -> None:
+        """As of the file below."""
+        if not self.closed:
+            self.flush()
+        self.buffer.commit()  # type: ignore[attr-defined]
+
+    def discard(self) -> None:
+        """As of the file below."""
+        self.buffer.discard()  # type: ignore[attr-defined]
+
+
+def close_both(outer: Any, inner: Writer | ReadWriter) -> Any:
+    """Lets the end of a compressed file be that of the file it is written to."""
+    close = outer.close
+
+    def closed() -> None:
+        if getattr(outer, "_finalizing", False):
+            inner.raw._dropped = True
+        try:
+            close()
+        except BaseException:
+            inner.raw.give_up()
+            raise
+        finally:
+            inner.close()
+
+    outer.close = closed
+    return outer
