@@ -29,14 +29,14 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/webdav.md", 1040),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
-    ("docs/python.md", 1450),
+    ("docs/python.md", 1550),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 36_880;
+const ALL: usize = 36_930;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -35,7 +35,7 @@ def url(path, fs):
     return f"holdall://{path}/a"
 
 
-gives_up = pytest.warns(ResourceWarning, match="'a' .*given up")
+gives_up = pytest.warns(ResourceWarning, match="'a' .*is not stored")
 
 
 class Failed(Exception):

@@ -9,6 +9,9 @@
 b'oh, hello'
 """
 
+import sys
+import warnings
+
 from holdall._core import Info, ObjectId
 from holdall._store import (
     Collection,
@@ -35,6 +38,7 @@ from holdall.errors import (
     MovedError,
     NotAStoreError,
     NotFoundError,
+    NotStoredWarning,
     OffsetError,
     PoisonedError,
     ReadOnlyError,
@@ -44,6 +48,10 @@ from holdall.errors import (
 )
 
 from holdall._core import __version__
+
+if not sys.warnoptions:
+    # Python hides warnings about resources; here it is about bytes that are not stored.
+    warnings.simplefilter("default", NotStoredWarning)
 
 __all__ = [
     "BusyError",
@@ -61,6 +69,7 @@ __all__ = [
     "MovedError",
     "NotAStoreError",
     "NotFoundError",
+    "NotStoredWarning",
     "ObjectFile",
     "ObjectId",
     "ObjectReader",

@@ -1,12 +1,12 @@
 """Objects as files for ``io``.
 
-A file that writes an object anew makes it when it is closed in peace. It gives the object up
-where that is not so: a write failed, a ``with`` block raises, or nobody closed it.
+A file that writes an object anew makes it when it is closed in peace. It gives the object up,
+with a warning, if a write failed, if it is closed while an exception is raised that was not when
+it was opened, or if nobody closes it. Whatever wraps the file, the file itself sees all three.
 """
 
 from __future__ import annotations
 
-import dis
 import errno
 import io
 import sys
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from holdall._core import ObjectId, Source, View
-from holdall.errors import OffsetError
+from holdall.errors import NotStoredWarning, OffsetError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -24,21 +24,6 @@ Key = Union[str, bytes, ObjectId]
 
 #: Bytes that a file gathers before it writes, and reads ahead.
 BUFFER = 128 << 10
-#: What a frame runs while its ``with`` block is left by an exception.
-_LEAVES_WITH = dis.opmap["WITH_EXCEPT_START"]
-
-
-def _leaving(before: BaseException | None) -> bool:
-    """Whether a ``with`` block is being left by an exception, another one than ``before``."""
-    error = sys.exception()
-    if error is None or error is before:
-        return False
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_code[frame.f_lasti] == _LEAVES_WITH:
-            return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
 
 
 def _unsupported(text: str) -> io.UnsupportedOperation:
@@ -72,9 +57,12 @@ class RawObject(io.RawIOBase):
             raise
         #: Whether closing makes an object of what is written anew.
         self._keep = commit
-        self._given_up = False
+        self._given_up = self._failed = self._dropped = False
         self._anew = kind in ("w", "x")
+        #: What is raised already says nothing about the file.
         self._before = sys.exception()
+        #: Whether what is written now comes from closing the buffer.
+        self.closing = False
         #: What is closed in place of the object; gets whether to keep it.
         self.when_closed: Callable[[bool], None] = self._raw.close
         self.name = key
@@ -145,16 +133,11 @@ class RawObject(io.RawIOBase):
         size = memoryview(data).nbytes
         self._check_writes()
         if self._given_up:
-            # What is given up takes no more bytes, and its buffer may still hold some.
-            return size
-        try:
-            return self._raw.write(data)
-        except TypeError:
-            raise
-        except BaseException:
-            if self._anew:
-                self.give_up()
-            raise
+            if self.closing or self._dropped:
+                # The buffer still holds some that nobody wants any more.
+                return size
+            raise OSError(errno.EIO, f"object {self.name!r} was given up; write it anew")
+        return self._change(self._raw.write, data)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         self._check()
@@ -182,11 +165,12 @@ class RawObject(io.RawIOBase):
     def _change(self, call: Callable[[Any], int], given: Any) -> int:
         try:
             return call(given)
-        except (TypeError, OverflowError):
+        except (TypeError, OverflowError, BufferError):
             raise
         except BaseException:
             if self._anew:
-                self.give_up()
+                self._failed = True
+                self._given_up = True
             raise
 
     def flush(self) -> None:
@@ -200,8 +184,20 @@ class RawObject(io.RawIOBase):
         self._given_up = self._anew
 
     def will_commit(self) -> None:
-        """Closing makes the object, unless it was given up."""
+        """Closing makes the object, whatever is raised now, unless a write has failed."""
         self._keep = not self._given_up
+        self._before = sys.exception()
+
+    def _trouble(self) -> str | None:
+        """Why what was written may be half of what should have been."""
+        if self._failed:
+            return "had a write that failed"
+        if self._dropped or getattr(self, "_finalizing", False):
+            return "was never closed"
+        error = sys.exception()
+        if error is not None and error is not self._before:
+            return f"was closed while {type(error).__name__} was raised"
+        return None
 
     def close(self) -> None:
         if self.closed:
@@ -210,10 +206,10 @@ class RawObject(io.RawIOBase):
             # It could not be opened.
             super().close()
             return
-        if getattr(self, "_finalizing", False):
-            self._dealloc_warn(self)
-        elif self._anew and _leaving(self._before):
+        trouble = self._trouble() if self._anew and self._keep else None
+        if trouble is not None:
             self.give_up()
+        self._before = None
         try:
             super().close()
         except BaseException:
@@ -221,20 +217,17 @@ class RawObject(io.RawIOBase):
             raise
         finally:
             self.when_closed(self._keep)
+        if trouble is not None:
+            self.warn(f"{trouble}, and is not stored")
+
+    def warn(self, text: str) -> None:
+        """Says what became of the object."""
+        text = f"object {self.name!r} {text}"
+        warnings.warn(text, NotStoredWarning, stacklevel=3, source=self)
 
     def _dealloc_warn(self, source: Any) -> None:
-        """Nobody has the file any more, or the file of ``io`` around it, and nobody has closed it.
-
-        Files of ``io`` call this when they are collected, and then ``close``.
-        """
-        if self._anew and self._keep:
-            self.give_up()
-            warnings.warn(
-                f"object {self.name!r} was never closed, and is not stored",
-                ResourceWarning,
-                stacklevel=2,
-                source=source,
-            )
+        """Files of ``io`` around this one call it when they are collected, and then ``close``."""
+        self._dropped = True
 
     def close_into(self, transaction: Source | None, keep: bool) -> None:
         """Makes what was written an object, in a transaction where one is given, or drops it."""
@@ -252,16 +245,25 @@ class _Whole:
         """The object's id; None before a new object's file is closed."""
         return self._object().oid
 
+    def close(self) -> None:
+        """Closes the file; a new object then appears."""
+        try:
+            self._object().closing = True
+        except (AttributeError, ValueError):
+            # It was detached.
+            pass
+        super().close()  # type: ignore[misc]
+
     def give_up(self) -> None:
         """Closes a file that is written anew without making the object."""
         self._object().give_up()
-        self.close()  # type: ignore[attr-defined]
+        self.close()
 
     def commit(self) -> None:
         """Closes a file that was opened with ``commit=False``, and makes the object."""
         self.flush()  # type: ignore[attr-defined]
         self._object().will_commit()
-        self.close()  # type: ignore[attr-defined]
+        self.close()
 
     def _object(self) -> RawObject:
         raise NotImplementedError
@@ -269,7 +271,7 @@ class _Whole:
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         if kind is not None and not self.closed:  # type: ignore[attr-defined]
             self._object().give_up()
-        self.close()  # type: ignore[attr-defined]
+        self.close()
 
 
 class ObjectReader(io.BufferedReader):

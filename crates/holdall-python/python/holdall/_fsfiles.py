@@ -7,9 +7,7 @@ or was closed while an exception was raised does not appear, whatever wraps the 
 from __future__ import annotations
 
 import io
-import sys
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
@@ -138,19 +136,16 @@ class Raw(RawObject):
     """An object that is written, beside other changes or as a part of a transaction."""
 
     def __init__(self, fs: HoldallFileSystem, name: str, mode: str, autocommit: bool = True):
-        # What is raised already when the file is opened says nothing about the file.
-        self._raised = sys.exc_info()[1]
-        self._is_new = mode in NEW
-        self._autocommit = autocommit or not self._is_new
-        self._dropped = self._failed = self.closing = self.pending = False
-        self._keep, self.when_closed = False, lambda keep: None
+        is_new = mode in NEW
+        self._autocommit = autocommit or not is_new
+        self.pending = False
         self._fs = fs
         self._stack = ExitStack()
         self._work: Work | None = self._stack.enter_context(fs._joined())
         self._name, self._draft = name, None
         view: Any = self._work.tx if self._work else self._stack.enter_context(fs._writing())
         try:
-            if self._work and self._is_new:
+            if self._work and is_new:
                 self._check_absent(view, mode)
                 self._draft = view.create(b"", attributes=new_attributes())
                 super().__init__(view, self._draft, "r+", None)
@@ -161,8 +156,7 @@ class Raw(RawObject):
             raise
         if self._work:
             self._work.files.append(self)
-        self._reads = "+" in mode
-        self._writes = True
+        self._anew, self._reads, self._writes = is_new, "+" in mode, True
         self.name, self.mode = name, mode
         self.when_closed = self._ended
         # The use of the transaction is one call long, that of a store until the file is closed.
@@ -172,45 +166,6 @@ class Raw(RawObject):
     def _check_absent(self, view: View, mode: str) -> None:
         if mode[0] == "x" and self._name in view:
             raise ExistsError(f"already there: object {self._name!r}")
-
-    def write(self, data: Any) -> int:
-        if self._failed and not self.closing and not self._dropped:
-            raise OSError(f"{self._name!r} was given up, an earlier write of it failed")
-        try:
-            return super().write(data)
-        except (io.UnsupportedOperation, TypeError):
-            raise
-        except BaseException:
-            self._failed = True
-            self.give_up()
-            raise
-
-    def _dealloc_warn(self, source: object) -> None:
-        # The buffer calls it if the collector closes it.
-        self._dropped = True
-
-    def _trouble(self) -> str | None:
-        """Why what was written may be half of what should have been."""
-        if self._dropped or getattr(self, "_finalizing", False):
-            return "was not closed"
-        raised = sys.exc_info()[1]
-        if raised is not None and raised is not self._raised:
-            return f"was closed while {type(raised).__name__} was raised"
-        return None
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        trouble = self._trouble() if self._is_new and self._keep else None
-        if trouble:
-            self.give_up()
-        self._raised = None
-        super().close()
-        if trouble:
-            self._warn(f"{self._name!r} {trouble}, and the object was given up")
-
-    def _warn(self, text: str) -> None:
-        warnings.warn(text, ResourceWarning, stacklevel=3, source=self)
 
     def _ended(self, keep: bool) -> None:
         if keep and not self._autocommit:
@@ -246,30 +201,22 @@ class Raw(RawObject):
     def __del__(self) -> None:
         if getattr(self, "pending", False):
             self.settle(False)
-            self._warn(f"{self._name!r} was neither committed nor discarded, and was given up")
+            self.warn("was neither committed nor discarded, and is not stored")
         super().__del__()
 
 
 class _Ends:
-    """What writers have beside those of a store: closing that is told of, and fsspec's ends."""
+    """What writers have beside those of a store: fsspec's ends."""
 
     fs: HoldallFileSystem
     path: str
     raw: Any
 
-    def close(self) -> None:
-        """Closes the file, and gives the object up if that was not in peace."""
-        if getattr(self, "_finalizing", False):
-            self.raw._dropped = True
-        self.raw.closing = True
-        super().close()  # type: ignore[misc]
-
     def commit(self) -> None:
-        """Closes a file opened with ``autocommit=False`` and makes the object."""
+        """Closes the file and makes the object, also of one opened with ``autocommit=False``."""
         raw = self.raw
-        # Asked for by name, it is meant, whatever is raised meanwhile.
-        raw._raised = sys.exc_info()[1]
-        self.close()
+        raw.will_commit()
+        self.close()  # type: ignore[attr-defined]
         if raw.pending:
             raw.settle(True)
 
@@ -277,7 +224,7 @@ class _Ends:
         """Closes the file and makes no object."""
         raw = self.raw
         raw.give_up()
-        self.close()
+        self.close()  # type: ignore[attr-defined]
         if raw.pending:
             raw.settle(False)
 

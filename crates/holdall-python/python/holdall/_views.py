@@ -109,9 +109,10 @@ class View(_core.View[N], MutableMapping[N, bytes]):
         """Opens an object as the built-in ``open`` opens a file.
 
         Read, it stays as it was when it was opened. A new object (``w``, ``x``) appears whole when
-        the file is closed. It does not appear if a ``with`` block that closes it raises, if a
-        write has failed, or if nobody closes it, which is a ``ResourceWarning``. With
-        ``commit=False`` it appears only when its ``commit`` is called. One opened with ``r+`` or
+        the file is closed. It does not, with a ``NotStoredWarning``, if it is closed while an
+        exception is raised that was not when it was opened, if a write has failed, or if nobody
+        closes it. ``commit`` closes it and makes the object all the same; with ``commit=False``
+        nothing else does. One opened with ``r+`` or
         ``a`` is changed in place: what was written is durable after ``flush`` and ``close``. In a
         transaction everything happens with its commit. Binary files have ``insert`` and
         ``delete`` beside what files have.

@@ -10,6 +10,11 @@ import os
 from typing import Any, ClassVar
 
 
+class NotStoredWarning(ResourceWarning):
+    """A new object was given up: its file was not closed, was closed while an exception was
+    raised, or had a write that failed. Shown unless warnings are configured."""
+
+
 class Error(Exception):
     """Of all that a store refuses or finds wrong.
 
