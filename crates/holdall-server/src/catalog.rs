@@ -220,8 +220,11 @@ impl Catalog {
     /// where one is given.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// AccessDenied for the server's own collection; those of the engine.
     pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
+        if name == SYSTEM {
+            return Err(s3_error!(AccessDenied, "{name} is the server's own"));
+        }
         let _changing = self.changing.lock();
         if let Some(bucket) = self.collection(name)? {
             if let Some(acl) = acl {
