@@ -109,7 +109,11 @@ pub fn check(parts: &Parts) -> S3Result<()> {
     }
     check_transfer(headers)?;
     if let Some(name) = headers.keys().find(|name| !is_done(method, name.as_str())) {
-        return Err(not_done(format!("{method} does not do what the header {name} asks")));
+        let text = format!("{method} does not do what the header {name} asks");
+        // What another method does is known; the rest is not.
+        let elsewhere = ONLY.iter().any(|(known, by)| known == name && !by.is_empty());
+        let bad = || s3_error!(InvalidRequest, "{text}");
+        return Err(if elsewhere { bad() } else { not_done(text) });
     }
     if is_framed(headers)? {
         return Err(not_done("Content-Encoding aws-chunked is not taken apart here".into()));

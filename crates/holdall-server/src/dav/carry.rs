@@ -14,7 +14,7 @@ use crate::users::{Right, Users};
 use dav_server::davpath::DavPath;
 use holdall::Version;
 use http::{HeaderName, Response, StatusCode};
-use s3s::{Body, S3Result};
+use s3s::{Body, S3Error, S3Result};
 
 /// Tells in how many transactions a tree was changed, where those were several.
 const TRANSACTIONS: HeaderName = HeaderName::from_static("holdall-transactions");
@@ -170,7 +170,10 @@ impl Dav {
         let overwrites = head.overwrites()?;
         let named = head.text("destination");
         let none = || refusal(StatusCode::BAD_REQUEST, "the header Destination is missing");
-        let to = head.own.path(named.ok_or_else(none)?)?;
+        let to = match head.own.path(named.ok_or_else(none)?) {
+            Ok(to) => to,
+            Err(e) => return Err(self.unless_missing(&head, e).await),
+        };
         check_replace(&head)?;
         let place = Place::of(&to)?;
         self.check_rights(&head, &place, verb)?;
@@ -188,6 +191,20 @@ impl Dav {
             self.forget_locks(&head.path, from_folder).await;
         }
         Ok(done(if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED }, count))
+    }
+
+    /// Why nothing goes to a destination that is none: its source comes first.
+    async fn unless_missing(&self, head: &Head, e: S3Error) -> S3Error {
+        let (catalog, place) = (self.server.catalog.clone(), head.place.clone());
+        let found = match head.check(Right::Read) {
+            Ok(()) => body::blocking(move || node::find(&catalog, &place)).await,
+            Err(e) => Err(e),
+        };
+        match found {
+            Ok(node) if node.is_there() => e,
+            Ok(_) => refusal(StatusCode::NOT_FOUND, "there is nothing"),
+            Err(e) => e,
+        }
     }
 
     fn check_rights(&self, head: &Head, to: &Place, verb: Verb) -> S3Result<()> {

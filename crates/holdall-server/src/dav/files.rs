@@ -88,7 +88,8 @@ impl DavFile for Made {
 fn refused(e: S3Error) -> FsError {
     match e.code() {
         S3ErrorCode::NoSuchKey | S3ErrorCode::NoSuchBucket => FsError::NotFound,
-        S3ErrorCode::AccessDenied | S3ErrorCode::InvalidRequest => FsError::Forbidden,
+        S3ErrorCode::InvalidRequest => FsError::Forbidden,
+        _ if e.status_code() == Some(StatusCode::FORBIDDEN) => FsError::Forbidden,
         _ if e.status_code() == Some(StatusCode::INSUFFICIENT_STORAGE) => {
             FsError::InsufficientStorage
         }

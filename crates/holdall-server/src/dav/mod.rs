@@ -270,7 +270,7 @@ impl Dav {
         // Only a copy or move can do without what is there.
         if !matches!(head.method.as_str(), "COPY" | "MOVE") && !head.overwrites()? {
             let text = "the header Overwrite is of COPY and MOVE: say If-None-Match: *";
-            return Err(refusal(StatusCode::NOT_IMPLEMENTED, text));
+            return Err(refusal(StatusCode::BAD_REQUEST, text));
         }
         Ok(head)
     }

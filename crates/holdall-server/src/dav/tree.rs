@@ -255,7 +255,7 @@ impl Carried<'_> {
             at.after = Some(last.clone());
             left = left.saturating_sub(names.len());
             if left == 0 {
-                return Ok(false);
+                return Ok(!self.tree.folder);
             }
         }
     }
