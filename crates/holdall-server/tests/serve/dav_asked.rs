@@ -186,15 +186,21 @@ fn a_promise_that_is_not_kept_is_refused() {
         b"Content-Encoding: aws-chunked",
         b"Content-Encoding: gzip, AWS-Chunked",
         b"If-Schedule-Tag-Match: \"x\"",
-        b"Overwrite: F",
-        b"X-Update-Range: append",
-        b"Range: bytes=0-1",
-        b"Destination: /-/dav/box/n",
         b"Repr-Digest: sha-512=:AAAA:",
         b"OC-Checksum: SHA3-256:00",
     ] {
         refused(&server, 501, "PUT /-/dav/box/f", &[header], b"abc");
         refused(&server, 501, "PUT /-/dav/box/new", &[header], b"abc");
+    }
+    for header in [
+        &b"Overwrite: F"[..],
+        b"X-Update-Range: append",
+        b"Range: bytes=0-1",
+        b"If-Range: \"x\"",
+        b"Destination: /-/dav/box/n",
+        b"Holdall-Replace: bytes",
+    ] {
+        refused(&server, 400, "PUT /-/dav/box/f", &[header], b"abc");
     }
     refused(
         &server,

@@ -55,9 +55,9 @@ fn refused(server: &Running, statuses: &[u16], from: &str, to: &str) {
 
 #[test]
 fn no_object_takes_a_name_of_folders() {
-    let server = serve();
-    server.put("/away/f", b"f").expect(200);
     for keys in [&["f", "/lead1", "/lead2", "a//b", "dir/x"][..], &["f", "a/b", "dir/x"]] {
+        let server = serve();
+        server.put("/away/f", b"f").expect(200);
         fill(&server, keys);
         for from in ["box/f", "away/f"] {
             for to in ["holdall-hex-", "a/holdall-hex-", "dir/holdall-hex-", "holdall-hex-/"] {
@@ -76,6 +76,7 @@ fn no_object_takes_a_name_of_folders() {
         assert_eq!(all(&server, "box"), before);
     }
     // A folder may have it.
+    let server = serve();
     fill(&server, &["d/x"]);
     carry(&server, "COPY", "box/d/", "box/holdall-hex-/", &[]).expect(201);
     assert_eq!(all(&server, "box"), [("/x".into(), "d/x".into()), ("d/x".into(), "d/x".into())]);
@@ -198,7 +199,7 @@ fn an_object_of_another_store_takes_a_place_at_once() {
     server.put("/away/f", b"old").expect(200);
     for method in ["COPY", "MOVE"] {
         let done = carry(&server, method, "box/f", "away/f", &[]).expect(204);
-        let transactions = if method == "COPY" { "" } else { "3" };
+        let transactions = if method == "COPY" { "" } else { "2" };
         assert!(["", transactions].contains(&done.header("holdall-transactions")), "{done:?}");
         assert_eq!(server.get("/away/f").expect(200).text(), "new");
     }
