@@ -25,8 +25,8 @@ const BUDGETS: [(&str, usize); 19] = [
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
     // dispatched on.
     ("docs/serve.md", 3290),
-    // The forms of names that no address can carry, and conditions.
-    ("docs/webdav.md", 1040),
+    // The forms of names that no address can carry, conditions, what is refused and how.
+    ("docs/webdav.md", 1315),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     ("docs/python.md", 1390),
@@ -36,7 +36,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 36_700;
+const ALL: usize = 36_940;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -80,7 +80,7 @@ const ONLY: &[(&str, &[&str])] = &[
     ("x-amz-content-sha256", WITH_BODY),
     ("x-amz-date", ANY),
     ("x-amz-user-agent", ANY),
-    ("x-oc-mtime", &["PUT"]),
+    ("x-oc-mtime", &["PUT", "COPY", "MOVE"]),
     ("x-update-range", &["PATCH"]),
 ];
 /// All methods: the header asks for nothing.

@@ -5,7 +5,7 @@ use crate::catalog::Bucket;
 use crate::dav::Depth;
 use crate::dav::node::{self, Node};
 use crate::dav::path::Place;
-use crate::dav::put::text;
+use crate::dav::put::{MTIME, text};
 use crate::dav::tree::{self, Change, Tree, Verb};
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
@@ -185,12 +185,22 @@ impl Dav {
         let ends = self.ends(&head, &place, (verb, pinned)).await?;
         check_ends(&ends, &place, overwrites)?;
         let from_folder = ends.from.1.is_folder();
+        let asked = head.modified()?;
+        if asked.is_some() && from_folder {
+            let text = "X-OC-Mtime is of an object, and this is a folder";
+            return Err(refusal(StatusCode::BAD_REQUEST, text));
+        }
         let there = ends.to.1.is_there();
         let count = self.carry(&head, verb, &place, ends).await?;
         if verb == Verb::Move {
             self.forget_locks(&head.path, from_folder).await;
         }
-        Ok(done(if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED }, count))
+        let status = if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED };
+        let mut response = done(status, count);
+        if asked.is_some() {
+            set(&mut response, MTIME, "accepted");
+        }
+        Ok(response)
     }
 
     /// Why nothing goes to a destination that is none: its source comes first.
@@ -279,8 +289,8 @@ impl Dav {
         let kept = key.map(|key| (source.clone(), key));
         let pinned = version.map(|version| (from.clone(), version));
         let bytes_alone = moves && head.text(REPLACE) == Some("bytes");
-        let change =
-            Change { removed, carried: Some((verb, from, target)), kept, pinned, bytes_alone };
+        let (carried, modified) = (Some((verb, from, target)), head.modified()?);
+        let change = Change { removed, carried, kept, pinned, bytes_alone, modified };
         let count = tree::run(change).await?;
         if to.key.is_none() {
             // Those of what it replaced: they would put their objects into what is there now.

@@ -11,7 +11,7 @@ use crate::meta::{About, Meta};
 use crate::s3::{Goal, Incoming, check_key, expires};
 use crate::users::Right;
 use holdall::PutMode;
-use http::{Response, StatusCode, header};
+use http::{HeaderName, Response, StatusCode, header};
 use s3s::dto::StreamingBlob;
 use s3s::{Body, S3ErrorCode, S3Result, s3_error};
 use std::ops::Range;
@@ -19,6 +19,9 @@ use std::time::{Duration, SystemTime};
 
 /// The media type of a partial put by PATCH, as SabreDAV has it.
 const PATCHES: &str = "application/x-sabredav-partialupdate";
+
+/// The time that a client wants an object to have.
+pub const MTIME: HeaderName = HeaderName::from_static("x-oc-mtime");
 
 /// A name that may be written: UTF-8, so that S3 can reach it, too.
 ///
@@ -157,8 +160,8 @@ impl Head {
     ///
     /// # Errors
     /// Status 400 for what is no number of seconds.
-    fn modified(&self) -> S3Result<Option<SystemTime>> {
-        let Some(text) = self.text("x-oc-mtime") else { return Ok(None) };
+    pub fn modified(&self) -> S3Result<Option<SystemTime>> {
+        let Some(text) = self.text(MTIME) else { return Ok(None) };
         let seconds = |text: &str| number(text).map(Duration::from_secs);
         let at = match text.strip_prefix('-') {
             Some(before) => seconds(before).and_then(|s| SystemTime::UNIX_EPOCH.checked_sub(s)),
@@ -256,7 +259,7 @@ impl Dav {
         let mut response = empty(status);
         set(&mut response, header::ETAG, &format!("\"{}\"", done.etag));
         if asked.is_some() {
-            set(&mut response, header::HeaderName::from_static("x-oc-mtime"), "accepted");
+            set(&mut response, MTIME, "accepted");
         }
         Ok(response)
     }

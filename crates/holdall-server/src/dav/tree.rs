@@ -16,6 +16,7 @@ use holdall::{ListOptions, Listed, Reader, Target, Version, WriteTx};
 use s3s::{S3Result, s3_error};
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Names of a tree read at a time.
 const PAGE: usize = 1000;
@@ -92,6 +93,8 @@ pub struct Change {
     pub pinned: Option<(Tree, Version)>,
     /// Whether of an object that is replaced the bytes alone go.
     pub bytes_alone: bool,
+    /// The time that a copied or moved object has then.
+    pub modified: Option<SystemTime>,
 }
 
 /// How far a change has come.
@@ -201,8 +204,8 @@ impl Change {
             if !carried.step(tx, at, most)? {
                 return Ok(());
             }
-            if let Some(about) = about {
-                set_about(tx, to, about)?;
+            if about.is_some() || self.modified.is_some() {
+                amend(tx, to, about, self.modified)?;
             }
         }
         if let Some((bucket, key)) = &self.kept {
@@ -213,13 +216,21 @@ impl Change {
     }
 }
 
-/// Says of a moved object what was said of the one that it replaced.
-fn set_about(tx: &mut WriteTx, at: &Tree, about: About) -> holdall::Result<()> {
+/// Says of a moved object what was said of the one that it replaced, and its time.
+fn amend(
+    tx: &mut WriteTx,
+    at: &Tree,
+    about: Option<About>,
+    modified: Option<SystemTime>,
+) -> holdall::Result<()> {
     let name = at.place.name();
     let Some(found) = InTx(tx, &at.bucket.name).metadata(name)? else { return Ok(()) };
-    let meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
-    let (encoding, language) = (meta.about.encoding.clone(), meta.about.language.clone());
-    let meta = Meta { about: About { encoding, language, ..about }, ..meta };
+    let mut meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
+    if let Some(about) = about {
+        let (encoding, language) = (meta.about.encoding.take(), meta.about.language.take());
+        meta.about = About { encoding, language, ..about };
+    }
+    meta.modified = modified.or(meta.modified);
     side::set_meta(tx, found.oid, &meta, at.bucket.served.attribute_bytes)
 }
 

@@ -207,6 +207,23 @@ fn an_object_of_another_store_takes_a_place_at_once() {
 }
 
 #[test]
+fn a_copy_has_the_time_that_it_is_given() {
+    let server = serve();
+    fill(&server, &["f", "d/x"]);
+    let time = [("X-OC-Mtime", "784111777")];
+    for (method, to) in [("COPY", "box/g"), ("COPY", "away/g"), ("MOVE", "box/h")] {
+        let done = carry(&server, method, "box/f", to, &time).expect(201);
+        assert_eq!(done.header("x-oc-mtime"), "accepted");
+        let told = server.get(&format!("/{to}")).expect(200);
+        assert_eq!(told.header("last-modified"), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(told.text(), "f");
+    }
+    carry(&server, "COPY", "box/d/", "box/e/", &time).expect(400);
+    carry(&server, "COPY", "box/h", "box/e", &[("X-OC-Mtime", "x")]).expect(400);
+    server.get("/box/e").expect(404);
+}
+
+#[test]
 fn the_servers_own_collection_is_not_made() {
     let server = serve();
     fill(&server, &["d/x"]);
