@@ -26,7 +26,7 @@ const BUDGETS: [(&str, usize); 19] = [
     // dispatched on.
     ("docs/serve.md", 3290),
     // The forms of names that no address can carry, and conditions.
-    ("docs/webdav.md", 1040),
+    ("docs/webdav.md", 1315),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     ("docs/python.md", 1550),
@@ -36,7 +36,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 36_930;
+const ALL: usize = 37_170;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

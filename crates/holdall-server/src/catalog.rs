@@ -4,10 +4,11 @@
 //! shown. While it serves, the server holds each store's lock, so its own list stays true.
 
 use crate::acl::Acl;
-use crate::error::{StartError, from_store, through};
+use crate::error::{StartError, custom, from_store, through};
 use crate::records;
 use crate::side::SYSTEM;
 use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteTx};
+use http::StatusCode;
 use parking_lot::{Mutex, RwLock};
 use s3s::validation::NameValidation;
 use s3s::{S3Result, s3_error};
@@ -220,8 +221,12 @@ impl Catalog {
     /// where one is given.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// Status 403 for the server's own collection; those of the engine.
     pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
+        if name == SYSTEM {
+            let text = "the collection is the server's own";
+            return Err(custom("Reserved", StatusCode::FORBIDDEN, text));
+        }
         let _changing = self.changing.lock();
         if let Some(bucket) = self.collection(name)? {
             if let Some(acl) = acl {

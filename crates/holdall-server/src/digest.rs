@@ -19,6 +19,8 @@ pub struct Announced {
     pub md5: Option<String>,
     /// Checksums in headers.
     pub sums: Sums,
+    /// An Adler-32 in base64.
+    pub adler32: Option<String>,
     /// Algorithms whose checksums are to be kept, as S3 calls them, in capitals.
     pub algorithms: Vec<String>,
     /// Algorithms whose checksums are to come behind the body.
@@ -91,6 +93,34 @@ pub struct Digests {
     crc64nvme: Option<Crc64Nvme>,
     sha1: Option<Sha1>,
     sha256: Option<Sha256>,
+    adler32: Option<Adler32>,
+}
+
+/// The checksum of RFC 1950.
+struct Adler32(u32, u32);
+
+impl Default for Adler32 {
+    fn default() -> Self {
+        Self(1, 0)
+    }
+}
+
+impl Adler32 {
+    fn update(&mut self, bytes: &[u8]) {
+        const BASE: u32 = 65521;
+        // So many bytes overflow neither sum.
+        for piece in bytes.chunks(5552) {
+            for byte in piece {
+                self.0 += u32::from(*byte);
+                self.1 += self.0;
+            }
+            (self.0, self.1) = (self.0 % BASE, self.1 % BASE);
+        }
+    }
+
+    fn finalize(&self) -> [u8; 4] {
+        (self.1 << 16 | self.0).to_be_bytes()
+    }
 }
 
 /// Finished digests.
@@ -127,6 +157,7 @@ impl Digests {
             crc64nvme: a.wants("CRC64NVME", s.crc64nvme.as_ref()).then(Crc64Nvme::default),
             sha1: a.wants("SHA1", s.sha1.as_ref()).then(Sha1::default),
             sha256: a.wants("SHA256", s.sha256.as_ref()).then(Sha256::default),
+            adler32: a.adler32.is_some().then(Adler32::default),
         })
     }
 
@@ -148,6 +179,9 @@ impl Digests {
         if let Some(sum) = &mut self.sha256 {
             sum.update(bytes);
         }
+        if let Some(sum) = &mut self.adler32 {
+            sum.update(bytes);
+        }
     }
 
     /// Ends them and compares them with what was announced.
@@ -159,6 +193,10 @@ impl Digests {
         let md5 = self.md5.finalize();
         if announced.md5.as_ref().is_some_and(|given| *given != base64(md5.as_ref())) {
             return Err(s3_error!(BadDigest, "the body has another MD5 than Content-MD5 says"));
+        }
+        let adler32 = self.adler32.map(|sum| base64(&sum.finalize()));
+        if announced.adler32.is_some() && announced.adler32 != adler32 {
+            return Err(s3_error!(BadDigest, "the body has another Adler-32 than announced"));
         }
         let sums = Sums {
             crc32: self.crc32.map(|s| base64(s.finalize().as_ref())),

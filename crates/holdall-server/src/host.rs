@@ -33,6 +33,11 @@ impl Domain {
         name.split('.').all(label).then(|| Self(name.to_ascii_lowercase()))
     }
 
+    /// Whether a host without a port is the domain itself.
+    pub fn is(&self, host: &str) -> bool {
+        host.trim_end_matches('.').eq_ignore_ascii_case(&self.0)
+    }
+
     /// The bucket that a host names.
     pub fn bucket(&self, host: &str) -> Option<String> {
         let host = without_port(host).trim_end_matches('.').to_ascii_lowercase();

@@ -9,6 +9,7 @@ use crate::host::Domain;
 use crate::idle::{self, Busy};
 use crate::metrics::Metrics;
 use crate::s3::Server;
+use crate::target::Targets;
 use crate::tls::Shared;
 use crate::users::{Peer, Wrong};
 use crate::web::Web;
@@ -387,7 +388,7 @@ async fn first(
     service: Connection,
     watcher: Watcher,
 ) {
-    let connection = builders.one.serve_connection(TokioIo::new(stream), service);
+    let connection = builders.one.serve_connection(TokioIo::new(Targets::new(stream)), service);
     ended(watcher.watch(connection).await);
 }
 

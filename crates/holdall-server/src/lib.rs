@@ -25,6 +25,7 @@ mod edit;
 mod error;
 mod form;
 mod frames;
+mod header;
 mod host;
 mod http;
 mod idle;
@@ -38,6 +39,7 @@ mod s3;
 mod side;
 mod slots;
 mod sweep;
+mod target;
 mod tls;
 mod users;
 mod verbs;
@@ -148,7 +150,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let server = s3::Server::new(catalog, limits.clone(), config.public_acls);
     let s3 = service(server.clone(), users.clone(), config)?;
     let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
-    let dav = dav::Dav::new(server.clone(), users.clone()).map_err(|source| {
+    let dav = dav::Dav::new(server.clone(), users.clone(), domain.clone()).map_err(|source| {
         let path = options.stores[0].clone();
         StartError::Store { path, source }
     })?;

@@ -104,6 +104,17 @@ impl About {
         self.user.retain(|name, _| !describes_bytes(name));
         self
     }
+
+    /// What holds once other bytes are put, of whose form, and of the object, the put says `said`.
+    pub fn after_put(self, said: Self) -> Self {
+        let mut about = self.without_bytes();
+        (about.encoding, about.language) = (said.encoding, said.language);
+        about.disposition = said.disposition.or(about.disposition);
+        if said.expires.is_some() || said.expires_text.is_some() {
+            (about.expires, about.expires_text) = (said.expires, said.expires_text);
+        }
+        about
+    }
 }
 
 /// Checksums as base64, by algorithm.

@@ -35,6 +35,12 @@ fn get<T: DeserializeOwned>(reader: &Reader, kind: &str, name: &str) -> Result<O
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
+/// The same within a transaction.
+fn get_in<T: DeserializeOwned>(tx: &mut WriteTx, kind: &str, name: &str) -> Result<Option<T>> {
+    let bytes = tx.collection(SYSTEM)?.get(format!("{kind}/{name}"))?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+}
+
 fn set<T: Serialize>(tx: &mut WriteTx, kind: &str, name: &str, value: Option<&T>) -> Result<()> {
     let (mut system, place) = (tx.collection(SYSTEM)?, format!("{kind}/{name}"));
     let Some(value) = value else { return system.remove(&place).map(drop) };
@@ -111,11 +117,68 @@ pub fn change_collection_props(
     name: &str,
     change: impl FnOnce(&mut BTreeMap<String, String>),
 ) -> Result<()> {
-    let bytes = tx.collection(SYSTEM)?.get(format!("props/{name}"))?;
-    let old = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let mut props = old.unwrap_or_default();
+    let mut props = get_in(tx, "props", name)?.unwrap_or_default();
     change(&mut props);
     set(tx, "props", name, Some(&props).filter(|props| !props.is_empty()))
+}
+
+/// What a collection has beside its objects, and takes along where it is moved.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Tags.
+    pub tags: Option<BTreeMap<String, String>>,
+    /// The ACL.
+    pub acl: Acl,
+    /// Rules for other origins.
+    pub cors: Option<Vec<Rule>>,
+    /// Properties that WebDAV's clients set.
+    pub props: BTreeMap<String, String>,
+}
+
+impl Settings {
+    /// Those of a collection.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn of(reader: &Reader, name: &str) -> Result<Self> {
+        let (tags, acl) = (bucket_tags(reader, name)?, bucket_acl(reader, name)?);
+        let (cors, props) = (bucket_cors(reader, name)?, collection_props(reader, name)?);
+        Ok(Self { tags, acl, cors, props })
+    }
+
+    /// Those of a collection, within a transaction.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn in_tx(tx: &mut WriteTx, name: &str) -> Result<Self> {
+        Ok(Self {
+            tags: get_in(tx, "tags", name)?,
+            acl: get_in(tx, "acl", name)?.unwrap_or_default(),
+            cors: get_in(tx, "cors", name)?,
+            props: get_in(tx, "props", name)?.unwrap_or_default(),
+        })
+    }
+
+    /// The properties alone.
+    pub fn props(props: BTreeMap<String, String>) -> Self {
+        Self { props, ..Self::default() }
+    }
+
+    /// Whether there is something that no folder has.
+    pub fn are_of_bucket(&self) -> bool {
+        self.tags.is_some() || self.cors.is_some() || !self.acl.is_private()
+    }
+
+    /// Sets them of a collection, in place of those that it has.
+    ///
+    /// # Errors
+    /// Those of a transaction.
+    pub fn set(&self, tx: &mut WriteTx, name: &str) -> Result<()> {
+        set_bucket_tags(tx, name, self.tags.as_ref())?;
+        set_bucket_acl(tx, name, self.acl)?;
+        set_bucket_cors(tx, name, self.cors.as_ref())?;
+        change_collection_props(tx, name, |props| props.clone_from(&self.props))
+    }
 }
 
 /// Forgets all that is kept of a bucket.

@@ -151,11 +151,9 @@ impl Verbs {
         (key, query): (String, &str),
         condition: Condition,
         user: &Arc<User>,
-        (headers, body): (&HeaderMap, Body),
+        (headers, announced, body): (&HeaderMap, Announced, Body),
     ) -> S3Result<Response<Body>> {
         let asked = Asked { bucket: bucket.name.clone(), key, parameters: parameters(query)? };
-        let md5 = headers.get("content-md5").and_then(|v| v.to_str().ok()).map(str::to_owned);
-        let announced = Announced { md5, ..Announced::default() };
         let incoming = incoming(headers, StreamingBlob::from(body), announced);
         let done = self.perform(bucket, &asked, user, condition, incoming).await?;
         let (body, etag) = answer(&done);

@@ -17,6 +17,8 @@ const MOST_ELEMENTS: usize = 20_000;
 const MOST_ATTRIBUTES: usize = 64;
 /// Most namespaces that are known at a time: each element copies them.
 const MOST_SPACES: usize = 128;
+/// Most bytes of names and namespaces, each counted for each element that has it.
+const MOST_BUILT: usize = 8 << 20;
 
 /// Refuses a body that is no XML, declares a document type, or is too deep or too large to be built.
 /// Cost: one pass.
@@ -30,13 +32,18 @@ pub fn check(bytes: &[u8]) -> S3Result<()> {
         .max_attributes(MOST_ATTRIBUTES)
         .max_entity_expansion_length(0)
         .max_entity_expansion_depth(1);
-    let (mut depth, mut elements) = (0_usize, 0_usize);
+    let (mut depth, mut elements, mut built) = (0_usize, 0_usize, 0_usize);
     for event in EventReader::new_with_config(bytes, config) {
         match event.map_err(|e| bad(e.msg().to_string()))? {
-            XmlEvent::StartElement { namespace, .. } => {
+            XmlEvent::StartElement { namespace, name, .. } => {
                 (depth, elements) = (depth + 1, elements + 1);
                 if depth > DEEPEST {
                     return Err(bad(format!("elements nest {DEEPEST} deep at most")));
+                }
+                let spaces = namespace.0.iter().map(|(short, space)| short.len() + space.len());
+                built += spaces.sum::<usize>() + name.namespace.as_ref().map_or(0, String::len);
+                if built > MOST_BUILT {
+                    return Err(bad("its namespaces are too long".into()));
                 }
                 if elements > MOST_ELEMENTS || namespace.0.len() > MOST_SPACES {
                     let text = format!("it has at most {MOST_ELEMENTS} elements");
@@ -90,6 +97,7 @@ mod tests {
             &wide,
             &spaces,
             &format!("<a{attributes}/>"),
+            &format!("<a xmlns=\"{}\">{}</a>", "n".repeat(30_000), "<b/>".repeat(1_000)),
             "",
             "<!-- nothing -->",
             "<a></b>",

@@ -204,7 +204,7 @@ fn check_owner(headers: &HeaderMap) -> S3Result<()> {
 
 /// The bytes that the header Range asks for. All bytes are the answer to several ranges, and to
 /// what HTTP does not know (RFC 9110 section 14.2).
-fn range(text: &str) -> Option<s3s::dto::Range> {
+pub fn range(text: &str) -> Option<s3s::dto::Range> {
     let (unit, set) = text.split_once('=')?;
     let (first, last) = set.trim().split_once('-')?;
     let number = |text: &str| {

@@ -5,15 +5,16 @@ use crate::catalog::Bucket;
 use crate::dav::Depth;
 use crate::dav::node::{self, Node};
 use crate::dav::path::Place;
-use crate::dav::put::text;
+use crate::dav::put::{MTIME, text};
 use crate::dav::tree::{self, Change, Tree, Verb};
-use crate::dav::{Dav, Head, destination, empty, refusal, set};
+use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
+use crate::records::Settings;
 use crate::users::{Right, Users};
 use dav_server::davpath::DavPath;
 use holdall::Version;
 use http::{HeaderName, Response, StatusCode};
-use s3s::{Body, S3Result};
+use s3s::{Body, S3Error, S3Result};
 
 /// Tells in how many transactions a tree was changed, where those were several.
 const TRANSACTIONS: HeaderName = HeaderName::from_static("holdall-transactions");
@@ -29,6 +30,10 @@ struct Ends {
     has_parent: bool,
     /// Whether both an object and a folder of the destination's name are there.
     both: bool,
+    /// Whether the destination lies in the source.
+    inside: bool,
+    /// Whether a collection with what no folder has is moved to where it is a folder.
+    loses: bool,
     /// The version that the source must have.
     version: Option<Version>,
 }
@@ -50,6 +55,18 @@ fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> S3Result<()> {
     if !ends.has_parent {
         return Err(refusal(StatusCode::CONFLICT, "the destination's folder is not there"));
     }
+    // It would be removed before it is copied.
+    if ends.inside && folder && target.is_there() {
+        return Err(refusal(StatusCode::FORBIDDEN, "the destination is there, in the source"));
+    }
+    if ends.loses {
+        let text = "a folder has no tags, ACL or rules for other origins: remove the collection's";
+        return Err(refusal(StatusCode::CONFLICT, text));
+    }
+    if to.is_folders() && !folder && to.key.is_some() {
+        let text = "no object has this name, which is a folder's";
+        return Err(refusal(StatusCode::CONFLICT, text));
+    }
     // What takes a collection's place is a folder or a collection.
     let to_root = ends.to.0.is_none() || matches!(target, Node::Collection);
     if to_root && !folder {
@@ -68,6 +85,14 @@ fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> S3Result<()> {
         return Err(refusal(StatusCode::CONFLICT, text));
     }
     Ok(())
+}
+
+/// Refuses another value of [`REPLACE`] than there is.
+fn check_replace(head: &Head) -> S3Result<()> {
+    match head.text(REPLACE) {
+        None | Some("bytes") => Ok(()),
+        Some(_) => Err(refusal(StatusCode::BAD_REQUEST, "Holdall-Replace is: bytes")),
+    }
 }
 
 /// Whether one place lies in the other or is the same.
@@ -145,7 +170,11 @@ impl Dav {
         let overwrites = head.overwrites()?;
         let named = head.text("destination");
         let none = || refusal(StatusCode::BAD_REQUEST, "the header Destination is missing");
-        let to = destination(named.ok_or_else(none)?)?;
+        let to = match head.own.path(named.ok_or_else(none)?) {
+            Ok(to) => to,
+            Err(e) => return Err(self.unless_missing(&head, e).await),
+        };
+        check_replace(&head)?;
         let place = Place::of(&to)?;
         self.check_rights(&head, &place, verb)?;
         let mut pinned = false;
@@ -153,15 +182,39 @@ impl Dav {
             pinned = self.may_change(&head, &head.path, true).await?;
         }
         self.may_change(&head, &to, true).await?;
-        let ends = self.ends(&head, &place, pinned).await?;
+        let ends = self.ends(&head, &place, (verb, pinned)).await?;
         check_ends(&ends, &place, overwrites)?;
         let from_folder = ends.from.1.is_folder();
+        let asked = head.modified()?;
+        if asked.is_some() && from_folder {
+            let text = "X-OC-Mtime is of an object, and this is a folder";
+            return Err(refusal(StatusCode::BAD_REQUEST, text));
+        }
         let there = ends.to.1.is_there();
         let count = self.carry(&head, verb, &place, ends).await?;
         if verb == Verb::Move {
             self.forget_locks(&head.path, from_folder).await;
         }
-        Ok(done(if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED }, count))
+        let status = if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED };
+        let mut response = done(status, count);
+        if asked.is_some() {
+            set(&mut response, MTIME, "accepted");
+        }
+        Ok(response)
+    }
+
+    /// Why nothing goes to a destination that is none: its source comes first.
+    async fn unless_missing(&self, head: &Head, e: S3Error) -> S3Error {
+        let (catalog, place) = (self.server.catalog.clone(), head.place.clone());
+        let found = match head.check(Right::Read) {
+            Ok(()) => body::blocking(move || node::find(&catalog, &place)).await,
+            Err(e) => Err(e),
+        };
+        match found {
+            Ok(node) if node.is_there() => e,
+            Ok(_) => refusal(StatusCode::NOT_FOUND, "there is nothing"),
+            Err(e) => e,
+        }
     }
 
     fn check_rights(&self, head: &Head, to: &Place, verb: Verb) -> S3Result<()> {
@@ -189,7 +242,7 @@ impl Dav {
         Ok(())
     }
 
-    async fn ends(&self, head: &Head, to: &Place, pinned: bool) -> S3Result<Ends> {
+    async fn ends(&self, head: &Head, to: &Place, (verb, pinned): (Verb, bool)) -> S3Result<Ends> {
         let (catalog, head, to) = (self.server.catalog.clone(), head.clone(), to.clone());
         body::blocking(move || {
             let source = node::collection(&catalog, &head.place)?;
@@ -202,8 +255,14 @@ impl Dav {
                 has_parent = node::has_parent(&mut reader, &to).map_err(from_store)?;
                 both = node::is_both(&mut reader, &to).map_err(from_store)?;
             }
+            let inside = inside(&head.place, &to);
+            let mut loses = false;
+            if verb == Verb::Move && head.place.key.is_none() && to.key.is_some() {
+                let settings = source.read().and_then(|read| Settings::of(&read, &source.name));
+                loses = settings.map_err(from_store)?.are_of_bucket();
+            }
             let (from, to) = ((source, found), (bucket, node::find(&catalog, &to)?));
-            Ok(Ends { from, to, has_parent, both, version })
+            Ok(Ends { from, to, has_parent, both, inside, loses, version })
         })
         .await
     }
@@ -224,17 +283,19 @@ impl Dav {
         let from = Tree::new(source.clone(), head.place.clone(), &node);
         let target = Tree { bucket: bucket.clone(), place: to.clone(), folder: from.folder };
         let verb = if from.folder || verb == Verb::Move { verb } else { Verb::Copy };
-        // A folder copied alone leaves what is in a folder there.
-        let replaced = found.is_there() && !(verb == Verb::CopyFolder && found.is_folder());
-        let removed = replaced.then(|| Tree::new(bucket, to.clone(), &found));
+        let removed = found.is_there().then(|| Tree::new(bucket.clone(), to.clone(), &found));
         let moves = verb == Verb::Move;
         let key = head.place.key.clone().filter(|_| moves);
         let kept = key.map(|key| (source.clone(), key));
         let pinned = version.map(|version| (from.clone(), version));
         let bytes_alone = moves && head.text(REPLACE) == Some("bytes");
-        let change =
-            Change { removed, carried: Some((verb, from, target)), kept, pinned, bytes_alone };
+        let (carried, modified) = (Some((verb, from, target)), head.modified()?);
+        let change = Change { removed, carried, kept, pinned, bytes_alone, modified };
         let count = tree::run(change).await?;
+        if to.key.is_none() {
+            // Those of what it replaced: they would put their objects into what is there now.
+            self.server.abort_all(bucket).await?;
+        }
         if moves && head.place.key.is_none() {
             self.drop_collection(source).await?;
         }

@@ -1,11 +1,12 @@
 //! Conditions of WebDAV's requests (RFC 9110 section 13): lists of ETags and times.
 //!
 //! Owns: [`Conditions`]. What is no list of ETags is refused, lest a change be made without the
-//! condition that its client wrote. What is no date is not there, as the standard has it.
+//! condition that its client wrote. So is what is no date, of a change; for a read it is not there, as
+//! the standard has it.
 
 use crate::dav::Head;
+use crate::header::single;
 use http::{HeaderMap, HeaderName, header};
-use s3s::dto::{Timestamp, TimestampFormat};
 use s3s::{S3Result, s3_error};
 use std::time::SystemTime;
 
@@ -80,7 +81,7 @@ fn seconds(time: SystemTime) -> i64 {
 }
 
 fn date(text: &str) -> Option<i64> {
-    let time = Timestamp::parse(TimestampFormat::HttpDate, text.trim()).ok()?;
+    let time = crate::date::parse(text)?;
     Some(time::OffsetDateTime::from(time).unix_timestamp())
 }
 
@@ -97,17 +98,21 @@ fn etags(headers: &HeaderMap, name: HeaderName) -> S3Result<Option<ETags>> {
 }
 
 impl Conditions {
-    /// Reads headers.
+    /// Reads headers of a request that changes something or does not.
     ///
     /// # Errors
-    /// InvalidArgument where a header holds no list of ETags.
-    pub fn of(headers: &HeaderMap) -> S3Result<Self> {
-        let time = |name: HeaderName| date(headers.get(name)?.to_str().ok()?);
+    /// InvalidArgument where a header holds no list of ETags, or of a change no date.
+    pub fn of(headers: &HeaderMap, changes: bool) -> S3Result<Self> {
+        let time = |name: &str| single(headers, name).map(|text| text.map(date));
+        let not_since = time(header::IF_UNMODIFIED_SINCE.as_str())?;
+        if changes && not_since == Some(None) {
+            return Err(s3_error!(InvalidArgument, "If-Unmodified-Since is no date of HTTP"));
+        }
         Ok(Self {
             matches: etags(headers, header::IF_MATCH)?,
             matches_not: etags(headers, header::IF_NONE_MATCH)?,
-            since: time(header::IF_MODIFIED_SINCE),
-            not_since: time(header::IF_UNMODIFIED_SINCE),
+            since: time(header::IF_MODIFIED_SINCE.as_str())?.flatten(),
+            not_since: not_since.flatten(),
         })
     }
 
@@ -125,6 +130,9 @@ impl Conditions {
             (None, Some(time)) => match found.map(|found| found.modified.map(seconds)) {
                 Some(Some(modified)) if modified > time => {
                     Err(s3_error!(PreconditionFailed, "the object was changed since"))
+                }
+                Some(None) => {
+                    Err(s3_error!(PreconditionFailed, "nobody knows when it was changed"))
                 }
                 None => Err(s3_error!(PreconditionFailed, "there is nothing any more")),
                 _ => Ok(()),

@@ -6,7 +6,7 @@ use crate::dav::list::{self, Props, Resource};
 use crate::dav::node::{self, Node, mark};
 use crate::dav::path::{Place, prefix_of};
 use crate::dav::{get, put};
-use crate::error::from_store;
+use crate::error::{from_store, through};
 use crate::meta::Meta;
 use crate::{body, records, side};
 use dav_server::davpath::DavPath;
@@ -20,6 +20,9 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
+
+/// Most bytes of the properties that clients set of a resource.
+const MOST_PROPS: usize = 256 << 10;
 
 /// Who asks.
 #[derive(Debug)]
@@ -85,7 +88,8 @@ impl DavFile for Made {
 fn refused(e: S3Error) -> FsError {
     match e.code() {
         S3ErrorCode::NoSuchKey | S3ErrorCode::NoSuchBucket => FsError::NotFound,
-        S3ErrorCode::AccessDenied | S3ErrorCode::InvalidRequest => FsError::Forbidden,
+        S3ErrorCode::InvalidRequest => FsError::Forbidden,
+        _ if e.status_code() == Some(StatusCode::FORBIDDEN) => FsError::Forbidden,
         _ if e.status_code() == Some(StatusCode::INSUFFICIENT_STORAGE) => {
             FsError::InsufficientStorage
         }
@@ -167,6 +171,23 @@ fn patch(props: &mut Props, patch: &[(bool, DavProp)]) {
     }
 }
 
+/// Bytes that properties take.
+fn size(props: &Props) -> usize {
+    props.iter().map(|(name, xml)| name.len() + xml.len()).sum()
+}
+
+/// The same as [`patch`], up to [`MOST_PROPS`]: listings tell them of each entry.
+fn patch_some(props: &mut Props, asked: &[(bool, DavProp)]) -> holdall::Result<()> {
+    let before = size(props);
+    patch(props, asked);
+    if size(props) > MOST_PROPS.max(before) {
+        let text = format!("the properties of a resource take at most {MOST_PROPS} bytes");
+        let full = StatusCode::INSUFFICIENT_STORAGE;
+        return Err(through(crate::error::custom("InsufficientStorage", full, text)));
+    }
+    Ok(())
+}
+
 /// Sets and removes properties in one transaction.
 fn patch_props(asking: &Asking, path: &DavPath, asked: &[(bool, DavProp)]) -> S3Result<()> {
     let place = Place::of(path)?;
@@ -174,7 +195,10 @@ fn patch_props(asking: &Asking, path: &DavPath, asked: &[(bool, DavProp)]) -> S3
     let work = |tx: &mut WriteTx| {
         let name = &bucket.name;
         if place.key.is_none() {
-            return records::change_collection_props(tx, name, |props| patch(props, asked));
+            let mut patched = Ok(());
+            let change = |props: &mut Props| patched = patch_some(props, asked);
+            records::change_collection_props(tx, name, change)?;
+            return patched;
         }
         let node = node::look(&mut node::InTx(tx, name), &place)?;
         let oid = match node {
@@ -184,7 +208,7 @@ fn patch_props(asking: &Asking, path: &DavPath, asked: &[(bool, DavProp)]) -> S3
         };
         let meta = Meta::of(&tx.metadata(oid)?.attributes);
         let mut meta = side::complete_in(tx, oid, meta)?;
-        patch(&mut meta.about.props, asked);
+        patch_some(&mut meta.about.props, asked)?;
         side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     };
     bucket.served.store.write(work).map_err(from_store)

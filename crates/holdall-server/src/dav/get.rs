@@ -23,7 +23,7 @@ fn range(head: &Head, found: Found<'_>, size: u64) -> S3Result<Option<Range<u64>
     if !range_holds(head, found) {
         return Ok(None);
     }
-    let Ok(asked) = s3s::dto::Range::parse(text) else { return Ok(None) };
+    let Some(asked) = crate::admit::range(text) else { return Ok(None) };
     let outside = || {
         let text = format!("the range does not lie inside {size} bytes");
         let mut e = s3_error!(InvalidRange, "{text}");
@@ -86,13 +86,18 @@ impl Dav {
     }
 }
 
-/// Sets what a client knows an object's state by.
+/// Sets what a client, or a cache, knows an object's state by, and how long it holds.
 fn validators(response: &mut Response<Body>, meta: &Meta, etag: &str) {
     set(response, header::ETAG, &format!("\"{etag}\""));
     let mut modified = Vec::new();
     let time = crate::s3::timestamp(meta.modified());
     if time.format(TimestampFormat::HttpDate, &mut modified).is_ok() {
         set(response, header::LAST_MODIFIED, &String::from_utf8_lossy(&modified));
+    }
+    let expires = crate::s3::expires_text(&meta.about);
+    let kept = [(header::CACHE_CONTROL, &meta.about.cache_control), (header::EXPIRES, &expires)];
+    for (name, text) in kept {
+        text.iter().for_each(|text| set(response, name.clone(), text));
     }
 }
 
@@ -124,8 +129,12 @@ fn answer(
     set(&mut response, header::CONTENT_TYPE, &kind);
     set(&mut response, header::CONTENT_LENGTH, &(end - start).to_string());
     set(&mut response, header::ACCEPT_RANGES, "bytes");
-    if let Some(encoding) = &meta.about.encoding {
-        set(&mut response, header::CONTENT_ENCODING, encoding);
+    let form = [
+        (header::CONTENT_ENCODING, &meta.about.encoding),
+        (header::CONTENT_LANGUAGE, &meta.about.language),
+    ];
+    for (name, text) in form {
+        text.iter().for_each(|text| set(&mut response, name.clone(), text));
     }
     confine(&mut response);
     if head.method == Method::HEAD || start == end {

@@ -8,8 +8,13 @@ use s3s::{S3Result, s3_error};
 pub enum Asks {
     /// That a lock of this token covers the resource.
     Token(String),
-    /// That it has this ETag, without quotes.
-    ETag(String),
+    /// That it has this ETag, which nothing has if it is weak: a change needs a strong one.
+    ETag {
+        /// Without quotes.
+        etag: String,
+        /// Whether it is weak.
+        weak: bool,
+    },
 }
 
 /// A list, all of whose conditions must hold.
@@ -55,9 +60,11 @@ impl IfHeader {
                     let (token, after) = enclosed(rest, '<', '>')?;
                     (Asks::Token(token.to_owned()), after)
                 } else {
-                    let (etag, after) = enclosed(rest, '[', ']')?;
-                    let etag = etag.trim_start_matches("W/").trim_matches('"');
-                    (Asks::ETag(etag.to_owned()), after)
+                    let inside = rest.strip_prefix('[').ok_or_else(bad)?.trim_start();
+                    let strong = inside.strip_prefix("W/");
+                    let (etag, after) = enclosed(strong.unwrap_or(inside), '"', '"')?;
+                    let after = after.trim_start().strip_prefix(']').ok_or_else(bad)?;
+                    (Asks::ETag { etag: etag.to_owned(), weak: strong.is_some() }, after)
                 };
                 conditions.push((not, asks));
                 rest = after.trim_start();
@@ -75,23 +82,24 @@ impl IfHeader {
     pub fn tokens(&self) -> Vec<String> {
         let token = |(_, asks): &(bool, Asks)| match asks {
             Asks::Token(token) => Some(token.clone()),
-            Asks::ETag(_) => None,
+            Asks::ETag { .. } => None,
         };
         self.0.iter().flat_map(|list| &list.conditions).filter_map(token).collect()
     }
 
-    /// Whether one of the lists holds by what `holds` says of each resource and condition.
+    /// Whether one of the lists holds by what `holds` says of each resource and condition. Where it
+    /// knows nothing, the list does not hold, negated or not.
     ///
     /// # Errors
     /// Those of `holds`.
     pub fn check(
         &self,
-        mut holds: impl FnMut(Option<&str>, &Asks) -> S3Result<bool>,
+        mut holds: impl FnMut(Option<&str>, &Asks) -> S3Result<Option<bool>>,
     ) -> S3Result<bool> {
         for list in &self.0 {
             let mut all = true;
             for (not, asks) in &list.conditions {
-                all = all && holds(list.resource.as_deref(), asks)? != *not;
+                all = all && holds(list.resource.as_deref(), asks)? == Some(!*not);
             }
             if all {
                 return Ok(true);
@@ -113,15 +121,21 @@ mod tests {
         assert_eq!(read.0.len(), 3);
         assert_eq!(read.tokens(), ["urn:1", "DAV:no-lock"]);
         assert_eq!(read.0[1].resource.as_deref(), Some("http://h/-/dav/c/a"));
-        assert_eq!(read.0[2].conditions, [(false, Asks::ETag("e2".into()))]);
-        let no_lock = |_: Option<&str>, asks: &Asks| Ok(*asks == Asks::Token("urn:1".into()));
+        let weak = Asks::ETag { etag: "e2".into(), weak: true };
+        assert_eq!(read.0[2].conditions, [(false, weak)]);
+        let no_lock = |_: Option<&str>, asks: &Asks| Ok(Some(*asks == Asks::Token("urn:1".into())));
         assert!(read.check(no_lock).unwrap());
+        assert!(!read.check(|_, _| Ok(None)).unwrap());
+        let odd = IfHeader::parse("([ \"a]b\" ])").unwrap();
+        assert_eq!(odd.0[0].conditions[0].1, Asks::ETag { etag: "a]b".into(), weak: false });
     }
 
     #[test]
     fn what_is_no_header_is_refused() {
-        for bad in ["", "()", "(", "(<a)", "<a>", "(a)", "(Not)", "(<a>) x", "([e)", "<é", "(né"]
-        {
+        for bad in [
+            "", "()", "(", "(<a)", "<a>", "(a)", "(Not)", "(<a>) x", "([e)", "<é", "(né", "([e])",
+            "([\"e])",
+        ] {
             assert!(IfHeader::parse(bad).is_err(), "{bad}");
         }
     }

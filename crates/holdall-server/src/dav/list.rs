@@ -18,6 +18,8 @@ use std::time::SystemTime;
 
 /// Entries of a folder read at a time.
 const PAGE: usize = 1000;
+/// Bytes of their properties after which fewer are.
+const PAGE_PROPS: usize = 1 << 20;
 
 /// Properties that clients set: name with namespace to the element as XML.
 pub type Props = BTreeMap<String, String>;
@@ -120,8 +122,8 @@ pub fn collections(catalog: &Catalog, user: &User) -> S3Result<Vec<Resource>> {
     Ok(names.map(|name| Resource::folder(path(name))).collect())
 }
 
-/// The entries of a folder behind the name `after`, and the name to go on behind. Blocks. Cost: a
-/// step and a record for each entry.
+/// The entries of a folder behind the name `after`, and the name to go on behind. They take some
+/// megabytes at most, whatever clients set. Blocks. Cost: a step and a record for each entry.
 ///
 /// # Errors
 /// Those of the engine.
@@ -134,8 +136,17 @@ pub fn page(
     let mut reader = bucket.read().map_err(from_store)?;
     let options = ListOptions { prefix, start_after: after, delimiter: Some(b"/"), limit: PAGE };
     let listing = reader.list(&options).map_err(from_store)?;
-    let mut entries = Vec::with_capacity(listing.entries.len());
-    for entry in &listing.entries {
+    let mut entries: Vec<Resource> = Vec::with_capacity(listing.entries.len());
+    let mut bytes = 0;
+    for (at, entry) in listing.entries.iter().enumerate() {
+        if bytes > PAGE_PROPS {
+            let last = listing.entries[..at].last().map(|entry| match entry {
+                Listed::Object(entry) => entry.name.clone(),
+                Listed::Prefix(below) => below.clone(),
+            });
+            return Ok((entries, last));
+        }
+        let count = entries.len();
         match entry {
             // The folder's own marker.
             Listed::Object(entry) if entry.name == prefix => {}
@@ -153,6 +164,8 @@ pub fn page(
                 entries.push(Resource::marked([folder, b"/", &name].concat(), marker));
             }
         }
+        let props = entries[count..].iter().flat_map(|entry| &entry.props);
+        bytes += props.map(|(name, xml)| name.len() + xml.len()).sum::<usize>();
     }
     Ok((entries, listing.next))
 }

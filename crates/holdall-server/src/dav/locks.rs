@@ -21,6 +21,9 @@ use xmltree::Element;
 /// How long a lock lives at most without a refresh.
 const LIFE: Duration = Duration::from_secs(600);
 
+/// Most locks of a path: all of them are told to who asks.
+const MOST: usize = 32;
+
 /// A lock as its record holds it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
@@ -235,6 +238,9 @@ impl Locks {
             return Err(other.clone());
         }
         let locks = tree.entry(path).or_default();
+        if let Some(other) = locks.iter().filter(|lock| is_live(lock, now)).nth(MOST - 1) {
+            return Err(other.clone());
+        }
         let ended = locks.extract_if(.., |lock| !is_live(lock, now));
         let ended = ended.map(|lock| lock.token).collect();
         locks.push(lock.clone());

@@ -1,18 +1,22 @@
 //! WebDAV (RFC 4918, classes 1 and 2) over the same collections as S3.
 //!
-//! Owns: [`Dav`]. From the bottom: path has names as paths, node what lies at one, locks and
-//! if_header who may change it; get, put, tree and carry answer requests for bytes and trees, list and
+//! Owns: [`Dav`]. asks says what is understood, own whose address it is, digests what a body must
+//! be. From the bottom: path has names as paths, node what lies at one, locks and if_header who may
+//! change it; get, put, tree and carry answer requests for bytes and trees, list and
 //! propfind those for properties; files is what `dav-server` sees, which answers the rest:
 //! properties set, folders made, locks.
 
+mod asks;
 mod carry;
 mod conditions;
+mod digests;
 mod files;
 mod get;
 mod if_header;
 mod list;
 mod locks;
 mod node;
+mod own;
 mod path;
 mod propfind;
 mod put;
@@ -26,10 +30,13 @@ pub use propfind::shown;
 pub use tree::{Tree, carry as carry_tree};
 
 use crate::body::{self, Whole};
+use crate::digest::{Announced, Digests};
 use crate::edit::Condition;
+use crate::host::Domain;
 use crate::s3::Server;
 use crate::users::{Right, User, Users};
 use crate::verbs::Verbs;
+use bytes::Bytes;
 use conditions::Conditions;
 use dav_server::DavHandler;
 pub use dav_server::davpath::DavPath;
@@ -39,9 +46,15 @@ use holdall::Version;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use if_header::{Asks, IfHeader};
+use own::Own;
 use s3s::dto::StreamingBlob;
-use s3s::{Body, S3Error, S3ErrorCode, S3Result, StdError, s3_error};
+use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
+
+/// Most bytes of a body of XML.
+const MOST_XML: usize = 64 << 10;
+/// The same for a lock, which is told to all who ask for it.
+const MOST_LOCK: usize = 8 << 10;
 
 /// Answers WebDAV. Clones share all.
 #[derive(Clone)]
@@ -50,6 +63,7 @@ pub struct Dav {
     users: Users,
     verbs: Verbs,
     locks: Locks,
+    domain: Option<Arc<Domain>>,
     handler: DavHandler<Arc<Asking>>,
 }
 
@@ -66,7 +80,10 @@ struct Head {
     method: Method,
     path: DavPath,
     place: Place,
+    own: Own,
     conditions: Conditions,
+    /// What the body must be.
+    announced: Announced,
     headers: HeaderMap,
     query: Option<String>,
 }
@@ -157,7 +174,7 @@ fn told(e: &S3Error) -> Response<Body> {
     let mut response = empty(status);
     if status != StatusCode::NOT_MODIFIED {
         let text = format!("{}\n", e.message().unwrap_or(e.code().as_str()));
-        *response.body_mut() = Body::from(bytes::Bytes::from(text));
+        *response.body_mut() = Body::from(Bytes::from(text));
         let kind = HeaderValue::from_static("text/plain; charset=utf-8");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
     }
@@ -179,11 +196,12 @@ fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
 }
 
 impl Dav {
-    /// Serves the collections of a server to its users. Blocks: locks are read.
+    /// Serves the collections of a server to its users, who may call it by `domain`, too. Blocks:
+    /// locks are read.
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn new(server: Server, users: Users) -> holdall::Result<Self> {
+    pub fn new(server: Server, users: Users, domain: Option<Arc<Domain>>) -> holdall::Result<Self> {
         let locks = Locks::open(server.catalog.clone())?;
         let handler = DavHandler::builder()
             .strip_prefix(path::PREFIX)
@@ -191,7 +209,7 @@ impl Dav {
             .locksystem(Box::new(locks.clone()))
             .build_handler();
         let verbs = Verbs { server: server.clone(), users: users.clone() };
-        Ok(Self { server, users, verbs, locks, handler })
+        Ok(Self { server, users, verbs, locks, domain, handler })
     }
 
     /// Answers a request below [`path::PREFIX`].
@@ -217,7 +235,7 @@ impl Dav {
     pub async fn answer_as(&self, user: Arc<User>, req: Request<Body>) -> Response<Body> {
         let unknown = user.name.is_empty();
         let (parts, body) = req.into_parts();
-        let answered = match head(&parts, user) {
+        let answered = match self.head(&parts, user) {
             Ok(head) => self.dispatch(head, parts, body).await,
             Err(e) => Err(e),
         };
@@ -227,6 +245,34 @@ impl Dav {
             }
             _ => told(&e),
         })
+    }
+
+    /// What a request asks, of which nothing is left out.
+    fn head(&self, parts: &http::request::Parts, user: Arc<User>) -> S3Result<Head> {
+        asks::check(parts)?;
+        let own = Own::of(parts, self.domain.clone())?;
+        let (method, headers) = (parts.method.clone(), &parts.headers);
+        let path = path::parse(parts.uri.path())?;
+        let part = matches!(method.as_str(), "PATCH" | "POST")
+            || headers.contains_key(header::CONTENT_RANGE);
+        let changes = !matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "PROPFIND");
+        let head = Head {
+            user,
+            method,
+            place: Place::of(&path)?,
+            own,
+            conditions: Conditions::of(headers, changes)?,
+            announced: digests::announced(headers, part)?,
+            path,
+            headers: headers.clone(),
+            query: parts.uri.query().map(str::to_owned),
+        };
+        // Only a copy or move can do without what is there.
+        if !matches!(head.method.as_str(), "COPY" | "MOVE") && !head.overwrites()? {
+            let text = "the header Overwrite is of COPY and MOVE: say If-None-Match: *";
+            return Err(refusal(StatusCode::BAD_REQUEST, text));
+        }
+        Ok(head)
     }
 
     async fn dispatch(
@@ -256,11 +302,34 @@ impl Dav {
         }
     }
 
+    /// Takes a body of XML in, and compares it with its digests.
+    async fn xml(&self, head: &Head, body: Body) -> S3Result<Bytes> {
+        let most = if head.method.as_str() == "LOCK" { MOST_LOCK } else { MOST_XML };
+        let most = most.min(self.server.limits.xml_bytes);
+        let taken =
+            body::collect(StreamingBlob::from(body), most as u64, self.server.limits.idle());
+        let taken = taken.await.map_err(|e| match e.code() {
+            S3ErrorCode::EntityTooLarge => {
+                let text = format!("the body of {} has at most {most} bytes", head.method);
+                refusal(StatusCode::PAYLOAD_TOO_LARGE, text)
+            }
+            _ => e,
+        })?;
+        if taken.len() > most {
+            let text = format!("the body of {} has at most {most} bytes", head.method);
+            return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, text));
+        }
+        let mut digests = Digests::for_body(&head.announced)?;
+        digests.update(&taken);
+        digests.finish(&head.announced)?;
+        Ok(taken)
+    }
+
     /// Lets `dav-server` answer.
     async fn handle(
         &self,
         head: Head,
-        parts: http::request::Parts,
+        mut parts: http::request::Parts,
         body: Body,
         right: Right,
     ) -> S3Result<Response<Body>> {
@@ -269,9 +338,7 @@ impl Dav {
         } else if right != Right::List {
             return Err(refusal(StatusCode::FORBIDDEN, "the root holds collections only"));
         }
-        let most = self.server.limits.xml_bytes as u64;
-        let blob = StreamingBlob::from(body);
-        let xml = body::collect(blob, most, self.server.limits.idle()).await?;
+        let xml = self.xml(&head, body).await?;
         if !xml.is_empty() {
             // RFC 4918, section 8.4: a body that the method does not know.
             if matches!(head.method.as_str(), "MKCOL" | "UNLOCK") {
@@ -280,29 +347,57 @@ impl Dav {
             }
             crate::xml::check(&xml)?;
         }
+        if right != Right::List {
+            self.check_met(&head).await?;
+            // Read here, and by the rules that the other methods have.
+            for name in [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_UNMODIFIED_SINCE] {
+                parts.headers.remove(name);
+            }
+        }
         let asking = Arc::new(Asking { catalog: self.server.catalog.clone() });
         let req = Request::from_parts(parts, Full::new(xml));
         let answer = self.handler.handle_guarded(req, head.user.name.clone(), asking).await;
-        Ok(answer.map(|body| {
-            let body = body.map_err(|e| -> StdError { Box::new(e) });
-            Body::http_body_unsync(body)
-        }))
+        let (parts, body) = answer.into_parts();
+        // Bounded by what was asked.
+        let told = body.collect().await.map_err(|e| crate::error::internal(&e.to_string()))?;
+        let told = told.to_bytes();
+        let told = match std::str::from_utf8(&told) {
+            Ok(text) => Bytes::from(propfind::sound(text).into_owned()),
+            Err(_) => told,
+        };
+        let mut answer = Response::from_parts(parts, Body::from(told));
+        answer.headers_mut().remove(header::CONTENT_LENGTH);
+        Ok(answer)
+    }
+
+    /// Refuses a change of something that does not meet the conditions and the header If.
+    async fn check_met(&self, head: &Head) -> S3Result<()> {
+        self.check_if(head).await?;
+        let (catalog, head) = (self.server.catalog.clone(), head.clone());
+        body::blocking(move || {
+            let node = node::find(&catalog, &head.place)?;
+            head.check_conditions(&node, false).map(drop)
+        })
+        .await
+    }
+
+    /// Checks the header If; tells whether it names ETags, and its tokens.
+    async fn check_if(&self, head: &Head) -> S3Result<(bool, Vec<String>)> {
+        let Some(given) = head.text("if").map(IfHeader::parse).transpose()? else {
+            return Ok((false, Vec::new()));
+        };
+        let (tokens, dav, head) = (given.tokens(), self.clone(), head.clone());
+        let (holds, etags) = body::blocking(move || dav.if_holds(&given, &head)).await?;
+        if !holds {
+            return Err(s3_error!(PreconditionFailed, "no list of the header If holds"));
+        }
+        Ok((etags, tokens))
     }
 
     /// Checks the header If and the locks in the way of a change, deep ones of all below where
     /// `deep`. True where the change must be of the state that was looked at.
     async fn may_change(&self, head: &Head, path: &DavPath, deep: bool) -> S3Result<bool> {
-        let given = head.text("if").map(IfHeader::parse).transpose()?;
-        let tokens = given.as_ref().map(IfHeader::tokens).unwrap_or_default();
-        let mut by_etag = false;
-        if let Some(given) = given {
-            let (dav, own) = (self.clone(), head.path.clone());
-            let (holds, etags) = body::blocking(move || dav.if_holds(&given, &own)).await?;
-            if !holds {
-                return Err(s3_error!(PreconditionFailed, "no list of the header If holds"));
-            }
-            by_etag = etags;
-        }
+        let (by_etag, tokens) = self.check_if(head).await?;
         let user = Some(head.user.name.as_str());
         let checked = self.locks.check(path, user, false, deep, &tokens).await;
         checked.map_err(|_| refusal(StatusCode::LOCKED, "it is locked by somebody else"))?;
@@ -319,25 +414,26 @@ impl Dav {
     }
 
     /// Whether a header If holds, and whether it names ETags. Blocks.
-    fn if_holds(&self, given: &IfHeader, own: &DavPath) -> S3Result<(bool, bool)> {
+    fn if_holds(&self, given: &IfHeader, head: &Head) -> S3Result<(bool, bool)> {
         let mut by_etag = false;
         let holds = given.check(|resource, asks| {
-            let path = match resource {
-                None => own.clone(),
-                // One that is not of this server holds nothing.
-                Some(uri) => match destination(uri) {
-                    Ok(path) => path,
-                    Err(_) => return Ok(false),
-                },
+            let path = match resource.map(|uri| head.own.path(uri)) {
+                None => head.path.clone(),
+                Some(Ok(path)) => path,
+                // Of what is not of this server nothing is known.
+                Some(Err(e)) if e.status_code() == Some(StatusCode::BAD_GATEWAY) => {
+                    return Ok(None);
+                }
+                Some(Err(e)) => return Err(e),
             };
-            match asks {
-                Asks::Token(token) => Ok(self.locks.covers(&path, token)),
-                Asks::ETag(etag) => {
+            Ok(Some(match asks {
+                Asks::Token(token) => self.locks.covers(&path, token),
+                Asks::ETag { etag, weak } => {
                     by_etag = true;
                     let found = node::find(&self.server.catalog, &Place::of(&path)?)?;
-                    Ok(found.etag().as_ref() == Some(etag))
+                    !weak && found.etag().as_ref() == Some(etag)
                 }
-            }
+            }))
         })?;
         Ok((holds, by_etag))
     }
@@ -356,31 +452,9 @@ impl Dav {
         .await?;
         let condition = Condition { version, ..Condition::default() };
         let asked = (head.object()?, head.query.as_deref().unwrap_or_default());
-        self.verbs.edit(bucket, asked, condition, &head.user, (&head.headers, body)).await
+        let sent = (&head.headers, head.announced.clone(), body);
+        self.verbs.edit(bucket, asked, condition, &head.user, sent).await
     }
-}
-
-/// The path of a header that names a resource, as Destination does.
-///
-/// # Errors
-/// InvalidURI.
-fn destination(text: &str) -> S3Result<DavPath> {
-    let bad = |_| s3_error!(InvalidURI, "{text:?} is no address");
-    let uri: http::Uri = text.parse().map_err(bad)?;
-    path::parse(uri.path())
-}
-
-fn head(parts: &http::request::Parts, user: Arc<User>) -> S3Result<Head> {
-    let path = path::parse(parts.uri.path())?;
-    Ok(Head {
-        user,
-        method: parts.method.clone(),
-        place: Place::of(&path)?,
-        conditions: Conditions::of(&parts.headers)?,
-        path,
-        headers: parts.headers.clone(),
-        query: parts.uri.query().map(str::to_owned),
-    })
 }
 
 /// A body that is taken as it comes.

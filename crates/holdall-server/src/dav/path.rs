@@ -72,6 +72,11 @@ impl Place {
         parent(self.key.as_deref()?)
     }
 
+    /// Whether no object can have this name: it is empty, or ends with the slash of a folder.
+    pub fn is_folders(&self) -> bool {
+        self.key.as_deref().is_none_or(|key| key.is_empty() || key.ends_with(b"/"))
+    }
+
     /// The same name, as the folder's or not.
     pub fn with_slash(&self, slash: bool) -> Self {
         Self { slash, ..self.clone() }
@@ -278,7 +283,8 @@ mod tests {
         let lead = place("/c/holdall-hex-/");
         assert_eq!((lead.key.as_deref(), lead.prefix()), (Some(&b""[..]), b"/".to_vec()));
         let below = place("/c/a/holdall-hex-");
-        assert!(below.slash && below.prefix() == b"a//");
+        assert!(below.slash && below.prefix() == b"a//" && below.is_folders());
+        assert!(lead.is_folders() && place("/c").is_folders() && !place("/c/a/").is_folders());
         assert_eq!(place("/c/holdall-hex-2e2e/b").name(), b"../b");
         assert_eq!(place("/c/%252E%252E/b").name(), b"%2E%2E/b");
         assert_eq!(place("/c/%25").name(), b"%");

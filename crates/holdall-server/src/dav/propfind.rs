@@ -3,7 +3,9 @@
 //! `dav-server` leaves out the status of properties that are not there and the quotes of ETags;
 //! clients that rely on either fail.
 
+use crate::amend::is_xml;
 use crate::body;
+use crate::catalog::Catalog;
 use crate::dav::list::{self, Resource};
 use crate::dav::locks::Locks;
 use crate::dav::path::PREFIX;
@@ -16,8 +18,10 @@ use futures::stream;
 use http::{Response, StatusCode, header};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use s3s::dto::{StreamingBlob, TimestampFormat};
+use s3s::dto::TimestampFormat;
 use s3s::{Body, S3Result, StdError, s3_error};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -40,6 +44,13 @@ const SUPPORTED: &str = "<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">";
 const FINITE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:error xmlns:D=\"DAV:\">\
     <D:propfind-finite-depth/></D:error>";
+
+/// Most properties that a request names.
+const MOST_NAMES: usize = 1000;
+/// Most bytes of their names and namespaces: an answer tells all of them of each resource.
+const MOST_BYTES: usize = 64 << 10;
+/// Bytes of an answer made at a time, beside what is told of one resource.
+const PIECE: usize = 64 << 10;
 
 /// A property's namespace and name.
 type Name = (String, String);
@@ -74,11 +85,23 @@ impl Wanted {
         let props = asked.get_child("prop").ok_or_else(bad)?;
         let elements = props.children.iter().filter_map(xmltree::XMLNode::as_element);
         let name = |e: &Element| (e.namespace.clone().unwrap_or_default(), e.name.clone());
-        Ok(Self::These(elements.map(name).collect()))
+        let (mut known, mut names, mut bytes) = (BTreeSet::new(), Vec::new(), 0);
+        // One that is named twice is told once.
+        for name in elements.map(name).filter(|name| known.insert(name.clone())) {
+            bytes += name.0.len() + name.1.len();
+            names.push(name);
+            if names.len() > MOST_NAMES || bytes > MOST_BYTES {
+                let text = format!("a propfind names {MOST_NAMES} properties at most, of");
+                let text = format!("{text} {MOST_BYTES} bytes");
+                return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, text));
+            }
+        }
+        Ok(Self::These(names))
     }
 }
 
-/// Text as XML has it; characters that XML cannot hold are left out.
+/// Text as XML has it. Readers take a carriage return, and in a namespace each white space, for
+/// another character unless it is a reference; what XML cannot hold is U+FFFD.
 fn text(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -86,10 +109,30 @@ fn text(out: &mut String, text: &str) {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            c if c.is_control() && !matches!(c, '\t' | '\n' | '\r') => {}
-            c => out.push(c),
+            '\r' => out.push_str("&#13;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            c if is_xml(c) => out.push(c),
+            _ => out.push(char::REPLACEMENT_CHARACTER),
         }
     }
+}
+
+/// XML that was written by `xmltree`, which writes some characters as they are that readers take for
+/// others.
+pub fn sound(xml: &str) -> Cow<'_, str> {
+    if xml.chars().all(|c| c != '\r' && is_xml(c)) {
+        return Cow::Borrowed(xml);
+    }
+    let mut out = String::with_capacity(xml.len() + 64);
+    for c in xml.chars() {
+        match c {
+            '\r' => out.push_str("&#13;"),
+            c if is_xml(c) => out.push(c),
+            _ => out.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+    Cow::Owned(out)
 }
 
 fn http_date(time: SystemTime) -> String {
@@ -114,7 +157,7 @@ fn lock(out: &mut String, lock: &DavLock) {
         root.as_url_string(),
     );
     if let Some(owner) = lock.owner.as_deref().and_then(Locks::owner_xml) {
-        out.push_str(&owner);
+        out.push_str(&sound(&owner));
     }
     out.push_str("</D:activelock>");
 }
@@ -157,7 +200,7 @@ impl Writer {
         }
         let set = resource.props.get(&format!("{{{space}}}{local}"));
         match set.filter(|_| valued) {
-            Some(xml) => out.push_str(xml),
+            Some(xml) => out.push_str(&sound(xml)),
             None => {
                 let _ = write!(out, "<{local} xmlns=\"");
                 text(out, space);
@@ -184,7 +227,7 @@ impl Writer {
                     self.prop(&mut found, resource, &name, valued);
                 }
                 for name in resource.props.keys() {
-                    let split = name.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+                    let split = name.strip_prefix('{').and_then(|rest| rest.rsplit_once('}'));
                     let Some((space, local)) = split else { continue };
                     self.prop(&mut found, resource, &(space.into(), local.into()), valued);
                 }
@@ -203,15 +246,9 @@ impl Writer {
         }
         out.push_str("</D:response>");
     }
-
-    fn all(&self, resources: &[Resource]) -> String {
-        let mut out = String::with_capacity(resources.len() * 512);
-        resources.iter().for_each(|resource| self.resource(&mut out, resource));
-        out
-    }
 }
 
-/// What is left to be written of an answer.
+/// What is left to be read for an answer.
 enum Rest {
     /// All collections.
     Collections,
@@ -220,6 +257,65 @@ enum Rest {
     /// The end.
     End,
     Nothing,
+}
+
+/// An answer as it is read: in pieces, each made when the one before has been taken.
+struct Answering {
+    catalog: Arc<Catalog>,
+    head: Arc<Head>,
+    writer: Writer,
+    begun: String,
+    ready: std::vec::IntoIter<Resource>,
+    rest: Rest,
+}
+
+impl Answering {
+    /// The next piece: some more than [`PIECE`] bytes, and what is told of one resource.
+    async fn next(mut self) -> Option<(Result<String, StdError>, Self)> {
+        let mut out = std::mem::take(&mut self.begun);
+        loop {
+            while out.len() < PIECE
+                && let Some(resource) = self.ready.next()
+            {
+                self.writer.resource(&mut out, &resource);
+            }
+            if out.len() >= PIECE {
+                return Some((Ok(out), self));
+            }
+            match std::mem::replace(&mut self.rest, Rest::Nothing) {
+                Rest::End => out.push_str("\n</D:multistatus>\n"),
+                Rest::Nothing if out.is_empty() => return None,
+                Rest::Nothing => return Some((Ok(out), self)),
+                rest => match read(self.catalog.clone(), self.head.clone(), rest).await {
+                    Ok((found, rest)) => (self.ready, self.rest) = (found.into_iter(), rest),
+                    // The connection breaks: half an answer is none.
+                    Err(e) => {
+                        self.ready = Vec::new().into_iter();
+                        return Some((Err(Box::new(e) as StdError), self));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// Reads on: what was found, and what is left.
+async fn read(
+    catalog: Arc<Catalog>,
+    head: Arc<Head>,
+    rest: Rest,
+) -> S3Result<(Vec<Resource>, Rest)> {
+    body::blocking(move || match rest {
+        Rest::Collections => Ok((list::collections(&catalog, &head.user)?, Rest::End)),
+        Rest::Page(after) => {
+            let bucket = node::collection(&catalog, &head.place)?;
+            let (folder, prefix) = (shown(&head.path), head.place.prefix());
+            let (found, next) = list::page(&bucket, folder, &prefix, after.as_deref())?;
+            Ok((found, next.map_or(Rest::End, |next| Rest::Page(Some(next)))))
+        }
+        Rest::End | Rest::Nothing => Ok((Vec::new(), Rest::Nothing)),
+    })
+    .await
 }
 
 impl Dav {
@@ -239,8 +335,7 @@ impl Dav {
         if head.place.collection.is_some() && (deep || head.check(Right::Read).is_err()) {
             head.check(Right::List)?;
         }
-        let most = self.server.limits.xml_bytes as u64;
-        let xml = body::collect(StreamingBlob::from(body), most, self.server.limits.idle()).await?;
+        let xml = self.xml(&head, body).await?;
         let wanted = Arc::new(Wanted::parse(&xml)?);
         let writer = Writer { wanted, locks: self.locks.clone() };
         let (catalog, path, first) =
@@ -260,49 +355,15 @@ impl Dav {
         };
         let mut response = empty(StatusCode::MULTI_STATUS);
         set(&mut response, header::CONTENT_TYPE, "application/xml; charset=utf-8");
-        *response.body_mut() = self.stream(head, writer, begun, rest);
+        let (catalog, head) = (self.server.catalog.clone(), Arc::new(head));
+        let ready = Vec::new().into_iter();
+        let answering = Answering { catalog, head, writer, begun, ready, rest };
+        let frames = stream::unfold(answering, Answering::next);
+        let frames = futures::StreamExt::map(frames, |piece| {
+            piece.map(|text| Frame::data(Bytes::from(text)))
+        });
+        *response.body_mut() = Body::http_body_unsync(StreamBody::new(Box::pin(frames)));
         Ok(response)
-    }
-
-    /// The answer as it is read: a page of a folder at a time.
-    fn stream(&self, head: Head, writer: Writer, begun: String, rest: Rest) -> Body {
-        let catalog = self.server.catalog.clone();
-        let state = (Some(begun), rest);
-        let head = Arc::new(head);
-        let chunks = stream::unfold(state, move |(begun, rest)| {
-            let (catalog, writer, head) = (catalog.clone(), writer.clone(), head.clone());
-            async move {
-                if let Some(begun) = begun {
-                    return Some((Ok(begun), (None, rest)));
-                }
-                let step = body::blocking(move || match rest {
-                    Rest::Collections => {
-                        let found = list::collections(&catalog, &head.user)?;
-                        Ok((writer.all(&found), Rest::End))
-                    }
-                    Rest::Page(after) => {
-                        let bucket = node::collection(&catalog, &head.place)?;
-                        let shown = shown(&head.path);
-                        let prefix = head.place.prefix();
-                        let (found, next) = list::page(&bucket, shown, &prefix, after.as_deref())?;
-                        let rest = next.map_or(Rest::End, |next| Rest::Page(Some(next)));
-                        Ok((writer.all(&found), rest))
-                    }
-                    Rest::End => Ok(("\n</D:multistatus>\n".to_owned(), Rest::Nothing)),
-                    Rest::Nothing => Ok((String::new(), Rest::Nothing)),
-                });
-                match step.await {
-                    Ok((out, Rest::Nothing)) if out.is_empty() => None,
-                    Ok((out, rest)) => Some((Ok(out), (None, rest))),
-                    // The connection breaks: half an answer is none.
-                    Err(e) => Some((Err(Box::new(e) as StdError), (None, Rest::Nothing))),
-                }
-            }
-        });
-        let frames = futures::StreamExt::map(chunks, |chunk: Result<String, StdError>| {
-            chunk.map(|text| Frame::data(Bytes::from(text)))
-        });
-        Body::http_body_unsync(StreamBody::new(Box::pin(frames)))
     }
 }
 
@@ -328,6 +389,14 @@ mod tests {
         let names = [(DAV, "getetag"), ("u:x", "a"), ("", "b")];
         let names = names.map(|(space, name)| (space.to_owned(), name.to_owned()));
         assert_eq!(these, Wanted::These(names.to_vec()));
+        let many = |n: usize| (0..n).map(|n| format!("<a{n}/>")).collect::<String>();
+        assert!(asked(&format!("<prop>{}</prop>", many(MOST_NAMES))).is_ok());
+        assert!(asked(&format!("<prop>{}</prop>", many(MOST_NAMES + 1))).is_err());
+        let long = format!("<prop xmlns:n=\"{}\">{{}}</prop>", "n".repeat(MOST_BYTES / 2));
+        assert!(asked(&long.replace("{}", "<n:a/>")).is_ok());
+        assert!(asked(&long.replace("{}", "<n:a/><n:b/><n:c/>")).is_err());
+        let twice = Wanted::These(vec![(DAV.to_owned(), "getetag".to_owned())]);
+        assert_eq!(asked("<prop><getetag/><getetag/></prop>").unwrap(), twice);
         assert!(asked("").is_err() && Wanted::parse(b"<a/>").is_err());
         assert!(Wanted::parse(b"<propfind xmlns=\"DAV:\"><prop>").is_err());
     }
@@ -335,7 +404,9 @@ mod tests {
     #[test]
     fn text_is_escaped() {
         let mut out = String::new();
-        text(&mut out, "a<b>&\"\u{1}é");
-        assert_eq!(out, "a&lt;b&gt;&amp;&quot;é");
+        text(&mut out, "a<b>&\"\u{1}é\r\n\t");
+        assert_eq!(out, "a&lt;b&gt;&amp;&quot;\u{fffd}é&#13;&#10;&#9;");
+        assert_eq!(sound("<a>\r\n\u{ffff}</a>"), "<a>&#13;\n\u{fffd}</a>");
+        assert!(matches!(sound("<a>\n</a>"), Cow::Borrowed(_)));
     }
 }

@@ -4,14 +4,14 @@ use crate::body;
 use crate::catalog::Bucket;
 use crate::dav::node::{self, Node};
 use crate::dav::{Dav, Head, empty, get, no_body, refusal, set};
-use crate::digest::Announced;
 use crate::edit::{Condition, Edit};
 use crate::error::from_store;
-use crate::meta::Meta;
-use crate::s3::{Goal, Incoming, check_key};
+use crate::header::{list, number};
+use crate::meta::{About, Meta};
+use crate::s3::{Goal, Incoming, check_key, expires};
 use crate::users::Right;
 use holdall::PutMode;
-use http::{Response, StatusCode, header};
+use http::{HeaderName, Response, StatusCode, header};
 use s3s::dto::StreamingBlob;
 use s3s::{Body, S3ErrorCode, S3Result, s3_error};
 use std::ops::Range;
@@ -19,6 +19,9 @@ use std::time::{Duration, SystemTime};
 
 /// The media type of a partial put by PATCH, as SabreDAV has it.
 const PATCHES: &str = "application/x-sabredav-partialupdate";
+
+/// The time that a client wants an object to have.
+pub const MTIME: HeaderName = HeaderName::from_static("x-oc-mtime");
 
 /// A name that may be written: UTF-8, so that S3 can reach it, too.
 ///
@@ -41,15 +44,19 @@ enum Start {
     End,
 }
 
-/// `bytes FIRST-LAST/SIZE`, of a body of `len` bytes.
-fn content_range(text: &str, len: Option<u64>) -> Option<Start> {
-    let (range, _) = text.strip_prefix("bytes ")?.split_once('/')?;
-    first_last(range, len)
+/// `bytes FIRST-LAST/SIZE`, of a body of `len` bytes: where it begins, and the size that the object
+/// has afterwards, where that is said.
+fn content_range(text: &str, len: Option<u64>) -> Option<(Start, Option<u64>)> {
+    let (unit, rest) = text.split_once(' ')?;
+    let (range, size) = rest.trim().split_once('/')?;
+    let size = if size == "*" { None } else { Some(number(size)?) };
+    let known = unit.eq_ignore_ascii_case("bytes");
+    known.then(|| first_last(range, len)).flatten().map(|start| (start, size))
 }
 
 fn first_last(range: &str, len: Option<u64>) -> Option<Start> {
     let (first, last) = range.split_once('-')?;
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let (first, last) = (number(first)?, number(last)?);
     let size = last.checked_sub(first)?.checked_add(1)?;
     len.is_none_or(|len| len == size).then_some(Start::At(first))
 }
@@ -61,8 +68,8 @@ fn update_range(text: &str, len: Option<u64>) -> Option<Start> {
     }
     let range = text.trim().strip_prefix("bytes=")?;
     match range.split_once('-')? {
-        ("", last) => last.parse().ok().map(Start::Before),
-        (first, "") => first.parse().ok().map(Start::At),
+        ("", last) => number(last).map(Start::Before),
+        (first, "") => number(first).map(Start::At),
         _ => first_last(range, len),
     }
 }
@@ -91,28 +98,47 @@ struct Target {
 }
 
 impl Head {
-    fn length(&self) -> Option<u64> {
+    /// How many bytes come, where that is said.
+    ///
+    /// # Errors
+    /// Status 400 for what is no number, or not the one that HTTP says.
+    fn length(&self) -> S3Result<Option<u64>> {
+        let bad = || refusal(StatusCode::BAD_REQUEST, "the length of the body cannot be read");
+        let read = |text: &str| number(text).ok_or_else(bad);
         // Finder sends large bodies without a length, and says it here.
-        let named = || self.text("x-expected-entity-length");
-        self.text(header::CONTENT_LENGTH).or_else(named)?.parse().ok()
+        let named = self.text("x-expected-entity-length").map(read).transpose()?;
+        let sent = self.text(header::CONTENT_LENGTH).map(read).transpose()?;
+        match (sent, named) {
+            (Some(sent), Some(named)) if sent != named => Err(bad()),
+            (sent, named) => Ok(sent.or(named)),
+        }
     }
 
-    /// Where a partial put begins; `None` for one of the whole object.
-    fn start(&self) -> S3Result<Option<Start>> {
+    /// Where a partial put begins, and the size that the object has afterwards where that is said;
+    /// `None` for one of the whole object.
+    fn start(&self) -> S3Result<Option<(Start, Option<u64>)>> {
         let bad = || refusal(StatusCode::BAD_REQUEST, "the range cannot be read");
         if self.method.as_str() == "PATCH" {
             if self.text(header::CONTENT_TYPE) != Some(PATCHES) {
                 let text = format!("a PATCH has the type {PATCHES}");
                 return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
             }
-            if self.length().is_none() {
+            if self.length()?.is_none() {
                 return Err(refusal(StatusCode::LENGTH_REQUIRED, "a PATCH tells its length"));
             }
             let text = self.text("x-update-range").ok_or_else(bad)?;
-            return update_range(text, self.length()).ok_or_else(bad).map(Some);
+            let start = update_range(text, self.length()?).ok_or_else(bad)?;
+            return Ok(Some((start, None)));
         }
         let Some(text) = self.text(header::CONTENT_RANGE) else { return Ok(None) };
-        content_range(text, self.length()).ok_or_else(bad).map(Some)
+        // They would be of all bytes.
+        for name in ["content-encoding", "content-language", "x-oc-mtime"] {
+            if self.headers.contains_key(name) {
+                let text = format!("the header {name} is not of a part");
+                return Err(refusal(StatusCode::NOT_IMPLEMENTED, text));
+            }
+        }
+        content_range(text, self.length()?).ok_or_else(bad).map(Some)
     }
 
     /// The name of the object that is written.
@@ -131,9 +157,28 @@ impl Head {
     }
 
     /// The time that a client wants the object to have, as ownCloud's clients say it.
-    fn modified(&self) -> Option<SystemTime> {
-        let seconds = self.text("x-oc-mtime")?.parse().ok()?;
-        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+    ///
+    /// # Errors
+    /// Status 400 for what is no number of seconds.
+    pub fn modified(&self) -> S3Result<Option<SystemTime>> {
+        let Some(text) = self.text(MTIME) else { return Ok(None) };
+        let seconds = |text: &str| number(text).map(Duration::from_secs);
+        let at = match text.strip_prefix('-') {
+            Some(before) => seconds(before).and_then(|s| SystemTime::UNIX_EPOCH.checked_sub(s)),
+            None => seconds(text).and_then(|s| SystemTime::UNIX_EPOCH.checked_add(s)),
+        };
+        let bad = || refusal(StatusCode::BAD_REQUEST, "X-OC-Mtime is a number of seconds");
+        at.ok_or_else(bad).map(Some)
+    }
+
+    /// What a put says of its object. Cache-Control of a request is said of the request.
+    fn about(&self) -> S3Result<About> {
+        Ok(About {
+            encoding: list(&self.headers, "content-encoding")?,
+            language: list(&self.headers, "content-language")?,
+            disposition: self.text(header::CONTENT_DISPOSITION).map(str::to_owned),
+            ..expires(self.text(header::EXPIRES), None)
+        })
     }
 }
 
@@ -173,12 +218,12 @@ impl Dav {
         head.check(Right::Write)?;
         head.object()?;
         let start = head.start()?;
+        head.modified()?;
         let pinned = self.may_change(&head, &head.path, false).await?;
         let target = self.target(&head, pinned).await?;
-        let len = head.length();
+        let len = head.length()?;
         let body = if len == Some(0) { no_body() } else { StreamingBlob::from(body) };
-        let announced =
-            Announced { md5: head.text("content-md5").map(str::to_owned), ..Announced::default() };
+        let announced = head.announced.clone();
         let incoming = Incoming { body, len, announced };
         match start {
             None => self.put_whole(head, target, incoming).await,
@@ -194,11 +239,12 @@ impl Dav {
     ) -> S3Result<Response<Body>> {
         let there = target.node.is_there();
         let kind = head.text(header::CONTENT_TYPE).map(str::to_owned);
-        let asked = head.modified();
+        let asked = head.modified()?;
         let meta = Meta {
             modified: Some(asked.unwrap_or_else(SystemTime::now)),
             content_type: kind.or_else(|| Some(get::media_type(head.place.name()))),
-            ..Meta::default()
+            about: head.about()?,
+            of_bytes: None,
         };
         let goal = Goal {
             bucket: target.bucket,
@@ -213,7 +259,7 @@ impl Dav {
         let mut response = empty(status);
         set(&mut response, header::ETAG, &format!("\"{}\"", done.etag));
         if asked.is_some() {
-            set(&mut response, header::HeaderName::from_static("x-oc-mtime"), "accepted");
+            set(&mut response, MTIME, "accepted");
         }
         Ok(response)
     }
@@ -222,7 +268,7 @@ impl Dav {
         &self,
         head: Head,
         target: Target,
-        start: Start,
+        (start, size): (Start, Option<u64>),
         incoming: Incoming,
     ) -> S3Result<Response<Body>> {
         let Some(found) = target.node.metadata() else {
@@ -231,6 +277,11 @@ impl Dav {
         let needs = || refusal(StatusCode::LENGTH_REQUIRED, "a partial put tells its length");
         let len = incoming.len.ok_or_else(needs)?;
         let range = start.range(found.size, len)?;
+        let after = found.size.max(range.start.saturating_add(len));
+        if size.is_some_and(|size| size != after) {
+            let text = "the size of Content-Range is another one";
+            return Err(s3_error!(InvalidRange, "the object has {after} bytes then; {text}"));
+        }
         let version = match target.mode {
             PutMode::Update(version) => Some(version),
             _ => None,
@@ -251,11 +302,23 @@ mod tests {
 
     #[test]
     fn ranges_of_partial_puts_are_read() {
-        assert_eq!(content_range("bytes 5-9/*", Some(5)), Some(Start::At(5)));
-        assert_eq!(content_range("bytes 5-9/20", None), Some(Start::At(5)));
-        for bad in ["bytes 5-9", "bytes 9-5/*", "bytes 5-9/*x", "5-9/*", "bytes a-b/*"] {
-            assert_eq!(content_range(bad, Some(4)), None, "{bad}");
+        assert_eq!(content_range("bytes 5-9/*", Some(5)), Some((Start::At(5), None)));
+        assert_eq!(content_range("Bytes 5-9/20", None), Some((Start::At(5), Some(20))));
+        for bad in [
+            "bytes 5-9",
+            "bytes 9-5/*",
+            "bytes 5-9/*x",
+            "5-9/*",
+            "bytes a-b/*",
+            "bytes +2-+6/*",
+            "bytes 2-6/+9",
+            "bytes 2-6/",
+            "items 2-6/*",
+        ] {
+            assert_eq!(content_range(bad, None), None, "{bad}");
         }
+        assert_eq!(content_range("bytes 5-9/*", Some(4)), None);
+        assert_eq!(update_range("bytes=+3-", Some(1)), None);
         assert_eq!(update_range("append", Some(1)), Some(Start::End));
         assert_eq!(update_range("bytes=-3", Some(9)), Some(Start::Before(3)));
         assert_eq!(update_range("bytes=3-", Some(9)), Some(Start::At(3)));

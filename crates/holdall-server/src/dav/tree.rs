@@ -5,17 +5,18 @@
 use crate::acl::Acl;
 use crate::body;
 use crate::catalog::Bucket;
-use crate::dav::list::Props;
 use crate::dav::node::{InTx, Names, Node, keep_parent, mark};
 use crate::dav::path::Place;
 use crate::error::{from_store, through};
 use crate::meta::{About, Meta};
+use crate::records::Settings;
 use crate::s3::copy_bytes;
-use crate::{records, side};
+use crate::side;
 use holdall::{ListOptions, Listed, Reader, Target, Version, WriteTx};
 use s3s::{S3Result, s3_error};
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Names of a tree read at a time.
 const PAGE: usize = 1000;
@@ -92,6 +93,8 @@ pub struct Change {
     pub pinned: Option<(Tree, Version)>,
     /// Whether of an object that is replaced the bytes alone go.
     pub bytes_alone: bool,
+    /// The time that a copied or moved object has then.
+    pub modified: Option<SystemTime>,
 }
 
 /// How far a change has come.
@@ -115,8 +118,7 @@ impl Change {
         let bucket = target.or(self.removed.as_ref().map(|tree| &tree.bucket));
         let Some(bucket) = bucket else { return Ok(0) };
         let (mut at, mut count) = (Progress::default(), 0);
-        // Bytes of another store are moved: an object at a time.
-        let mut limit = if self.crosses() { 1 } else { usize::MAX };
+        let mut limit = usize::MAX;
         while !at.done {
             let step = |tx: &mut WriteTx| {
                 let mut next = at.clone();
@@ -196,11 +198,14 @@ impl Change {
         at.removed = true;
         if let Some((verb, tree, to)) = &self.carried {
             let carried = Carried { verb: *verb, tree, to, from };
-            if !carried.step(tx, at, left)? {
+            // Bytes of another store are moved: an object at a time. The first one comes with the
+            // removal of what it replaces.
+            let most = if self.crosses() { 1 } else { left };
+            if !carried.step(tx, at, most)? {
                 return Ok(());
             }
-            if let Some(about) = about {
-                set_about(tx, to, about)?;
+            if about.is_some() || self.modified.is_some() {
+                amend(tx, to, about, self.modified)?;
             }
         }
         if let Some((bucket, key)) = &self.kept {
@@ -211,13 +216,21 @@ impl Change {
     }
 }
 
-/// Says of a moved object what was said of the one that it replaced.
-fn set_about(tx: &mut WriteTx, at: &Tree, about: About) -> holdall::Result<()> {
+/// Says of a moved object what was said of the one that it replaced, and its time.
+fn amend(
+    tx: &mut WriteTx,
+    at: &Tree,
+    about: Option<About>,
+    modified: Option<SystemTime>,
+) -> holdall::Result<()> {
     let name = at.place.name();
     let Some(found) = InTx(tx, &at.bucket.name).metadata(name)? else { return Ok(()) };
-    let meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
-    let (encoding, language) = (meta.about.encoding.clone(), meta.about.language.clone());
-    let meta = Meta { about: About { encoding, language, ..about }, ..meta };
+    let mut meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
+    if let Some(about) = about {
+        let (encoding, language) = (meta.about.encoding.take(), meta.about.language.take());
+        meta.about = About { encoding, language, ..about };
+    }
+    meta.modified = modified.or(meta.modified);
     side::set_meta(tx, found.oid, &meta, at.bucket.served.attribute_bytes)
 }
 
@@ -253,7 +266,7 @@ impl Carried<'_> {
             at.after = Some(last.clone());
             left = left.saturating_sub(names.len());
             if left == 0 {
-                return Ok(false);
+                return Ok(!self.tree.folder);
             }
         }
     }
@@ -281,10 +294,22 @@ impl Carried<'_> {
         Ok(names.filter(|name| self.tree.folder || *name == self.tree.place.name()).collect())
     }
 
-    /// Copies a folder's marker with its properties, and nothing below it.
+    /// Copies a folder's marker with its properties, and nothing below it. A collection that moves
+    /// takes along what else is kept of it.
     fn folder(&self, tx: &mut WriteTx) -> holdall::Result<()> {
-        let props = self.props(tx)?;
-        self.set_props(tx, props)
+        let mut kept = self.kept(tx)?;
+        if self.verb != Verb::Move {
+            kept = Settings::props(kept.props);
+        }
+        let (bucket, prefix) = (&self.to.bucket, self.to.place.prefix());
+        if prefix.is_empty() {
+            return kept.set(tx, &bucket.name);
+        }
+        let oid = mark(tx, bucket, &prefix)?;
+        let meta = Meta::of(&tx.metadata(oid)?.attributes);
+        let mut meta = side::complete_in(tx, oid, meta)?;
+        meta.about.props = kept.props;
+        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     }
 
     /// Ends a tree: a collection has no marker, and a folder that was one needs one.
@@ -300,33 +325,26 @@ impl Carried<'_> {
         Ok(())
     }
 
-    /// Properties of the tree's root.
-    fn props(&self, tx: &mut WriteTx) -> holdall::Result<Props> {
+    /// What is kept of the tree's root.
+    fn kept(&self, tx: &mut WriteTx) -> holdall::Result<Settings> {
         let (name, prefix) = (&self.tree.bucket.name, self.tree.place.prefix());
+        let about = |meta: Meta| Settings::props(meta.about.props);
         if self.crosses() {
-            return Ok(Props::new());
+            if prefix.is_empty() {
+                return Settings::of(self.from, name);
+            }
+            let marker = Names::metadata(&mut self.from.clone(), &prefix)?;
+            let Some(marker) = marker else { return Ok(Settings::default()) };
+            let meta = Meta::of(&marker.attributes);
+            return Ok(about(side::complete(self.from, marker.oid, meta)?));
         }
         if prefix.is_empty() {
-            let mut props = Props::new();
-            records::change_collection_props(tx, name, |found| props.clone_from(found))?;
-            return Ok(props);
+            return Settings::in_tx(tx, name);
         }
-        let Some(marker) = InTx(tx, name).metadata(&prefix)? else { return Ok(Props::new()) };
+        let marker = InTx(tx, name).metadata(&prefix)?;
+        let Some(marker) = marker else { return Ok(Settings::default()) };
         let meta = Meta::of(&marker.attributes);
-        Ok(side::complete_in(tx, marker.oid, meta)?.about.props)
-    }
-
-    fn set_props(&self, tx: &mut WriteTx, props: Props) -> holdall::Result<()> {
-        let (bucket, prefix) = (&self.to.bucket, self.to.place.prefix());
-        if prefix.is_empty() {
-            let set = |found: &mut Props| *found = props;
-            return records::change_collection_props(tx, &bucket.name, set);
-        }
-        let oid = mark(tx, bucket, &prefix)?;
-        let meta = Meta::of(&tx.metadata(oid)?.attributes);
-        let mut meta = side::complete_in(tx, oid, meta)?;
-        meta.about.props = props;
-        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
+        Ok(about(side::complete_in(tx, marker.oid, meta)?))
     }
 
     fn one(&self, tx: &mut WriteTx, name: &[u8], to: &[u8]) -> holdall::Result<()> {

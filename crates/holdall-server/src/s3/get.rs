@@ -170,7 +170,7 @@ fn with_size(mut e: s3s::S3Error, size: u64) -> s3s::S3Error {
 }
 
 /// The header Expires as the client said it.
-fn expires_text(about: &About) -> Option<String> {
+pub fn expires_text(about: &About) -> Option<String> {
     let seconds = || time::OffsetDateTime::from_unix_timestamp(about.expires?).ok();
     about.expires_text.clone().or_else(|| date::text(SystemTime::from(seconds()?)))
 }

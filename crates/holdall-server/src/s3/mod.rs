@@ -18,9 +18,10 @@ mod tagging;
 
 pub use bucket::refuse_version;
 pub use copy::copy_bytes;
+pub use get::expires_text;
 pub use multipart::give_up;
 pub use post::name_file;
-pub use put::{Goal, Incoming, check_len};
+pub use put::{Goal, Incoming, check_len, expires};
 pub use tagging::check_key;
 
 use crate::catalog::Catalog;

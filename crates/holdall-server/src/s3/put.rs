@@ -63,14 +63,15 @@ impl Goal {
         Meta { of_bytes: Some(of_bytes), ..self.meta.clone() }
     }
 
-    /// Takes over what clients said of the object that is there, and not of its bytes.
+    /// Takes over what clients said of the object that is there, where the put says nothing of it.
     fn keep(&self, tx: &mut holdall::WriteTx, meta: &mut Meta) -> holdall::Result<()> {
         if !self.keeps {
             return Ok(());
         }
         let Some(oid) = tx.collection(&self.bucket.name)?.lookup(&self.key)? else { return Ok(()) };
         let old = Meta::of(&tx.metadata(oid)?.attributes);
-        meta.about = side::complete_in(tx, oid, old)?.about.without_bytes();
+        let old = side::complete_in(tx, oid, old)?.about;
+        meta.about = old.after_put(self.meta.about.clone());
         Ok(())
     }
 

@@ -244,7 +244,12 @@ impl Web {
         let query = req.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
         let bad = |_| s3_error!(InvalidURI, "the path cannot be read");
         *req.uri_mut() = format!("/-/dav/{below}{query}").parse().map_err(bad)?;
-        Ok(self.dav.answer_as(user, req).await)
+        let mut answer = self.dav.answer_as(user, req).await;
+        // What an object says to caches is not said of the page's session.
+        for name in [header::CACHE_CONTROL, header::EXPIRES] {
+            answer.headers_mut().remove(name);
+        }
+        Ok(answer)
     }
 
     /// A page of a folder, or the collections that the user sees.
