@@ -177,8 +177,12 @@ impl Doomed {
     fn delete(&self, tx: &mut WriteTx, bucket: &str) -> holdall::Result<()> {
         if self.etag.is_some() || self.size.is_some() || self.modified.is_some() {
             let mut objects = tx.collection(bucket)?;
-            // What is not there is what the caller wants.
-            let Some(oid) = objects.lookup(&self.key)? else { return Ok(()) };
+            let Some(oid) = objects.lookup(&self.key)? else {
+                // What is not there is what the caller wants, unless it is to have an ETag: S3
+                // answers both so.
+                let none = through(s3_error!(NoSuchKey, "there is no object {}", self.key));
+                return if self.etag.is_some() { Err(none) } else { Ok(()) };
+            };
             let found = objects.metadata(oid)?;
             let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
             let etag = self.etag.as_ref();
