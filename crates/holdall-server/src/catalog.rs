@@ -231,6 +231,9 @@ impl Catalog {
     /// # Errors
     /// Those of the engine.
     pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
+        if is_hidden(name) {
+            return Err(s3_error!(AccessDenied, "a collection of this name is the server's own"));
+        }
         let _changing = self.changing.lock();
         if let Some(bucket) = self.collection(name)? {
             if let Some(acl) = acl {

@@ -86,8 +86,8 @@ pub const PROMISES: &[(&str, Rule)] = &[
     ("x-amz-grant-full-control", By(WITH_ACL)),
     ("x-amz-grant-read", By(WITH_ACL)),
     ("x-amz-grant-read-acp", By(WITH_ACL)),
-    ("x-amz-grant-write", By(&["CreateBucket", "PutBucketAcl", "PutObjectAcl"])),
     ("x-amz-grant-write-acp", By(WITH_ACL)),
+    ("x-amz-grant-write", By(&["CreateBucket", "PutBucketAcl", "PutObjectAcl"])),
     ("x-amz-object-lock-*", Nowhere),
     ("x-amz-object-ownership", Nowhere),
     ("x-amz-server-side-encryption*", Nowhere),
@@ -200,6 +200,9 @@ fn unread(name: &str, value: &[u8]) -> Option<S3Error> {
     let says = listed(CONDITIONS) || listed(PROMISES) || name.starts_with("x-amz-checksum-");
     if value.is_empty() && says && name != "x-amz-tagging" {
         return Some(s3_error!(InvalidArgument, "{name} is empty"));
+    }
+    if name == "x-amz-meta-" {
+        return Some(s3_error!(InvalidArgument, "metadata has a name behind x-amz-meta-"));
     }
     let number = || std::str::from_utf8(value).ok().and_then(digits);
     (NUMBERS.contains(&name) && number().is_none())

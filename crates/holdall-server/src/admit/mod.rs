@@ -115,6 +115,7 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
     query.add_to(&mut effective)?;
     let operation =
         find(req.method(), level(req.uri().path(), host_bucket.is_some()), &query, &effective)?;
+    query.check_numbers()?;
     let kind = text(&effective, "content-type").to_ascii_lowercase();
     let is_form = req.method() == Method::POST && kind.starts_with("multipart/form-data");
     if is_form != (operation.name == "PostObject") {
