@@ -36,7 +36,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 36_780;
+const ALL: usize = 36_800;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
