@@ -23,8 +23,8 @@ const BUDGETS: [(&str, usize); 19] = [
     // Every command, option, error and pattern, with examples that are run.
     ("docs/cli.md", 5360),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
-    // dispatched on.
-    ("docs/serve.md", 3290),
+    // dispatched on, with each header by its whole name, and what is refused as readable in two ways.
+    ("docs/serve.md", 3375),
     // The forms of names that no address can carry, and conditions.
     ("docs/webdav.md", 1315),
     ("docs/web.md", 520),
@@ -36,7 +36,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 37_170;
+const ALL: usize = 37_320;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -12,10 +12,10 @@ use crate::error::from_store;
 use crate::meta::Meta;
 use crate::records;
 use crate::side;
+use crate::spelling::pairs;
 use crate::users::{Right, User, Users};
 use holdall::Reader;
 use http::{HeaderMap, Uri, header};
-use percent_encoding::percent_decode_str;
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::dto::{CopyObjectInput, CopySource, PostObjectInput, UploadPartCopyInput};
 use s3s::path::S3Path;
@@ -93,11 +93,8 @@ pub fn check_acl_signed(headers: &HeaderMap, uri: &Uri) -> S3Result<()> {
         let rest = text.split_once("SignedHeaders=")?.1;
         Some(rest.split(',').next().unwrap_or(rest).trim().to_owned())
     });
-    let decoded = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let by_address = uri.query().unwrap_or("").split('&').filter_map(|pair| {
-        let (name, list) = pair.split_once('=')?;
-        (decoded(name) == "X-Amz-SignedHeaders").then(|| decoded(list))
-    });
+    let by_address = pairs(uri.query().unwrap_or_default())
+        .filter_map(|(name, list)| (name == "X-Amz-SignedHeaders").then_some(list));
     // `s3s` looks at one of them. Whoever adds the other one gains nothing if all must name it.
     let mut lists = by_header.into_iter().chain(by_address).peekable();
     let named = |list: String| list.split(';').any(|name| name.eq_ignore_ascii_case(ACL));
@@ -110,8 +107,7 @@ pub fn check_acl_signed(headers: &HeaderMap, uri: &Uri) -> S3Result<()> {
 /// Whether an address sets headers of the answer: with a signature only, or strangers could make a
 /// page of any public object.
 fn sets_headers(uri: &Uri) -> bool {
-    let named = |pair: &str| pair.starts_with("response-");
-    uri.query().is_some_and(|query| query.split('&').any(named))
+    pairs(uri.query().unwrap_or_default()).any(|(name, _)| name.starts_with("response-"))
 }
 
 impl Access {

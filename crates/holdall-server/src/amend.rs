@@ -1,20 +1,18 @@
 //! What `s3s` leaves out of, or adds to, the XML it writes; and signatures that it takes for too
 //! long, or refuses in words that clients do not know.
 //!
-//! Owns: [`with_id`], [`sound`], [`with_status`], [`unquoted`], [`refused_address`],
-//! [`refused_region`]. Only bodies that lie
-//! in memory whole are changed; errors and attributes always do.
+//! Owns: [`with_id`], [`sound`], [`with_status`], [`unquoted`], [`unmet_policy`],
+//! [`refused_region`]. Only bodies that lie in memory whole are changed; errors and attributes always do.
 
 use crate::error::custom;
+use crate::spelling::parameter;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, Uri, header};
 use s3s::region::Region;
-use s3s::{Body, S3Error, s3_error};
+use s3s::{Body, S3Error};
 
 /// The region that a client is told who signs for one that cannot be; any other is taken.
 pub const REGION: &str = "us-east-1";
-/// Longest life of a signed address in seconds, as S3 has it.
-const WEEK: u64 = 7 * 24 * 3600;
 
 fn rewrite(response: &mut Response<Body>, change: impl FnOnce(&str) -> Option<String>) {
     let Some(bytes) = response.body().bytes() else { return };
@@ -81,6 +79,22 @@ pub fn unquoted(response: &mut Response<Body>) {
     });
 }
 
+/// Answers a form that its policy does not allow as S3 does: it may not do that. `s3s` calls the
+/// policy wrong.
+pub fn unmet_policy(response: &mut Response<Body>) {
+    const UNMET: [&str; 2] = ["Policy condition ", "Bucket in form field "];
+    const CODE: &str = "<Code>InvalidPolicyDocument</Code>";
+    let mut unmet = false;
+    rewrite(response, |text| {
+        let told = text.split_once("<Message>")?.1;
+        unmet = text.contains(CODE) && UNMET.iter().any(|begin| told.starts_with(begin));
+        unmet.then(|| text.replacen(CODE, "<Code>AccessDenied</Code>", 1))
+    });
+    if unmet {
+        *response.status_mut() = StatusCode::FORBIDDEN;
+    }
+}
+
 /// Whether a request was refused for its key or its signature.
 pub fn is_wrong_key(response: &Response<Body>) -> bool {
     if response.status() != StatusCode::FORBIDDEN {
@@ -95,8 +109,7 @@ pub fn is_wrong_key(response: &Response<Body>) -> bool {
 
 /// Whether a request asks for an object's attributes.
 pub fn asks_attributes(uri: &Uri) -> bool {
-    let named = |q: &str| q.split('&').any(|pair| pair == "attributes" || pair == "attributes=");
-    uri.query().is_some_and(named)
+    parameter(uri, "attributes").is_some()
 }
 
 /// Refuses a signature for a region whose name is none, as `US`, in the way that clients know and
@@ -109,23 +122,6 @@ pub fn refused_region(headers: &HeaderMap) -> Option<S3Error> {
     Region::new(region.into()).err()?;
     let told = format!("the region {region:?} is wrong; expecting {REGION:?}");
     Some(custom("AuthorizationHeaderMalformed", StatusCode::BAD_REQUEST, told))
-}
-
-/// Why a signed address is refused by its life alone.
-pub fn refused_address(uri: &Uri) -> Option<S3Error> {
-    let life = uri.query()?.split('&').find_map(|pair| pair.strip_prefix("X-Amz-Expires="))?;
-    match life.parse::<i64>().map(u64::try_from) {
-        Ok(Ok(seconds)) if seconds <= WEEK => None,
-        Ok(Err(_)) => Some(s3_error!(AccessDenied, "the address had expired when it was signed")),
-        Ok(Ok(_)) => Some(s3_error!(
-            AuthorizationQueryParametersError,
-            "X-Amz-Expires is at most a week, {WEEK} seconds"
-        )),
-        Err(_) => Some(s3_error!(
-            AuthorizationQueryParametersError,
-            "X-Amz-Expires is a number of seconds"
-        )),
-    }
 }
 
 #[cfg(test)]
@@ -202,20 +198,5 @@ mod tests {
         assert!(
             text(&told).ends_with(b"<Region>us-east-1</Region><RequestId>7</RequestId></Error>")
         );
-    }
-
-    #[test]
-    fn an_address_lives_a_week_at_most() {
-        let refused = |life: &str| {
-            let uri = format!("/b/k?X-Amz-Date=x&X-Amz-Expires={life}").parse().unwrap();
-            refused_address(&uri).map(|e| e.code().as_str().to_owned())
-        };
-        assert_eq!(refused("604800"), None);
-        assert_eq!(refused("0"), None);
-        assert_eq!(refused("-1"), Some("AccessDenied".into()));
-        for bad in ["604801", "99999999999999999999", "a", ""] {
-            assert_eq!(refused(bad), Some("AuthorizationQueryParametersError".into()), "{bad}");
-        }
-        assert!(refused_address(&"/b/k?attributes".parse().unwrap()).is_none());
     }
 }

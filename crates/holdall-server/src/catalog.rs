@@ -17,6 +17,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+/// The collection of what was deleted at the page (`web/trash.rs`). Those whose names begin with it
+/// and a slash hold a deletion each, and are not shown.
+pub const TRASH: &str = ".trash";
+
+/// Whether a collection is the server's own, and not shown.
+fn is_hidden(name: &str) -> bool {
+    name == SYSTEM || name.strip_prefix(TRASH).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Which names buckets may have: those of S3, where dots and hyphens do not meet.
 #[derive(Debug, Clone, Copy)]
 pub struct BucketNames;
@@ -174,7 +183,7 @@ impl Catalog {
         if let Ok(bucket) = self.bucket(name) {
             return Ok(Some(bucket));
         }
-        if name == SYSTEM || BucketNames.validate_bucket_name(name) {
+        if is_hidden(name) || BucketNames.validate_bucket_name(name) {
             return Ok(None);
         }
         for served in &self.stores {
@@ -197,7 +206,7 @@ impl Catalog {
         for served in &self.stores {
             let found = served.store.read().and_then(|reader| reader.collections());
             let found = found.map_err(from_store)?.into_iter();
-            names.extend(found.filter(|n| n != SYSTEM && !BucketNames.validate_bucket_name(n)));
+            names.extend(found.filter(|n| !is_hidden(n) && !BucketNames.validate_bucket_name(n)));
         }
         Ok(names.into_iter().collect())
     }
@@ -223,8 +232,8 @@ impl Catalog {
     /// # Errors
     /// Status 403 for the server's own collection; those of the engine.
     pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
-        if name == SYSTEM {
-            let text = "the collection is the server's own";
+        if is_hidden(name) {
+            let text = "a collection of this name is the server's own";
             return Err(custom("Reserved", StatusCode::FORBIDDEN, text));
         }
         let _changing = self.changing.lock();

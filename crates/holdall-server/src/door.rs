@@ -11,6 +11,7 @@ use crate::digest::{Announced, Digests};
 use crate::error::internal;
 use crate::frames::Framed;
 use crate::message;
+use crate::spelling::digits;
 use crate::verbs::Verbs;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri, header};
@@ -49,7 +50,7 @@ pub struct Door {
 /// The length that the opened frames have by the client's word.
 fn decoded_length(headers: &HeaderMap) -> S3Result<Option<HeaderValue>> {
     let Some(value) = headers.get("x-amz-decoded-content-length") else { return Ok(None) };
-    let sound = value.to_str().is_ok_and(|text| text.parse::<u64>().is_ok());
+    let sound = value.to_str().is_ok_and(|text| digits(text).is_some());
     let bad = || s3_error!(InvalidArgument, "x-amz-decoded-content-length is no number of bytes");
     if sound { Ok(Some(value.clone())) } else { Err(bad()) }
 }
@@ -98,7 +99,7 @@ impl Door {
         if admitted.operation.takes_xml() {
             let body = std::mem::take(&mut req.input);
             let bytes = self.checked(body, &req.headers, &admitted).await?;
-            let bytes = Bytes::from(message::plain(&bytes)?);
+            let bytes = Bytes::from(message::read(&bytes)?);
             req.headers.insert(header::CONTENT_LENGTH, bytes.len().into());
             req.input = Body::from(bytes);
         }

@@ -5,17 +5,21 @@
 use crate::admit::{Admitted, admit};
 use crate::config::Limits;
 use crate::dav::Dav;
+use crate::form::{self, Fields};
 use crate::host::Domain;
 use crate::idle::{self, Busy};
 use crate::metrics::Metrics;
+use crate::pace::{Pace, Paced};
 use crate::s3::Server;
+use crate::slots::{Client, Slots};
+use crate::spelling::parameter;
 use crate::target::Targets;
 use crate::tls::Shared;
 use crate::users::{Peer, Wrong};
 use crate::web::Web;
-use crate::{amend, cors, form, lingering, s3};
+use crate::{amend, cors, lingering, s3};
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -29,8 +33,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio_io_timeout::TimeoutStream;
 
 /// Most fields of a request's head.
 const MOST_HEADERS: usize = 128;
@@ -79,15 +81,48 @@ fn dav_below() -> Response<Body> {
 fn is_signed_v2(req: &Request<Incoming>) -> bool {
     let by_header = req.headers().get(header::AUTHORIZATION);
     let old = |v: &HeaderValue| v.as_bytes().starts_with(b"AWS ");
-    let named = |q: &str| q.split('&').any(|pair| pair.starts_with("AWSAccessKeyId="));
-    by_header.is_some_and(old) || req.uri().query().is_some_and(named)
+    by_header.is_some_and(old) || parameter(req.uri(), "AWSAccessKeyId").is_some()
+}
+
+/// Whether a request names one host, as HTTP/1.1 has it, in text. Later versions have it elsewhere.
+fn has_host(req: &Request<Incoming>) -> bool {
+    let mut hosts = req.headers().get_all(header::HOST).iter();
+    let first = hosts.next();
+    let sound = first.is_none_or(|host| host.to_str().is_ok_and(|host| !host.is_empty()));
+    sound && hosts.next().is_none() && (first.is_some() || req.version() != Version::HTTP_11)
+}
+
+/// Who a request to S3 says that it is from, as far as that stands in it.
+struct Claimed {
+    credential: Option<String>,
+    fields: Option<Fields>,
+}
+
+impl Claimed {
+    fn of(req: &Request<Incoming>) -> Self {
+        let by_header = || {
+            let text = req.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+            let rest = text.split_once("Credential=")?.1;
+            Some(rest.split(',').next().unwrap_or(rest).trim().to_owned())
+        };
+        let by_address = parameter(req.uri(), "X-Amz-Credential");
+        Self { credential: by_address.or_else(by_header), fields: None }
+    }
+
+    /// The access key; empty where none can be read.
+    fn name(&self) -> String {
+        let form = || self.fields.as_ref()?.read().ok()?.get("x-amz-credential").map(str::to_owned);
+        let credential = self.credential.clone().or_else(form).unwrap_or_default();
+        // Date, region, service and an ending stand behind it; the key itself may hold slashes.
+        credential.rsplitn(5, '/').nth(4).unwrap_or_default().to_owned()
+    }
 }
 
 /// Whether a request's body is XML, which `s3s` takes into memory: it answers one that is too
 /// long as an error of its own.
 fn is_message(req: &Request<Incoming>) -> bool {
     let kind = req.headers().get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    let edit = req.uri().query().is_some_and(|q| q.split('&').any(|p| p.starts_with("holdall")));
+    let edit = parameter(req.uri(), "holdall").is_some();
     req.method() == Method::POST && !kind.starts_with(b"multipart/form-data") && !edit
 }
 
@@ -112,25 +147,30 @@ impl Front {
         if is_message(req) && length(req).is_some_and(|len| len > most) {
             return Some(s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes"));
         }
-        amend::refused_address(req.uri()).or_else(|| amend::refused_region(req.headers()))
+        amend::refused_region(req.headers())
     }
 
     async fn answer(
         self,
         mut req: Request<Incoming>,
-        peer: Peer,
+        (peer, client): (Peer, Client),
     ) -> Result<Response<Body>, HttpError> {
         req.extensions_mut().insert(peer);
+        let pace = Pace::new(self.server.limits.idle(), client);
         let (begun, method) = (Instant::now(), req.method().clone());
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
         let attributes = method == Method::GET && amend::asks_attributes(req.uri());
         let cross = cors::Cross::of(&req, self.domain.as_deref());
-        let answered = match path.strip_prefix("/-/") {
-            Some(own) if own == "dav" || own.starts_with("dav/") => Ok(self.dav(req).await),
+        let bucket = self.domain.as_ref().and_then(|d| d.bucket_of(req.headers(), req.uri()));
+        // A bucket's own host has nothing but keys.
+        let own = path.strip_prefix("/-/").filter(|_| bucket.is_none());
+        let answered = match own {
+            _ if !has_host(&req) => Ok(plain(StatusCode::BAD_REQUEST, "name one host\n")),
+            Some(own) if own == "dav" || own.starts_with("dav/") => Ok(self.dav(req, pace).await),
             Some(own) if own.starts_with("web/") => {
                 let name = own["web/".len()..].to_owned();
-                Ok(self.web(&name, req).await)
+                Ok(self.web(&name, req, pace).await)
             }
             Some(own) => Ok(self.own(own, &method).await),
             None if method == Method::OPTIONS && path == "/" && cross.is_none() => Ok(dav_below()),
@@ -138,7 +178,7 @@ impl Front {
                 cors::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
             }
             None => {
-                let mut answered = self.s3(req, peer).await;
+                let mut answered = self.s3(req, bucket, (peer, pace)).await;
                 if let (Some(cross), Ok(answer)) = (cross, &mut answered) {
                     cross.add(&self.server.catalog, answer).await;
                 }
@@ -170,7 +210,10 @@ impl Front {
         let mut answer = self.s3.call(req).await?;
         match is {
             "HeadObject" => amend::with_status(&mut answer),
-            "PostObject" => s3::name_file(&mut answer),
+            "PostObject" => {
+                s3::name_file(&mut answer);
+                amend::unmet_policy(&mut answer);
+            }
             _ => {}
         }
         if is != "GetObject" || answer.status().as_u16() >= 400 {
@@ -180,15 +223,24 @@ impl Front {
     }
 
     /// Asks S3. What is left of the body of a request that failed is taken in.
-    async fn s3(&self, req: Request<Incoming>, peer: Peer) -> Result<Response<Body>, HttpError> {
+    async fn s3(
+        &self,
+        req: Request<Incoming>,
+        bucket: Option<String>,
+        (peer, pace): (Peer, Pace),
+    ) -> Result<Response<Body>, HttpError> {
         let refused = self.refused(&req);
-        let bucket = self.domain.as_ref().and_then(|d| d.bucket_of(req.headers(), req.uri()));
+        let mut claimed = Claimed::of(&req);
         // A bucket's own host is another origin than the page's.
         let confined = bucket.is_none();
-        let (req, rest) = lingering::split(req);
+        let (req, rest) = lingering::split(req, pace);
         let admitted = match refused {
             Some(e) => Err(e),
-            None => admit(form::watch(req), bucket),
+            None => {
+                let req = form::watch(req);
+                claimed.fields = req.extensions().get().cloned();
+                admit(req, bucket)
+            }
         };
         let mut answered = match admitted {
             Err(e) => refuse(e),
@@ -203,32 +255,32 @@ impl Front {
             headers.entry(header::X_CONTENT_TYPE_OPTIONS).or_insert(nosniff);
         }
         if answered.as_ref().is_ok_and(|r| r.status().as_u16() >= 400) {
-            rest.drain(self.server.limits.idle()).await;
+            rest.drain().await;
         }
         if answered.as_ref().is_ok_and(amend::is_wrong_key) {
             let mut extensions = http::Extensions::new();
             extensions.insert(peer);
-            Wrong::named("").log("s3", &extensions);
+            Wrong::named(&claimed.name()).log("s3", &extensions);
         }
         answered
     }
 
     /// Asks WebDAV.
-    async fn dav(&self, req: Request<Incoming>) -> Response<Body> {
-        let (req, rest) = lingering::split(req);
+    async fn dav(&self, req: Request<Incoming>, pace: Pace) -> Response<Body> {
+        let (req, rest) = lingering::split(req, pace);
         let answer = self.dav.answer(req).await;
         if answer.status().as_u16() >= 400 {
-            rest.drain(self.server.limits.idle()).await;
+            rest.drain().await;
         }
         answer
     }
 
     /// Asks the page for browsers.
-    async fn web(&self, name: &str, req: Request<Incoming>) -> Response<Body> {
-        let (req, rest) = lingering::split(req);
+    async fn web(&self, name: &str, req: Request<Incoming>, pace: Pace) -> Response<Body> {
+        let (req, rest) = lingering::split(req, pace);
         let answer = self.web.answer(name, req).await;
         if answer.status().as_u16() >= 400 {
-            rest.drain(self.server.limits.idle()).await;
+            rest.drain().await;
         }
         answer
     }
@@ -272,6 +324,7 @@ impl Front {
 struct Connection {
     front: Front,
     peer: Peer,
+    client: Client,
     busy: Busy,
 }
 
@@ -281,7 +334,8 @@ impl hyper::service::Service<Request<Incoming>> for Connection {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
     fn call(&self, req: Request<Incoming>) -> Self::Future {
-        let (one, answer) = (self.busy.begin(), self.front.clone().answer(req, self.peer));
+        let from = (self.peer, self.client.clone());
+        let (one, answer) = (self.busy.begin(), self.front.clone().answer(req, from));
         Box::pin(async move { answer.await.map(|response| idle::keep(response, one)) })
     }
 }
@@ -318,37 +372,39 @@ pub async fn run(
     limits: Limits,
     stop: impl Future<Output = ()>,
 ) {
-    let room = Arc::new(Semaphore::new(limits.connections.max(1)));
+    let room = Slots::new(limits.connections);
     let (builders, graceful) = (Builders::new(&limits), GracefulShutdown::new());
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
             () = &mut stop => break,
-            accepted = async {
-                let permit = room.clone().acquire_owned().await;
-                (listener.accept().await, permit)
-            } => accepted,
+            accepted = listener.accept() => accepted,
         };
-        let (stream, peer, permit) = match accepted {
-            (Ok((stream, peer)), permit) => (stream, Peer(peer.ip().to_canonical()), permit),
-            (Err(e), _) => {
+        let (stream, peer) = match accepted {
+            Ok((stream, peer)) => (stream, Peer(peer.ip().to_canonical())),
+            Err(e) => {
                 // Out of descriptors, as a rule: they come back.
                 tracing::warn!(error = %e, "no connection could be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
+        // Only for a client that is there does another one have to go.
+        let slot = tokio::select! {
+            () = &mut stop => break,
+            slot = room.take() => slot,
+        };
+        let client = slot.client();
         let _ = stream.set_nodelay(true);
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(limits.idle()));
+        let stream = Paced::new(stream, limits.idle(), client.clone());
         let (builders, tls) = (builders.clone(), tls.as_ref().map(Shared::get));
-        let connection = Connection { front: front.clone(), peer, busy: Busy::new() };
+        let connection = Connection { front: front.clone(), peer, client, busy: Busy::new() };
         let watcher = graceful.watcher();
         let head = Duration::from_secs(limits.header_seconds);
         tokio::spawn(async move {
             let (metrics, busy) = (connection.front.metrics.clone(), connection.busy.clone());
+            let client = connection.client.clone();
             metrics.connections.inc();
-            let stream = Box::pin(stream);
             let answers = async {
                 match tls {
                     None => first(&builders, stream, connection, watcher).await,
@@ -363,10 +419,12 @@ pub async fn run(
             };
             tokio::select! {
                 () = answers => {}
-                () = busy.quiet(head) => tracing::debug!("an idle connection is closed"),
+                () = busy.quiet(head, &client) => {
+                    tracing::debug!("a connection that is idle, or hardly comes on, is closed");
+                }
             }
             metrics.connections.dec();
-            drop(permit);
+            drop(slot);
         });
     }
     let most = Duration::from_secs(limits.stop_seconds);

@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Busy`]. A connection is in use from a request's head to the last byte of its answer.
 
+use crate::slots::Client;
 use bytes::Bytes;
 use http::Response;
 use hyper::body::{Frame, SizeHint};
@@ -32,12 +33,21 @@ impl Busy {
         One(self.clone())
     }
 
-    /// Ends once there was none for a while.
-    pub async fn quiet(&self, time: Duration) {
+    /// Ends once there was none for a while, or once others need the connection's room more than a
+    /// client that hardly comes on.
+    pub async fn quiet(&self, time: Duration, client: &Client) {
+        tokio::select! {
+            () = self.none_for(time, client) => {}
+            () = client.given_up() => {}
+        }
+    }
+
+    async fn none_for(&self, time: Duration, client: &Client) {
         let mut seen = self.0.subscribe();
         loop {
             // The sender lives as long as this.
             let _ = seen.wait_for(|count| *count == 0).await;
+            let _waiting = client.wait();
             if tokio::time::timeout(time, seen.changed()).await.is_err() {
                 return;
             }

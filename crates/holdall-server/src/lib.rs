@@ -6,7 +6,7 @@
 //! From the bottom: meta and side keep what S3 knows of objects beside their bytes, records what
 //! it knows of buckets; catalog knows the stores; digest and body bring bytes in and out; condition
 //! and edit change objects; s3, verbs and dav answer requests; users knows who there is, access says who
-//! may; admit says what is understood, door writes anew what `s3s` would misread; http has the connections, cors what browsers ask.
+//! may; admit says what is understood, door writes anew what `s3s` would misread; http has the connections, slots and pace bound how long clients are waited for, cors what browsers ask.
 
 mod access;
 mod acl;
@@ -22,6 +22,7 @@ mod dav;
 mod digest;
 mod door;
 mod edit;
+mod elements;
 mod error;
 mod form;
 mod frames;
@@ -33,11 +34,13 @@ mod lingering;
 mod message;
 mod meta;
 mod metrics;
+mod pace;
 mod records;
 mod reload;
 mod s3;
 mod side;
 mod slots;
+mod spelling;
 mod sweep;
 mod target;
 mod tls;

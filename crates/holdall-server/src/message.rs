@@ -1,8 +1,9 @@
 //! Messages in XML as clients write them, for a reader that knows less of XML.
 //!
-//! Owns: [`plain`]. `s3s` leaves out sections of CDATA, of which a key would then lack a piece, and
+//! Owns: [`read`]. `s3s` leaves out sections of CDATA, of which a key would then lack a piece, and
 //! refuses references to characters that keys may have.
 
+use crate::elements;
 use s3s::{S3Error, S3Result, s3_error};
 
 fn malformed(what: &str) -> S3Error {
@@ -31,11 +32,19 @@ fn character(name: &str) -> S3Result<char> {
     found.ok_or_else(|| malformed(&format!("&{name}; is no character")))
 }
 
+/// A message whose elements are known (`elements.rs`), in a form that a simple reader takes.
+///
+/// # Errors
+/// MalformedXML; NotImplemented for what is known and not offered.
+pub fn read(bytes: &[u8]) -> S3Result<String> {
+    elements::known(&plain(bytes)?)
+}
+
 /// A message without CDATA and without references to characters by number. Cost: one pass.
 ///
 /// # Errors
 /// MalformedXML for what is not UTF-8, does not end, or refers to no character.
-pub fn plain(bytes: &[u8]) -> S3Result<String> {
+fn plain(bytes: &[u8]) -> S3Result<String> {
     const MARKS: [(&str, &str); 3] = [("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>")];
     let mut rest = std::str::from_utf8(bytes).map_err(|_| malformed("it is not UTF-8"))?;
     let mut out = String::with_capacity(rest.len());

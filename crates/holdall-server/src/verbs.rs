@@ -10,6 +10,7 @@ use crate::condition::etags;
 use crate::digest::{Announced, Digests};
 use crate::edit::{Condition, Edit, Edited, Source};
 use crate::s3::{Incoming, Server};
+use crate::spelling::{digits, is_escaped, pairs};
 use crate::users::{Right, User, Users};
 use http::{HeaderMap, HeaderValue, Response, Uri, header};
 use percent_encoding::percent_decode_str;
@@ -80,6 +81,29 @@ impl Asked {
         self.parameters.get("holdall").map_or("", String::as_str)
     }
 
+    /// Refuses what the verb does not take: an edit that ignores a range would change other bytes.
+    fn check(&self) -> S3Result<()> {
+        let takes: &[&str] = match self.verb() {
+            "insert" => &["at"],
+            "delete" | "replace" => &["range"],
+            "concat" => &[],
+            other => {
+                let verbs = "insert, delete, replace, concat";
+                return Err(s3_error!(InvalidArgument, "holdall={other:?} is none of {verbs}"));
+            }
+        };
+        // Those that begin with `x-` sign the address, or are the client's own.
+        let known = |name: &str| {
+            name == "holdall"
+                || takes.contains(&name)
+                || name.to_ascii_lowercase().starts_with("x-")
+        };
+        match self.parameters.keys().find(|name| !known(name)) {
+            Some(name) => Err(s3_error!(InvalidArgument, "{} takes no {name}", self.verb())),
+            None => Ok(()),
+        }
+    }
+
     /// The bytes that the edit replaces.
     fn range(&self) -> S3Result<Range<u64>> {
         let get = |name: &str| {
@@ -89,9 +113,8 @@ impl Asked {
         match self.verb() {
             "insert" => {
                 let at = get("at")?;
-                let at = at.parse().map_err(|_| {
-                    s3_error!(InvalidArgument, "at={at:?} is not a number of bytes")
-                })?;
+                let bad = || s3_error!(InvalidArgument, "at={at:?} is not a number of bytes");
+                let at = digits(at).ok_or_else(bad)?;
                 Ok(at..at)
             }
             _ => inclusive(get("range")?),
@@ -102,11 +125,13 @@ impl Asked {
 /// The parameters of a query.
 fn parameters(query: &str) -> S3Result<BTreeMap<String, String>> {
     let mut parameters = BTreeMap::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent_decode_str(value).decode_utf8();
-        let bad = |_| s3_error!(InvalidURI, "the parameter {name} is not UTF-8");
-        parameters.insert(name.to_owned(), value.map_err(bad)?.into_owned());
+    if !is_escaped(query) {
+        return Err(s3_error!(InvalidURI, "a % of the query is followed by no two digits"));
+    }
+    for (name, value) in pairs(query) {
+        if parameters.insert(name.clone(), value).is_some() {
+            return Err(s3_error!(InvalidArgument, "the parameter {name} is there twice"));
+        }
     }
     Ok(parameters)
 }
@@ -115,7 +140,7 @@ fn parameters(query: &str) -> S3Result<BTreeMap<String, String>> {
 fn inclusive(text: &str) -> S3Result<Range<u64>> {
     let parse = || {
         let (first, last) = text.split_once('-')?;
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        let (first, last) = (digits(first)?, digits(last)?);
         (first <= last).then_some(first..last.checked_add(1)?)
     };
     let bad = || s3_error!(InvalidArgument, "range={text:?} does not have the form FIRST-LAST");
@@ -171,6 +196,7 @@ impl Verbs {
         condition: Condition,
         incoming: Incoming,
     ) -> S3Result<Edited> {
+        asked.check()?;
         let create = asked.verb() == "concat";
         let edit = Edit { bucket, key: asked.key.clone(), condition, create };
         match asked.verb() {
@@ -179,11 +205,7 @@ impl Verbs {
                 let range = asked.range()?;
                 body::blocking(move || edit.splice(range, &bytes::Bytes::new())).await
             }
-            "concat" => self.concat(edit, incoming, user).await,
-            other => {
-                let verbs = "insert, delete, replace, concat";
-                Err(s3_error!(InvalidArgument, "holdall={other:?} is none of {verbs}"))
-            }
+            _ => self.concat(edit, incoming, user).await,
         }
     }
 
@@ -266,7 +288,8 @@ mod tests {
     #[test]
     fn ranges_are_inclusive_and_ordered() {
         assert_eq!(inclusive("0-9").unwrap(), 0..10);
-        for bad in ["", "1", "9-0", "a-b", "-1-2", "0-18446744073709551615"] {
+        for bad in ["", "1", "9-0", "a-b", "-1-2", "+1-2", "1-+2", "1- 2", "0-18446744073709551615"]
+        {
             assert!(inclusive(bad).is_err(), "{bad}");
         }
     }

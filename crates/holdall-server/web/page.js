@@ -10,7 +10,9 @@ let shown = 0;
 // Paths are addresses as the server gives them: they are taken apart and put together, and never
 // read as names. A folder's ends with a slash.
 const here = () => location.hash.slice(1) || "/";
-const join = (folder, name) => (folder.endsWith("/") ? folder : folder + "/") + encodeURIComponent(name);
+// A browser would fold dots away; the server spells them so.
+const segment = (name) => /^\.\.?$/.test(name) ? "holdall-hex-" + name.replaceAll(".", "2e") : encodeURIComponent(name);
+const join = (folder, name) => (folder.endsWith("/") ? folder : folder + "/") + segment(name);
 const bytesOf = (path) => "dav" + path;
 const named = (segment) => { try { return decodeURIComponent(segment); } catch { return segment; } };
 

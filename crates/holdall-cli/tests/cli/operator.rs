@@ -145,8 +145,8 @@ fn wrong_passwords_are_told_in_a_line_that_does_not_change() {
         ("webdav", "\"a\\nWARN holdall_server\""),
         ("webdav", "\"\""),
         ("page", "\"an\\nna\""),
-        ("s3", "\"\""),
-        ("s3", "\"\""),
+        ("s3", "\"nobody\""),
+        ("s3", "\"root\""),
     ];
     assert_eq!(lines.len(), told.len(), "{text}");
     for (line, (door, user)) in lines.iter().zip(told) {

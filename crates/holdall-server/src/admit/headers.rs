@@ -4,8 +4,10 @@
 //! `x-amz-` header that is not in it. docs/serve.md shows the list, and a test compares the two.
 
 use crate::admit::operations::EDIT;
-use http::{HeaderMap, HeaderValue};
-use s3s::{S3Error, s3_error};
+use crate::digest::sdk_algorithm;
+use crate::spelling::digits;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use s3s::{S3Error, S3Result, s3_error};
 
 /// Where a header is honoured.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +67,10 @@ pub const CONDITIONS: &[(&str, Rule)] = &[
     ("if-range", By(READS)),
     ("range", By(READS)),
     ("content-range", Nowhere),
-    ("x-amz-copy-source-if-*", By(COPIES)),
+    ("x-amz-copy-source-if-match", By(COPIES)),
+    ("x-amz-copy-source-if-modified-since", By(COPIES)),
+    ("x-amz-copy-source-if-none-match", By(COPIES)),
+    ("x-amz-copy-source-if-unmodified-since", By(COPIES)),
     ("x-amz-copy-source-range", By(&["UploadPartCopy"])),
     ("x-amz-if-match-last-modified-time", By(&["DeleteObject"])),
     ("x-amz-if-match-size", By(&["DeleteObject"])),
@@ -78,7 +83,11 @@ pub const PROMISES: &[(&str, Rule)] = &[
     ("x-amz-acl", Values(&["private", "bucket-owner-full-control"], WITH_ACL)),
     ("x-amz-bucket-object-lock-enabled", Values(&["false"], &[])),
     ("x-amz-copy-source-server-side-encryption-*", Nowhere),
-    ("x-amz-grant-*", By(WITH_ACL)),
+    ("x-amz-grant-full-control", By(WITH_ACL)),
+    ("x-amz-grant-read", By(WITH_ACL)),
+    ("x-amz-grant-read-acp", By(WITH_ACL)),
+    ("x-amz-grant-write-acp", By(WITH_ACL)),
+    ("x-amz-grant-write", By(&["CreateBucket", "PutBucketAcl", "PutObjectAcl"])),
     ("x-amz-object-lock-*", Nowhere),
     ("x-amz-object-ownership", Nowhere),
     ("x-amz-server-side-encryption*", Nowhere),
@@ -121,6 +130,39 @@ const OTHERS: &[(&str, Rule)] = &[
     ("x-amz-user-agent", Any),
 ];
 
+/// Headers of one value beside those that begin with `x-amz-`.
+const SINGLE: &[&str] = &[
+    "authorization",
+    "content-disposition",
+    "content-md5",
+    "content-range",
+    "content-type",
+    "date",
+    "expires",
+    "if-modified-since",
+    "if-range",
+    "if-unmodified-since",
+    "range",
+];
+/// Those that hold lists, and may be there several times.
+const LISTS: &[&str] = &[
+    "x-amz-copy-source-if-match",
+    "x-amz-copy-source-if-none-match",
+    "x-amz-object-attributes",
+    "x-amz-optional-object-attributes",
+    "x-amz-trailer",
+];
+/// Those that are numbers.
+const NUMBERS: &[&str] = &[
+    "x-amz-if-match-size",
+    "x-amz-max-parts",
+    "x-amz-mp-object-size",
+    "x-amz-part-number-marker",
+    "x-amz-write-offset-bytes",
+];
+/// Those that are kept as any text, or are read elsewhere as bytes.
+const TEXTS: &[&str] = &["content-disposition", "expires"];
+
 /// The rule for a header; `None` where it is none of ours.
 fn rule(name: &str) -> Option<Rule> {
     let is = |pattern: &str| match pattern.strip_suffix('*') {
@@ -148,7 +190,65 @@ pub fn refused(operation: &str, name: &str, value: &[u8]) -> Option<S3Error> {
         let value = if name.contains("encryption") { "".into() } else { value };
         s3_error!(NotImplemented, "{operation} does not honour {name} {value}")
     };
-    (!honoured).then(told)
+    (!honoured).then(told).or_else(|| unread(name, value))
+}
+
+/// Why a value that is honoured says nothing: `s3s` takes an empty one for none, and a number for
+/// its first digits.
+fn unread(name: &str, value: &[u8]) -> Option<S3Error> {
+    let listed = |rules: &[(&str, Rule)]| rules.iter().any(|(listed, _)| *listed == name);
+    let says = listed(CONDITIONS) || listed(PROMISES) || name.starts_with("x-amz-checksum-");
+    if value.is_empty() && says && name != "x-amz-tagging" {
+        return Some(s3_error!(InvalidArgument, "{name} is empty"));
+    }
+    if name == "x-amz-meta-" {
+        return Some(s3_error!(InvalidArgument, "metadata has a name behind x-amz-meta-"));
+    }
+    let number = || std::str::from_utf8(value).ok().and_then(digits);
+    (NUMBERS.contains(&name) && number().is_none())
+        .then(|| s3_error!(InvalidArgument, "{name} is no number"))
+}
+
+/// Refuses headers that two readers would understand in two ways, or none in any.
+///
+/// # Errors
+/// InvalidArgument for a header of one value that is there twice, and for one that is not text.
+pub fn check_form(headers: &HeaderMap) -> S3Result<()> {
+    for name in headers.keys().map(HeaderName::as_str) {
+        let ours = name.starts_with("x-amz-");
+        let single = SINGLE.contains(&name) || (ours && !LISTS.contains(&name));
+        let values = headers.get_all(name);
+        if single && values.iter().nth(1).is_some() {
+            return Err(s3_error!(InvalidArgument, "the header {name} is there twice"));
+        }
+        let is_text = TEXTS.contains(&name) || name.starts_with("x-amz-meta-");
+        let read = !is_text && (ours || SINGLE.contains(&name) || rule(name).is_some());
+        let read = read || name == "content-encoding";
+        if read && values.iter().any(|value| value.to_str().is_err()) {
+            return Err(s3_error!(InvalidArgument, "the header {name} is not in ASCII"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a body that does not come with the checksum that its client says to have made. Where an
+/// address says so, it was signed before there was a body.
+///
+/// # Errors
+/// InvalidRequest.
+pub fn check_sdk(operation: &str, headers: &HeaderMap, trailing: &[&str]) -> S3Result<()> {
+    // Their checksums are of an object, or they have no body.
+    let others =
+        ["CompleteMultipartUpload", "CreateMultipartUpload", "CopyObject", "UploadPartCopy"];
+    let Some(named) = sdk_algorithm(headers).filter(|_| !others.contains(&operation)) else {
+        return Ok(());
+    };
+    let header = format!("x-amz-checksum-{}", named.to_ascii_lowercase());
+    if headers.contains_key(header) || trailing.contains(&named.as_str()) {
+        return Ok(());
+    }
+    let name = "x-amz-sdk-checksum-algorithm";
+    Err(s3_error!(InvalidRequest, "{name} is {named}, and no such checksum comes with the body"))
 }
 
 /// Why an operation cannot do what its headers ask for.

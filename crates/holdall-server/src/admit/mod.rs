@@ -16,6 +16,7 @@ use crate::condition::{IfRange, Read, is_condition};
 use crate::error::custom;
 use crate::frames::{Framed, Trailers};
 use crate::s3::refuse_version;
+use crate::spelling::{digits, is_escaped};
 use crate::users::OWNER;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use operations::{Level, OPERATIONS};
@@ -101,11 +102,20 @@ pub fn is_read_here(name: &HeaderName) -> bool {
 /// # Errors
 /// NotImplemented for what is not offered; those of a header or parameter that cannot be read.
 pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Request<Body>> {
+    if !is_escaped(req.uri().path()) {
+        return Err(s3_error!(
+            InvalidURI,
+            "a % of the path is followed by no two digits; write %25"
+        ));
+    }
     let query = Query::of(req.uri())?;
+    headers::check_form(req.headers())?;
+    query.check_signed(req.headers())?;
     let mut effective = req.headers().clone();
     query.add_to(&mut effective)?;
     let operation =
         find(req.method(), level(req.uri().path(), host_bucket.is_some()), &query, &effective)?;
+    query.check_numbers()?;
     let kind = text(&effective, "content-type").to_ascii_lowercase();
     let is_form = req.method() == Method::POST && kind.starts_with("multipart/form-data");
     if is_form != (operation.name == "PostObject") {
@@ -117,6 +127,9 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
     if !query.headers.is_empty() && operation.name == "PostObject" {
         return Err(s3_error!(InvalidRequest, "a form's address has no x-amz- parameters"));
     }
+    let trailing = trailing(&effective)?;
+    headers::check_sdk(operation.name, req.headers(), &trailing)?;
+    check_source(&effective)?;
     check_owner(&effective)?;
     refuse_version(query.get("versionId"))?;
     let framing = framing(&effective, query.is_signed)?;
@@ -134,7 +147,7 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
         expires: expires.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
         host_bucket,
         framing,
-        trailing: trailing(&effective)?,
+        trailing,
         trailers: Trailers::default(),
         from_address: query.headers,
     };
@@ -192,12 +205,31 @@ fn find(
     Ok(operation)
 }
 
+/// Refuses a copy's source whose address can be read in two ways.
+fn check_source(headers: &HeaderMap) -> S3Result<()> {
+    if is_escaped(text(headers, "x-amz-copy-source")) {
+        return Ok(());
+    }
+    let text = "a % of x-amz-copy-source is followed by no two digits; write %25";
+    Err(s3_error!(InvalidArgument, "{text}"))
+}
+
+/// Whether a request, or a field of a form, names another owner than there is.
+pub fn is_other_owner(name: &str, value: &[u8]) -> bool {
+    matches!(name, "x-amz-expected-bucket-owner" | "x-amz-source-expected-bucket-owner")
+        && value != OWNER.as_bytes()
+}
+
+/// That a request is meant for buckets of another owner than there is.
+pub fn other_owner(name: &str) -> S3Error {
+    s3_error!(AccessDenied, "{name} is not {OWNER}, who owns all buckets")
+}
+
 /// Refuses a request that is meant for buckets of another owner than there is.
 fn check_owner(headers: &HeaderMap) -> S3Result<()> {
-    let names = ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"];
-    let other = |name: &&str| headers.get(*name).is_some_and(|v| v.as_bytes() != OWNER.as_bytes());
-    match names.iter().find(|name| other(name)) {
-        Some(name) => Err(s3_error!(AccessDenied, "{name} is not {OWNER}, who owns all buckets")),
+    let mut all = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    match all.find(|(name, value)| is_other_owner(name, value)) {
+        Some((name, _)) => Err(other_owner(name)),
         None => Ok(()),
     }
 }
@@ -208,9 +240,9 @@ pub fn range(text: &str) -> Option<s3s::dto::Range> {
     let (unit, set) = text.split_once('=')?;
     let (first, last) = set.trim().split_once('-')?;
     let number = |text: &str| {
-        let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         // One that is too great lies behind all bytes.
-        sound.then(|| text.parse().unwrap_or(u64::MAX))
+        let great = || text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits(text).or_else(|| great().then_some(u64::MAX))
     };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return None;
@@ -269,12 +301,14 @@ fn trailing(headers: &HeaderMap) -> S3Result<Vec<&'static str>> {
 
 /// Why a field of a form asks for what cannot be done.
 pub fn refused_field(name: &str, value: &str) -> Option<S3Error> {
-    let name = name.to_ascii_lowercase();
     let signs = ["x-amz-algorithm", "x-amz-credential", "x-amz-signature", "x-amz-date"];
-    if signs.contains(&name.as_str()) {
+    if signs.contains(&name) {
         return None;
     }
-    refused("PostObject", &name, value.as_bytes())
+    if is_other_owner(name, value.as_bytes()) {
+        return Some(other_owner(name));
+    }
+    refused("PostObject", name, value.as_bytes())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct Operation {
     pub level: Level,
     /// The parameters that select it, `KEY` or `KEY=VALUE`.
     pub query: &'static [&'static str],
-    /// Further parameters that it takes; one that ends with a star stands for all that begin so.
+    /// Further parameters that it takes; a star stands for all.
     pub parameters: &'static [&'static str],
     /// Whether the header x-amz-copy-source selects it.
     pub copies: bool,
@@ -60,7 +60,16 @@ const fn not(
 }
 
 /// Parameters that set headers of the answer.
-const READS: &[&str] = &["partNumber", "versionId", "response-*"];
+const READS: &[&str] = &[
+    "partNumber",
+    "response-cache-control",
+    "response-content-disposition",
+    "response-content-encoding",
+    "response-content-language",
+    "response-content-type",
+    "response-expires",
+    "versionId",
+];
 const LISTS: &[&str] = &["delimiter", "encoding-type", "max-keys", "prefix", "marker"];
 const LISTS_2: &[&str] = &[
     "continuation-token",
@@ -225,11 +234,7 @@ impl Operation {
     /// Whether it takes a parameter of this name.
     pub fn takes(&self, name: &str) -> bool {
         let selects = self.query.iter().any(|selector| pair(selector).0 == name);
-        let like = |pattern: &&str| match pattern.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => *pattern == name,
-        };
-        selects || self.parameters.iter().any(like)
+        selects || self.parameters.iter().any(|taken| *taken == "*" || *taken == name)
     }
 
     /// Whether its body is XML.

@@ -54,17 +54,24 @@ fn operations() -> String {
 fn headers(title: &str, headers: &[(&str, Rule)]) -> String {
     let list = |words: &[&str]| words.join(", ");
     let mut rows = format!("| {title} | honoured | elsewhere |\n|---|---|---|\n");
-    for (name, rule) in headers {
-        let honoured = match rule {
-            Rule::Any => "everywhere".to_owned(),
-            Rule::By(operations) => list(operations),
-            Rule::Values(values, []) => format!("`{}`", list(values)),
-            Rule::Values(values, operations) => {
-                format!("`{}`; any by {}", list(values), list(operations))
-            }
-            Rule::Nowhere => String::new(),
-        };
-        rows += &format!("| `{name}` | {honoured} | 501 |\n");
+    let mut names: Vec<String> = Vec::new();
+    let cell = |rule: &Rule| match rule {
+        Rule::Any => "everywhere".to_owned(),
+        Rule::By(operations) => list(operations),
+        Rule::Values(values, []) => format!("`{}`", list(values)),
+        Rule::Values(values, operations) => {
+            format!("`{}`; any by {}", list(values), list(operations))
+        }
+        Rule::Nowhere => String::new(),
+    };
+    for (at, (name, rule)) in headers.iter().enumerate() {
+        names.push(format!("`{name}`"));
+        let honoured = cell(rule);
+        // One row for those that stand together.
+        if headers.get(at + 1).is_none_or(|(_, next)| cell(next) != honoured) {
+            rows += &format!("| {} | {honoured} | 501 |\n", names.join(", "));
+            names.clear();
+        }
     }
     rows
 }

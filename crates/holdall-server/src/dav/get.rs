@@ -34,7 +34,8 @@ fn range(head: &Head, found: Found<'_>, size: u64) -> S3Result<Option<Range<u64>
         e.set_headers(headers);
         e
     };
-    asked.check(size).map(Some).map_err(|_| outside())
+    // Of no bytes there are no last ones either.
+    asked.check(size).ok().filter(|part| !part.is_empty()).map(Some).ok_or_else(outside)
 }
 
 /// The media type of a name.

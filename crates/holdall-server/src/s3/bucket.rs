@@ -177,8 +177,10 @@ impl Doomed {
     fn delete(&self, tx: &mut WriteTx, bucket: &str) -> holdall::Result<()> {
         if self.etag.is_some() || self.size.is_some() || self.modified.is_some() {
             let mut objects = tx.collection(bucket)?;
-            // What is not there is what the caller wants.
-            let Some(oid) = objects.lookup(&self.key)? else { return Ok(()) };
+            let Some(oid) = objects.lookup(&self.key)? else {
+                // What is not there is what the caller wants, whatever it was to be like.
+                return Ok(());
+            };
             let found = objects.metadata(oid)?;
             let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
             let etag = self.etag.as_ref();

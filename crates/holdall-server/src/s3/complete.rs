@@ -12,13 +12,17 @@ use crate::error::{from_store, through};
 use crate::meta::{Meta, OfBytes, PartInfo, Sums, etag_of};
 use crate::s3::copy::{copy_bytes, digest_of, source};
 use crate::s3::get::find;
+use crate::s3::list::PLAIN;
 use crate::s3::multipart::{check_number, find_upload};
+use crate::s3::repeated::repeated;
 use crate::s3::{Server, timestamp};
 use crate::side::{self, SYSTEM, Upload};
+use crate::spelling::digits;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;
 use holdall::{Key, Oid, PutMode, Target, WriteTx};
+use percent_encoding::percent_encode;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Md5, Sha1, Sha256};
 use s3s::dto::{
     ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CompletedPart,
@@ -42,16 +46,26 @@ struct Found {
     etag: String,
 }
 
+/// What a completion asks for.
+pub struct Asked {
+    /// The parts that it names.
+    pub parts: Vec<CompletedPart>,
+    /// The size of all of them together.
+    pub size: Option<u64>,
+    /// Checksums of the whole.
+    pub sums: Sums,
+    /// What those are of.
+    pub kind: Option<ChecksumType>,
+}
+
 /// An upload to be completed.
 struct Completion {
     bucket: Bucket,
     key: String,
     id: String,
     upload: Upload,
-    parts: Vec<CompletedPart>,
     mode: PutMode,
-    size: Option<u64>,
-    sums: Sums,
+    asked: Asked,
 }
 
 impl Server {
@@ -67,23 +81,8 @@ impl Server {
         let bucket = self.catalog.bucket(&input.bucket)?;
         let (name, key) = (input.bucket.clone(), input.key.clone());
         let of_bytes = body::blocking(move || {
-            let parts = input.multipart_upload.and_then(|u| u.parts).unwrap_or_default();
-            let upload = match find_upload(&bucket, &input.key, &input.upload_id) {
-                Err(e) => return repeated(&bucket, &input.key, &input.upload_id).ok_or(e),
-                Ok(upload) => upload,
-            };
-            let reader = bucket.read().map_err(from_store)?;
-            let condition::Read { matches, matches_not, .. } = &asked_for.conditions;
-            let (matches, not) = (matches.as_ref(), matches_not.as_ref());
-            let mode = condition::mode(&reader, &input.key, matches, not)?;
-            check_kind(input.checksum_type.as_ref(), upload.kind.as_deref())?;
-            let completion = Completion {
-                bucket,
-                key: input.key,
-                id: input.upload_id,
-                upload,
-                parts,
-                mode,
+            let asked = Asked {
+                parts: input.multipart_upload.and_then(|u| u.parts).unwrap_or_default(),
                 size,
                 sums: Sums {
                     crc32: input.checksum_crc32,
@@ -92,14 +91,29 @@ impl Server {
                     sha1: input.checksum_sha1,
                     sha256: input.checksum_sha256,
                 },
+                kind: input.checksum_type,
             };
+            let conditions = &asked_for.conditions;
+            let upload = match find_upload(&bucket, &input.key, &input.upload_id) {
+                Err(e) => {
+                    let place = (&*input.key, &*input.upload_id);
+                    return repeated(&bucket, place, &asked, conditions)?.ok_or(e);
+                }
+                Ok(upload) => upload,
+            };
+            let reader = bucket.read().map_err(from_store)?;
+            let (matches, not) = (conditions.matches.as_ref(), conditions.matches_not.as_ref());
+            let mode = condition::mode(&reader, &input.key, matches, not)?;
+            check_kind(asked.kind.as_ref(), upload.kind.as_deref())?;
+            let (key, id) = (input.key, input.upload_id);
+            let completion = Completion { bucket, key, id, upload, mode, asked };
             completion.run()
         })
         .await?;
         let OfBytes { etag, sums, composite, .. } = of_bytes;
         let kind = if composite { ChecksumType::COMPOSITE } else { ChecksumType::FULL_OBJECT };
         Ok(S3Response::new(CompleteMultipartUploadOutput {
-            location: Some(format!("/{name}/{key}")),
+            location: address(&name, &key),
             bucket: Some(name),
             key: Some(key),
             e_tag: Some(ETag::Strong(etag)),
@@ -176,7 +190,10 @@ impl Server {
 }
 
 /// Refuses a completion with another type of checksum than the upload was begun with.
-fn check_kind(asked: Option<&ChecksumType>, begun: Option<&str>) -> S3Result<()> {
+///
+/// # Errors
+/// InvalidRequest.
+pub fn check_kind(asked: Option<&ChecksumType>, begun: Option<&str>) -> S3Result<()> {
     let asked = asked.map(ChecksumType::as_str);
     // Of an upload without an algorithm nothing is computed, which any type says truly.
     if asked.is_none() || begun.is_none() || asked == begun {
@@ -191,19 +208,79 @@ fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
     let bad = || s3_error!(InvalidArgument, "x-amz-copy-source-range has the form bytes=A-B");
     let (first, last) =
         header.strip_prefix("bytes=").and_then(|r| r.split_once('-')).ok_or_else(bad)?;
-    let first: u64 = first.parse().map_err(|_| bad())?;
-    let last: u64 = last.parse().map_err(|_| bad())?;
+    let (first, last) = digits(first).zip(digits(last)).ok_or_else(bad)?;
     if first > last || last >= size {
         return Err(s3_error!(InvalidRange, "bytes {first} to {last} do not lie inside {size}"));
     }
     Ok(first..last + 1)
 }
 
-/// What the object became, where this very upload was completed before: clients repeat a
-/// completion whose answer they did not get.
-fn repeated(bucket: &Bucket, key: &str, id: &str) -> Option<OfBytes> {
-    let found = find(bucket, key, None).ok()?;
-    found.meta.of_bytes.filter(|b| b.upload.as_deref() == Some(id))
+/// The path of an object as an address; `None` where clients, which fold dots, would ask for
+/// another one.
+pub fn address(bucket: &str, key: &str) -> Option<String> {
+    let folds = key.split('/').any(|segment| matches!(segment, "." | ".."));
+    (!folds).then(|| format!("/{bucket}/{}", percent_encode(key.as_bytes(), PLAIN)))
+}
+
+/// Number and ETag of a part that a completion names.
+///
+/// # Errors
+/// MalformedXML where one of them is missing.
+pub fn number_of(part: &CompletedPart) -> S3Result<(i32, &str)> {
+    let etag = part.e_tag.as_ref().map(ETag::value).filter(|etag| !etag.is_empty());
+    let missing = || s3_error!(MalformedXML, "each part has a PartNumber and an ETag");
+    part.part_number.zip(etag).ok_or_else(missing)
+}
+
+/// Refuses a part of other checksums than it is said to have.
+///
+/// # Errors
+/// InvalidPart.
+pub fn check_part(part: &CompletedPart, sums: &Sums) -> S3Result<()> {
+    let given = Sums {
+        crc32: part.checksum_crc32.clone(),
+        crc32c: part.checksum_crc32c.clone(),
+        crc64nvme: part.checksum_crc64nvme.clone(),
+        sha1: part.checksum_sha1.clone(),
+        sha256: part.checksum_sha256.clone(),
+    };
+    let number = part.part_number.unwrap_or_default();
+    for ((name, given), (_, is)) in named(&given).into_iter().zip(named(sums)) {
+        if given.is_some() && given != is {
+            return Err(s3_error!(InvalidPart, "part {number} has another {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an object of other checksums than it is said to have.
+///
+/// # Errors
+/// BadDigest; InvalidRequest for one that is not made.
+pub fn check_sums(given: &Sums, is: &Sums, composite: bool) -> S3Result<()> {
+    for ((name, given), (_, is)) in named(given).into_iter().zip(named(is)) {
+        let Some(given) = given else { continue };
+        let Some(is) = is else {
+            let text = "the upload was not begun with this algorithm";
+            return Err(s3_error!(InvalidRequest, "{name} cannot be checked: {text}"));
+        };
+        // Some clients leave out how many parts a composite checksum is of.
+        let same = given == is
+            || composite && is.rsplit_once('-').is_some_and(|(sum, _)| sum == given.as_str());
+        if !same {
+            return Err(s3_error!(BadDigest, "the object has another {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// The ETag of an object, from those of its parts.
+pub fn etag_of_parts<'p>(etags: impl ExactSizeIterator<Item = &'p str>) -> String {
+    let (mut md5, count) = (Md5::default(), etags.len());
+    for etag in etags {
+        md5.update(&unhex(etag).unwrap_or_default());
+    }
+    format!("{}-{count}", hex(md5.finalize().as_ref()))
 }
 
 impl Completion {
@@ -259,33 +336,21 @@ impl Completion {
 
     /// The parts that the client names, in its order, which must be ascending.
     fn choose(&self, there: &BTreeMap<i32, Found>) -> S3Result<Vec<Found>> {
-        if self.parts.is_empty() {
+        if self.asked.parts.is_empty() {
             return Err(s3_error!(MalformedXML, "name at least one part"));
         }
-        let mut chosen: Vec<Found> = Vec::with_capacity(self.parts.len());
-        for part in &self.parts {
-            let number = part.part_number.unwrap_or(0);
+        let mut chosen: Vec<Found> = Vec::with_capacity(self.asked.parts.len());
+        for part in &self.asked.parts {
+            let (number, etag) = number_of(part)?;
             if chosen.last().is_some_and(|last| last.info.number >= number) {
                 return Err(s3_error!(InvalidPartOrder, "name parts in ascending order"));
             }
             let missing = || s3_error!(InvalidPart, "part {number} was not uploaded");
             let found = there.get(&number).ok_or_else(missing)?;
-            if part.e_tag.as_ref().is_some_and(|etag| etag.value() != found.etag) {
+            if etag != found.etag {
                 return Err(s3_error!(InvalidPart, "part {number} has another ETag"));
             }
-            let given = Sums {
-                crc32: part.checksum_crc32.clone(),
-                crc32c: part.checksum_crc32c.clone(),
-                crc64nvme: part.checksum_crc64nvme.clone(),
-                sha1: part.checksum_sha1.clone(),
-                sha256: part.checksum_sha256.clone(),
-            };
-            let both = named(&given).into_iter().zip(named(&found.info.sums));
-            for ((name, given), (_, is)) in both {
-                if given.is_some() && given != is {
-                    return Err(s3_error!(InvalidPart, "part {number} has another {name}"));
-                }
-            }
+            check_part(part, &found.info.sums)?;
             chosen.push(found.clone());
         }
         let but_last = &chosen[..chosen.len() - 1];
@@ -294,7 +359,7 @@ impl Completion {
             return Err(s3_error!(EntityTooSmall, "part {number} has less than 5 MiB"));
         }
         let size: u64 = chosen.iter().map(|part| part.info.size).sum();
-        if self.size.is_some_and(|announced| announced != size) {
+        if self.asked.size.is_some_and(|announced| announced != size) {
             return Err(s3_error!(InvalidRequest, "the parts have {size} bytes together"));
         }
         Ok(chosen)
@@ -302,31 +367,15 @@ impl Completion {
 
     /// ETag and checksum of the whole, from those of the parts.
     fn of_bytes(&self, parts: &[Found]) -> S3Result<OfBytes> {
-        let mut md5 = Md5::default();
-        for part in parts {
-            md5.update(&unhex(&part.etag).unwrap_or_default());
-        }
         let composite = self.upload.kind.as_deref() == Some("COMPOSITE");
         let sums = match self.upload.algorithm.as_deref() {
             None => Sums::default(),
             Some(algorithm) if composite => of_parts(algorithm, parts)?,
             Some(algorithm) => of_whole(algorithm, parts)?,
         };
-        for ((name, given), (_, is)) in named(&self.sums).into_iter().zip(named(&sums)) {
-            let Some(given) = given else { continue };
-            let Some(is) = is else {
-                let text = "the upload was not begun with this algorithm";
-                return Err(s3_error!(InvalidRequest, "{name} cannot be checked: {text}"));
-            };
-            // Some clients leave out how many parts a composite checksum is of.
-            let same = given == is
-                || composite && is.rsplit_once('-').is_some_and(|(sum, _)| sum == given.as_str());
-            if !same {
-                return Err(s3_error!(BadDigest, "the object has another {name}"));
-            }
-        }
+        check_sums(&self.asked.sums, &sums, composite)?;
         Ok(OfBytes {
-            etag: format!("{}-{}", hex(md5.finalize().as_ref()), parts.len()),
+            etag: etag_of_parts(parts.iter().map(|part| &*part.etag)),
             sums,
             composite,
             upload: Some(self.id.clone()),

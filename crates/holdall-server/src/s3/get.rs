@@ -132,10 +132,10 @@ impl Wanted {
         let holds = |known: &IfRange| known.holds(&found.meta, &found.etag);
         let range = self.asked.range.filter(|_| self.asked.if_range.as_ref().is_none_or(holds));
         let Some(range) = range else { return Ok((0..size, false, None)) };
-        let range = range
-            .check(size)
-            .map_err(|_| s3_error!(InvalidRange, "the range does not lie inside {size} bytes"))?;
-        Ok((range, true, None))
+        // Of no bytes there are no last ones either.
+        let range = range.check(size).ok().filter(|range| !range.is_empty());
+        let outside = || s3_error!(InvalidRange, "the range does not lie inside {size} bytes");
+        Ok((range.ok_or_else(outside)?, true, None))
     }
 }
 

@@ -21,7 +21,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 /// Most entries of a page, as S3 has it.
 const MOST: i32 = 1000;
 /// What `encoding-type=url` leaves as it is.
-const PLAIN: &AsciiSet =
+pub const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
 /// What to list.

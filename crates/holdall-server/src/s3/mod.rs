@@ -13,6 +13,7 @@ mod list;
 mod multipart;
 mod post;
 mod put;
+mod repeated;
 mod settings;
 mod tagging;
 

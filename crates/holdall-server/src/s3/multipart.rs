@@ -129,6 +129,7 @@ impl Server {
         let looked = bucket.clone();
         let upload = body::blocking(move || find_upload(&looked, &key, &id)).await?;
         let announced = announced(&req, &upload).with_trailers(&*Admitted::of(&req.extensions)?);
+        check_algorithm(&announced, upload.algorithm.as_deref())?;
         let input = req.input;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
         let body = input.body.unwrap_or_else(|| StreamingBlob::new(body::Whole(None)));
@@ -360,6 +361,21 @@ fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
         },
         algorithms: own.chain(upload.algorithm.clone()).collect(),
         ..Announced::default()
+    }
+}
+
+/// Refuses a part whose checksum is by another algorithm than its upload was begun with: the
+/// object's would not be made of it.
+fn check_algorithm(announced: &Announced, begun: Option<&str>) -> S3Result<()> {
+    let Some(begun) = begun else { return Ok(()) };
+    let given = named(&announced.sums).into_iter().filter(|(_, sum)| sum.is_some());
+    let given = given.map(|(name, _)| name).chain(announced.trailing.iter().copied());
+    let mut given = given.chain(announced.algorithms.iter().map(String::as_str));
+    match given.find(|name| *name != begun) {
+        Some(other) => {
+            Err(s3_error!(InvalidRequest, "the upload's checksums are by {begun}, not by {other}"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -5,40 +5,55 @@
 
 use crate::admit::refused_field;
 use crate::form::{FILE_NAME, Fields, Form};
+use crate::s3::complete::address;
 use crate::s3::tagging;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Response, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::Body;
-use s3s::dto::{ObjectCannedACL, PutObjectInput};
+use s3s::dto::{ChecksumAlgorithm, ObjectCannedACL, PutObjectInput};
 use s3s::{S3Request, S3Result, s3_error};
 
-/// Fields that state a condition, or a part of one. A form has none in S3.
-const CONDITIONS: [&str; 8] = [
+/// Fields that state a condition, a part of one, or how a body travels. A form has none in S3.
+const CONDITIONS: [&str; 13] = [
     "if-match",
     "if-modified-since",
     "if-none-match",
     "if-range",
     "if-unmodified-since",
     "content-range",
+    "partnumber",
     "range",
+    "uploadid",
     "versionid",
+    "x-amz-content-sha256",
+    "x-amz-decoded-content-length",
+    "x-amz-trailer",
 ];
 
-/// What `${filename}` stood for in a form's key. `s3s` answers with the key as it was written.
+/// What an answer to a form needs: `s3s` answers with the key as it was written.
 #[derive(Debug, Clone)]
-struct Posted(String);
+struct Posted {
+    /// What `${filename}` stood for in the key, where it stood there.
+    name: Option<String>,
+    /// The object's address.
+    address: Option<String>,
+}
 
 /// Refuses fields that ask for what is not done.
 fn check(form: &Form) -> S3Result<()> {
     for (name, value) in &form.fields {
         if CONDITIONS.contains(&name.as_str()) {
-            return Err(s3_error!(NotImplemented, "a form has no condition {name}"));
+            return Err(s3_error!(NotImplemented, "a form has no field {name}"));
         }
         if let Some(e) = refused_field(name, value) {
             return Err(e);
         }
     }
-    Ok(())
+    let Some(named) = form.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
+    if form.get(&format!("x-amz-checksum-{}", named.to_ascii_lowercase())).is_some() {
+        return Ok(());
+    }
+    Err(s3_error!(InvalidRequest, "the form has no checksum by {named}"))
 }
 
 /// Adds to a put what its form says.
@@ -50,6 +65,9 @@ fn add(input: &mut PutObjectInput, form: &Form) -> S3Result<()> {
         && let Some(xml) = form.get("tagging")
     {
         input.tagging = Some(tagging::header_of(xml)?);
+    }
+    if let Some(name) = form.get("x-amz-checksum-algorithm") {
+        input.checksum_algorithm = Some(ChecksumAlgorithm::from(name.to_owned()));
     }
     input.key = form.filled(&input.key);
     if input.key.is_empty() {
@@ -85,22 +103,34 @@ pub fn add_form(req: &mut S3Request<PutObjectInput>) -> S3Result<Extensions> {
     check(&form)?;
     let named = req.input.key.contains(FILE_NAME);
     add(&mut req.input, &form)?;
-    if named {
-        told.insert(Posted(form.file_name));
-    }
+    let address = address(&req.input.bucket, &req.input.key);
+    told.insert(Posted { name: named.then_some(form.file_name), address });
     Ok(told)
 }
 
-/// Writes the file's name into the answer to a form.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Writes the file's name and the object's address into the answer to a form.
 pub fn name_file(response: &mut Response<Body>) {
-    let Some(Posted(name)) = response.extensions_mut().remove() else { return };
-    if let Some(bytes) = response.body().bytes() {
-        let escaped = name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let text = String::from_utf8_lossy(&bytes).replace(FILE_NAME, &escaped);
+    let Some(Posted { name, address }) = response.extensions_mut().remove() else { return };
+    if let Some(bytes) = response.body().bytes().filter(|bytes| !bytes.is_empty()) {
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some(name) = &name {
+            text = text.replace(FILE_NAME, &escaped(name));
+        }
+        let (begin, end) = ("<Location>", "</Location>");
+        if let (Some(from), Some(to)) = (text.find(begin), text.find(end)) {
+            let address = address.map(|path| format!("{begin}{path}{end}"));
+            text.replace_range(from..to + end.len(), &address.unwrap_or_default());
+        }
         response.headers_mut().remove(header::CONTENT_LENGTH);
         *response.body_mut() = Body::from(bytes::Bytes::from(text));
     }
-    redirect(response.headers_mut(), &name);
+    if let Some(name) = &name {
+        redirect(response.headers_mut(), name);
+    }
 }
 
 /// The key is the last but one parameter of the address that a form's client is sent to.

@@ -5,6 +5,7 @@ use crate::error::{from_store, through};
 use crate::meta::Meta;
 use crate::s3::Server;
 use crate::side;
+use crate::spelling::is_escaped;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
@@ -81,6 +82,7 @@ fn check_tags(tags: Vec<(String, String)>, most: usize) -> S3Result<BTreeMap<Str
 /// # Errors
 /// MalformedXML.
 pub fn header_of(xml: &str) -> S3Result<String> {
+    let xml = crate::message::read(xml.as_bytes())?;
     let tags = Tagging::deserialize(&mut Deserializer::new(xml.as_bytes()));
     let tags = tags.map_err(|e| s3_error!(MalformedXML, "the field tagging: {e}"))?;
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
@@ -101,6 +103,10 @@ pub fn parse_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> 
         decoded.map(std::borrow::Cow::into_owned).map_err(bad)
     };
     let mut tags = Vec::new();
+    if !is_escaped(header.unwrap_or_default()) {
+        let text = "a % of x-amz-tagging is followed by no two digits; write %25";
+        return Err(s3_error!(InvalidArgument, "{text}"));
+    }
     for pair in header.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         tags.push((decode(key)?, decode(value)?));

@@ -15,6 +15,7 @@ use crate::error::from_store;
 use crate::metrics::Metrics;
 use crate::reload::Reload;
 use crate::s3::Server;
+use crate::spelling::parameter;
 use crate::users::{Right, User, Users};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -75,12 +76,6 @@ fn asset(name: &str) -> Option<(&'static str, &'static str)> {
         "icon.svg" => ("image/svg+xml", include_str!("../../web/icon.svg")),
         _ => return None,
     })
-}
-
-fn parameter(uri: &Uri, wanted: &str) -> Option<String> {
-    let mut pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(name, _)| *name == wanted)?;
-    Some(percent_decode_str(&value.replace('+', " ")).decode_utf8().ok()?.into_owned())
 }
 
 /// The path of WebDAV that a parameter names.
@@ -204,7 +199,11 @@ impl Web {
         let idle = self.server.limits.idle();
         let (head, body) = req.into_parts();
         let extensions = head.extensions;
-        let text = body::collect(StreamingBlob::from(body), 64 << 10, idle).await?;
+        // Whoever has not logged in yet is not waited for as others are.
+        let most = Duration::from_secs(self.server.limits.header_seconds);
+        let text = body::collect(StreamingBlob::from(body), 64 << 10, idle);
+        let late = |_| s3_error!(RequestTimeout, "the name and password did not come");
+        let text = tokio::time::timeout(most, text).await.map_err(late)??;
         let bad = |_| s3_error!(InvalidRequest, "the body is no JSON");
         let given: Value = serde_json::from_slice(&text).map_err(bad)?;
         let field = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
@@ -328,13 +327,15 @@ impl Web {
 
     async fn restore(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
         let none = || s3_error!(InvalidRequest, "the parameter id is missing");
-        let deleted = trash::Deleted::parse(&parameter(uri, "id").ok_or_else(none)?)?;
-        Users::check(user, Right::Write, &deleted.collection)?;
-        let catalog = self.server.catalog.clone();
+        let id = parameter(uri, "id").ok_or_else(none)?;
+        let (catalog, user) = (self.server.catalog.clone(), user.clone());
         body::blocking(move || {
-            let gone = || s3_error!(NoSuchBucket, "its collection is not there any more");
-            let bucket = catalog.collection(&deleted.collection)?.ok_or_else(gone)?;
-            trash::restore(&bucket, deleted)?;
+            let (served, deleted) = trash::Deleted::find(&catalog, &id)?;
+            if !deleted.is_for(|collection| user.may(Right::Write, collection)) {
+                let text = "this access key has no right to write where it came from";
+                return Err(s3_error!(AccessDenied, "{text}"));
+            }
+            trash::restore(&catalog, &served, &deleted)?;
             Ok(json!({}))
         })
         .await
@@ -360,7 +361,13 @@ impl Web {
         let address = address.map_err(|e| bad(&e.to_string()))?;
         let credentials = Credentials::new(access, secret);
         let action = address.get_object(Some(&credentials), &key);
-        Ok(json!({ "url": action.sign(Duration::from_secs(seconds)).as_str(), "seconds": seconds }))
+        let url = action.sign(Duration::from_secs(seconds));
+        // Segments of dots, as clients fold them, would lead to another object.
+        let leads: Vec<u8> = percent_decode_str(url.path()).collect();
+        if leads != format!("/{name}/{key}").as_bytes() {
+            return Err(bad("no address leads to a name with . or .. between its slashes"));
+        }
+        Ok(json!({ "url": url.as_str(), "seconds": seconds }))
     }
 
     /// Reads the configuration again, for users who administrate all that is served.

@@ -99,7 +99,9 @@ fn a_trailer_that_was_announced_comes() {
 fn an_algorithm_that_is_named_is_used_or_refused() {
     let s = with_box();
     let put = |path: &str, name: &str| {
-        s.call("PUT", path, b"hello", &[("x-amz-sdk-checksum-algorithm", name)])
+        let named = ("x-amz-sdk-checksum-algorithm", name);
+        s.call("PUT", path, b"hello", &[named]).expect(400);
+        s.call("PUT", path, b"hello", &[named, (CRC32, HELLO)])
     };
     let id = s.post("/box/m?uploads", b"").expect(200).element("UploadId");
     let part = format!("/box/m?partNumber=1&uploadId={id}");

@@ -135,7 +135,12 @@ const TRIED: [&str; 15] = [
 fn each_condition_and_promise_is_honoured_or_refused() {
     let s = with_object();
     let mut tried = 0;
-    for row in rows("condition").into_iter().chain(rows("promise")) {
+    let all = rows("condition").into_iter().chain(rows("promise"));
+    let each = |row: Vec<String>| {
+        let names: Vec<String> = row[0].split(", ").map(|name| plain(name).to_owned()).collect();
+        names.into_iter().map(move |name| [vec![name], row[1..].to_vec()].concat())
+    };
+    for row in all.flat_map(each) {
         let name = plain(&row[0]).replace('*', "x");
         let honoured: Vec<&str> = row[1].split([',', ' ']).collect();
         let value = match name.as_str() {
