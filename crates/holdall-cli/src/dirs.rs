@@ -143,7 +143,10 @@ mod tests {
         assert_eq!(text(&modes), b"755*2/700/-*2/0");
         assert_eq!(Dirs::of(&with("755*2/700/-*2/0")), Dirs::Last(modes.to_vec()));
         let old = Dirs::of(&with("750/711/700"));
-        assert_eq!([0, 1, 2, 3].map(|at| old.bits(at)), [Some(0o700), Some(0o711), Some(0o750), None]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|at| old.bits(at)),
+            [Some(0o700), Some(0o711), Some(0o750), None]
+        );
         assert_eq!(old.last(4), [None, Some(0o750), Some(0o711), Some(0o700)]);
         assert_eq!(old.last(1).len(), 3);
         for bad in ["", "x", "755*", "755*99999999", "755//755", "-1", "755*-1"] {
@@ -156,7 +159,8 @@ mod tests {
 
     #[test]
     fn what_is_too_long_loses_the_directories_farthest_away() {
-        let modes: Vec<_> = (0..300).map(|at| Some(if at % 2 == 0 { 0o755 } else { 0o700 })).collect();
+        let modes: Vec<_> =
+            (0..300).map(|at| Some(if at % 2 == 0 { 0o755 } else { 0o700 })).collect();
         let mut attributes = with(std::str::from_utf8(&text(&modes)).unwrap());
         let whole = attributes.clone();
         fit(&mut attributes, 4096);

@@ -123,8 +123,14 @@ mod tests {
             assert!(is_temporary(name.as_bytes()), "{name}");
         }
         for name in [
-            "holdall-1-2.tmp", ".holdall-1-2.tmpx", ".holdall-1-.tmp", ".holdall--2.tmp",
-            ".holdall-x-2.tmp", ".holdall-1-2ab.tmp", ".holdall-+1-2.tmp", ".holdall.tmp",
+            "holdall-1-2.tmp",
+            ".holdall-1-2.tmpx",
+            ".holdall-1-.tmp",
+            ".holdall--2.tmp",
+            ".holdall-x-2.tmp",
+            ".holdall-1-2ab.tmp",
+            ".holdall-+1-2.tmp",
+            ".holdall.tmp",
         ] {
             assert!(!is_temporary(name.as_bytes()), "{name}");
         }

@@ -60,11 +60,7 @@ pub fn folds(dir: &OwnedFd) -> bool {
         let make = |name: &str| rustix::fs::openat(dir, name, NEW, PRIVATE);
         let Ok((file, name)) = with_free_name(letter, make) else { return false };
         hold(&file);
-        let others = [
-            name.to_uppercase(),
-            name.replace(letter, "e\u{301}"),
-            format!("{name}."),
-        ];
+        let others = [name.to_uppercase(), name.replace(letter, "e\u{301}"), format!("{name}.")];
         let folds = others.iter().any(|other| *other != name && is_there(dir, other.as_ref()));
         // What stays is removed by a later export.
         let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
@@ -114,12 +110,7 @@ impl Claims {
         found
     }
 
-    fn other_in(
-        &self,
-        dir: &OwnedFd,
-        made: &OsStr,
-        name: &OsStr,
-    ) -> io::Result<Option<OsString>> {
+    fn other_in(&self, dir: &OwnedFd, made: &OsStr, name: &OsStr) -> io::Result<Option<OsString>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let inner = rustix::fs::openat(dir, made, flags, Mode::empty())?;
         hold(&inner);

@@ -46,12 +46,7 @@ pub fn first_mode(modes: &Dirs, above: usize) -> u32 {
 
 impl Dir {
     /// A directory that is open; a new one takes names for the same as the one above does.
-    pub fn of(
-        fd: OwnedFd,
-        name: OsString,
-        is_new: bool,
-        above: Option<&Self>,
-    ) -> io::Result<Self> {
+    pub fn of(fd: OwnedFd, name: OsString, is_new: bool, above: Option<&Self>) -> io::Result<Self> {
         let id = own::id(&rustix::fs::fstat(&fd)?);
         let mut dir = Self {
             fd: None,

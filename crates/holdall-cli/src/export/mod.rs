@@ -199,7 +199,11 @@ impl Exporter<'_> {
                     continue;
                 }
                 Err(Problem::All(failure)) => return Err(failure),
-                Err(Problem::This(why)) => why,
+                Err(Problem::This(why)) => {
+                    // A file was given up because of it.
+                    stop::check()?;
+                    why
+                }
                 Err(Problem::Damaged(why)) => {
                     self.tally.damaged += 1;
                     why
@@ -320,9 +324,7 @@ fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
         }));
     }
     let mut more = String::new();
-    for (count, what) in
-        [(t.not_tried, "not tried"), (t.incomplete, "modes and times not set")]
-    {
+    for (count, what) in [(t.not_tried, "not tried"), (t.incomplete, "modes and times not set")] {
         if count > 0 {
             more += &format!("; {count} {what}");
         }

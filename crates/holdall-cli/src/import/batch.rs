@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use holdall::{Error, PutOptions, Result, Store, WriteTx};
 
 use super::feed::{self, Event, Feed, Incoming};
-use super::source::{ATTEMPTS, CHANGES, Content};
 use super::settle::{self, Young};
+use super::source::{self, ATTEMPTS, CHANGES, Content};
 use super::stream::{self, Done};
 use super::{refresh, walk};
 use crate::failure::{Failure, NO_SPACE, Outcome, is_full, reason};
 use crate::files::IN_MEMORY;
 use crate::name::escape;
-use crate::{dirs, open};
 use crate::progress::Meter;
+use crate::{dirs, open};
 
 /// A batch is committed at this many files,
 const BATCH_FILES: usize = 2000;
@@ -138,7 +138,7 @@ impl Importer<'_, '_> {
                 if file.size() >= BATCH_BYTES {
                     self.commit(batch)?;
                 }
-                if matches!(file.source.content, Content::StreamedSparse) {
+                if matches!(file.source.content, Content::StreamedSparse(_)) {
                     self.commit(batch)?;
                     return self.store_sparse(&file);
                 }
@@ -310,7 +310,8 @@ impl Importer<'_, '_> {
             Content::Bytes(bytes) => drop(tx.put_with(&file.name, bytes, &options())?),
             Content::Kept(all) => tx.set_attributes(&file.name, all)?,
             Content::Pieces(pieces) => {
-                tx.put_with(&file.name, &[], &options())?;
+                let hints = source::hints(source::has_short_holes(pieces));
+                tx.put_with(&file.name, &[], &PutOptions { hints, ..options() })?;
                 let mut object = tx.open(&file.name)?;
                 for (start, piece) in pieces {
                     object.write_at(*start, piece)?;
@@ -318,7 +319,7 @@ impl Importer<'_, '_> {
                 object.set_len(file.source.size)?;
                 object.finish()?;
             }
-            Content::Streamed | Content::StreamedSparse => {
+            Content::Streamed | Content::StreamedSparse(_) => {
                 let (store, mut moved) = (self.store, before);
                 let mut show = |bytes| {
                     moved += bytes;

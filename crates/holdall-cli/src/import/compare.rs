@@ -106,11 +106,11 @@ pub fn is_same(
             }
             is_blank(&object, at..source.size, &mut buffer)
         }
-        Content::Streamed | Content::StreamedSparse => {
+        Content::Streamed | Content::StreamedSparse(_) => {
             for _ in 0..ATTEMPTS {
                 let opened = Opened::open(place)?;
-                let same =
-                    object.size() == opened.data.len() && begins_with(&opened, &object, &mut buffer)?;
+                let same = object.size() == opened.data.len()
+                    && begins_with(&opened, &object, &mut buffer)?;
                 if opened.is_unchanged()? {
                     source.attributes = opened.attributes(place);
                     return Ok(same);

@@ -12,9 +12,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use holdall::{Attributes, Error, Metadata, Reader, Store};
 
-use super::{compare, refresh};
 use super::source::{self, Content, Look, Source, attributes_now};
 use super::walk::{Found, Place, Walk, What};
+use super::{compare, refresh};
 use crate::{name, open};
 
 /// Reader threads: one may wait for the disk while the other copies.
@@ -91,7 +91,7 @@ impl Event {
             + match self {
                 Self::File(file) => {
                     let held = match &file.source.content {
-                        Content::Streamed | Content::StreamedSparse => 0,
+                        Content::Streamed | Content::StreamedSparse(_) => 0,
                         _ => usize::try_from(file.size()).unwrap_or(usize::MAX),
                     };
                     file.name.len() + file.place.below.as_os_str().len() + held

@@ -76,7 +76,8 @@ fn look(reader: &Reader, file: &Young, buffer: &mut [u8]) -> Result<Verdict, Err
     match compared(reader, file, buffer) {
         Ok(verdict) => Ok(verdict),
         Err(Problem::File(error)) => {
-            let why = format!("it cannot be looked at again ({error}), and was changed just before");
+            let why =
+                format!("it cannot be looked at again ({error}), and was changed just before");
             Ok(Verdict::Torn(why))
         }
         Err(Problem::Store(error)) => Err(error),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
 
-use holdall::{Attributes, FileId, Store};
+use holdall::{Attributes, FileId, Hints, Store};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
@@ -39,8 +39,8 @@ pub enum Content {
     Pieces(Vec<(u64, Vec<u8>)>),
     /// Too many for memory: to be streamed.
     Streamed,
-    /// As [`Content::Streamed`], with holes.
-    StreamedSparse,
+    /// As [`Content::Streamed`], with holes; whether short ones were seen.
+    StreamedSparse(bool),
     /// Those that are stored; the attributes to store instead.
     Kept(Attributes),
 }
@@ -228,7 +228,7 @@ fn read_pieces(opened: &Opened) -> io::Result<Content> {
     while let Some(data) = opened.next_data(at)? {
         total += data.end - data.start;
         if total > IN_MEMORY {
-            return Ok(Content::StreamedSparse);
+            return Ok(Content::StreamedSparse(has_short_holes(&pieces)));
         }
         let mut piece = vec![0; usize::try_from(data.end - data.start).unwrap_or(0)];
         let got = read_at(&opened.file, &mut piece, data.start)?;
@@ -238,6 +238,23 @@ fn read_pieces(opened: &Opened) -> io::Result<Content> {
         at = data.end;
     }
     Ok(Content::Pieces(pieces))
+}
+
+/// Shorter holes are stored as zeros, unless a hint asks for short segments.
+const SHORT_HOLE: u64 = 128 << 10;
+
+/// Whether a hole between two pieces is a short one.
+pub fn has_short_holes(pieces: &[(u64, Vec<u8>)]) -> bool {
+    pieces.windows(2).any(|pair| match pair {
+        [(start, bytes), (next, _)] => next - start - (bytes.len() as u64) < SHORT_HOLE,
+        _ => false,
+    })
+}
+
+/// How an object with such holes is to lie: no segment then takes in pages of holes beside it. It
+/// pays with more segments when it is edited, so others do not get it.
+pub fn hints(has_short_holes: bool) -> Option<Hints> {
+    has_short_holes.then(|| Hints { threshold: Some(1), ..Hints::default() })
 }
 
 /// Fills `buffer` from `at` on, as far as there are bytes.
@@ -281,7 +298,9 @@ mod tests {
         let changed = files::ctime(&opened.data);
         let is_coarse = opened.data.ctime_nsec() % STEP == 0;
         let limit = if is_coarse { COARSE } else { FINE };
-        for (nanos, young) in [(-5_000_000_000, Some(limit)), (0, Some(limit)), (3_000_000_000, None)] {
+        for (nanos, young) in
+            [(-5_000_000_000, Some(limit)), (0, Some(limit)), (3_000_000_000, None)]
+        {
             opened.now = time::from_nanos(changed + nanos).unwrap();
             assert_eq!((opened.young(), opened.is_ahead()), (young, nanos < 0), "{nanos}");
         }

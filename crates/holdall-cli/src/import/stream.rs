@@ -10,7 +10,7 @@ use std::time::Duration;
 use holdall::{PutOptions, Result, Store, Target, WriteTx};
 
 use super::feed::Incoming;
-use super::source::{ATTEMPTS, CHANGES, Opened};
+use super::source::{self, ATTEMPTS, CHANGES, Content, Opened};
 use crate::files::{self, CopyError};
 
 /// What was stored, or why the file could not be read.
@@ -92,7 +92,9 @@ pub fn store_sparse(
         Ok(opened) => opened,
         Err(why) => return Ok(Err(why)),
     };
-    let options = PutOptions::with_attributes(opened.attributes(&file.place));
+    let attributes = opened.attributes(&file.place);
+    let hints = source::hints(matches!(file.source.content, Content::StreamedSparse(true)));
+    let options = PutOptions { attributes, hints, ..PutOptions::default() };
     let oid = tx.put_with(&file.name, &[], &options)?;
     let mut at = 0;
     loop {
@@ -156,7 +158,7 @@ impl Read for Stretch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::source::{Content, Source};
+    use crate::import::source::Source;
     use crate::import::walk::Place;
     use std::io::Write;
 

@@ -230,12 +230,7 @@ impl Iterator for Walk<'_> {
 }
 
 impl Listing {
-    fn read(
-        dir: &File,
-        below: &[u8],
-        modes: Vec<Option<u32>>,
-        dirs: Option<Arc<[u8]>>,
-    ) -> Self {
+    fn read(dir: &File, below: &[u8], modes: Vec<Option<u32>>, dirs: Option<Arc<[u8]>>) -> Self {
         let (bytes, starts) = (Vec::new(), Vec::new());
         let mut listing = Self { below: below.into(), modes, dirs, bytes, starts, broken: None };
         listing.broken = listing.fill(dir).err();

@@ -126,7 +126,7 @@ fn character(text: &[u32]) -> Result<(u32, &[u32]), &'static str> {
 
 fn class(text: &[u32]) -> Result<(Item, &[u32]), &'static str> {
     let inside = text.get(2..).unwrap_or_default();
-    let end = inside.windows(2).position(|pair| is(pair[0], b':') && is(pair[1], b']'));
+    let end = inside.windows(2).position(|pair| pair == [u32::from(b':'), u32::from(b']')]);
     let end = end.ok_or(CLASS)?;
     let name: String =
         inside.get(..end).unwrap_or_default().iter().filter_map(|c| char::from_u32(*c)).collect();
