@@ -127,8 +127,11 @@ impl Dir {
 
     /// As [`Dir::set_bits`] for the root of an export, which was made for its owner only.
     pub fn set_root_bits(&mut self) -> io::Result<()> {
-        if self.is_new && !self.is_hidden {
-            self.bits = self.bits.or(Some(masked(0o777)));
+        if self.is_new && !self.is_hidden && self.bits.is_none() {
+            self.bits = Some(masked(0o777));
+            // A file system without such bits has its own rules.
+            let _ = self.set_bits();
+            return Ok(());
         }
         self.set_bits()
     }

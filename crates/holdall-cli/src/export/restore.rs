@@ -1,8 +1,8 @@
 //! The mode and time of an exported file.
 //!
 //! Owns: how they are set, and that they are there afterwards. Some file systems take a time and
-//! forget it when the file is closed, or store the nearest that they have; so it is read back
-//! from the finished file.
+//! forget it, as exFAT if not both times are set, or store the nearest that they have; so it is
+//! read back from the finished file.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use holdall::Attributes;
-use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, Stat, Timespec, Timestamps};
 
 use super::unset::Part;
 use crate::replacement::{set_bits, set_rights};
@@ -42,18 +42,19 @@ pub fn time(file: &File, attributes: &Attributes) -> io::Result<()> {
 /// Looks whether the finished file `name` has its time, and sets it again if not.
 pub fn check_time(dir: &OwnedFd, name: &OsStr, attributes: &Attributes) -> io::Result<()> {
     let Some(wanted) = stored_time(attributes) else { return Ok(()) };
-    if found(dir, name)? == wanted {
+    let before = look(dir, name)?;
+    if mtime(&before) == wanted {
         return Ok(());
     }
     let no_such = || io::Error::other("the system has no such time");
     let seconds = i64::try_from(wanted.div_euclid(1_000_000_000)).map_err(|_| no_such())?;
     let nanos = i64::try_from(wanted.rem_euclid(1_000_000_000)).map_err(|_| no_such())?;
-    let times = Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT as _ },
-        last_modification: Timespec { tv_sec: seconds, tv_nsec: nanos as _ },
-    };
+    // Not left as it is: some file systems then leave both.
+    let last_access = Timespec { tv_sec: before.st_atime as _, tv_nsec: before.st_atime_nsec as _ };
+    let last_modification = Timespec { tv_sec: seconds, tv_nsec: nanos as _ };
+    let times = Timestamps { last_access, last_modification };
     rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    let found = found(dir, name)?;
+    let found = mtime(&look(dir, name)?);
     if (found - wanted).abs() < COARSEST {
         return Ok(());
     }
@@ -65,9 +66,12 @@ fn stored_time(attributes: &Attributes) -> Option<i128> {
     attributes.get(files::MTIME).and_then(|text| time::parse(text))
 }
 
-fn found(dir: &OwnedFd, name: &OsStr) -> io::Result<i128> {
-    let found = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(i128::from(found.st_mtime) * 1_000_000_000 + i128::from(found.st_mtime_nsec))
+fn look(dir: &OwnedFd, name: &OsStr) -> io::Result<Stat> {
+    Ok(rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+fn mtime(found: &Stat) -> i128 {
+    i128::from(found.st_mtime) * 1_000_000_000 + i128::from(found.st_mtime_nsec)
 }
 
 /// What is not set of mode and time, with the reason.

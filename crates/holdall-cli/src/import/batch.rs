@@ -277,7 +277,7 @@ impl Importer<'_, '_> {
             let (name, place) = (file.name.clone(), file.place.clone());
             self.young.push(Young { name, place, until: Instant::now() + limit });
         }
-        if dirs::is_short(&file.source.attributes) {
+        if dirs::is_short(&file.source.attributes) && !file.is_quiet {
             let name = escape(&file.name);
             let what = "stored without the modes of the first directories above it, for which";
             self.meter.complain(&format!("{name}: {what} its attributes have no room"));

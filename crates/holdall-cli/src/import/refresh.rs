@@ -73,7 +73,6 @@ fn store(importer: &mut Importer<'_, '_>, changed: &mut Vec<(Vec<u8>, Attributes
         let mut tx = open::target(tx, collection)?;
         changed.iter().try_for_each(|(name, all)| tx.set_attributes(name, all))
     })?;
-    importer.tally.updated += changed.len() as u64;
     importer.tally.batches += 1;
     changed.clear();
     Ok(())

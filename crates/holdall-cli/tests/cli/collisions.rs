@@ -129,7 +129,7 @@ fn a_mode_that_cannot_be_set_does_not_drop_the_file() {
     let run = home.run(&["export", "s", "disk/out"]);
     assert_eq!(run.code, 1, "{}", run.err);
     // One line for all of a kind.
-    let says = "exported all the same: d/private and 1 more: their modes cannot be set: ";
+    let says = "exported all the same: d/private and 2 more: their modes cannot be set: ";
     assert!(
         run.err.contains(says) && run.err.matches(" cannot be set").count() == 1,
         "{}",
