@@ -13,6 +13,7 @@ use std::sync::Arc;
 use holdall::{Attributes, Entry, Error, Reader};
 
 use super::batch::Importer;
+use super::walk::OTHERS;
 use crate::dirs::{self, COMMON, DIRS, Dirs};
 use crate::failure::Outcome;
 use crate::files::MODE;
@@ -101,8 +102,10 @@ fn refreshed(
     if is_common && !importer.prefix.contains(&b'/') {
         all.remove(DIRS);
     } else {
-        all.insert(DIRS.into(), dirs::text(&modes));
-        dirs::fit(&mut all, importer.store.attribute_bytes());
+        // As the walk has it, so that the two agree.
+        let most = importer.store.attribute_bytes();
+        all.insert(DIRS.into(), dirs::short(&modes, most.saturating_sub(OTHERS))?);
+        dirs::fit(&mut all, most);
     }
     (all != *stored).then_some(all)
 }

@@ -27,7 +27,7 @@ use crate::{below, dirs, files};
 /// Files in a chunk: enough that handing one out costs little against reading it.
 const CHUNK_FILES: usize = 32;
 /// Bytes that the attributes beside `dirs` take, and its key.
-const OTHERS: usize = 80;
+pub const OTHERS: usize = 80;
 
 /// What the walk met.
 pub struct Found {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::disks::Mounted;
-use crate::support::Home;
+use crate::support::{EndOnDrop, Home};
 
 /// File systems that count in seconds.
 fn coarse(test: impl Fn(&Home, &str)) {
@@ -27,6 +27,7 @@ const LEN: usize = 1 << 20;
 fn rewriting(file: &File, work: impl FnOnce()) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _end = EndOnDrop(&is_over);
         scope.spawn(|| {
             for byte in (1..=250).cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
                 for at in (0..LEN).step_by(4096) {
@@ -35,7 +36,6 @@ fn rewriting(file: &File, work: impl FnOnce()) {
             }
         });
         work();
-        is_over.store(true, Ordering::Relaxed);
     });
 }
 
@@ -72,6 +72,7 @@ fn a_file_that_only_grows_is_no_torn_one() {
         let mut log = File::options().append(true).open(path).unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let end = EndOnDrop(&is_over);
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     std::io::Write::write_all(&mut log, b"line\n").unwrap();
@@ -79,7 +80,7 @@ fn a_file_that_only_grows_is_no_torn_one() {
                 }
             });
             let run = home.run(&["import", "s", "disk/tree"]);
-            is_over.store(true, Ordering::Relaxed);
+            drop(end);
             // It may still grow at the very moment when it is read.
             let is_named = run.err.contains("not imported: log: it changes while it is read");
             assert!(run.code == 0 || is_named, "{kind}: {}", run.err);
