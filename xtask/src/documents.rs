@@ -20,8 +20,9 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/recovery.md", 3620),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2505),
-    // Every command, option, error and pattern, with examples that are run.
-    ("docs/cli.md", 5360),
+    // Every command, option, error and pattern, with examples that are run; what import and export
+    // promise of modes, times, holes, young files and ends by a signal.
+    ("docs/cli.md", 5695),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
     // dispatched on.
     ("docs/serve.md", 3290),
@@ -36,7 +37,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 36_720;
+const ALL: usize = 37_080;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -30,7 +30,7 @@ pub fn open(root: &OwnedFd, below: &Path, flags: OFlags) -> io::Result<OwnedFd> 
 
 /// Size, kind and times of what lies at `below`.
 pub fn data(root: &OwnedFd, below: &Path) -> io::Result<Metadata> {
-    Ok(File::from(open(root, below, LOOK)?).metadata()?)
+    File::from(open(root, below, LOOK)?).metadata()
 }
 
 /// Opens a file whatever its rights, where the system can, and does not wait for pipes.

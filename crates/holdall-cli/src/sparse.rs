@@ -32,7 +32,7 @@ pub fn write(file: &File, bytes: &[u8]) -> io::Result<()> {
 
 /// Gives a file its length, if it may end in a hole: if its last bytes are zeros.
 fn end(file: &File, size: u64, last: Option<&[u8]>) -> io::Result<()> {
-    if last.is_some_and(|last| is_blank(last)) { file.set_len(size) } else { Ok(()) }
+    if last.is_some_and(is_blank) { file.set_len(size) } else { Ok(()) }
 }
 
 fn is_blank(bytes: &[u8]) -> bool {

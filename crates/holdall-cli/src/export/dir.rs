@@ -108,7 +108,7 @@ impl Dir {
             return;
         }
         let Ok(found) = rustix::fs::fstat(fd) else { return };
-        let bits = Mode::from_raw_mode(found.st_mode).bits() as u32;
+        let bits: u32 = Mode::from_raw_mode(found.st_mode).bits() as _;
         if change(fd, bits | 0o700).is_ok() {
             self.before = Some(bits);
         }
@@ -138,7 +138,8 @@ impl Dir {
 }
 
 fn mode(fd: &OwnedFd) -> io::Result<u32> {
-    Ok(Mode::from_raw_mode(rustix::fs::fstat(fd)?.st_mode).bits() as u32)
+    // Its type differs from system to system.
+    Ok(Mode::from_raw_mode(rustix::fs::fstat(fd)?.st_mode).bits() as _)
 }
 
 /// Changes the mode of a directory that is open for paths only, and perhaps must not be read.

@@ -147,8 +147,9 @@ fn deep_directories_of_many_modes_are_stored_and_told_short() {
     let home = Home::new();
     let deep = |levels: usize| vec!["d"; levels].join("/");
     // In a row, one after the other, and more changes than attributes have room for.
-    let mixed = |at: usize| if at % 2 == 0 { 0o700 } else { 0o755 };
-    let cases: [(&str, usize, &dyn Fn(usize) -> u32); 3] = [
+    let mixed = |at: usize| if at.is_multiple_of(2) { 0o700 } else { 0o755 };
+    type Bits<'b> = &'b dyn Fn(usize) -> u32;
+    let cases: [(&str, usize, Bits<'_>); 3] = [
         ("row", 500, &|at| if at == 250 { 0o700 } else { 0o755 }),
         ("few", 100, &mixed),
         ("many", 500, &mixed),

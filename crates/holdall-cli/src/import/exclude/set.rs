@@ -13,13 +13,15 @@ pub struct Set {
     others: bool,
 }
 
+type Class = fn(char) -> bool;
+
 enum Item {
     Range(u32, u32),
-    Class(fn(char) -> bool),
+    Class(Class),
 }
 
 /// The classes of POSIX, letters those of Unicode.
-const CLASSES: [(&str, fn(char) -> bool); 12] = [
+const CLASSES: [(&str, Class); 12] = [
     ("alnum", char::is_alphanumeric),
     ("alpha", char::is_alphabetic),
     ("blank", |c| c == ' ' || c == '\t'),
