@@ -20,8 +20,9 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/recovery.md", 3620),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2505),
-    // Every command, option, error and pattern, with examples that are run.
-    ("docs/cli.md", 5360),
+    // Every command, option, error and pattern, with examples that are run; what import and export
+    // promise of modes, times, holes, young files and ends by a signal.
+    ("docs/cli.md", 5695),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
     // dispatched on, with each header by its whole name, and what is refused as readable in two ways.
     ("docs/serve.md", 3375),
@@ -29,14 +30,14 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/webdav.md", 1315),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
-    ("docs/python.md", 1550),
+    ("docs/python.md", 1585),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     ("docs/api.md", 600),
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 37_320;
+const ALL: usize = 37_710;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -1,19 +1,18 @@
 //! Files outside the store: how they are opened and copied, and their attributes.
 //!
-//! Owns: the attributes `mtime`, `ctime`, `mode` and `dirs`.
+//! Owns: the attributes `mtime`, `ctime` and `mode`.
 //!
 //! A directory is held open while something is done in it, and named no second time: what is
 //! put in its place meanwhile changes nothing.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::fs::Metadata;
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use holdall::{Attributes, Error, Object};
+use holdall::{Attributes, Error};
 use rustix::fs::{Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
@@ -23,11 +22,6 @@ use crate::time;
 pub const MTIME: &str = "mtime";
 /// Attribute: permission bits of the file, octal text.
 pub const MODE: &str = "mode";
-/// Attribute: permission bits of the directories from the imported one down to the file's, octal
-/// text with `/` between them. Missing if all are [`COMMON_DIR`].
-pub const DIRS: &str = "dirs";
-/// The bits that directories mostly have.
-pub const COMMON_DIR: u32 = 0o755;
 /// Attribute: when anything about the file last changed, nanoseconds since 1970, if that is not
 /// its `mtime`. 0 if the file was too young when it was read for its times to be trusted.
 pub const CTIME: &str = "ctime";
@@ -36,24 +30,11 @@ pub const IN_MEMORY: u64 = 4 << 20;
 /// Bytes moved at a time when streaming.
 pub const CHUNK: usize = 1 << 20;
 
-/// Opens what lies at `path` if it is a regular file; no link is followed, no pipe waited for.
-pub fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let changed = || io::Error::other("it is not a regular file any more");
-    let file = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(Errno::LOOP | Errno::NXIO) => return Err(changed()),
-        Err(e) => return Err(e.into()),
-    };
-    let data = file.metadata()?;
-    if data.is_file() { Ok((file, data)) } else { Err(changed()) }
-}
-
 /// For what is done in a directory the right to search it is enough.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+pub const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Opens the directory `path`.
 pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
@@ -95,13 +76,6 @@ pub fn stored_mode(attributes: &Attributes) -> Option<u32> {
 /// Reads octal digits.
 pub fn parse_mode(text: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(text).ok()?, 8).ok()
-}
-
-/// The modes of the directories that a file lay in, from the first to the last, if any of them was
-/// special.
-pub fn stored_dirs(attributes: &Attributes) -> Vec<u32> {
-    let Some(text) = attributes.get(DIRS) else { return Vec::new() };
-    text.split(|byte| *byte == b'/').map(parse_mode).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// A part of a path from its bytes; `None` if the system cannot have it.
@@ -150,52 +124,7 @@ pub fn copy(
     Ok(total)
 }
 
-/// Copies the bytes `range` of an object into a file that is empty. What was never written
-/// becomes a hole of the file, and costs neither time nor room.
-pub fn copy_with_holes(
-    object: &mut Object,
-    range: Range<u64>,
-    to: &mut File,
-    moved: &mut dyn FnMut(u64),
-) -> Result<u64, CopyError> {
-    let read = |e: Error| CopyError::Read(e.into());
-    let mut at = range.start;
-    while at < range.end {
-        let hole = object.hole(at..range.end).map_err(read)?.unwrap_or(range.end..range.end);
-        if at < hole.start {
-            object.seek(SeekFrom::Start(at)).map_err(CopyError::Read)?;
-            to.seek(SeekFrom::Start(at - range.start)).map_err(CopyError::Write)?;
-            copy(object.by_ref(), to, hole.start - at, moved)?;
-        }
-        moved(hole.end - hole.start);
-        at = hole.end;
-    }
-    to.set_len(range.end - range.start).map_err(CopyError::Write)?;
-    Ok(range.end - range.start)
-}
-
 /// The store's error inside an error of an object's reader or writer.
 pub fn store_error(error: io::Error) -> Error {
     error.downcast::<Error>().unwrap_or_else(|other| Error::io("move an object's bytes", other))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_takes_a_files_place_is_not_opened_and_not_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, link, fifo) =
-            (dir.path().join("file"), dir.path().join("link"), dir.path().join("fifo"));
-        std::fs::write(&file, "x").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
-        assert!(made.unwrap().success());
-        assert_eq!(open_regular(&file).unwrap().1.len(), 1);
-        for path in [&link, &fifo, &dir.path().to_owned()] {
-            let error = open_regular(path).unwrap_err().to_string();
-            assert!(error.contains("not a regular file any more"), "{error}");
-        }
-    }
 }

@@ -10,7 +10,7 @@ use holdall::{Error, Object};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, CopyError};
 use crate::outlet::{Outflow, Outlet};
-use crate::{name, open};
+use crate::{name, open, sparse, stop};
 
 /// Write an object's bytes to standard output or to a file
 #[derive(clap::Args)]
@@ -103,17 +103,19 @@ fn copy(
     }
 }
 
-fn to_outlet(mut object: Object, range: Range<u64>, outlet: &Outlet, mode: Option<u32>) -> Outcome {
+fn to_outlet(object: Object, range: Range<u64>, outlet: &Outlet, mode: Option<u32>) -> Outcome {
     let failed = |e: &io::Error| outlet.failed(e);
     let mut to = outlet.open()?;
     if let Outflow::Stream(file) = &mut to {
         return copy(object, range, file, failed);
     }
+    stop::watch();
     let file = to.file().map_err(|e| failed(&e))?;
-    files::copy_with_holes(&mut object, range, file, &mut |_| ()).map_err(|e| match e {
+    sparse::copy(&object, range, file, &mut |_| stop::check_io()).map_err(|e| match e {
         CopyError::Read(e) => Failure::from(files::store_error(e)),
         CopyError::Write(e) => failed(&e),
     })?;
+    stop::check()?;
     to.finish(mode).map_err(|e| failed(&e))
 }
 

@@ -4,9 +4,11 @@
 //! Owns: the list of subcommands. Each lives in its own file with its arguments and its
 //! `run`. Exit codes are in `failure.rs`; `docs/cli.md` is the reference for users.
 
+mod below;
 mod cp;
 mod create;
 mod defrag;
+mod dirs;
 mod edit;
 mod export;
 mod failure;
@@ -16,6 +18,7 @@ mod get;
 mod import;
 mod input;
 mod inspect;
+mod leftovers;
 mod ls;
 mod mv;
 mod name;
@@ -33,7 +36,9 @@ mod rm;
 #[cfg(feature = "serve")]
 mod serve;
 mod size;
+mod sparse;
 mod stat;
+mod stop;
 mod time;
 mod verify;
 

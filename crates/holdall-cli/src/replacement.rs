@@ -9,17 +9,17 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use holdall_io::rights::{PRIVATE, give_as};
 use rustix::fs::{AtFlags, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
 use crate::files::{self, open_directory};
+use crate::leftovers::{hold, with_free_name};
 
 /// A file being written that will take its target's place.
 pub struct Replacement {
@@ -51,7 +51,8 @@ impl Replacement {
     fn named(dir: Rc<OwnedFd>, target: OsString) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let make = |name: &str| rustix::fs::openat(&dir, name, flags, PRIVATE);
-        let (file, name) = with_free_name(make)?;
+        let (file, name) = with_free_name("", make)?;
+        hold(&file);
         Ok(Self { file: Some(file.into()), dir, temporary: Some(name), target })
     }
 
@@ -80,7 +81,8 @@ impl Replacement {
             Err(Errno::EXIST) => {}
             Err(e) => return Err(e.into()),
         }
-        let ((), name) = with_free_name(|name| link(file, &self.dir, OsStr::new(name)))?;
+        hold(file.as_fd());
+        let ((), name) = with_free_name("", |name| link(file, &self.dir, OsStr::new(name)))?;
         self.temporary = Some(name);
         Ok(false)
     }
@@ -93,21 +95,6 @@ impl Drop for Replacement {
         {
             // A temporary that cannot be removed does no harm beyond its room.
             let _ = rustix::fs::unlinkat(&self.dir, temporary, AtFlags::empty());
-        }
-    }
-}
-
-/// Calls `make` with temporary names until one is free.
-pub fn with_free_name<T>(make: impl Fn(&str) -> rustix::io::Result<T>) -> io::Result<(T, String)> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".holdall-{}-{number}.tmp", std::process::id());
-        match make(&name) {
-            Ok(made) => return Ok((made, name)),
-            // Left by a killed process that had our number: take the next name.
-            Err(Errno::EXIST) => {}
-            Err(e) => return Err(e.into()),
         }
     }
 }
@@ -164,16 +151,27 @@ pub fn set_rights(file: &File, replaced: Option<&Metadata>, mode: Option<u32>) -
 /// Sets the nine permission bits of a file, and of the three beside them those that `kept` has.
 pub fn set_bits(file: &File, bits: u32, kept: u32) -> io::Result<()> {
     let mode = (bits & 0o777) | (kept & 0o7000);
-    if files::mode(&file.metadata()?) == mode {
+    let now = || Ok(files::mode(&file.metadata()?));
+    if now()? == mode {
         return Ok(());
     }
-    rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))?;
+    let set = || Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode as RawMode))?);
+    changes_to(bits, now, set)
+}
+
+/// Sets permission bits and checks that they are there.
+pub fn changes_to(
+    bits: u32,
+    now: impl Fn() -> io::Result<u32>,
+    set: impl Fn() -> io::Result<()>,
+) -> io::Result<()> {
+    let bits = bits & 0o777;
+    set()?;
     // Some file systems say yes and change nothing.
-    let now = files::mode(&file.metadata()?) & 0o777;
-    if now == bits & 0o777 {
-        return Ok(());
+    match now()? & 0o777 {
+        found if found == bits => Ok(()),
+        found => Err(io::Error::other(format!("the file system makes {found:o} of {bits:o}"))),
     }
-    Err(io::Error::other(format!("the file system makes {now:o} of {bits:o}")))
 }
 
 #[cfg(test)]

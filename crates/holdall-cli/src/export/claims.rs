@@ -1,102 +1,130 @@
 //! Which names a file system takes for one.
 //!
-//! Owns: [`Claims`]. In a directory that takes different names for one (capitals, ways of writing
-//! a letter, dots at the end), each name that is used is first claimed: a file of that name, which
-//! holds the name, is made in a directory of its own beside the exported files. Whether two names
-//! are one is so decided by the file system itself; its numbers of files need not be trusted,
-//! which some give anew for each name. Cost there: a small file for each exported one.
+//! Owns: [`Claims`], the names in a directory that takes different ones for the same (capitals, ways
+//! of writing a letter, dots at the end). Whether two names are one is decided by the file system
+//! itself; its numbers of files need not be trusted, which some give anew for each name. A name
+//! under which nothing lies is free. For one under which something lies in another spelling, a
+//! directory is made for a moment, with a file of that name in it: each known name that
+//! leads to this file is the same. Memory: the names of the directories on the way.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::files;
-use crate::name;
-use crate::replacement::with_free_name;
+use crate::leftovers::{hold, with_free_name};
 
-/// The names used in one directory.
+/// Since when something lies under a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Since {
+    /// Before the export.
+    Before,
+    /// The export has written it.
+    Now,
+}
+
+/// The names in one directory.
+#[derive(Default)]
 pub struct Claims {
-    dir: Rc<OwnedFd>,
-    /// The directory of claims and its name.
-    inner: OwnedFd,
-    name: String,
-    used: Vec<OsString>,
+    names: BTreeMap<OsString, Since>,
+}
+
+/// What may be done about a name.
+pub enum Claim {
+    /// To be written.
+    Free,
+    /// Claimed before.
+    Own,
+    /// Another name of what this export has written under that one.
+    Same(OsString),
+    /// Another name of something that is there, and which nobody knows.
+    Taken,
+}
+
+const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
+const PRIVATE: Mode = Mode::from_raw_mode(0o600);
+
+fn is_there(dir: &OwnedFd, name: &OsStr) -> bool {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
 /// Whether `dir` takes different names for one. `false` also where no file can be made: then none
 /// is exported either.
-fn folds(dir: &OwnedFd) -> bool {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(0o600);
-    // A name that not every file system can have, then one that it can.
+pub fn folds(dir: &OwnedFd) -> bool {
+    // A letter that not every file system can have, then one that it can.
     ["\u{e9}", "e"].into_iter().any(|letter| {
-        let lettered = |name: &str| format!("{name}{letter}");
-        let make = |name: &str| rustix::fs::openat(dir, lettered(name), flags, mode);
-        let Ok((_, name)) = with_free_name(make) else { return false };
-        let others =
-            [name.to_uppercase() + letter, name.clone() + "e\u{301}", lettered(&name) + "."];
-        let found = |name: &String| rustix::fs::statat(dir, name, AtFlags::empty()).is_ok();
-        let folds = others.iter().any(found);
-        // What stays does no harm.
-        let _ = rustix::fs::unlinkat(dir, lettered(&name), AtFlags::empty());
+        let make = |name: &str| rustix::fs::openat(dir, name, NEW, PRIVATE);
+        let Ok((file, name)) = with_free_name(letter, make) else { return false };
+        hold(&file);
+        let others = [name.to_uppercase(), name.replace(letter, "e\u{301}"), format!("{name}.")];
+        let folds = others.iter().any(|other| *other != name && is_there(dir, other.as_ref()));
+        // What stays is removed by a later export.
+        let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
         folds
     })
 }
 
 impl Claims {
-    /// Claims for the names in `dir`; `None` where different names are different files.
-    pub fn of(dir: &Rc<OwnedFd>) -> io::Result<Option<Self>> {
-        if !folds(dir) {
-            return Ok(None);
+    /// Notes a name that was there before.
+    pub fn found(&mut self, name: &[u8]) {
+        if let Some(name) = files::os_string(name) {
+            self.names.insert(name, Since::Before);
         }
-        let mode = Mode::from_raw_mode(0o700);
-        let ((), name) = with_free_name(|name| rustix::fs::mkdirat(dir, name, mode))?;
-        let (inner, _) = files::enter_directory(dir, OsStr::new(&name), 0o700)?;
-        Ok(Some(Self { dir: dir.clone(), inner, name, used: Vec::new() }))
     }
 
-    /// Claims a name, or says which one it is another name of.
-    pub fn claim(&mut self, name: &OsStr) -> io::Result<Option<OsString>> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.inner, name, flags, Mode::from_raw_mode(0o600)) {
-            Ok(file) => {
-                self.used.push(name.to_owned());
-                std::fs::File::from(file).write_all(name::bytes(name))?;
-                Ok(None)
+    /// Claims a name in `dir`, if it is not another one of what is known. Cost: a look at the name;
+    /// where something lies there in another spelling, a look at each name known.
+    pub fn claim(&mut self, dir: &OwnedFd, name: &OsStr) -> io::Result<Claim> {
+        let known = self.names.get(name);
+        if known == Some(&Since::Now) {
+            return Ok(Claim::Own);
+        }
+        if known.is_none() && is_there(dir, name) {
+            let Some(other) = self.other(dir, name)? else { return Ok(Claim::Taken) };
+            if self.names.get(&other) == Some(&Since::Now) {
+                return Ok(Claim::Same(other));
             }
-            Err(Errno::EXIST) => self.holder(name).map(Some),
-            Err(e) => Err(e.into()),
+            self.names.remove(&other);
         }
+        self.names.insert(name.to_owned(), Since::Now);
+        Ok(Claim::Free)
     }
 
-    /// The name under which `name` was claimed.
-    fn holder(&self, name: &OsStr) -> io::Result<OsString> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.inner, name, flags, Mode::empty())?;
-        let mut text = Vec::new();
-        std::fs::File::from(file).read_to_end(&mut text)?;
-        Ok(files::os_string(&text).unwrap_or_else(|| name.to_owned()))
-    }
-
-    /// Gives the name claimed last back: nothing was written under it.
+    /// Nothing was written under a name that was claimed.
     pub fn give_back(&mut self, name: &OsStr) {
-        if self.used.last().is_some_and(|last| last == name) {
-            self.used.pop();
-            let _ = rustix::fs::unlinkat(&self.inner, name, AtFlags::empty());
+        if let Some(since) = self.names.get_mut(name) {
+            *since = Since::Before;
         }
     }
-}
 
-impl Drop for Claims {
-    fn drop(&mut self) {
-        // What stays does no harm beyond its room.
-        for name in &self.used {
-            let _ = rustix::fs::unlinkat(&self.inner, name, AtFlags::empty());
+    /// The known name that `name` is another one of.
+    fn other(&self, dir: &OwnedFd, name: &OsStr) -> io::Result<Option<OsString>> {
+        let make = |made: &str| rustix::fs::mkdirat(dir, made, Mode::from_raw_mode(0o700));
+        let ((), made) = with_free_name("", make)?;
+        let found = self.other_in(dir, OsStr::new(&made), name);
+        let _ = rustix::fs::unlinkat(dir, &made, AtFlags::REMOVEDIR);
+        found
+    }
+
+    fn other_in(&self, dir: &OwnedFd, made: &OsStr, name: &OsStr) -> io::Result<Option<OsString>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let inner = rustix::fs::openat(dir, made, flags, Mode::empty())?;
+        hold(&inner);
+        match rustix::fs::openat(&inner, name, NEW, PRIVATE) {
+            Ok(_) | Err(Errno::EXIST) => {}
+            Err(e) => return Err(e.into()),
         }
-        let _ = rustix::fs::unlinkat(&self.dir, &self.name, AtFlags::REMOVEDIR);
+        let is_same = |known: &&OsString| is_there(&inner, known);
+        // Those that are alike first: mostly capitals make the difference.
+        let plain = |name: &OsStr| name.to_string_lossy().to_lowercase();
+        let wanted = plain(name);
+        let alike = self.names.keys().filter(|known| plain(known) == wanted).find(is_same);
+        let found = alike.or_else(|| self.names.keys().find(is_same)).cloned();
+        let _ = rustix::fs::unlinkat(&inner, name, AtFlags::empty());
+        Ok(found)
     }
 }

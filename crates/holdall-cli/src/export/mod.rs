@@ -3,27 +3,37 @@
 //! Owns: what is written, and what becomes of an object that cannot be. `path` has the way from a
 //! name to a path, `tree` the directories. Invariant: nothing is ever written outside the
 //! directory: below it no link is followed, and a finished file takes its name at the end, which
-//! replaces a link instead of following it.
+//! replaces a link instead of following it. However it ends, directories get their modes.
 
 mod claims;
+mod dir;
 mod path;
+mod restore;
 mod tree;
+mod unset;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use holdall::{Attributes, Entry, Error, Layout, Metadata, Oid, Reader, Store};
+use holdall::{Entry, Error, Layout, Metadata, Oid, Reader, Store};
 use serde_json::json;
 
-use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
+use crate::dirs::Dirs;
+use crate::failure::{DAMAGED, ERROR, Failure, NO_SPACE, Outcome, reason};
 use crate::files::{self, CopyError, IN_MEMORY};
 use crate::progress::{Meter, Totals, rate};
-use crate::replacement::{Replacement, set_bits, set_rights};
-use crate::{name, open, output, own, time};
+use crate::replacement::Replacement;
+use crate::{name, open, output, own, sparse, stop};
+use restore::Missing;
 use tree::Tree;
+use unset::{Part, Unset};
+
+/// If there is no room for so few bytes, there is none for anything.
+const SMALLEST: u64 = 4096;
 
 /// Write objects as files below a directory, with their times and permissions
 #[derive(clap::Args)]
@@ -48,12 +58,13 @@ pub fn run(args: &Args) -> Outcome {
     let store = open::read_only(&args.store)?;
     refuse_directory(&store, &args.dir)?;
     let reader = open::reader(&store, args.collection.as_deref())?;
-    let is_new = !args.dir.exists();
-    fs::create_dir_all(&args.dir)
-        .map_err(|e| open::path_failure("make directory", &args.dir, &e))?;
-    let failed = |e: &io::Error| Failure::file("open", &args.dir, e);
-    let root = args.dir.canonicalize().map_err(|e| failed(&e))?;
-    let tree = Tree::new(&store, root.clone(), is_new).map_err(|e| failed(&e))?;
+    // Rights of directories are changed from here on.
+    stop::watch();
+    let is_new =
+        make(&args.dir).map_err(|e| open::path_failure("make directory", &args.dir, &e))?;
+    let root = args.dir.clone();
+    let tree = Tree::new(&store, root.clone(), is_new)
+        .map_err(|e| Failure::file("open", &args.dir, &e))?;
     let totals = Totals::default();
     let prefix = name::bytes(&args.prefix);
     if prefix.is_empty() {
@@ -65,19 +76,39 @@ pub fn run(args: &Args) -> Outcome {
         tree,
         meter: Meter::start(Some("files"), &totals),
         tally: Tally::default(),
+        unset: Unset::default(),
     };
     let outcome = export.run(prefix);
     export.tree.end();
-    export.complain_of_directories();
+    export.note_directories();
+    for line in export.unset.lines() {
+        export.meter.complain(&line);
+    }
+    export.tally.incomplete = export.unset.count();
     let time = export.meter.finish();
     let tally = export.tally;
     let said = summary(args, &tally, time);
     outcome?;
     match tally {
         Tally { damaged: 1.., .. } => Err(Failure::Reported(DAMAGED)),
+        Tally { without_room: 1.., .. } => Err(Failure::Reported(NO_SPACE)),
         Tally { failed: 1.., .. } | Tally { incomplete: 1.., .. } => Err(Failure::Reported(ERROR)),
         _ => output::after("the files are written", said),
     }
+}
+
+/// Makes the directory, for its owner only until it has its mode, unless it is there.
+fn make(dir: &Path) -> io::Result<bool> {
+    // Without a dot at its end, which no directory can be made of.
+    let plain: PathBuf = dir.components().collect();
+    if dir.is_dir() {
+        return Ok(false);
+    }
+    if let Some(above) = plain.parent().filter(|above| *above != Path::new("")) {
+        fs::create_dir_all(above)?;
+    }
+    fs::DirBuilder::new().mode(0o700).create(&plain)?;
+    Ok(true)
 }
 
 /// The store's log could not be made where a directory is.
@@ -107,6 +138,10 @@ struct Tally {
     failed: u64,
     /// Those of `failed` that the store could not read.
     damaged: u64,
+    /// Those of `failed` that there was no room for.
+    without_room: u64,
+    /// Objects behind the one that the export ended at.
+    not_tried: u64,
     /// Modes and times of what was exported that could not be set.
     incomplete: u64,
 }
@@ -117,6 +152,7 @@ struct Exporter<'a> {
     tree: Tree<'a>,
     meter: Meter<'a>,
     tally: Tally,
+    unset: Unset,
 }
 
 /// Why one object was not exported.
@@ -125,17 +161,18 @@ enum Problem {
     This(String),
     /// Its bytes are damaged; the others can go on.
     Damaged(String),
+    /// There is no room for it; smaller ones may have some.
+    NoRoom(String),
     /// No other would fare better.
     All(Failure),
 }
 
 impl Problem {
     fn system(error: &io::Error, path: &Path) -> Self {
+        let why = format!("write {}: {error}", path.display());
         match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                Self::All(Failure::file("write", path, error))
-            }
-            _ => Self::This(format!("write {}: {error}", path.display())),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoRoom(why),
+            _ => Self::This(why),
         }
     }
 }
@@ -148,42 +185,62 @@ impl From<Error> for Problem {
 
 impl Exporter<'_> {
     fn run(&mut self, prefix: &[u8]) -> Outcome {
-        for item in self.reader.names(prefix) {
+        let mut names = self.reader.names(prefix);
+        while let Some(item) = names.next() {
             let Entry { name, oid } = item?;
+            stop::check()?;
             let rest = name.get(prefix.len()..).unwrap_or_default();
-            let why = match self.export(rest, oid) {
+            let data = self.reader.metadata(oid)?;
+            let mut is_over = false;
+            let why = match self.export(rest, &data) {
                 Ok(()) => {
                     self.tally.files += 1;
                     self.meter.at(self.tally.files, self.tally.bytes);
                     continue;
                 }
                 Err(Problem::All(failure)) => return Err(failure),
-                Err(Problem::This(why)) => why,
+                Err(Problem::This(why)) => {
+                    // A file was given up because of it.
+                    stop::check()?;
+                    why
+                }
                 Err(Problem::Damaged(why)) => {
                     self.tally.damaged += 1;
+                    why
+                }
+                Err(Problem::NoRoom(why)) => {
+                    self.tally.without_room += 1;
+                    is_over = data.size <= SMALLEST;
                     why
                 }
             };
             self.tally.failed += 1;
             self.meter.complain(&format!("not exported: {}: {why}", name::escape(&name)));
+            if is_over {
+                let left = names.take_while(Result::is_ok).count();
+                self.tally.not_tried = left as u64;
+                self.meter.complain(&format!(
+                    "the export ends here, {left} objects were not tried: free room and run it again"
+                ));
+                return Err(Failure::Reported(NO_SPACE));
+            }
         }
         Ok(())
     }
 
-    fn export(&mut self, name: &[u8], oid: Oid) -> Result<(), Problem> {
+    fn export(&mut self, name: &[u8], data: &Metadata) -> Result<(), Problem> {
         let below = path::relative(name).map_err(|why| Problem::This(why.into()))?;
         let path = self.root.join(&below);
-        let data = self.reader.metadata(oid)?;
-        let modes = files::stored_dirs(&data.attributes);
+        let modes = Dirs::of(&data.attributes);
         let entered = self.tree.enter(below.parent().unwrap_or(Path::new("")), &modes);
-        self.complain_of_directories();
+        self.note_directories();
         entered?;
         let file_name = below.file_name().unwrap_or_default();
         self.tree.refuse(file_name, &path)?;
-        match self.write(oid, &data, &path) {
-            Ok(unset) => {
-                for why in unset {
-                    self.incomplete(&name::escape(name), &why);
+        match self.write(data, &path) {
+            Ok(missing) => {
+                for (part, error) in missing {
+                    self.unset.note(part, name::escape(name), &error);
                 }
                 Ok(())
             }
@@ -195,37 +252,36 @@ impl Exporter<'_> {
     }
 
     /// Writes an object to `path` in the directory that was entered; says what could not be set.
-    fn write(&mut self, oid: Oid, data: &Metadata, path: &Path) -> Result<Vec<String>, Problem> {
+    fn write(&mut self, data: &Metadata, path: &Path) -> Result<Missing, Problem> {
+        let oid = data.oid;
         let failed = |e: &io::Error| Problem::system(e, path);
         // Read before a file is made: a damaged object leaves nothing behind.
         let small = data.size <= IN_MEMORY && !self.has_holes(oid, data)?;
         let whole = if small { self.reader.get(oid)? } else { None };
-        let fd = self.tree.dir()?.fd.clone();
+        let fd = self.tree.fd()?;
         let name = path.file_name().unwrap_or_default();
-        let mut file = Replacement::begin(fd, name).map_err(|e| failed(&e))?;
+        let mut file = Replacement::begin(fd.clone(), name).map_err(|e| failed(&e))?;
         match whole {
             Some(bytes) => {
-                file.file().and_then(|f| f.write_all(&bytes)).map_err(|e| failed(&e))?;
+                file.file().and_then(|f| sparse::write(f, &bytes)).map_err(|e| failed(&e))?;
                 self.tally.bytes = self.tally.bytes.saturating_add(bytes.len() as u64);
             }
             None => self.stream(oid, file.file().map_err(|e| failed(&e))?, path)?,
         }
-        let unset = file.file().map(|f| restore(f, &data.attributes)).map_err(|e| failed(&e))?;
+        let to = file.file().map_err(|e| failed(&e))?;
+        let mode = restore::mode(to, &data.attributes).err();
+        let time = restore::time(to, &data.attributes).err();
         file.finish().map_err(|e| failed(&e))?;
-        Ok(unset)
+        let time = time.or_else(|| restore::check_time(&fd, name, &data.attributes).err());
+        let missing = [(Part::Mode, mode), (Part::Time, time)];
+        Ok(missing.into_iter().filter_map(|(part, e)| Some((part, e?))).collect())
     }
 
-    /// Names what was exported without all that belongs to it.
-    fn incomplete(&mut self, name: &str, why: &str) {
-        self.tally.incomplete += 1;
-        self.meter.complain(&format!("exported all the same: {name}: {why}"));
-    }
-
-    fn complain_of_directories(&mut self) {
+    fn note_directories(&mut self) {
         for (path, error) in std::mem::take(&mut self.tree.unset) {
             let name = name::escape(name::bytes(path.as_os_str()));
             let name = if name.is_empty() { "." } else { &name };
-            self.incomplete(&format!("{name}/"), &format!("its mode cannot be set: {error}"));
+            self.unset.note(Part::Mode, format!("{name}/"), &error);
         }
     }
 
@@ -234,8 +290,8 @@ impl Exporter<'_> {
         Ok(large && self.reader.open(oid)?.hole(0..data.size)?.is_some())
     }
 
-    fn stream(&mut self, oid: Oid, to: &mut fs::File, path: &Path) -> Result<(), Problem> {
-        let mut object = self.reader.open(oid)?;
+    fn stream(&mut self, oid: Oid, to: &fs::File, path: &Path) -> Result<(), Problem> {
+        let object = self.reader.open(oid)?;
         let all = 0..object.size();
         let (count, before) = (self.tally.files, self.tally.bytes);
         let mut moved = before;
@@ -244,42 +300,16 @@ impl Exporter<'_> {
         let mut show = |bytes| {
             moved = moved.saturating_add(bytes);
             meter.at(count, moved);
+            stop::check_io()
         };
-        let size =
-            files::copy_with_holes(&mut object, all, to, &mut show).map_err(
-                |error| match error {
-                    CopyError::Read(error) => files::store_error(error).into(),
-                    CopyError::Write(error) => Problem::system(&error, path),
-                },
-            )?;
+        let copied = sparse::copy(&object, all, to, &mut show);
+        let size = copied.map_err(|error| match error {
+            CopyError::Read(error) => files::store_error(error).into(),
+            CopyError::Write(error) => Problem::system(&error, path),
+        })?;
         self.tally.bytes = before.saturating_add(size);
         Ok(())
     }
-}
-
-/// Gives `file` the permission bits and the time among `attributes`, bits as a new file has them
-/// if there are none; says what could not be set.
-///
-/// Only the nine permission bits are restored: a store from elsewhere must not be able to
-/// make a program that runs as another user.
-fn restore(file: &fs::File, attributes: &Attributes) -> Vec<String> {
-    let mut unset = Vec::new();
-    let fits = match files::stored_mode(attributes) {
-        Some(mode) => set_bits(file, mode & 0o777, 0),
-        None => set_rights(file, None, None),
-    };
-    if let Err(e) = fits {
-        unset.push(format!("its mode cannot be set: {e}"));
-    }
-    let Some(nanos) = attributes.get(files::MTIME).and_then(|text| time::parse(text)) else {
-        return unset;
-    };
-    match time::from_nanos(nanos).map(|time| file.set_modified(time)) {
-        None => unset.push("its time cannot be set: the system has no such time".to_owned()),
-        Some(Err(e)) => unset.push(format!("its time cannot be set: {e}")),
-        Some(Ok(())) => {}
-    }
-    unset
 }
 
 fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
@@ -288,16 +318,19 @@ fn summary(args: &Args, t: &Tally, time: Duration) -> Outcome {
     if args.json {
         return output::json(&json!({
             "files": t.files, "bytes": t.bytes, "failed": t.failed, "damaged": t.damaged,
+            "without_room": t.without_room, "not_tried": t.not_tried,
             "incomplete": t.incomplete,
             "seconds": seconds, "mb_per_s": speed,
         }));
     }
-    let incomplete = match t.incomplete {
-        0 => String::new(),
-        n => format!("; {n} modes and times not set"),
-    };
+    let mut more = String::new();
+    for (count, what) in [(t.not_tried, "not tried"), (t.incomplete, "modes and times not set")] {
+        if count > 0 {
+            more += &format!("; {count} {what}");
+        }
+    }
     output::say(format_args!(
-        "exported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} failed{incomplete}",
+        "exported {} files, {} bytes in {seconds:.2} s, {speed:.1} MB/s; {} failed{more}",
         t.files, t.bytes, t.failed
     ))
 }

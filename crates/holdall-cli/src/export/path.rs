@@ -5,6 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::files;
+use crate::leftovers::is_temporary;
 
 /// The path of a name below the directory, or why it has none.
 pub(super) fn relative(name: &[u8]) -> Result<PathBuf, &'static str> {
@@ -22,6 +23,8 @@ pub(super) fn relative(name: &[u8]) -> Result<PathBuf, &'static str> {
         match part {
             b"" => return Err("its name has an empty part"),
             b"." | b".." => return Err("its name has a part . or .."),
+            // The next export would remove it.
+            _ if is_temporary(part) => return Err("its name has that of a temporary file"),
             _ => {}
         }
         let part =
@@ -45,7 +48,8 @@ mod tests {
     fn only_plain_relative_names_become_paths() {
         assert_eq!(relative(b"a/b c/..d").unwrap(), Path::new("a/b c/..d"));
         assert_eq!(relative(b"-x").unwrap(), Path::new("-x"));
-        let bad: [&[u8]; 12] = [
+        let bad: [&[u8]; 13] = [
+            b"a/.holdall-12-3.tmp/b",
             b"",
             b"/",
             b"/etc/passwd",

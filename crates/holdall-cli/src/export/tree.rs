@@ -1,38 +1,29 @@
 //! The directories that an export writes into.
 //!
-//! Owns: [`Tree`], the open directories from the root to the one at work. Names come in byte order:
-//! all below one directory follow each other, so that a directory that was left is not entered
-//! again under the same name. One that is met again has another name, and the file system takes the
-//! two for the same (`claims`).
+//! Owns: [`Tree`], the directories from the root to the one at work. Names come in byte order: all
+//! below one directory follow each other, so that a directory that was left is not entered again
+//! under the same name. One that is met again has another name, and the file system takes the two
+//! for the same (`claims`). Descriptors: the root's and those of the last directories, a fixed
+//! number; a directory whose one was closed is opened again from the root on, without links.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use holdall::{FileId, Store};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use holdall::Store;
+use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::Problem;
-use super::claims::Claims;
-use crate::replacement::set_bits;
-use crate::{files, name, own};
+use super::claims::Claim;
+use super::dir::{Dir, first_mode};
+use crate::dirs::Dirs;
+use crate::files::DIRECTORY;
+use crate::{below, files, name, own};
 
-/// An open directory.
-pub struct Dir {
-    /// Its descriptor, for what is done in it.
-    pub fd: Rc<OwnedFd>,
-    id: FileId,
-    name: OsString,
-    /// Whether the export made it.
-    is_new: bool,
-    /// The names used in it, where different ones may be the same.
-    claims: Option<Claims>,
-    /// The bits it gets when it is left.
-    bits: Option<u32>,
-}
+/// Directories that are held open beside the root.
+const MOST_OPEN: usize = 32;
 
 /// A directory whose mode could not be set: its path, why.
 pub type Unset = (PathBuf, io::Error);
@@ -46,53 +37,6 @@ pub struct Tree<'s> {
     pub unset: Vec<Unset>,
 }
 
-impl Dir {
-    fn of(fd: OwnedFd, name: OsString, is_new: bool, bits: Option<u32>) -> io::Result<Self> {
-        let id = own::id(&rustix::fs::fstat(&fd)?);
-        let fd = Rc::new(fd);
-        let claims = Claims::of(&fd)?;
-        Ok(Self { fd, id, name, is_new, claims, bits })
-    }
-
-    /// What lies under `name`, if anything; a link is not followed.
-    fn find(&self, name: &OsStr) -> Option<Stat> {
-        rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()
-    }
-
-    /// Claims a name, which must not be another one of what this export has written.
-    fn claim(&mut self, name: &OsStr, path: &Path) -> Result<(), Problem> {
-        let Some(claims) = &mut self.claims else { return Ok(()) };
-        let Some(other) = claims.claim(name).map_err(|e| Problem::system(&e, path))? else {
-            return Ok(());
-        };
-        Err(Problem::This(format!(
-            "{} is the same as {} in this file system, which was exported before: export into a \
-             directory that keeps them apart",
-            name::escape(name::bytes(name)),
-            name::escape(name::bytes(&other)),
-        )))
-    }
-
-    /// Nothing was written under the name claimed last.
-    pub fn give_back(&mut self, name: &OsStr) {
-        if let Some(claims) = &mut self.claims {
-            claims.give_back(name);
-        }
-    }
-
-    fn readable(&self) -> io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.fd, c".", flags, Mode::empty())?)
-    }
-
-    /// Gives it its bits; those beside the nine stay.
-    fn set_bits(&self) -> io::Result<()> {
-        let Some(bits) = self.bits else { return Ok(()) };
-        let file = File::from(self.readable()?);
-        set_bits(&file, bits, files::mode(&file.metadata()?))
-    }
-}
-
 impl<'s> Tree<'s> {
     /// A tree at `root`, which the export made or not.
     pub fn new(store: &'s Store, root: PathBuf, is_new: bool) -> io::Result<Self> {
@@ -101,47 +45,70 @@ impl<'s> Tree<'s> {
     }
 
     /// Goes to the directory `below` the root, made where it is missing; none on the way may be a
-    /// link. `modes` are those of the last directories of the way.
-    pub fn enter(&mut self, below: &Path, modes: &[u32]) -> Result<(), Problem> {
+    /// link. `modes` is what the object says of the directories.
+    pub fn enter(&mut self, below: &Path, modes: &Dirs) -> Result<(), Problem> {
         let parts: Vec<&OsStr> = below.iter().collect();
         let here = self.way.iter().skip(1).zip(&parts);
         let common = here.take_while(|(dir, part)| dir.name == **part).count();
         while self.way.len() > common + 1 {
             self.leave();
         }
-        // One more than there are directories: the first is the root's.
-        let mode = |at: usize| modes.iter().rev().nth(parts.len() - at).copied();
+        // One more than there are parts: the first is the root's.
         for (at, dir) in self.way.iter_mut().enumerate() {
             // The root is the user's own, unless the export made it.
             if at > 0 || dir.is_new {
-                dir.bits = dir.bits.or(mode(at));
+                dir.learn(modes, parts.len() - at);
             }
         }
         for (at, part) in parts.iter().enumerate().skip(common) {
-            self.go_down(part, mode(at + 1))?;
+            self.go_down(part, modes, parts.len() - at - 1)?;
         }
         Ok(())
     }
 
     /// The directory that was entered last.
     pub fn dir(&mut self) -> Result<&mut Dir, Problem> {
-        self.way.last_mut().ok_or_else(|| Problem::This("the export has ended".into()))
+        self.way.last_mut().ok_or_else(ended)
     }
 
-    fn go_down(&mut self, part: &OsStr, bits: Option<u32>) -> Result<(), Problem> {
-        let path = self.way.iter().skip(1).map(|dir| &dir.name);
-        let path = self.root.join(path.collect::<PathBuf>()).join(part);
-        let store = self.store;
+    /// Its descriptor.
+    pub fn fd(&mut self) -> Result<Rc<OwnedFd>, Problem> {
+        let last = self.way.len().saturating_sub(1);
+        self.open(last).map_err(|e| Problem::system(&e, &self.path(last)))
+    }
+
+    /// Opens a directory on the way again, if it was closed.
+    fn open(&mut self, at: usize) -> io::Result<Rc<OwnedFd>> {
+        let names: PathBuf = self.way.iter().take(at + 1).skip(1).map(|dir| &dir.name).collect();
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        let root = self.way.first().and_then(|dir| dir.fd.clone()).ok_or_else(missing)?;
+        let dir = self.way.get_mut(at).ok_or_else(missing)?;
+        if let Some(fd) = &dir.fd {
+            return Ok(fd.clone());
+        }
+        let fd = Rc::new(below::open(&root, &names, DIRECTORY)?);
+        dir.fd = Some(fd.clone());
+        Ok(fd)
+    }
+
+    fn path(&self, at: usize) -> PathBuf {
+        let names = self.way.iter().take(at + 1).skip(1).map(|dir| &dir.name);
+        self.root.join(names.collect::<PathBuf>())
+    }
+
+    fn go_down(&mut self, part: &OsStr, modes: &Dirs, above: usize) -> Result<(), Problem> {
+        let path = self.path(self.way.len()).join(part);
+        let fd = self.fd()?;
+        refuse_log_place(self.store, self.dir()?, part)?;
+        let is_claimed = self.claim(part, &path)?;
         let dir = self.dir()?;
-        refuse_log_place(store, dir, part)?;
-        let failed = |e: &io::Error| Problem::system(e, &path);
-        dir.claim(part, &path)?;
         let found = dir.find(part);
-        // Writable until it is left.
-        let mode = bits.map_or(0o777, |bits| bits & 0o777 | 0o700);
-        let entered = files::enter_directory(&dir.fd, part, mode);
+        let failed = |e: &io::Error| Problem::system(e, &path);
+        let entered = files::enter_directory(&*fd, part, first_mode(modes, above));
         let (inner, is_new) = entered.map_err(|e| {
-            dir.give_back(part);
+            if is_claimed {
+                dir.give_back(part);
+            }
             let what = match found.as_ref().map(kind) {
                 Some(FileType::Symlink) => "a link",
                 Some(found) if found != FileType::Directory => "a file",
@@ -150,17 +117,25 @@ impl<'s> Tree<'s> {
             let path = path.display();
             Problem::This(format!("{path} is {what} where a directory is needed"))
         })?;
-        let inner = Dir::of(inner, part.to_owned(), is_new, bits).map_err(|e| failed(&e))?;
+        let mut inner =
+            Dir::of(inner, part.to_owned(), is_new, Some(&*dir)).map_err(|e| failed(&e))?;
+        inner.learn(modes, above);
         self.way.push(inner);
+        // The root stays open.
+        let far = self.way.len().checked_sub(MOST_OPEN + 1).filter(|at| *at > 0);
+        if let Some(dir) = far.and_then(|at| self.way.get_mut(at)) {
+            dir.fd = None;
+        }
         Ok(())
     }
 
     /// Refuses to write a file `name` where something else lies, and where the store does.
     pub fn refuse(&mut self, name: &OsStr, path: &Path) -> Result<(), Problem> {
+        let fd = self.fd()?;
         let store = self.store;
         let dir = self.dir()?;
         refuse_log_place(store, dir, name)?;
-        if let Ok(found) = rustix::fs::statat(&dir.fd, name, AtFlags::empty())
+        if let Ok(found) = rustix::fs::statat(&fd, name, AtFlags::empty())
             && store.is_own_file(own::id(&found))?
         {
             let why = "a file of the store has that name: export into another directory";
@@ -169,12 +144,36 @@ impl<'s> Tree<'s> {
         if dir.find(name).is_some_and(|found| kind(&found).is_dir()) {
             return Err(Problem::This("there is a directory of that name".into()));
         }
-        dir.claim(name, path)
+        self.claim(name, path).map(drop)
+    }
+
+    /// Claims a name, which must not be another one of what this export has written. Whether that
+    /// is new.
+    fn claim(&mut self, name: &OsStr, path: &Path) -> Result<bool, Problem> {
+        let fd = self.fd()?;
+        let Some(claims) = &mut self.dir()?.claims else { return Ok(true) };
+        let shown = name::escape(name::bytes(name));
+        let why = match claims.claim(&fd, name).map_err(|e| Problem::system(&e, path))? {
+            Claim::Free => return Ok(true),
+            Claim::Own => return Ok(false),
+            Claim::Taken => "another name of something that is there".to_owned(),
+            Claim::Same(other) => {
+                let other = name::escape(name::bytes(&other));
+                format!("the same as {other} in this file system, which was exported before")
+            }
+        };
+        let what = "export into a directory that keeps them apart";
+        Err(Problem::This(format!("{shown} is {why}: {what}")))
     }
 
     fn leave(&mut self) {
+        let last = self.way.len().saturating_sub(1);
+        let opened = self.open(last);
         let path: PathBuf = self.way.iter().skip(1).map(|dir| &dir.name).collect();
-        if let Some(Err(e)) = self.way.pop().map(|dir| dir.set_bits()) {
+        let Some(mut dir) = self.way.pop() else { return };
+        let is_root = self.way.is_empty();
+        let set = if is_root { dir.set_root_bits() } else { dir.set_bits() };
+        if let Err(e) = opened.and(set) {
             self.unset.push((path, e));
         }
     }
@@ -185,6 +184,10 @@ impl<'s> Tree<'s> {
             self.leave();
         }
     }
+}
+
+fn ended() -> Problem {
+    Problem::This("the export has ended".into())
 }
 
 fn refuse_log_place(store: &Store, dir: &Dir, name: &OsStr) -> Result<(), Problem> {

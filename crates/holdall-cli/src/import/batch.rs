@@ -4,18 +4,22 @@
 //! once the transaction that stored it is durable.
 
 use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdall::{Error, PutOptions, Result, Store, WriteTx};
 
 use super::feed::{self, Event, Feed, Incoming};
-use super::source::{ATTEMPTS, CHANGES, Content};
-use super::{stream, walk};
+use super::settle::{self, Young};
+use super::source::{self, ATTEMPTS, CHANGES, Content};
+use super::stream::{self, Done};
+use super::{refresh, walk};
 use crate::failure::{Failure, NO_SPACE, Outcome, is_full, reason};
 use crate::files::IN_MEMORY;
 use crate::name::escape;
-use crate::open;
 use crate::progress::Meter;
+use crate::{dirs, open};
 
 /// A batch is committed at this many files,
 const BATCH_FILES: usize = 2000;
@@ -77,6 +81,14 @@ pub struct Importer<'s, 't> {
     pub report_acks: bool,
     /// Files that `verbose` has spoken of.
     pub acknowledged: u64,
+    /// The imported directory.
+    pub root: Arc<OwnedFd>,
+    /// What stands before all names.
+    pub prefix: Vec<u8>,
+    /// Stored files that are to be looked at again.
+    pub young: Vec<Young>,
+    /// The directory whose objects were told of new modes last.
+    pub refreshed: Option<Vec<u8>>,
 }
 
 /// The files that wait for the next transaction.
@@ -115,7 +127,8 @@ impl Importer<'_, '_> {
                 self.take(event, &mut batch)?;
             }
         }
-        self.commit(&mut batch)
+        self.commit(&mut batch)?;
+        settle::settle(self)
     }
 
     fn take(&mut self, event: Event, batch: &mut Batch) -> Outcome {
@@ -125,7 +138,7 @@ impl Importer<'_, '_> {
                 if file.size() >= BATCH_BYTES {
                     self.commit(batch)?;
                 }
-                if matches!(file.source.content, Content::StreamedSparse) {
+                if matches!(file.source.content, Content::StreamedSparse(_)) {
                     self.commit(batch)?;
                     return self.store_sparse(&file);
                 }
@@ -142,6 +155,7 @@ impl Importer<'_, '_> {
                     walk::LINK => &mut t.links,
                     walk::EXCLUDED => &mut t.excluded,
                     feed::LARGE => &mut t.large,
+                    walk::TEMPORARY => &mut t.own,
                     _ => &mut t.special,
                 } += 1;
                 if self.verbose {
@@ -160,6 +174,15 @@ impl Importer<'_, '_> {
                 self.tally.unread_dirs += 1;
                 let root: &[u8] = b"the directory itself";
                 self.failed(if name.is_empty() { root } else { &name }, &why);
+            }
+            Event::Stale(name) => {
+                // Before what follows can be taken for a refresh that came to its end.
+                self.commit(batch)?;
+                let is_done = self.refreshed.as_ref().is_some_and(|dir| name.starts_with(dir));
+                if !is_done {
+                    refresh::all_below(self, &name)?;
+                    self.refreshed = Some(name);
+                }
             }
             Event::Broken(error) => return Err(error.into()),
         }
@@ -187,14 +210,17 @@ impl Importer<'_, '_> {
     /// them is refused, so that the others are stored all the same.
     fn store_files(&mut self, files: &[Incoming]) -> Outcome {
         let Some(last) = files.last() else { return Ok(()) };
-        let mut unread = Vec::new();
+        let (mut unread, mut done) = (Vec::new(), Vec::new());
         let (store, collection) = (self.store, self.collection);
         let outcome = store.write(|tx| {
             let mut tx = open::target(tx, collection)?;
             let (mut count, mut bytes) = (0, 0);
             for (at, file) in files.iter().enumerate() {
                 match self.store_file(&mut tx, file, bytes)? {
-                    Ok(size) => (count, bytes) = (count + 1, bytes + size),
+                    Ok(stored) => {
+                        (count, bytes) = (count + 1, bytes + stored.size);
+                        done.push((at, stored));
+                    }
                     Err(why) => unread.push((at, why)),
                 }
                 self.show(count, bytes);
@@ -203,11 +229,15 @@ impl Importer<'_, '_> {
         });
         match outcome {
             Ok(()) => {
-                let mut unread = unread.into_iter().peekable();
-                for (at, file) in files.iter().enumerate() {
-                    match unread.next_if(|(failed, _)| *failed == at) {
-                        Some((_, why)) => self.failed(&file.name, &why),
-                        None => self.count(file),
+                let named = |at: usize| files.get(at);
+                for (at, why) in unread {
+                    if let Some(file) = named(at) {
+                        self.failed(&file.name, &why);
+                    }
+                }
+                for (at, stored) in done {
+                    if let Some(file) = named(at) {
+                        self.count(file, &stored);
                     }
                 }
                 self.acknowledge(&last.name)
@@ -242,7 +272,16 @@ impl Importer<'_, '_> {
         Err(Failure::Reported(NO_SPACE))
     }
 
-    fn count(&mut self, file: &Incoming) {
+    fn count(&mut self, file: &Incoming, stored: &Done) {
+        if let Some(limit) = stored.young {
+            let (name, place) = (file.name.clone(), file.place.clone());
+            self.young.push(Young { name, place, until: Instant::now() + limit });
+        }
+        if dirs::is_short(&file.source.attributes) && !file.is_quiet {
+            let name = escape(&file.name);
+            let what = "stored without the modes of the first directories above it, for which";
+            self.meter.complain(&format!("{name}: {what} its attributes have no room"));
+        }
         let t = &mut self.tally;
         match file.source.content {
             Content::Kept(_) if file.is_quiet => {
@@ -265,13 +304,14 @@ impl Importer<'_, '_> {
         tx: &mut WriteTx,
         file: &Incoming,
         before: u64,
-    ) -> Result<std::result::Result<u64, String>> {
+    ) -> Result<std::result::Result<Done, String>> {
         let options = || PutOptions::with_attributes(file.source.attributes.clone());
         match &file.source.content {
             Content::Bytes(bytes) => drop(tx.put_with(&file.name, bytes, &options())?),
             Content::Kept(all) => tx.set_attributes(&file.name, all)?,
             Content::Pieces(pieces) => {
-                tx.put_with(&file.name, &[], &options())?;
+                let hints = source::hints(source::has_short_holes(pieces));
+                tx.put_with(&file.name, &[], &PutOptions { hints, ..options() })?;
                 let mut object = tx.open(&file.name)?;
                 for (start, piece) in pieces {
                     object.write_at(*start, piece)?;
@@ -279,7 +319,7 @@ impl Importer<'_, '_> {
                 object.set_len(file.source.size)?;
                 object.finish()?;
             }
-            Content::Streamed | Content::StreamedSparse => {
+            Content::Streamed | Content::StreamedSparse(_) => {
                 let (store, mut moved) = (self.store, before);
                 let mut show = |bytes| {
                     moved += bytes;
@@ -288,7 +328,7 @@ impl Importer<'_, '_> {
                 return stream::store(store, tx, file, &mut show);
             }
         }
-        Ok(Ok(file.size()))
+        Ok(Ok(Done { size: file.size(), young: file.source.young }))
     }
 
     /// Stores a file with holes whose bytes are too many for memory, in a transaction of its own:
@@ -302,15 +342,21 @@ impl Importer<'_, '_> {
                 moved += bytes;
                 self.show(0, moved);
             };
+            let mut done = None;
             let outcome = store.write(|tx| {
                 let mut tx = open::target(tx, collection)?;
-                unread = stream::store_sparse(store, &mut tx, file, &mut show)?.err();
+                match stream::store_sparse(store, &mut tx, file, &mut show)? {
+                    Ok(stored) => (done, unread) = (Some(stored), None),
+                    Err(why) => unread = Some(why),
+                }
                 // The reason is kept beside it.
                 unread.as_ref().map_or(Ok(()), |why| Err(Error::Invalid(why.clone())))
             });
             match (outcome, &unread) {
                 (Ok(()), _) => {
-                    self.count(file);
+                    if let Some(stored) = done {
+                        self.count(file, &stored);
+                    }
                     return self.acknowledge(&file.name);
                 }
                 (Err(_), Some(why)) if why == CHANGES => {}

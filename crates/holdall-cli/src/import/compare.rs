@@ -11,7 +11,8 @@ use holdall::{Attributes, Error, Metadata, Object, Reader};
 
 use super::source::{ATTEMPTS, CHANGES, Content, Opened, Source, read_at};
 use super::walk::Place;
-use crate::files::{self, CHUNK, CTIME, DIRS, MODE, MTIME, ctime};
+use crate::dirs::{self, DIRS, Dirs};
+use crate::files::{self, CHUNK, CTIME, MODE, MTIME, ctime};
 use crate::time;
 
 /// What import itself stores about a file.
@@ -40,19 +41,22 @@ pub fn is_alike(stored: &Metadata, size: u64, attributes: &Attributes) -> bool {
 }
 
 /// What the object's attributes become if its file has `new` ones; `None` if they are the same.
-pub fn updated(stored: &Attributes, new: &Attributes) -> Option<Attributes> {
+/// They take at most `most` bytes if `dirs` can be shortened for that.
+pub fn updated(stored: &Attributes, new: &Attributes, most: usize) -> Option<Attributes> {
     if OURS.iter().all(|key| stored.get(*key) == new.get(*key)) {
         return None;
     }
     let mut all = stored.clone();
     all.retain(|key, _| !OURS.contains(&key.as_str()));
     all.extend(new.clone());
-    Some(all)
+    dirs::fit(&mut all, most);
+    (all != *stored).then_some(all)
 }
 
 /// Whether a change of attributes is one that users see.
 pub fn is_visible(stored: &Attributes, new: &Attributes) -> bool {
-    [MTIME, MODE, DIRS].iter().any(|key| stored.get(*key) != new.get(*key))
+    let differs = |key: &str| stored.get(key) != new.get(key);
+    differs(MTIME) || differs(MODE) || Dirs::of(stored) != Dirs::of(new)
 }
 
 /// Why two contents could not be compared.
@@ -102,10 +106,11 @@ pub fn is_same(
             }
             is_blank(&object, at..source.size, &mut buffer)
         }
-        Content::Streamed | Content::StreamedSparse => {
+        Content::Streamed | Content::StreamedSparse(_) => {
             for _ in 0..ATTEMPTS {
                 let opened = Opened::open(place)?;
-                let same = is_stored(&object, &opened, &mut buffer)?;
+                let same = object.size() == opened.data.len()
+                    && begins_with(&opened, &object, &mut buffer)?;
                 if opened.is_unchanged()? {
                     source.attributes = opened.attributes(place);
                     return Ok(same);
@@ -117,14 +122,16 @@ pub fn is_same(
     }
 }
 
-fn is_stored(object: &Object, opened: &Opened, buffer: &mut [u8]) -> Result<bool, Problem> {
-    let size = opened.data.len();
-    if object.size() != size {
+/// Whether the file begins with the bytes of the object. `buffer` is for work, of any length.
+pub fn begins_with(opened: &Opened, object: &Object, buffer: &mut [u8]) -> Result<bool, Problem> {
+    let size = object.size();
+    if opened.data.len() < size {
         return Ok(false);
     }
     let mut at = 0;
     let mut bytes = vec![0; CHUNK];
-    while let Some(data) = opened.next_data(at)? {
+    while let Some(data) = opened.next_data(at)?.filter(|data| data.start < size) {
+        let data = data.start..data.end.min(size);
         if !is_blank(object, at..data.start, buffer)? {
             return Ok(false);
         }

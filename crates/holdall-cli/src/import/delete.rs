@@ -27,7 +27,7 @@ pub fn gone(
         Err(Error::NotFound(_)) => return Ok(()),
         other => other?,
     };
-    let mut walk = walk.peekable();
+    let mut walk = walk.filter(|found| !matches!(found.what, What::Directory(_))).peekable();
     let mut gone = Vec::new();
     for item in reader.names(prefix) {
         let Entry { name, .. } = item?;

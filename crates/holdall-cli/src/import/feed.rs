@@ -8,14 +8,13 @@
 //! The chunk that the taker waits for may always deliver, so nobody waits in a circle.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use holdall::{Attributes, Error, Metadata, Reader, Store};
 
-use super::compare;
 use super::source::{self, Content, Look, Source, attributes_now};
 use super::walk::{Found, Place, Walk, What};
+use super::{compare, refresh};
 use crate::{name, open};
 
 /// Reader threads: one may wait for the disk while the other copies.
@@ -80,6 +79,8 @@ pub enum Event {
     Failed(Vec<u8>, String),
     /// A directory that could not be read: name, why.
     Unread(Vec<u8>, String),
+    /// A directory of whose mode objects below it have an older one: its name.
+    Stale(Vec<u8>),
     /// The store could not be asked; the import cannot go on.
     Broken(Error),
 }
@@ -90,13 +91,13 @@ impl Event {
             + match self {
                 Self::File(file) => {
                     let held = match &file.source.content {
-                        Content::Streamed | Content::StreamedSparse => 0,
+                        Content::Streamed | Content::StreamedSparse(_) => 0,
                         _ => usize::try_from(file.size()).unwrap_or(usize::MAX),
                     };
-                    file.name.len() + file.place.path.as_os_str().len() + held
+                    file.name.len() + file.place.below.as_os_str().len() + held
                 }
                 Self::Failed(name, why) | Self::Unread(name, why) => name.len() + why.len(),
-                Self::Skipped(name, _) | Self::Own(name) => name.len(),
+                Self::Skipped(name, _) | Self::Own(name) | Self::Stale(name) => name.len(),
                 Self::Same(_) | Self::Broken(_) => 0,
             }
     }
@@ -223,7 +224,7 @@ impl<'s> Feed<'s> {
         };
         let (mut events, mut cost) = (Vec::with_capacity(found.len()), 0);
         for found in found {
-            let event = self.event(found, reader.as_ref());
+            let Some(event) = self.event(found, reader.as_ref()) else { continue };
             cost += event.cost();
             events.push(event);
             if cost >= DELIVERY {
@@ -236,13 +237,22 @@ impl<'s> Feed<'s> {
         self.deliver(number, events, cost, true)
     }
 
-    fn event(&self, found: Found, reader: Option<&Reader>) -> Event {
+    /// What is to be said of what the walk met; of a directory mostly nothing.
+    fn event(&self, found: Found, reader: Option<&Reader>) -> Option<Event> {
         let name = found.name;
-        let place = match found.what {
-            What::Skipped(kind) => return Event::Skipped(name, kind),
-            What::Unread(why) => return Event::Unread(name, why),
-            What::File(place) => place,
-        };
+        Some(match found.what {
+            What::Skipped(kind) => Event::Skipped(name, kind),
+            What::Unread(why) => Event::Unread(name, why),
+            What::File(place) => self.met(name, place, reader),
+            What::Directory(bits) => match refresh::is_stale(reader?, &name, bits) {
+                Ok(false) => return None,
+                Ok(true) => Event::Stale(name),
+                Err(error) => Event::Broken(error),
+            },
+        })
+    }
+
+    fn met(&self, name: Vec<u8>, place: Place, reader: Option<&Reader>) -> Event {
         if name.len() > name::MAX_NAME {
             let why = format!("its name of {} bytes is longer than {}", name.len(), name::MAX_NAME);
             return Event::Failed(name, why);
@@ -257,10 +267,10 @@ impl<'s> Feed<'s> {
     /// What is to be done about a file, of which `known` is stored.
     fn file(&self, name: Vec<u8>, place: Place, known: Option<(&Reader, Metadata)>) -> Event {
         if let Some((_, stored)) = known.as_ref().filter(|_| self.believes())
-            && let Ok(data) = fs::symlink_metadata(&place.path)
+            && let Ok(data) = place.data()
             && compare::is_trusted(stored, &data)
         {
-            return kept(name, stored, attributes_now(&data, &place), place);
+            return self.kept(name, stored, attributes_now(&data, &place), place);
         }
         let most = self.wishes.max_size.unwrap_or(u64::MAX);
         let mut source = match source::look(&place, self.store, most) {
@@ -274,7 +284,7 @@ impl<'s> Feed<'s> {
             && (self.wishes.checksum || compare::is_alike(&stored, source.size, &source.attributes))
         {
             match compare::is_same(reader, &stored, &mut source, &place) {
-                Ok(true) => return kept(name, &stored, source.attributes, place),
+                Ok(true) => return self.kept(name, &stored, source.attributes, place),
                 Ok(false) => {}
                 Err(compare::Problem::File(error)) => {
                     return Event::Failed(name, error.to_string());
@@ -283,6 +293,18 @@ impl<'s> Feed<'s> {
             }
         }
         Event::File(Incoming { name, place, source, replaces, is_quiet: false })
+    }
+
+    /// A file whose bytes are stored already.
+    fn kept(&self, name: Vec<u8>, stored: &Metadata, new: Attributes, place: Place) -> Event {
+        let most = self.store.attribute_bytes();
+        let Some(all) = compare::updated(&stored.attributes, &new, most) else {
+            return Event::Same(stored.size);
+        };
+        let is_quiet = !compare::is_visible(&stored.attributes, &new);
+        let (content, size) = (Content::Kept(all), stored.size);
+        let source = Source { content, size, attributes: new, young: None };
+        Event::File(Incoming { name, place, source, replaces: true, is_quiet })
     }
 
     /// Whether sizes and times are enough.
@@ -335,14 +357,4 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 /// What is stored under a name.
 fn stored(reader: &Reader, name: &[u8]) -> Result<Option<Metadata>, Error> {
     reader.lookup(name)?.map(|oid| reader.metadata(oid)).transpose()
-}
-
-/// A file whose bytes are stored already.
-fn kept(name: Vec<u8>, stored: &Metadata, new: Attributes, place: Place) -> Event {
-    let Some(all) = compare::updated(&stored.attributes, &new) else {
-        return Event::Same(stored.size);
-    };
-    let is_quiet = !compare::is_visible(&stored.attributes, &new);
-    let source = Source { content: Content::Kept(all), size: stored.size, attributes: new };
-    Event::File(Incoming { name, place, source, replaces: true, is_quiet })
 }

@@ -4,19 +4,25 @@
 //! batches (`batch`), and where the import takes longer than a second another thread counts
 //! what there is to do. Files that are stored already are left alone (`compare`), so that an
 //! import that was interrupted goes on where it stopped. A file is stored as it was at one moment
-//! (`source`, `stream`), or named.
+//! (`source`, `stream`, `settle`), or named. Objects below a directory learn of its new mode
+//! (`refresh`).
 
 mod batch;
 mod compare;
 mod delete;
 mod exclude;
 mod feed;
+mod refresh;
+mod settle;
 mod source;
 mod stream;
 mod walk;
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::Duration;
@@ -26,7 +32,7 @@ use serde_json::json;
 
 use crate::failure::{ERROR, Failure, NO_SPACE, Outcome, USAGE};
 use crate::progress::{Meter, Totals, rate};
-use crate::{name, open, output, size};
+use crate::{files, name, open, output, size};
 use batch::{Importer, Tally};
 use exclude::Excludes;
 use feed::{Feed, Wishes};
@@ -93,6 +99,10 @@ pub fn run(args: &Args) -> Outcome {
         verbose: args.verbose,
         report_acks: args.report_acks,
         acknowledged: 0,
+        root: root.clone(),
+        prefix: name::bytes(&args.prefix).to_vec(),
+        young: Vec::new(),
+        refreshed: None,
     };
     let outcome = import(args, &root, &excludes, &mut importer, &totals);
     let Importer { meter, tally, .. } = importer;
@@ -114,18 +124,21 @@ pub fn run(args: &Args) -> Outcome {
     }
 }
 
-fn directory(dir: &Path) -> Outcome<PathBuf> {
-    let root = dir.canonicalize().map_err(|e| open::path_failure("open", dir, &e))?;
-    if !root.is_dir() {
-        let what = format!("{} is not a directory", dir.display());
-        return Err(Failure::told(what, "give a directory, or store a file with `holdall put`"));
-    }
-    Ok(root)
+/// Opens the directory, to which all paths are relative from here on.
+fn directory(dir: &Path) -> Outcome<Arc<OwnedFd>> {
+    let root = files::open_directory(dir).map_err(|e| match e.kind() {
+        ErrorKind::NotADirectory if dir.exists() => {
+            let what = format!("{} is not a directory", dir.display());
+            Failure::told(what, "give a directory, or store a file with `holdall put`")
+        }
+        _ => open::path_failure("open", dir, &e),
+    })?;
+    Ok(Arc::new(root))
 }
 
 fn import(
     args: &Args,
-    root: &Path,
+    root: &Arc<OwnedFd>,
     excludes: &Excludes,
     importer: &mut Importer<'_, '_>,
     totals: &Totals,
@@ -135,7 +148,8 @@ fn import(
     let collection = args.collection.as_deref();
     let known = has_names(store, collection, prefix)?.then_some((store, collection));
     let wishes = Wishes { force: args.force, checksum: args.checksum, max_size: args.max_size };
-    let walk = || Walk::new(root, prefix, excludes);
+    let most = store.attribute_bytes();
+    let walk = || Walk::new(root, prefix, excludes, most);
     let feed = Feed::new(walk(), store, known, &wishes);
     let (over, is_over) = mpsc::channel();
     thread::scope(|scope| {
@@ -187,7 +201,7 @@ fn count(mut walk: Walk<'_>, totals: &Totals, is_over: &Receiver<()>) {
         for found in chunk {
             if let What::File(place) = found.what {
                 files += 1;
-                let size = place.path.symlink_metadata().map_or(0, |data| data.len());
+                let size = place.data().map_or(0, |data| data.len());
                 bytes = bytes.saturating_add(size);
             }
         }

@@ -9,17 +9,23 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
 
-use holdall::{Attributes, FileId, Store};
+use holdall::{Attributes, FileId, Hints, Store};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::walk::Place;
-use crate::files::{self, CTIME, DIRS, IN_MEMORY, MODE, MTIME, ctime};
+use crate::dirs::DIRS;
+use crate::files::{self, CTIME, IN_MEMORY, MODE, MTIME, ctime};
 use crate::time;
 
 /// How long after a change the clock of a file system may show the same time still: FAT counts
 /// by two seconds.
 const COARSE: Duration = Duration::from_secs(3);
+/// The same of a file system that counts in smaller steps than 10 ms: the system's clock ticks a
+/// hundred times a second at least.
+const FINE: Duration = Duration::from_millis(40);
+/// Nanoseconds of the largest step between [`FINE`] and seconds: that of exFAT.
+const STEP: i64 = 10_000_000;
 /// How often a file is read that changes meanwhile.
 pub const ATTEMPTS: usize = 2;
 /// What to say of one that always changes.
@@ -33,8 +39,8 @@ pub enum Content {
     Pieces(Vec<(u64, Vec<u8>)>),
     /// Too many for memory: to be streamed.
     Streamed,
-    /// As [`Content::Streamed`], with holes.
-    StreamedSparse,
+    /// As [`Content::Streamed`], with holes; whether short ones were seen.
+    StreamedSparse(bool),
     /// Those that are stored; the attributes to store instead.
     Kept(Attributes),
 }
@@ -47,6 +53,8 @@ pub struct Source {
     pub size: u64,
     /// What import stores about it.
     pub attributes: Attributes,
+    /// If its times could not tell of a change while it was read: how long after they can.
+    pub young: Option<Duration>,
 }
 
 /// What a look at a file gives.
@@ -72,7 +80,7 @@ impl Opened {
     /// Opens a regular file.
     pub fn open(place: &Place) -> io::Result<Self> {
         let now = SystemTime::now();
-        let (file, data) = files::open_regular(&place.path)?;
+        let (file, data) = place.open()?;
         Ok(Self { file, data, now })
     }
 
@@ -86,6 +94,20 @@ impl Opened {
         let now = self.file.metadata()?;
         let same_time = files::mtime(&now) == files::mtime(&self.data);
         Ok(now.len() == self.data.len() && same_time && ctime(&now) == ctime(&self.data))
+    }
+
+    /// If it had changed so shortly before that another change may bear the same times: how long
+    /// after the last one none can. A clock that is ahead of ours says nothing.
+    pub fn young(&self) -> Option<Duration> {
+        let is_coarse = self.data.ctime_nsec() % STEP == 0;
+        let limit = if is_coarse { COARSE } else { FINE };
+        let age = time::to_nanos(self.now) - ctime(&self.data);
+        (age < limit.as_nanos() as i128).then_some(limit)
+    }
+
+    /// Whether its last change lies after now, by more than a clock is coarse.
+    pub fn is_ahead(&self) -> bool {
+        ctime(&self.data) - time::to_nanos(self.now) > COARSE.as_nanos() as i128
     }
 
     /// The attributes import stores.
@@ -170,7 +192,7 @@ pub fn look(place: &Place, store: &Store, most: u64) -> io::Result<Look> {
             return Ok(Look::Large);
         }
         let attributes = opened.attributes(place);
-        return Ok(Look::Source(Source { content, size, attributes }));
+        return Ok(Look::Source(Source { content, size, attributes, young: opened.young() }));
     }
     Err(io::Error::other(CHANGES))
 }
@@ -206,7 +228,7 @@ fn read_pieces(opened: &Opened) -> io::Result<Content> {
     while let Some(data) = opened.next_data(at)? {
         total += data.end - data.start;
         if total > IN_MEMORY {
-            return Ok(Content::StreamedSparse);
+            return Ok(Content::StreamedSparse(has_short_holes(&pieces)));
         }
         let mut piece = vec![0; usize::try_from(data.end - data.start).unwrap_or(0)];
         let got = read_at(&opened.file, &mut piece, data.start)?;
@@ -216,6 +238,23 @@ fn read_pieces(opened: &Opened) -> io::Result<Content> {
         at = data.end;
     }
     Ok(Content::Pieces(pieces))
+}
+
+/// Shorter holes are stored as zeros, unless a hint asks for short segments.
+const SHORT_HOLE: u64 = 128 << 10;
+
+/// Whether a hole between two pieces is a short one.
+pub fn has_short_holes(pieces: &[(u64, Vec<u8>)]) -> bool {
+    pieces.windows(2).any(|pair| match pair {
+        [(start, bytes), (next, _)] => next - start - (bytes.len() as u64) < SHORT_HOLE,
+        _ => false,
+    })
+}
+
+/// How an object with such holes is to lie: no segment then takes in pages of holes beside it. It
+/// pays with more segments when it is edited, so others do not get it.
+pub fn hints(has_short_holes: bool) -> Option<Hints> {
+    has_short_holes.then(|| Hints { threshold: Some(1), ..Hints::default() })
 }
 
 /// Fills `buffer` from `at` on, as far as there are bytes.
@@ -238,18 +277,33 @@ mod tests {
 
     fn opened(bytes: &[u8]) -> (tempfile::TempDir, Place, Opened) {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place { path: dir.path().join("file"), dirs: None };
-        std::fs::write(&place.path, bytes).unwrap();
+        std::fs::write(dir.path().join("file"), bytes).unwrap();
+        let root = files::open_directory(dir.path()).unwrap().into();
+        let place = Place { root, below: "file".into(), dirs: None };
         let opened = Opened::open(&place).unwrap();
         (dir, place, opened)
     }
 
     #[test]
     fn what_was_written_meanwhile_shows() {
-        let (_dir, place, opened) = opened(b"one");
+        let (dir, _, opened) = opened(b"one");
         assert!(opened.is_unchanged().unwrap());
-        std::fs::write(&place.path, b"more").unwrap();
+        std::fs::write(dir.path().join("file"), b"more").unwrap();
         assert!(!opened.is_unchanged().unwrap());
+    }
+
+    #[test]
+    fn a_file_is_young_until_a_clock_must_have_moved_on() {
+        let (_dir, _, mut opened) = opened(b"one");
+        let changed = files::ctime(&opened.data);
+        let is_coarse = opened.data.ctime_nsec() % STEP == 0;
+        let limit = if is_coarse { COARSE } else { FINE };
+        for (nanos, young) in
+            [(-5_000_000_000, Some(limit)), (0, Some(limit)), (3_000_000_000, None)]
+        {
+            opened.now = time::from_nanos(changed + nanos).unwrap();
+            assert_eq!((opened.young(), opened.is_ahead()), (young, nanos < 0), "{nanos}");
+        }
     }
 
     #[test]

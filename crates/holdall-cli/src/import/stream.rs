@@ -5,15 +5,25 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::time::Duration;
 
 use holdall::{PutOptions, Result, Store, Target, WriteTx};
 
 use super::feed::Incoming;
-use super::source::{ATTEMPTS, CHANGES, Opened};
+use super::source::{self, ATTEMPTS, CHANGES, Content, Opened};
 use crate::files::{self, CopyError};
 
-/// Bytes stored, or why the file could not be read.
-type Stored = std::result::Result<u64, String>;
+/// What was stored, or why the file could not be read.
+type Stored = std::result::Result<Done, String>;
+
+/// A file that was stored.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Its bytes.
+    pub size: u64,
+    /// As [`super::source::Source::young`].
+    pub young: Option<Duration>,
+}
 
 /// Opens the file that is to be stored; why that cannot be, if it cannot.
 fn open(store: &Store, file: &Incoming) -> Result<std::result::Result<Opened, String>> {
@@ -62,7 +72,7 @@ pub fn store(
             Ok(()) => {
                 let size = writer.len();
                 writer.finish()?;
-                return Ok(Ok(size));
+                return Ok(Ok(Done { size, young: opened.young() }));
             }
             Err(why) if why == CHANGES => {}
             Err(why) => return Ok(Err(why)),
@@ -82,7 +92,9 @@ pub fn store_sparse(
         Ok(opened) => opened,
         Err(why) => return Ok(Err(why)),
     };
-    let options = PutOptions::with_attributes(opened.attributes(&file.place));
+    let attributes = opened.attributes(&file.place);
+    let hints = source::hints(matches!(file.source.content, Content::StreamedSparse(true)));
+    let options = PutOptions { attributes, hints, ..PutOptions::default() };
     let oid = tx.put_with(&file.name, &[], &options)?;
     let mut at = 0;
     loop {
@@ -106,7 +118,7 @@ pub fn store_sparse(
         at = data.end;
     }
     tx.set_len(oid, opened.data.len())?;
-    Ok(check(&opened).map(|()| opened.data.len()))
+    Ok(check(&opened).map(|()| Done { size: opened.data.len(), young: opened.young() }))
 }
 
 /// Reads on in a file, and keeps what went wrong.
@@ -146,15 +158,17 @@ impl Read for Stretch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::source::{Content, Source};
+    use crate::import::source::Source;
     use crate::import::walk::Place;
     use std::io::Write;
 
     fn incoming(path: &std::path::Path) -> Incoming {
-        let place = Place { path: path.into(), dirs: None };
+        let root = files::open_directory(path.parent().unwrap()).unwrap().into();
+        let place = Place { root, below: path.file_name().unwrap().into(), dirs: None };
         let opened = Opened::open(&place).unwrap();
         let attributes = opened.attributes(&place);
-        let source = Source { content: Content::Streamed, size: opened.data.len(), attributes };
+        let size = opened.data.len();
+        let source = Source { content: Content::Streamed, size, attributes, young: None };
         Incoming { name: b"a".into(), place, source, replaces: false, is_quiet: false }
     }
 
@@ -180,7 +194,7 @@ mod tests {
             if changes > 1 {
                 assert_eq!(stored, Err(CHANGES.to_owned()));
             } else {
-                assert_eq!(stored, Ok((5 << 20) + 4));
+                assert_eq!(stored.map(|done| done.size), Ok((5 << 20) + 4));
             }
             if !sparse {
                 tx.commit().unwrap();

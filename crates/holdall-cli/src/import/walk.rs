@@ -1,7 +1,8 @@
 //! The files to import, in the order of their names, handed out in numbered chunks.
 //!
 //! Owns: [`Walk`]. Used by several threads behind a lock; looks at directories only, never
-//! into files. Links are not followed.
+//! into files. Links are not followed, also not one that takes a directory's place meanwhile: all
+//! paths lead from the open directory on (`below`), and a directory is read that was opened.
 //!
 //! Invariant: names come in byte order, as a store lists them: a directory is sorted by its name
 //! with a slash behind it. So two walks, or a walk and a listing, can be compared as they go, and
@@ -11,18 +12,22 @@
 //! the directories from the root to the one at work.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType};
 
 use super::exclude::Excludes;
-use crate::files::{self, COMMON_DIR};
+use crate::leftovers::is_temporary;
+use crate::{below, dirs, files};
 
 /// Files in a chunk: enough that handing one out costs little against reading it.
 const CHUNK_FILES: usize = 32;
+/// Bytes that the attributes beside `dirs` take, and its key.
+pub const OTHERS: usize = 80;
 
 /// What the walk met.
 pub struct Found {
@@ -36,6 +41,9 @@ pub struct Found {
 pub enum What {
     /// A regular file.
     File(Place),
+    /// A directory, before what lies in it: its nine permission bits. Its name ends with a slash,
+    /// but for the root's.
+    Directory(u32),
     /// Neither a file nor a directory, or left out as the user wants: what it is.
     Skipped(&'static str),
     /// A directory that could not be read: why.
@@ -45,17 +53,39 @@ pub enum What {
 /// Where a file lies.
 #[derive(Clone)]
 pub struct Place {
-    /// Its path.
-    pub path: PathBuf,
+    /// The imported directory.
+    pub root: Arc<OwnedFd>,
+    /// Its path from there on.
+    pub below: PathBuf,
     /// The attribute `dirs`.
     pub dirs: Option<Arc<[u8]>>,
 }
 
+impl Place {
+    /// Opens the file that was met here.
+    ///
+    /// # Errors
+    /// Those of [`below::open_regular`].
+    pub fn open(&self) -> io::Result<(File, Metadata)> {
+        below::open_regular(&self.root, &self.below)
+    }
+
+    /// What lies here now.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn data(&self) -> io::Result<Metadata> {
+        below::data(&self.root, &self.below)
+    }
+}
+
 /// A walk through one directory tree.
 pub struct Walk<'e> {
-    root: PathBuf,
+    root: Arc<OwnedFd>,
     prefix: Vec<u8>,
     excludes: &'e Excludes,
+    /// Bytes that the attribute `dirs` may take.
+    most: usize,
     /// The directories that were entered, from the root on.
     way: Vec<Listing>,
     started: bool,
@@ -66,7 +96,8 @@ pub struct Walk<'e> {
 struct Listing {
     /// Path below the root; with a slash behind it but for the root itself.
     below: Vec<u8>,
-    modes: Vec<u32>,
+    /// Of the directories from the root on.
+    modes: Vec<Option<u32>>,
     dirs: Option<Arc<[u8]>>,
     /// For each entry its kind (1 byte), the length of its name (2), the name.
     bytes: Vec<u8>,
@@ -80,6 +111,8 @@ struct Listing {
 pub const LINK: &str = "link";
 /// What is said of what `--exclude` leaves out.
 pub const EXCLUDED: &str = "excluded";
+/// What is said of what an export or `get` has begun.
+pub const TEMPORARY: &str = "a temporary file of holdall";
 
 /// What an entry is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -107,10 +140,10 @@ impl Kind {
 }
 
 impl<'e> Walk<'e> {
-    /// A walk through `root`.
-    pub fn new(root: &Path, prefix: &[u8], excludes: &'e Excludes) -> Self {
-        let (root, prefix) = (root.into(), prefix.into());
-        Self { root, prefix, excludes, way: Vec::new(), started: false, next: 0 }
+    /// A walk through `root`; an object's attributes may take `most` bytes.
+    pub fn new(root: &Arc<OwnedFd>, prefix: &[u8], excludes: &'e Excludes, most: usize) -> Self {
+        let (root, prefix, most) = (root.clone(), prefix.into(), most.saturating_sub(OTHERS));
+        Self { root, prefix, excludes, most, way: Vec::new(), started: false, next: 0 }
     }
 
     /// The next chunk and its number, counted from 0; `None` at the end.
@@ -124,41 +157,55 @@ impl<'e> Walk<'e> {
         Some((number, chunk))
     }
 
-    fn enter(&mut self, below: Vec<u8>) -> Option<Found> {
-        let modes = self.way.last().map_or(&[][..], |dir| &dir.modes);
-        match Listing::read(&self.path(&below), &below, modes) {
+    fn enter(&mut self, below: Vec<u8>) -> Found {
+        let what = match self.read(&below) {
             Ok(mut listing) => {
+                let bits = listing.modes.last().copied().flatten().unwrap_or(dirs::COMMON);
                 // Before the entries: some below it may be missing among them.
                 let broken = listing.broken.take();
                 self.way.push(listing);
-                broken.map(|error| self.found(&below, What::Unread(error.to_string())))
+                broken.map_or(What::Directory(bits), |error| What::Unread(error.to_string()))
             }
-            Err(error) => Some(self.found(&below, What::Unread(error.to_string()))),
-        }
+            Err(error) => What::Unread(error.to_string()),
+        };
+        self.found(&below, what)
     }
 
-    fn path(&self, below: &[u8]) -> PathBuf {
-        files::os_string(below).map_or_else(|| self.root.clone(), |below| self.root.join(below))
+    fn read(&self, below: &[u8]) -> io::Result<Listing> {
+        let path = files::os_string(below).unwrap_or_default();
+        let dir = below::open_listing(&self.root, path.as_ref())?;
+        let mut modes = self.way.last().map_or_else(Vec::new, |dir| dir.modes.clone());
+        modes.push(Some(files::mode(&dir.metadata()?) & 0o777));
+        // With directories in the prefix nobody could tell which of them was the imported one.
+        let is_common = modes.iter().all(|mode| *mode == Some(dirs::COMMON));
+        let is_told = !is_common || self.prefix.contains(&b'/');
+        let dirs = is_told.then(|| dirs::short(&modes, self.most)).flatten().map(Into::into);
+        Ok(Listing::read(&dir, below, modes, dirs))
     }
 
     fn found(&self, below: &[u8], what: What) -> Found {
         Found { name: [&self.prefix, below].concat(), what }
     }
 
-    /// What an entry is; `None` for a directory, which is entered.
-    fn look(&mut self, kind: Kind, below: Vec<u8>, dirs: Option<Arc<[u8]>>) -> Option<Found> {
+    /// What an entry is; a directory is entered.
+    fn look(&mut self, kind: Kind, below: Vec<u8>, dirs: Option<Arc<[u8]>>) -> Found {
         let is_dir = kind == Kind::Directory;
         let plain = below.strip_suffix(b"/").unwrap_or(&below);
         if self.excludes.leave_out(plain, is_dir) {
-            return Some(self.found(&below, What::Skipped(EXCLUDED)));
+            return self.found(&below, What::Skipped(EXCLUDED));
         }
+        let last = plain.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let what = match kind {
-            Kind::File => What::File(Place { path: self.path(&below), dirs }),
-            Kind::Directory => return self.enter(below),
             Kind::Link => What::Skipped(LINK),
             Kind::Special => What::Skipped("special file"),
+            _ if is_temporary(last) => What::Skipped(TEMPORARY),
+            Kind::Directory => return self.enter(below),
+            Kind::File => {
+                let path = files::os_string(&below).unwrap_or_default().into();
+                What::File(Place { root: self.root.clone(), below: path, dirs })
+            }
         };
-        Some(self.found(&below, what))
+        self.found(&below, what)
     }
 }
 
@@ -168,9 +215,7 @@ impl Iterator for Walk<'_> {
     fn next(&mut self) -> Option<Found> {
         if !self.started {
             self.started = true;
-            if let Some(unread) = self.enter(Vec::new()) {
-                return Some(unread);
-            }
+            return Some(self.enter(Vec::new()));
         }
         loop {
             let dir = self.way.last_mut()?;
@@ -179,29 +224,19 @@ impl Iterator for Walk<'_> {
                 continue;
             };
             let dirs = dir.dirs.clone();
-            if let Some(found) = self.look(kind, below, dirs) {
-                return Some(found);
-            }
+            return Some(self.look(kind, below, dirs));
         }
     }
 }
 
 impl Listing {
-    fn read(path: &Path, below: &[u8], above: &[u32]) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-        let mut modes = above.to_vec();
-        modes.push(files::mode(&dir.metadata()?) & 0o777);
-        let dirs = modes.iter().any(|mode| *mode != COMMON_DIR).then(|| {
-            let modes: Vec<String> = modes.iter().map(|mode| format!("{mode:o}")).collect();
-            modes.join("/").into_bytes().into()
-        });
+    fn read(dir: &File, below: &[u8], modes: Vec<Option<u32>>, dirs: Option<Arc<[u8]>>) -> Self {
         let (bytes, starts) = (Vec::new(), Vec::new());
         let mut listing = Self { below: below.into(), modes, dirs, bytes, starts, broken: None };
-        listing.broken = listing.fill(&dir).err();
+        listing.broken = listing.fill(dir).err();
         let bytes = &listing.bytes;
         listing.starts.sort_unstable_by(|a, b| entry(bytes, *b).1.cmp(entry(bytes, *a).1));
-        Ok(listing)
+        listing
     }
 
     fn fill(&mut self, dir: &File) -> io::Result<()> {

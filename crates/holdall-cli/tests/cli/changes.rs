@@ -100,7 +100,11 @@ fn what_patterns_and_sizes_leave_out() {
     for line in ["big: larger than --max-size", "src/target/: excluded", "a.o: excluded"] {
         assert!(run.err.contains(&format!("skipped: {line}\n")), "{}", run.err);
     }
-    for bad in ["", "a//b", "[a", "../x"] {
+    let classes =
+        ["import", "t", "tree", "--exclude", "[[:alpha:]]*.[[:lower:]]", "--max-size", "1.5kib"];
+    assert_eq!(home.json(&[&classes[..], &["--json"]].concat())["files"], 3);
+    assert_eq!(home.ok(&["ls", "t"]), b"src/target/y\nsrc/target2\ntarget/x\n");
+    for bad in ["", "a//b", "[a", "../x", "[:digit:]*", "[[:digit]]", "[a/b]"] {
         home.fails(&["import", "new", "tree", "--exclude", bad], 2, "pattern");
     }
     assert!(!home.path("new").exists());

@@ -1,59 +1,11 @@
 //! Names that a file system takes for one, and modes and times that it cannot set.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
+use crate::disks::{Mounted, succeeds};
 use crate::support::{Home, Run, files};
-
-/// A mounted file system in a file, unmounted at the end; the device that stands for the file.
-struct Mounted(PathBuf, Option<String>);
-
-fn succeeds(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
-}
-
-impl Mounted {
-    /// `None`, with a line, where that is not possible.
-    fn new(home: &Home, mkfs: &[&str]) -> Option<Self> {
-        let (image, path) = (home.path("image"), home.path("disk"));
-        File::create(&image).unwrap().set_len(64 << 20).unwrap();
-        fs::create_dir(&path).unwrap();
-        let made = mkfs
-            .split_first()
-            .is_some_and(|(program, args)| succeeds(Command::new(program).args(args).arg(&image)));
-        if !made || !succeeds(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&path)) {
-            println!("skipped: making and mounting {mkfs:?}");
-            return None;
-        }
-        Some(Self(path, None))
-    }
-
-    /// exFAT in a program of its own, which gives each name a number of its own.
-    fn exfat(home: &Home) -> Option<Self> {
-        let (image, path) = (home.path("image"), home.path("disk"));
-        File::create(&image).unwrap().set_len(64 << 20).unwrap();
-        let found = Command::new("losetup").args(["-f", "--show"]).arg(image).output().ok()?;
-        let device = String::from_utf8(found.stdout).ok()?.trim().to_owned();
-        let mounted = Self(path.clone(), Some(device.clone()));
-        if succeeds(Command::new("mkfs.exfat").arg(&device))
-            && succeeds(Command::new("mount.exfat-fuse").arg(&device).arg(&path))
-        {
-            return Some(mounted);
-        }
-        println!("skipped: making and mounting exFAT");
-        None
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).output();
-        if let Some(device) = &self.1 {
-            let _ = Command::new("losetup").args(["-d", device]).output();
-        }
-    }
-}
 
 /// Directories in which capitals do not count, of the kinds that the system has.
 fn folding(test: impl Fn(&Home, &str)) {
@@ -123,6 +75,25 @@ fn two_names_of_one_file_are_both_named() {
 }
 
 #[test]
+fn a_file_where_a_directory_is_needed_is_no_other_spelling() {
+    folding(|home, dir| {
+        for name in ["a", "a/b", "c/d", "C"] {
+            home.feed(&["put", "s", name], name.as_bytes());
+        }
+        let new = format!("{dir}/out");
+        for out in [new.as_str(), new.as_str(), dir] {
+            let run = home.run(&["export", "s", out, "--json"]);
+            assert_eq!((run.code, counted(&run)), (1, (2, 2)), "{}", run.err);
+            assert!(run.err.contains("a is a file where a directory is needed"), "{}", run.err);
+            assert!(run.err.contains("c/d: c is the same as C in this file system"), "{}", run.err);
+            for name in ["C", "a"] {
+                assert_eq!(fs::read_to_string(home.path(out).join(name)).unwrap(), name);
+            }
+        }
+    });
+}
+
+#[test]
 fn two_spellings_of_one_letter_are_both_named() {
     folding(|home, dir| {
         let (apart, whole) = ("e\u{301}", "\u{e9}");
@@ -157,10 +128,13 @@ fn a_mode_that_cannot_be_set_does_not_drop_the_file() {
     home.ok(&["import", "s", "tree"]);
     let run = home.run(&["export", "s", "disk/out"]);
     assert_eq!(run.code, 1, "{}", run.err);
-    for name in ["d/private", "d/"] {
-        let says = format!("exported all the same: {name}: its mode cannot be set: ");
-        assert!(run.err.contains(&says), "{}", run.err);
-    }
+    // One line for all of a kind.
+    let says = "exported all the same: d/private and 2 more: their modes cannot be set: ";
+    assert!(
+        run.err.contains(says) && run.err.matches(" cannot be set").count() == 1,
+        "{}",
+        run.err
+    );
     assert!(run.text().contains("exported 1 files, 7 bytes"), "{}", run.text());
     assert!(
         run.text().contains("0 failed; ") && run.text().ends_with(" modes and times not set\n")

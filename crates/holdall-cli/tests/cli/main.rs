@@ -4,16 +4,19 @@
 mod bad_input;
 mod changes;
 mod collisions;
+mod disks;
 mod docs;
 mod fields;
 mod frag;
 mod full_disk;
+mod kept_modes;
 mod many_names;
 mod objects;
 #[cfg(feature = "serve")]
 mod operator;
 mod own_files;
 mod planted;
+mod races;
 mod resume;
 mod rights;
 #[cfg(feature = "serve")]
@@ -22,4 +25,6 @@ mod sparse;
 mod streams;
 mod support;
 mod terminal;
+mod times;
 mod tree;
+mod unfinished;

@@ -79,6 +79,41 @@ fn holes_stay_holes_on_the_way_in_and_out() {
 }
 
 #[test]
+fn short_holes_take_little_room_in_the_store_and_none_in_files() {
+    let home = Home::new();
+    fs::create_dir(home.path("tree")).unwrap();
+    // Pieces of a block with holes of some blocks; few and so many that they are streamed.
+    let mut wholes = Vec::new();
+    for (name, every, count) in [("a", 32 << 10, 256), ("b", 64 << 10, 256), ("c", 32 << 10, 2048)]
+    {
+        let pieces: Vec<_> = (0..count).map(|at| (at * every, bytes(at + 1, 4096))).collect();
+        let Some(file) = sparse(&home.path("tree").join(name), count * every, &pieces) else {
+            return;
+        };
+        let mut whole = vec![0; (count * every) as usize];
+        file.read_exact_at(&mut whole, 0).unwrap();
+        wholes.push((name, blocks(home.path("tree").join(name)), whole));
+    }
+    home.ok(&["import", "s", "tree"]);
+    sound(&home, "s");
+    let all: u64 = wholes.iter().map(|(_, blocks, _)| blocks).sum();
+    let stored = blocks(home.path("s"));
+    // A page of 8 KiB for each piece, and the tree.
+    assert!(stored < all * 3 + 4096, "{stored} blocks for {all}");
+    home.ok(&["export", "s", "out"]);
+    home.ok(&["get", "s", "a", "-o", "out/got"]);
+    for (name, blocks_before, whole) in &wholes {
+        let out = home.path("out").join(name);
+        assert!(fs::read(&out).unwrap() == *whole, "{name}");
+        assert!(blocks(&out) <= blocks_before + 64, "{name}: {} of {blocks_before}", blocks(&out));
+    }
+    assert!(fs::read(home.path("out/got")).unwrap() == wholes[0].2);
+    assert!(blocks(home.path("out/got")) <= wholes[0].1 + 64);
+    let again = home.json(&["import", "s", "tree", "--checksum", "--json"]);
+    assert_eq!((&again["files"], &again["already_there"]), (&0.into(), &3.into()), "{again}");
+}
+
+#[test]
 fn a_file_without_an_end_is_named_and_the_rest_is_stored() {
     let home = Home::new();
     if File::open("/proc/self/pagemap").and_then(|f| f.read_at(&mut [0; 8], 0)).is_err() {

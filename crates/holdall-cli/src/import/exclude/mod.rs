@@ -5,9 +5,12 @@
 //! directory on; a slash at the end means directories only. Cost of a comparison: the length of
 //! the pattern times that of the path, whatever stars there are.
 
+mod set;
+
 use std::ffi::OsString;
 
 use crate::name;
+use set::Set;
 
 /// All patterns given.
 #[derive(Default)]
@@ -31,7 +34,7 @@ enum Token {
     /// `**/`: any number of whole parts.
     Parts,
     /// `[…]`, or all others with `[!…]`.
-    Set(Vec<(u32, u32)>, bool),
+    Set(Set),
 }
 
 const SLASH: u32 = b'/' as u32;
@@ -129,43 +132,14 @@ fn tokens(text: &[u32]) -> Result<Vec<Token>, &'static str> {
                 out.push(Token::One(unit));
             }
             Ok(b'[') => {
-                let (set, after) = set(rest)?;
+                let (set, after) = Set::parse(rest)?;
                 rest = after;
-                out.push(set);
+                out.push(Token::Set(set));
             }
             _ => out.push(Token::One(unit)),
         }
     }
     Ok(out)
-}
-
-/// The set that begins behind a `[`, and what follows it.
-fn set(text: &[u32]) -> Result<(Token, &[u32]), &'static str> {
-    const OPEN: &str = "its [ has no ]";
-    let (others, mut rest) = match text.split_first() {
-        Some((first, rest)) if [u32::from(b'!'), u32::from(b'^')].contains(first) => (true, rest),
-        _ => (false, text),
-    };
-    let mut ranges = Vec::new();
-    loop {
-        let (&first, after) = rest.split_first().ok_or(OPEN)?;
-        rest = after;
-        // As the first of a set it stands for itself.
-        if first == u32::from(b']') && !ranges.is_empty() {
-            return Ok((Token::Set(ranges, others), rest));
-        }
-        let last = match rest {
-            [dash, last, after @ ..] if *dash == u32::from(b'-') && *last != u32::from(b']') => {
-                rest = after;
-                *last
-            }
-            _ => first,
-        };
-        if last < first {
-            return Err("a range of its [ ] goes backwards");
-        }
-        ranges.push((first, last));
-    }
 }
 
 /// Whether the tokens stand for the whole text. Follows all ways at once.
@@ -181,12 +155,7 @@ fn matches(tokens: &[Token], text: &[u32]) -> bool {
             match token {
                 Token::One(wanted) if *wanted == unit => reach(tokens, &mut next, place + 1, true),
                 Token::Any if unit != SLASH => reach(tokens, &mut next, place + 1, true),
-                Token::Set(ranges, others)
-                    if unit != SLASH
-                        && ranges.iter().any(|(a, b)| (*a..=*b).contains(&unit)) != *others =>
-                {
-                    reach(tokens, &mut next, place + 1, true);
-                }
+                Token::Set(set) if set.has(unit) => reach(tokens, &mut next, place + 1, true),
                 Token::Star if unit != SLASH => reach(tokens, &mut next, place, true),
                 Token::Deep => reach(tokens, &mut next, place, true),
                 // Left behind a slash only.
@@ -233,6 +202,16 @@ mod tests {
             ("[a-c]x[!0-9]", &["axa", "cx]"], &["dxa", "ax1"]),
             ("[]x]", &["]", "x"], &["y"]),
             (r"\*a", &["*a"], &["ba"]),
+            ("[[:digit:]]*", &["1", "d/2x"], &["x1", "d"]),
+            ("[![:digit:]_]", &["x", "["], &["1", "_", "xx"]),
+            ("[[:alpha:][:digit:]]x", &["1x", "äx", "漢x"], &["-x", "x"]),
+            ("[[:upper:]-]a", &["Aa", "Äa", "-a"], &["aa"]),
+            ("[[:space:][:punct:]]", &[" ", "!", "\u{a0}"], &["a"]),
+            (r"[\]x]", &["]", "x"], &["\\", "y"]),
+            (r"[\\-a]", &["\\", "a", "]"], &["b", "-"]),
+            ("[[x]", &["[", "x"], &["y"]),
+            ("[a-]", &["a", "-"], &["b"]),
+            ("[+-9]", &["1", "."], &["/", "a/b"]),
             ("a*b*c", &["abc", "axxbyyc"], &["ab", "acb"]),
         ] {
             for path in yes {
@@ -251,7 +230,23 @@ mod tests {
 
     #[test]
     fn what_can_match_nothing_is_refused() {
-        for pattern in ["", "/", "a//b", "./a", "../a", "a/..", "[a", "[", "[z-a]", "a\\"] {
+        let bad = ["", "/", "a//b", "./a", "../a", "a/..", "[a", "[", "[z-a]", "a\\", "[]", "[!]"];
+        let sets = [
+            "[:digit:]*",
+            "[[:digit:]",
+            "[[:digit]]",
+            "[[:digits:]]",
+            "[[.a.]]",
+            "[[=a=]]",
+            "[[:]",
+            "[a-[:digit:]]",
+            "[[:digit:]-z]",
+            "[a/b]",
+            r"[a\/]",
+            r"[a\",
+            "x[^:alpha:]",
+        ];
+        for pattern in bad.into_iter().chain(sets) {
             assert!(Excludes::parse(&[pattern.into()]).is_err(), "{pattern}");
         }
     }
