@@ -61,10 +61,6 @@ impl Fresh {
             whole[*at as usize..][..bytes.len()].copy_from_slice(bytes);
         }
         let zeros = |part: &[u8]| part.iter().all(|b| *b == 0);
-        // Written only once the file has its length.
-        if found.len() != whole.len() {
-            return found.len() < whole.len() && zeros(found);
-        }
         let mut sectors = found.chunks(SECTOR).zip(whole.chunks(SECTOR));
         sectors.all(|(found, whole)| found == whole || zeros(found))
     }
@@ -75,7 +71,8 @@ const SECTOR: usize = 512;
 
 /// Whether the volume, in which no superblock was found, is empty or what a crash leaves of a
 /// creation: with these options, or with any page size and no other choice. Such a file holds
-/// nothing. Cost: reads up to 448 KiB, nothing of a longer file.
+/// nothing. The file gets its length in one step and is written to only then: one of any other
+/// length is the user's, also one of zeros. Cost: reads up to 448 KiB, nothing of a longer file.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -87,7 +84,7 @@ pub(crate) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> 
     let sizes = (12..=16).map(|bits| 1 << bits);
     let usual = sizes.map(|size| Fresh::new(size, SpaceLayout::default_space_pages(size)));
     let candidates = usual.chain([Fresh::of(options)]).flatten();
-    let candidates: Vec<_> = candidates.filter(|fresh| length <= fresh.bytes()).collect();
+    let candidates: Vec<_> = candidates.filter(|fresh| length == fresh.bytes()).collect();
     if candidates.is_empty() {
         return Ok(false);
     }
