@@ -18,7 +18,7 @@ use std::time::Duration;
 use holdall::{Attributes, Entry, Error, Layout, Metadata, Oid, Reader, Store};
 use serde_json::json;
 
-use crate::failure::{DAMAGED, ERROR, Failure, Outcome, reason};
+use crate::failure::{DAMAGED, ERROR, Failure, NO_SPACE, Outcome, reason, too_large};
 use crate::files::{self, CopyError, IN_MEMORY};
 use crate::progress::{Meter, Totals, rate};
 use crate::replacement::{Replacement, set_bits, set_rights};
@@ -75,6 +75,7 @@ pub fn run(args: &Args) -> Outcome {
     outcome?;
     match tally {
         Tally { damaged: 1.., .. } => Err(Failure::Reported(DAMAGED)),
+        Tally { too_large: 1.., .. } => Err(Failure::Reported(NO_SPACE)),
         Tally { failed: 1.., .. } | Tally { incomplete: 1.., .. } => Err(Failure::Reported(ERROR)),
         _ => output::after("the files are written", said),
     }
@@ -107,6 +108,8 @@ struct Tally {
     failed: u64,
     /// Those of `failed` that the store could not read.
     damaged: u64,
+    /// Those of `failed` that are larger than a file may be.
+    too_large: u64,
     /// Modes and times of what was exported that could not be set.
     incomplete: u64,
 }
@@ -125,6 +128,8 @@ enum Problem {
     This(String),
     /// Its bytes are damaged; the others can go on.
     Damaged(String),
+    /// No file may be as large; the others can go on.
+    Large(String),
     /// No other would fare better.
     All(Failure),
 }
@@ -134,6 +139,9 @@ impl Problem {
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
                 Self::All(Failure::file("write", path, error))
+            }
+            ErrorKind::FileTooLarge => {
+                Self::Large(format!("write {}: {error}: {}", path.display(), too_large()))
             }
             _ => Self::This(format!("write {}: {error}", path.display())),
         }
@@ -159,6 +167,10 @@ impl Exporter<'_> {
                 }
                 Err(Problem::All(failure)) => return Err(failure),
                 Err(Problem::This(why)) => why,
+                Err(Problem::Large(why)) => {
+                    self.tally.too_large += 1;
+                    why
+                }
                 Err(Problem::Damaged(why)) => {
                     self.tally.damaged += 1;
                     why

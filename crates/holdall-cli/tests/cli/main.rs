@@ -3,11 +3,14 @@
 
 mod bad_input;
 mod changes;
+mod closed;
 mod collisions;
 mod docs;
+mod exfat;
 mod fields;
 mod frag;
 mod full_disk;
+mod limits;
 mod many_names;
 mod objects;
 #[cfg(feature = "serve")]
