@@ -12,7 +12,8 @@ const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 945),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1200),
-    ("docs/design.md", 3490),
+    // What moves where holes cannot be punched, and what reports promise then.
+    ("docs/design.md", 3535),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
@@ -21,8 +22,8 @@ const BUDGETS: [(&str, usize); 19] = [
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2505),
     // Every command, option, error and pattern, with examples that are run; what import and export
-    // promise of modes, times, holes, young files and ends by a signal.
-    ("docs/cli.md", 5695),
+    // promise of modes, times, holes, young files and ends by a signal; closed streams, which names print alike.
+    ("docs/cli.md", 5790),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
     // dispatched on, with each header by its whole name, and what is refused as readable in two ways.
     ("docs/serve.md", 3375),
@@ -37,7 +38,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 37_710;
+const ALL: usize = 37_900;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

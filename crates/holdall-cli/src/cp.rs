@@ -40,7 +40,8 @@ pub fn run(args: &Args) -> Outcome {
         let mut tx = open::target(tx, args.collection.as_deref())?;
         tx.copy(name::key(&args.from), Target::Name(to.to_vec()))
     })?;
-    store.close()?;
+    let done = format!("the copy is stored as {oid}");
+    open::close(store, &done)?;
     let said = output::say(format_args!("{oid}"));
-    output::after(&format!("the copy is stored as {oid}"), said)
+    output::after(&done, said)
 }

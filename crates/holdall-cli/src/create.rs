@@ -24,5 +24,5 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(bytes) = args.page_size {
         options = options.page_size(bytes);
     }
-    Ok(options.create(&args.store)?.close()?)
+    open::close(options.create(&args.store)?, "the store is made")
 }

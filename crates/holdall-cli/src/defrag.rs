@@ -54,7 +54,7 @@ fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome 
         meter.at(0, moved.bytes());
         ControlFlow::Continue(())
     })?;
-    store.close()?;
+    open::close(store, "the store is in order")?;
     meter.finish();
     // Closing cuts the file once more.
     let blocks = open::read_only(path)?.stat()?.file_bytes;
@@ -110,5 +110,5 @@ fn print_text(report: &DefragReport) -> Outcome {
     out.finish()
 }
 
-const CANNOT_PUNCH: &str =
-    "the file system cannot punch holes: only the free end of the file was given back";
+const CANNOT_PUNCH: &str = "the file system cannot punch holes: what could be moved was moved down, and the free end of \
+     the file cut off";

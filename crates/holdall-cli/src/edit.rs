@@ -137,7 +137,7 @@ fn run(
         let size = tx.metadata(&key)?.size;
         edit(&mut tx, key, size)
     })?;
-    store.close()?;
+    open::close(store, "the object is changed")?;
     let said = output::say(format_args!("{size} bytes"));
     output::after("the object is changed", said)
 }
@@ -151,7 +151,7 @@ enum Bytes {
 impl Bytes {
     fn open(file: Option<&Path>, place: &Place) -> Outcome<Self> {
         open::check(&place.store, true)?;
-        let mut input = Input::open(file, &place.store)?;
+        let mut input = Input::open(file, &place.store, "give a file")?;
         // Some files of the system have a size of 0 and content all the same.
         if let Some(left) = input.left.filter(|left| *left > 0) {
             return Ok(Self::File(Box::new(input), left));

@@ -7,6 +7,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use holdall::Error;
+use holdall_io::lacks_inodes_at;
+use rustix::process::{Resource, getrlimit};
 
 use crate::name::{escape, is_hidden};
 
@@ -20,7 +22,7 @@ pub const NOT_FOUND: u8 = 3;
 pub const DAMAGED: u8 = 4;
 /// Another process has the store open.
 pub const LOCKED: u8 = 5;
-/// The disk is full, or the store's size limit is reached.
+/// The disk is full, or a limit on the size of the store or of any file is reached.
 pub const NO_SPACE: u8 = 6;
 
 /// Outcome of a subcommand.
@@ -53,27 +55,44 @@ impl Failure {
 
     /// A system error while doing `action` to `path`.
     pub fn file(action: &str, path: &Path, error: &io::Error) -> Self {
-        let what = format!("{action} {}: {error}", path.display());
-        Self::Told(what, io_hint(error.kind()).into(), io_code(error.kind()))
+        let code = io_code(error.kind());
+        if code == NO_SPACE && lacks_inodes_at(path) {
+            let what = format!("{action} {}: the file system has no free inodes", path.display());
+            let hint = "remove files from it that are not needed, or write to another one";
+            return Self::Told(what, hint.into(), code);
+        }
+        Self::Told(format!("{action} {}: {error}", path.display()), io_hint(error.kind()), code)
     }
 
     /// A system error on standard output; a closed pipe is no error.
     pub fn stdout(error: &io::Error) -> Self {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::Pipe,
-            kind => Self::Told(
-                format!("write standard output: {error}"),
-                io_hint(kind).into(),
-                io_code(kind),
-            ),
+            kind => {
+                Self::Told(format!("write standard output: {error}"), io_hint(kind), io_code(kind))
+            }
         }
     }
 
     /// This failure of saying so, after `done` came about.
     #[must_use]
     pub fn after(self, done: &str) -> Self {
+        self.behind(&format!("{done}, but "))
+    }
+
+    /// This failure of closing the store, in which `done` came about.
+    #[must_use]
+    pub fn of_closing(self, done: &str) -> Self {
+        self.behind(&format!("{done}, but the store could not be closed: "))
+    }
+
+    fn behind(self, text: &str) -> Self {
         match self {
-            Self::Told(what, hint, code) => Self::Told(format!("{done}, but {what}"), hint, code),
+            Self::Told(what, hint, code) => Self::Told(format!("{text}{what}"), hint, code),
+            Self::Store(error) => {
+                let (what, hint) = store_message(&error);
+                Self::Told(format!("{text}{what}"), hint, store_code(&error))
+            }
             other => other,
         }
     }
@@ -148,7 +167,9 @@ fn store_code(error: &Error) -> u8 {
 /// What happened and what to do about it.
 fn store_message(error: &Error) -> (String, String) {
     let (what, hint) = match error {
-        Error::Io { action, source } => (format!("{action}: {source}"), io_hint(source.kind())),
+        Error::Io { action, source } => {
+            return (format!("{action}: {source}"), io_hint(source.kind()));
+        }
         Error::Corrupt { place, detail } => (
             format!("damaged: {place}: {detail}"),
             "run `holdall verify STORE` and restore from a copy",
@@ -206,31 +227,40 @@ fn store_message(error: &Error) -> (String, String) {
 pub fn is_full(error: &Error) -> bool {
     match error {
         Error::Full(_) => true,
-        Error::Io { source, .. } => {
-            source.kind() == ErrorKind::FileTooLarge || io_code(source.kind()) == NO_SPACE
-        }
+        Error::Io { source, .. } => io_code(source.kind()) == NO_SPACE,
         _ => false,
     }
 }
 
 fn io_code(kind: ErrorKind) -> u8 {
     match kind {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => NO_SPACE,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => NO_SPACE,
         _ => ERROR,
     }
 }
 
-fn io_hint(kind: ErrorKind) -> &'static str {
-    match kind {
+fn io_hint(kind: ErrorKind) -> String {
+    let hint = match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => "check the path",
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             "check the permissions of the file and its directory"
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free room on the disk",
-        ErrorKind::FileTooLarge => "the file system allows no larger file; use another",
+        ErrorKind::FileTooLarge => return too_large(),
         ErrorKind::IsADirectory => "give a file",
         ErrorKind::AlreadyExists => "choose another path or remove what is there",
         _ => "check the disk and try again",
+    };
+    hint.into()
+}
+
+/// What to do about a file that may not become larger, and how large it may be.
+pub fn too_large() -> String {
+    match getrlimit(Resource::Fsize).current {
+        Some(most) => {
+            format!("files may have {most} bytes here: raise the limit (ulimit -f) and try again")
+        }
+        None => "the file system allows no larger file; use another".into(),
     }
 }
 

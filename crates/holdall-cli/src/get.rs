@@ -53,11 +53,22 @@ pub(crate) fn parse_range(text: &str) -> Result<Span, String> {
     }
 }
 
+impl Args {
+    /// Whether the bytes go to standard output.
+    pub fn prints(&self) -> bool {
+        self.path().is_none()
+    }
+
+    /// Where they go otherwise.
+    fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+}
+
 /// Copies the bytes; a range must lie inside the object.
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
-    let path = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    let outlet = path.map(Outlet::find).transpose()?;
+    let outlet = args.path().map(Outlet::find).transpose()?;
     let store = open::read_only(&args.store)?;
     if let Some(outlet) = &outlet {
         outlet.refuse_own(&store)?;

@@ -12,7 +12,7 @@ use holdall::Store;
 
 use crate::failure::{Failure, Outcome};
 use crate::place::{self, Place, Use};
-use crate::{files, open, own};
+use crate::{files, open, own, streams};
 
 /// Bytes to be read.
 pub struct Input {
@@ -29,10 +29,12 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens `path`, or standard input if it is absent or `-`, for the store at `store`.
-    pub fn open(path: Option<&Path>, store: &Path) -> Outcome<Self> {
+    /// Opens `path`, or standard input if it is absent or `-`, for the store at `store`. Of a
+    /// directory `hint` says what to give instead.
+    pub fn open(path: Option<&Path>, store: &Path, hint: &str) -> Outcome<Self> {
         let (file, label, is_stream) = match path.filter(|path| *path != Path::new("-")) {
             None => {
+                streams::need_input()?;
                 let label = PathBuf::from("standard input");
                 let file = io::stdin().as_fd().try_clone_to_owned();
                 (file.map_err(|e| Failure::file("open", &label, &e))?.into(), label, true)
@@ -45,15 +47,21 @@ impl Input {
                 }
             }
         };
-        Self::of(file, label, is_stream, store)
+        Self::of(file, label, is_stream, store, hint)
     }
 
-    fn of(mut file: File, label: PathBuf, is_stream: bool, store: &Path) -> Outcome<Self> {
+    fn of(
+        mut file: File,
+        label: PathBuf,
+        is_stream: bool,
+        store: &Path,
+        hint: &str,
+    ) -> Outcome<Self> {
         let failed = |e| Failure::file("look at", &label, &e);
         let data = file.metadata().map_err(failed)?;
         if data.is_dir() {
             let what = format!("{} is a directory", label.display());
-            return Err(Failure::told(what, "give a file, or use `holdall import`"));
+            return Err(Failure::told(what, hint));
         }
         own::refuse_input_early(store, &data, &label)?;
         // Only a regular file's size says how much there is to read.
@@ -89,7 +97,7 @@ mod tests {
     #[test]
     fn a_file_that_was_written_to_is_refused() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        let input = Input::open(Some(file.path()), Path::new("none")).unwrap();
+        let input = Input::open(Some(file.path()), Path::new("none"), "").unwrap();
         input.refuse_changed().unwrap();
         file.write_all(b"more").unwrap();
         assert!(input.refuse_changed().is_err());

@@ -35,16 +35,21 @@ mod replacement;
 mod rm;
 #[cfg(feature = "serve")]
 mod serve;
+mod signals;
 mod size;
 mod sparse;
 mod stat;
 mod stop;
+mod streams;
 mod time;
 mod verify;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use failure::Outcome;
 
 /// Keep objects of every size in one file, with transactions.
 #[derive(Parser)]
@@ -80,23 +85,45 @@ enum Command {
     Serve(serve::Args),
 }
 
+impl Command {
+    /// Whether the command says on standard output what came of it. What the server says there is
+    /// for convenience.
+    fn prints(&self) -> bool {
+        match self {
+            Self::Create(_) | Self::Mv(_) => false,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => false,
+            Self::Get(args) => args.prints(),
+            Self::Rm(args) => args.prints(),
+            _ => true,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     // No thread is there yet.
     replacement::masked(0);
+    signals::survive_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             if error.use_stderr() {
                 // It repeats what was given.
                 failure::say_usage(&error.render().to_string());
-            } else {
-                // Nowhere to report a failed write of the usage text to.
-                let _ = error.print();
+                return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
             }
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
+            // What was asked for: help or the version.
+            let printed = || error.print().and_then(|()| io::stdout().flush());
+            let printed = || printed().map_err(|e| failure::Failure::stdout(&e));
+            return ended(streams::need_output().and_then(|()| printed()));
         }
     };
-    let outcome = match &cli.command {
+    let checked = if cli.command.prints() { streams::need_output() } else { Ok(()) };
+    ended(checked.and_then(|()| run(&cli.command)))
+}
+
+fn run(command: &Command) -> Outcome {
+    match command {
         Command::Create(args) => create::run(args),
         Command::Put(args) => put::run(args),
         Command::Get(args) => get::run(args),
@@ -119,7 +146,10 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
-    };
+    }
+}
+
+fn ended(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -32,5 +32,5 @@ pub fn run(args: &Args) -> Outcome {
     let from = name::resolve(&args.from, |oid| Ok(reader.metadata(oid)?.name))?;
     drop(reader);
     store.write(|tx| open::target(tx, collection)?.rename(&from, name::bytes(&args.to)))?;
-    Ok(store.close()?)
+    open::close(store, "the object is renamed")
 }

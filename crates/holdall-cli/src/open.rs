@@ -32,6 +32,11 @@ pub fn or_create(path: &Path) -> Outcome<Made<'_>> {
     Ok(Made { store: Store::open_or_create(path)?, path, is_new })
 }
 
+/// Closes a store in which `done` came about and is durable, whatever becomes of the closing.
+pub fn close(store: Store, done: &str) -> Outcome {
+    store.close().map_err(|e| Failure::from(e).of_closing(done))
+}
+
 /// A store that the command may have made. One that nothing came into is not left behind.
 pub struct Made<'p> {
     store: Store,
@@ -40,9 +45,9 @@ pub struct Made<'p> {
 }
 
 impl Made<'_> {
-    /// Closes the store.
-    pub fn close(self) -> Outcome {
-        Ok(self.store.close()?)
+    /// Closes the store after `done` came about.
+    pub fn close(self, done: &str) -> Outcome {
+        close(self.store, done)
     }
 
     /// Ends a command that failed: a store that it made loses its name, as long as it is locked
@@ -66,10 +71,13 @@ impl Made<'_> {
         }
     }
 
-    /// Closes the store if all went well, else discards it.
-    pub fn end<T>(self, outcome: Outcome<T>) -> Outcome<T> {
+    /// Closes the store if all went well, after what `done` says came about; else discards it.
+    pub fn end<T>(self, outcome: Outcome<T>, done: impl FnOnce(&T) -> String) -> Outcome<T> {
         match outcome {
-            Ok(value) => self.close().map(|()| value),
+            Ok(value) => {
+                let done = done(&value);
+                self.close(&done).map(|()| value)
+            }
             Err(failure) => {
                 self.discard();
                 Err(failure)

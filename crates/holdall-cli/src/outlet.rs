@@ -37,7 +37,7 @@ impl<'p> Outlet<'p> {
         let path = if path == Path::new("-") { Path::new("/dev/stdout") } else { path };
         let place = place::find(path, Use::Write).map_err(|e| Failure::file("write", path, &e))?;
         if let Place::Path(found) = &place
-            && found.is_dir()
+            && (found.is_dir() || names_directory(found) || names_directory(path))
         {
             let what = format!("{} is a directory", path.display());
             return Err(Failure::told(what, "give a file to write to"));
@@ -95,6 +95,12 @@ impl<'p> Outlet<'p> {
             _ => open::path_failure("write", self.label, error),
         }
     }
+}
+
+/// Whether only a directory can have this name: `a/` and `a/.`, of which the last part is `a`.
+fn names_directory(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
 impl Outflow {

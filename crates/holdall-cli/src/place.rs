@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::own::directory;
+use crate::streams;
 
 /// As many links in a row as the system follows.
 const MOST_LINKS: usize = 40;
@@ -69,6 +70,9 @@ fn descriptor(dir: &Path, number: i32, wanted: Use) -> io::Result<File> {
     let path = dir.join(number.to_string());
     // The next descriptor that is opened here could get the number of one that is not there.
     path.symlink_metadata()?;
+    if streams::is_stand_in(dir, number) {
+        return Err(Errno::BADF.into());
+    }
     duplicate(dir, number).or_else(|error| match Errno::from_io_error(&error) {
         // Not known to the system, or not allowed here.
         Some(Errno::NOSYS | Errno::PERM | Errno::ACCESS) => reopened(&path, number, wanted),

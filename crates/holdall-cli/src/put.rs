@@ -40,11 +40,13 @@ pub fn run(args: &Args) -> Outcome {
         name::check(name::bytes(&args.name))?;
     }
     name::check_collection(args.collection.as_deref())?;
-    let mut source = Source::of(Input::open(args.file.as_deref(), &args.store)?);
+    let hint = "give a file, or use `holdall import`";
+    let mut source = Source::of(Input::open(args.file.as_deref(), &args.store, hint)?);
     source.read_head()?;
     let store = open::or_create(&args.store)?;
     let outcome = store_object(args, &store, &mut source);
-    let (name, oid, size) = store.end(outcome)?;
+    let done = |oid| format!("the object is stored as {oid}");
+    let (name, oid, size) = store.end(outcome, |(_, oid, _)| done(*oid))?;
     let said = if args.json {
         let mut object = Map::new();
         name::to_json(&mut object, "name", &name);
@@ -54,7 +56,7 @@ pub fn run(args: &Args) -> Outcome {
     } else {
         output::say(format_args!("{oid}"))
     };
-    output::after(&format!("the object is stored as {oid}"), said)
+    output::after(&done(oid), said)
 }
 
 fn store_object(args: &Args, store: &Store, source: &mut Source) -> Outcome<(Vec<u8>, Oid, u64)> {

@@ -39,6 +39,13 @@ pub struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Whether it says what it deleted.
+    pub fn prints(&self) -> bool {
+        self.json || self.names.is_empty()
+    }
+}
+
 /// Deletes.
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
@@ -54,7 +61,7 @@ pub fn run(args: &Args) -> Outcome {
     open::reader(&store, args.collection.as_deref())?;
     if let Some(prefix) = prefix {
         let deleted = below(args, &store, prefix)?;
-        store.close()?;
+        open::close(store, &format!("deleted {deleted} objects"))?;
         return said(args, deleted, None);
     }
     let given = || args.names.iter().map(|arg| (name::bytes(arg), name::key(arg)));
@@ -62,7 +69,7 @@ pub fn run(args: &Args) -> Outcome {
         Some(names) => remove(args, &store, names.iter().map(Key::from))?,
         None => remove(args, &store, given().map(|(_, key)| key))?,
     }
-    store.close()?;
+    open::close(store, "the objects are deleted")?;
     match listed {
         Some(names) => said(args, names.len(), Some(&names)),
         None => said(
@@ -75,7 +82,7 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The names in the file of `--from`.
 fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
-    let mut input = Input::open(args.from.as_deref(), &args.store)?;
+    let mut input = Input::open(args.from.as_deref(), &args.store, "give a file of names")?;
     let mut bytes = Vec::new();
     let read = input.file.read_to_end(&mut bytes);
     read.map_err(|e| Failure::file("read", &input.label, &e))?;
@@ -122,11 +129,16 @@ fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
     let mut names = reader.names(prefix).map(|item| item.map(|Entry { name, .. }| name));
     let mut deleted = 0;
     loop {
-        let batch = names.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>()?;
+        let so_far = |failure: Failure| match deleted {
+            0 => failure,
+            deleted => failure.after(&format!("deleted {deleted} objects")),
+        };
+        let batch = names.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>();
+        let batch = batch.map_err(|e| so_far(e.into()))?;
         if batch.is_empty() {
             break;
         }
-        remove(args, store, batch.iter().map(Key::from))?;
+        remove(args, store, batch.iter().map(Key::from)).map_err(so_far)?;
         deleted += batch.len();
     }
     if deleted == 0 {
@@ -151,7 +163,7 @@ fn said(args: &Args, deleted: usize, names: Option<&[Vec<u8>]>) -> Outcome {
         }
         return output::after("the objects are deleted", output::json(&result));
     }
-    if args.names.is_empty() {
+    if args.prints() {
         let said = output::say(format_args!("deleted {deleted} objects"));
         return output::after("the objects are deleted", said);
     }

@@ -46,7 +46,8 @@ pub enum Error {
         /// The file.
         path: String,
     },
-    /// What lies in the log's place is not the log of this store as it is. It was left alone.
+    /// What lies in the log's place is not the log of this store as it is, or may not be opened. It
+    /// was left alone.
     #[error("{path} {detail}; {advice}")]
     WrongLog {
         /// The file.
@@ -123,7 +124,7 @@ pub enum Error {
         /// What to do.
         advice: String,
     },
-    /// The store needs its log, which cannot be had: it is missing, or may not be read.
+    /// The store needs its log, which is missing.
     #[error("{path} {detail}; {advice}")]
     NoLog {
         /// The log.

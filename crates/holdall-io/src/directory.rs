@@ -111,6 +111,29 @@ impl Directory {
         }
     }
 
+    /// Refuses a directory of which the system keeps every name (`chattr +a`).
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(crate) fn refuse_append_only(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // A file system without such flags, or a directory that may not be read, keeps none.
+        let flags = rustix::fs::openat(&self.at, c".", flags, Mode::empty())
+            .and_then(rustix::fs::ioctl_getflags);
+        if !flags.is_ok_and(|flags| flags.contains(rustix::fs::IFlags::APPEND)) {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let what = format!("{path}: files can be made there, and not removed (chattr +a)");
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(crate) fn refuse_append_only(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Makes changes of its names durable.
     ///
     /// # Errors

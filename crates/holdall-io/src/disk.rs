@@ -183,6 +183,12 @@ pub trait Disk: Send + Sync + Debug {
         Ok(false)
     }
 
+    /// Whether [`punch`](Self::punch) is known to work here; false also where only a call would
+    /// tell. Changes nothing. Cost: a system call.
+    fn can_punch(&self) -> bool {
+        false
+    }
+
     /// Gives `len` bytes at `offset` real blocks where [`punch`](Self::punch) took them, so that
     /// writing there needs no space. What is stored there stays. The range lies within the length,
     /// and nobody writes there meanwhile. Cost: one call; where the file system cannot reserve

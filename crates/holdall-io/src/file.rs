@@ -232,6 +232,10 @@ impl Disk for FileDisk {
             return Ok(());
         }
         let result = match blocks::allocate(&self.file, old, len - old).map_err(full_kind) {
+            // A little in one step: what was cut short when it was made is known by its length.
+            Err(e) if is_unsupported(&e) && len - old <= SMALL_GROWTH => {
+                self.file.set_len(len).and_then(|()| write_zeros(&self.file, old, len))
+            }
             Err(e) if is_unsupported(&e) => write_zeros(&self.file, old, len),
             // XFS asks for more room than it takes: whether a little fits, a write tells.
             Err(e) if is_full(&e) && len - old <= SMALL_GROWTH => write_zeros(&self.file, old, len),
@@ -260,6 +264,10 @@ impl Disk for FileDisk {
         // What the mapping knows to be in the cache is gone.
         self.map.forget(offset, len);
         punched
+    }
+
+    fn can_punch(&self) -> bool {
+        blocks::can_punch(&self.file)
     }
 
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {

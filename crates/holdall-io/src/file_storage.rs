@@ -175,6 +175,8 @@ impl Storage for FileStorage {
 
     fn create_log(&self) -> io::Result<Arc<dyn Disk>> {
         self.check_writable()?;
+        // A log that could not be removed would be in the way of every later one.
+        self.directory.refuse_append_only()?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let file = self.directory.open_file(name_of(&self.log_path), flags)?;
         self.give_rights(&file);

@@ -44,4 +44,4 @@ pub use file_storage::FileStorage;
 pub use forks::{forks, watch_forks};
 pub use memory::{MemoryDisk, MemoryStorage};
 pub use overlay::{OverlayDisk, OverlayStorage};
-pub use room::{NoInodes, is_out_of_inodes};
+pub use room::{NoInodes, is_out_of_inodes, lacks_inodes_at};

@@ -187,6 +187,10 @@ impl Disk for OverlayDisk {
         Ok(())
     }
 
+    fn can_punch(&self) -> bool {
+        self.base.as_ref().is_some_and(|base| base.can_punch())
+    }
+
     /// Bytes of the changes in memory.
     fn allocated(&self) -> io::Result<u64> {
         // What a user asks is how much the file takes; what lies above is in memory.

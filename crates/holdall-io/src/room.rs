@@ -48,6 +48,16 @@ pub(crate) fn not_made(
     }
 }
 
+/// Whether the file system of `path`, or of the directory where it would lie, has room but no
+/// free inode. Cost: a system call.
+#[must_use]
+pub fn lacks_inodes_at(path: &Path) -> bool {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::statvfs(path)
+        .or_else(|_| rustix::fs::statvfs(dir))
+        .is_ok_and(|found| lacks_inodes(&found))
+}
+
 /// A file system that makes inodes of its free blocks has none only where these ran out too.
 fn lacks_inodes(found: &StatVfs) -> bool {
     // Btrfs counts no inodes: it has 0 of 0.

@@ -6,6 +6,7 @@
 
 pub mod draw;
 pub mod json;
+mod letters;
 pub mod name;
 pub mod page;
 pub mod words;

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::letters::{is_composed, is_mark, is_unassigned};
 use serde_json::{Map, Value};
 
 /// Characters that show nothing or an empty place, beside control characters: without a width,
@@ -38,14 +39,18 @@ const UNSEEN: [(u32, u32); 26] = [
     (0x10_0000, 0x10_fffd),
 ];
 
-/// Whether a terminal acts on the character, or shows nothing or an empty place for it.
+/// Whether a terminal acts on the character, or shows nothing, an empty place or the sign of an
+/// unknown one for it.
 pub fn is_hidden(c: char) -> bool {
     let code = u32::from(c);
-    c.is_control() || UNSEEN.iter().any(|(first, last)| (*first..=*last).contains(&code))
+    c.is_control()
+        || is_unassigned(c)
+        || UNSEEN.iter().any(|(first, last)| (*first..=*last).contains(&code))
 }
 
 /// The name as text for people: UTF-8 as it is; backslashes, spaces at either end, bytes that are
-/// not UTF-8 and characters that [`is_hidden`] escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
+/// not UTF-8, characters that [`is_hidden`], marks with nothing to go onto and what is not in
+/// composed form (NFC) escaped as `\n`, `\t`, `\r`, `\\` and `\xNN`.
 pub fn escape(name: &[u8]) -> String {
     let start = name.iter().take_while(|byte| **byte == b' ').count();
     let inner = name.get(start..).unwrap_or_default();
@@ -72,17 +77,43 @@ pub fn escape_ascii(name: &[u8]) -> String {
 
 fn push_escaped(out: &mut String, name: &[u8]) {
     for chunk in name.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\\' => out.push_str("\\\\"),
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                c if is_hidden(c) => push_hex(out, c.encode_utf8(&mut [0; 4]).as_bytes()),
-                c => out.push(c),
-            }
+        let mut rest = chunk.valid();
+        while !rest.is_empty() {
+            let (plain, behind) = rest.split_at(rest.bytes().take_while(u8::is_ascii).count());
+            plain.chars().for_each(|c| push_ascii(out, c));
+            let (run, after) =
+                behind.split_at(behind.find(|c: char| c.is_ascii()).unwrap_or(behind.len()));
+            push_run(out, plain.chars().next_back(), run);
+            rest = after;
         }
         push_hex(out, chunk.invalid());
+    }
+}
+
+fn push_ascii(out: &mut String, c: char) {
+    match c {
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c if c.is_control() => push_hex(out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+        c => out.push(c),
+    }
+}
+
+/// Characters that are not ASCII, behind `before`. None of them goes together with what follows,
+/// so that they are in composed form or not by themselves.
+fn push_run(out: &mut String, before: Option<char>, run: &str) {
+    let composed = is_composed(&before.into_iter().chain(run.chars()).collect::<String>());
+    // Whether there is a character that a mark can go onto, and not a part of an escape.
+    let mut carries = before.is_some_and(|c| !c.is_control() && c != '\\');
+    for c in run.chars() {
+        let shown = composed && !is_hidden(c) && (carries || !is_mark(c));
+        match shown {
+            true => out.push(c),
+            false => push_hex(out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+        carries = shown;
     }
 }
 
@@ -170,14 +201,56 @@ mod tests {
             0x2069, 0xfeff,
         ];
         assert!(hidden.into_iter().filter_map(char::from_u32).all(is_hidden));
-        let shown = [0x20, 0x61b, 0x1fff, 0x2010, 0x2027, 0x2030, 0x206f + 1, 0x1f980];
+        let shown = [0x20, 0x61b, 0x1ffe, 0x2010, 0x2027, 0x2030, 0x206f + 1, 0x1f980];
         assert!(!shown.into_iter().filter_map(char::from_u32).any(is_hidden));
     }
 
     #[test]
+    fn of_names_that_mean_the_same_one_is_shown_as_it_is() {
+        let alike = [
+            ("\u{e9}", "e\u{301}"),
+            ("\u{c5}", "\u{212b}"),
+            ("\u{c5}", "A\u{30a}"),
+            ("\u{3a9}", "\u{2126}"),
+            ("\u{8c48}", "\u{f900}"),
+            ("\u{ac00}", "\u{1100}\u{1161}"),
+            ("\u{ac01}", "\u{ac00}\u{11a8}"),
+            ("a\u{323}\u{302}b", "a\u{302}\u{323}b"),
+            ("x\u{e4}y", "xa\u{308}y"),
+        ];
+        for (one, other) in alike {
+            let (shown, escaped) = (escape(one.as_bytes()), escape(other.as_bytes()));
+            assert!(shown != escaped && !is_composed(other), "{shown} {escaped}");
+            let kept = other.chars().filter(|c| !c.is_ascii()).any(|c| escaped.contains(c));
+            assert!(!kept && escaped.contains("\\x"), "{escaped}");
+            assert_eq!(unescape(escaped.as_bytes()).unwrap(), other.as_bytes());
+        }
+        assert_eq!(escape("\u{e9}\u{ac00}z\u{ac01}".as_bytes()), "\u{e9}\u{ac00}z\u{ac01}");
+        // Marks that stand for themselves, or would go onto an escape.
+        assert_eq!(escape("\u{338}a".as_bytes()), "\\xcc\\xb8a");
+        assert_eq!(escape("  \u{338}".as_bytes()), "\\x20\\x20\\xcc\\xb8");
+        assert_eq!(escape("\n\u{338}".as_bytes()), "\\n\\xcc\\xb8");
+        assert_eq!(escape("\\\u{338}".as_bytes()), "\\\\\\xcc\\xb8");
+        assert_eq!(escape(b"\xff\xcc\xb8"), "\\xff\\xcc\\xb8");
+        assert_eq!(escape("x\u{338}".as_bytes()), "x\u{338}");
+        // No characters: never, and not yet.
+        for none in ["\u{fdd0}", "\u{ffff}", "\u{1fffe}", "\u{378}", "\u{e1000}"] {
+            assert!(escape(none.as_bytes()).starts_with("\\x"), "{none:?}");
+        }
+    }
+
+    #[test]
     fn what_is_escaped_can_be_read_back() {
-        let names: [&[u8]; 6] =
-            [b"plain", b" a\\n\n\r\t\x00 ", b"\xff\xfe", b"", "ä\u{202e}".as_bytes(), b"\\x41"];
+        let names: [&[u8]; 8] = [
+            "e\u{301}\u{fdd0}".as_bytes(),
+            "\u{301}".as_bytes(),
+            b"plain",
+            b" a\\n\n\r\t\x00 ",
+            b"\xff\xfe",
+            b"",
+            "ä\u{202e}".as_bytes(),
+            b"\\x41",
+        ];
         for name in names {
             assert_eq!(unescape(escape(name).as_bytes()).unwrap(), name);
             assert_eq!(unescape(escape_ascii(name).as_bytes()).unwrap(), name);

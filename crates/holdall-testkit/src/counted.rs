@@ -275,6 +275,10 @@ impl Disk for CountedDisk {
         self.other(self.disk.punch(offset, len))
     }
 
+    fn can_punch(&self) -> bool {
+        self.disk.can_punch()
+    }
+
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
         self.other(self.disk.fill_holes(offset, len))
     }

@@ -23,7 +23,7 @@ use holdall::{Entry, Error, Layout, Metadata, Oid, Reader, Store};
 use serde_json::json;
 
 use crate::dirs::Dirs;
-use crate::failure::{DAMAGED, ERROR, Failure, NO_SPACE, Outcome, reason};
+use crate::failure::{DAMAGED, ERROR, Failure, NO_SPACE, Outcome, reason, too_large};
 use crate::files::{self, CopyError, IN_MEMORY};
 use crate::progress::{Meter, Totals, rate};
 use crate::replacement::Replacement;
@@ -172,6 +172,7 @@ impl Problem {
         let why = format!("write {}: {error}", path.display());
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoRoom(why),
+            ErrorKind::FileTooLarge => Self::NoRoom(format!("{why}: {}", too_large())),
             _ => Self::This(why),
         }
     }

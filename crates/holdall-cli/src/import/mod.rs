@@ -111,10 +111,11 @@ pub fn run(args: &Args) -> Outcome {
         store.discard();
         summary(args, &tally, time)?;
         outcome?;
-        return Err(Failure::Reported(ERROR));
+        let code = if tally.without_room > 0 { NO_SPACE } else { ERROR };
+        return Err(Failure::Reported(code));
     }
     // After a failure the store closes as it is dropped, without asking it for more.
-    let outcome = outcome.and_then(|()| store.close());
+    let outcome = outcome.and_then(|()| store.close("the files are stored"));
     let said = summary(args, &tally, time);
     outcome?;
     match tally {

@@ -104,6 +104,38 @@ fn an_import_that_fills_the_disk() {
 }
 
 #[test]
+fn a_large_file_that_does_not_fit_does_not_keep_the_others_out() {
+    for input in ["fresh", "there"] {
+        let home = Home::new();
+        let Some(_disk) = SmallDisk::mount(&home, "disk", 16) else { return };
+        home.file("tree/a-large", bytes(1, 40_000_000));
+        for at in 0..5u64 {
+            home.file(&format!("tree/b{at}"), bytes(at, 300_000));
+        }
+        home.file("tree/c-large", bytes(7, 20_000_000));
+        home.file("tree/d", bytes(8, 300_000));
+        if input == "there" {
+            home.ok(&["put", "disk/s", "kept", "tree/d"]);
+        }
+        let run = home.run(&["import", "disk/s", "tree", "--json"]);
+        assert_eq!(run.code, 6, "{}", run.err);
+        let told: serde_json::Value = serde_json::from_str(run.text()).unwrap();
+        assert_eq!((&told["files"], &told["failed"]), (&6.into(), &2.into()), "{}", run.err);
+        for name in ["a-large", "c-large"] {
+            assert!(run.err.contains(&format!("not imported: {name}: no space")), "{}", run.err);
+        }
+        for at in 0..5u64 {
+            assert!(home.ok(&["get", "disk/s", &format!("b{at}")]) == bytes(at, 300_000));
+        }
+        assert!(home.ok(&["get", "disk/s", "d"]) == bytes(8, 300_000));
+        sound(&home, "disk/s");
+        // One object alone: the same, and the store goes on.
+        home.fails(&["put", "disk/s", "x", "tree/a-large"], 6, "no space: the disk has no room");
+        home.ok(&["put", "disk/s", "e", "tree/d"]);
+    }
+}
+
+#[test]
 fn files_written_to_a_full_disk() {
     let home = Home::new();
     let Some(_disk) = SmallDisk::mount(&home, "disk", 2) else { return };

@@ -3,13 +3,16 @@
 
 mod bad_input;
 mod changes;
+mod closed;
 mod collisions;
 mod disks;
 mod docs;
+mod exfat;
 mod fields;
 mod frag;
 mod full_disk;
 mod kept_modes;
+mod limits;
 mod many_names;
 mod objects;
 #[cfg(feature = "serve")]

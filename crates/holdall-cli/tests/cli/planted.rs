@@ -247,7 +247,7 @@ fn an_object_larger_than_any_disk_is_refused_or_made_at_once() {
     let run = home.run(&["get", "s", "huge", "-o", "out"]);
     // The file system decides whether it has files of that length.
     if run.code != 0 {
-        run.failed(1, "the file system allows no larger file");
+        run.failed(6, "the file system allows no larger file");
         assert!(!home.path("out").exists());
     }
 }

@@ -2,16 +2,8 @@
 //! are, never replaced.
 
 use std::fs;
-use std::process::Command;
 
-use crate::support::{HOLDALL, Home, Run, bytes};
-
-/// Runs a line of a shell, where `holdall` is the command.
-fn shell(home: &Home, line: &str) -> Run {
-    let script = format!("holdall() {{ '{HOLDALL}' \"$@\"; }}\n{line}");
-    let mut command = Command::new("bash");
-    Run::of(command.args(["-c", &script]).current_dir(home.path("")).output().unwrap())
-}
+use crate::support::{Home, bytes, shell};
 
 /// As `shell`, for a line that ends with 0 and says nothing.
 fn done(home: &Home, line: &str) {

@@ -78,6 +78,13 @@ impl Home {
     }
 }
 
+/// Runs a line of a shell, where `holdall` is the command.
+pub fn shell(home: &Home, line: &str) -> Run {
+    let script = format!("holdall() {{ '{HOLDALL}' \"$@\"; }}\n{line}");
+    let mut command = Command::new("bash");
+    Run::of(command.args(["-c", &script]).current_dir(home.path("")).output().unwrap())
+}
+
 fn show<S: AsRef<OsStr>>(args: &[S]) -> String {
     args.iter().map(|arg| arg.as_ref().to_string_lossy().into_owned() + " ").collect()
 }

@@ -395,6 +395,10 @@ impl Disk for FaultyDisk {
         })
     }
 
+    fn can_punch(&self) -> bool {
+        !self.state.lock().planned.plan.no_punch
+    }
+
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
         self.run(Kind::Fill, offset, len, |state, verdict| {
             let spare = state.spare(self.file)?;

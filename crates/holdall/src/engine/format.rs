@@ -60,11 +60,10 @@ impl Fresh {
         for (at, bytes) in &self.written {
             whole[*at as usize..][..bytes.len()].copy_from_slice(bytes);
         }
-        let zeros = |part: &[u8]| part.iter().all(|b| *b == 0);
-        // Written only once the file has its length.
         if found.len() != whole.len() {
-            return found.len() < whole.len() && zeros(found);
+            return false;
         }
+        let zeros = |part: &[u8]| part.iter().all(|b| *b == 0);
         let mut sectors = found.chunks(SECTOR).zip(whole.chunks(SECTOR));
         sectors.all(|(found, whole)| found == whole || zeros(found))
     }
@@ -73,27 +72,44 @@ impl Fresh {
 /// What a device writes whole or not at all.
 const SECTOR: usize = 512;
 
-/// Whether the volume, in which no superblock was found, is empty or what a crash leaves of a
-/// creation: with these options, or with any page size and no other choice. Such a file holds
-/// nothing. Cost: reads up to 448 KiB, nothing of a longer file.
+/// What a volume without a superblock holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// What a crash leaves of a creation, or nothing.
+    Creation,
+    /// Zeros, of a length that no creation leaves: no store, but perhaps a user's file.
+    Zeros,
+    /// Anything else.
+    Something,
+}
+
+/// Tells whether the volume, in which no superblock was found, is empty or what a crash leaves of
+/// a creation: with these options, or with any page size and no other choice. Such a file holds
+/// nothing. The file gets its length in one step and is written to only then: one of any other
+/// length is the user's, also one of zeros. Cost: reads up to 448 KiB, nothing of a longer file.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub(crate) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> {
+fn look_into(disk: &dyn Disk, options: &Options) -> Result<Holds> {
     let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length == 0 {
-        return Ok(true);
+        return Ok(Holds::Creation);
     }
     let sizes = (12..=16).map(|bits| 1 << bits);
     let usual = sizes.map(|size| Fresh::new(size, SpaceLayout::default_space_pages(size)));
     let candidates = usual.chain([Fresh::of(options)]).flatten();
     let candidates: Vec<_> = candidates.filter(|fresh| length <= fresh.bytes()).collect();
     if candidates.is_empty() {
-        return Ok(false);
+        return Ok(Holds::Something);
     }
     let mut found = vec![0; length as usize];
     disk.read_at(0, &mut found).map_err(|e| Error::io("reading what lies in the volume", e))?;
-    Ok(candidates.iter().any(|fresh| fresh.may_leave(&found)))
+    let zeros = found.iter().all(|b| *b == 0);
+    Ok(match candidates.iter().any(|fresh| fresh.may_leave(&found)) {
+        true => Holds::Creation,
+        false if zeros => Holds::Zeros,
+        false => Holds::Something,
+    })
 }
 
 /// Reads the superblocks of a store.
@@ -105,7 +121,7 @@ pub(crate) fn is_unfinished(disk: &dyn Disk, options: &Options) -> Result<bool> 
 pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slots> {
     let disk = storage.volume();
     match txn::read_slots(&*disk, &storage.name()) {
-        Err(Error::NotAStore { .. }) if is_unfinished(&*disk, options)? => {
+        Err(Error::NotAStore { .. }) if look_into(&*disk, options)? != Holds::Something => {
             place::refuse_beside_empty(storage)?;
             Err(Error::Unfinished { path: storage.name() })
         }
@@ -139,7 +155,7 @@ pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     let fresh = Fresh::of(options)?;
     let disk = storage.volume();
     let fail = |e| crate::txn::io_error("creating the store", e);
-    if !is_unfinished(&*disk, options)? {
+    if look_into(&*disk, options)? != Holds::Creation {
         return Err(Error::Exists(format!("file {}", storage.name())));
     }
     match place::look(storage, None)? {

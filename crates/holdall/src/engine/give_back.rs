@@ -171,6 +171,7 @@ impl Inner {
             // Before the first look at a space nobody knows what is free there, or a hole.
             self.alloc.look_everywhere()?;
             self.punch_holes(round)?;
+            self.forget_holes()?;
         }
         let mut spare = self.alloc.spare_pages(how.which).min(how.most_bytes / size);
         for least in CLASSES.into_iter().chain((how.least < LEAST_HOLE).then_some(how.least)) {
@@ -244,6 +245,19 @@ impl Inner {
                 self.alloc.punched(run);
                 Ok(())
             }
+        }
+    }
+
+    /// Where the file system cannot punch, and the file has all of its blocks, what was taken for
+    /// holes since the opening is none.
+    fn forget_holes(&self) -> Result<()> {
+        let disk = &self.pager.volume.disk;
+        if !self.cannot_punch.load(SeqCst) {
+            return Ok(());
+        }
+        match (disk.allocated(), disk.len()) {
+            (Ok(blocks), Ok(len)) if blocks >= len => self.alloc.forget_holes(),
+            _ => Ok(()),
         }
     }
 

@@ -14,6 +14,7 @@ use holdall_io::Disk;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
 
 /// A log that proves short grows by this factor.
 const LOG_GROWTH: u64 = 4;
@@ -78,6 +79,18 @@ impl Inner {
     /// Bytes of blocks of the log.
     pub(crate) fn log_file_bytes(&self) -> u64 {
         self.log_file.get().and_then(|disk| disk.allocated().ok()).unwrap_or(0)
+    }
+
+    /// Makes the log, if there is none yet, before data that is staged without the writer's lock
+    /// takes the room that it needs. Where another transaction runs, that one has made it.
+    ///
+    /// # Errors
+    /// As for a transaction that begins.
+    pub(crate) fn start_log_early(&self) -> Result<()> {
+        if self.pager.log.attached() || self.pager.holds_writer() {
+            return Ok(());
+        }
+        txn::PageTx::begin_within(&self.pager, Duration::ZERO).map(drop)
     }
 
     pub(super) fn start_log(&self) -> Result<()> {

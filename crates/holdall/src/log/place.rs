@@ -56,8 +56,8 @@ const CHUNK: u64 = 64 * BLOCK as u64;
 /// Opens the log, whatever it holds; `None` where there is none.
 ///
 /// # Errors
-/// [`Error::WrongLog`] where it is no regular file or in use by another store, [`Error::NoLog`]
-/// where it may not be opened, [`Error::Io`].
+/// [`Error::WrongLog`] where it is no regular file, in use by another store, or may not be opened;
+/// [`Error::Io`].
 pub fn open(storage: &dyn Storage) -> Result<Option<Arc<dyn Disk>>> {
     opened(storage)?.map_err(|detail| wrong(storage, detail))
 }
@@ -152,7 +152,7 @@ pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> 
 /// The log that recovery has to read: where the store needs none, also one that a crash left.
 ///
 /// # Errors
-/// [`Error::NoLog`] where the store needs a log that is missing or may not be opened,
+/// [`Error::NoLog`] where the store needs a log that is missing,
 /// [`Error::Corrupt`] where it was cut short; [`Error::WrongLog`] where a later state of the store wrote it; those of [`look`].
 pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
     if !sb.log_required {
@@ -206,11 +206,13 @@ fn missing(storage: &dyn Storage) -> Error {
 
 /// The error of a log that the user may not open.
 fn forbidden(storage: &dyn Storage, e: &std::io::Error) -> Error {
-    Error::NoLog {
-        path: name(storage),
-        detail: format!("may hold what was committed last, and cannot be opened ({e})"),
-        advice: "give this user the same rights to it as to the store".into(),
-    }
+    let (path, store, kind) = (name(storage), storage.name(), e.kind());
+    let what = format!("may hold what was committed last, and cannot be opened: {kind}");
+    let advice = format!(
+        "its owner or root must give it the store's owner, group and mode: chown --reference=A B \
+         and chmod --reference=A B, where A is {store} and B the log"
+    );
+    Error::WrongLog { path, detail: what, advice }
 }
 
 /// The error of a file in the log's place that must not be touched.

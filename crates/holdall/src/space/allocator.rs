@@ -12,6 +12,7 @@ mod classes;
 mod find;
 mod give_back;
 mod in_use;
+mod lower;
 mod report;
 mod reserve;
 
@@ -76,6 +77,9 @@ struct State {
     unknown: BTreeSet<u32>,
     /// The store is being closed: nobody reserves any more.
     closed: bool,
+    /// The fewest pages by which growth was refused since something was last committed or given
+    /// back.
+    refused: u64,
     /// The least of `free` since [`Allocator::spare`] last asked.
     least_free: u64,
 }
@@ -117,6 +121,9 @@ const MOST_TREES: usize = 4096;
 
 /// Bytes of a step of growth that any volume may take.
 const FREE_STEP: u64 = 1 << 20;
+
+/// Growth by so many pages is always tried, whatever was refused before.
+const SMALL_GROWTH: u64 = 16;
 
 /// Free pages that are no reason yet to look for holes: growth adds about as many.
 const HOLES_LEAST: u64 = 64;
@@ -179,6 +186,7 @@ impl Allocator {
                 BTreeSet::new()
             },
             closed: false,
+            refused: u64::MAX,
             least_free: u64::MAX,
         };
         Self { pager, layout, limits, state: Mutex::new(state), moved: Condvar::new() }
@@ -239,6 +247,10 @@ impl Allocator {
         let step = step.max((s.volume_pages / part).min((64 << 20) / size));
         let (need, _) = self.growth_for(s, want);
         for pages in [need.max(step), need] {
+            // The system says no again, and each time it looks through what is free.
+            if pages >= s.refused && pages > SMALL_GROWTH {
+                continue;
+            }
             let to = (s.volume_pages + pages).min(self.max_pages());
             if to < s.volume_pages + need {
                 let limit = self.max_pages() * size;
@@ -246,28 +258,31 @@ impl Allocator {
             }
             match self.pager.volume.grow(to * size) {
                 Ok(()) => return self.set_volume_pages(s, to),
-                Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {}
+                Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {
+                    s.refused = s.refused.min(to - s.volume_pages);
+                }
                 Err(e) => return Err(io_error("growing the volume", e)),
             }
         }
         Err(Error::Full(format!("the disk has no room for {} more bytes", need * size)))
     }
 
-    /// Grows the volume by what a request of `want` pages needs, or by as much of that as there
-    /// is room for. Returns whether it grew.
+    /// Grows the volume by what a request of `want` pages needs, or by a part of it for which
+    /// there is room: half of what was refused, and so on. Returns whether it grew. Cost: a few
+    /// calls; all requests together that fill a disk, two for each power of two of its pages.
     fn grow_in_part(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<bool> {
         let size = self.layout.page_size() as u64;
-        let (need, left) = self.growth_for(s, want);
-        for pages in [need, left.min(want), 1] {
-            let to = (s.volume_pages + pages).min(self.max_pages());
-            if to <= s.volume_pages {
-                continue;
-            }
+        let (need, _) = self.growth_for(s, want);
+        let most = need.min(self.max_pages().saturating_sub(s.volume_pages));
+        let mut pages = if most >= s.refused { (s.refused / 2).max(1).min(most) } else { most };
+        while pages > 0 {
+            let to = s.volume_pages + pages;
             match self.pager.volume.grow(to * size) {
                 Ok(()) => return self.set_volume_pages(s, to).map(|()| true),
-                Err(e) if e.kind() == std::io::ErrorKind::StorageFull => {}
+                Err(e) if e.kind() == std::io::ErrorKind::StorageFull => s.refused = pages,
                 Err(e) => return Err(io_error("growing the volume", e)),
             }
+            pages /= 2;
         }
         Ok(false)
     }
@@ -305,6 +320,7 @@ impl Allocator {
     pub fn unreserve(&self, run: PageRun) -> Result<()> {
         let mut s = self.state.lock();
         s.reserved.remove(run);
+        s.refused = u64::MAX;
         self.note_moved(&mut s, run);
         if s.cursor.0 == run.end() {
             // The end of a run that proved too long: the next one begins here.
@@ -357,6 +373,7 @@ impl Allocator {
         spaces: u32,
     ) {
         let mut s = self.state.lock();
+        s.refused = u64::MAX;
         for run in allocated {
             s.reserved.remove(*run);
             self.note_moved(&mut s, *run);

@@ -87,6 +87,7 @@ impl StagedObject {
         options: &PutOptions,
     ) -> Result<Self> {
         inner.check_writable()?;
+        inner.start_log_early()?;
         let page_size = inner.layout.page_size();
         let head = head_for(target, &options.attributes, page_size)?.into_owned();
         let stager = Stager::new(&inner.alloc, &inner.pager, options.expected_size);

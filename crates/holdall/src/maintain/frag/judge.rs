@@ -7,6 +7,7 @@ use super::heap::share;
 use super::map::Kind;
 use super::walk::{Sums, Walk};
 use super::{Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score};
+use crate::maintain::defrag::line;
 
 /// A figure that costs the score more than this has a remedy.
 const BAD: f64 = 0.01;
@@ -16,6 +17,7 @@ impl Walk<'_> {
     pub(super) fn finish(mut self, pinned: u64) -> FragReport {
         self.tell();
         let geometry = self.geometry(pinned);
+        let cut = self.cut(&geometry);
         let saved = self.shared.iter().fold(0_u64, |sum, s| {
             sum.saturating_add(s.run.len.saturating_mul(s.references.saturating_sub(1)))
         });
@@ -47,9 +49,9 @@ impl Walk<'_> {
         let spare = (live as f64 * self.picture.spare_share) as u64;
         let spare = spare.saturating_add(self.picture.spare_bytes);
         let score = score(&geometry, sums, spare, heap.slack_bytes);
-        let line = geometry.used_pages() + geometry.waiting_pages + spare / geometry.page_size;
-        let behind = geometry.bytes(self.map.used_behind(line));
-        let remedies = remedies(&geometry, &objects, &heap, &score, behind);
+        let ideal = geometry.used_pages() + geometry.waiting_pages + spare / geometry.page_size;
+        let behind = geometry.bytes(self.map.used_behind(ideal));
+        let remedies = remedies(&geometry, &objects, &heap, (&score, cut), behind);
         let free_runs = FreeRuns {
             runs: self.free_runs.count(),
             longest_bytes: self.longest_free,
@@ -57,6 +59,20 @@ impl Walk<'_> {
         };
         let map = self.map.finish();
         FragReport { geometry, free_runs, objects, heap, contract, score, remedies, map }
+    }
+
+    /// Bytes that compacting gives back: all that is too much, or, without punching, what can be
+    /// cut from the end once all that may has moved to the front.
+    fn cut(&self, g: &Geometry) -> u64 {
+        if !self.cannot_punch {
+            return u64::MAX;
+        }
+        let shared = self.shared.iter().map(|s| s.run.end()).max().unwrap_or(0);
+        // The directory of the last space stays in its place.
+        let spaces = u64::from(self.spaces.saturating_sub(1));
+        let last = spaces * u64::from(self.layout.space_pages()) + 1;
+        let end = line(g.used_pages() + g.pinned_pages).max(shared).max(last);
+        g.bytes(g.volume_pages.saturating_sub(end))
     }
 
     fn geometry(&self, pinned: u64) -> Geometry {
@@ -102,12 +118,12 @@ fn score(g: &Geometry, sums: &Sums, spare: u64, slack: u64) -> Score {
 }
 
 /// One for each figure that costs more than a hundredth. `behind`: bytes in use that lie where
-/// a file without holes would have ended.
+/// a file without holes would have ended; `cut`: the most that compacting gives back.
 fn remedies(
     g: &Geometry,
     objects: &ObjectPieces,
     heap: &HeapReport,
-    score: &Score,
+    (score, cut): (&Score, u64),
     behind: u64,
 ) -> Vec<Remedy> {
     let mut out = Vec::new();
@@ -121,7 +137,8 @@ fn remedies(
     let pinned = g.bytes(g.pinned_pages);
     add(score.pieces < 1.0 - BAD, Action::JoinPieces, 0, objects.excess, objects.cut_bytes);
     add(bad(heap.slack_bytes), Action::EmptyHeapPages, heap.slack_bytes, 0, heap.slack_cost);
-    add(bad(score.excess_free_bytes), Action::Compact, score.excess_free_bytes, 0, behind);
+    let excess = score.excess_free_bytes.min(cut);
+    add(bad(excess), Action::Compact, excess, 0, behind);
     add(bad(pinned), Action::CloseOldestReader, pinned, 0, 0);
     out
 }

@@ -26,7 +26,7 @@ pub(super) struct Walk<'a> {
     pub(super) blocks: u64,
     /// Spaces with a directory.
     pub(super) spaces: u32,
-    /// The file system is known not to punch holes.
+    /// The file system is not known to punch holes.
     pub(super) cannot_punch: bool,
     pub(super) map: MapBuilder,
     pub(super) reserved_pages: u64,
@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
             layout: inner.layout,
             blocks,
             spaces,
-            cannot_punch: inner.gave_back().cannot_punch,
+            cannot_punch: inner.gave_back().cannot_punch || !inner.pager.volume.disk.can_punch(),
             map: MapBuilder::new(picture.volume_pages),
             picture,
             reserved_pages: 0,

@@ -160,6 +160,20 @@ impl Allocator {
         s.least_free = s.free;
     }
 
+    /// All holes have blocks after all.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where the allocator contradicts itself.
+    pub fn forget_holes(&self) -> Result<()> {
+        let mut s = self.state.lock();
+        let all: Vec<PageRun> = s.holes.iter().collect();
+        for run in all {
+            s.holes.remove(run);
+            self.give_back(&mut s, run)?;
+        }
+        Ok(())
+    }
+
     /// A tree built for the first time since the opening: any free run of the space may be a
     /// hole, and is taken for one.
     pub(super) fn find_holes(&self, s: &mut State, space: u32, tree: &mut BuddyTree) {
