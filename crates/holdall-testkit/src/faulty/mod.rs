@@ -72,6 +72,11 @@ impl FaultyStorage {
         Self { sums: Mutex::new(sums), ..self }
     }
 
+    /// From here on, and after every crash, the file system cannot punch holes.
+    pub fn never_punch(&self) {
+        self.state.lock().never_punches = true;
+    }
+
     /// Replaces the plan; its numbers count from the next call on. Ends a simulated crash.
     pub fn set_plan(&self, plan: FaultPlan) {
         let mut state = self.state.lock();
@@ -387,7 +392,7 @@ impl Disk for FaultyDisk {
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<bool> {
         self.run(Kind::Punch, offset, len, |state, verdict| {
-            let can = !state.planned.plan.no_punch;
+            let can = state.can_punch();
             if can && state.goes_on(verdict) {
                 state.file(self.file)?.punch(offset, len);
             }
@@ -396,7 +401,7 @@ impl Disk for FaultyDisk {
     }
 
     fn can_punch(&self) -> bool {
-        !self.state.lock().planned.plan.no_punch
+        self.state.lock().can_punch()
     }
 
     fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {

@@ -55,6 +55,8 @@ pub(super) struct State {
     pub(super) trace: Trace,
     pub(super) now: Duration,
     pub(super) reshaped: Reshaped,
+    /// The file system cannot punch holes, whatever is planned.
+    pub(super) never_punches: bool,
     rng: Rng,
 }
 
@@ -70,6 +72,7 @@ impl State {
             trace: Trace::default(),
             now: Duration::ZERO,
             reshaped: Reshaped::default(),
+            never_punches: false,
             rng: Rng::new(seed),
         }
     }
@@ -89,6 +92,10 @@ impl State {
         self.next_log += 1;
         self.logs.insert(id, Log::new(file));
         id
+    }
+
+    pub(super) fn can_punch(&self) -> bool {
+        !self.never_punches && !self.planned.plan.no_punch
     }
 
     /// Counts and traces a call, decides about it, and lets `f` do it.
@@ -250,6 +257,7 @@ impl State {
             trace: self.trace.clone(),
             now: self.now,
             reshaped: self.reshaped,
+            never_punches: self.never_punches,
             rng: self.rng.clone(),
         }
     }
@@ -259,6 +267,7 @@ impl State {
         // The crash and the life after it must not draw the same numbers.
         let mut state = Self::new(seed ^ 0x5DEE_CE66_D1CE_4E5B);
         state.now = self.now;
+        state.never_punches = self.never_punches;
         let CrashKind::PowerCut(policy) = kind else {
             let life = self.fork();
             state.volume = life.volume;

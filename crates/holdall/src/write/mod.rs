@@ -9,7 +9,6 @@ mod edit;
 mod heads;
 mod hints;
 mod lookup;
-mod lower;
 mod many;
 mod object_mut;
 mod opened;
@@ -360,7 +359,6 @@ impl WriteTx {
         if head.record_len(bytes.len()) <= max_record(self.page_size()) {
             return Ok(Data::Small(bytes));
         }
-        self.inner.start_log_early()?;
         let mut stager = self.stager(Some(bytes.len() as u64));
         stager.write(bytes)?;
         let most = object::max_tail(head, self.page_size(), 0, bytes.len() as u64);
