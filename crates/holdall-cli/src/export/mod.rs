@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdall::{Entry, Error, Layout, Metadata, Oid, Reader, Store};
+use holdall_io::lacks_inodes_at;
 use serde_json::json;
 
 use crate::dirs::Dirs;
@@ -171,6 +172,10 @@ impl Problem {
     fn system(error: &io::Error, path: &Path) -> Self {
         let why = format!("write {}: {error}", path.display());
         match error.kind() {
+            // No file at all can be made.
+            ErrorKind::StorageFull if lacks_inodes_at(path) => {
+                Self::All(Failure::file("write", path, error))
+            }
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::NoRoom(why),
             ErrorKind::FileTooLarge => Self::NoRoom(format!("{why}: {}", too_large())),
             _ => Self::This(why),

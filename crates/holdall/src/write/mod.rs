@@ -359,6 +359,7 @@ impl WriteTx {
         if head.record_len(bytes.len()) <= max_record(self.page_size()) {
             return Ok(Data::Small(bytes));
         }
+        self.inner.start_log_early()?;
         let mut stager = self.stager(Some(bytes.len() as u64));
         stager.write(bytes)?;
         let most = object::max_tail(head, self.page_size(), 0, bytes.len() as u64);

@@ -60,9 +60,13 @@ impl Walk<'_> {
         FragReport { geometry, free_runs, objects, heap, contract, score, remedies, map }
     }
 
-    /// The most bytes that compacting gives back: without punching, the free end of the file.
+    /// The most bytes that compacting gives back: without punching, the free end of the file but
+    /// for what stays spare.
     fn cut(&self, g: &Geometry) -> u64 {
-        if self.cannot_punch { g.bytes(self.map.free_end()) } else { u64::MAX }
+        if !self.cannot_punch {
+            return u64::MAX;
+        }
+        g.bytes(self.map.free_end()).saturating_sub(self.picture.spare_bytes)
     }
 
     fn geometry(&self, pinned: u64) -> Geometry {
