@@ -23,6 +23,31 @@ const KEPT: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const KEPT: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
+/// Which file a name leads to, and its kind. It asks for no times: a Linux that counts them finely
+/// gives a file whose times were asked for a new time at its next write, and with it a part of
+/// the file system's journal at its next sync (measured: 40 % of a durable put).
+#[cfg(target_os = "linux")]
+fn identity(at: &OwnedFd, name: &OsStr) -> Result<(FileId, FileType), Errno> {
+    use rustix::fs::{StatxFlags, makedev, statx};
+    let wanted = StatxFlags::INO | StatxFlags::TYPE;
+    let found = match statx(at, name, AtFlags::SYMLINK_NOFOLLOW, wanted) {
+        Err(Errno::NOSYS) => return identity_by_stat(at, name),
+        found => found?,
+    };
+    let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    let id = FileId { device, inode: found.stx_ino };
+    Ok((id, FileType::from_raw_mode(found.stx_mode.into())))
+}
+
+#[cfg(not(target_os = "linux"))]
+use identity_by_stat as identity;
+
+fn identity_by_stat(at: &OwnedFd, name: &OsStr) -> Result<(FileId, FileType), Errno> {
+    let found = rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let id = FileId { device: found.st_dev, inode: found.st_ino };
+    Ok((id, FileType::from_raw_mode(found.st_mode)))
+}
+
 /// An open directory. Names are single parts of a path.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -86,11 +111,8 @@ impl Directory {
     }
 
     fn look(&self, name: &OsStr) -> io::Result<Option<(FileId, FileType)>> {
-        match rustix::fs::statat(&self.at, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => {
-                let id = FileId { device: found.st_dev, inode: found.st_ino };
-                Ok(Some((id, FileType::from_raw_mode(found.st_mode))))
-            }
+        match identity(&self.at, name) {
+            Ok(found) => Ok(Some(found)),
             Err(Errno::NOENT) => Ok(None),
             Err(e) => Err(named(&self.path.join(name), &e.into())),
         }
