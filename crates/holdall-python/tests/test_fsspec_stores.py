@@ -239,3 +239,16 @@ def test_a_fork_with_stores_open(path):
     if pid == 0:
         os._exit(0 if fs.cat("x") == b"1" and HoldallFileSystem(path).cat("x") == b"1" else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_store_that_gives_names_out_as_bytes(path):
+    """What a store's user chose for names does not reach those who share it."""
+    with holdall.open(path, "a", keys="bytes") as store:
+        store["a/b"] = b"1"
+        given = HoldallFileSystem(store, skip_instance_cache=True)
+        for fs in (given, HoldallFileSystem(path, skip_instance_cache=True)):
+            assert fs.find("") == ["a/b"] and fs.ls("a", detail=False) == ["a/b"]
+            assert fs.isdir("a") and fs.cat("a/b") == b"1" and fs.glob("a/*") == ["a/b"]
+            fs.pipe("a/c", b"2")
+            fs.rm("a/c")
+        assert list(store) == [b"a/b"]

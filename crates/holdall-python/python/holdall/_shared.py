@@ -74,7 +74,7 @@ class _File:
         """A store that somebody else in this process has open for writing."""
         for store in list(_store._WRITERS.values()):
             if _is_file(store, self.identity):
-                return store
+                return store._with_text()
         return None
 
     def begin(self, path: str, options: dict[str, Any], write: bool) -> tuple[Store, bool]:
@@ -218,7 +218,9 @@ class Shared:
         return self._use(write=True, make=make)
 
     def _use(self, write: bool, make: bool) -> AbstractContextManager[Store]:
-        return _Use(self, write, make) if self.given is None else nullcontext(self.given)
+        if self.given is None:
+            return _Use(self, write, make)
+        return nullcontext(self.given._with_text())
 
     def _find(self, make: bool) -> _File:
         """The file that the path leads to now."""

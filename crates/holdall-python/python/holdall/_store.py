@@ -144,6 +144,12 @@ class Store(View[N]):
         """The store that a view is of."""
         return super().__new__(Store, view.source.store(), None, view.keys_as)
 
+    def _with_text(self) -> Store[str]:
+        """The same store, which gives names out as ``str``, as file systems and zarr need them."""
+        if self.keys_as == "str":
+            return self  # type: ignore[return-value]
+        return super().__new__(Store, self.source, None, "str")
+
     @property
     def path(self) -> str:
         """The store's file, absolute; empty for one in memory."""
