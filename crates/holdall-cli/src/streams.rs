@@ -61,7 +61,7 @@ pub fn is_stand_in(dir: &Path, number: i32) -> bool {
     own && was_closed(number)
 }
 
-/// Refuses to read from standard input where there is none.
+/// Refuses to read from a standard input that is closed.
 pub fn need_input() -> Outcome {
     if was_closed(0) {
         Err(closed("input", "give a file, or `</dev/null` for nothing"))

@@ -280,7 +280,7 @@ pub trait Storage: Send + Sync + Debug {
         Ok(false)
     }
 
-    /// The regular file in the log's place; `None` where there is none, or no file system. Opens
+    /// The regular file in the log's place; `None` if there is none, or no file system. Opens
     /// nothing, so that it never meets a lock. Cost: a system call.
     ///
     /// # Errors

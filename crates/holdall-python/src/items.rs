@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    /// Reads the next objects of a transaction, as they are now; None where there is none.
+    /// Reads the next objects of a transaction, as they are now; None of anything else.
     fn read_in_transaction(&mut self) -> Outcome<Option<Vec<Pair>>> {
         if self.walk.transaction().is_none() {
             return Ok(None);

@@ -179,7 +179,7 @@ impl Walk {
         }
     }
 
-    /// The bytes of an object, as the transaction has them now; None where it is gone.
+    /// The bytes of an object, as the transaction has them now; None if it is gone.
     pub fn bytes_in(&self, tx: &Transaction, entry: &Entry) -> Outcome<Option<Vec<u8>>> {
         View::in_tx(tx, self.view.collection.as_deref(), |tx| match tx.get(&entry.name) {
             Err(Error::NotFound(_)) => Ok(None),

@@ -45,7 +45,7 @@ pub fn seconds(option: &str, given: f64) -> PyResult<Duration> {
 /// Opens a store.
 ///
 /// mode: "r" to read, "r+" to write what is there, "a" to write and make it where it is
-/// missing, "w" to make it anew, "x" to make it where there is none.
+/// missing, "w" to make it anew, "x" to make it if there is none.
 #[pyfunction]
 #[pyo3(signature = (path, mode, **options))]
 pub fn open(

@@ -4,7 +4,7 @@
 //! above it. An object whose file is gone, or is left out today, would keep an old mode, and an
 //! export could not know which one counts. So all objects below a directory get its new mode.
 //!
-//! Invariant: the imported objects below a directory agree on its mode. It is told by the first of
+//! Invariant: the imported objects below a directory agree on its mode. It comes from the first of
 //! them ([`is_stale`]), which is changed last: a refresh that was interrupted is begun again.
 
 use std::os::fd::OwnedFd;

@@ -82,7 +82,7 @@ fn holes_stay_holes_on_the_way_in_and_out() {
 fn short_holes_take_little_room_in_the_store_and_none_in_files() {
     let home = Home::new();
     fs::create_dir(home.path("tree")).unwrap();
-    // Pieces of a block with holes of some blocks; few and so many that they are streamed.
+    // Pieces of a block with holes of some blocks: a few, and enough of them to be streamed.
     let mut wholes = Vec::new();
     for (name, every, count) in [("a", 32 << 10, 256), ("b", 64 << 10, 256), ("c", 32 << 10, 2048)]
     {

@@ -189,7 +189,7 @@ class View(_core.View[N], MutableMapping[N, bytes]):
             value = tx.get(key)
             if value is None and default is not _MISSING:
                 return default
-            # Raises where there is none.
+            # Raises if there is none.
             del tx[key]
             return value
 
