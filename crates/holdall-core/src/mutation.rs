@@ -62,6 +62,8 @@ pub enum Mutation {
     R12Ceiling,
     /// Rule 12: a clean close keeps the unique numbers.
     R12Close,
+    /// Rule 13: a page that became empty is freed, not filled as a new one.
+    R13Emptied,
     /// Rule 13: a page that changes after it was handed over is written in place again.
     R13HomeAgain,
     /// Rule 13: before pages of a group that lists data in place change there, both superblocks say that it is durable.

@@ -173,6 +173,12 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R13Emptied,
+        "13-emptied",
+        "a page that became empty is freed, not filled as a new one.",
+        Shows::Usually,
+    ),
+    entry(
         Mutation::R13HomeAgain,
         "13-home-again",
         "a page that changes after it was handed over is written in place again.",

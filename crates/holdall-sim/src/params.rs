@@ -42,6 +42,8 @@ pub struct Tuning {
     pub growth_bytes: u64,
     /// Free bytes that keep their blocks.
     pub spare_bytes: u64,
+    /// Collections for which it is remembered where their next objects go.
+    pub most_placements: usize,
     /// Whether checkpoints start by themselves.
     pub auto_checkpoint: bool,
 }
@@ -74,6 +76,7 @@ impl Tuning {
             growth_bytes: growth,
             // Not drawn: other draws of a seed stay as they are.
             spare_bytes: if growth == 1 { 0 } else { growth },
+            most_placements: if log == 68 << 10 || log == 1 << 20 { 1 } else { 256 },
             auto_checkpoint: rng.random_bool(0.7),
         }
     }
@@ -116,6 +119,7 @@ impl Params {
                 log_data_bytes: 8192,
                 growth_bytes: 1,
                 spare_bytes: 0,
+                most_placements: 256,
                 auto_checkpoint: true,
             },
             max_bytes: u64::MAX,
@@ -137,6 +141,7 @@ impl Params {
             .log_data_bytes(t.log_data_bytes)
             .growth_bytes(t.growth_bytes)
             .spare_bytes(t.spare_bytes)
+            .most_placements(t.most_placements)
             .max_bytes(self.max_bytes)
             .debug_sums(self.debug_sums)
             // Checkpoints with work between their steps need a log of its full size.

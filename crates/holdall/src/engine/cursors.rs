@@ -2,17 +2,14 @@
 //!
 //! Owns: [`Cursors`], what the store remembers, and [`TxCursors`], what a transaction has looked
 //! at and changed of it. All of it are hints, which an aborted transaction leaves as they were.
-//! Invariant: a transaction that begins finds no more than [`MOST_PLACEMENTS`] collections
-//! remembered, and copies only those that it touches.
+//! Invariant: a transaction that begins finds no more collections remembered than the store's
+//! options say, and copies only those that it touches.
 
 use crate::handle::HandleCursor;
 use holdall_core::placement::{Placement, Policy};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Collections remembered; each takes up to 3 KiB.
-pub(crate) const MOST_PLACEMENTS: usize = 256;
 
 #[derive(Debug, Clone)]
 struct Remembered {
@@ -57,9 +54,9 @@ impl Cursors {
         self.collections.remove(&number);
     }
 
-    /// Whether collections must be forgotten before the next transaction.
-    pub(crate) fn are_too_many(&self) -> bool {
-        self.collections.len() > MOST_PLACEMENTS
+    /// Collections remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.collections.len()
     }
 
     /// Numbers and names of all collections but the `most` used last.

@@ -40,6 +40,7 @@ pub struct Options {
     pub(crate) auto_checkpoint: bool,
     pub(crate) defer: Duration,
     first_log_bytes: u64,
+    pub(crate) most_placements: usize,
     pub(crate) debug_sums: bool,
     pub(crate) store_id: Option<[u8; 16]>,
 }
@@ -66,6 +67,7 @@ impl Default for Options {
             auto_checkpoint: true,
             defer: Duration::from_millis(200),
             first_log_bytes: FIRST_LOG_BYTES,
+            most_placements: MOST_PLACEMENTS,
             debug_sums: false,
             store_id: None,
         }
@@ -235,6 +237,14 @@ impl Options {
         self
     }
 
+    /// Collections for which it is remembered where their next objects go; each takes up to 3 KiB
+    /// of memory. A test sets it.
+    #[doc(hidden)]
+    pub fn most_placements(mut self, collections: usize) -> Self {
+        self.most_placements = collections;
+        self
+    }
+
     /// Creation: the 16 bytes that tell this store from others; drawn unless a test sets them.
     #[doc(hidden)]
     pub fn store_id(mut self, id: impl Into<Option<[u8; 16]>>) -> Self {
@@ -267,6 +277,9 @@ fn space_pages_within(page_size: usize) -> u32 {
     let fits = |pages: &u32| SpaceLayout::new(page_size, *pages).is_ok();
     (MIN_SPACE_PAGES..=MAX_SPACE_PAGES).rev().find(fits).unwrap_or(MIN_SPACE_PAGES)
 }
+
+/// Collections remembered.
+const MOST_PLACEMENTS: usize = 256;
 
 /// Size of a log when it is made.
 const FIRST_LOG_BYTES: u64 = 32 << 10;

@@ -5,6 +5,7 @@
 
 use super::{At, FreeSpace, HeapFile};
 use holdall_core::heap_page::{self, HeapPage, max_record};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::placement::{Cached, Offer, Placement, class_of, extent};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageWrite, Result};
@@ -176,7 +177,7 @@ impl HeapFile {
         if after.empty && placement.cached().iter().any(|c| c.free == max && c.index != at.index) {
             // One empty page at hand is enough; others would be lost to a crash.
             placement.remove(at.index);
-            return self.record_class(pages, placement, at, FRESH);
+            return self.record_class(pages, at, FRESH);
         }
         if placement.renew(at.index, after.free) {
             return Ok(());
@@ -185,14 +186,14 @@ impl HeapFile {
             Offer::Kept => self.mark(pages, placement, at),
             Offer::Added(out) => {
                 self.mark(pages, placement, at)?;
-                out.map_or(Ok(()), |out| self.leave(pages, placement, out))
+                out.map_or(Ok(()), |out| self.leave(pages, out))
             }
             Offer::Refused => {
                 let class = class_of(after, max);
                 if class == class_of(before, max) {
                     return Ok(());
                 }
-                self.record_class(pages, placement, at, class)
+                self.record_class(pages, at, class)
             }
         }
     }
@@ -213,12 +214,7 @@ impl HeapFile {
 
     /// Writes the class of a page that left the cache. A full page costs nothing: the map
     /// says so already.
-    fn leave<W: PageWrite + ?Sized>(
-        &mut self,
-        pages: &mut W,
-        placement: &Placement,
-        out: Cached,
-    ) -> Result<()> {
+    fn leave<W: PageWrite + ?Sized>(&mut self, pages: &mut W, out: Cached) -> Result<()> {
         let max = max_record(pages.page_size());
         if !out.marked || class_of(FreeSpace { free: out.free, empty: false }, max) == 0 {
             return Ok(());
@@ -228,15 +224,16 @@ impl HeapFile {
         let bytes = pages.page(out.page, PageKind::Heap)?;
         let class = class_of(HeapPage::new(&bytes, out.page)?.room(), max);
         drop(bytes);
-        self.record_class(pages, placement, at, class)
+        self.record_class(pages, at, class)
     }
 
-    /// Writes the true class of a page outside the cache. An empty page becomes fresh; it is
-    /// freed instead where the file has an empty one already.
+    /// Writes the true class of a page outside the cache. An empty page is freed. It never
+    /// becomes fresh: a fresh page is filled without a look at its former life, and written in
+    /// place before the commit, but snapshots and the state that a crash goes back to may still
+    /// need what lay here (rule 13).
     fn record_class<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
-        placement: &Placement,
         at: At,
         class: u8,
     ) -> Result<()> {
@@ -249,13 +246,11 @@ impl HeapFile {
         }
         self.formatted =
             self.formatted.checked_sub(1).ok_or_else(|| self.wrong("no formatted pages"))?;
-        let max = max_record(pages.page_size());
-        let spare = placement.cached().iter().any(|c| c.free == max);
-        if spare || self.map.find(pages, FRESH, placement.cursor)?.is_some() {
-            self.map.clear(pages, at.index)?;
-            return pages.free_page(at.page);
+        if mutation::is(Mutation::R13Emptied) {
+            return self.map.set_class(pages, at.index, FRESH).map(drop);
         }
-        self.map.set_class(pages, at.index, FRESH).map(drop)
+        self.map.clear(pages, at.index)?;
+        pages.free_page(at.page)
     }
 
     /// Writes the true class of every cached page, so that nothing looks full that is not:
@@ -277,7 +272,7 @@ impl HeapFile {
             if cached.free == max {
                 placement.remove(cached.index);
             }
-            self.leave(pages, placement, cached)?;
+            self.leave(pages, cached)?;
             placement.mark(cached.index, false);
         }
         Ok(())

@@ -28,7 +28,7 @@ pub use writer::{ObjectWriter, StagedObject, Target};
 
 use crate::engine::Inner;
 use crate::engine::catalog::{Collection, Root, oid_of};
-use crate::engine::cursors::{MOST_PLACEMENTS, TxCursors};
+use crate::engine::cursors::TxCursors;
 use crate::engine::key::Key;
 use crate::names::{AppendCursor, InsertPosition};
 use crate::object::{
@@ -171,9 +171,10 @@ impl WriteTx {
     }
 
     fn forget_some_placements(&self) {
-        if self.begun.is_none() && self.inner.cursors.lock().are_too_many() {
+        let most = self.inner.options.most_placements;
+        if self.begun.is_none() && self.inner.cursors.lock().len() > most {
             // Only hints; what is wrong with the store shows when it is used.
-            drop(forget_placements(&self.inner, MOST_PLACEMENTS / 2));
+            drop(forget_placements(&self.inner, most / 2));
         }
     }
 
