@@ -18,9 +18,9 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
     // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3620),
+    ("docs/recovery.md", 3640),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
-    ("docs/testing.md", 2515),
+    ("docs/testing.md", 2535),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names print alike.
     ("docs/cli.md", 5790),
@@ -38,7 +38,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 37_900;
+const ALL: usize = 37_940;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
