@@ -409,7 +409,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R29Replayed,
         "29-replayed",
         "recovery gives blocks to pages that the log allocates and does not write.",
-        Shows::In("1795599289004795..1795599289004796"),
+        Shows::In("1970..1972"),
     ),
     entry(
         Mutation::R29Unknown,
