@@ -28,6 +28,7 @@ mod open;
 mod outlet;
 mod output;
 mod own;
+mod packaging;
 mod place;
 mod progress;
 mod put;
@@ -83,6 +84,8 @@ enum Command {
     Inspect(inspect::Args),
     #[cfg(feature = "serve")]
     Serve(serve::Args),
+    Completions(packaging::Completions),
+    Man(packaging::Man),
 }
 
 impl Command {
@@ -146,6 +149,8 @@ fn run(command: &Command) -> Outcome {
         Command::Inspect(args) => inspect::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
+        Command::Completions(args) => packaging::completions(args),
+        Command::Man(args) => packaging::man(args),
     }
 }
 
