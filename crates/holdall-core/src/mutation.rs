@@ -40,6 +40,8 @@ pub enum Mutation {
     R07Home,
     /// Rule 7: recovery writes logged segment bytes again.
     R07Segments,
+    /// Rule 7: recovery writes the newest superblock again.
+    R07Superblock,
     /// Rule 7: recovery syncs what it wrote before it moves the replay position.
     R07Sync,
     /// Rule 9: what fails after the install is no failure of the commit.

@@ -117,6 +117,12 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R07Superblock,
+        "07-superblock",
+        "recovery writes the newest superblock again.",
+        Shows::In("1795630811001220..1795630811001221"),
+    ),
+    entry(
         Mutation::R07Sync,
         "07-sync",
         "recovery syncs what it wrote before it moves the replay position.",

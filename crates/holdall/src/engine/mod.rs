@@ -102,7 +102,7 @@ impl Inner {
             let detail = "the store may only be read by this build".into();
             return Err(Error::Unsupported { detail });
         }
-        let volume = Volume::new(disk.clone(), slots.best.clone());
+        let volume = Volume::new(disk.clone(), slots.best.clone(), slots.older);
         refuse_short(&*storage, &slots.best)?;
         let mut recovered = txn::recover(&*storage, &volume)?;
         let log_file = LogFile::new(recovered.log.take());

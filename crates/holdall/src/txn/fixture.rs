@@ -25,5 +25,5 @@ pub(super) fn volume(disk: Arc<dyn Disk>, page_size: usize) -> Volume {
         spaces: 0,
         root: PageNo(1),
     };
-    Volume::new(disk, superblock)
+    Volume::new(disk, superblock, None)
 }

@@ -39,7 +39,7 @@ const AFTERWARDS: u64 = 6 << 20;
 
 /// Brings the volume to its last durable commit. Afterwards the log holds nothing that
 /// matters, the epoch is raised and the LSN is one lap ahead (rule 2). Cost: one pass over
-/// the log, one read and one write of each page it names, three or four syncs; nothing
+/// the log, one read and one write of each page it names, at most five syncs; nothing
 /// where the store was closed cleanly.
 ///
 /// # Errors
@@ -67,6 +67,7 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
     let sb = volume.superblock();
     let Some(disk) = log::place::to_recover(storage, &sb)? else {
         volume.complete_creation()?;
+        volume.renew_superblock()?;
         return Ok(Recovered::default());
     };
     let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
@@ -85,6 +86,7 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
         Ok(trusted || at_home::holds(volume, payload)?)
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
+    volume.renew_superblock()?;
     let replay = Replay::read(volume, &scan, sb.log_bytes.min(length))?;
     *room += replay.bytes_to_write(volume)? + scan.groups.last().map_or(0, |g| g.len() as u64);
     let flagged_clean = mutation::is(Mutation::R05Flag) && sb.epoch <= 1;

@@ -47,7 +47,7 @@ pub struct Volume {
 #[derive(Debug)]
 struct Slotted {
     newest: Superblock,
-    /// The other one; None while this opening has not written both.
+    /// The other one, if it is valid.
     older: Option<Superblock>,
 }
 
@@ -57,8 +57,8 @@ struct Slotted {
 pub const MOST_UNSYNCED_GROWTH: u64 = 64 << 20;
 
 impl Volume {
-    /// The volume whose valid superblock is `superblock`.
-    pub fn new(disk: Arc<dyn Disk>, superblock: Superblock) -> Self {
+    /// The volume whose valid superblock is `superblock`, the other slot holding `older`.
+    pub fn new(disk: Arc<dyn Disk>, superblock: Superblock, older: Option<Superblock>) -> Self {
         // A checkpoint names a length only once it is durable.
         let len = superblock.volume_pages.saturating_mul(u64::from(superblock.page_size));
         Self {
@@ -68,7 +68,7 @@ impl Volume {
             syncs: Mutex::new(Syncs { durable_len: len, ..Syncs::default() }),
             finished: Condvar::new(),
             wanted: Condvar::new(),
-            superblock: Mutex::new(Slotted { newest: superblock, older: None }),
+            superblock: Mutex::new(Slotted { newest: superblock, older }),
         }
     }
 
@@ -266,6 +266,27 @@ impl Volume {
         Ok(next)
     }
 
+    /// Writes the newest superblock once more into its slot. Where its first sync failed, the system
+    /// may show what is not on the disk, and the next one goes over the copy that is (rule 7).
+    /// Torn it is either as before, if it was on the disk, or the other copy serves. Cost: one
+    /// write, one sync; nothing if the other copy is not valid or says the same.
+    ///
+    /// # Errors
+    /// As [`Volume::write_superblock`].
+    pub fn renew_superblock(&self) -> Result<()> {
+        let slots = self.superblock.lock();
+        let newest = &slots.newest;
+        let alike =
+            |o: &Superblock| Superblock { sequence: newest.sequence, ..o.clone() } == *newest;
+        if slots.older.as_ref().is_none_or(alike) || mutation::is(Mutation::R07Superblock) {
+            return Ok(());
+        }
+        let slot = SLOT_AT[Superblock::slot_of(newest.sequence)];
+        let written = self.disk.write_at(slot, &newest.encode());
+        written.map_err(|e| io_error(format!("writing the superblock at byte {slot}"), e))?;
+        self.sync()
+    }
+
     /// Before anything is punched out: both slots say that there may be holes, and name one
     /// replay position, so that with either of them what is free now is not read (rule 27).
     /// Cost: mostly nothing, at most two superblocks.
@@ -349,6 +370,8 @@ const FRONT_BYTES: u64 = 128 << 10;
 pub struct Slots {
     /// The valid superblock with the higher sequence number.
     pub best: Superblock,
+    /// The one before it, if that is valid too.
+    pub older: Option<Superblock>,
     /// Whether a feature asks that this build does not write.
     pub read_only: bool,
 }
@@ -395,8 +418,11 @@ pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
             valid.push((sb, Superblock::read_only_features(&bytes)));
         }
     }
-    match valid.into_iter().max_by_key(|(sb, _)| sb.sequence) {
-        Some((best, read_only)) => Ok(Slots { best, read_only }),
+    valid.sort_by_key(|(sb, _)| sb.sequence);
+    let best = valid.pop();
+    let older = valid.pop().map(|(sb, _)| sb);
+    match best {
+        Some((best, read_only)) => Ok(Slots { best, older, read_only }),
         None if !magic => Err(not_a_store("it does not begin as one")),
         None => Err(Error::corrupt(format!("{name}: superblock"), "both copies are damaged")),
     }
