@@ -4,7 +4,7 @@
 //! `keys`, `timeout`, `wait`.
 
 use crate::errors::{Fail, Outcome};
-use crate::handle::{Handle, Settings};
+use crate::handle::{Handle, Held, Settings};
 use crate::keys::Form;
 use crate::source::{Objects, Source};
 use holdall::{Durability, Error, Options, Store};
@@ -13,7 +13,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The path that stands for a store in memory.
@@ -57,7 +56,7 @@ pub fn open(
     let (settings, wait) = settings_of(options)?;
     let mode = mode.to_owned();
     let made = py.detach(|| opened(&path, &mode, settings, wait))?;
-    Ok(Source(Objects::Newest(Arc::new(made), Durability::Immediate)))
+    Ok(Source(Objects::Newest(Held::new(made), Durability::Immediate)))
 }
 
 fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Handle> {

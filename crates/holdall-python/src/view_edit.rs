@@ -4,7 +4,7 @@
 
 use crate::buffer::Lent;
 use crate::errors::{Fail, Outcome};
-use crate::handle::Handle;
+use crate::handle::Held;
 use crate::keys::{ObjectId, key, name};
 use crate::source::Objects;
 use crate::view::View;
@@ -18,11 +18,7 @@ const BATCH: usize = 256;
 impl View {
     /// Runs `f` in the view's transaction, or in one of its own that is then committed.
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Outcome<T>) -> Outcome<T> {
-        let durability = match &self.objects {
-            Objects::Newest(_, durability) => *durability,
-            _ => Durability::Immediate,
-        };
-        self.write_as(durability, f)
+        self.write_as(self.objects.durability(), f)
     }
 
     /// As [`View::write`]; how durable a transaction of its own is.
@@ -42,12 +38,12 @@ impl View {
 
 /// Runs `f` in a transaction of its own, in a collection.
 pub(crate) fn write_to<T>(
-    handle: &Handle,
+    handle: &Held,
     collection: Option<&str>,
     durability: Durability,
     f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
 ) -> Outcome<T> {
-    let mut tx = handle.begin(durability, handle.settings().limit)?;
+    let mut tx = handle.begin(durability)?;
     let value = match collection {
         None => f(&mut tx),
         Some(name) => f(&mut *tx.collection(name)?),
@@ -192,7 +188,7 @@ impl View {
             return put_all(self, py, items, options.as_ref());
         };
         // One transaction around all, which other calls of this thread may not enter.
-        let source = crate::source::begin(py, handle, *durability, handle.settings().limit)?;
+        let source = crate::source::begin(py, handle, *durability)?;
         let inner = Self { objects: source.0.clone(), ..self.clone() };
         let count = put_all(&inner, py, items, options.as_ref())?;
         source.end(py, true)?;

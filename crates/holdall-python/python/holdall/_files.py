@@ -183,6 +183,14 @@ class RawObject(io.RawIOBase):
         self._keep = False
         self._given_up = self._anew
 
+    def block_ended(self, in_peace: bool) -> None:
+        """A block of the file has ended, by an exception or not; what is raised around it says
+        nothing about the file."""
+        if in_peace:
+            self._before = sys.exception()
+        else:
+            self.give_up()
+
     def will_commit(self) -> None:
         """Closing makes the object, whatever is raised now, unless a write has failed."""
         self._keep = not self._given_up
@@ -269,8 +277,8 @@ class _Whole:
         raise NotImplementedError
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
-        if kind is not None and not self.closed:  # type: ignore[attr-defined]
-            self._object().give_up()
+        if not self.closed:  # type: ignore[attr-defined]
+            self._object().block_ended(kind is None)
         self.close()
 
 

@@ -18,7 +18,7 @@ from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped, unu
 from holdall._files import ObjectFile, ObjectReader, ObjectWriter, RawObject
 from holdall._shared import Identity
 from holdall._store import View
-from holdall.errors import ConflictError, ExistsError
+from holdall.errors import ConflictError
 
 if TYPE_CHECKING:
     from holdall._fstransaction import Work
@@ -142,30 +142,18 @@ class Raw(RawObject):
         self._fs = fs
         self._stack = ExitStack()
         self._work: Work | None = self._stack.enter_context(fs._joined())
-        self._name, self._draft = name, None
         view: Any = self._work.tx if self._work else self._stack.enter_context(fs._writing())
         try:
-            if self._work and is_new:
-                self._check_absent(view, mode)
-                self._draft = view.create(b"", attributes=new_attributes())
-                super().__init__(view, self._draft, "r+", None)
-            else:
-                super().__init__(view, name, mode, new_attributes())
+            super().__init__(view, name, mode, new_attributes())
         except BaseException:
             self._stack.close()
             raise
         if self._work:
             self._work.files.append(self)
-        self._anew, self._reads, self._writes = is_new, "+" in mode, True
-        self.name, self.mode = name, mode
         self.when_closed = self._ended
         # The use of the transaction is one call long, that of a store until the file is closed.
         if self._work:
             self._stack.close()
-
-    def _check_absent(self, view: View, mode: str) -> None:
-        if mode[0] == "x" and self._name in view:
-            raise ExistsError(f"already there: object {self._name!r}")
 
     def _ended(self, keep: bool) -> None:
         if keep and not self._autocommit:
@@ -178,7 +166,9 @@ class Raw(RawObject):
         self.pending = False
         with self._stack:
             if self._work is not None:
-                self._settle_in(self._work, keep)
+                if self in self._work.files:
+                    self._work.files.remove(self)
+                self.close_into(None, keep)
                 return
             with self._fs._joined() as work:
                 if work is not None:
@@ -186,17 +176,6 @@ class Raw(RawObject):
                     self.close_into(work.tx.source if keep else None, keep)
                 else:
                     self.close_into(None, keep)
-
-    def _settle_in(self, work: Work, keep: bool) -> None:
-        if self in work.files:
-            work.files.remove(self)
-        self.close_into(None, True)
-        if self._draft is None or work.tx.source.closed:
-            return
-        if keep:
-            self._check_absent(work.tx, self.mode)
-            work.tx.copy(self._draft, self._name)
-        work.tx.remove(self._draft)
 
     def __del__(self) -> None:
         if getattr(self, "pending", False):
@@ -254,9 +233,8 @@ class Text(io.TextIOWrapper):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        give_up = getattr(self.buffer, "give_up", None)
-        if kind is not None and give_up is not None:
-            give_up()
+        if not self.closed and isinstance(self.buffer, _Ends):
+            self.buffer.raw.block_ended(kind is None)
         self.close()
 
     def commit(self) -> None:

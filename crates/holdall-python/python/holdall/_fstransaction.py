@@ -30,13 +30,14 @@ class Work:
         self.files: list[Raw] = []
         #: What failed half way; then nothing is committed.
         self.spoilt: BaseException | None = None
+        self._wait = fs._shared.wait
         self._calls = 0
         self._ended = False
         self._changed = threading.Condition()
         self._stack = ExitStack()
         store = self._stack.enter_context(fs._store(make))
         try:
-            self.tx = store.transaction()
+            self.tx = store.transaction(fs._shared.timeout)
         except BaseException:
             self._stack.close()
             raise
@@ -59,8 +60,9 @@ class Work:
             try:
                 with self._changed:
                     self._ended = True
+                    wait = self._wait()
                     while self._calls:
-                        self._changed.wait()
+                        wait.on(self._changed, "calls of other threads in the transaction")
                 left = list(self.files)
                 for raw in left:
                     raw.give_up()

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import weakref
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from holdall import _store
 from holdall._store import Store, View
-from holdall.errors import Error, MovedError, NotFoundError
+from holdall.errors import BusyError, Error, MovedError, NotFoundError
 
 Identity = tuple[int, int]
 
@@ -52,6 +53,25 @@ def _is_file(store: Store, file: Identity) -> bool:
         return False
 
 
+class Wait:
+    """A wait for others in this process, which has an end."""
+
+    def __init__(self, timeout: float | None):
+        self._begun = time.monotonic()
+        self._timeout = timeout
+
+    def on(self, condition: threading.Condition, what: str) -> None:
+        """Waits until something may have changed; ``BusyError`` after the timeout."""
+        # Now and then it is looked whether the thread that is waited for is still there.
+        left = 1.0
+        if self._timeout is not None:
+            waited = time.monotonic() - self._begun
+            if waited >= self._timeout:
+                raise BusyError(f"waited {waited:.1f} s for {what}; allow more by timeout=")
+            left = min(left, self._timeout - waited)
+        condition.wait(left)
+
+
 class _Replaced(Exception):
     """Another file has taken the path between the look at it and its opening."""
 
@@ -72,21 +92,22 @@ class _File:
 
     def _outside(self) -> Store | None:
         """A store that somebody else in this process has open for writing."""
-        for store in list(_store._WRITERS.values()):
+        for store in Store._of_others():
             if _is_file(store, self.identity):
-                return store._with_text()
+                return store
         return None
 
-    def begin(self, path: str, options: dict[str, Any], write: bool) -> tuple[Store, bool]:
+    def begin(
+        self, path: str, options: dict[str, Any], write: bool, wait: Wait
+    ) -> tuple[Store, bool]:
         """The open store, and whether `end` is to be called with it."""
         outside = self._outside()
         if outside is not None:
             return outside, False
         with self._changed:
             if write:
-                # Calls of others that read are short.
                 while self._own is not None and self._own.read_only and self._using:
-                    self._changed.wait()
+                    wait.on(self._changed, f"calls that read store {path}")
             store = self._open(path, options, write)
             self._using += 1
             self._left = False
@@ -153,11 +174,12 @@ class _Use:
         for _ in range(TRIES):
             file = shared._find(self._make)
             try:
-                self._store, own = file.begin(shared.path, shared.options, self._write)
+                options, wait = shared.options, shared.wait()
+                self._store, own = file.begin(shared.path, options, self._write, wait)
             except _Replaced:
                 continue
             self._file = file if own else None
-            return self._store
+            return shared._limited(self._store) if self._write else self._store
         raise MovedError(f"another file takes the place of {shared.path} again and again")
 
     def __exit__(self, *_: object) -> None:
@@ -174,11 +196,18 @@ class Shared:
     """A store by its path, or one that somebody else has open.
 
     The options are for the times when this one opens the file; if it is open already, they wait.
+    `timeout` is of this one's changes, whoever opened it.
     """
 
     def __init__(self, path: str, options: dict[str, Any], given: Store | None = None):
+        timeout = options.get("timeout")
+        if timeout is not None and not 0 <= timeout:
+            raise ValueError(f"timeout: {timeout!r} is no number of seconds")
+        #: None as long as it takes, or for a given store what that was opened with.
+        self.timeout: float | None = timeout
         self.path = path
-        self.options = options
+        # File systems and zarr need names as text.
+        self.options = options | {"keys": "str"} if options.get("keys") == "bytes" else options
         self.given = given
         self._file: _File | None = None
 
@@ -188,10 +217,26 @@ class Shared:
         return Shared(os.path.abspath(os.fspath(path)), options)
 
     @staticmethod
-    def of_store(store: Store) -> Shared:
+    def of_store(store: Store, options: dict[str, Any]) -> Shared:
         """Of an open store, which stays the caller's to close."""
+        others = sorted(set(options) - {"timeout"})
+        if others:
+            text = f"{', '.join(others)}: the store is open, and only opening it takes options"
+            raise TypeError(text)
+        if options.get("timeout") is None:
+            options = {"timeout": store.source.options.get("timeout")}
         # One in memory has no path that leads to it.
-        return Shared(store.path if os.path.isabs(store.path) else "", {}, store)
+        return Shared(store.path if os.path.isabs(store.path) else "", options, store)
+
+    def wait(self) -> Wait:
+        """A wait that begins now."""
+        return Wait(self.timeout)
+
+    def _limited(self, store: Store) -> Store:
+        """The store, whose changes wait as long as this one's."""
+        if self.timeout is None or self.timeout == store.source.options.get("timeout"):
+            return store
+        return store._with_timeout(self.timeout)
 
     def __str__(self) -> str:
         if self.given is not None and not self.path:
@@ -220,7 +265,8 @@ class Shared:
     def _use(self, write: bool, make: bool) -> AbstractContextManager[Store]:
         if self.given is None:
             return _Use(self, write, make)
-        return nullcontext(self.given._with_text())
+        store = self.given._with_text()
+        return nullcontext(self._limited(store) if write else store)
 
     def _find(self, make: bool) -> _File:
         """The file that the path leads to now."""

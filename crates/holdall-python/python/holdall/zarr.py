@@ -61,7 +61,7 @@ class HoldallStore(ZarrStore):
         self.durable = durable
         self._options = options
         self._shared = (
-            Shared.of_store(store) if isinstance(store, Store) else Shared.of(store, options)
+            Shared.of_store(store, options) if isinstance(store, Store) else Shared.of(store, options)
         )
         self._stack = ExitStack()
         self._opening = threading.Lock()
