@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,9 @@ fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Ha
     if path.as_os_str().is_empty() {
         let text = format!("the path of a store is empty; \"{IN_MEMORY}\" is one in memory");
         return Err(Error::Invalid(text).into());
+    }
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(Error::Invalid("a path has no byte 0".into()).into());
     }
     if path.as_os_str() == IN_MEMORY {
         if mode.starts_with('r') {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import io
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -24,12 +25,6 @@ Key = Union[str, bytes, ObjectId]
 
 #: Bytes that a file gathers before it writes, and reads ahead.
 BUFFER = 128 << 10
-
-
-def _unsupported(text: str) -> io.UnsupportedOperation:
-    error = io.UnsupportedOperation(text)
-    error.errno = errno.EBADF
-    return error
 
 
 class RawObject(io.RawIOBase):
@@ -103,18 +98,21 @@ class RawObject(io.RawIOBase):
     def _check_reads(self) -> None:
         self._check()
         if not self._reads:
-            raise _unsupported("File not open for reading")
+            raise io.UnsupportedOperation("File not open for reading")
 
     def _check_writes(self) -> None:
         self._check()
         if not self._writes:
-            raise _unsupported("File not open for writing")
+            raise io.UnsupportedOperation("File not open for writing")
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Bytes from the position on: ``size`` of them, or all that follow."""
         self._check_reads()
-        if size is None or size < 0:
+        size = -1 if size is None else operator.index(size)
+        if size < 0:
             return self.readall()
+        if size > sys.maxsize:
+            raise OverflowError(f"{size} bytes are more than there can be")
         # Not more memory than there are bytes.
         buffer = bytearray(min(size, max(0, self._raw.size() - self._raw.tell())))
         count = self._raw.readinto(buffer)

@@ -18,7 +18,7 @@ from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped, unu
 from holdall._files import ObjectFile, ObjectReader, ObjectWriter, RawObject
 from holdall._shared import Identity
 from holdall._store import View
-from holdall.errors import ConflictError
+from holdall.errors import ConflictError, OffsetError
 
 if TYPE_CHECKING:
     from holdall._fstransaction import Work
@@ -60,15 +60,21 @@ class Reading(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
     def tell(self) -> int:
+        self._check_open()
         return self._at
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        self._check_open()
         if whence not in (0, 1, 2):
-            raise ValueError(f"whence is 0, 1 or 2, not {whence}")
+            raise OffsetError(f"whence is 0, 1 or 2, not {whence}")
         at = offset + (0, self._at, self.size)[whence]
-        if at < 0:
-            raise ValueError("a seek before the first byte")
+        if not 0 <= at < 1 << 63:
+            raise OffsetError(f"a seek to byte {at}, which a file cannot have")
         self._at = at
         return at
 
@@ -88,6 +94,7 @@ class Reading(io.RawIOBase):
         self._view = view
 
     def readinto(self, buffer: Any) -> int:
+        self._check_open()
         with self._use() as view:
             self._check(view)
             n = view.read_into(self._oid, buffer, self._at)
@@ -95,6 +102,7 @@ class Reading(io.RawIOBase):
         return n
 
     def readall(self) -> bytes:
+        self._check_open()
         with self._use() as view:
             self._check(view)
             found = view.get_range(self._oid, self._at) or b""
@@ -226,6 +234,8 @@ class ReadWriter(_Ends, ObjectFile):
 
 class Text(io.TextIOWrapper):
     """A file as text; its block gives a new object up if it raises, as a binary one does."""
+
+    mode: str
 
     def __exit__(
         self,

@@ -18,7 +18,7 @@ from typing import Any
 
 from holdall import _store
 from holdall._store import Store, View
-from holdall.errors import BusyError, Error, MovedError, NotFoundError
+from holdall.errors import BusyError, Error, InvalidError, MovedError, NotFoundError
 
 Identity = tuple[int, int]
 
@@ -34,6 +34,15 @@ _COUNT = itertools.count(1)
 def number_of(store: Store) -> int:
     """A number that no other store object of this process has had."""
     return _NUMBERS.setdefault(store, next(_COUNT))
+
+
+def checked(path: str) -> str:
+    """The path, if it can be that of a store that is opened when it is needed."""
+    if path == ":memory:":
+        raise InvalidError("a store in memory has no path; give holdall.in_memory() itself")
+    if not path or "\0" in path:
+        raise InvalidError(f"{path!r} is no path of a store")
+    return path
 
 
 def identity(path: str | os.PathLike[str]) -> Identity | None:
@@ -214,11 +223,12 @@ class Shared:
     @staticmethod
     def of(path: str | os.PathLike[str], options: dict[str, Any]) -> Shared:
         """Of a path, which stays the same file if the process changes its folder."""
-        return Shared(os.path.abspath(os.fspath(path)), options)
+        return Shared(os.path.abspath(checked(os.fsdecode(path))), options)
 
     @staticmethod
-    def of_store(store: Store, options: dict[str, Any]) -> Shared:
+    def of_store(store: Store, options: dict[str, Any] | None = None) -> Shared:
         """Of an open store, which stays the caller's to close."""
+        options = options or {}
         others = sorted(set(options) - {"timeout"})
         if others:
             text = f"{', '.join(others)}: the store is open, and only opening it takes options"

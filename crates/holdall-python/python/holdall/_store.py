@@ -60,6 +60,7 @@ class Options(TypedDict, total=False):
 
 
 def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, Any]) -> _core.Source:
+    path = os.fsdecode(path)
     wait = options.get("wait", False)
     if not isinstance(wait, bool) and not wait >= 0:
         raise ValueError(f"wait: {wait!r} is no number of seconds")
@@ -72,7 +73,7 @@ def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, 
             return _core.open(path, mode, **options)
     except OSError as e:
         if e.filename is None and e.errno is not None:
-            e.filename = os.fspath(path)
+            e.filename = path
         raise
 
 

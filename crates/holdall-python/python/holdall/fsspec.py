@@ -478,8 +478,10 @@ class HoldallFileSystem(Changes):
         kwargs.update(block_size=block_size, cache_options=cache_options)
         if "b" not in mode:
             text = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs}
-            mode = mode.replace("t", "") + "b"
-            return Text(self.open(path, mode, compression=compression, **kwargs), **text)
+            binary = mode.replace("t", "") + "b"
+            file = Text(self.open(path, binary, compression=compression, **kwargs), **text)
+            file.mode = mode
+            return file
         name = self._strip_protocol(path)
         packed = get_compression(name, compression)
         file = self._open(name, mode, **kwargs)
