@@ -9,6 +9,7 @@ use crate::keys::{ObjectId, key, name};
 use crate::source::Objects;
 use crate::view::View;
 use holdall::{Attributes, Durability, Error, Key, PutMode, PutOptions, WriteTx};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -79,7 +80,11 @@ fn put_all(
         for item in items.by_ref().take(BATCH) {
             let item = item?;
             let pair = match item.cast_into::<PyTuple>() {
-                Ok(pair) => (pair.get_item(0)?, pair.get_item(1)?),
+                Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, pair.get_item(1)?),
+                Ok(other) => {
+                    let text = format!("a pair of a name and bytes has 2 items, not {}", other.len());
+                    return Err(PyValueError::new_err(text));
+                }
                 Err(e) => e.into_inner().extract()?,
             };
             pairs.push(pair);

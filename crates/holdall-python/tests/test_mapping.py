@@ -361,3 +361,12 @@ def test_get_many_of_all_sizes(path):
         # Bytes of one object are another one's only where CPython shares them.
         first, second = store.get_many(["4096", "4096"])
         assert first == second and first is not second
+
+
+def test_pairs_have_two_items(store):
+    for bad in [("a", b"1", b"2"), ("a",), (), ["a"], 5]:
+        with pytest.raises((ValueError, TypeError)):
+            store.update([("first", b""), bad])
+        with pytest.raises((ValueError, TypeError)):
+            store.put_many([bad])
+    assert not store

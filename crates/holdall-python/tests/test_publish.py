@@ -16,6 +16,7 @@ import zipfile
 import pytest
 
 import holdall
+from holdall.fsspec import HoldallFileSystem
 
 WRAPPERS = {
     "itself": lambda f: f,
@@ -112,6 +113,35 @@ def test_a_file_closed_while_an_error_is_handled_is_kept(store):
     assert dict(store) == {
         "report": b"the reason", "more": b"1", "from exit": b"reported", "asked": b"3",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["wb", "w", "w+b"])
+@pytest.mark.parametrize("of", ["store", "fsspec"])
+def test_a_block_that_ends_in_peace_keeps_it_whatever_is_handled_around(store, mode, of):
+    opens = store.open if of == "store" else HoldallFileSystem(store).open
+
+    def lines():
+        with opens("a", mode) as f:
+            while True:
+                line = yield
+                if line is None:
+                    return
+                f.write(line if mode == "w" else line.encode())
+
+    writer = lines()
+    next(writer)
+    try:
+        raise RuntimeError("the reason")
+    except RuntimeError as e:
+        writer.send(str(e))
+        with pytest.raises(StopIteration):
+            writer.send(None)
+    assert store["a"] == b"the reason"
+    writer = lines()
+    next(writer)
+    writer.send("half")
+    writer.close()
+    assert store["a"] == b"the reason"
 
 
 def test_a_finally_that_closes_keeps_nothing(store):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import operator
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -120,7 +121,10 @@ class RawObject(io.RawIOBase):
 
     def readall(self) -> bytes:
         """All bytes from the position on."""
-        self._check_reads()
+        self._check()
+        if not self._reads:
+            # As the system says it of a file.
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         return self._raw.readall()
 
     def readinto(self, buffer: Any, /) -> int:

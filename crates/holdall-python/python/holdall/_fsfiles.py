@@ -55,9 +55,11 @@ class Reading(io.RawIOBase):
         return self._oid
 
     def readable(self) -> bool:
+        self._check_open()
         return True
 
     def seekable(self) -> bool:
+        self._check_open()
         return True
 
     def _check_open(self) -> None:
@@ -244,6 +246,7 @@ class Text(io.TextIOWrapper):
         trace: TracebackType | None,
     ) -> None:
         if not self.closed and isinstance(self.buffer, _Ends):
+            self.buffer.raw.closing = True
             self.buffer.raw.block_ended(kind is None)
         self.close()
 

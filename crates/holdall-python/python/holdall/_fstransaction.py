@@ -20,6 +20,7 @@ from holdall._fsfiles import Raw
 from holdall.errors import InvalidError
 
 if TYPE_CHECKING:
+    from holdall._store import Transaction
     from holdall.fsspec import HoldallFileSystem
 
 
@@ -37,7 +38,7 @@ class Work:
         self._stack = ExitStack()
         store = self._stack.enter_context(fs._store(make))
         try:
-            self.tx = store.transaction(fs._shared.timeout)
+            self.tx: Transaction = store.transaction(fs._shared.timeout)
         except BaseException:
             self._stack.close()
             raise
