@@ -21,6 +21,7 @@ __all__ = [
     "View",
     "__version__",
     "after_fork",
+    "announced",
     "open",
 ]
 __version__: str
