@@ -32,7 +32,8 @@ class Work:
         #: What failed half way; then nothing is committed.
         self.spoilt: BaseException | None = None
         self._wait = fs._shared.wait
-        self._calls = 0
+        #: Threads, once for each of their calls.
+        self._calls: list[threading.Thread] = []
         self._ended = False
         self._changed = threading.Condition()
         self._stack = ExitStack()
@@ -46,14 +47,20 @@ class Work:
     def enter(self) -> bool:
         """Begins a call; false after the end."""
         with self._changed:
-            self._calls += not self._ended
+            if not self._ended:
+                self._calls.append(threading.current_thread())
             return not self._ended
 
     def leave(self) -> None:
         """Ends a call."""
         with self._changed:
-            self._calls -= 1
+            self._calls.remove(threading.current_thread())
             self._changed.notify_all()
+
+    def _others(self) -> bool:
+        """Whether other threads are in a call. One of this thread was cut short."""
+        me = threading.current_thread()
+        return any(thread is not me and thread.is_alive() for thread in self._calls)
 
     def end(self, commit: bool) -> None:
         """Commits everything, or nothing."""
@@ -62,7 +69,7 @@ class Work:
                 with self._changed:
                     self._ended = True
                     wait = self._wait()
-                    while self._calls:
+                    while self._others():
                         wait.on(self._changed, "calls of other threads in the transaction")
                 left = list(self.files)
                 for raw in left:

@@ -95,7 +95,8 @@ class _File:
     def clear(self) -> None:
         """Forgets everything, as a child must after a fork."""
         self._own: Store | None = None
-        self._using = 0
+        # Weak, so that a use that an interrupt cut short is none.
+        self._users: weakref.WeakSet[_Use] = weakref.WeakSet()
         self._left = False
         self._changed = threading.Condition()
 
@@ -106,29 +107,27 @@ class _File:
                 return store
         return None
 
-    def begin(
-        self, path: str, options: dict[str, Any], write: bool, wait: Wait
-    ) -> tuple[Store, bool]:
-        """The open store, and whether `end` is to be called with it."""
+    def begin(self, use: _Use, path: str, options: dict[str, Any], wait: Wait) -> Store:
+        """The open store, until `end`."""
         outside = self._outside()
         if outside is not None:
-            return outside, False
+            return outside
         with self._changed:
-            if write:
-                while self._own is not None and self._own.read_only and self._using:
+            if use.write:
+                while self._own is not None and self._own.read_only and self._users:
                     wait.on(self._changed, f"calls that read store {path}")
-            store = self._open(path, options, write)
-            self._using += 1
+            store = self._open(path, options, use.write)
+            self._users.add(use)
             self._left = False
-            return store, True
+            return store
 
-    def end(self, store: Store) -> None:
+    def end(self, use: _Use) -> None:
         """Ends a use."""
         with self._changed:
-            # A child after a fork has none of its parent's uses.
-            self._using = max(0, self._using - 1)
-            if not self._using and (self._left or not store.read_only):
-                self._close()
+            self._users.discard(use)
+            if self._own is not None and not self._users:
+                if self._left or not self._own.read_only:
+                    self._close()
             self._changed.notify_all()
 
     def _open(self, path: str, options: dict[str, Any], write: bool) -> Store:
@@ -154,9 +153,10 @@ class _File:
             own.close()
 
     def release(self) -> bool:
-        """Closes what is open and not in use; tells whether it did."""
+        """Closes what is open, if it is in use after its last use; tells whether it did."""
         with self._changed:
-            if self._own is None or self._using:
+            if self._own is None or self._users:
+                self._left = True
                 return False
             self._close()
             return True
@@ -165,36 +165,34 @@ class _File:
         """Closes what is open, now or after its last use: nobody needs it for long."""
         with self._changed:
             self._left = True
-            if not self._using:
+            if not self._users:
                 self._close()
 
 
 class _Use:
     """The open store, for the length of a block."""
 
-    __slots__ = ("_file", "_make", "_shared", "_store", "_write")
+    __slots__ = ("__weakref__", "_file", "_make", "_shared", "write")
 
     def __init__(self, shared: Shared, write: bool, make: bool):
-        self._shared, self._write, self._make = shared, write, make
+        self._shared, self.write, self._make = shared, write, make
         self._file: _File | None = None
 
     def __enter__(self) -> Store:
         shared = self._shared
         for _ in range(TRIES):
-            file = shared._find(self._make)
+            self._file = file = shared._find(self._make)
             try:
-                options, wait = shared.options, shared.wait()
-                self._store, own = file.begin(shared.path, options, self._write, wait)
+                store = file.begin(self, shared.path, shared.options, shared.wait())
             except _Replaced:
                 continue
-            self._file = file if own else None
-            return shared._limited(self._store) if self._write else self._store
+            return shared._limited(store) if self.write else store
         raise MovedError(f"another file takes the place of {shared.path} again and again")
 
     def __exit__(self, *_: object) -> None:
         file, self._file = self._file, None
         if file is not None:
-            file.end(self._store)
+            file.end(self)
 
     def __del__(self) -> None:
         # Of a file that was dropped, not closed.
