@@ -296,11 +296,7 @@ pub fn announced() -> Vec<Source> {
 ///
 /// # Errors
 /// Those of [`Held::begin`].
-pub fn begin(
-    py: Python<'_>,
-    handle: &Held,
-    durability: Durability,
-) -> PyResult<Source> {
+pub fn begin(py: Python<'_>, handle: &Held, durability: Durability) -> PyResult<Source> {
     let handle = handle.clone();
     let tx = py.detach(|| handle.begin(durability))?;
     handle.note_runner(true);

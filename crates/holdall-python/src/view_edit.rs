@@ -82,7 +82,8 @@ fn put_all(
             let pair = match item.cast_into::<PyTuple>() {
                 Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, pair.get_item(1)?),
                 Ok(other) => {
-                    let text = format!("a pair of a name and bytes has 2 items, not {}", other.len());
+                    let text =
+                        format!("a pair of a name and bytes has 2 items, not {}", other.len());
                     return Err(PyValueError::new_err(text));
                 }
                 Err(e) => e.into_inner().extract()?,

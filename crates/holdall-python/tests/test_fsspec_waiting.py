@@ -160,3 +160,33 @@ def test_a_signal_ends_a_wait(path, holder):
     with fs.transaction:
         fs.rm("old")
     assert everything(fs) == {"d/1": b"1"}
+
+
+def test_what_an_interrupt_cut_short_keeps_nobody_waiting(path):
+    fs = HoldallFileSystem(fo=path, timeout=5, skip_instance_cache=True)
+    fs.pipe(ALL)
+    fs.find("")
+    use = fs._shared.reading()
+    use.__enter__()
+    # Its end is never reached.
+    use._file = None
+    del use
+    with fs.transaction:
+        assert fs._block.enter()
+        fs.rm("old")
+    assert everything(fs) == {"d/1": b"1"}
+
+
+def test_opening_waits_for_reads_of_this_process(path):
+    fs = HoldallFileSystem(fo=path, skip_instance_cache=True)
+    fs.pipe(ALL)
+    use = fs._shared.reading()
+    use.__enter__()
+    with pytest.raises(holdall.LockedError):
+        holdall.open(path, "r+")
+    timer = threading.Timer(0.2, use.__exit__, (None, None, None))
+    timer.start()
+    with holdall.open(path, "r+", wait=60) as store:
+        store["old"] = b"1"
+    timer.join()
+    assert everything(fs) == ALL | {"old": b"1"}

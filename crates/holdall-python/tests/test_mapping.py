@@ -170,6 +170,15 @@ def test_listing(store):
     assert list(store.names(start="z", stop="a")) == []
 
 
+def test_a_page_has_a_name(store):
+    store["a"] = b""
+    for limit in (0, -1):
+        with pytest.raises(ValueError, match="limit"):
+            store.list(limit=limit)
+    with pytest.raises(FileNotFoundError, match='collection "none"'):
+        store.collection("none").open("a")
+
+
 def test_edits(store):
     store["a"] = b"0123456789" * 100_000
     assert store.insert("a", 5, b"hello") == 1_000_005

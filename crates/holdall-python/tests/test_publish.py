@@ -270,3 +270,23 @@ def test_files_left_open_in_a_transaction_are_no_objects(store):
         with pytest.raises(ValueError, match="transaction is closed"):
             file.close()
     assert store.verify()["sound"]
+
+
+@pytest.mark.parametrize("of", ["store", "fsspec"])
+@pytest.mark.parametrize("ended", ["failed", "given up"])
+def test_what_is_lost_is_not_committed_in_silence(path, of, ended):
+    with holdall.open(path, "a", max_bytes=1_500_000) as store:
+        opens = store.open if of == "store" else HoldallFileSystem(store).open
+        f = opens("a", "wb")
+        if ended == "failed":
+            with pytest.raises(holdall.FullError):
+                for _ in range(30):
+                    f.write(os.urandom(100_000))
+        else:
+            f.raw.give_up()
+        with pytest.raises(OSError):
+            f.commit()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f.close()
+        assert not store

@@ -138,7 +138,7 @@ class RawObject(io.RawIOBase):
             if self.closing or self._dropped:
                 # The buffer still holds some that nobody wants any more.
                 return size
-            raise OSError(errno.EIO, f"object {self.name!r} was given up; write it anew")
+            raise self._lost()
         return self._change(self._raw.write, data)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
@@ -185,6 +185,9 @@ class RawObject(io.RawIOBase):
         self._keep = False
         self._given_up = self._anew
 
+    def _lost(self) -> OSError:
+        return OSError(errno.EIO, f"object {self.name!r} was given up; write it anew")
+
     def block_ended(self, in_peace: bool) -> None:
         """A block of the file has ended, by an exception or not; what is raised around it says
         nothing about the file."""
@@ -194,8 +197,10 @@ class RawObject(io.RawIOBase):
             self.give_up()
 
     def will_commit(self) -> None:
-        """Closing makes the object, whatever is raised now, unless a write has failed."""
-        self._keep = not self._given_up
+        """Closing makes the object, whatever is raised now; not if a write has failed."""
+        if self._given_up:
+            raise self._lost()
+        self._keep = True
         self._before = sys.exception()
 
     def _trouble(self) -> str | None:

@@ -100,7 +100,9 @@ fn name_of(key: &Key<'_>) -> Outcome<Vec<u8>> {
 
 /// Opens an object for reading.
 pub fn object(view: &View, handle: &Held, key: &Key<'_>) -> Outcome<Body> {
-    let absent = || Error::NotFound(format!("collection {:?}", view.collection));
+    let absent = || {
+        Error::NotFound(format!("collection {:?}", view.collection.as_deref().unwrap_or_default()))
+    };
     let reader = view.reader()?.ok_or_else(absent)?;
     let object = Box::new(reader.open(key)?);
     Ok(Body::Object { object, handle: handle.clone(), process: process() })
