@@ -154,7 +154,21 @@ def test_dropped_by_the_collector(fs, wrap):
         gc.collect()
 
 
-@pytest.mark.parametrize("how", ["text", "gzip", "fsspec", "bytes"])
+@pytest.mark.parametrize("compression", ["gzip", "bz2", "xz", "lzma"])
+@pytest.mark.parametrize("mode", ["wt", "wb"])
+@pytest.mark.parametrize("of", ["fs", "fsspec"])
+def test_packed_files_dropped_by_the_collector(fs, url, of, mode, compression):
+    with gives_up:
+        if of == "fs":
+            f = fs.open("a", mode, compression=compression)
+        else:
+            f = fsspec.open(url, mode, compression=compression).open()
+        f.write("half" if mode == "wt" else SOME)
+        del f
+        gc.collect()
+
+
+@pytest.mark.parametrize("how", ["text", "gzip", "packed text", "fsspec", "bytes"])
 @pytest.mark.parametrize("end", ["", "raise RuntimeError", "sys.exit(1)"])
 def test_a_script_that_ends(fs, path, how, end):
     code = f"""
@@ -164,10 +178,11 @@ fs = HoldallFileSystem(sys.argv[1])
 f = {{
     "text": lambda: fs.open("a", "w"),
     "gzip": lambda: fs.open("a", "wb", compression="gzip"),
+    "packed text": lambda: fs.open("a", "wt", compression="gzip"),
     "fsspec": lambda: fsspec.open("holdall://" + sys.argv[1] + "/a", "w").open(),
     "bytes": lambda: fs.open("a", "wb"),
 }}["{how}"]()
-f.write("half" if "{how}" in ("text", "fsspec") else b"x" * 300_000)
+f.write("half" if "{how}" in ("text", "packed text", "fsspec") else b"x" * 300_000)
 {end}
 """
     fs.close()

@@ -277,4 +277,6 @@ def close_both(outer: Any, inner: Writer | ReadWriter) -> Any:
             inner.close()
 
     outer.close = closed
+    # Text around it calls this when it is collected, and then `close`.
+    outer._dealloc_warn = inner.raw._dealloc_warn
     return outer
