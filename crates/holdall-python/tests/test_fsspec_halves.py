@@ -250,33 +250,52 @@ def test_what_is_closed_in_peace_is_there(path, compression):
     assert fs.cat("e") == SOME and fs.cat("f") == b"caught"
 
 
+@pytest.mark.parametrize("compression", [None, "gzip", "bz2", "xz", "zip"])
 @pytest.mark.parametrize("text", [False, True])
-def test_commit_and_discard(path, text):
+def test_commit_and_discard(path, text, compression):
     fs = HoldallFileSystem(fo=path, skip_instance_cache=True)
     data = "x" if text else b"x"
     mode = "w" if text else "wb"
-    f = fs.open("a", mode, autocommit=False)
+    f = fs.open("a", mode, autocommit=False, compression=compression)
     f.write(data)
     f.close()
     assert not fs.exists("a")
     f.discard()
     assert not fs.exists("a")
-    with fs.open("a", mode, autocommit=False) as f:
+    with fs.open("a", mode, autocommit=False, compression=compression) as f:
         f.write(data)
     assert not fs.exists("a")
     f.commit()
     f.commit()
-    assert fs.cat("a") == b"x"
+    assert fs.open("a", "rb", compression=compression).read() == b"x"
+    fs.rm("a")
+    f = fs.open("a", mode, compression=compression)
+    try:
+        raise Failed
+    except Failed:
+        f.write(data)
+        f.commit()
+    assert fs.open("a", "rb", compression=compression).read() == b"x"
     with pytest.warns(ResourceWarning, match="neither committed nor discarded"):
-        f = fs.open("b", mode, autocommit=False)
+        f = fs.open("b", mode, autocommit=False, compression=compression)
         f.write(data)
         f.close()
         del f
         gc.collect()
-    with fs.open("c", mode) as f:
+    with fs.open("c", mode, compression=compression) as f:
         f.write(data)
         f.discard()
     assert fs.find("") == ["a"]
     fs.close()
     with holdall.open(path, "r+") as store:
         assert list(store) == ["a"] and store.verify()["sound"]
+
+
+def test_a_file_that_outlives_its_store_says_so(store):
+    f = HoldallFileSystem(store).open("a", "wb", autocommit=False)
+    f.write(SOME)
+    f.close()
+    store.close()
+    with pytest.warns(ResourceWarning, match="neither committed nor discarded"):
+        del f
+        gc.collect()

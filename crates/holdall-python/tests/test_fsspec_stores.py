@@ -303,3 +303,15 @@ def test_what_is_no_path_is_refused(tmp_path, monkeypatch, fo):
             with pytest.raises(ValueError):
                 holdall.open(fo, mode)
     assert os.listdir() == []
+
+
+def test_written_down(path):
+    made(path, x="1")
+    fs = HoldallFileSystem(path, timeout=3, mode="r")
+    again = HoldallFileSystem.from_json(fs.to_json())
+    assert again is fs and again.cat("x") == b"1"
+    # A store is a mapping, and its objects are no options.
+    with holdall.open(path) as store:
+        for call in (HoldallFileSystem(store).to_json, HoldallFileSystem(store).to_dict):
+            with pytest.raises(TypeError, match="open store"):
+                call()

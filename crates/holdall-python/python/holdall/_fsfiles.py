@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -187,9 +187,27 @@ class Raw(RawObject):
                 else:
                     self.close_into(None, keep)
 
+    def commit_by(self, close: Callable[[], None]) -> None:
+        """Makes the object; `close` closes the file and what wraps it."""
+        self.will_commit()
+        close()
+        if self.pending:
+            self.settle(True)
+
+    def discard_by(self, close: Callable[[], None]) -> None:
+        """Makes no object."""
+        self.give_up()
+        # What wrappers still write is for nobody.
+        self.closing = True
+        close()
+        if self.pending:
+            self.settle(False)
+
     def __del__(self) -> None:
         if getattr(self, "pending", False):
-            self.settle(False)
+            # The collector may have closed the store before.
+            with suppress(ValueError):
+                self.settle(False)
             self.warn("was neither committed nor discarded, and is not stored")
         super().__del__()
 
@@ -203,19 +221,11 @@ class _Ends:
 
     def commit(self) -> None:
         """Closes the file and makes the object, also of one opened with ``autocommit=False``."""
-        raw = self.raw
-        raw.will_commit()
-        self.close()  # type: ignore[attr-defined]
-        if raw.pending:
-            raw.settle(True)
+        self.raw.commit_by(self.close)  # type: ignore[attr-defined]
 
     def discard(self) -> None:
         """Closes the file and makes no object."""
-        raw = self.raw
-        raw.give_up()
-        self.close()  # type: ignore[attr-defined]
-        if raw.pending:
-            raw.settle(False)
+        self.raw.discard_by(self.close)  # type: ignore[attr-defined]
 
 
 class Writer(_Ends, ObjectWriter):
@@ -277,6 +287,8 @@ def close_both(outer: Any, inner: Writer | ReadWriter) -> Any:
             inner.close()
 
     outer.close = closed
+    outer.commit = lambda: inner.raw.commit_by(outer.close)
+    outer.discard = lambda: inner.raw.discard_by(outer.close)
     # Text around it calls this when it is collected, and then `close`.
     outer._dealloc_warn = inner.raw._dealloc_warn
     return outer

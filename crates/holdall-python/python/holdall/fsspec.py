@@ -166,6 +166,12 @@ class HoldallFileSystem(Changes):
     def fsid(self) -> str:
         return f"holdall:{self._shared}"
 
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """What makes the file system anew, also as JSON; one of an open store has nothing."""
+        if self._shared.given is not None:
+            raise TypeError("a file system of an open store cannot be written down; give its path")
+        return super().to_dict(**kwargs)  # type: ignore[no-any-return, unused-ignore]
+
     def close(self) -> None:
         """Closes the store, if this keeps it open for reading."""
         self._shared.release()
