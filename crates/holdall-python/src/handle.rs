@@ -41,9 +41,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// So long a transaction is waited for whose thread has ended: another may go on with it.
 const ENDED: Duration = Duration::from_secs(1);
 
-/// Stores that others in this process may use. Locked only by who holds the interpreter's lock,
-/// and so by nobody when it forks.
-static ANNOUNCED: Mutex<Vec<Weak<Handle>>> = Mutex::new(Vec::new());
+/// Stores that others in this process may use. Without a lock, which a fork could leave locked.
+static ANNOUNCED: ArcSwapOption<Vec<Weak<Handle>>> = ArcSwapOption::const_empty();
 
 thread_local! {
     /// Lives as long as the thread.
@@ -109,16 +108,19 @@ impl Held {
 
     /// Lets [`Held::announced`] find the store as long as it is in use.
     pub fn announce(&self) {
-        let mut all = ANNOUNCED.lock();
-        all.retain(|other| other.strong_count() > 0);
-        all.push(Arc::downgrade(&self.handle));
+        ANNOUNCED.rcu(|all| {
+            let others = all.iter().flat_map(|all| all.iter());
+            let used = others.filter(|other| other.strong_count() > 0).cloned();
+            Some(Arc::new(used.chain([Arc::downgrade(&self.handle)]).collect()))
+        });
     }
 
     /// The announced stores of this process that are in use.
     pub fn announced() -> Vec<Self> {
-        let all: Vec<_> = ANNOUNCED.lock().iter().filter_map(Weak::upgrade).collect();
+        let all = ANNOUNCED.load();
+        let used = all.iter().flat_map(|all| all.iter()).filter_map(Weak::upgrade);
         let held = |handle: Arc<Handle>| Self { limit: handle.settings.limit, handle };
-        all.into_iter().filter(|handle| !handle.is_closed()).map(held).collect()
+        used.filter(|handle| !handle.is_closed()).map(held).collect()
     }
 
     /// The same store for one who waits that long.

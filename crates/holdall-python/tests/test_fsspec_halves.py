@@ -292,8 +292,10 @@ def test_commit_and_discard(path, text, compression):
 
 
 def test_a_file_that_outlives_its_store_says_so(store):
-    f = HoldallFileSystem(store).open("a", "wb", autocommit=False)
+    f = HoldallFileSystem(store).open("a", "w+b", autocommit=False)
     f.write(SOME)
+    f.seek(0)
+    f.write(b"y")
     f.close()
     store.close()
     with pytest.warns(ResourceWarning, match="neither committed nor discarded"):

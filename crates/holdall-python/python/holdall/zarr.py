@@ -68,6 +68,7 @@ class HoldallStore(ZarrStore):
         self._closed = False
 
     def with_read_only(self, read_only: bool = False) -> Self:
+        self._check_not_closed()
         given = self._shared.given
         return type(self)(
             given if given is not None else self._shared.path,
