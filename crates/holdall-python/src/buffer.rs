@@ -59,11 +59,13 @@ impl LentMut {
     /// Of any object with contiguous memory that may be changed.
     ///
     /// # Errors
-    /// TypeError, BufferError.
+    /// TypeError.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let buffer = contiguous(object)?;
-        if buffer.readonly() {
-            return Err(PyTypeError::new_err("the buffer is read-only; give one to write to"));
+        let buffer = PyUntypedBuffer::get(object)?;
+        if buffer.readonly() || !buffer.is_c_contiguous() {
+            // As of the files of `io`.
+            let text = "the buffer is read-only or not contiguous; give one to write to";
+            return Err(PyTypeError::new_err(text));
         }
         Ok(Self(buffer))
     }

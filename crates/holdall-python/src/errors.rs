@@ -99,7 +99,11 @@ fn number_of(e: &std::io::Error) -> i32 {
         Kind::NotADirectory => 20,
         Kind::IsADirectory => 21,
         Kind::InvalidInput => 22,
+        Kind::FileTooLarge => 27,
         Kind::StorageFull => 28,
+        Kind::ReadOnlyFilesystem => 30,
+        Kind::InvalidFilename => 36,
+        Kind::QuotaExceeded => 122,
         // A failed read or write.
         _ => 5,
     })

@@ -1,6 +1,6 @@
 //! An open store of a Python program: its life, and what a fork does to it.
 //!
-//! Owns: [`Handle`]. After a fork, locks of the store may be held by threads that the child
+//! Owns: [`Handle`], [`Held`]. After a fork, locks of the store may be held by threads that the child
 //! does not have, so a child touches nothing that its parent opened: a store opened for reading
 //! it opens again, one opened for writing is an error. What the parent opened is forgotten, not
 //! closed.
@@ -13,6 +13,7 @@ use holdall::{DefragOptions, Defragmenter, Durability, Options, Store, WriteTx};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -39,6 +40,9 @@ const FORKED: &str = "the store was opened for writing before a fork, and only t
 const LOOK: Duration = Duration::from_millis(50);
 /// So long a transaction is waited for whose thread has ended: another may go on with it.
 const ENDED: Duration = Duration::from_secs(1);
+
+/// Stores that others in this process may use. Without a lock, which a fork could leave locked.
+static ANNOUNCED: ArcSwapOption<Vec<Weak<Handle>>> = ArcSwapOption::const_empty();
 
 thread_local! {
     /// Lives as long as the thread.
@@ -81,6 +85,69 @@ pub struct Handle {
     runner: Mutex<Option<Weak<()>>>,
 }
 
+/// A store, and how long one who changes it waits for transactions of others.
+#[derive(Clone)]
+pub struct Held {
+    handle: Arc<Handle>,
+    limit: Option<Duration>,
+}
+
+impl Deref for Held {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Held {
+    /// With the limit that the store was opened with.
+    pub fn new(handle: Handle) -> Self {
+        Self { limit: handle.settings.limit, handle: Arc::new(handle) }
+    }
+
+    /// Lets [`Held::announced`] find the store as long as it is in use.
+    pub fn announce(&self) {
+        ANNOUNCED.rcu(|all| {
+            let others = all.iter().flat_map(|all| all.iter());
+            let used = others.filter(|other| other.strong_count() > 0).cloned();
+            Some(Arc::new(used.chain([Arc::downgrade(&self.handle)]).collect()))
+        });
+    }
+
+    /// The announced stores of this process that are in use.
+    pub fn announced() -> Vec<Self> {
+        let all = ANNOUNCED.load();
+        let used = all.iter().flat_map(|all| all.iter()).filter_map(Weak::upgrade);
+        let held = |handle: Arc<Handle>| Self { limit: handle.settings.limit, handle };
+        used.filter(|handle| !handle.is_closed()).map(held).collect()
+    }
+
+    /// The same store for one who waits that long.
+    pub fn with_limit(&self, limit: Option<Duration>) -> Self {
+        Self { handle: self.handle.clone(), limit }
+    }
+
+    /// Begins a transaction, waiting for one under way. The user can interrupt that. Must be
+    /// called without the interpreter's lock.
+    ///
+    /// # Errors
+    /// Those of [`Store::begin_write`]; that the wait was longer than the limit, or for a
+    /// transaction whose thread has ended; what a signal raised.
+    #[inline]
+    pub fn begin(&self, durability: Durability) -> Outcome<WriteTx> {
+        self.handle.begin(durability, self.limit)
+    }
+
+    /// Waits until no transaction is under way, so that what the engine then waits for is short.
+    ///
+    /// # Errors
+    /// As [`Held::begin`].
+    pub fn await_others(&self) -> Outcome<()> {
+        self.begin(Durability::Deferred).map(drop)
+    }
+}
+
 /// How a store was opened.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -107,14 +174,9 @@ impl Handle {
         &self.settings
     }
 
-    /// Begins a transaction, waiting for one under way. The user can interrupt that. Must be
-    /// called without the interpreter's lock.
-    ///
-    /// # Errors
-    /// Those of [`Store::begin_write`]; that the wait was longer than `limit`, or for a
-    /// transaction whose thread has ended; what a signal raised.
+    /// As [`Held::begin`].
     #[inline]
-    pub fn begin(&self, durability: Durability, limit: Option<Duration>) -> Outcome<WriteTx> {
+    fn begin(&self, durability: Durability, limit: Option<Duration>) -> Outcome<WriteTx> {
         let mut tx = self.with(|store| Ok(store.begin_write()?))?;
         tx.set_durability(durability);
         if !tx.wait(Duration::ZERO)? {
@@ -152,14 +214,6 @@ impl Handle {
             "waited {waited:.1} s for a transaction on store {path} {which}; commit or abort it, \
              or allow more by timeout="
         )
-    }
-
-    /// Waits until no transaction is under way, so that what the engine then waits for is short.
-    ///
-    /// # Errors
-    /// As [`Handle::begin`].
-    pub fn await_others(&self) -> Outcome<()> {
-        self.begin(Durability::Deferred, self.settings.limit).map(drop)
     }
 
     /// Says which thread calls a transaction now; `false` at its end.

@@ -38,5 +38,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<file::RawFile>()?;
     m.add_function(wrap_pyfunction!(options::open, m)?)?;
     m.add_function(wrap_pyfunction!(handle::after_fork, m)?)?;
+    m.add_function(wrap_pyfunction!(source::announced, m)?)?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! `keys`, `timeout`, `wait`.
 
 use crate::errors::{Fail, Outcome};
-use crate::handle::{Handle, Settings};
+use crate::handle::{Handle, Held, Settings};
 use crate::keys::Form;
 use crate::source::{Objects, Source};
 use holdall::{Durability, Error, Options, Store};
@@ -12,8 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The path that stands for a store in memory.
@@ -57,7 +57,7 @@ pub fn open(
     let (settings, wait) = settings_of(options)?;
     let mode = mode.to_owned();
     let made = py.detach(|| opened(&path, &mode, settings, wait))?;
-    Ok(Source(Objects::Newest(Arc::new(made), Durability::Immediate)))
+    Ok(Source(Objects::Newest(Held::new(made), Durability::Immediate)))
 }
 
 fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Handle> {
@@ -68,6 +68,9 @@ fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Ha
     if path.as_os_str().is_empty() {
         let text = format!("the path of a store is empty; \"{IN_MEMORY}\" is one in memory");
         return Err(Error::Invalid(text).into());
+    }
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(Error::Invalid("a path has no byte 0".into()).into());
     }
     if path.as_os_str() == IN_MEMORY {
         if mode.starts_with('r') {

@@ -3,7 +3,7 @@
 //! Owns: [`Source`], [`Snapshot`], [`Transaction`].
 
 use crate::errors::{Fail, Outcome};
-use crate::handle::{Handle, Keeps, process};
+use crate::handle::{Held, Keeps, process};
 use crate::options::Given;
 use arc_swap::ArcSwapOption;
 use holdall::{Durability, Oid, Reader, WriteTx};
@@ -13,13 +13,12 @@ use pyo3::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Where objects come from.
 #[derive(Clone)]
 pub enum Objects {
     /// The newest state, durable or not yet; each change is a commit of that durability.
-    Newest(Arc<Handle>, Durability),
+    Newest(Held, Durability),
     /// One state.
     Snapshot(Arc<Snapshot>),
     /// What a transaction sees.
@@ -29,7 +28,7 @@ pub enum Objects {
 /// A state of the store that is kept open.
 pub struct Snapshot {
     /// Its store.
-    pub handle: Arc<Handle>,
+    pub handle: Held,
     reader: ArcSwapOption<(Reader, u64)>,
 }
 
@@ -69,7 +68,7 @@ impl Drop for Snapshot {
 /// A transaction under way.
 pub struct Transaction {
     /// Its store.
-    pub handle: Arc<Handle>,
+    pub handle: Held,
     process: u64,
     tx: Mutex<Option<WriteTx>>,
     /// New objects of files that are still open: without a name until they are closed.
@@ -152,11 +151,19 @@ pub struct Source(pub Objects);
 
 impl Objects {
     /// The store.
-    pub fn handle(&self) -> &Arc<Handle> {
+    pub fn handle(&self) -> &Held {
         match self {
             Objects::Newest(handle, _) => handle,
             Objects::Snapshot(snapshot) => &snapshot.handle,
             Objects::Transaction(tx) => &tx.handle,
+        }
+    }
+
+    /// How durable a change is that is a commit of its own.
+    pub fn durability(&self) -> Durability {
+        match self {
+            Objects::Newest(_, durability) => *durability,
+            _ => Durability::Immediate,
         }
     }
 }
@@ -230,18 +237,31 @@ impl Source {
     #[pyo3(signature = (timeout=None))]
     fn transaction(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Self> {
         let own = timeout.map(|limit| crate::options::seconds("timeout", limit)).transpose()?;
-        let durability = match &self.0 {
-            Objects::Newest(_, durability) => *durability,
-            _ => Durability::Immediate,
-        };
+        let durability = self.0.durability();
         let handle = self.0.handle();
-        begin(py, handle, durability, own.or(handle.settings().limit))
+        match own {
+            Some(limit) => begin(py, &handle.with_limit(Some(limit)), durability),
+            None => begin(py, handle, durability),
+        }
     }
 
     /// The same store, with changes that this process sees at once, and that survive a crash
     /// once the store's `defer` is over or it is flushed.
     fn deferred(&self) -> Self {
         Self(Objects::Newest(self.0.handle().clone(), Durability::Deferred))
+    }
+
+    /// Lets others in this process find the store by its file, as long as anything uses it.
+    fn announce(&self) {
+        self.0.handle().announce();
+    }
+
+    /// The newest state for one whose changes wait that many seconds for transactions of others.
+    fn with_timeout(&self, timeout: f64) -> PyResult<Self> {
+        let limit = crate::options::seconds("timeout", timeout)?;
+        let handle = self.0.handle().with_limit(Some(limit));
+        let durability = self.0.durability();
+        Ok(Self(Objects::Newest(handle, durability)))
     }
 
     /// Ends the transaction: all of it is durable, or none of it happened.
@@ -265,18 +285,20 @@ impl Source {
     }
 }
 
+/// The stores of this process that were announced and are in use.
+#[pyfunction]
+pub fn announced() -> Vec<Source> {
+    let newest = |held| Source(Objects::Newest(held, Durability::Immediate));
+    Held::announced().into_iter().map(newest).collect()
+}
+
 /// Begins a transaction.
 ///
 /// # Errors
-/// Those of [`Handle::begin`].
-pub fn begin(
-    py: Python<'_>,
-    handle: &Arc<Handle>,
-    durability: Durability,
-    limit: Option<Duration>,
-) -> PyResult<Source> {
+/// Those of [`Held::begin`].
+pub fn begin(py: Python<'_>, handle: &Held, durability: Durability) -> PyResult<Source> {
     let handle = handle.clone();
-    let tx = py.detach(|| handle.begin(durability, limit))?;
+    let tx = py.detach(|| handle.begin(durability))?;
     handle.note_runner(true);
     let tx = Arc::new(Transaction {
         handle,

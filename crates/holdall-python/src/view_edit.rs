@@ -4,11 +4,12 @@
 
 use crate::buffer::Lent;
 use crate::errors::{Fail, Outcome};
-use crate::handle::Handle;
+use crate::handle::Held;
 use crate::keys::{ObjectId, key, name};
 use crate::source::Objects;
 use crate::view::View;
 use holdall::{Attributes, Durability, Error, Key, PutMode, PutOptions, WriteTx};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -18,11 +19,7 @@ const BATCH: usize = 256;
 impl View {
     /// Runs `f` in the view's transaction, or in one of its own that is then committed.
     pub(crate) fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Outcome<T>) -> Outcome<T> {
-        let durability = match &self.objects {
-            Objects::Newest(_, durability) => *durability,
-            _ => Durability::Immediate,
-        };
-        self.write_as(durability, f)
+        self.write_as(self.objects.durability(), f)
     }
 
     /// As [`View::write`]; how durable a transaction of its own is.
@@ -42,12 +39,12 @@ impl View {
 
 /// Runs `f` in a transaction of its own, in a collection.
 pub(crate) fn write_to<T>(
-    handle: &Handle,
+    handle: &Held,
     collection: Option<&str>,
     durability: Durability,
     f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
 ) -> Outcome<T> {
-    let mut tx = handle.begin(durability, handle.settings().limit)?;
+    let mut tx = handle.begin(durability)?;
     let value = match collection {
         None => f(&mut tx),
         Some(name) => f(&mut *tx.collection(name)?),
@@ -83,7 +80,12 @@ fn put_all(
         for item in items.by_ref().take(BATCH) {
             let item = item?;
             let pair = match item.cast_into::<PyTuple>() {
-                Ok(pair) => (pair.get_item(0)?, pair.get_item(1)?),
+                Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, pair.get_item(1)?),
+                Ok(other) => {
+                    let text =
+                        format!("a pair of a name and bytes has 2 items, not {}", other.len());
+                    return Err(PyValueError::new_err(text));
+                }
                 Err(e) => e.into_inner().extract()?,
             };
             pairs.push(pair);
@@ -192,7 +194,7 @@ impl View {
             return put_all(self, py, items, options.as_ref());
         };
         // One transaction around all, which other calls of this thread may not enter.
-        let source = crate::source::begin(py, handle, *durability, handle.settings().limit)?;
+        let source = crate::source::begin(py, handle, *durability)?;
         let inner = Self { objects: source.0.clone(), ..self.clone() };
         let count = put_all(&inner, py, items, options.as_ref())?;
         source.end(py, true)?;

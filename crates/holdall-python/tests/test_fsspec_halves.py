@@ -154,7 +154,21 @@ def test_dropped_by_the_collector(fs, wrap):
         gc.collect()
 
 
-@pytest.mark.parametrize("how", ["text", "gzip", "fsspec", "bytes"])
+@pytest.mark.parametrize("compression", ["gzip", "bz2", "xz", "lzma"])
+@pytest.mark.parametrize("mode", ["wt", "wb"])
+@pytest.mark.parametrize("of", ["fs", "fsspec"])
+def test_packed_files_dropped_by_the_collector(fs, url, of, mode, compression):
+    with gives_up:
+        if of == "fs":
+            f = fs.open("a", mode, compression=compression)
+        else:
+            f = fsspec.open(url, mode, compression=compression).open()
+        f.write("half" if mode == "wt" else SOME)
+        del f
+        gc.collect()
+
+
+@pytest.mark.parametrize("how", ["text", "gzip", "packed text", "fsspec", "bytes"])
 @pytest.mark.parametrize("end", ["", "raise RuntimeError", "sys.exit(1)"])
 def test_a_script_that_ends(fs, path, how, end):
     code = f"""
@@ -164,10 +178,11 @@ fs = HoldallFileSystem(sys.argv[1])
 f = {{
     "text": lambda: fs.open("a", "w"),
     "gzip": lambda: fs.open("a", "wb", compression="gzip"),
+    "packed text": lambda: fs.open("a", "wt", compression="gzip"),
     "fsspec": lambda: fsspec.open("holdall://" + sys.argv[1] + "/a", "w").open(),
     "bytes": lambda: fs.open("a", "wb"),
 }}["{how}"]()
-f.write("half" if "{how}" in ("text", "fsspec") else b"x" * 300_000)
+f.write("half" if "{how}" in ("text", "packed text", "fsspec") else b"x" * 300_000)
 {end}
 """
     fs.close()
@@ -235,33 +250,54 @@ def test_what_is_closed_in_peace_is_there(path, compression):
     assert fs.cat("e") == SOME and fs.cat("f") == b"caught"
 
 
+@pytest.mark.parametrize("compression", [None, "gzip", "bz2", "xz", "zip"])
 @pytest.mark.parametrize("text", [False, True])
-def test_commit_and_discard(path, text):
+def test_commit_and_discard(path, text, compression):
     fs = HoldallFileSystem(fo=path, skip_instance_cache=True)
     data = "x" if text else b"x"
     mode = "w" if text else "wb"
-    f = fs.open("a", mode, autocommit=False)
+    f = fs.open("a", mode, autocommit=False, compression=compression)
     f.write(data)
     f.close()
     assert not fs.exists("a")
     f.discard()
     assert not fs.exists("a")
-    with fs.open("a", mode, autocommit=False) as f:
+    with fs.open("a", mode, autocommit=False, compression=compression) as f:
         f.write(data)
     assert not fs.exists("a")
     f.commit()
     f.commit()
-    assert fs.cat("a") == b"x"
+    assert fs.open("a", "rb", compression=compression).read() == b"x"
+    fs.rm("a")
+    f = fs.open("a", mode, compression=compression)
+    try:
+        raise Failed
+    except Failed:
+        f.write(data)
+        f.commit()
+    assert fs.open("a", "rb", compression=compression).read() == b"x"
     with pytest.warns(ResourceWarning, match="neither committed nor discarded"):
-        f = fs.open("b", mode, autocommit=False)
+        f = fs.open("b", mode, autocommit=False, compression=compression)
         f.write(data)
         f.close()
         del f
         gc.collect()
-    with fs.open("c", mode) as f:
+    with fs.open("c", mode, compression=compression) as f:
         f.write(data)
         f.discard()
     assert fs.find("") == ["a"]
     fs.close()
     with holdall.open(path, "r+") as store:
         assert list(store) == ["a"] and store.verify()["sound"]
+
+
+def test_a_file_that_outlives_its_store_says_so(store):
+    f = HoldallFileSystem(store).open("a", "w+b", autocommit=False)
+    f.write(SOME)
+    f.seek(0)
+    f.write(b"y")
+    f.close()
+    store.close()
+    with pytest.warns(ResourceWarning, match="neither committed nor discarded"):
+        del f
+        gc.collect()

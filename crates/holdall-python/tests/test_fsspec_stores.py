@@ -252,3 +252,66 @@ def test_a_store_that_gives_names_out_as_bytes(path):
             fs.pipe("a/c", b"2")
             fs.rm("a/c")
         assert list(store) == [b"a/b"]
+
+    with pytest.raises(ValueError, match="keys"):
+        HoldallFileSystem(path, keys="text").find("")
+    made(path, y="2")
+    assert HoldallFileSystem(path, keys="bytes").find("") == HoldallFileSystem(path).find("")
+
+
+WHAT_IS_LEFT = {
+    "deferred": lambda s: s.deferred(),
+    "collection": lambda s: s.collection("c"),
+    "transaction": lambda s: s.transaction(),
+    "file": lambda s: s.open("x", "r+b"),
+    "new file": lambda s: s.open("y", "wb"),
+    "names": lambda s: iter(s),
+}
+
+
+@pytest.mark.parametrize("left", WHAT_IS_LEFT)
+def test_a_store_is_found_by_whatever_is_left_of_it(path, left):
+    """The program keeps no store, only something of it; that has the file open."""
+    made(path, x="1")
+    kept = WHAT_IS_LEFT[left](holdall.open(path, "r+"))
+    gc.collect()
+    fs = HoldallFileSystem(path)
+    assert fs.cat("x") == b"1"
+    if left == "deferred":
+        kept["x"] = b"2"
+        assert fs.cat("x") == b"2"
+        fs.pipe("x", b"3")
+        assert kept["x"] == b"3"
+    if hasattr(kept, "give_up"):
+        kept.give_up()
+    del kept
+    gc.collect()
+    fs.pipe("z", b"4")
+    with holdall.open(path, "r+") as store:
+        assert store["z"] == b"4"
+
+
+@pytest.mark.parametrize("fo", [":memory:", "", b"", "a\0b"])
+def test_what_is_no_path_is_refused(tmp_path, monkeypatch, fo):
+    zarr = pytest.importorskip("holdall.zarr")
+    monkeypatch.chdir(tmp_path)
+    for make in (HoldallFileSystem, zarr.HoldallStore):
+        with pytest.raises(ValueError):
+            make(fo)
+    if fo != ":memory:":
+        for mode in ("r", "r+", "a", "w", "x"):
+            with pytest.raises(ValueError):
+                holdall.open(fo, mode)
+    assert os.listdir() == []
+
+
+def test_written_down(path):
+    made(path, x="1")
+    fs = HoldallFileSystem(path, timeout=3, mode="r")
+    again = HoldallFileSystem.from_json(fs.to_json())
+    assert again is fs and again.cat("x") == b"1"
+    # A store is a mapping, and its objects are no options.
+    with holdall.open(path) as store:
+        for call in (HoldallFileSystem(store).to_json, HoldallFileSystem(store).to_dict):
+            with pytest.raises(TypeError, match="open store"):
+                call()

@@ -224,6 +224,80 @@ def test_a_call_that_fails_half_way_spoils_it(fs):
     assert everything(fs) == before
 
 
+LONG = "y" * 900
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda fs, folder: fs.pipe({"a": b"1", "x" * 2000: b"2"}),
+        lambda fs, folder: fs.pipe({"a": b"1", "keep": b"2"}, mode="create"),
+        lambda fs, folder: fs.mv("m", "z" * 300, recursive=True),
+        lambda fs, folder: fs.copy("m", "z" * 300, recursive=True),
+        lambda fs, folder: fs.put([f"{folder}/1", f"{folder}/none"], "in/"),
+        lambda fs, folder: fs.put(folder, "x" * 1020, recursive=True),
+    ],
+)
+def test_what_a_call_did_before_it_failed_is_not_committed(fs, tmp_path, call):
+    """Whatever it raises: also what is otherwise raised before anything is changed."""
+    (tmp_path / "in").mkdir()
+    for name in ("1", "2" * 200):
+        (tmp_path / "in" / name).write_bytes(b"x")
+    fs.pipe({"m/a": b"1", "m/b": b"2", f"m/{LONG}": b"3"})
+    before = everything(fs)
+    with pytest.raises((ValueError, OSError)):
+        call(fs, str(tmp_path / "in"))
+    assert everything(fs) == before
+    with pytest.raises(holdall.InvalidError, match="half way"), fs.transaction:
+        with pytest.raises((ValueError, OSError)):
+            call(fs, str(tmp_path / "in"))
+    assert everything(fs) == before
+
+
+def test_what_is_refused_leaves_the_transaction_as_it_was(fs):
+    with fs.transaction:
+        fs.pipe("a", b"1")
+        for refused in (
+            lambda: fs.rm("none"),
+            lambda: fs.mv("none", "x"),
+            lambda: fs.copy("d", "d/e", recursive=True),
+            lambda: fs.pipe_file("keep", b"", mode="create"),
+        ):
+            with pytest.raises(holdall.Error):
+                refused()
+    assert fs.cat("a") == b"1" and fs.cat("keep") == b"kept"
+
+
+def test_putting_many_files_is_one_commit(fs, tmp_path):
+    (tmp_path / "in" / "s").mkdir(parents=True)
+    for i in range(4):
+        (tmp_path / "in" / "s" / str(i)).write_bytes(b"%d" % i * 300_000)
+    folder = str(tmp_path / "in")
+    apart = HoldallFileSystem(fo=fs._shared.path, mode="r", skip_instance_cache=True)
+    seen = set()
+
+    class Watch(fsspec.callbacks.Callback):
+        def relative_update(self, inc=1):
+            seen.add(len(apart.find("p")))
+
+    fs.put(folder, "p", recursive=True, callback=Watch())
+    # As long as it goes on, nobody else sees any of it.
+    assert seen == {0} and len(fs.find("p")) == 4
+    fs.put([f"{folder}/s/{i}" for i in range(4)], "list/")
+    fs.put(f"{folder}/s/*", "glob/")
+    for name in ("p/s/3", "list/3", "glob/3"):
+        assert fs.cat(name) == b"3" * 300_000
+
+
+def test_a_full_store_is_said_to_be_full(path):
+    fs = HoldallFileSystem(fo=path, max_bytes=1_500_000, skip_instance_cache=True)
+    with pytest.raises(holdall.FullError), fs.transaction:
+        with fs.open("big", "wb") as f:
+            f.write(os.urandom(3_000_000))
+    fs.pipe("x", b"1")
+    assert everything(fs) == {"x": b"1"}
+
+
 def test_calls_of_many_changes_are_one_commit(fs):
     before = everything(fs)
     with pytest.raises(TypeError):

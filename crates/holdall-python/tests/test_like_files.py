@@ -7,6 +7,9 @@ import warnings
 
 import pytest
 
+import holdall
+from holdall.fsspec import HoldallFileSystem
+
 BINARY = ["rb", "wb", "xb", "ab", "r+b", "w+b", "x+b", "a+b"]
 TEXT = ["r", "w", "x", "a", "r+", "w+", "x+", "a+", "rt"]
 START = b"first line\nsecond\r\nthird \xc3\xa4\xc3\xb6\n" * 40
@@ -249,3 +252,61 @@ def test_the_rest_is_read_in_one_call(store):
         f.raw._raw = Counting()
         assert len(f.read()) == 3 << 20
     assert calls.count("readall") == 1 and "readinto" not in calls
+
+
+@pytest.mark.parametrize("mode", ["rb", "wb", "ab", "r+b", "w+b", "xb", "r", "w", "a+", "x"])
+def test_files_of_fsspec(path, tmp_path, mode):
+    """What is odd is refused as files refuse it, and what was closed stays closed."""
+    fs = HoldallFileSystem(fo=path, skip_instance_cache=True)
+    real = tmp_path / "f"
+    if mode[0] != "x":
+        fs.pipe("f", START)
+        real.write_bytes(START)
+    ours, theirs = fs.open("f", mode if "b" in mode else mode + "t"), open(real, mode + "t" * ("b" not in mode))
+    assert ours.mode == theirs.mode
+    calls = [
+        lambda f: f.seek(-1),
+        lambda f: f.seek(-1, 1),
+        lambda f: f.seek(-(1 << 40), 2),
+        lambda f: f.seek(0, 9),
+        lambda f: f.seek(1 << 70),
+        lambda f: f.close(),
+        lambda f: f.tell(),
+        lambda f: f.seek(0),
+        lambda f: f.read(),
+        lambda f: f.readable(),
+        lambda f: f.write(b"" if "b" in mode else ""),
+        lambda f: next(f),
+    ]
+    for number, call in enumerate(calls):
+        _, wanted = outcome(lambda: call(theirs))
+        _, found = outcome(lambda: call(ours))
+        same = found is None if wanted is None else isinstance(found, type(wanted))
+        assert same, (number, found, wanted)
+        assert getattr(found, "errno", None) == getattr(wanted, "errno", None), number
+
+
+def test_odd_arguments_without_a_buffer(store, tmp_path):
+    ours, theirs = both(store, tmp_path / "f", "rb", buffering=0)
+    calls = [
+        lambda f: f.read(1.5),
+        lambda f: f.read("1"),
+        lambda f: f.read(1 << 70),
+        lambda f: f.seek(0, -1),
+        lambda f: f.seek(0, 9),
+        lambda f: f.readinto(memoryview(bytearray(8))[::-1]),
+        lambda f: f.readinto(b"1234"),
+        lambda f: f.write(b""),
+        lambda f: f.truncate(0),
+    ]
+    for number, call in enumerate(calls):
+        _, wanted = outcome(lambda: call(theirs))
+        _, found = outcome(lambda: call(ours))
+        assert isinstance(found, type(wanted)), (number, found, wanted)
+        assert getattr(found, "errno", None) == getattr(wanted, "errno", None), number
+    theirs.close()
+    long = "x" * 300
+    _, wanted = outcome(lambda: open(tmp_path / long, "rb"))
+    _, found = outcome(lambda: holdall.open(tmp_path / long))
+    assert isinstance(found, type(wanted)) and found.errno == wanted.errno
+    assert found.filename == wanted.filename

@@ -170,6 +170,15 @@ def test_listing(store):
     assert list(store.names(start="z", stop="a")) == []
 
 
+def test_a_page_has_a_name(store):
+    store["a"] = b""
+    for limit in (0, -1):
+        with pytest.raises(ValueError, match="limit"):
+            store.list(limit=limit)
+    with pytest.raises(FileNotFoundError, match='collection "none"'):
+        store.collection("none").open("a")
+
+
 def test_edits(store):
     store["a"] = b"0123456789" * 100_000
     assert store.insert("a", 5, b"hello") == 1_000_005
@@ -361,3 +370,12 @@ def test_get_many_of_all_sizes(path):
         # Bytes of one object are another one's only where CPython shares them.
         first, second = store.get_many(["4096", "4096"])
         assert first == second and first is not second
+
+
+def test_pairs_have_two_items(store):
+    for bad in [("a", b"1", b"2"), ("a",), (), ["a"], 5]:
+        with pytest.raises((ValueError, TypeError)):
+            store.update([("first", b""), bad])
+        with pytest.raises((ValueError, TypeError)):
+            store.put_many([bad])
+    assert not store

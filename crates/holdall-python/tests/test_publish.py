@@ -16,6 +16,7 @@ import zipfile
 import pytest
 
 import holdall
+from holdall.fsspec import HoldallFileSystem
 
 WRAPPERS = {
     "itself": lambda f: f,
@@ -112,6 +113,35 @@ def test_a_file_closed_while_an_error_is_handled_is_kept(store):
     assert dict(store) == {
         "report": b"the reason", "more": b"1", "from exit": b"reported", "asked": b"3",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["wb", "w", "w+b"])
+@pytest.mark.parametrize("of", ["store", "fsspec"])
+def test_a_block_that_ends_in_peace_keeps_it_whatever_is_handled_around(store, mode, of):
+    opens = store.open if of == "store" else HoldallFileSystem(store).open
+
+    def lines():
+        with opens("a", mode) as f:
+            while True:
+                line = yield
+                if line is None:
+                    return
+                f.write(line if mode == "w" else line.encode())
+
+    writer = lines()
+    next(writer)
+    try:
+        raise RuntimeError("the reason")
+    except RuntimeError as e:
+        writer.send(str(e))
+        with pytest.raises(StopIteration):
+            writer.send(None)
+    assert store["a"] == b"the reason"
+    writer = lines()
+    next(writer)
+    writer.send("half")
+    writer.close()
+    assert store["a"] == b"the reason"
 
 
 def test_a_finally_that_closes_keeps_nothing(store):
@@ -240,3 +270,23 @@ def test_files_left_open_in_a_transaction_are_no_objects(store):
         with pytest.raises(ValueError, match="transaction is closed"):
             file.close()
     assert store.verify()["sound"]
+
+
+@pytest.mark.parametrize("of", ["store", "fsspec"])
+@pytest.mark.parametrize("ended", ["failed", "given up"])
+def test_what_is_lost_is_not_committed_in_silence(path, of, ended):
+    with holdall.open(path, "a", max_bytes=1_500_000) as store:
+        opens = store.open if of == "store" else HoldallFileSystem(store).open
+        f = opens("a", "wb")
+        if ended == "failed":
+            with pytest.raises(holdall.FullError):
+                for _ in range(30):
+                    f.write(os.urandom(100_000))
+        else:
+            f.raw.give_up()
+        with pytest.raises(OSError):
+            f.commit()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            f.close()
+        assert not store

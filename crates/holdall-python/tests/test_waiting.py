@@ -173,3 +173,30 @@ def test_a_store_that_waits_for_nobody_does_not_wait(path):
     # What cannot be opened for another reason is said at once.
     with pytest.raises(FileNotFoundError):
         holdall.open(path, "r", wait=True)
+
+
+EDITS = {
+    "write": lambda f: (f.write(b"x"), f.flush()),
+    "close": lambda f: (f.write(b"x"), f.close()),
+    "truncate": lambda f: f.truncate(3),
+    "insert": lambda f: f.insert(b"x"),
+    "delete": lambda f: f.delete(1),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("mode", ["r+b", "ab"])
+def test_files_changed_in_place_end_their_wait(path, mode, edit):
+    with holdall.open(path, "a", timeout=0.05) as store:
+        store["old"] = b"01234567"
+        f = store.open("old", mode)
+        f.seek(2)
+        until = threading.Event()
+        thread = held_by_another_thread(store, until)
+        with pytest.raises(holdall.BusyError, match="transaction"):
+            EDITS[edit](f)
+        assert store["old"] == b"01234567"
+        until.set()
+        thread.join()
+        if not f.closed:
+            f.close()

@@ -209,6 +209,7 @@ def test_what_is_closed_stays_closed(tmp_path, read_only):
     store.close()
     store.close()
     calls = [lambda: array[:], lambda: zarr.open_array(store, mode="r+"), lambda: store.get_sync("x")]
+    calls.append(lambda: zarr.open_array(store, mode="r"))
     calls += [] if read_only else [lambda: array.__setitem__(0, 1)]
     for call in calls:
         with pytest.raises(ValueError, match="closed|read-only"):

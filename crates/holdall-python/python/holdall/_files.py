@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import io
+import operator
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -24,12 +26,6 @@ Key = Union[str, bytes, ObjectId]
 
 #: Bytes that a file gathers before it writes, and reads ahead.
 BUFFER = 128 << 10
-
-
-def _unsupported(text: str) -> io.UnsupportedOperation:
-    error = io.UnsupportedOperation(text)
-    error.errno = errno.EBADF
-    return error
 
 
 class RawObject(io.RawIOBase):
@@ -103,18 +99,21 @@ class RawObject(io.RawIOBase):
     def _check_reads(self) -> None:
         self._check()
         if not self._reads:
-            raise _unsupported("File not open for reading")
+            raise io.UnsupportedOperation("File not open for reading")
 
     def _check_writes(self) -> None:
         self._check()
         if not self._writes:
-            raise _unsupported("File not open for writing")
+            raise io.UnsupportedOperation("File not open for writing")
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Bytes from the position on: ``size`` of them, or all that follow."""
         self._check_reads()
-        if size is None or size < 0:
+        size = -1 if size is None else operator.index(size)
+        if size < 0:
             return self.readall()
+        if size > sys.maxsize:
+            raise OverflowError(f"{size} bytes are more than there can be")
         # Not more memory than there are bytes.
         buffer = bytearray(min(size, max(0, self._raw.size() - self._raw.tell())))
         count = self._raw.readinto(buffer)
@@ -122,7 +121,10 @@ class RawObject(io.RawIOBase):
 
     def readall(self) -> bytes:
         """All bytes from the position on."""
-        self._check_reads()
+        self._check()
+        if not self._reads:
+            # As the system says it of a file.
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         return self._raw.readall()
 
     def readinto(self, buffer: Any, /) -> int:
@@ -136,7 +138,7 @@ class RawObject(io.RawIOBase):
             if self.closing or self._dropped:
                 # The buffer still holds some that nobody wants any more.
                 return size
-            raise OSError(errno.EIO, f"object {self.name!r} was given up; write it anew")
+            raise self._lost()
         return self._change(self._raw.write, data)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
@@ -183,9 +185,22 @@ class RawObject(io.RawIOBase):
         self._keep = False
         self._given_up = self._anew
 
+    def _lost(self) -> OSError:
+        return OSError(errno.EIO, f"object {self.name!r} was given up; write it anew")
+
+    def block_ended(self, in_peace: bool) -> None:
+        """A block of the file has ended, by an exception or not; what is raised around it says
+        nothing about the file."""
+        if in_peace:
+            self._before = sys.exception()
+        else:
+            self.give_up()
+
     def will_commit(self) -> None:
-        """Closing makes the object, whatever is raised now, unless a write has failed."""
-        self._keep = not self._given_up
+        """Closing makes the object, whatever is raised now; not if a write has failed."""
+        if self._given_up:
+            raise self._lost()
+        self._keep = True
         self._before = sys.exception()
 
     def _trouble(self) -> str | None:
@@ -269,8 +284,8 @@ class _Whole:
         raise NotImplementedError
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
-        if kind is not None and not self.closed:  # type: ignore[attr-defined]
-            self._object().give_up()
+        if not self.closed:  # type: ignore[attr-defined]
+            self._object().block_ended(kind is None)
         self.close()
 
 

@@ -71,10 +71,10 @@ class Changes(AbstractFileSystem, metaclass=Instances):  # type: ignore[misc, un
             pairs = self._pairs(tx, path1, path2, recursive, maxdepth)
             if on_error == "raise":
                 self._check_there(tx, [source for source, _ in pairs])
-            for source, target in pairs:
-                if source != target:
+            with self._changing():
+                for source, target in pairs:
                     for end in ("", "/"):
-                        if source + end in tx:
+                        if source != target and source + end in tx:
                             tx.copy(source + end, target + end)
 
     def _check_there(self, view: View, names: list[str]) -> None:
@@ -107,13 +107,12 @@ class Changes(AbstractFileSystem, metaclass=Instances):  # type: ignore[misc, un
             if not pairs:
                 raise InvalidError(f"{path1!r} is a folder; move it with recursive=True")
             self._check_there(tx, [source for source, _ in pairs])
-            for source, target in pairs:
-                if source == target:
-                    continue
-                for end in ("", "/"):
-                    if source + end in tx:
-                        tx.remove(target + end)
-                        tx.rename(source + end, target + end)
+            with self._changing():
+                for source, target in pairs:
+                    for end in ("", "/"):
+                        if source != target and source + end in tx:
+                            tx.remove(target + end)
+                            tx.rename(source + end, target + end)
 
     def rm_file(self, path: str) -> None:
         """Removes an object."""
@@ -131,11 +130,12 @@ class Changes(AbstractFileSystem, metaclass=Instances):  # type: ignore[misc, un
                 for name in names:
                     if name not in tx:
                         raise self._missing(name)
-            for name in filter(None, names):
-                tx.remove(name)
-                if recursive:
-                    # It stands for the folder.
-                    tx.remove(name + "/")
+            with self._changing():
+                for name in filter(None, names):
+                    tx.remove(name)
+                    if recursive:
+                        # It stands for the folder.
+                        tx.remove(name + "/")
 
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
         """Nothing: a folder is there as soon as something is in it."""

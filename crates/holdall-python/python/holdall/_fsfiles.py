@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped, unu
 from holdall._files import ObjectFile, ObjectReader, ObjectWriter, RawObject
 from holdall._shared import Identity
 from holdall._store import View
-from holdall.errors import ConflictError, ExistsError
+from holdall.errors import ConflictError, OffsetError
 
 if TYPE_CHECKING:
     from holdall._fstransaction import Work
@@ -55,20 +55,28 @@ class Reading(io.RawIOBase):
         return self._oid
 
     def readable(self) -> bool:
+        self._check_open()
         return True
 
     def seekable(self) -> bool:
+        self._check_open()
         return True
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
     def tell(self) -> int:
+        self._check_open()
         return self._at
 
     def seek(self, offset: int, whence: int = 0) -> int:
+        self._check_open()
         if whence not in (0, 1, 2):
-            raise ValueError(f"whence is 0, 1 or 2, not {whence}")
+            raise OffsetError(f"whence is 0, 1 or 2, not {whence}")
         at = offset + (0, self._at, self.size)[whence]
-        if at < 0:
-            raise ValueError("a seek before the first byte")
+        if not 0 <= at < 1 << 63:
+            raise OffsetError(f"a seek to byte {at}, which a file cannot have")
         self._at = at
         return at
 
@@ -88,6 +96,7 @@ class Reading(io.RawIOBase):
         self._view = view
 
     def readinto(self, buffer: Any) -> int:
+        self._check_open()
         with self._use() as view:
             self._check(view)
             n = view.read_into(self._oid, buffer, self._at)
@@ -95,6 +104,7 @@ class Reading(io.RawIOBase):
         return n
 
     def readall(self) -> bytes:
+        self._check_open()
         with self._use() as view:
             self._check(view)
             found = view.get_range(self._oid, self._at) or b""
@@ -142,30 +152,18 @@ class Raw(RawObject):
         self._fs = fs
         self._stack = ExitStack()
         self._work: Work | None = self._stack.enter_context(fs._joined())
-        self._name, self._draft = name, None
         view: Any = self._work.tx if self._work else self._stack.enter_context(fs._writing())
         try:
-            if self._work and is_new:
-                self._check_absent(view, mode)
-                self._draft = view.create(b"", attributes=new_attributes())
-                super().__init__(view, self._draft, "r+", None)
-            else:
-                super().__init__(view, name, mode, new_attributes())
+            super().__init__(view, name, mode, new_attributes())
         except BaseException:
             self._stack.close()
             raise
         if self._work:
             self._work.files.append(self)
-        self._anew, self._reads, self._writes = is_new, "+" in mode, True
-        self.name, self.mode = name, mode
         self.when_closed = self._ended
         # The use of the transaction is one call long, that of a store until the file is closed.
         if self._work:
             self._stack.close()
-
-    def _check_absent(self, view: View, mode: str) -> None:
-        if mode[0] == "x" and self._name in view:
-            raise ExistsError(f"already there: object {self._name!r}")
 
     def _ended(self, keep: bool) -> None:
         if keep and not self._autocommit:
@@ -178,7 +176,9 @@ class Raw(RawObject):
         self.pending = False
         with self._stack:
             if self._work is not None:
-                self._settle_in(self._work, keep)
+                if self in self._work.files:
+                    self._work.files.remove(self)
+                self.close_into(None, keep)
                 return
             with self._fs._joined() as work:
                 if work is not None:
@@ -187,20 +187,27 @@ class Raw(RawObject):
                 else:
                     self.close_into(None, keep)
 
-    def _settle_in(self, work: Work, keep: bool) -> None:
-        if self in work.files:
-            work.files.remove(self)
-        self.close_into(None, True)
-        if self._draft is None or work.tx.source.closed:
-            return
-        if keep:
-            self._check_absent(work.tx, self.mode)
-            work.tx.copy(self._draft, self._name)
-        work.tx.remove(self._draft)
+    def commit_by(self, close: Callable[[], None]) -> None:
+        """Makes the object; `close` closes the file and what wraps it."""
+        self.will_commit()
+        close()
+        if self.pending:
+            self.settle(True)
+
+    def discard_by(self, close: Callable[[], None]) -> None:
+        """Makes no object."""
+        self.give_up()
+        # What wrappers still write is for nobody.
+        self.closing = True
+        close()
+        if self.pending:
+            self.settle(False)
 
     def __del__(self) -> None:
         if getattr(self, "pending", False):
-            self.settle(False)
+            # The collector may have closed the store before.
+            with suppress(ValueError):
+                self.settle(False)
             self.warn("was neither committed nor discarded, and is not stored")
         super().__del__()
 
@@ -214,19 +221,11 @@ class _Ends:
 
     def commit(self) -> None:
         """Closes the file and makes the object, also of one opened with ``autocommit=False``."""
-        raw = self.raw
-        raw.will_commit()
-        self.close()  # type: ignore[attr-defined]
-        if raw.pending:
-            raw.settle(True)
+        self.raw.commit_by(self.close)  # type: ignore[attr-defined]
 
     def discard(self) -> None:
         """Closes the file and makes no object."""
-        raw = self.raw
-        raw.give_up()
-        self.close()  # type: ignore[attr-defined]
-        if raw.pending:
-            raw.settle(False)
+        self.raw.discard_by(self.close)  # type: ignore[attr-defined]
 
 
 class Writer(_Ends, ObjectWriter):
@@ -248,15 +247,17 @@ class ReadWriter(_Ends, ObjectFile):
 class Text(io.TextIOWrapper):
     """A file as text; its block gives a new object up if it raises, as a binary one does."""
 
+    mode: str
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        give_up = getattr(self.buffer, "give_up", None)
-        if kind is not None and give_up is not None:
-            give_up()
+        if not self.closed and isinstance(self.buffer, _Ends):
+            self.buffer.raw.closing = True
+            self.buffer.raw.block_ended(kind is None)
         self.close()
 
     def commit(self) -> None:
@@ -286,4 +287,8 @@ def close_both(outer: Any, inner: Writer | ReadWriter) -> Any:
             inner.close()
 
     outer.close = closed
+    outer.commit = lambda: inner.raw.commit_by(outer.close)
+    outer.discard = lambda: inner.raw.discard_by(outer.close)
+    # Text around it calls this when it is collected, and then `close`.
+    outer._dealloc_warn = inner.raw._dealloc_warn
     return outer

@@ -12,6 +12,7 @@ from fsspec.implementations.local import (  # type: ignore[import-untyped, unuse
 )
 from fsspec.utils import other_paths  # type: ignore[import-untyped, unused-ignore]
 
+from holdall._shared import checked
 from holdall._store import View
 from holdall.errors import InvalidError
 
@@ -21,7 +22,7 @@ _CHAINED = re.compile(r"::(file|local)://.*$", re.DOTALL)
 
 def absolute(path: Any) -> str:
     """The path of a store's file, absolute from now on."""
-    return str(os.path.abspath(LocalFileSystem._strip_protocol(os.fsdecode(os.fspath(path)))))
+    return str(os.path.abspath(LocalFileSystem._strip_protocol(checked(os.fsdecode(path)))))
 
 
 def split(url: str) -> tuple[str | None, str]:

@@ -20,6 +20,7 @@ from holdall._fsfiles import Raw
 from holdall.errors import InvalidError
 
 if TYPE_CHECKING:
+    from holdall._store import Transaction
     from holdall.fsspec import HoldallFileSystem
 
 
@@ -30,13 +31,15 @@ class Work:
         self.files: list[Raw] = []
         #: What failed half way; then nothing is committed.
         self.spoilt: BaseException | None = None
-        self._calls = 0
+        self._wait = fs._shared.wait
+        #: Threads, once for each of their calls.
+        self._calls: list[threading.Thread] = []
         self._ended = False
         self._changed = threading.Condition()
         self._stack = ExitStack()
         store = self._stack.enter_context(fs._store(make))
         try:
-            self.tx = store.transaction()
+            self.tx: Transaction = store.transaction(fs._shared.timeout)
         except BaseException:
             self._stack.close()
             raise
@@ -44,14 +47,20 @@ class Work:
     def enter(self) -> bool:
         """Begins a call; false after the end."""
         with self._changed:
-            self._calls += not self._ended
+            if not self._ended:
+                self._calls.append(threading.current_thread())
             return not self._ended
 
     def leave(self) -> None:
         """Ends a call."""
         with self._changed:
-            self._calls -= 1
+            self._calls.remove(threading.current_thread())
             self._changed.notify_all()
+
+    def _others(self) -> bool:
+        """Whether other threads are in a call. One of this thread was cut short."""
+        me = threading.current_thread()
+        return any(thread is not me and thread.is_alive() for thread in self._calls)
 
     def end(self, commit: bool) -> None:
         """Commits everything, or nothing."""
@@ -59,8 +68,9 @@ class Work:
             try:
                 with self._changed:
                     self._ended = True
-                    while self._calls:
-                        self._changed.wait()
+                    wait = self._wait()
+                    while self._others():
+                        wait.on(self._changed, "calls of other threads in the transaction")
                 left = list(self.files)
                 for raw in left:
                     raw.give_up()

@@ -11,13 +11,14 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 import weakref
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from holdall import _store
 from holdall._store import Store, View
-from holdall.errors import Error, MovedError, NotFoundError
+from holdall.errors import BusyError, Error, InvalidError, MovedError, NotFoundError
 
 Identity = tuple[int, int]
 
@@ -33,6 +34,15 @@ _COUNT = itertools.count(1)
 def number_of(store: Store) -> int:
     """A number that no other store object of this process has had."""
     return _NUMBERS.setdefault(store, next(_COUNT))
+
+
+def checked(path: str) -> str:
+    """The path, if it can be that of a store that is opened when it is needed."""
+    if path == ":memory:":
+        raise InvalidError("a store in memory has no path; give holdall.in_memory() itself")
+    if not path or "\0" in path:
+        raise InvalidError(f"{path!r} is no path of a store")
+    return path
 
 
 def identity(path: str | os.PathLike[str]) -> Identity | None:
@@ -52,6 +62,25 @@ def _is_file(store: Store, file: Identity) -> bool:
         return False
 
 
+class Wait:
+    """A wait for others in this process, which has an end."""
+
+    def __init__(self, timeout: float | None):
+        self._begun = time.monotonic()
+        self._timeout = timeout
+
+    def on(self, condition: threading.Condition, what: str) -> None:
+        """Waits until something may have changed; ``BusyError`` after the timeout."""
+        # Now and then it is looked whether the thread that is waited for is still there.
+        left = 1.0
+        if self._timeout is not None:
+            waited = time.monotonic() - self._begun
+            if waited >= self._timeout:
+                raise BusyError(f"waited {waited:.1f} s for {what}; allow more by timeout=")
+            left = min(left, self._timeout - waited)
+        condition.wait(left)
+
+
 class _Replaced(Exception):
     """Another file has taken the path between the look at it and its opening."""
 
@@ -66,39 +95,39 @@ class _File:
     def clear(self) -> None:
         """Forgets everything, as a child must after a fork."""
         self._own: Store | None = None
-        self._using = 0
+        # Weak, so that a use that an interrupt cut short is none.
+        self._users: weakref.WeakSet[_Use] = weakref.WeakSet()
         self._left = False
         self._changed = threading.Condition()
 
     def _outside(self) -> Store | None:
         """A store that somebody else in this process has open for writing."""
-        for store in list(_store._WRITERS.values()):
+        for store in Store._of_others():
             if _is_file(store, self.identity):
-                return store._with_text()
+                return store
         return None
 
-    def begin(self, path: str, options: dict[str, Any], write: bool) -> tuple[Store, bool]:
-        """The open store, and whether `end` is to be called with it."""
+    def begin(self, use: _Use, path: str, options: dict[str, Any], wait: Wait) -> Store:
+        """The open store, until `end`."""
         outside = self._outside()
         if outside is not None:
-            return outside, False
+            return outside
         with self._changed:
-            if write:
-                # Calls of others that read are short.
-                while self._own is not None and self._own.read_only and self._using:
-                    self._changed.wait()
-            store = self._open(path, options, write)
-            self._using += 1
+            if use.write:
+                while self._own is not None and self._own.read_only and self._users:
+                    wait.on(self._changed, f"calls that read store {path}")
+            store = self._open(path, options, use.write)
+            self._users.add(use)
             self._left = False
-            return store, True
+            return store
 
-    def end(self, store: Store) -> None:
+    def end(self, use: _Use) -> None:
         """Ends a use."""
         with self._changed:
-            # A child after a fork has none of its parent's uses.
-            self._using = max(0, self._using - 1)
-            if not self._using and (self._left or not store.read_only):
-                self._close()
+            self._users.discard(use)
+            if self._own is not None and not self._users:
+                if self._left or not self._own.read_only:
+                    self._close()
             self._changed.notify_all()
 
     def _open(self, path: str, options: dict[str, Any], write: bool) -> Store:
@@ -124,9 +153,10 @@ class _File:
             own.close()
 
     def release(self) -> bool:
-        """Closes what is open and not in use; tells whether it did."""
+        """Closes what is open, if it is in use after its last use; tells whether it did."""
         with self._changed:
-            if self._own is None or self._using:
+            if self._own is None or self._users:
+                self._left = True
                 return False
             self._close()
             return True
@@ -135,35 +165,34 @@ class _File:
         """Closes what is open, now or after its last use: nobody needs it for long."""
         with self._changed:
             self._left = True
-            if not self._using:
+            if not self._users:
                 self._close()
 
 
 class _Use:
     """The open store, for the length of a block."""
 
-    __slots__ = ("_file", "_make", "_shared", "_store", "_write")
+    __slots__ = ("__weakref__", "_file", "_make", "_shared", "write")
 
     def __init__(self, shared: Shared, write: bool, make: bool):
-        self._shared, self._write, self._make = shared, write, make
+        self._shared, self.write, self._make = shared, write, make
         self._file: _File | None = None
 
     def __enter__(self) -> Store:
         shared = self._shared
         for _ in range(TRIES):
-            file = shared._find(self._make)
+            self._file = file = shared._find(self._make)
             try:
-                self._store, own = file.begin(shared.path, shared.options, self._write)
+                store = file.begin(self, shared.path, shared.options, shared.wait())
             except _Replaced:
                 continue
-            self._file = file if own else None
-            return self._store
+            return shared._limited(store) if self.write else store
         raise MovedError(f"another file takes the place of {shared.path} again and again")
 
     def __exit__(self, *_: object) -> None:
         file, self._file = self._file, None
         if file is not None:
-            file.end(self._store)
+            file.end(self)
 
     def __del__(self) -> None:
         # Of a file that was dropped, not closed.
@@ -174,24 +203,48 @@ class Shared:
     """A store by its path, or one that somebody else has open.
 
     The options are for the times when this one opens the file; if it is open already, they wait.
+    `timeout` is of this one's changes, whoever opened it.
     """
 
     def __init__(self, path: str, options: dict[str, Any], given: Store | None = None):
+        timeout = options.get("timeout")
+        if timeout is not None and not 0 <= timeout:
+            raise ValueError(f"timeout: {timeout!r} is no number of seconds")
+        #: None as long as it takes, or for a given store what that was opened with.
+        self.timeout: float | None = timeout
         self.path = path
-        self.options = options
+        # File systems and zarr need names as text.
+        self.options = options | {"keys": "str"} if options.get("keys") == "bytes" else options
         self.given = given
         self._file: _File | None = None
 
     @staticmethod
     def of(path: str | os.PathLike[str], options: dict[str, Any]) -> Shared:
         """Of a path, which stays the same file if the process changes its folder."""
-        return Shared(os.path.abspath(os.fspath(path)), options)
+        return Shared(os.path.abspath(checked(os.fsdecode(path))), options)
 
     @staticmethod
-    def of_store(store: Store) -> Shared:
+    def of_store(store: Store, options: dict[str, Any] | None = None) -> Shared:
         """Of an open store, which stays the caller's to close."""
+        options = options or {}
+        others = sorted(set(options) - {"timeout"})
+        if others:
+            text = f"{', '.join(others)}: the store is open, and only opening it takes options"
+            raise TypeError(text)
+        if options.get("timeout") is None:
+            options = {"timeout": store.source.options.get("timeout")}
         # One in memory has no path that leads to it.
-        return Shared(store.path if os.path.isabs(store.path) else "", {}, store)
+        return Shared(store.path if os.path.isabs(store.path) else "", options, store)
+
+    def wait(self) -> Wait:
+        """A wait that begins now."""
+        return Wait(self.timeout)
+
+    def _limited(self, store: Store) -> Store:
+        """The store, whose changes wait as long as this one's."""
+        if self.timeout is None or self.timeout == store.source.options.get("timeout"):
+            return store
+        return store._with_timeout(self.timeout)
 
     def __str__(self) -> str:
         if self.given is not None and not self.path:
@@ -220,7 +273,8 @@ class Shared:
     def _use(self, write: bool, make: bool) -> AbstractContextManager[Store]:
         if self.given is None:
             return _Use(self, write, make)
-        return nullcontext(self.given._with_text())
+        store = self.given._with_text()
+        return nullcontext(self._limited(store) if write else store)
 
     def _find(self, make: bool) -> _File:
         """The file that the path leads to now."""

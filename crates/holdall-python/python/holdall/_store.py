@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
 
 from holdall import _core
@@ -30,8 +29,6 @@ __all__ = [
 
 os.register_at_fork(after_in_child=_core.after_fork)
 
-#: Stores of this process that are open for writing, by path.
-_WRITERS: weakref.WeakValueDictionary[str, Store[Any]] = weakref.WeakValueDictionary()
 #: Asked to close what they have open of a path and do not need.
 _RELEASERS: list[Callable[[str], bool]] = []
 
@@ -63,6 +60,7 @@ class Options(TypedDict, total=False):
 
 
 def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, Any]) -> _core.Source:
+    path = os.fsdecode(path)
     wait = options.get("wait", False)
     if not isinstance(wait, bool) and not wait >= 0:
         raise ValueError(f"wait: {wait!r} is no number of seconds")
@@ -75,7 +73,7 @@ def _open_source(path: str | os.PathLike[str], mode: str, options: Mapping[str, 
             return _core.open(path, mode, **options)
     except OSError as e:
         if e.filename is None and e.errno is not None:
-            e.filename = os.fspath(path)
+            e.filename = path
         raise
 
 
@@ -129,7 +127,7 @@ class Store(View[N]):
     ) -> Self:
         self = cls._unlisted(path, mode, {**options, "keys": keys})
         if self.path and not self.read_only:
-            _WRITERS[self.path] = self
+            self.source.announce()
         return self
 
     @classmethod
@@ -138,6 +136,12 @@ class Store(View[N]):
     ) -> Self:
         """A store that others in this process do not find by its path."""
         return super().__new__(cls, _open_source(path, mode, options))
+
+    @classmethod
+    def _of_others(cls) -> Iterator[Store[str]]:
+        """Those of this process that are open for writing, by whatever is left of them."""
+        for source in _core.announced():
+            yield super().__new__(Store, source, None, "str")
 
     @classmethod
     def _of(cls, view: View[N]) -> Store[N]:
@@ -149,6 +153,10 @@ class Store(View[N]):
         if self.keys_as == "str":
             return self  # type: ignore[return-value]
         return super().__new__(Store, self.source, None, "str")
+
+    def _with_timeout(self, timeout: float) -> Store[N]:
+        """The same store for one whose changes wait that many seconds for those of others."""
+        return super().__new__(Store, self.source.with_timeout(timeout), None, self.keys_as)
 
     @property
     def path(self) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, Union, over
 from holdall import _core
 from holdall._core import ObjectId
 from holdall._files import open_object
+from holdall.errors import InvalidError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
@@ -158,6 +159,8 @@ class View(_core.View[N], MutableMapping[N, bytes]):
         >>> store.list(limit=2)
         Listing(names=['b'], prefixes=['a/'], next='b')
         """
+        if limit < 1:
+            raise InvalidError(f"limit={limit}: a page has one name at least")
         return Listing(*self.list_page(prefix, delimiter, start_after, limit))
 
     def update(self, other: Any = (), /, **more: Any) -> None:

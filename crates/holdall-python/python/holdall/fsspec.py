@@ -25,6 +25,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from glob import has_magic
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped, unused-ignore]
@@ -43,7 +44,7 @@ from holdall._fstransaction import HoldallTransaction, Work
 from holdall._replace import replacing
 from holdall._shared import Shared
 from holdall._store import Store, View
-from holdall.errors import ExistsError, InvalidError, NotFoundError, ReadOnlyError
+from holdall.errors import InvalidError, NotFoundError, ReadOnlyError
 
 
 
@@ -92,7 +93,7 @@ class HoldallFileSystem(Changes):
         self._turn = threading.Condition()
         self._in_turn: threading.Thread | None = None
         if isinstance(fo, Store):
-            self._shared = Shared.of_store(fo)
+            self._shared = Shared.of_store(fo, options)
             return
         path = os.fspath(fo)
         if not path:
@@ -165,6 +166,12 @@ class HoldallFileSystem(Changes):
     def fsid(self) -> str:
         return f"holdall:{self._shared}"
 
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """What makes the file system anew, also as JSON; one of an open store has nothing."""
+        if self._shared.given is not None:
+            raise TypeError("a file system of an open store cannot be written down; give its path")
+        return super().to_dict(**kwargs)  # type: ignore[no-any-return, unused-ignore]
+
     def close(self) -> None:
         """Closes the store, if this keeps it open for reading."""
         self._shared.release()
@@ -184,6 +191,7 @@ class HoldallFileSystem(Changes):
     def _take_turn(self) -> None:
         """Waits until no thread has a transaction of this file system."""
         me = threading.current_thread()
+        wait = self._shared.wait()
         with self._turn:
             while self._in_turn is not None:
                 if self._in_turn is me:
@@ -191,7 +199,7 @@ class HoldallFileSystem(Changes):
                 if not self._in_turn.is_alive():
                     name = self._in_turn.name
                     raise InvalidError(f"thread {name!r} ended and left a transaction; end it")
-                self._turn.wait(1)
+                wait.on(self._turn, f"a transaction of thread {self._in_turn.name!r}")
             self._in_turn = me
 
     def _end_turn(self) -> None:
@@ -242,14 +250,7 @@ class HoldallFileSystem(Changes):
         """Where a call writes that makes many changes: they are one."""
         with self._joined() as work:
             if work is not None:
-                try:
-                    yield work.tx
-                except (NotFoundError, ExistsError, InvalidError):
-                    # What is refused is refused before anything is changed.
-                    raise
-                except BaseException as e:
-                    work.spoilt = e
-                    raise
+                yield work.tx
                 return
         work = Work(self, make)
         self._call.work = work
@@ -261,6 +262,17 @@ class HoldallFileSystem(Changes):
             raise
         self._call.work = None
         work.end(True)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Many changes, after all that can be refused was: if one fails, none is committed."""
+        try:
+            yield
+        except BaseException as e:
+            with self._joined() as work:
+                if work is not None:
+                    work.spoilt = e
+            raise
 
     # What is there.
 
@@ -416,12 +428,15 @@ class HoldallFileSystem(Changes):
             store.put(name, value, exclusive=mode == "create", attributes=new_attributes())
 
     def pipe(self, path: Any, value: Any = None, **kwargs: Any) -> None:
-        if isinstance(path, dict) and not kwargs:
-            pairs = [(self._name_of(name), data) for name, data in path.items()]
-            with self._atomic() as store:
-                store.put_many(pairs, attributes=new_attributes())
+        if not isinstance(path, dict):
+            super().pipe(path, value, **kwargs)
             return
-        super().pipe(path, value, **kwargs)
+        with self._atomic() as store, self._changing():
+            if kwargs:
+                super().pipe(path, value, **kwargs)
+                return
+            pairs = [(self._name_of(name), data) for name, data in path.items()]
+            store.put_many(pairs, attributes=new_attributes())
 
     def _open(
         self,
@@ -469,8 +484,10 @@ class HoldallFileSystem(Changes):
         kwargs.update(block_size=block_size, cache_options=cache_options)
         if "b" not in mode:
             text = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs}
-            mode = mode.replace("t", "") + "b"
-            return Text(self.open(path, mode, compression=compression, **kwargs), **text)
+            binary = mode.replace("t", "") + "b"
+            file = Text(self.open(path, binary, compression=compression, **kwargs), **text)
+            file.mode = mode
+            return file
         name = self._strip_protocol(path)
         packed = get_compression(name, compression)
         file = self._open(name, mode, **kwargs)
@@ -515,6 +532,24 @@ class HoldallFileSystem(Changes):
             mode = store.info(self._name_of(rpath)).attributes.get("mode")
         with replacing(target, mode) as file:
             super().get_file(rpath, target, callback=callback, outfile=file, **kwargs)
+
+    def put(
+        self,
+        lpath: Any,
+        rpath: Any,
+        recursive: bool = False,
+        callback: Any = DEFAULT_CALLBACK,
+        maxdepth: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Copies files of this machine; several of them as one change, which others wait for."""
+        put = super().put
+        several = recursive or not isinstance(lpath, (str, os.PathLike))
+        if not several and not has_magic(os.fspath(lpath)):
+            put(lpath, rpath, False, callback, maxdepth, **kwargs)
+            return
+        with self._atomic(), self._changing():
+            put(lpath, rpath, recursive, callback, maxdepth, **kwargs)
 
     def put_file(
         self, lpath: Any, rpath: str, callback: Any = DEFAULT_CALLBACK, **kwargs: Any

@@ -61,13 +61,14 @@ class HoldallStore(ZarrStore):
         self.durable = durable
         self._options = options
         self._shared = (
-            Shared.of_store(store) if isinstance(store, Store) else Shared.of(store, options)
+            Shared.of_store(store, options) if isinstance(store, Store) else Shared.of(store, options)
         )
         self._stack = ExitStack()
         self._opening = threading.Lock()
         self._closed = False
 
     def with_read_only(self, read_only: bool = False) -> Self:
+        self._check_not_closed()
         given = self._shared.given
         return type(self)(
             given if given is not None else self._shared.path,

@@ -124,7 +124,7 @@ impl RawFile {
         Ok(bytes.len())
     }
 
-    fn seek(&self, py: Python<'_>, offset: i64, whence: u8) -> PyResult<u64> {
+    fn seek(&self, py: Python<'_>, offset: i64, whence: i64) -> PyResult<u64> {
         self.with(py, |state| {
             let from = match whence {
                 0 => 0,

@@ -4,8 +4,9 @@
 
 use super::target::{DRAFT, Target};
 use crate::errors::{Fail, Outcome, none_beyond_end};
-use crate::handle::{Handle, Keeps, process};
+use crate::handle::{Held, Keeps, process};
 use crate::source::Transaction;
+use crate::view_edit::write_to;
 use holdall::{Durability, Error, Object, Oid, StagedObject, WriteTx};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -15,12 +16,12 @@ pub enum Body {
     /// Read only: an object of a snapshot, opened in the process of that number.
     Object {
         object: Box<Object>,
-        handle: Arc<Handle>,
+        handle: Held,
         process: u64,
     },
     /// Changed in place; with a draft's target, and the draft's collection.
     Live {
-        handle: Arc<Handle>,
+        handle: Held,
         oid: Oid,
         dirty: bool,
         draft: Option<Box<(Target, String)>>,
@@ -162,12 +163,7 @@ impl State {
         match &mut self.body {
             Body::Live { handle, oid, dirty, .. } => {
                 let oid = *oid;
-                let value = handle.with(|store| {
-                    Ok(store.write(|tx| {
-                        tx.set_durability(Durability::Deferred);
-                        f(tx, oid)
-                    })?)
-                })?;
+                let value = write_to(handle, None, Durability::Deferred, |tx| Ok(f(tx, oid)?))?;
                 *dirty = true;
                 Ok(value)
             }

@@ -4,7 +4,7 @@
 
 use super::state::Body;
 use crate::errors::{Fail, Outcome};
-use crate::handle::{Handle, process};
+use crate::handle::{Held, process};
 use crate::source::Transaction;
 use crate::view::View;
 use crate::view_edit::write_to;
@@ -17,7 +17,7 @@ pub const DRAFT: &str = ".draft-";
 /// Where an object goes when its file is closed.
 pub struct Target {
     /// The store.
-    pub handle: Arc<Handle>,
+    pub handle: Held,
     collection: Option<Arc<str>>,
     durability: Durability,
     name: Vec<u8>,
@@ -49,10 +49,14 @@ impl Target {
 
     /// Gives a draft its name.
     pub fn publish(&self, tx: &mut WriteTx, draft: Oid, collection: &str) -> Outcome<()> {
+        self.copy_draft(tx, draft)?;
+        Ok(tx.drop_collection(collection).map(drop)?)
+    }
+
+    fn copy_draft(&self, tx: &mut WriteTx, draft: Oid) -> Outcome<()> {
         tx.check_put(&self.name, self.mode)?;
         tx.copy(draft, &self.name)?;
-        tx.set_attributes(&self.name, &self.attributes)?;
-        Ok(tx.drop_collection(collection).map(drop)?)
+        Ok(tx.set_attributes(&self.name, &self.attributes)?)
     }
 
     /// Gives a draft of a transaction its name, or with `keep` false removes it.
@@ -68,9 +72,7 @@ impl Target {
             return Ok(());
         }
         View::in_tx(tx, collection, |tx| {
-            tx.check_put(&self.name, self.mode)?;
-            tx.copy(draft, &self.name)?;
-            tx.set_attributes(&self.name, &self.attributes)?;
+            self.copy_draft(tx, draft)?;
             Ok(tx.remove(draft).map(drop)?)
         })
     }
@@ -97,8 +99,10 @@ fn name_of(key: &Key<'_>) -> Outcome<Vec<u8>> {
 }
 
 /// Opens an object for reading.
-pub fn object(view: &View, handle: &Arc<Handle>, key: &Key<'_>) -> Outcome<Body> {
-    let absent = || Error::NotFound(format!("collection {:?}", view.collection));
+pub fn object(view: &View, handle: &Held, key: &Key<'_>) -> Outcome<Body> {
+    let absent = || {
+        Error::NotFound(format!("collection {:?}", view.collection.as_deref().unwrap_or_default()))
+    };
     let reader = view.reader()?.ok_or_else(absent)?;
     let object = Box::new(reader.open(key)?);
     Ok(Body::Object { object, handle: handle.clone(), process: process() })
@@ -107,7 +111,7 @@ pub fn object(view: &View, handle: &Arc<Handle>, key: &Key<'_>) -> Outcome<Body>
 /// Begins an object that closing puts under its name.
 pub fn stage(
     view: &View,
-    (handle, durability): (&Arc<Handle>, Durability),
+    (handle, durability): (&Held, Durability),
     key: &Key<'_>,
     mode: &str,
     attributes: Attributes,
