@@ -10,6 +10,7 @@ mod dav_asked;
 mod dav_clients;
 mod dav_conditions;
 mod dav_kept;
+mod dav_traces;
 mod dav_trees;
 mod deep;
 mod doors;
