@@ -18,7 +18,7 @@ help:
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
 	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
-	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3 against the S3 server, those installed"
+	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3, Go's SDKs against the S3 server, those installed"
 	@echo "make dav-clients litmus, rclone, cadaver, davfs2 against the WebDAV server, those installed"
 	@echo "make web-test    the page of the server in headless Chromium; OBJECTS, UPLOAD (MB)"
 	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
