@@ -44,6 +44,18 @@ fn check_unchanged(s: &Running, what: &str) {
     assert!(!s.get("/box?uploads").expect(200).text().contains("<Upload>"), "{what}");
 }
 
+/// minio-go asks for more than the rules; there are none, and that is what it hears.
+#[test]
+fn a_setting_that_no_bucket_has_is_told_to_all_clients() {
+    let s = with_object();
+    for query in ["lifecycle", "lifecycle&withUpdatedAt=true"] {
+        let told = s.get(&format!("/box?{query}")).expect(404);
+        assert_eq!(told.element("Code"), "NoSuchLifecycleConfiguration");
+    }
+    s.get("/box?lifecycle&other=true").expect(501);
+    s.put("/box?lifecycle&withUpdatedAt=true", b"<x/>").expect(501);
+}
+
 #[test]
 fn each_subresource_of_each_method_is_done_or_refused() {
     let s = with_object();
