@@ -122,9 +122,9 @@ with_s5cmd() {
     export S3_ENDPOINT_URL=$url
     s5cmd mb s3://s5cmd-box
     s5cmd sync "$work/tree/" s3://s5cmd-box/tree/
-    [ "$(s5cmd ls 's3://s5cmd-box/tree/folder/*' | wc -l)" = 201 ]
+    [ "$(s5cmd ls 's3://s5cmd-box/tree/folder/*' | wc -l)" = "$(find "$work/tree/folder" -type f | wc -l)" ]
     [ "$(s5cmd ls 's3://s5cmd-box/tree/folder/1*0.txt' | wc -l)" = 11 ]
-    s5cmd du 's3://s5cmd-box/tree/*' | grep -q '203 objects'
+    s5cmd du 's3://s5cmd-box/tree/*' | grep -q " $(find "$work/tree" -type f | wc -l) objects"
     s5cmd cat s3://s5cmd-box/tree/large | cmp - "$work/tree/large"
     s5cmd sync 's3://s5cmd-box/tree/*' "$work/s5cmd-back/"
     diff -r "$work/tree" "$work/s5cmd-back"
