@@ -39,7 +39,7 @@ fn path(name: &str) -> String {
 }
 
 fn made(text: &str) -> Vec<u8> {
-    let (len, seed) = text.split_once(' ').expect("a length and a seed");
+    let (len, seed) = text.split_once(' ').unwrap();
     bytes(len.parse().unwrap(), seed.parse().unwrap())
 }
 
@@ -53,7 +53,7 @@ impl Player<'_> {
     }
 
     fn send(&mut self, statuses: &str) {
-        let asked = self.asked.take().expect("a request before its status");
+        let asked = self.asked.take().unwrap();
         let headers = self.client.iter().chain(&asked.headers);
         let headers: Vec<_> = headers.map(|(n, v)| (n.as_str(), v.as_str())).collect();
         let answer = self.server.call(&asked.method, &path(&asked.path), &asked.body, &headers);
@@ -118,7 +118,7 @@ impl Player<'_> {
             return;
         }
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let answer = || self.answer.as_ref().expect("an answer");
+        let answer = || self.answer.as_ref().unwrap();
         match word {
             "client" => self.client.clear(),
             "=" => self.send(rest),
