@@ -18,10 +18,10 @@ help:
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
 	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
-	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3 against the S3 server, those installed"
+	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3, Go's SDKs against the S3 server, those installed"
 	@echo "make dav-clients litmus, rclone, cadaver, davfs2 against the WebDAV server, those installed"
 	@echo "make web-test    the page of the server in headless Chromium; OBJECTS, UPLOAD (MB)"
-	@echo "make serve-fuzz  RUNS requests with changed bytes to the S3 server"
+	@echo "make serve-fuzz  MINUTES (60) of requests with changed bytes to each of PROTOCOLS (s3 webdav the_page)"
 	@echo "make fuzz     run each fuzz target for a minute (needs cargo-fuzz and nightly)"
 
 # The Python recipes serve a store with the command that the tests build.
@@ -113,9 +113,10 @@ UPLOAD ?= 100
 web-test:
 	tests/web/browse.sh $(OBJECTS) $(UPLOAD)
 
-RUNS ?= 400000
+PROTOCOLS ?= s3 webdav the_page
 serve-fuzz:
-	HOLDALL_FUZZ_RUNS=$(RUNS) $(CARGO) test -p holdall-server --test serve fuzz
+	for protocol in $(PROTOCOLS); do HOLDALL_FUZZ_MINUTES=$(MINUTES) $(CARGO) test -p holdall-server \
+		--test serve changed_requests_over_$$protocol -- --nocapture || exit 1; done
 
 fuzz:
 	cd fuzz && for t in $$(cargo fuzz list); do cargo +nightly fuzz run $$t -- -max_total_time=60 || exit 1; done

@@ -118,6 +118,33 @@ with_s3s_e2e() {
     if grep '^FAILED.*/test_' "$work/e2e" | grep -v 'Advanced/STS/'; then exit 1; fi
 }
 
+with_s5cmd() {
+    export S3_ENDPOINT_URL=$url
+    s5cmd mb s3://s5cmd-box
+    s5cmd sync "$work/tree/" s3://s5cmd-box/tree/
+    [ "$(s5cmd ls 's3://s5cmd-box/tree/folder/*' | wc -l)" = "$(find "$work/tree/folder" -type f | wc -l)" ]
+    [ "$(s5cmd ls 's3://s5cmd-box/tree/folder/1*0.txt' | wc -l)" = 11 ]
+    s5cmd du 's3://s5cmd-box/tree/*' | grep -q " $(find "$work/tree" -type f | wc -l) objects"
+    s5cmd cat s3://s5cmd-box/tree/large | cmp - "$work/tree/large"
+    s5cmd sync 's3://s5cmd-box/tree/*' "$work/s5cmd-back/"
+    diff -r "$work/tree" "$work/s5cmd-back"
+    s5cmd cp 's3://s5cmd-box/tree/folder/1*' s3://s5cmd-box/copied/
+    s5cmd mv s3://s5cmd-box/copied/1.txt s3://s5cmd-box/moved.txt
+    s5cmd cat s3://s5cmd-box/moved.txt | cmp - "$work/tree/folder/1.txt"
+    printf 'x' | s5cmd pipe s3://s5cmd-box/piped
+    [ "$(s5cmd cat s3://s5cmd-box/piped)" = x ]
+    s5cmd rm 's3://s5cmd-box/tree/folder/*'
+    [ "$(s5cmd ls 's3://s5cmd-box/tree/*' | wc -l)" = 2 ]
+    rm -r "$work/s5cmd-back/folder"
+    s5cmd sync --delete "$work/s5cmd-back/" s3://s5cmd-box/copied/
+    [ "$(s5cmd ls 's3://s5cmd-box/copied/*' | wc -l)" = 2 ]
+    s5cmd rm 's3://s5cmd-box/*'
+    s5cmd rb s3://s5cmd-box
+}
+
+with_minio_go() { "$work/go-clients" minio "$url"; }
+with_aws_go() { "$work/go-clients" aws "$url"; }
+
 with_python() {
     python3 "$here/clients.py" "$url" "$work/tree/large"
 }
@@ -138,6 +165,19 @@ fi
 try "restic" restic with_restic
 try "s3cmd" s3cmd with_s3cmd
 try "s3s-e2e" s3s-e2e with_s3s_e2e
+try "s5cmd" s5cmd with_s5cmd
+if ! command -v go > /dev/null; then
+    echo "minio-go, aws-sdk-go-v2: skipped, go is not installed"
+elif ! (cd "$here/go" && go mod download) > "$work/go.log" 2>&1; then
+    echo "minio-go, aws-sdk-go-v2: skipped, their modules cannot be had: $(tail -1 "$work/go.log")"
+elif ! (cd "$here/go" && go build -o "$work/go-clients" .) > "$work/go.log" 2>&1; then
+    echo "minio-go, aws-sdk-go-v2: failed, they do not compile"
+    sed 's/^/    /' "$work/go.log"
+    failed=1
+else
+    try "minio-go" go with_minio_go
+    try "aws-sdk-go-v2" go with_aws_go
+fi
 if python3 -c 'import boto3' 2> /dev/null; then
     try "boto3: forms, addresses, parts, sums, settings, conditions" python3 with_boto3
     try "Python" python3 with_python

@@ -18,17 +18,18 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3020),
     // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3640),
+    ("docs/recovery.md", 3642),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2535),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names print alike.
-    ("docs/cli.md", 5790),
+    ("docs/cli.md", 5892),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
     // dispatched on, with each header by its whole name, and what is refused as readable in two ways.
-    ("docs/serve.md", 3375),
-    // The forms of names that no address can carry, and conditions.
-    ("docs/webdav.md", 1315),
+    // The user and the health check of the container; conditions of a begun upload.
+    ("docs/serve.md", 3385),
+    // The forms of names that no address can carry, and conditions; what of Windows is kept.
+    ("docs/webdav.md", 1331),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
     ("docs/python.md", 1585),
@@ -38,7 +39,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 37_940;
+const ALL: usize = 38_139;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -7,7 +7,7 @@
 use crate::error::custom;
 use crate::spelling::parameter;
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use s3s::region::Region;
 use s3s::{Body, S3Error};
 
@@ -66,6 +66,14 @@ pub fn with_status(response: &mut Response<Body>) {
     if response.status() == StatusCode::OK && response.headers().contains_key(header::CONTENT_RANGE)
     {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
+}
+
+/// Names the region to those who may not look at a bucket, too: the Go SDK asks without a signature.
+pub fn with_region(response: &mut Response<Body>) {
+    if response.status() == StatusCode::FORBIDDEN {
+        let region = HeaderValue::from_static(REGION);
+        response.headers_mut().insert("x-amz-bucket-region", region);
     }
 }
 

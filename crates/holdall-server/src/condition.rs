@@ -70,6 +70,19 @@ impl ETagCondition {
     }
 }
 
+/// As a header has it, so that it reads back as the same.
+impl std::fmt::Display for ETagCondition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self::OneOf(etags) = self else { return f.write_str("*") };
+        for (at, etag) in etags.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let weak = if etag.as_strong().is_some() { "" } else { "W/" };
+            write!(f, "{comma}{weak}\"{}\"", etag.value())?;
+        }
+        Ok(())
+    }
+}
+
 /// A header's value; that of several headers of one name is a list of theirs.
 fn text(headers: &HeaderMap, name: &str) -> S3Result<Option<String>> {
     let mut all = Vec::new();
@@ -277,12 +290,35 @@ pub fn mode(
     Ok(PutMode::Update(found.version))
 }
 
+/// As [`mode`] for two requests whose conditions must all hold: one that began an upload, and the
+/// one that completes it.
+///
+/// # Errors
+/// As [`mode`].
+pub fn mode_of_both(reader: &Reader, key: &str, [begun, now]: [&Read; 2]) -> S3Result<PutMode> {
+    let of = |c: &Read| mode(reader, key, c.matches.as_ref(), c.matches_not.as_ref());
+    // Of one state both ask for the same object, or for none, if they ask at all.
+    match of(begun)? {
+        PutMode::Overwrite => of(now),
+        asked => of(now).map(|_| asked),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(text: &str) -> Option<ETagCondition> {
         ETagCondition::parse_http_header(text.as_bytes()).ok()
+    }
+
+    #[test]
+    fn a_condition_reads_back_as_it_was_written() {
+        for text in ["*", "\"a\"", "\"a,b\", W/\"c\", \"\""] {
+            let read = parse(text).unwrap();
+            assert_eq!(read.to_string(), text);
+            assert_eq!(parse(&read.to_string()), Some(read));
+        }
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl Front {
         let mut answer = self.s3.call(req).await?;
         match is {
             "HeadObject" => amend::with_status(&mut answer),
+            "HeadBucket" => amend::with_region(&mut answer),
             "PostObject" => {
                 s3::name_file(&mut answer);
                 amend::unmet_policy(&mut answer);

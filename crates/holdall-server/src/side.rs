@@ -129,6 +129,12 @@ pub struct Upload {
     /// FULL_OBJECT or COMPOSITE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// If-Match of the object that its completion replaces, as the client said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<String>,
+    /// If-None-Match of that object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches_not: Option<String>,
 }
 
 impl Upload {

@@ -321,6 +321,40 @@ fn the_unit_leaves_little_open() {
     }
 }
 
+/// The health check of the container file, run here as an engine runs it there.
+#[test]
+fn the_health_check_of_the_container_file_tells_health() {
+    let text = std::fs::read_to_string(packaging("Containerfile")).unwrap();
+    let line = text.lines().find(|line| line.starts_with("HEALTHCHECK ")).unwrap();
+    let command: Vec<String> = serde_json::from_str(line.split_once(" CMD ").unwrap().1).unwrap();
+    assert!(text.lines().any(|line| line == "USER 10001:10001"), "{text}");
+    if Command::new("bash").arg("--version").output().is_err() {
+        println!("skipped: bash");
+        return;
+    }
+    let asked = |address: &str| {
+        let place = format!("/dev/tcp/{}", address.replace(':', "/"));
+        let script = command[2].replace("/dev/tcp/127.0.0.1/9000", &place);
+        assert!(script.contains(&place) && command[..2] == ["bash", "-c"], "{command:?}");
+        Command::new("bash").args(["-c", &script]).output().unwrap().status.success()
+    };
+    let home = Home::new();
+    let serving = Serving::start(&home, &[], &[]);
+    let address = serving.address.clone();
+    assert!(asked(&address));
+    serving.stop();
+    assert!(!asked(&address));
+    let sick = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = sick.local_addr().unwrap().to_string();
+    let answers = std::thread::spawn(move || {
+        let mut stream = sick.accept().unwrap().0;
+        let _ = stream.read(&mut [0; 1024]);
+        stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap();
+    });
+    assert!(!asked(&address));
+    answers.join().unwrap();
+}
+
 #[test]
 fn the_container_file_builds_a_server_that_answers() {
     let script = packaging("../tests/container.sh");

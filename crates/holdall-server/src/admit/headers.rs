@@ -46,6 +46,7 @@ pub const CONDITIONS: &[(&str, Rule)] = &[
             "HeadObject",
             "PutObject",
             "CopyObject",
+            "CreateMultipartUpload",
             "CompleteMultipartUpload",
             "DeleteObject",
             EDIT,
@@ -58,6 +59,7 @@ pub const CONDITIONS: &[(&str, Rule)] = &[
             "HeadObject",
             "PutObject",
             "CopyObject",
+            "CreateMultipartUpload",
             "CompleteMultipartUpload",
             EDIT,
         ]),
@@ -204,9 +206,37 @@ fn unread(name: &str, value: &[u8]) -> Option<S3Error> {
     if name == "x-amz-meta-" {
         return Some(s3_error!(InvalidArgument, "metadata has a name behind x-amz-meta-"));
     }
+    if name.starts_with("x-amz-meta-") && !is_decoded_whole(value) {
+        let text = "is neither text nor encoded words of UTF-8 alone (RFC 2047)";
+        return Some(s3_error!(InvalidArgument, "{name} {text}"));
+    }
     let number = || std::str::from_utf8(value).ok().and_then(digits);
     (NUMBERS.contains(&name) && number().is_none())
         .then(|| s3_error!(InvalidArgument, "{name} is no number"))
+}
+
+/// Whether a value of metadata is plain, or nothing of it is lost where it is encoded: `s3s` leaves
+/// out what stands between encoded words, takes all charsets for UTF-8, and panics at `=?=`.
+fn is_decoded_whole(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else { return true };
+    let text = text.trim();
+    let looks_encoded = |text: &str| text.starts_with("=?") && text.ends_with("?=");
+    if !looks_encoded(text) {
+        return true;
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.iter().filter(|word| looks_encoded(word)).count() > 1 {
+        return words.into_iter().all(is_encoded_word);
+    }
+    is_encoded_word(text)
+}
+
+fn is_encoded_word(word: &str) -> bool {
+    let inside = word.strip_prefix("=?").and_then(|rest| rest.strip_suffix("?="));
+    let parts: Vec<&str> = inside.unwrap_or_default().split('?').collect();
+    let [charset, encoding, _] = parts[..] else { return false };
+    let is = |text: &str, known: &[&str]| known.iter().any(|k| text.eq_ignore_ascii_case(k));
+    is(charset, &["utf-8", "us-ascii"]) && is(encoding, &["b", "q"])
 }
 
 /// Refuses headers that two readers would understand in two ways, or none in any.

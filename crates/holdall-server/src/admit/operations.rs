@@ -86,6 +86,8 @@ const LISTS_UPLOADS: &[&str] =
     &["delimiter", "encoding-type", "key-marker", "max-uploads", "prefix", "upload-id-marker"];
 const LISTS_BUCKETS: &[&str] = &["bucket-region", "continuation-token", "max-buckets", "prefix"];
 const LISTS_PARTS: &[&str] = &["max-parts", "part-number-marker"];
+/// minio-go asks for the time of the rules, too; there are none.
+const LIFECYCLE: &[&str] = &["withUpdatedAt"];
 const VERSION: &[&str] = &["versionId"];
 
 /// All of them. A request that fits none is answered 501, too.
@@ -109,7 +111,7 @@ pub const OPERATIONS: &[Operation] = &[
     done("PUT", Bucket, "PutBucketTagging", &["tagging"], &[]),
     done("DELETE", Bucket, "DeleteBucketTagging", &["tagging"], &[]),
     done("GET", Bucket, "GetBucketEncryption", &["encryption"], &[]),
-    done("GET", Bucket, "GetBucketLifecycleConfiguration", &["lifecycle"], &[]),
+    done("GET", Bucket, "GetBucketLifecycleConfiguration", &["lifecycle"], LIFECYCLE),
     done("GET", Bucket, "GetBucketOwnershipControls", &["ownershipControls"], &[]),
     done("GET", Bucket, "GetBucketPolicy", &["policy"], &[]),
     done("GET", Bucket, "GetBucketReplication", &["replication"], &[]),

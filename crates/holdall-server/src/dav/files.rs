@@ -1,28 +1,23 @@
-//! The collections as `dav-server` sees them, for properties, folders and locks of what is not
+//! The collections as `dav-server` sees them, for folders and locks of what is not
 //! there yet. Bytes do not pass here.
 
 use crate::catalog::Catalog;
-use crate::dav::list::{self, Props, Resource};
-use crate::dav::node::{self, Node, mark};
+use crate::dav::list::{self, Resource};
+use crate::dav::node::{self, mark};
 use crate::dav::path::{Place, prefix_of};
 use crate::dav::{get, put};
-use crate::error::{from_store, through};
+use crate::error::from_store;
 use crate::meta::Meta;
-use crate::{body, records, side};
+use crate::{body, side};
 use dav_server::davpath::DavPath;
 use dav_server::fs::{
-    DavDirEntry, DavFile, DavMetaData, DavProp, FsError, FsFuture, FsResult, FsStream,
-    GuardedFileSystem, OpenOptions, ReadDirMeta,
+    DavDirEntry, DavFile, DavMetaData, FsError, FsFuture, FsResult, FsStream, GuardedFileSystem,
+    OpenOptions, ReadDirMeta,
 };
-use holdall::WriteTx;
 use http::StatusCode;
 use s3s::{S3Error, S3ErrorCode, S3Result};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// Most bytes of the properties that clients set of a resource.
-const MOST_PROPS: usize = 256 << 10;
 
 /// Who asks.
 #[derive(Debug)]
@@ -152,68 +147,6 @@ fn open(asking: &Asking, path: &DavPath) -> S3Result<FsResult<Box<dyn DavFile>>>
     Ok(Ok(Box::new(Made(Info(Resource { modified, ..Resource::default() })))))
 }
 
-fn prop_name(prop: &DavProp) -> String {
-    format!("{{{}}}{}", prop.namespace.as_deref().unwrap_or_default(), prop.name)
-}
-
-fn patch(props: &mut Props, patch: &[(bool, DavProp)]) {
-    for (set, prop) in patch {
-        let xml = prop.xml.as_ref().map(|xml| String::from_utf8_lossy(xml));
-        // An element within an answer is no document.
-        let xml = xml.map(|xml| match xml.split_once("?>") {
-            Some((declared, element)) if declared.starts_with("<?xml") => element.to_owned(),
-            _ => xml.into_owned(),
-        });
-        match xml.filter(|_| *set) {
-            Some(xml) => _ = props.insert(prop_name(prop), xml),
-            None => _ = props.remove(&prop_name(prop)),
-        }
-    }
-}
-
-/// Bytes that properties take.
-fn size(props: &Props) -> usize {
-    props.iter().map(|(name, xml)| name.len() + xml.len()).sum()
-}
-
-/// The same as [`patch`], up to [`MOST_PROPS`]: listings tell them of each entry.
-fn patch_some(props: &mut Props, asked: &[(bool, DavProp)]) -> holdall::Result<()> {
-    let before = size(props);
-    patch(props, asked);
-    if size(props) > MOST_PROPS.max(before) {
-        let text = format!("the properties of a resource take at most {MOST_PROPS} bytes");
-        let full = StatusCode::INSUFFICIENT_STORAGE;
-        return Err(through(crate::error::custom("InsufficientStorage", full, text)));
-    }
-    Ok(())
-}
-
-/// Sets and removes properties in one transaction.
-fn patch_props(asking: &Asking, path: &DavPath, asked: &[(bool, DavProp)]) -> S3Result<()> {
-    let place = Place::of(path)?;
-    let bucket = node::collection(&asking.catalog, &place)?;
-    let work = |tx: &mut WriteTx| {
-        let name = &bucket.name;
-        if place.key.is_none() {
-            let mut patched = Ok(());
-            let change = |props: &mut Props| patched = patch_some(props, asked);
-            records::change_collection_props(tx, name, change)?;
-            return patched;
-        }
-        let node = node::look(&mut node::InTx(tx, name), &place)?;
-        let oid = match node {
-            Node::File(found) => found.oid,
-            Node::Missing => return Err(holdall::Error::NotFound("what has properties".into())),
-            _ => mark(tx, &bucket, &place.prefix())?,
-        };
-        let meta = Meta::of(&tx.metadata(oid)?.attributes);
-        let mut meta = side::complete_in(tx, oid, meta)?;
-        patch_some(&mut meta.about.props, asked)?;
-        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
-    };
-    bucket.served.store.write(work).map_err(from_store)
-}
-
 /// All collections of the server. Who asks comes with each call.
 #[derive(Debug, Clone)]
 pub struct Files;
@@ -251,33 +184,5 @@ impl GuardedFileSystem<Arc<Asking>> for Files {
     fn create_dir<'a>(&'a self, path: &'a DavPath, asking: &'a Arc<Asking>) -> FsFuture<'a, ()> {
         let (asking, path) = (asking.clone(), path.clone());
         Box::pin(blocking(move || create_dir(&asking, &path)))
-    }
-
-    fn have_props<'a>(
-        &'a self,
-        _: &'a DavPath,
-        _: &'a Arc<Asking>,
-    ) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
-        Box::pin(std::future::ready(true))
-    }
-
-    fn patch_props<'a>(
-        &'a self,
-        path: &'a DavPath,
-        patch: Vec<(bool, DavProp)>,
-        asking: &'a Arc<Asking>,
-    ) -> FsFuture<'a, Vec<(StatusCode, DavProp)>> {
-        let (asking, path) = (asking.clone(), path.clone());
-        Box::pin(blocking(move || {
-            // The root has no place for them.
-            let done = if Place::of(&path)?.collection.is_none() {
-                StatusCode::FORBIDDEN
-            } else {
-                patch_props(&asking, &path, &patch)?;
-                StatusCode::OK
-            };
-            let told = patch.into_iter().map(|(_, prop)| (done, DavProp { xml: None, ..prop }));
-            Ok(Ok(told.collect()))
-        }))
     }
 }

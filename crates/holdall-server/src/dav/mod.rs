@@ -3,8 +3,8 @@
 //! Owns: [`Dav`]. asks says what is understood, own whose address it is, digests what a body must
 //! be. From the bottom: path has names as paths, node what lies at one, locks and if_header who may
 //! change it; get, put, tree and carry answer requests for bytes and trees, list and
-//! propfind those for properties; files is what `dav-server` sees, which answers the rest:
-//! properties set, folders made, locks.
+//! propfind and proppatch those for properties; files is what `dav-server` sees, which answers the
+//! rest: folders made, locks.
 
 mod asks;
 mod carry;
@@ -19,6 +19,7 @@ mod node;
 mod own;
 mod path;
 mod propfind;
+mod proppatch;
 mod put;
 mod tree;
 
@@ -195,6 +196,19 @@ fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
     }
 }
 
+/// Adds the methods that `dav-server` does not answer: clients mount for reading what lacks them.
+fn allow_all(response: &mut Response<Body>, below_root: bool) {
+    let allow = response.headers().get(header::ALLOW).and_then(|allow| allow.to_str().ok());
+    let Some(mut allow) = allow.filter(|_| below_root).map(str::to_owned) else { return };
+    if allow.contains("PROPFIND") {
+        allow.push_str(",PROPPATCH");
+    }
+    if allow.contains("GET") {
+        allow.push_str(",POST");
+    }
+    set(response, header::ALLOW, &allow);
+}
+
 impl Dav {
     /// Serves the collections of a server to its users, who may call it by `domain`, too. Blocks:
     /// locks are read.
@@ -287,14 +301,18 @@ impl Dav {
             "POST" => self.edit(head, body).await,
             "DELETE" => self.delete(head).await,
             "COPY" | "MOVE" => self.copy_or_move(head).await,
-            "OPTIONS" => self.handle(head, parts, body, Right::List).await,
+            "OPTIONS" => {
+                let below_root = head.place.collection.is_some();
+                let mut answer = self.handle(head, parts, body, Right::List).await?;
+                allow_all(&mut answer, below_root);
+                Ok(answer)
+            }
             "PROPFIND" => self.propfind(head, body).await,
             "MKCOL" if head.place.key.is_none() => {
                 self.handle(head, parts, body, Right::Admin).await
             }
-            "PROPPATCH" | "MKCOL" | "LOCK" | "UNLOCK" => {
-                self.handle(head, parts, body, Right::Write).await
-            }
+            "PROPPATCH" => self.proppatch(head, body).await,
+            "MKCOL" | "LOCK" | "UNLOCK" => self.handle(head, parts, body, Right::Write).await,
             other => {
                 let text = format!("{other} is not answered here");
                 Err(refusal(StatusCode::METHOD_NOT_ALLOWED, text))

@@ -9,6 +9,7 @@ use crate::catalog::Catalog;
 use crate::dav::list::{self, Resource};
 use crate::dav::locks::Locks;
 use crate::dav::path::PREFIX;
+use crate::dav::proppatch::{WINDOWS, WINDOWS_MODIFIED};
 use crate::dav::{Dav, Depth, Head, empty, node, refusal, set};
 use crate::users::Right;
 use bytes::Bytes;
@@ -27,7 +28,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use xmltree::Element;
 
-const DAV: &str = "DAV:";
+/// The namespace of WebDAV.
+pub const DAV: &str = "DAV:";
 /// Properties that the server knows, in the namespace of WebDAV.
 const LIVE: [&str; 7] = [
     "resourcetype",
@@ -41,7 +43,9 @@ const LIVE: [&str; 7] = [
 const SUPPORTED: &str = "<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:locktype>\
     <D:write/></D:locktype></D:lockentry><D:lockentry><D:lockscope><D:shared/></D:lockscope>\
     <D:locktype><D:write/></D:locktype></D:lockentry>";
-const HEAD: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">";
+/// How an answer about properties begins.
+pub const HEAD: &str =
+    "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">";
 const FINITE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:error xmlns:D=\"DAV:\">\
     <D:propfind-finite-depth/></D:error>";
 
@@ -102,7 +106,7 @@ impl Wanted {
 
 /// Text as XML has it. Readers take a carriage return, and in a namespace each white space, for
 /// another character unless it is a reference; what XML cannot hold is U+FFFD.
-fn text(out: &mut String, text: &str) {
+pub fn text(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -193,6 +197,14 @@ impl Writer {
     fn prop(&self, out: &mut String, resource: &Resource, name: &Name, valued: bool) -> bool {
         let (space, local) = name;
         let live = if space == DAV { self.live(resource, local) } else { None };
+        if space == WINDOWS
+            && local == WINDOWS_MODIFIED
+            && let Some(at) = resource.modified.filter(|_| !resource.folder)
+        {
+            let value = if valued { http_date(at) } else { String::new() };
+            let _ = write!(out, "<{local} xmlns=\"{space}\">{value}</{local}>");
+            return true;
+        }
         if let Some(value) = live {
             let value = if valued { value } else { String::new() };
             let _ = write!(out, "<D:{local}>{value}</D:{local}>");

@@ -13,7 +13,7 @@ use crate::meta::{Meta, OfBytes, PartInfo, Sums, etag_of};
 use crate::s3::copy::{copy_bytes, digest_of, source};
 use crate::s3::get::find;
 use crate::s3::list::PLAIN;
-use crate::s3::multipart::{check_number, find_upload};
+use crate::s3::multipart::{check_number, conditions_of, find_upload};
 use crate::s3::repeated::repeated;
 use crate::s3::{Server, timestamp};
 use crate::side::{self, SYSTEM, Upload};
@@ -102,8 +102,8 @@ impl Server {
                 Ok(upload) => upload,
             };
             let reader = bucket.read().map_err(from_store)?;
-            let (matches, not) = (conditions.matches.as_ref(), conditions.matches_not.as_ref());
-            let mode = condition::mode(&reader, &input.key, matches, not)?;
+            let begun = conditions_of(&upload)?;
+            let mode = condition::mode_of_both(&reader, &input.key, [&begun, conditions])?;
             check_kind(asked.kind.as_ref(), upload.kind.as_deref())?;
             let (key, id) = (input.key, input.upload_id);
             let completion = Completion { bucket, key, id, upload, mode, asked };

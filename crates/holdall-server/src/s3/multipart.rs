@@ -5,6 +5,7 @@
 use crate::admit::Admitted;
 use crate::body;
 use crate::catalog::Bucket;
+use crate::condition::{self, ETagCondition};
 use crate::digest::{Announced, named, sdk_algorithm};
 use crate::error::from_store;
 use crate::meta::{About, Meta, OfBytes, Sums};
@@ -49,6 +50,20 @@ pub fn find_upload(bucket: &Bucket, key: &str, id: &str) -> S3Result<Upload> {
     found.filter(|upload| upload.key == key).ok_or_else(gone)
 }
 
+/// The conditions that an upload was begun under.
+///
+/// # Errors
+/// InternalError for a record that was not written here.
+pub fn conditions_of(upload: &Upload) -> S3Result<condition::Read> {
+    let read = |text: &Option<String>| {
+        let read = text.as_ref().map(|text| ETagCondition::parse_http_header(text.as_bytes()));
+        read.transpose()
+            .map_err(|e| crate::error::internal(&format!("the upload's condition: {e}")))
+    };
+    let (matches, matches_not) = (read(&upload.matches)?, read(&upload.matches_not)?);
+    Ok(condition::Read { matches, matches_not, ..condition::Read::default() })
+}
+
 fn initiator() -> Initiator {
     let Owner { display_name, id } = owner();
     Initiator { display_name, id }
@@ -90,6 +105,8 @@ impl Server {
             },
             algorithm,
             kind: kind.clone(),
+            matches: asked_for.conditions.matches.as_ref().map(ToString::to_string),
+            matches_not: asked_for.conditions.matches_not.as_ref().map(ToString::to_string),
         };
         upload.begin(SystemTime::now());
         let (id, most) = (new_id()?, self.limits.uploads);
@@ -97,6 +114,10 @@ impl Server {
         body::blocking(move || {
             let store = &bucket.served.store;
             let reader = store.read().map_err(from_store)?;
+            // What does not hold now is refused before parts are sent for nothing.
+            let condition::Read { matches, matches_not, .. } = &asked_for.conditions;
+            let objects = bucket.read().map_err(from_store)?;
+            condition::mode(&objects, &upload.key, matches.as_ref(), matches_not.as_ref())?;
             if side::count_uploads(&reader, &bucket.name).map_err(from_store)? >= most {
                 tracing::warn!(bucket = bucket.name, most, "unfinished uploads at their limit");
                 return Err(s3_error!(SlowDown, "the bucket has {most} unfinished uploads"));

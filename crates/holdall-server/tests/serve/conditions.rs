@@ -261,3 +261,48 @@ fn expires_comes_back_as_it_was_said() {
     let got = crate::harness::call("GET", &url, b"", &[]).expect(200);
     assert_eq!(got.header("expires"), date);
 }
+
+/// minio-go says the conditions of a long put where it begins the upload, and only there.
+#[test]
+fn an_upload_keeps_the_conditions_that_it_was_begun_under() {
+    let s = Running::open();
+    s.put("/box", b"").expect(200);
+    let begin = |key: &str, header| s.call("POST", &format!("/box/{key}?uploads"), b"", &[header]);
+    let fill = |key: &str, id: &str| {
+        let part = s.put(&format!("/box/{key}?partNumber=1&uploadId={id}"), b"parts").expect(200);
+        let etag = part.header("etag");
+        format!(
+            "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>\
+             </CompleteMultipartUpload>"
+        )
+    };
+    let complete = |key: &str, id: &str, parts: &str, headers: &[(&str, &str)]| {
+        s.call("POST", &format!("/box/{key}?uploadId={id}"), parts.as_bytes(), headers)
+    };
+    s.put("/box/k", b"hello").expect(200);
+    begin("k", ("if-none-match", "*")).expect(412);
+    begin("k", ("if-match", "\"00\"")).expect(412);
+    begin("gone", ("if-match", HELLO)).expect(404);
+    begin("k", ("if-match", "a b")).expect(400);
+    // What holds at the beginning has to hold at the end, too.
+    for (key, header) in [("new", ("if-none-match", "*")), ("k", ("if-match", HELLO))] {
+        let id = begin(key, header).expect(200).element("UploadId");
+        let parts = fill(key, &id);
+        s.put(&format!("/box/{key}"), b"meanwhile").expect(200);
+        complete(key, &id, &parts, &[]).expect(412);
+        assert_eq!(s.get(&format!("/box/{key}")).body, b"meanwhile");
+        s.delete(&format!("/box/{key}?uploadId={id}")).expect(204);
+        s.put("/box/k", b"hello").expect(200);
+    }
+    let other = "\"00\", W/\"00\"";
+    for (key, begun, now, status) in [
+        ("fresh", ("if-none-match", "*"), ("if-none-match", "*"), 200),
+        ("k", ("if-none-match", other), ("if-match", HELLO), 200),
+    ] {
+        let id = begin(key, begun).expect(200).element("UploadId");
+        let parts = fill(key, &id);
+        complete(key, &id, &parts, &[("if-match", "\"00\"")]);
+        complete(key, &id, &parts, &[now]).expect(status);
+        assert_eq!(s.get(&format!("/box/{key}")).body, b"parts");
+    }
+}

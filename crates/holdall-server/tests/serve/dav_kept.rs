@@ -222,3 +222,65 @@ fn properties_are_bounded_and_told_whole() {
         assert_eq!(set(collection, n, &value), status);
     }
 }
+
+/// What Windows sets is kept, and its time of the last change is of the bytes that it was set of.
+#[test]
+fn times_and_attributes_of_windows_are_kept_or_refused() {
+    let server = Running::open();
+    server.call("MKCOL", "/-/dav/box", b"", &[]).expect(201);
+    server.call("PUT", "/-/dav/box/f", b"one", &[]).expect(201);
+    let patch = |path: &str, kind: &str, props: &str| {
+        let body = format!(
+            "<D:propertyupdate xmlns:D=\"DAV:\" xmlns:Z=\"urn:schemas-microsoft-com:\">\
+             <D:{kind}><D:prop>{props}</D:prop></D:{kind}></D:propertyupdate>"
+        );
+        server.call("PROPPATCH", path, body.as_bytes(), &[]).expect(207).text()
+    };
+    let shown = |path: &str| {
+        let names = "<D:propfind xmlns:D=\"DAV:\" xmlns:Z=\"urn:schemas-microsoft-com:\"><D:prop>\
+            <Z:Win32LastModifiedTime/><Z:Win32FileAttributes/><Z:Win32CreationTime/><Z:Other/>\
+            <D:getlastmodified/></D:prop></D:propfind>";
+        let answer = server.call("PROPFIND", path, names.as_bytes(), &[("Depth", "0")]);
+        answer.expect(207).text()
+    };
+    let at = "Tue, 24 Nov 2026 11:00:00 GMT";
+    let sets = format!(
+        "<Z:Win32LastModifiedTime>{at}</Z:Win32LastModifiedTime><Z:Win32FileAttributes>00000021\
+         </Z:Win32FileAttributes><Z:Win32CreationTime>a</Z:Win32CreationTime><Z:Other>b</Z:Other>"
+    );
+    for path in ["/-/dav/box/f", "/-/dav/box/d/", "/-/dav/box/"] {
+        server.call("MKCOL", "/-/dav/box/d", b"", &[]);
+        let told = patch(path, "set", &sets);
+        assert!(told.contains("200 OK") && !told.contains("HTTP/1.1 4"), "{told}");
+        let text = shown(path);
+        for value in [at, ">00000021<", ">a<", ">b<"] {
+            assert!(text.contains(value), "{path} {value}: {text}");
+        }
+    }
+    assert_eq!(server.head("/box/f").header("last-modified"), at);
+    // Other bytes have another time; the attributes stay.
+    server.call("PUT", "/-/dav/box/f", b"two", &[]).expect(204);
+    let text = shown("/-/dav/box/f");
+    assert!(!text.contains(at) && text.contains(">00000021<"), "{text}");
+    // A request is done whole or not at all, and says what stood in its way.
+    for (kind, wrong, status) in [
+        ("set", "<Z:Win32LastModifiedTime>yesterday</Z:Win32LastModifiedTime>", "409 Conflict"),
+        ("set", "<D:getetag>x</D:getetag>", "403 Forbidden"),
+        ("remove", "<Z:Win32LastModifiedTime/>", "403 Forbidden"),
+        ("set", "<e xmlns=\"http://apache.org/dav/props/\">T</e>", "403 Forbidden"),
+        ("set", "<D:displayname><x/></D:displayname>", "409 Conflict"),
+    ] {
+        let told = patch("/-/dav/box/f", kind, &format!("<Z:Other>new</Z:Other>{wrong}"));
+        assert!(told.contains(status) && told.contains("424 Failed Dependency"), "{told}");
+        assert!(!told.contains("200 OK"), "{told}");
+        assert!(shown("/-/dav/box/f").contains(">b<"), "{wrong}");
+    }
+    patch("/-/dav/box/f", "remove", "<Z:Other/><Z:Win32FileAttributes/><Z:NeverThere/>");
+    let text = shown("/-/dav/box/f");
+    assert!(!text.contains(">b<") && !text.contains("00000021") && text.contains(">a<"), "{text}");
+    server
+        .call("PROPPATCH", "/-/dav/box/gone", b"<propertyupdate xmlns=\"DAV:\"/>", &[])
+        .expect(404);
+    server.call("PROPPATCH", "/-/dav/box/f", b"<propertyupdate/>", &[]).expect(400);
+    server.call("PROPPATCH", "/-/dav/box/f", b"", &[]).expect(400);
+}

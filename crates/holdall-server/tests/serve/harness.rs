@@ -239,7 +239,11 @@ pub fn call(method: &str, url: &str, body: &[u8], headers: &[(&str, &str)]) -> A
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let mut response = if body.is_empty() && matches!(method, "GET" | "HEAD" | "DELETE") {
+    let chunked = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"));
+    let mut response = if chunked {
+        let mut body = body;
+        agent.run(request.body(ureq::SendBody::from_reader(&mut body)).unwrap()).unwrap()
+    } else if body.is_empty() && matches!(method, "GET" | "HEAD" | "DELETE") {
         agent.run(request.body(()).unwrap()).unwrap()
     } else {
         agent.run(request.body(body).unwrap()).unwrap()

@@ -110,3 +110,16 @@ fn without_credentials_it_does_not_start() {
     let refused = runtime.block_on(holdall_server::start(options)).unwrap_err();
     assert!(refused.to_string().contains("--anonymous"), "{refused}");
 }
+
+/// The Go SDK finds a bucket's region without signing, and takes it from the refusal.
+#[test]
+fn a_refused_head_of_a_bucket_names_the_region() {
+    let s = served();
+    let refused = s.head("/secret").expect(403);
+    assert_eq!(refused.header("x-amz-bucket-region"), "us-east-1");
+    let head = s.sign(READER, "HEAD", "/public-a", &[]);
+    let shown = call("HEAD", &head, b"", &[]).expect(200);
+    assert_eq!(shown.header("x-amz-bucket-region"), "us-east-1");
+    let missing = call("HEAD", &s.sign(KEYS, "HEAD", "/nobody", &[]), b"", &[]).expect(404);
+    assert_eq!(missing.header("x-amz-bucket-region"), "");
+}

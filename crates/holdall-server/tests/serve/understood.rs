@@ -44,6 +44,59 @@ fn check_unchanged(s: &Running, what: &str) {
     assert!(!s.get("/box?uploads").expect(200).text().contains("<Upload>"), "{what}");
 }
 
+/// The reader of encoded words panicked at the first, and lost what stands between the second's.
+#[test]
+fn metadata_is_decoded_whole_or_refused() {
+    let s = with_object();
+    for value in [
+        "=?=",
+        "=?UTF-8?Q?a?= lost =?UTF-8?Q?b?=",
+        "=?UTF-8?Q?a?= =?= =?UTF-8?Q?b?=",
+        "=?UTF-16?B?AGE=?=",
+        "=??Q?a?=",
+        "=?UTF-8?X?a?=",
+        "=?UTF-8?Q?a?b?=",
+        "=?UTF-8?=",
+        "=???=",
+    ] {
+        let headers = [("x-amz-meta-a", value)];
+        s.call("PUT", "/box/new", b"x", &headers).expect(400);
+        s.call("POST", "/box/new?uploads", b"", &headers).expect(400);
+        let copies =
+            [headers[0], ("x-amz-copy-source", "/box/k"), ("x-amz-metadata-directive", "REPLACE")];
+        s.call("PUT", "/box/new", b"", &copies).expect(400);
+        let form = format!(
+            "--B\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\nnew\r\n--B\r\n\
+             Content-Disposition: form-data; name=\"x-amz-meta-a\"\r\n\r\n{value}\r\n--B\r\n\
+             Content-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\nx\r\n--B--\r\n"
+        );
+        let kind = [("Content-Type", "multipart/form-data; boundary=B")];
+        s.call("POST", "/box", form.as_bytes(), &kind).expect(400);
+        check_unchanged(&s, value);
+    }
+    for (sent, kept) in [
+        ("=?UTF-8?Q?a_=C3=A9?=", "=?UTF-8?Q?a_=C3=A9?="),
+        ("=?utf-8?b?w6k=?= =?UTF-8?Q?=C3=A9?=", "=?UTF-8?B?w6nDqQ==?="),
+        ("plain ?= text =?", "plain ?= text =?"),
+    ] {
+        s.call("PUT", "/box/k2", b"x", &[("x-amz-meta-a", sent)]).expect(200);
+        let got = s.head("/box/k2").expect(200).header("x-amz-meta-a").to_owned();
+        assert!(got == kept || got.starts_with("=?UTF-8?"), "{got}");
+    }
+}
+
+/// minio-go asks for more than the rules; there are none, and that is what it hears.
+#[test]
+fn a_setting_that_no_bucket_has_is_told_to_all_clients() {
+    let s = with_object();
+    for query in ["lifecycle", "lifecycle&withUpdatedAt=true"] {
+        let told = s.get(&format!("/box?{query}")).expect(404);
+        assert_eq!(told.element("Code"), "NoSuchLifecycleConfiguration");
+    }
+    s.get("/box?lifecycle&other=true").expect(501);
+    s.put("/box?lifecycle&withUpdatedAt=true", b"<x/>").expect(501);
+}
+
 #[test]
 fn each_subresource_of_each_method_is_done_or_refused() {
     let s = with_object();

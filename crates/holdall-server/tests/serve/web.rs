@@ -28,6 +28,11 @@ impl<'s> Page<'s> {
         Self { server, cookie, csrf: field(&told.text(), "csrf") }
     }
 
+    /// The headers of its session, as lines.
+    pub fn headers(&self) -> String {
+        format!("Cookie: {}\r\nX-Holdall-CSRF: {}\r\n", self.cookie, self.csrf)
+    }
+
     pub fn call(&self, method: &str, path: &str, body: &[u8]) -> Answer {
         let headers = [("Cookie", self.cookie.as_str()), ("X-Holdall-CSRF", self.csrf.as_str())];
         self.server.call(method, &format!("/-/web/{path}"), body, &headers)
