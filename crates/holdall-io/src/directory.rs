@@ -44,8 +44,13 @@ use identity_by_stat as identity;
 
 fn identity_by_stat(at: &OwnedFd, name: &OsStr) -> Result<(FileId, FileType), Errno> {
     let found = rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    let id = FileId { device: found.st_dev, inode: found.st_ino };
+    let id = file_id(found.st_dev, found.st_ino);
     Ok((id, FileType::from_raw_mode(found.st_mode)))
+}
+
+/// Of what the system says of a file; some number devices by signed numbers.
+fn file_id(device: impl Into<i128>, inode: u64) -> FileId {
+    FileId { device: device.into() as u64, inode }
 }
 
 /// An open directory. Names are single parts of a path.
@@ -73,7 +78,7 @@ impl Directory {
     /// Those of the operating system.
     pub(crate) fn id(&self) -> io::Result<FileId> {
         let found = rustix::fs::fstat(&self.at).map_err(|e| named(&self.path, &e.into()))?;
-        Ok(FileId { device: found.st_dev, inode: found.st_ino })
+        Ok(file_id(found.st_dev, found.st_ino))
     }
 
     /// Opens the regular file of this name, which only its owner may use if `flags` have it

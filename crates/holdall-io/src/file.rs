@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::blocks::{self, write_back, write_zeros};
-use crate::bounds::{MAX_LEN, check_len, past_the_end, read_only, write_end};
+use crate::bounds::{check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
 use crate::disk::Near;
 use crate::disk::WriteOut;
@@ -374,7 +374,7 @@ fn memory() -> u64 {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn will_need(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    let len = len.min(MAX_LEN.saturating_sub(offset));
+    let len = len.min(crate::bounds::MAX_LEN.saturating_sub(offset));
     let Some(len) = std::num::NonZeroU64::new(len) else { return Ok(()) };
     match rustix::fs::fadvise(file, offset, Some(len), rustix::fs::Advice::WillNeed) {
         // A file system that knows no advice is no error.

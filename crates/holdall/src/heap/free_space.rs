@@ -147,7 +147,8 @@ impl HeapFile {
         let len = self.map.len();
         let last = len.checked_sub(1).map(|last| self.map.get(pages, last)).transpose()?;
         let near = last.flatten().map(|(page, _)| PageNo(page.0 + 1));
-        let run = pages.alloc_run(u64::from(growth(len)), near)?;
+        // A file that has shrunk is as small as its pages, however long its map.
+        let run = pages.alloc_run(u64::from(growth(self.formatted)), near)?;
         let (mut first, mut holes) = (None, true);
         for page in run.start.0..run.end() {
             let hole = if holes { self.map.find_hole(pages)? } else { None };
