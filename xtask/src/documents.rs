@@ -9,14 +9,15 @@ use std::path::Path;
 
 /// Documents and their budgets; a folder's files have it together.
 const BUDGETS: [(&str, usize); 19] = [
-    ("README.md", 945),
+    // How to install it, on which systems, and what it does not do.
+    ("README.md", 1034),
     ("CONTRIBUTING.md", 600),
-    ("CHANGELOG.md", 1200),
+    ("CHANGELOG.md", 1262),
     // What moves where holes cannot be punched, and what reports promise then.
     ("docs/design.md", 3535),
     ("docs/tour.md", 1500),
     ("docs/benchmarks.md", 1800),
-    ("docs/format.md", 3020),
+    ("docs/format.md", 3072),
     // A section on full disks by kind of file system, as seen.
     ("docs/recovery.md", 3642),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
@@ -39,7 +40,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 38_139;
+const ALL: usize = 38_371;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
