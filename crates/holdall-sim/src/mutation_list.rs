@@ -194,7 +194,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R13HomeBoth,
         "13-home-both",
         "before pages of a group that lists data in place change there, both superblocks say that it is durable.",
-        Shows::In("2750..2760"),
+        Shows::In("29455..29457"),
     ),
     entry(
         Mutation::R13HomeDoubt,
