@@ -19,7 +19,6 @@
 
 mod divided;
 mod free_space;
-mod lower;
 mod relocation;
 mod run;
 mod scan;

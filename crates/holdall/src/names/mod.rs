@@ -22,7 +22,6 @@ mod cursor;
 mod insert;
 mod leaf;
 mod list;
-mod lower;
 mod remove;
 #[cfg(test)]
 mod tests;

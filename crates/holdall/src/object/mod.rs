@@ -6,7 +6,6 @@
 mod copy;
 mod edit;
 mod hints;
-mod lower;
 mod read;
 mod rearrange;
 mod replace;

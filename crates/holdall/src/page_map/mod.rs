@@ -12,7 +12,6 @@
 #[cfg(test)]
 mod check;
 mod find;
-mod lower;
 #[cfg(test)]
 mod tests;
 

@@ -12,7 +12,6 @@ mod classes;
 mod find;
 mod give_back;
 mod in_use;
-mod lower;
 mod report;
 mod reserve;
 

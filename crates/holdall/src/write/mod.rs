@@ -9,7 +9,6 @@ mod edit;
 mod heads;
 mod hints;
 mod lookup;
-mod lower;
 mod many;
 mod object_mut;
 mod opened;
