@@ -29,7 +29,7 @@ const BUDGETS: [(&str, usize); 19] = [
     // dispatched on, with each header by its whole name, and what is refused as readable in two ways.
     // The user and the health check of the container; conditions of a begun upload.
     ("docs/serve.md", 3385),
-    // The forms of names that no address can carry, and conditions; what of Windows is kept.
+    // The forms of names that no address can carry, and conditions; the properties of Windows that are kept.
     ("docs/webdav.md", 1331),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),

@@ -215,7 +215,7 @@ fn unread(name: &str, value: &[u8]) -> Option<S3Error> {
         .then(|| s3_error!(InvalidArgument, "{name} is no number"))
 }
 
-/// Whether a value of metadata is plain, or nothing of it is lost where it is encoded: `s3s` leaves
+/// Whether a value of metadata is plain, or encoded so that nothing of it is lost: `s3s` leaves
 /// out what stands between encoded words, takes all charsets for UTF-8, and panics at `=?=`.
 fn is_decoded_whole(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else { return true };
