@@ -3,7 +3,7 @@
 # verify, export, compare. Usage: ./demo.sh [DIR]   (default: /usr/share)
 set -euo pipefail
 dir=${1:-/usr/share}
-holdall=$(dirname "$0")/target/release/holdall
+holdall=${HOLDALL:-$(dirname "$0")/target/release/holdall}
 [ -x "$holdall" ] || { echo "build first: make demo"; exit 1; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/holdall-demo.XXXXXX")
 trap 'rm -rf "$work"' EXIT
