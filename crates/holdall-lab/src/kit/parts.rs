@@ -98,4 +98,17 @@ mod tests {
         fs::write(parts.path("a b"), b"{\"version").unwrap();
         assert_eq!(parts.load("a b"), None);
     }
+
+    #[test]
+    fn two_experiments_may_keep_the_same_part_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let parts = PartFiles { dir: dir.path().into(), version: "1".into(), afresh: false };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..200).for_each(|_| parts.save("shared", "text").unwrap()));
+            }
+        });
+        assert_eq!(parts.load("shared").as_deref(), Some("text"));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -183,34 +183,28 @@ pub fn prepare(dir: &Path) -> Result<()> {
     let failed = || format!("cannot write to the output directory {}", dir.display());
     fs::create_dir_all(dir).with_context(failed)?;
     scratch::clear(dir);
-    let probe = temporary(&dir.join("probe"));
-    fs::write(&probe, b"").with_context(failed)?;
-    fs::remove_file(&probe).with_context(failed)
+    let probe = tempfile::NamedTempFile::new_in(dir).with_context(failed)?;
+    probe.close().with_context(failed)
 }
 
 /// Puts `bytes` at `path` so that a reader sees the old file or the new one, never a part.
+/// Several threads may do so at once: experiments share parts.
 ///
 /// # Errors
 /// The file cannot be written; nothing is left behind then.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = temporary(path);
-    let put = || {
-        let mut file = fs::File::create(&temporary)?;
+    let put = || -> io::Result<()> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        // The rights of any other new file.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.prefix(".").suffix(".tmp").tempfile_in(folder)?;
         file.write_all(bytes)?;
-        drop(file);
-        fs::rename(&temporary, path)
+        file.persist(path)?;
+        Ok(())
     };
-    put().or_else(|error| {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-        Err(error).with_context(|| format!("cannot write {}", path.display()))
-    })
-}
-
-/// A name beside `path` that no other process uses.
-fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+    put().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn remove(path: &Path) -> Result<()> {
