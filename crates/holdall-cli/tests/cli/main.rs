@@ -5,6 +5,7 @@ mod bad_input;
 mod changes;
 mod closed;
 mod collisions;
+mod demo;
 mod disks;
 mod docs;
 mod exfat;
