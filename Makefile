@@ -35,11 +35,12 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib
 	$(CARGO) xtask tidy
 
-# What stands outside the workspace compiles too, and so does what is to be published; RocksDB is left to `make peers`.
+# What stands outside the workspace compiles too, and so does what is to be published; what is
+# in C++ (libFuzzer, RocksDB) is left to `make fuzz` and `make peers`.
 outside:
 	tests/packages.sh
 	tests/platforms.sh
-	cd fuzz && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet
+	cd fuzz && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet --no-default-features
 	cd bench-peers && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet --no-default-features --all-targets
 
 python:
