@@ -4,7 +4,7 @@
 
 use crate::imports::Imports;
 use crate::source::{File, files};
-use crate::{documents, layers};
+use crate::{dependencies, documents, layers};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,6 +46,8 @@ pub fn print(root: &Path) -> Result<()> {
         }
     }
     println!("circles of files in the engine       {rings:>7}");
+    let others = dependencies::of_holdall(root)?.len();
+    println!("crates of others that holdall needs  {others:>7}");
     Ok(())
 }
 

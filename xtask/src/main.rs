@@ -4,6 +4,7 @@
 //! the tree against its rules, [`count`] prints the figures that a clean-up is judged by.
 
 mod count;
+mod dependencies;
 mod documents;
 mod imports;
 mod layers;

@@ -4,7 +4,7 @@
 //! functions is Clippy's (`too_many_lines`).
 
 use crate::source::File;
-use crate::{documents, layers, source, words};
+use crate::{dependencies, documents, layers, source, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -22,6 +22,7 @@ pub fn problems(root: &Path) -> Result<Vec<String>> {
     out.extend(layers::problems(root, &files)?);
     out.extend(words::problems(&files, &documents));
     out.extend(documents::problems(root, &documents));
+    out.extend(dependencies::problems(root)?);
     Ok(out)
 }
 
