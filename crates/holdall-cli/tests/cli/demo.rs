@@ -72,7 +72,7 @@ fn three_small_files_are_killed_at_their_first_batch_and_resumed() {
 fn one_big_file_is_killed_too() {
     let home = Home::new();
     fs::create_dir(home.path("tree")).unwrap();
-    File::create(home.path("tree/hole")).unwrap().set_len(1 << 30).unwrap();
+    File::create(home.path("tree/hole")).unwrap().set_len(100 << 20).unwrap();
     home.file("tree/big", vec![7; 100 << 20]);
     let Some(run) = demo(&home) else { return };
     let said = run.text();
