@@ -8,8 +8,13 @@ mod dependencies;
 mod documents;
 mod imports;
 mod layers;
+mod lexer;
+mod mentions;
+mod names;
+mod options;
 mod source;
 mod tidy;
+mod tree;
 mod words;
 
 use anyhow::{Context, Result};

@@ -32,6 +32,13 @@ pub fn files(root: &Path) -> Result<Vec<File>> {
 
 /// Files of this extension, relative to `root`, sorted.
 pub fn paths(root: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut all = all_paths(root)?;
+    all.retain(|path| path.extension().is_some_and(|e| e == extension));
+    Ok(all)
+}
+
+/// All files but hidden and built ones, relative to `root`, sorted.
+pub fn all_paths(root: &Path) -> Result<Vec<PathBuf>> {
     // What is hidden is not ours: tools of tests keep files of theirs there.
     let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
     let named = |name: &std::ffi::OsStr| PASSED_OVER.iter().any(|p| name == *p) || hidden(name);
@@ -40,7 +47,7 @@ pub fn paths(root: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for entry in walk {
         let entry = entry?;
-        if entry.path().extension().is_some_and(|e| e == extension) {
+        if !entry.file_type().is_dir() {
             all.push(entry.path().strip_prefix(root)?.to_path_buf());
         }
     }

@@ -4,7 +4,8 @@
 //! functions is Clippy's (`too_many_lines`).
 
 use crate::source::File;
-use crate::{dependencies, documents, layers, source, words};
+use crate::tree::Tree;
+use crate::{dependencies, documents, layers, names, source, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -23,6 +24,7 @@ pub fn problems(root: &Path) -> Result<Vec<String>> {
     out.extend(words::problems(&files, &documents));
     out.extend(documents::problems(root, &documents));
     out.extend(dependencies::problems(root)?);
+    out.extend(names::problems(&Tree::read(root, &files)?, &documents));
     Ok(out)
 }
 

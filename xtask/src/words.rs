@@ -1,11 +1,12 @@
 //! Words that the project does not use, with what it says instead.
 //!
-//! Owns: the list. Comments and documents are searched. A word that is still in use has a
-//! number of places left, which may fall and never rise.
+//! Owns: the list. Documents are searched, and comments, strings and identifiers of sources. A
+//! phrase that is still in use has a number of places left, which may fall and never rise.
 
+use crate::lexer::{Part, parts};
 use crate::source::File;
 
-/// A phrase, what is said instead, and in how many lines it may still stand.
+/// A phrase, what is said instead, and in how many places it may still stand.
 const BANNED: [(&str, &str, usize); 21] = [
     ("the ordinary way", "the slow path", 0),
     ("the short way", "the fast path", 0),
@@ -32,36 +33,59 @@ const BANNED: [(&str, &str, usize); 21] = [
 
 /// Phrases that stand where they should not.
 pub fn problems(files: &[File], documents: &[File]) -> Vec<String> {
-    let comments = files.iter().filter(|f| !f.path.starts_with("xtask/"));
-    let lines = comments.flat_map(|f| {
-        let comment = |line: &&str| line.trim_start().starts_with("//");
-        f.text.lines().filter(comment).map(|line| (f.path.as_str(), line))
-    });
-    let documents = documents.iter();
-    let prose = documents.flat_map(|f| f.text.lines().map(|line| (f.path.as_str(), line)));
-    let all: Vec<(&str, String)> =
-        lines.chain(prose).map(|(path, line)| (path, line.to_lowercase())).collect();
+    let mut all: Vec<(&str, String)> = Vec::new();
+    for file in files.iter().filter(|f| !f.path.starts_with("xtask/")) {
+        let of_it = parts(&file.text).into_iter().map(|part| match part {
+            Part::Comment(text) | Part::Text(text) => text.to_lowercase(),
+            Part::Name(name) => words_of(name),
+        });
+        all.extend(of_it.map(|text| (file.path.as_str(), text)));
+    }
+    for file in documents {
+        let paragraphs = file.text.split("\n\n");
+        all.extend(paragraphs.map(|text| (file.path.as_str(), joined(text))));
+    }
     let mut out = Vec::new();
-    for (word, instead, left) in BANNED {
-        let found: Vec<&str> =
-            all.iter().filter(|(_, line)| has(line, word)).map(|(path, _)| *path).collect();
+    for (phrase, instead, left) in BANNED {
+        let found = all.iter().flat_map(|(path, text)| vec![*path; count(text, phrase)]);
+        let found: Vec<&str> = found.collect();
         if found.len() > left {
             let (n, last) = (found.len(), found.last().copied().unwrap_or_default());
             out.push(format!(
-                "\"{word}\" stands in {n} lines, {left} are left (one is in {last}): say {instead}"
+                "\"{phrase}\" stands in {n} places, {left} are left (one is in {last}): say {instead}"
             ));
         }
     }
     out
 }
 
-/// Whether the line has the phrase as words of its own.
-fn has(line: &str, phrase: &str) -> bool {
+/// A paragraph as one line, in small letters.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The words of an identifier: `goes_home`, `GoesHome` and `GOES_HOME` are "goes home".
+fn words_of(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    let mut small = false;
+    for c in name.chars() {
+        if c == '_' || (small && c.is_uppercase()) {
+            out.push(' ');
+        }
+        small = c.is_lowercase() || c.is_numeric();
+        out.extend(c.to_lowercase().filter(|c| *c != '_'));
+    }
+    out
+}
+
+/// How often the text has the phrase as words of its own.
+fn count(text: &str, phrase: &str) -> usize {
     let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    line.match_indices(phrase).any(|(at, _)| {
-        let behind = &line[at + phrase.len()..];
-        !part(line[..at].chars().next_back()) && !part(behind.chars().next())
-    })
+    let alone = |at: &usize| {
+        let behind = &text[at + phrase.len()..];
+        !part(text[..*at].chars().next_back()) && !part(behind.chars().next())
+    };
+    text.match_indices(phrase).map(|(at, _)| at).filter(alone).count()
 }
 
 #[cfg(test)]
@@ -70,11 +94,26 @@ mod tests {
 
     #[test]
     fn phrases_are_found_as_words() {
-        assert!(has("it goes home.", "goes home"));
-        assert!(!has("crowded", "crowd") && !has("at homer", "at home"));
+        assert_eq!(count("it goes home. he goes home", "goes home"), 2);
+        assert_eq!(count("crowded", "crowd") + count("at homer", "at home"), 0);
+    }
+
+    #[test]
+    fn phrases_are_found_wherever_people_read() {
         let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
-        let code = [file("a.rs", "// Lightning fast.\nlet lightning = 1;\n")];
-        let prose = [file("a.md", "in order to see")];
-        assert_eq!(problems(&code, &prose).len(), 2);
+        let prose = [file("a.md", "we do this in\norder to see")];
+        for code in [
+            "// Lightning fast.\n",
+            "/// What goes\n/// home later.\n",
+            "fn f() { say(\"it went \\\n    home\"); }\n",
+            "fn page_went_home() {}\n",
+            "struct WentHome;\n",
+            "const WENT_HOME: u8 = 0;\n",
+        ] {
+            assert_eq!(problems(&[file("a.rs", code)], &[]).len(), 1, "{code}");
+        }
+        assert_eq!(problems(&[], &prose).len(), 1);
+        let right = "// It goes.\n\n// Home is far.\nfn went() { home(); }\n";
+        assert!(problems(&[file("a.rs", right)], &[]).is_empty());
     }
 }
