@@ -98,7 +98,7 @@ pub trait Disk: Send + Sync + Debug {
         self.read_at(offset, buf)
     }
 
-    /// Fills `parts`, one behind the other, with the bytes from `offset` on past the system's
+    /// Fills `parts`, one behind the other, with the bytes from `offset` on past the page
     /// cache, if they are not there and are read for the first time since they were written or
     /// the disk was opened; returns whether it did. What is read once then puts nothing out of
     /// the cache that is read often. For much data, offset and length multiples of 4 KiB; what

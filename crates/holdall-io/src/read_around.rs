@@ -1,7 +1,7 @@
 //! Whether a small read that has to wait for the device brings its neighbourhood along.
 //!
 //! A read of one page costs the device nearly as much as one of some dozen pages beside each
-//! other. Where a file is small beside the memory, its pages will soon all be in the system's
+//! other. Where a file is small beside the memory, its pages will soon all be in the page
 //! cache, and reading it in large pieces brings them there at a fraction of the cost; where it
 //! is large and the places are drawn evenly, what was read around is not asked for before it
 //! is gone from the cache.

@@ -63,7 +63,7 @@ fn commits_that_copy_much_more_than_the_log_holds_are_replayed() {
 }
 
 #[test]
-fn one_transaction_that_copies_much_goes_home() {
+fn one_transaction_that_copies_much_is_flushed_in_place() {
     let storage = Arc::new(MemoryStorage::new());
     // Else the new pages of checksums are too much for the log before the copies are.
     let options = options().log_data_bytes(16 << 20);

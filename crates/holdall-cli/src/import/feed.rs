@@ -56,7 +56,7 @@ impl Incoming {
 
 /// What the user wants of an import.
 #[derive(Default)]
-pub struct Wishes {
+pub struct Choices {
     /// Store all files, whatever is stored.
     pub force: bool,
     /// Compare the bytes of files that have the size of what is stored.
@@ -111,7 +111,7 @@ pub struct Feed<'s> {
     store: &'s Store,
     /// Where to look for files that are stored already; `None` if there can be none.
     known: Option<(&'s Store, Option<&'s str>)>,
-    wishes: &'s Wishes,
+    choices: &'s Choices,
 }
 
 #[derive(Default)]
@@ -144,10 +144,10 @@ impl<'s> Feed<'s> {
         walk: Walk<'s>,
         store: &'s Store,
         known: Option<(&'s Store, Option<&'s str>)>,
-        wishes: &'s Wishes,
+        choices: &'s Choices,
     ) -> Self {
         let state = Mutex::new(State { live: READERS, ..State::default() });
-        Self { walk: Mutex::new(walk), state, changed: Condvar::new(), store, known, wishes }
+        Self { walk: Mutex::new(walk), state, changed: Condvar::new(), store, known, choices }
     }
 
     /// Runs a reader to the end of the walk, or until the feed is stopped.
@@ -272,7 +272,7 @@ impl<'s> Feed<'s> {
         {
             return self.kept(name, stored, attributes_now(&data, &place), place);
         }
-        let most = self.wishes.max_size.unwrap_or(u64::MAX);
+        let most = self.choices.max_size.unwrap_or(u64::MAX);
         let mut source = match source::look(&place, self.store, most) {
             Ok(Look::Source(source)) => source,
             Ok(Look::Own) => return Event::Own(name),
@@ -280,8 +280,8 @@ impl<'s> Feed<'s> {
             Err(error) => return Event::Failed(name, error.to_string()),
         };
         let replaces = known.is_some();
-        if let Some((reader, stored)) = known.filter(|_| !self.wishes.force)
-            && (self.wishes.checksum || compare::is_alike(&stored, source.size, &source.attributes))
+        if let Some((reader, stored)) = known.filter(|_| !self.choices.force)
+            && (self.choices.checksum || compare::is_alike(&stored, source.size, &source.attributes))
         {
             match compare::is_same(reader, &stored, &mut source, &place) {
                 Ok(true) => return self.kept(name, &stored, source.attributes, place),
@@ -309,7 +309,7 @@ impl<'s> Feed<'s> {
 
     /// Whether sizes and times are enough.
     fn believes(&self) -> bool {
-        !self.wishes.force && !self.wishes.checksum
+        !self.choices.force && !self.choices.checksum
     }
 
     /// A new snapshot for each chunk: one kept for hours would hold on to old pages.

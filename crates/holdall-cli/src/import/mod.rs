@@ -35,7 +35,7 @@ use crate::progress::{Meter, Totals, rate};
 use crate::{files, name, open, output, size};
 use batch::{Importer, Tally};
 use exclude::Excludes;
-use feed::{Feed, Wishes};
+use feed::{Feed, Choices};
 use walk::{Walk, What};
 
 /// Imports shorter than this are over before a count of the files would be of use.
@@ -148,10 +148,10 @@ fn import(
     let prefix = name::bytes(&args.prefix);
     let collection = args.collection.as_deref();
     let known = has_names(store, collection, prefix)?.then_some((store, collection));
-    let wishes = Wishes { force: args.force, checksum: args.checksum, max_size: args.max_size };
+    let choices = Choices { force: args.force, checksum: args.checksum, max_size: args.max_size };
     let most = store.attribute_bytes();
     let walk = || Walk::new(root, prefix, excludes, most);
-    let feed = Feed::new(walk(), store, known, &wishes);
+    let feed = Feed::new(walk(), store, known, &choices);
     let (over, is_over) = mpsc::channel();
     thread::scope(|scope| {
         let readers: Vec<_> = (0..feed::READERS).map(|_| scope.spawn(|| feed.read())).collect();

@@ -195,8 +195,8 @@ fn read(path: &Path, len: usize, reads: usize) -> Result<Priced> {
     let buf = &mut memory[skip..skip + LARGE];
     let direct = open_direct(path).filter(|file| file.read_exact_at(&mut buf[..SMALL], 0).is_ok());
     let (file, how) = match direct {
-        Some(file) => (file, "reads past the system's cache"),
-        None => (File::open(path)?, "reads through the system's cache: this disk has no others"),
+        Some(file) => (file, "reads past the page cache"),
+        None => (File::open(path)?, "reads through the page cache: this disk has no others"),
     };
     let start = Instant::now();
     for at in (0..len).step_by(LARGE) {

@@ -422,7 +422,7 @@ impl Pool {
     }
 
     /// Notes that version `lsn` of `page` is in place and drops what nobody needs.
-    pub fn written_home(&self, page: PageNo, lsn: Lsn, needed: &Needed) {
+    pub fn flushed_in_place(&self, page: PageNo, lsn: Lsn, needed: &Needed) {
         let mut frames = self.shard(page).frames.write();
         let Some(frame) = frames.map.get_mut(&page.0) else { return };
         let was_dirty = frame.dirty();

@@ -25,8 +25,8 @@ const MUCH_BYTES: u64 = 1 << 20;
 impl Inner {
     /// Asks the flushing thread to make deferred commits durable.
     pub(crate) fn ask_for_flush(&self) {
-        let (wishes, wake) = &*self.wishes;
-        wishes.lock().flush = true;
+        let (requests, wake) = &*self.requests;
+        requests.lock().flush = true;
         wake.notify_all();
     }
 
@@ -130,8 +130,8 @@ impl Inner {
             self.log_short.store(true, SeqCst);
         }
         if self.options.background {
-            let (wishes, wake) = &*self.wishes;
-            wishes.lock().checkpoint = true;
+            let (requests, wake) = &*self.requests;
+            requests.lock().checkpoint = true;
             wake.notify_all();
         } else if let Err(e) = self.checkpoint() {
             // The commit has happened: the next one meets the cause, as with a thread.

@@ -87,8 +87,8 @@ impl Inner {
         if self.spare_told.swap(true, SeqCst) {
             return;
         }
-        let (wishes, wake) = &*self.wishes;
-        wishes.lock().spare = true;
+        let (requests, wake) = &*self.requests;
+        requests.lock().spare = true;
         wake.notify_all();
     }
 

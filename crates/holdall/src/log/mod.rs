@@ -69,7 +69,7 @@ struct State {
     home_sync: (Option<u64>, bool),
     in_flight: bool,
     /// Whether the last durable group relies on data in place.
-    last_at_home: bool,
+    last_in_place: bool,
     durable: Lsn,
     tail: Lsn,
     previous: u32,
@@ -154,7 +154,7 @@ impl Log {
             home_bytes: 0,
             home_sync: (None, false),
             in_flight: false,
-            last_at_home: false,
+            last_in_place: false,
             durable: at,
             tail: at,
             previous: 0,
@@ -284,13 +284,13 @@ impl Log {
         state.group = Lsn(start.0 + (blocks * BLOCK) as u64);
         state.commits = 0;
         // All of it was written before its commit was appended.
-        let at_home = std::mem::take(&mut state.home_bytes) > 0;
+        let in_place = std::mem::take(&mut state.home_bytes) > 0;
         let (asked, unasked) = std::mem::take(&mut state.home_sync);
         state.in_flight = true;
         drop(state);
 
         let asked = asked.filter(|_| !unasked);
-        let ticket = at_home.then(|| asked.unwrap_or_else(|| home.ask_for_sync()));
+        let ticket = in_place.then(|| asked.unwrap_or_else(|| home.ask_for_sync()));
         let bytes = aligned(&mut memory, blocks * BLOCK);
         let sum = format::build_group_into(&header, &payload, bytes);
         let done = write_circular(&*disk, capacity, start, bytes);
@@ -312,7 +312,7 @@ impl Log {
         if done.is_ok() {
             self.groups.fetch_add(1, Relaxed);
             state.durable = Lsn(start.0 + (blocks * BLOCK) as u64);
-            state.last_at_home = at_home;
+            state.last_in_place = in_place;
             state.previous = sum;
             payload.clear();
             if payload.capacity().max(memory.capacity()) <= KEEP_BYTES {
@@ -336,8 +336,8 @@ impl Log {
 
     /// Whether the last durable group relies on data in place: recovery would look whether it
     /// is there, unless a superblock says that it was.
-    pub fn ends_at_home(&self) -> bool {
-        self.state.lock().last_at_home
+    pub fn ends_in_place(&self) -> bool {
+        self.state.lock().last_in_place
     }
 
     /// Groups synced since the store was opened: whoever writes much looks here for others.
@@ -540,6 +540,6 @@ mod tests {
         // Nothing of that is left for the next.
         group(&log, &home, &[(9, None)]);
         assert_eq!(*home.0.lock(), (5, vec![2, 4, 5]));
-        assert!(log.ends_at_home());
+        assert!(log.ends_in_place());
     }
 }

@@ -1,8 +1,8 @@
 //! Names in ascending order, several at once.
 //!
 //! A bulk load in order of names fills the last leaf, cell after cell. Where that leaf and its
-//! last key are known, the cells go in with one change of it; where it is full, the ordinary
-//! way splits it. The tree is then what single insertions would have made it.
+//! last key are known, the cells go in with one change of it; if the leaf is full, the slow path
+//! splits it. The tree is then what single insertions would have made it.
 
 use super::insert::node_mut;
 use super::{AppendCursor, Names};

@@ -215,7 +215,7 @@ impl ObjectBody {
     }
 
     /// Whether some of the bytes `range`, read at once, would come from the device past the
-    /// system's cache; looks at its first segments. Cost: O(tree height) pages, some calls.
+    /// page cache; looks at its first segments. Cost: O(tree height) pages, some calls.
     pub fn is_new<D: DataRead + ?Sized>(&self, pages: &D, range: std::ops::Range<u64>) -> bool {
         matches!(self, Self::Large(d) if ahead::is_new(pages, &d.tree, range))
     }

@@ -287,7 +287,7 @@ impl SpaceTx {
         if self.pages.relies_on_unsynced() {
             for segment in self.segments.values() {
                 if !mutation::is(Mutation::R13HomeList) {
-                    self.pages.at_home(segment.run, &segment.checksums);
+                    self.pages.note_in_place(segment.run, &segment.checksums);
                 }
             }
         }

@@ -31,17 +31,17 @@ impl Threads {
     /// for all. Without them, where the system gives none, the store works: commits meet
     /// full limits and help themselves, the next call flushes deferred commits whose time is over.
     pub(crate) fn start(inner: &Arc<Inner>) -> Self {
-        let shared = inner.wishes.clone();
-        let (weak, wishes, pager) = (Arc::downgrade(inner), shared.clone(), inner.pager.clone());
+        let shared = inner.requests.clone();
+        let (weak, requests, pager) = (Arc::downgrade(inner), shared.clone(), inner.pager.clone());
         let defer = inner.options.defer;
         let first = spawn("holdall-checkpoint", move || {
-            let (theirs, flush) = (pager.clone(), (weak.clone(), wishes.clone()));
+            let (theirs, flush) = (pager.clone(), (weak.clone(), requests.clone()));
             let others = [
                 spawn("holdall-sync", move || theirs.volume.run_syncs()),
                 spawn("holdall-write", move || pager.behind.run(&pager.volume)),
                 spawn("holdall-flush", move || flushes(&flush.0, &flush.1, defer)),
             ];
-            checkpoints(&weak, &wishes);
+            checkpoints(&weak, &requests);
             others.into_iter().flatten().for_each(wait_for);
         });
         Self { shared, pager: inner.pager.clone(), first }
@@ -49,8 +49,8 @@ impl Threads {
 
     /// Ends the threads and waits for them.
     pub(crate) fn stop(&mut self) {
-        let (wishes, wake) = &*self.shared;
-        wishes.lock().stop = true;
+        let (requests, wake) = &*self.shared;
+        requests.lock().stop = true;
         wake.notify_all();
         self.pager.volume.end_syncs();
         self.pager.behind.end();
@@ -68,10 +68,10 @@ fn wait_for(thread: JoinHandle<()>) {
 }
 
 fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
-    let (wishes, wake) = &**shared;
+    let (requests, wake) = &**shared;
     let mut spare = false;
     loop {
-        let mut w = wishes.lock();
+        let mut w = requests.lock();
         let mut idle = false;
         while !w.checkpoint && !w.stop && !idle {
             spare |= std::mem::take(&mut w.spare);
@@ -104,14 +104,14 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
 }
 
 fn flushes(inner: &Weak<Inner>, shared: &Shared, defer: Duration) {
-    let (wishes, wake) = &**shared;
+    let (requests, wake) = &**shared;
     // What was deferred before this thread was there waits for the next call, or for this.
     let Some(opened) = inner.upgrade() else { return };
     opened.deferred.set_flushed_by_thread(true);
     opened.ask_for_flush();
     drop(opened);
     loop {
-        let mut w = wishes.lock();
+        let mut w = requests.lock();
         while !w.flush && !w.stop {
             wake.wait(&mut w);
         }

@@ -128,7 +128,7 @@ impl CheckpointRun<'_> {
         let due = self.pages.is_empty() == mutation::is(Mutation::R04Home);
         if due && self.pager.volume.superblock().home < lsn {
             let mut written = self.pager.volume.write_superblock(|sb| sb.home = lsn)?;
-            if self.pager.log.ends_at_home() {
+            if self.pager.log.ends_in_place() {
                 // Both copies alike: with the older one alone recovery would look for what that
                 // group lists, and find in its place the pages about to be written.
                 if !mutation::is(Mutation::R13HomeBoth) {
@@ -196,7 +196,7 @@ impl CheckpointRun<'_> {
         }
         let needed = self.pager.needed();
         for (no, lsn, _) in &self.pages {
-            self.pager.pool.written_home(*no, *lsn, &needed);
+            self.pager.pool.flushed_in_place(*no, *lsn, &needed);
         }
         self.stage = Stage::Publish;
         Ok(())

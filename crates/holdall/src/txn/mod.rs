@@ -5,7 +5,7 @@
 //!
 //! Invariants and the argument for crash safety: docs/recovery.md.
 
-mod at_home;
+mod in_place;
 mod checkpoint;
 mod copied;
 #[cfg(test)]

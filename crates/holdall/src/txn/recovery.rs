@@ -7,7 +7,7 @@
 mod blocks;
 mod replay;
 
-use super::at_home;
+use super::in_place;
 use super::volume::{Volume, slots_are_whole};
 use crate::log::{self, Expect, Scan, io_error};
 use holdall_core::checksum::crc;
@@ -83,7 +83,7 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
     let doubtful = |end: Lsn| end > sb.home || mutation::is(Mutation::R13HomeDoubt);
     let scan = log::scan(&*disk, &expect, &mut |end, payload| {
         let trusted = !doubtful(end) || mutation::is(Mutation::R13HomeHolds);
-        Ok(trusted || at_home::holds(volume, payload)?)
+        Ok(trusted || in_place::holds(volume, payload)?)
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
     volume.renew_superblock()?;
@@ -93,16 +93,16 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
     if !scan.groups.is_empty() && !flagged_clean {
         // First the log, then what is derived from it: a second crash must find as much.
         let last = scan.groups.last().filter(|_| doubtful(scan.end));
-        let at_home = match last {
+        let in_place = match last {
             Some(_) if mutation::is(Mutation::R07Home) => true,
-            Some(payload) => at_home::write_again(volume, payload)?,
+            Some(payload) => in_place::write_again(volume, payload)?,
             None => false,
         };
         if !mutation::is(Mutation::R07Harden) {
             log::harden(&*disk, sb.log_bytes, &scan)?;
         }
         volume.write_superblock(|s| s.home = s.home.max(scan.end))?;
-        if at_home {
+        if in_place {
             // Both copies alike, as in a checkpoint: the pages it lists may change now.
             volume.write_superblock(|_| {})?;
         }
@@ -139,7 +139,7 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
     if scan.end < sb.home && !mutation::is(Mutation::R04Refuse) {
         return Err(Error::corrupt(
             format!("log at LSN {}", scan.end),
-            format!("ends there, but pages up to LSN {} are at home", sb.home),
+            format!("ends there, but pages up to LSN {} are in place", sb.home),
         ));
     }
     if scan.newest.is_after(sb) && !mutation::is(Mutation::R15Fallback) {

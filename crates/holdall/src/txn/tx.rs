@@ -9,7 +9,7 @@
 mod home;
 
 use super::Pager;
-use super::at_home::AtHome;
+use super::in_place::InPlace;
 use super::copied::COPIED_MOST;
 use super::housekeeping::Housekeeping;
 use super::tx_pages::{TxPage, TxPages};
@@ -46,7 +46,7 @@ pub struct PageTx {
     /// Some of it could not be written.
     broken: AtomicBool,
     /// Data lies in place, unsynced, that the commit relies on.
-    at_home: AtHome,
+    in_place: InPlace,
     /// Records of segment data, encoded.
     segments: Vec<u8>,
     segment_bytes: usize,
@@ -95,7 +95,7 @@ impl PageTx {
             data: Mutex::default(),
             under_way: AtomicBool::new(false),
             broken: AtomicBool::new(false),
-            at_home: AtHome::default(),
+            in_place: InPlace::default(),
             segments: Vec::new(),
             segment_bytes: 0,
             copied_bytes: 0,
@@ -225,7 +225,7 @@ impl PageTx {
             && self.early.is_empty()
             && self.segments.is_empty()
             && self.data.lock().is_empty()
-            && !self.at_home.relied_on()
+            && !self.in_place.relied_on()
     }
 
     /// Pages that it has copied or made, and holds.
@@ -234,22 +234,22 @@ impl PageTx {
     }
 
     /// Notes that data lies in place, written but not synced, that the commit relies on.
-    /// [`PageTx::at_home`] says which, before the commit.
+    /// [`PageTx::note_in_place`] says which, before the commit.
     pub fn rely_on_unsynced(&mut self) {
-        self.at_home.rely();
+        self.in_place.rely();
         self.segments.clear();
     }
 
     /// Whether [`PageTx::rely_on_unsynced`] was called.
     pub fn relies_on_unsynced(&self) -> bool {
-        self.at_home.relied_on()
+        self.in_place.relied_on()
     }
 
     /// Notes a run of segment pages that lies in place and is relied on, with the checksums of its
     /// units.
-    pub fn at_home(&mut self, run: PageRun, checksums: &[u32]) {
+    pub fn note_in_place(&mut self, run: PageRun, checksums: &[u32]) {
         let bytes = run.len * self.pager.page_size() as u64;
-        self.at_home.push(run, bytes, HomeKind::Units, checksums.iter().copied());
+        self.in_place.push(run, bytes, HomeKind::Units, checksums.iter().copied());
     }
 
     /// Notes that the transaction allocated no page from `end` on; before the commit.
@@ -261,7 +261,7 @@ impl PageTx {
     /// the log too, so that the commit needs one sync only.
     pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
         self.segment_bytes += bytes.len();
-        if self.at_home.relied_on() || self.segment_bytes > self.pager.limits.log_data_bytes {
+        if self.in_place.relied_on() || self.segment_bytes > self.pager.limits.log_data_bytes {
             self.rely_on_unsynced();
         } else {
             push_segment(&mut self.segments, start, bytes);
@@ -277,7 +277,7 @@ impl PageTx {
         self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
         let much = self.segment_bytes > self.pager.limits.log_data_bytes
             || self.copied_bytes + copied > COPIED_MOST;
-        if self.at_home.relied_on() || much {
+        if self.in_place.relied_on() || much {
             self.rely_on_unsynced();
         } else {
             self.copied_bytes += copied;
@@ -299,16 +299,16 @@ impl PageTx {
         if self.is_unchanged() {
             return Ok(self.base);
         }
-        let went_home = self.settle_new_data()?;
+        let flushed = self.settle_new_data()?;
         // All of it is written: its sync need not wait for the records.
-        let early = (1..=EARLY_SYNC_BYTES).contains(&self.at_home.bytes()) && awaited;
+        let early = (1..=EARLY_SYNC_BYTES).contains(&self.in_place.bytes()) && awaited;
         let sync = early.then(|| self.pager.volume.ask_for_sync());
         let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
         // What replay may have to copy is room in the log too.
         while !self.pager.copied.lock().has_room(copied, self.pager.log.usage().capacity) {
             self.store()?.make_log_room()?;
         }
-        let (mut records, order) = self.records(went_home);
+        let (mut records, order) = self.records(flushed);
         let appending = loop {
             match self.pager.log.begin(records.len()) {
                 Ok(Some(a)) => break a,
@@ -335,7 +335,7 @@ impl PageTx {
             self.pager.pool.install(PageNo(no), version, base, home, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        appending.finish(records, (self.at_home.bytes(), sync));
+        appending.finish(records, (self.in_place.bytes(), sync));
         self.pager.copied.lock().push(lsn, copied);
         self.pages.clear();
         self.pager.bound_old_versions();
@@ -351,9 +351,9 @@ impl PageTx {
     /// the records (None: it is in place).
     fn records(&mut self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
         let mut records = std::mem::take(&mut self.segments);
-        if !self.at_home.records().is_empty() {
+        if !self.in_place.records().is_empty() {
             // They come first; mostly there are no others then.
-            records.splice(0..0, self.at_home.records().iter().copied());
+            records.splice(0..0, self.in_place.records().iter().copied());
         }
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();

@@ -189,7 +189,7 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
     ];
     let tables = vec![table("files", "Thousands of look-ups per second", &head, rows.collect())];
     let notes = vec![format!(
-        "{all} objects. Cold: {} look-ups with an empty buffer, the file dropped from the system's \
+        "{all} objects. Cold: {} look-ups with an empty buffer, the file dropped from the page \
          cache. Small buffer: a {SMALL}th of the map, pages from the page cache. Whole buffer: \
          the map in memory. {} repetitions, in turns. A look-up of the lab's maps gives a handle, \
          with 4 KiB pages read by one thread. \"Holdall, handles\" asks the engine for OIDs whose \

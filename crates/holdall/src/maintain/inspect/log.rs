@@ -197,7 +197,7 @@ fn show(text: &mut Text, record: &Record<'_>) {
                 HomeKind::Pages => "new pages",
             };
             let line = format_args!(
-                "pages {page} to {}: {of} at home, checksum {checksum:08x}",
+                "pages {page} to {}: {of} in place, checksum {checksum:08x}",
                 page.0.saturating_add(count.saturating_sub(1))
             );
             text.line(1, line);

@@ -70,7 +70,7 @@ impl PageTx {
     /// Where the new pages are too much for the log, segment data need not pass through it
     /// either: the volume is synced in any case. To be asked once all pages are there.
     pub fn send_home_what_is_much(&mut self) {
-        if !self.at_home.relied_on() && self.new_page_bytes() > self.pager.limits.log_data_bytes {
+        if !self.in_place.relied_on() && self.new_page_bytes() > self.pager.limits.log_data_bytes {
             self.rely_on_unsynced();
         }
     }
@@ -138,12 +138,12 @@ impl PageTx {
         for run in new.chunk_by(|a, b| a + 1 == *b) {
             let pages = run.iter().filter_map(|no| self.pages.get(no));
             let parts: Vec<&[u8]> = pages.map(|p| &*p.now).collect();
-            self.at_home.push_pages(PageNo(run[0]), &parts);
+            self.in_place.push_pages(PageNo(run[0]), &parts);
         }
         if !keep {
             // They may be changed or given back before the commit.
             if !mutation::is(Mutation::R13HomeEarly) {
-                self.at_home.give_up();
+                self.in_place.give_up();
             }
             for no in new {
                 self.pages.remove(&no);
@@ -158,16 +158,16 @@ impl PageTx {
     /// pages was written in place.
     pub(super) fn settle_new_data(&mut self) -> Result<bool> {
         let most = self.pager.limits.log_data_bytes;
-        let direct = self.at_home.relied_on() || self.new_page_bytes() > most;
+        let direct = self.in_place.relied_on() || self.new_page_bytes() > most;
         if direct {
             self.write_new_pages(true)?;
         } else {
             self.write_held()?;
         }
         self.check_written()?;
-        if !self.at_home.fits(self.pager.log.home_bytes()) {
+        if !self.in_place.fits(self.pager.log.home_bytes()) {
             self.pager.volume.sync()?;
-            self.at_home.synced();
+            self.in_place.synced();
         }
         self.pager.volume.sync_growth(self.end.saturating_mul(self.pager.page_size() as u64))?;
         Ok(direct)

@@ -1,6 +1,6 @@
 //! Data that a commit relies on and that was written to its place, not into the log.
 //!
-//! Owns: [`AtHome`], the list of such data of a transaction; and what recovery does with the
+//! Owns: [`InPlace`], the list of such data of a transaction; and what recovery does with the
 //! lists of the last group. The volume is synced while the group is, so that a commit of up
 //! to 32 MiB costs the time of one sync. A crash may then leave the group without its data:
 //! the last group counts only if all that it lists is there (docs/recovery.md, "One sync").
@@ -22,7 +22,7 @@ const PIECE: usize = 1 << 20;
 
 /// What a transaction wrote home and relies on.
 #[derive(Debug, Default)]
-pub(super) struct AtHome {
+pub(super) struct InPlace {
     relied_on: bool,
     /// What was written may change before the commit, so cannot be listed.
     given_up: bool,
@@ -31,7 +31,7 @@ pub(super) struct AtHome {
     bytes: u64,
 }
 
-impl AtHome {
+impl InPlace {
     /// Notes that there is such data.
     pub(super) fn rely(&mut self) {
         self.relied_on = true;
@@ -206,7 +206,7 @@ mod tests {
 
     /// Two sealed pages at 10 and a run of segment data at 20, longer than a piece.
     fn group(volume: &Volume) -> Vec<u8> {
-        let mut list = AtHome::default();
+        let mut list = InPlace::default();
         assert!(!list.relied_on() && list.fits(u64::MAX), "nothing lies home");
         let pages = [10, 11].map(|no| {
             let mut page = vec![0; SIZE];
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn too_much_or_what_may_change_is_synced_first() {
-        let mut list = AtHome::default();
+        let mut list = InPlace::default();
         list.push(PageRun::new(PageNo(1), 9), MOST_BYTES, HomeKind::Units, [1].into_iter());
         assert!(list.fits(0) && !list.fits(1) && !list.records().is_empty());
         list.push(PageRun::new(PageNo(20), 1), 1, HomeKind::Units, [1].into_iter());
