@@ -7,7 +7,7 @@
 pub struct Mention<'a> {
     /// From 1 on.
     pub line: usize,
-    /// Between the backticks, or behind `$ `.
+    /// Between the backticks, or behind `$ `, or the line.
     pub text: &'a str,
     /// Whether it is a command line of a console block.
     pub is_console: bool,
@@ -21,7 +21,7 @@ pub fn mentions(text: &str) -> Vec<Mention<'_>> {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         } else if fenced {
-            let command = line.strip_prefix("$ ");
+            let command = line.strip_prefix("$ ").or_else(|| is_command(line).then_some(line));
             out.extend(command.map(|text| Mention { line: line_number, text, is_console: true }));
         } else {
             let spans = spans(line).into_iter();
@@ -29,6 +29,14 @@ pub fn mentions(text: &str) -> Vec<Mention<'_>> {
         }
     }
     out
+}
+
+/// Whether a line without a prompt begins with a program of ours, make or cargo.
+fn is_command(line: &str) -> bool {
+    let first = line.split(' ').next().unwrap_or_default();
+    let name = first.rsplit('/').next().unwrap_or_default();
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    is_plain && (name.starts_with("holdall") || ["make", "cargo"].contains(&name))
 }
 
 /// What stands between runs of as many backticks.
@@ -79,12 +87,19 @@ mod tests {
 
     #[test]
     fn spans_and_commands_are_found() {
-        let text = "a `b` and ``c`d``\n```console\n$ e f\nprinted `g`\n```\n`h i`\n";
+        let text =
+            "a `b` and ``c`d``\n```console\n$ e f\nprinted `g`\nholdall: g\nmake g\n```\n`h i`\n";
         let found: Vec<_> =
             mentions(text).into_iter().map(|m| (m.line, m.text, m.is_console)).collect();
         assert_eq!(
             found,
-            [(1, "b", false), (1, "c`d", false), (3, "e f", true), (6, "h i", false)]
+            [
+                (1, "b", false),
+                (1, "c`d", false),
+                (3, "e f", true),
+                (6, "make g", true),
+                (8, "h i", false)
+            ]
         );
         let words = commands("A=1 holdall put s 'a | b' --json | head -1 && make x # note");
         assert_eq!(
