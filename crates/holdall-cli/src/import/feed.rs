@@ -281,7 +281,8 @@ impl<'s> Feed<'s> {
         };
         let replaces = known.is_some();
         if let Some((reader, stored)) = known.filter(|_| !self.choices.force)
-            && (self.choices.checksum || compare::is_alike(&stored, source.size, &source.attributes))
+            && (self.choices.checksum
+                || compare::is_alike(&stored, source.size, &source.attributes))
         {
             match compare::is_same(reader, &stored, &mut source, &place) {
                 Ok(true) => return self.kept(name, &stored, source.attributes, place),

@@ -35,7 +35,7 @@ use crate::progress::{Meter, Totals, rate};
 use crate::{files, name, open, output, size};
 use batch::{Importer, Tally};
 use exclude::Excludes;
-use feed::{Feed, Choices};
+use feed::{Choices, Feed};
 use walk::{Walk, What};
 
 /// Imports shorter than this are over before a count of the files would be of use.

@@ -5,12 +5,12 @@
 //!
 //! Invariants and the argument for crash safety: docs/recovery.md.
 
-mod in_place;
 mod checkpoint;
 mod copied;
 #[cfg(test)]
 mod fixture;
 mod housekeeping;
+mod in_place;
 mod pinned;
 mod recovery;
 mod snapshot;

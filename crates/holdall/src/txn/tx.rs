@@ -9,9 +9,9 @@
 mod home;
 
 use super::Pager;
-use super::in_place::InPlace;
 use super::copied::COPIED_MOST;
 use super::housekeeping::Housekeeping;
+use super::in_place::InPlace;
 use super::tx_pages::{TxPage, TxPages};
 use super::write_behind::Batch;
 use super::writer::WriterLock;
