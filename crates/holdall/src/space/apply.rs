@@ -6,7 +6,7 @@
 //! Rule 22: the info page of a stretch that holds no segment page, now or waiting, is made
 //! anew and never read, so that what an uncommitted transaction left there cannot matter.
 
-use super::SpaceTx;
+use super::{Lowering, SpaceTx};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -150,6 +150,29 @@ fn enter_segments(tx: &mut SpaceTx, layout: &SpaceLayout) -> Result<()> {
         enter_pieces(tx, layout, info, &stretch, &pieces)?;
         let pages: u64 = pieces.iter().map(|p| p.run.len).sum();
         count_segment_pages(tx, layout, &stretch, pages as i64)?;
+    }
+    Ok(())
+}
+
+/// Moves the info pages that `low` takes. Cost: a look at all directories.
+///
+/// # Errors
+/// As [`Lowering::page`], after which the transaction must be aborted.
+pub(super) fn lower_info_pages(tx: &mut SpaceTx, low: &mut Lowering) -> Result<()> {
+    let layout = *tx.alloc.layout();
+    let spaces = root_page::spaces(&tx.page(tx.root, PageKind::Root)?);
+    for space in 0..spaces {
+        for number in 0..layout.stretches() {
+            let bytes = tx.page(layout.dir_page(space), PageKind::SpaceDir)?;
+            let info = SpaceDir::open(layout, space, &*bytes)?.info_page(number)?;
+            let new = match info.is_none() {
+                true => None,
+                false => low.page(tx, info, PageKind::SpaceInfo)?,
+            };
+            if let Some(new) = new {
+                directory(tx, &layout, space)?.set_info_page(number, new)?;
+            }
+        }
     }
     Ok(())
 }
