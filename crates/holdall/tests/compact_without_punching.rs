@@ -237,3 +237,42 @@ fn what_copies_share_stays_and_is_not_promised() {
     }
     assert!(store.verify(&mut |_| {}).unwrap().is_sound());
 }
+
+/// What is put while pages move down lies where others were removed a moment ago, in checksum
+/// groups that are empty.
+#[test]
+fn emptied_spaces_fill_again_while_pages_move() {
+    let storage = storage();
+    let small = options().page_size(4096).space_pages(64);
+    let store = small.create_on(storage.clone()).unwrap();
+    for i in 0..12 {
+        store.write(|tx| tx.put(format!("{i}"), &bytes(i, 200_000))).unwrap();
+    }
+    for i in 2..12 {
+        store.write(|tx| tx.remove(format!("{i}"))).unwrap();
+    }
+    store.checkpoint().unwrap();
+    store.checkpoint().unwrap();
+    let (mut calls, has) = (0, |i: usize| {
+        assert!(store.read().unwrap().get(format!("{i}")).unwrap().unwrap() == bytes(i, 200_000));
+    });
+    let mut beside = |_: &holdall::Moved| {
+        calls += 1;
+        for i in 20..30 {
+            store.write(|tx| tx.put(format!("{i}"), &bytes(i, 200_000))).unwrap();
+        }
+        store.checkpoint().unwrap();
+        (20..30).for_each(has);
+        for i in 20..30 {
+            store.write(|tx| tx.remove(format!("{i}"))).unwrap();
+        }
+        // Empty once more when the mover goes on.
+        store.checkpoint().unwrap();
+        store.checkpoint().unwrap();
+        ControlFlow::Continue(())
+    };
+    store.defrag(&DefragOptions::default(), &mut beside).unwrap();
+    assert!(calls > 0, "nothing moved");
+    [0, 1].into_iter().for_each(has);
+    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+}

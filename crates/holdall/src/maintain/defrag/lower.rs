@@ -69,6 +69,8 @@ impl Work<'_> {
         if self.lower_pages(line, |tx, low| tx.lower_handles(&mut from, low))?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
+        // Checksums of what has moved are needed until then; their pages are in the way.
+        self.checkpoint()?;
         // What moved as many as it may has perhaps more.
         self.lower_pages(line, |tx, low| tx.lower_trees(low).map(|()| low.is_done()))
     }
