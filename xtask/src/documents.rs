@@ -19,7 +19,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/benchmarks.md", 1800),
     ("docs/format.md", 3072),
     // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3642),
+    ("docs/recovery.md", 3655),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2535),
     // Every command, option, error and pattern, with examples that are run; what import and export
@@ -40,7 +40,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 38_371;
+const ALL: usize = 38_385;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

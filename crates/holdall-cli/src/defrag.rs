@@ -110,5 +110,5 @@ fn print_text(report: &DefragReport) -> Outcome {
     out.finish()
 }
 
-const CANNOT_PUNCH: &str =
-    "the file system cannot punch holes: only the free end of the file was given back";
+const CANNOT_PUNCH: &str = "the file system cannot punch holes: what could be moved was moved down, and the free end of \
+     the file cut off";

@@ -88,6 +88,7 @@ pub fn defrag(report: &DefragReport) -> Value {
         "objects_joined": moved.objects,
         "pieces_joined": moved.pieces,
         "segment_bytes_moved": moved.segment_bytes,
+        "page_bytes_moved": moved.page_bytes,
         "objects_shared": report.shared,
         "objects_without_room": report.no_room,
         "file_bytes_before": report.blocks_before,

@@ -16,6 +16,7 @@ mod crash;
 mod damage;
 mod draw;
 mod ebb;
+mod emptied;
 pub mod exhaustive;
 mod many;
 mod meetings;

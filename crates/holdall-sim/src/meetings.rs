@@ -1,13 +1,15 @@
 //! Meetings: scripts in which mechanisms run at the same time that each work alone.
 //!
 //! Owns: [`add`]. What loses data is seldom one mechanism, but two that meet (docs/testing.md has
-//! the table of pairs). Some scripts become one of two kinds here: *growth*, in which staged
-//! objects lie in spaces that no commit knows yet while the store shrinks below them; and
+//! the table of pairs). Some scripts become one of three kinds here: *growth*, in which staged
+//! objects lie in spaces that no commit knows yet while the store shrinks below them;
 //! *exchange*, in which objects are replaced until they lie where they lay before, while a mover
-//! works from a snapshot that is given up. All others get staged objects over several steps.
+//! works from a snapshot that is given up; and *emptied*, in which what lies behind is removed, moved
+//! towards the front and put there again. All others get staged objects over several steps.
 //! Draws come from a generator of their own, so that the rest of a seed's script stays as it is.
 
 use crate::crash::draw_kind;
+use crate::emptied;
 use crate::op::{Crash, EditKind, End, Fault, Hint, Op, TxOp};
 use crate::params::Params;
 use crate::script::Script;
@@ -17,15 +19,19 @@ use rand::{Rng, SeedableRng};
 
 /// The collections of these scripts.
 const SMALL: u8 = 7;
-const LARGE: u8 = 8;
+pub(crate) const LARGE: u8 = 8;
 /// The object that leaves its place to the mover.
 const FILLER: u8 = 100;
 
-/// Of 16 scripts two become a meeting in growth, and one a meeting in exchange.
+/// Of 16 scripts two become a meeting in growth, and one a meeting in exchange; of those without
+/// holes one in four a meeting in emptied spaces.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);
     let kind = rng.random_range(0..16);
     script.params.debug_sums = rng.random_bool(0.5);
+    if !script.can_punch() && rng.random_bool(0.25) {
+        return emptied::make(script, &mut rng);
+    }
     match kind {
         0 | 1 => growth(script, &mut rng),
         2 => exchange(script, &mut rng),
@@ -71,7 +77,7 @@ fn around(rng: &mut SmallRng) -> Op {
     Op::WriteAround { ops, between, then, end }
 }
 
-fn any_call(rng: &mut SmallRng) -> TxOp {
+pub(crate) fn any_call(rng: &mut SmallRng) -> TxOp {
     let (coll, name) = (rng.random_range(0..3), rng.random_range(0..12));
     let (pick, size) = (rng.random::<u16>() & !1, rng.random_range(0..30_000));
     match rng.random_range(0..12) {
@@ -87,11 +93,11 @@ fn any_call(rng: &mut SmallRng) -> TxOp {
     }
 }
 
-fn commit(ops: Vec<TxOp>) -> Op {
+pub(crate) fn commit(ops: Vec<TxOp>) -> Op {
     Op::Write { ops, end: End::Commit }
 }
 
-fn put(rng: &mut SmallRng, coll: u8, name: u8, size: u32) -> TxOp {
+pub(crate) fn put(rng: &mut SmallRng, coll: u8, name: u8, size: u32) -> TxOp {
     TxOp::Put { coll, name, size, seed: rng.random(), attributes: 0 }
 }
 
@@ -219,7 +225,7 @@ fn growth_step(rng: &mut SmallRng, page: u32, trouble: bool) -> Op {
     }
 }
 
-fn crash(rng: &mut SmallRng) -> Crash {
+pub(crate) fn crash(rng: &mut SmallRng) -> Crash {
     Crash { kind: draw_kind(rng), seed: rng.random(), read_only: false, again: Vec::new() }
 }
 

@@ -360,6 +360,12 @@ pub const ALL: &[Entry] = &[
         "a stretch with waiting segments is not fresh.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R22Moved,
+        "22-moved",
+        "an info page changes with its segments only.",
+        Shows::In("163..164"),
+    ),
     entry(Mutation::R23Bitmap, "23-bitmap", "the bitmap is what is reachable.", Shows::Usually),
     entry(
         Mutation::R24Flag,

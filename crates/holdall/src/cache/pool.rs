@@ -389,11 +389,15 @@ impl Pool {
     }
 
     /// Forgets a page that is free: what it held is needed by nobody (rule 16 has passed).
-    pub fn forget(&self, page: PageNo) {
+    /// Returns whether it did: not where its newest version is not in place, since a checkpoint
+    /// under way would bring that there, over what is put there meanwhile.
+    pub fn forget(&self, page: PageNo) -> bool {
         let mut frames = self.shard(page).frames.write();
+        if frames.map.get(&page.0).is_some_and(Frame::dirty) {
+            return false;
+        }
         if let Some(frame) = frames.map.remove(&page.0) {
             self.index.withdraw(page, &frame.newest.bytes);
-            self.dirty.fetch_sub(i64::from(frame.dirty()), Relaxed);
             self.old_versions.fetch_sub(frame.older.len() as i64, Relaxed);
         }
         if frames.clock.len() > 2 * frames.map.len() + 64 {
@@ -401,6 +405,7 @@ impl Pool {
             frames.clock = frames.map.keys().copied().collect();
             frames.hand = 0;
         }
+        true
     }
 
     /// Pages with a version at or below `lsn` newer than home, sorted, with that version.

@@ -10,6 +10,7 @@
 //!
 //! Threads: looking up needs a snapshot only; changing, the write transaction.
 
+mod lower;
 mod run;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@
 
 mod divided;
 mod free_space;
+mod lower;
 mod relocation;
 mod run;
 mod scan;

@@ -22,6 +22,7 @@ mod cursor;
 mod insert;
 mod leaf;
 mod list;
+mod lower;
 mod remove;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@
 mod copy;
 mod edit;
 mod hints;
+mod lower;
 mod read;
 mod rearrange;
 mod replace;

@@ -9,6 +9,7 @@ use crate::space::Staged;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::segment_tree::{self, Content, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::{Error, Oid, PageRead, Result};
+use std::ops::Range;
 
 /// A part of a large object: the byte it begins with, and the slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub fn pieces<D: DataRead + ?Sized>(
 fn pieces_of<S: segment_tree::NodeRead + ?Sized>(
     store: &S,
     d: &Descriptor,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
 ) -> Result<Vec<Piece>> {
     let located = segment_tree::slices(store, &d.tree, range);
     located.map(|l| l.map(|l| Piece { start: l.start, slice: l.slice })).collect()
@@ -75,26 +76,32 @@ impl ObjectWrite<'_> {
         Ok(Some(moved))
     }
 
-    /// Puts staged data in the place of `seen`, neighbouring pieces of an object that hold the
-    /// same bytes. Returns whether it did: not where the object has changed there, or may share
-    /// them with a copy. Cost: the record and the nodes above them.
+    /// Puts staged data in the place of the same bytes of `seen`, neighbouring pieces of an
+    /// object: all of them, or a part that begins with a page. Returns whether it did: not where
+    /// the object has changed there, or may share them with a copy. Cost: the record and the
+    /// nodes above them.
     ///
     /// # Errors
     /// As [`ObjectWrite::splice`].
-    pub fn exchange(&mut self, oid: Oid, seen: &[Piece], staged: Staged) -> Result<bool> {
+    pub fn exchange(
+        &mut self,
+        oid: Oid,
+        (seen, range): (&[Piece], Range<u64>),
+        staged: Staged,
+    ) -> Result<bool> {
         let place = match ObjectLocation::of(&*self.tx, self.handles, oid) {
             Err(Error::Dangling(_) | Error::NotFound(_)) => return Ok(false),
             other => other?,
         };
         let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Ok(false) };
-        let range = first.start..last.end();
+        let whole = first.start..last.end();
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let Body::Large(d) = record.body else { return Ok(false) };
         let d = Descriptor::decode(d)?;
         if d.flags & MAY_HOLD_SHARED_RUNS != 0
-            || range.end > d.tree.size
-            || pieces_of(&TreeRead(&*self.tx), &d, range.clone())? != seen
+            || whole.end > d.tree.size
+            || pieces_of(&TreeRead(&*self.tx), &d, whole)? != seen
                 && !mutation::is(Mutation::R31Compare)
         {
             return Ok(false);

@@ -12,6 +12,7 @@
 #[cfg(test)]
 mod check;
 mod find;
+mod lower;
 #[cfg(test)]
 mod tests;
 

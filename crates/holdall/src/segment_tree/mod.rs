@@ -16,6 +16,7 @@ use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
 
 pub mod ahead;
+mod lower;
 
 /// Slices kept inline in a descriptor.
 pub const MAX_INLINE: usize = 8;

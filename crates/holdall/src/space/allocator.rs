@@ -12,6 +12,7 @@ mod classes;
 mod find;
 mod give_back;
 mod in_use;
+mod lower;
 mod report;
 mod reserve;
 

@@ -4,9 +4,11 @@
 //! before its commit.
 //!
 //! Rule 22: the info page of a stretch that holds no segment page, now or waiting, is made
-//! anew and never read, so that what an uncommitted transaction left there cannot matter.
+//! anew and never read, so that what an uncommitted transaction left there cannot matter. It
+//! changes with its segments only: so, when it is made anew in its place, its last change was
+//! written there, and no checkpoint is still about to do so.
 
-use super::SpaceTx;
+use super::{Lowering, SpaceTx};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -152,6 +154,51 @@ fn enter_segments(tx: &mut SpaceTx, layout: &SpaceLayout) -> Result<()> {
         count_segment_pages(tx, layout, &stretch, pages as i64)?;
     }
     Ok(())
+}
+
+/// Moves the info pages that `low` takes. That of a stretch without segment pages is given back:
+/// a copy of it would be a change that no segment accounts for (rule 22). Cost: a look at all
+/// directories.
+///
+/// # Errors
+/// As [`Lowering::page`], after which the transaction must be aborted.
+pub(super) fn lower_info_pages(tx: &mut SpaceTx, low: &mut Lowering) -> Result<()> {
+    let layout = *tx.alloc.layout();
+    let spaces = root_page::spaces(&tx.page(tx.root, PageKind::Root)?);
+    for space in 0..spaces {
+        for number in 0..layout.stretches() {
+            let bytes = tx.page(layout.dir_page(space), PageKind::SpaceDir)?;
+            let dir = SpaceDir::open(layout, space, &*bytes)?;
+            let live = dir.segment_pages(number)? > 0 || mutation::is(Mutation::R22Moved);
+            let info = dir.info_page(number)?;
+            let new = match live {
+                _ if info.is_none() => None,
+                true => low.page(tx, info, PageKind::SpaceInfo)?,
+                false => give_back_info_page(tx, (space, number), info, low)?,
+            };
+            if let Some(new) = new {
+                directory(tx, &layout, space)?.set_info_page(number, new)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Frees the info page of a stretch without segment pages, if `low` takes it and no checksum in
+/// it is needed any more; returns what stands in its place.
+fn give_back_info_page(
+    tx: &mut SpaceTx,
+    (space, number): (u32, u32),
+    info: PageNo,
+    low: &mut Lowering,
+) -> Result<Option<PageNo>> {
+    let layout = *tx.alloc.layout();
+    let Some(run) = layout.stretch_run(number) else { return Ok(None) };
+    if tx.alloc.has_waiting_segments(layout.run_at(space, run)) || !low.takes(info) {
+        return Ok(None);
+    }
+    tx.free_page(info)?;
+    Ok(Some(PageNo::NONE))
 }
 
 /// The info page of a stretch, made anew where it holds nothing that matters.

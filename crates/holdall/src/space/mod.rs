@@ -7,6 +7,7 @@
 mod allocator;
 mod apply;
 mod compose;
+mod lowering;
 mod run_set;
 mod segment_io;
 mod stage;
@@ -14,6 +15,7 @@ mod tx;
 
 pub use allocator::{Allocator, Class, LEAST_HOLE, Limits, Near, SpacePicture, SpaceStats, Spare};
 pub use apply::fresh_directory;
+pub use lowering::{Lowering, move_blank, move_page};
 pub use run_set::RunSet;
 pub use segment_io::{LEAST_NEW, ReadHow, UNIT, check_segment, read_segment};
 pub use stage::{Staged, Stager};

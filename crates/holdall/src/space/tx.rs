@@ -4,7 +4,7 @@
 //! directories in one batch (Iyengar §2.5) or the end of the transaction gives it back.
 
 use super::compose::Origins;
-use super::{Allocator, Class, Near, Staged, apply, segment_io};
+use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io};
 use crate::space::RunSet;
 use crate::txn::{PageTx, Pager};
 use holdall_core::mutation::{self, Mutation};
@@ -40,6 +40,8 @@ pub struct SpaceTx {
     released: Vec<PageRun>,
     released_pages: u64,
     class: Class,
+    /// Pages that it takes lie before the second of these; from the first on is none free.
+    below: Option<(u64, u64)>,
     finished: bool,
 }
 
@@ -77,6 +79,7 @@ impl SpaceTx {
             released: Vec::new(),
             released_pages: 0,
             class: Class::Pages,
+            below: None,
             finished: false,
         }
     }
@@ -110,6 +113,19 @@ impl SpaceTx {
     /// Says of whom its requests are from now on.
     pub fn set_class(&mut self, class: Class) {
         self.class = class;
+    }
+
+    /// From here on it takes single pages before page `line` only: it moves what lies behind.
+    pub fn keep_below(&mut self, line: PageNo) {
+        self.below = Some((0, line.0));
+    }
+
+    /// Moves the pages of checksums that `low` takes. Cost: a look at all directories.
+    ///
+    /// # Errors
+    /// As [`Lowering::page`], after which the transaction must be aborted.
+    pub fn lower_info_pages(&mut self, low: &mut Lowering) -> Result<()> {
+        apply::lower_info_pages(self, low)
     }
 
     /// Takes over staged data; its runs are allocated when the transaction commits. `owner`
@@ -366,6 +382,14 @@ impl PageWrite for SpaceTx {
 
     fn alloc_run(&mut self, want: u64, near: Option<PageNo>) -> Result<PageRun> {
         self.reuse_released()?;
+        if let Some((from, line)) = self.below {
+            let run = self.alloc.reserve_below(from, line, 1)?.ok_or_else(|| {
+                Error::Full(format!("no page is free before page {line} of the file"))
+            })?;
+            self.below = Some((run.start.0, line));
+            self.mine.insert(run);
+            return Ok(run);
+        }
         let run =
             self.alloc.reserve_pages(want, near.map_or(Near::Anywhere, Near::Page), self.class)?;
         self.mine.insert(run);

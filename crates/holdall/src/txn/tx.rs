@@ -192,7 +192,8 @@ impl PageTx {
     /// Makes a page that this transaction allocated an empty one, without reading it.
     ///
     /// # Errors
-    /// [`Error::Io`] where earlier new pages had to be written out to make room.
+    /// [`Error::Io`] where earlier new pages had to be written out to make room;
+    /// [`Error::Corrupt`] where the page is in use, or was until the last checkpoint.
     pub fn format(&mut self, no: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
         let new = self.pages.len() - self.existing.min(self.pages.len());
         if new >= (self.pager.limits.dirty_pages / 2).max(1) {
@@ -200,7 +201,9 @@ impl PageTx {
         }
         self.early.remove(&no.0);
         // A former life of this page may still be in the pool; nobody can need it.
-        self.pager.pool.forget(no);
+        if !self.pager.pool.forget(no) {
+            return Err(Error::page(no, "is to be made anew before its last change is in place"));
+        }
         let mut now = std::iter::repeat_n(0, self.pager.page_size()).collect::<PageRef>();
         page::head(Arc::make_mut(&mut now), kind, no, owner);
         if kind == PageKind::Heap {

@@ -152,7 +152,7 @@ impl WriteTx {
     }
 
     /// The collection in `slot`, as this transaction sees it.
-    fn collection_in(&mut self, slot: usize) -> Result<Option<Collection>> {
+    pub(super) fn collection_in(&mut self, slot: usize) -> Result<Option<Collection>> {
         self.begin()?;
         if let Some(c) = self.opened.get(slot) {
             return Ok(Some(*c));
@@ -209,7 +209,7 @@ impl WriteTx {
     }
 
     /// All collections and their pages.
-    fn catalog(&mut self) -> Result<Vec<(String, holdall_core::PageNo)>> {
+    pub(super) fn catalog(&mut self) -> Result<Vec<(String, holdall_core::PageNo)>> {
         let begun = self.begin()?;
         let all = begun.root.catalog.iter(&begun.tx, Bound::Unbounded);
         let entry = |entry: Result<(Vec<u8>, _)>| {

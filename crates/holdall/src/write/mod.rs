@@ -9,6 +9,7 @@ mod edit;
 mod heads;
 mod hints;
 mod lookup;
+mod lower;
 mod many;
 mod object_mut;
 mod opened;

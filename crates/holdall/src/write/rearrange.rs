@@ -8,7 +8,7 @@ use crate::txn::Snapshot;
 use holdall_core::heap_page::max_record;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Oid, Result};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 /// What [`WriteTx::empty_heap_pages`] did.
@@ -122,7 +122,7 @@ impl WriteTx {
         result
     }
 
-    /// Puts staged data in the place of pieces of an object that hold the same bytes; see
+    /// Puts staged data in the place of the same bytes of an object's pieces; see
     /// [`ObjectWrite::exchange`](crate::object::ObjectWrite::exchange). They were read from
     /// `snapshot`, which must still live: once it was given up, other bytes may have been put
     /// in the same places (rule 31).
@@ -132,7 +132,7 @@ impl WriteTx {
     pub(crate) fn exchange(
         &mut self,
         oid: Oid,
-        seen: &[Piece],
+        seen: (&[Piece], Range<u64>),
         (staged, snapshot): (Staged, &Snapshot),
     ) -> Result<bool> {
         if self.place_of(oid, |_| Ok(())).is_err() {

@@ -10,9 +10,11 @@
 
 mod background;
 mod heap;
+mod lower;
 mod segments;
 
 pub use background::Defragmenter;
+pub(crate) use lower::line;
 
 use crate::engine::give_back::{GaveBack, GiveBack};
 use crate::store::Store;
@@ -47,8 +49,10 @@ pub struct Moved {
     pub objects: u64,
     /// Pieces of objects that are no more.
     pub pieces: u64,
-    /// Bytes of pieces joined.
+    /// Bytes of pieces joined, or moved towards the front of the file.
     pub segment_bytes: u64,
+    /// Bytes of other pages moved towards the front of the file.
+    pub page_bytes: u64,
 }
 
 impl Moved {
@@ -60,12 +64,13 @@ impl Moved {
             objects: self.objects + other.objects,
             pieces: self.pieces + other.pieces,
             segment_bytes: self.segment_bytes + other.segment_bytes,
+            page_bytes: self.page_bytes + other.page_bytes,
         }
     }
 
     /// Bytes moved in all.
     pub fn bytes(&self) -> u64 {
-        self.record_bytes + self.segment_bytes
+        self.record_bytes + self.segment_bytes + self.page_bytes
     }
 }
 
@@ -153,10 +158,15 @@ impl Store {
         if flow.is_continue() && options.join {
             flow = work.join_segments(&mut 0, u32::MAX)?;
         }
+        self.inner.checkpoint()?;
+        let mut gave_back = self.inner.give_back(GiveBack::ALL)?;
+        if gave_back.cannot_punch && flow.is_continue() {
+            flow = work.lower()?;
+            gave_back = self.inner.give_back(GiveBack::ALL)?;
+        }
         work.report.stopped = flow.is_break();
         let mut report = work.report;
-        self.inner.checkpoint()?;
-        report.gave_back = self.inner.give_back(GiveBack::ALL)?;
+        report.gave_back = gave_back;
         report.blocks_after = blocks()?;
         Ok(report)
     }

@@ -37,7 +37,7 @@ impl Work<'_> {
     }
 
     /// The objects of handle page `index`; `None` behind the last page.
-    fn handles(&self, index: u32) -> Result<Option<Vec<Oid>>> {
+    pub(super) fn handles(&self, index: u32) -> Result<Option<Vec<Oid>>> {
         loop {
             let reader = self.store.read_newest()?;
             let handles = reader.state.root().handles;
@@ -108,7 +108,7 @@ impl Work<'_> {
                 }
                 continue;
             };
-            match self.move_window(oid, reader, (&d, seen), run)? {
+            match self.move_window(oid, reader, (&d, seen, wanted.clone()), run)? {
                 Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
                 Some(ControlFlow::Continue(())) => {}
                 None if tries + 1 < MOST_TRIES => {
@@ -122,19 +122,19 @@ impl Work<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Copies pieces into `run`, which is reserved for them, and puts them there. `None` where the
-    /// state of `reader` was given up meanwhile.
-    fn move_window(
+    /// Copies the bytes `range` of pieces into `run`, which is reserved for them, and puts them
+    /// there. `None` where the state of `reader` was given up meanwhile.
+    pub(super) fn move_window(
         &mut self,
         oid: Oid,
         reader: Reader,
-        (d, seen): (&Descriptor, &[Piece]),
+        (d, seen, range): (&Descriptor, &[Piece], Range<u64>),
         run: PageRun,
     ) -> Result<Option<ControlFlow<()>>> {
-        let Some(staged) = kept(self.stage(&reader, d, seen, run)) else { return Ok(None) };
+        let Some(staged) = kept(self.stage(&reader, d, &range, run)) else { return Ok(None) };
         let Some(staged) = gone(staged)? else { return Ok(Some(ControlFlow::Continue(()))) };
         let flow = self.tell();
-        let exchanged = self.exchange(oid, seen, (staged, &reader))?;
+        let exchanged = self.exchange(oid, (seen, range), (staged, &reader))?;
         let lost = !exchanged && reader.state.snapshot.check().is_err();
         // Not before: the longer a snapshot is held, the sooner it is given up.
         drop(reader);
@@ -198,20 +198,21 @@ impl Work<'_> {
         let page = self.store.inner.layout.page_size() as u64;
         let run = self.store.inner.alloc.reserve_at_hand(piece.slice.pages(page))?;
         let Some(run) = run else { return Ok(false) };
-        let Some(staged) = kept(self.stage(&reader, &d, &[*piece], run)) else { return Ok(false) };
+        let (seen, range) = (&[*piece], piece.start..piece.end());
+        let Some(staged) = kept(self.stage(&reader, &d, &range, run)) else { return Ok(false) };
         let staged = gone(staged)?;
-        staged.map_or(Ok(false), |staged| self.exchange(oid, &[*piece], (staged, &reader)))
+        staged.map_or(Ok(false), |staged| self.exchange(oid, (seen, range), (staged, &reader)))
     }
 
-    /// Writes the bytes of these pieces into `run`, which is reserved for them.
+    /// Writes the bytes `range` into `run`, which is reserved for them.
     fn stage(
         &self,
         reader: &Reader,
         d: &Descriptor,
-        seen: &[Piece],
+        range: &Range<u64>,
         run: PageRun,
     ) -> Result<Staged> {
-        let (inner, range) = (&self.store.inner, range_of(seen));
+        let inner = &self.store.inner;
         let len = range.end - range.start;
         let mut stager = Stager::new(&inner.alloc, &inner.pager, Some(len)).within(run);
         let mut chunk = vec![0; CHUNK.min(len as usize)];
@@ -225,9 +226,14 @@ impl Work<'_> {
         stager.finish(0)
     }
 
-    /// Puts what was staged from the state of a reader in the place of `seen`; returns whether it
-    /// did.
-    fn exchange(&mut self, oid: Oid, seen: &[Piece], from: (Staged, &Reader)) -> Result<bool> {
+    /// Puts what was staged from the state of a reader in the place of bytes of `seen`; returns
+    /// whether it did.
+    fn exchange(
+        &mut self,
+        oid: Oid,
+        seen: (&[Piece], Range<u64>),
+        from: (Staged, &Reader),
+    ) -> Result<bool> {
         match self.try_exchange(oid, seen, from) {
             // Not even a page for the commit: it stays as it is.
             Err(Error::Full(_)) => {
@@ -241,15 +247,15 @@ impl Work<'_> {
     fn try_exchange(
         &mut self,
         oid: Oid,
-        seen: &[Piece],
+        (seen, range): (&[Piece], Range<u64>),
         (staged, reader): (Staged, &Reader),
     ) -> Result<bool> {
         let mut tx = WriteTx::new(&self.store.inner, None)?;
         tx.set_durability(Durability::Deferred);
-        let exchanged = tx.exchange(oid, seen, (staged, &reader.state.snapshot))?;
+        let from = (staged, &reader.state.snapshot);
+        let exchanged = tx.exchange(oid, (seen, range.clone()), from)?;
         if exchanged {
             tx.commit()?;
-            let range = range_of(seen);
             self.report.moved.segment_bytes += range.end - range.start;
             self.report.moved.pieces += seen.len() as u64 - 1;
         }
@@ -262,7 +268,7 @@ fn range_of(pieces: &[Piece]) -> Range<u64> {
 }
 
 /// An object deleted meanwhile is no failure: it stays as it is.
-fn gone<T>(result: Result<T>) -> Result<Option<T>> {
+pub(super) fn gone<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(Error::Dangling(_) | Error::NotFound(_)) => Ok(None),
@@ -271,7 +277,7 @@ fn gone<T>(result: Result<T>) -> Result<Option<T>> {
 }
 
 /// `None` where the state being read was given up for writers' sake: there is a newer one.
-fn kept<T>(result: Result<T>) -> Option<Result<T>> {
+pub(super) fn kept<T>(result: Result<T>) -> Option<Result<T>> {
     match result {
         Err(Error::SnapshotTooOld { .. }) => None,
         other => Some(other),

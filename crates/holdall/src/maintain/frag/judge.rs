@@ -7,6 +7,7 @@ use super::heap::share;
 use super::map::Kind;
 use super::walk::{Sums, Walk};
 use super::{Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score};
+use crate::maintain::defrag::line;
 
 /// A figure that costs the score more than this has a remedy.
 const BAD: f64 = 0.01;
@@ -60,13 +61,18 @@ impl Walk<'_> {
         FragReport { geometry, free_runs, objects, heap, contract, score, remedies, map }
     }
 
-    /// The most bytes that compacting gives back: without punching, the free end of the file but
-    /// for what stays spare.
+    /// Bytes that compacting gives back: all that is too much, or, without punching, what can be
+    /// cut from the end once all that may has moved to the front.
     fn cut(&self, g: &Geometry) -> u64 {
         if !self.cannot_punch {
             return u64::MAX;
         }
-        g.bytes(self.map.free_end()).saturating_sub(self.picture.spare_bytes)
+        let shared = self.shared.iter().map(|s| s.run.end()).max().unwrap_or(0);
+        // The directory of the last space stays in its place.
+        let spaces = u64::from(self.spaces.saturating_sub(1));
+        let last = spaces * u64::from(self.layout.space_pages()) + 1;
+        let end = line(g.used_pages() + g.pinned_pages).max(shared).max(last);
+        g.bytes(g.volume_pages.saturating_sub(end))
     }
 
     fn geometry(&self, pinned: u64) -> Geometry {

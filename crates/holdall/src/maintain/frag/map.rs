@@ -86,13 +86,6 @@ impl MapBuilder {
         behind.sum()
     }
 
-    /// Free pages behind the last one in use, to the precision of a cell.
-    pub(super) fn free_end(&self) -> u64 {
-        let used = |c: &Cell| c.segment + c.heap + c.metadata + c.waiting > 0;
-        let cells = self.map.cells.iter().rposition(used).map_or(0, |last| last as u64 + 1);
-        self.volume_pages.saturating_sub(cells * self.map.pages_per_cell)
-    }
-
     /// Sums of all cells.
     pub(super) fn total(&self, kind: Kind) -> u64 {
         self.map.cells.iter().map(|cell| *place(&mut { *cell }, kind)).sum()

@@ -1,0 +1,115 @@
+//! What maintenance does inside a transaction to make the end of the file free: pages that lie
+//! there move towards its front, a bounded number in each transaction.
+
+use super::{Begun, WriteTx};
+use crate::sharing::Sharing;
+use crate::space::{Class, Lowering};
+use holdall_core::page::PageKind;
+use holdall_core::{Oid, Result};
+
+/// Pages that one transaction changes, so that others wait for little.
+const MOST_CHANGED: usize = 256;
+
+impl WriteTx {
+    /// Moves heap pages of collection `name` that `low` takes, from index `from` on, which is
+    /// where to go on. Returns whether there are more.
+    ///
+    /// # Errors
+    /// Those of page access; [`Error::Full`](holdall_core::Error::Full) where there is no room
+    /// below the line. The transaction can then only be given up.
+    pub(crate) fn lower_heap(
+        &mut self,
+        name: &str,
+        from: &mut u32,
+        low: &mut Lowering,
+    ) -> Result<bool> {
+        let most = MOST_CHANGED.min(self.inner.options.dirty_pages / 4);
+        let slot = self.opened.slot(name);
+        let outer = std::mem::replace(&mut self.current, slot);
+        let result = match self.current() {
+            Ok(Some(_)) => self.with_objects(|objects, _| {
+                objects.tx.set_class(Class::Shrink);
+                objects.tx.keep_below(low.line());
+                let len = objects.heap.map().len();
+                while *from < len && !low.is_done() && objects.tx.changed_pages() < most {
+                    objects.lower_heap_page(*from, low)?;
+                    *from += 1;
+                }
+                Ok(*from < len)
+            }),
+            other => other.map(|_| false),
+        };
+        self.current = outer;
+        result
+    }
+
+    /// Moves handle pages that `low` takes, from index `from` on, which is where to go on.
+    /// Returns whether there are more.
+    ///
+    /// # Errors
+    /// As [`WriteTx::lower_heap`].
+    pub(crate) fn lower_handles(&mut self, from: &mut u32, low: &mut Lowering) -> Result<bool> {
+        let Begun { tx, root, .. } = self.begin()?;
+        tx.set_class(Class::Shrink);
+        tx.keep_below(low.line());
+        let len = root.handles.map.len();
+        while *from < len && !low.is_done() {
+            if let Err(e) = root.handles.lower_page(tx, *from, low) {
+                return self.fail_with(Err(e));
+            }
+            *from += 1;
+        }
+        Ok(*from < len)
+    }
+
+    /// Moves the nodes of a large object that `low` takes.
+    ///
+    /// # Errors
+    /// As [`WriteTx::lower_heap`].
+    pub(crate) fn lower_nodes(&mut self, oid: Oid, low: &mut Lowering) -> Result<()> {
+        self.with_object(oid, |objects, _| {
+            objects.tx.set_class(Class::Shrink);
+            objects.tx.keep_below(low.line());
+            objects.lower_nodes(oid, low)
+        })
+    }
+
+    /// Moves nodes of all trees of names and of all maps, pages of checksums, and the
+    /// collections' own pages.
+    ///
+    /// # Errors
+    /// As [`WriteTx::lower_heap`].
+    pub(crate) fn lower_trees(&mut self, low: &mut Lowering) -> Result<()> {
+        let result = self.try_to_lower_trees(low);
+        self.fail_with(result)
+    }
+
+    fn try_to_lower_trees(&mut self, low: &mut Lowering) -> Result<()> {
+        let Begun { tx, root, .. } = self.begin()?;
+        tx.set_class(Class::Shrink);
+        tx.keep_below(low.line());
+        tx.lower_info_pages(low)?;
+        root.catalog.lower(tx, low)?;
+        root.handles.map.lower_nodes(tx, low)?;
+        let at = tx.root();
+        let mut sharing = Sharing::load(tx, at)?;
+        sharing.tree.lower(tx, low)?;
+        sharing.store(tx, at)?;
+        for (name, _) in self.catalog()? {
+            if low.is_done() {
+                break;
+            }
+            let slot = self.opened.slot(&name);
+            let Some(mut c) = self.collection_in(slot)? else { continue };
+            let Begun { tx, root, .. } = self.begin()?;
+            c.names.lower(tx, low)?;
+            c.heap.lower_map(tx, low)?;
+            if let Some(new) = low.page(tx, c.page, PageKind::Collection)? {
+                c.page = new;
+                root.catalog.insert(tx, 0, name.as_bytes(), &new.0.to_le_bytes())?;
+            }
+            self.opened.set(slot, Some(c));
+        }
+        Ok(())
+    }
+}
