@@ -7,6 +7,7 @@ mod count;
 mod documents;
 mod imports;
 mod layers;
+mod sizes;
 mod source;
 mod tidy;
 mod words;

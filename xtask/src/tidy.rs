@@ -4,7 +4,7 @@
 //! functions is Clippy's (`too_many_lines`).
 
 use crate::source::File;
-use crate::{documents, layers, source, words};
+use crate::{documents, layers, sizes, source, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -20,6 +20,7 @@ pub fn problems(root: &Path) -> Result<Vec<String>> {
     let documents = documents::files(root)?;
     let mut out = of_files(&files);
     out.extend(layers::problems(root, &files)?);
+    out.extend(sizes::problems(&files));
     out.extend(words::problems(&files, &documents));
     out.extend(documents::problems(root, &documents));
     Ok(out)

@@ -1,6 +1,6 @@
 //! Breaks each of the papers' rules and sees the tests of the rules notice: `make lab-mutants`.
 //!
-//! Owns: one build of the tests with `--cfg holdall_mutations`, in `target/mutants`, and a run
+//! Owns: one build of the tests with `--cfg holdall_mutations`, in the laboratory's `target/mutants`, and a run
 //! of those named `rules` for each mutation. Ignored by default: it builds the lab anew.
 
 #![expect(
@@ -16,7 +16,7 @@ use holdall_lab::mutation::{ALL, is};
 
 /// Builds the lab's tests with its mutations; the program.
 fn build() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let run = Command::new("cargo")
         .current_dir(&root)
         .args(["test", "-p", "holdall-lab", "--lib", "--no-run", "--message-format=json"])

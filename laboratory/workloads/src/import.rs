@@ -25,7 +25,7 @@ struct Size {
 
 /// Runs it over `trees`, or over parts of /usr where none are named.
 pub fn run(run: &mut Run, trees: &[PathBuf]) -> Result<()> {
-    let cli = cli()?;
+    let cli = holdall_bench::product::command(true)?;
     let trees = if trees.is_empty() { choose(run)? } else { trees.to_vec() };
     let mut size = Size::default();
     for tree in &trees {
@@ -39,19 +39,6 @@ pub fn run(run: &mut Run, trees: &[PathBuf]) -> Result<()> {
     compare(run, &mut section, &cli, &trees)?;
     run.finish(section);
     Ok(())
-}
-
-/// The command, beside this program or built now.
-fn cli() -> Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let beside = own.with_file_name("holdall");
-    if !beside.exists() {
-        let args = ["build", "--release", "-p", "holdall-cli"];
-        let status = Command::new("cargo").args(args).status().context("starting cargo")?;
-        ensure!(status.success(), "`cargo build --release -p holdall-cli` failed");
-    }
-    ensure!(beside.exists(), "no command at {}; build it for release first", beside.display());
-    Ok(beside)
 }
 
 fn choose(run: &Run) -> Result<Vec<PathBuf>> {

@@ -13,6 +13,7 @@ mod execute;
 pub mod folder;
 pub mod measure;
 pub mod peer;
+pub mod product;
 pub mod report;
 pub mod runner;
 pub mod stores;

@@ -4,22 +4,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// `holdall` of the same build, which `cargo test --workspace` makes beside this program.
-fn server() -> PathBuf {
-    let bench = Path::new(env!("CARGO_BIN_EXE_holdall-bench"));
-    let path = bench.with_file_name("holdall");
-    assert!(path.exists(), "there is no {}: cargo build -p holdall-cli", path.display());
-    path
-}
 
 fn run(args: &[&str]) -> Value {
     let dir = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
     command.args(["--quick", "--json", "--dir"]).arg(dir.path()).args(args);
-    let out = command.arg("--server").arg(server()).output().unwrap();
+    let out = command
+        .arg("--server")
+        .arg(holdall_bench::product::command(false).unwrap())
+        .output()
+        .unwrap();
     let errors = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{args:?}:\n{errors}");
     let left = std::fs::read_dir(dir.path()).unwrap().count();

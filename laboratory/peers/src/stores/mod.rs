@@ -29,10 +29,10 @@ pub fn makers() -> Vec<Box<dyn Maker>> {
     ]
 }
 
-/// The version of a dependency as it was built: from this crate's lock file, so that the
+/// The version of a dependency as it was built: from the laboratory's lock file, so that the
 /// report cannot differ from the build.
 fn locked(package: &str) -> &'static str {
-    let lock = include_str!("../../Cargo.lock");
+    let lock = include_str!("../../../Cargo.lock");
     let entry = format!("name = \"{package}\"\nversion = \"");
     let Some((_, after)) = lock.split_once(&entry) else {
         return "of unknown version";
