@@ -47,12 +47,12 @@ const CRATES: [(&str, &[&str]); 15] = [
         "crates/holdall-cli",
         &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"],
     ),
-    ("laboratory/plot", &[]),
-    ("laboratory/workloads", &["holdall", "holdall-plot"]),
+    ("laboratory/instrument", &[]),
+    ("laboratory/workloads", &["holdall", "holdall-instrument"]),
     ("laboratory/peers", &["holdall-bench"]),
     (
         "laboratory/papers",
-        &["holdall-io", "holdall-core", "holdall", "holdall-plot", "holdall-testkit"],
+        &["holdall-io", "holdall-core", "holdall", "holdall-instrument", "holdall-testkit"],
     ),
 ];
 

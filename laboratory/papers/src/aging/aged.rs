@@ -21,7 +21,7 @@ use super::system::postgres::Server;
 use super::system::{System, is_full};
 use super::volume::Volume;
 use crate::kit::calls;
-use crate::kit::draw::number;
+use holdall_instrument::draw::number;
 
 /// Bytes read for one figure of throughput.
 const READ: u64 = 64 << 20;

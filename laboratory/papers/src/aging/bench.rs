@@ -11,7 +11,7 @@ use super::case::{Case, Run};
 use super::markers::Content;
 use super::system::postgres::Server;
 use super::volume::{FileSystem, Volume};
-use crate::experiment::Settings;
+use holdall_instrument::experiment::Settings;
 
 /// What the runs of an experiment share.
 pub struct Bench<'a> {

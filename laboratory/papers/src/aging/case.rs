@@ -7,7 +7,7 @@ use rand::rngs::SmallRng;
 use serde::{Deserialize, Serialize};
 
 use super::system::{Ask, Kind};
-use crate::experiment::Settings;
+use holdall_instrument::experiment::Settings;
 
 /// Sizes of objects in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ mod system;
 mod tests;
 mod volume;
 
-use crate::papers::Paper;
+use holdall_instrument::paper::Paper;
 
 /// The paper.
 pub static PAPER: Paper = Paper {

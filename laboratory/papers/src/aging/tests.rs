@@ -4,9 +4,9 @@ use super::bench::Bench;
 use super::case::{Case, Run, Sizes};
 use super::system::{Ask, Kind};
 use super::volume::FileSystem;
-use crate::experiment::Settings;
-use crate::kit::parts::{NoParts, PartFiles, Parts};
-use crate::kit::price::{DiskPrice, Price};
+use holdall_instrument::experiment::Settings;
+use holdall_instrument::parts::{NoParts, PartFiles, Parts};
+use holdall_instrument::price::{DiskPrice, Price};
 
 /// Runs `case` with what `parts` keeps.
 fn with_bench<T>(parts: &dyn Parts, work: impl FnOnce(&Bench<'_>) -> T) -> T {

@@ -19,7 +19,7 @@ mod pmflf;
 mod recovery;
 mod workload;
 
-use crate::papers::Paper;
+use holdall_instrument::paper::Paper;
 
 /// The paper.
 pub static PAPER: Paper = Paper {

@@ -18,7 +18,7 @@ pub mod page;
 pub mod volume;
 mod workload;
 
-use crate::papers::Paper;
+use holdall_instrument::paper::Paper;
 
 /// The paper.
 pub static PAPER: Paper = Paper {

@@ -1,8 +1,8 @@
 //! Every experiment runs, alone and small, and says what it should.
 
-use crate::experiment::{Outcome, Settings};
-use crate::kit::parts::NoParts;
-use crate::kit::price::{DiskPrice, Price};
+use holdall_instrument::experiment::{Outcome, Settings};
+use holdall_instrument::parts::NoParts;
+use holdall_instrument::price::{DiskPrice, Price};
 use std::collections::BTreeSet;
 
 fn quick(id: &str) -> Outcome {

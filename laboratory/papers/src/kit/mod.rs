@@ -1,15 +1,9 @@
-//! What the experiments of all papers share: claims, drawings, runs kept, a pool of pages,
-//! the price of an access, repetitions and their spread.
+//! What the experiments of all papers share beside the instrument: a pool of pages, the cost of
+//! their accesses, calls counted, errors.
 //!
 //! Owns: nothing of a paper; each part says what it owns itself.
 
-pub mod cache;
 pub mod calls;
-pub mod claim;
-pub mod draw;
 pub mod error;
-pub mod parts;
+pub mod model;
 pub mod pool;
-pub mod price;
-pub mod scratch;
-pub mod spread;

@@ -14,7 +14,7 @@ mod store;
 mod technique;
 mod workload;
 
-use crate::papers::Paper;
+use holdall_instrument::paper::Paper;
 
 /// The paper.
 pub static PAPER: Paper = Paper {

@@ -8,8 +8,8 @@ use anyhow::Result;
 use holdall_io::{Disk, MemoryDisk};
 use holdall_testkit::{DiskStats, SparseDisk};
 
-use crate::experiment::Settings;
-use crate::kit::cache::{Cache, Results, cached};
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::experiment::Settings;
 
 use super::store::Config;
 use super::technique::{LargeObject, Technique};

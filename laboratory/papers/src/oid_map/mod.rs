@@ -19,7 +19,7 @@ mod rules;
 mod tests;
 mod workload;
 
-use crate::papers::Paper;
+use holdall_instrument::paper::Paper;
 
 /// Bytes of an entry of a bucket, and of a leaf without compression: OID, handle, and 19 bytes
 /// that the paper does not name. They follow from its 80 entries of a bucket; that a leaf then

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
-use holdall_lab::cli;
-use holdall_lab::experiment::{Claim, Experiment, Needs, Outcome, Settings, Verdict};
-use holdall_plot::{Axis, Kind, Panel, Scale, Series, Table};
+use holdall_instrument::cli;
+use holdall_instrument::experiment::{Claim, Experiment, Needs, Outcome, Settings, Verdict};
+use holdall_instrument::picture::{Axis, Kind, Panel, Scale, Series, Table};
+use holdall_lab::papers::LIBRARY;
 
 /// What a made-up experiment does.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,6 +112,6 @@ pub fn command(list: Vec<Made>, args: &[&str]) -> (u8, String, String) {
         list.into_iter().map(|m| Box::new(m) as Box<dyn Experiment>).collect();
     let args = std::iter::once("holdall-lab").chain(args.iter().copied());
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = cli::run(args.map(Into::into).collect(), &list, &mut out, &mut err);
+    let code = cli::run(args.map(Into::into).collect(), &LIBRARY, &list, &mut out, &mut err);
     (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }

@@ -4,7 +4,7 @@ use super::{BARE, Outcome};
 use crate::report::Stats;
 use crate::workloads::{Plot, Source};
 use anyhow::Result;
-use holdall_plot::{Axis, Kind, Panel, Scale, Series};
+use holdall_instrument::picture::{Axis, Kind, Panel, Scale, Series};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::read::{Line, Results, Row};
 use super::{BY_NAME, BY_OID, PICTURE};
-use holdall_plot::{Axis, Kind, Panel, Scale, Series};
+use holdall_instrument::picture::{Axis, Kind, Panel, Scale, Series};
 
 /// Ends of the axis. Ratios beyond stand at its ends: some stores are a million times slower in
 /// some rows, and a longer axis would hide what is near one.

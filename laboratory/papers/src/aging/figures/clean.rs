@@ -5,10 +5,10 @@ use anyhow::Result;
 use super::plan::{FILES, Group, KB, MB, Set, base, counted, highest, outcome, run};
 use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::Kind;
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{holds, note, ratio};
-use crate::kit::draw::{axis_of, lines, log_axis, number, paper_points, series};
-use holdall_plot::{Panel, Scale, Series};
+use holdall_instrument::claim::{holds, note, ratio};
+use holdall_instrument::draw::{axis_of, lines, log_axis, number, paper_points, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::{Panel, Scale, Series};
 
 /// Object sizes in bytes.
 const SIZES: [usize; 9] =

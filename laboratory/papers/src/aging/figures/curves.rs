@@ -5,9 +5,9 @@ use anyhow::Result;
 use super::plan::{FILES, FRAGMENTS, Group, KB, MB, base_set, counted, highest, outcome, run};
 use crate::aging::case::{Run, Sizes};
 use crate::aging::system::Kind;
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{holds, note};
-use crate::kit::draw::{number, paper_points};
+use holdall_instrument::claim::{holds, note};
+use holdall_instrument::draw::{number, paper_points};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// How much a curve may still rise from age 5 to 10 and be called level.
 const LEVEL: f64 = 1.2;

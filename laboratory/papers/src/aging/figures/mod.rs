@@ -9,7 +9,7 @@ mod open;
 mod plan;
 mod pools;
 
-use crate::experiment::{Experiment, Figure, Needs};
+use holdall_instrument::experiment::{Experiment, Figure, Needs};
 
 /// All experiments of this paper, in the order of its figures.
 pub(super) fn experiments() -> Vec<Box<dyn Experiment>> {

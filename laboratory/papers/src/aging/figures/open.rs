@@ -2,16 +2,16 @@
 //! open (§7).
 
 use anyhow::Result;
-use holdall_plot::Scale;
+use holdall_instrument::picture::Scale;
 
 use super::plan::{
     FILES, FRAGMENTS, Group, KB, MB, Set, base, base_set, counted, hinted, outcome, run,
 };
 use crate::aging::case::{Case, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{holds, note};
-use crate::kit::draw::{axis, axis_of, lines, number, series};
+use holdall_instrument::claim::{holds, note};
+use holdall_instrument::draw::{axis, axis_of, lines, number, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 /// Objects that are appended to at once.
 const TOGETHER: usize = 16;

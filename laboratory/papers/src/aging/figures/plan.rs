@@ -4,14 +4,14 @@
 //! figure notes.
 
 use anyhow::Result;
-use holdall_plot::{Panel, Scale, Series, Table};
+use holdall_instrument::picture::{Panel, Scale, Series, Table};
 
 use crate::aging::bench::Bench;
 use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
 use crate::aging::volume::FileSystem;
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::draw::{axis, axis_of, lines, number, series, table};
+use holdall_instrument::draw::{axis, axis_of, lines, number, series, table};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 pub(super) const KB: usize = 1 << 10;
 pub(super) const MB: usize = 1 << 20;

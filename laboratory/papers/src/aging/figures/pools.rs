@@ -6,9 +6,9 @@ use anyhow::Result;
 use super::plan::{FILES, FRAGMENTS, Group, KB, MB, Set, base, base_set, counted, outcome, run};
 use crate::aging::case::{Case, Run, Sizes};
 use crate::aging::system::Kind;
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{between, holds, note};
-use crate::kit::draw::number;
+use holdall_instrument::claim::{between, holds, note};
+use holdall_instrument::draw::number;
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 const PROSE: &str = "The paper's text has no numbers of fragments for this figure, only prose.";
 /// Of figure 7.

@@ -12,7 +12,7 @@ use rustix::fs::FallocateFlags;
 
 use super::super::places::{extents, runs};
 use super::{Ask, System};
-use crate::kit::draw::number;
+use holdall_instrument::draw::number;
 
 /// An open directory.
 pub(super) struct Opened {

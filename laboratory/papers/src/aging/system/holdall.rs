@@ -7,7 +7,7 @@ use holdall::{Hints, PutOptions, Store};
 
 use super::super::places::files_below;
 use super::{Ask, System, found};
-use crate::kit::draw::number;
+use holdall_instrument::draw::number;
 
 /// Of the volume, next to which the engine puts its log.
 const VOLUME: &str = "store.holdall";

@@ -11,7 +11,7 @@ use redb::{
 };
 
 use super::{Ask, System, found};
-use crate::kit::draw::number;
+use holdall_instrument::draw::number;
 
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("objects");
 

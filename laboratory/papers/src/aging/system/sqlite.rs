@@ -12,7 +12,7 @@ use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Transaction, params};
 
 use super::{Ask, System, found};
-use crate::kit::draw::number;
+use holdall_instrument::draw::number;
 
 /// An open database.
 pub(super) struct Opened {

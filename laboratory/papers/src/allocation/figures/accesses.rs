@@ -3,10 +3,10 @@
 use super::{columns, parameters};
 use crate::allocation::block::{Method, Params};
 use crate::allocation::workload::{Pareto, Stream};
-use crate::experiment::{Outcome, Settings};
-use crate::kit::claim::{equal, note};
-use crate::kit::draw::number;
 use anyhow::Result;
+use holdall_instrument::claim::{equal, note};
+use holdall_instrument::draw::number;
+use holdall_instrument::experiment::{Outcome, Settings};
 use holdall_testkit::{CostModel, CountedDisk, DiskStats, SparseDisk};
 use std::sync::Arc;
 

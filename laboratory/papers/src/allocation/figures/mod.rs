@@ -10,9 +10,9 @@ mod throughput;
 mod timed;
 mod web;
 
-use crate::experiment::{Experiment, Figure, Needs};
-use crate::kit::draw::table;
-use holdall_plot::Table;
+use holdall_instrument::draw::table;
+use holdall_instrument::experiment::{Experiment, Figure, Needs};
+use holdall_instrument::picture::Table;
 
 const FIGURES: &[Figure] = &[
     Figure::new("iyengar-accesses", "Accesses of an allocation and a deallocation", accesses::run),

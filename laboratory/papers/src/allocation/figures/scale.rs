@@ -5,11 +5,11 @@ use super::{columns, parameters};
 use crate::allocation::block::Params;
 use crate::allocation::pmflf::Usage;
 use crate::allocation::workload::{Pareto, Stream};
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::cache::{Cache, Results, cached};
-use crate::kit::claim::{between, holds};
-use crate::kit::draw::{axis, lines, series};
 use anyhow::Result;
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::claim::{between, holds};
+use holdall_instrument::draw::{axis, lines, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_testkit::SparseDisk;
 use std::sync::Arc;
 

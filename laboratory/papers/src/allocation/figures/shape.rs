@@ -4,12 +4,12 @@
 use super::{columns, parameters};
 use crate::allocation::block::Params;
 use crate::allocation::workload::{Pareto, Stream};
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::cache::{Cache, Results, cached};
-use crate::kit::claim::{between, holds};
-use crate::kit::draw::{axis, lines, paper_points, percent, series};
 use anyhow::{Context, Result};
-use holdall_plot::Panel;
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::claim::{between, holds};
+use holdall_instrument::draw::{axis, lines, paper_points, percent, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::Panel;
 use holdall_testkit::SparseDisk;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 use super::timed::{Board, Device, write_out};
 use crate::allocation::peers::{Kind, Peer, disk_used};
 use crate::allocation::workload::Pareto;
-use crate::experiment::{Claim, Outcome, Settings};
 use crate::kit::calls;
-use crate::kit::claim::{between, holds, note};
-use crate::kit::draw::{axis_of, bars, number, series, table};
 use anyhow::{Result, ensure};
-use holdall_plot::Scale;
+use holdall_instrument::claim::{between, holds, note};
+use holdall_instrument::draw::{axis_of, bars, number, series, table};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::Scale;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;

@@ -1,8 +1,8 @@
 //! Timing on a real file: phases of stores in turns, and what the device did meanwhile. Owns no
 //! state.
 
-use crate::kit::spread::Spread;
 use anyhow::Result;
+use holdall_instrument::spread::Spread;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -4,11 +4,11 @@
 use super::timed::{Board, Device, write_out};
 use crate::allocation::peers::{Kind, Look, Peer, disk_used};
 use crate::allocation::workload::Pareto;
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::holds;
-use crate::kit::draw::{axis, axis_of, bars, lines, number, percent, series, table};
 use anyhow::{Result, ensure};
-use holdall_plot::{Panel, Scale};
+use holdall_instrument::claim::holds;
+use holdall_instrument::draw::{axis, axis_of, bars, lines, number, percent, series, table};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::{Panel, Scale};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 

@@ -3,14 +3,14 @@
 use super::cost::PAPER_DISK;
 use super::parts::points;
 use super::runs::Share;
-use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::{CacheOptions, Kind};
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::page::SLOT;
 use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
-use crate::kit::claim;
-use crate::kit::draw::{self, axis, axis_in, lines, percent, table};
 use anyhow::Result;
+use holdall_instrument::claim;
+use holdall_instrument::draw::{self, axis, axis_in, lines, percent, table};
+use holdall_instrument::experiment::{Outcome, Settings};
 
 /// Usable bytes of a page of 8 KiB.
 const USABLE: usize = 8108;
@@ -133,7 +133,12 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     })
 }
 
-fn judged(case: &Case, wanted: usize, limit: f64, ours: f64) -> crate::experiment::Claim {
+fn judged(
+    case: &Case,
+    wanted: usize,
+    limit: f64,
+    ours: f64,
+) -> holdall_instrument::experiment::Claim {
     let (id, paper) = if wanted == 32 { ("M1 k=32", 0.25) } else { ("M1 k=256", 0.16) };
     claim::holds(
         id,

@@ -3,12 +3,12 @@
 use super::cost::{Cpu, PAPER_DISK, time};
 use super::parts::{fetches, misses, rate, transactions};
 use super::runs::{Share, Workload, churn_params, fill_params, one_at_a_time, runs};
-use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::{CacheOptions, Kind, Pick, WitnessOptions};
 use crate::free_space::workload::{self, Run};
-use crate::kit::draw::{percent, table};
 use anyhow::Result;
-use holdall_plot::Table;
+use holdall_instrument::draw::{percent, table};
+use holdall_instrument::experiment::{Outcome, Settings};
+use holdall_instrument::picture::Table;
 use holdall_testkit::CostModel;
 
 const EMPTIEST: WitnessOptions = WitnessOptions { emptiest: true, cursor_of_searches: false };

@@ -7,14 +7,14 @@ use super::parts::{
     transactions,
 };
 use super::runs::{PAPER_KINDS, Workload, churn_params, notes, runs};
-use crate::experiment::{Claim, Outcome, Settings};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
-use crate::kit::claim;
-use crate::kit::draw::{axis, axis_in, lines, percent, table};
 use anyhow::Result;
-use holdall_plot::{Panel, Table};
+use holdall_instrument::claim;
+use holdall_instrument::draw::{axis, axis_in, lines, percent, table};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::{Panel, Table};
 use std::sync::Arc;
 
 fn throughput_panels(runs: &[Arc<Run>]) -> Vec<Panel> {

@@ -4,13 +4,13 @@ use super::assumptions::{AO_FULLEST, NF_WH_SEARCHES};
 use super::cost::{Cpu, PAPER_DISK, time};
 use super::parts::{self, created, each, head, named, series, tail};
 use super::runs::{PAPER_KINDS, Workload, notes, runs};
-use crate::experiment::{Claim, Outcome, Settings};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample};
-use crate::kit::claim;
-use crate::kit::draw::{axis, axis_in, lines, percent, table};
 use anyhow::Result;
-use holdall_plot::{Panel, Table};
+use holdall_instrument::claim;
+use holdall_instrument::draw::{axis, axis_in, lines, percent, table};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::{Panel, Table};
 use std::sync::Arc;
 
 const ALL_BUT_FF: [Kind; 5] = [Kind::Ao(1), Kind::Ao(8), Kind::NfWh, Kind::Bf, Kind::Hy(8, 0.875)];

@@ -13,7 +13,7 @@ mod parts;
 mod runs;
 mod sweep;
 
-use crate::experiment::{Experiment, Figure, Needs};
+use holdall_instrument::experiment::{Experiment, Figure, Needs};
 
 const FIGURES: [Figure; 17] = [
     Figure::new("mcauliffe-4", "Uniform Create: throughput", fill::throughput_uniform),

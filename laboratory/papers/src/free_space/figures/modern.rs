@@ -5,12 +5,13 @@ use super::cost::{Cpu, time};
 use super::parts::{created, series, transactions};
 use super::runs::{PAPER_KINDS, Workload, runs};
 use super::sweep::{Point, Setting, Size, recommended, sweep};
-use crate::experiment::{Outcome, Settings};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample, Victims};
-use crate::kit::draw::{self, axis, axis_in, lines, log_axis, percent, table};
+use crate::kit::model;
 use anyhow::Result;
-use holdall_plot::Panel;
+use holdall_instrument::draw::{self, axis, axis_in, lines, log_axis, percent, table};
+use holdall_instrument::experiment::{Outcome, Settings};
+use holdall_instrument::picture::Panel;
 use holdall_testkit::CostModel;
 
 const HY: Kind = Kind::Hy(8, 0.875);
@@ -208,7 +209,7 @@ pub(super) fn modern(settings: &Settings<'_>) -> Result<Outcome> {
          measured processor time; its pool, file and objects are the same.",
     ];
     let mut outcome = outcome(settings, Victims::Uniform, &all, title, &about)?;
-    outcome.panels.extend(again(settings, &settings.today()?.price.model(8192))?);
+    outcome.panels.extend(again(settings, &model::of(&settings.today()?.price, 8192))?);
     Ok(outcome)
 }
 

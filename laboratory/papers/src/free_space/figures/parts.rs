@@ -3,8 +3,8 @@
 use super::cost::{Cpu, PAPER_DISK, time};
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
-use crate::kit::draw::{self, axis, lines};
-use holdall_plot::{Axis, Panel, Series};
+use holdall_instrument::draw::{self, axis, lines};
+use holdall_instrument::picture::{Axis, Panel, Series};
 use std::sync::Arc;
 
 /// A series for each run, of the points that `points` makes of it.

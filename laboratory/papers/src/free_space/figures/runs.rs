@@ -4,12 +4,12 @@
 //! large run be made at a time.
 
 use super::cost::PAPER_DISK;
-use crate::experiment::Settings;
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::workload::{Churn, Fill, Run, Sizes, Victims, churn, fill};
-use crate::kit::cache::{Cache, Results, cached};
 use anyhow::Result;
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::experiment::Settings;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A workload of the paper.

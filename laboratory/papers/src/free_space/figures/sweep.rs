@@ -4,13 +4,14 @@
 use super::cost::{Cpu, PAPER_DISK, time};
 use super::parts::fetches;
 use super::runs::Share;
-use crate::experiment::Settings;
 use crate::free_space::algorithm::Kind;
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::workload::{Churn, Run, Sample, Sizes, Victims, churn};
-use crate::kit::draw::percent;
-use crate::kit::price::Price;
+use crate::kit::model;
 use anyhow::Result;
+use holdall_instrument::draw::percent;
+use holdall_instrument::experiment::Settings;
+use holdall_instrument::price::Price;
 use holdall_testkit::CostModel;
 
 /// Bytes of the pool in all sweeps; the file has 25 times as many.
@@ -77,7 +78,7 @@ impl Setting {
 
     fn point(&self, run: &Run, price: Price) -> Point {
         let (a, z) = (run.first(), run.last());
-        let (disk, paper_disk) = (price.model(self.page_size), self.disk());
+        let (disk, paper_disk) = (model::of(&price, self.page_size), self.disk());
         let ops =
             (z.counters.created + z.counters.deleted) - (a.counters.created + a.counters.deleted);
         let per = |of: &dyn Fn(&Sample) -> f64, unit: f64| {

@@ -2,17 +2,17 @@
 
 use anyhow::Result;
 use holdall_core::segment_tree::Cut;
-use holdall_plot::Table;
+use holdall_instrument::picture::Table;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Claim, Figure, Outcome, Settings};
-use crate::kit::claim::holds;
-use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MIB, MixRun, OBJECT, build_and_scan, sparse};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mix, run};
+use holdall_instrument::claim::holds;
+use holdall_instrument::draw::{number, percent, table};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
 /// One thing changed, by its name.
 type Variant = (&'static str, fn(&mut MixRun));

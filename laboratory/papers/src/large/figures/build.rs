@@ -1,15 +1,15 @@
 //! Figures 5 and 6: building a 10 MiB object by appends, and scanning it (Biliris §4.2, §4.3).
 
 use anyhow::Result;
-use holdall_plot::{Scale, Table};
+use holdall_instrument::picture::{Scale, Table};
 use holdall_testkit::{CostModel, DiskStats};
 
-use crate::experiment::{Claim, Figure, Outcome, Settings};
-use crate::kit::claim::{holds, note, ratio};
-use crate::kit::draw::{axis_of, lines, number, series, table};
 use crate::large::runs::{BuildAndScan, MIB, OBJECT, SIZES, build_and_scan, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
+use holdall_instrument::claim::{holds, note, ratio};
+use holdall_instrument::draw::{axis_of, lines, number, series, table};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
 /// Append and scan sizes in KiB (the paper's footnote 2).
 pub(super) const KIB: [u64; 21] =
@@ -56,7 +56,7 @@ impl Sweep {
         title: &str,
         model: &CostModel,
         of: fn(&BuildAndScan) -> DiskStats,
-    ) -> holdall_plot::Panel {
+    ) -> holdall_instrument::picture::Panel {
         let names = ["ESM 1", "ESM 4", "ESM 16", "ESM 64", "Starburst", "EOS"];
         let all = self.results.iter().zip(names).map(|(row, name)| {
             let points = self.sizes.iter().zip(row);
@@ -71,7 +71,7 @@ impl Sweep {
 pub(super) fn panels_by(
     settings: &Settings<'_>,
     model: &CostModel,
-) -> Result<Vec<holdall_plot::Panel>> {
+) -> Result<Vec<holdall_instrument::picture::Panel>> {
     let sweep = Sweep::run(settings)?;
     Ok(vec![
         sweep.panel("build", "Building 10 MiB", model, |r| r.build),

@@ -7,13 +7,13 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::mix_claims::segment_pages;
-use crate::experiment::{Claim, Figure, Outcome, Settings};
-use crate::kit::claim::{between, holds};
-use crate::kit::draw::{number, percent, table};
 use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
+use holdall_instrument::claim::{between, holds};
+use holdall_instrument::draw::{number, percent, table};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
 const SIZES: [(u64, &str); 3] =
     [(10 * MIB, "10 MiB"), (1024 * MIB, "1 GiB"), (100 * 1024 * MIB, "100 GiB")];

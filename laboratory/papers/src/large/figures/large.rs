@@ -3,17 +3,18 @@
 use std::sync::LazyLock;
 
 use anyhow::Result;
-use holdall_plot::Scale;
+use holdall_instrument::picture::Scale;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
-use crate::experiment::{Figure, Needs, Outcome, Settings};
-use crate::kit::cache::{Cache, Results, cached};
-use crate::kit::draw::{axis_of, lines, number, percent, series, table};
+use crate::kit::model;
 use crate::large::runs::{MIB, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mark, Mix, Places, run};
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::draw::{axis_of, lines, number, percent, series, table};
+use holdall_instrument::experiment::{Figure, Needs, Outcome, Settings};
 
 const TECHNIQUES: [Technique; 5] = [
     Technique::Esm(4),
@@ -120,7 +121,7 @@ fn large(settings: &Settings<'_>) -> Result<Outcome> {
     let larger = if settings.quick { (1024 * MIB, "1 GiB") } else { (10_240 * MIB, "10 GiB") };
     let sizes = [(100 * MIB, "100 MiB"), larger];
     let disk = settings.today()?;
-    let model = disk.price.model(4096);
+    let model = model::of(&disk.price, 4096);
     let total = ops * (sizes.len() * TECHNIQUES.len()) as u64;
     let (mut rows, mut panels, mut done) = (Vec::new(), Vec::new(), 0);
     for (size, name) in sizes {
@@ -173,7 +174,7 @@ fn skew(settings: &Settings<'_>) -> Result<Outcome> {
     let ops = if settings.quick { 1000 } else { 1_000_000 };
     let places = [(Places::Uniform, "uniform"), (Places::Zipf(0.99), "zipf 0.99")];
     let disk = settings.today()?;
-    let model = disk.price.model(4096);
+    let model = model::of(&disk.price, 4096);
     let total = ops * (places.len() * TECHNIQUES.len()) as u64;
     let (mut rows, mut done) = (Vec::new(), 0);
     for technique in TECHNIQUES {

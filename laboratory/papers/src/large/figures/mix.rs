@@ -1,15 +1,15 @@
 //! Figures 7 to 12 and the deletes: the mix on a 10 MiB object (Biliris §4.4).
 
 use anyhow::Result;
-use holdall_plot::{Axis, Panel};
+use holdall_instrument::picture::{Axis, Panel};
 use holdall_testkit::CostModel;
 
 use super::mix_claims as claims;
-use crate::experiment::{Claim, Figure, Outcome, Settings};
-use crate::kit::draw::{axis, lines, series};
 use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
+use holdall_instrument::draw::{axis, lines, series};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
 /// What a figure shows of a mark.
 #[derive(Clone, Copy)]

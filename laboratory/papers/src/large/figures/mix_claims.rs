@@ -5,13 +5,13 @@ use anyhow::Result;
 use holdall_testkit::CostModel;
 
 use super::statements;
-use crate::experiment::{Claim, Settings};
-use crate::kit::claim::{between, holds, ratio};
-use crate::kit::draw::{number, percent};
 use crate::large::runs::{MEANS, MixRun, OBJECT, SIZES, eos, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
+use holdall_instrument::claim::{between, holds, ratio};
+use holdall_instrument::draw::{number, percent};
+use holdall_instrument::experiment::{Claim, Settings};
 
 pub(super) const TEN_K: u64 = 10 * 1024;
 pub(super) const HUNDRED_K: u64 = 100 * 1024;

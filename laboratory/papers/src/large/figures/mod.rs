@@ -10,7 +10,7 @@ mod modern;
 mod statements;
 mod tables;
 
-use crate::experiment::{Experiment, Figure};
+use holdall_instrument::experiment::{Experiment, Figure};
 
 /// All of them, in the paper's order.
 pub fn experiments() -> Vec<Box<dyn Experiment>> {

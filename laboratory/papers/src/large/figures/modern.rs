@@ -8,11 +8,12 @@ use holdall_testkit::CostModel;
 
 use super::build::panels_by;
 use super::mix::{INSERT, READ, panels};
-use crate::experiment::{Figure, Needs, Outcome, Settings};
-use crate::kit::draw::{number, percent, table};
+use crate::kit::model;
 use crate::large::runs::{MEANS, MixRun, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
+use holdall_instrument::draw::{number, percent, table};
+use holdall_instrument::experiment::{Figure, Needs, Outcome, Settings};
 
 /// Mean cost of an operation of the mix, 40 % reads.
 fn mixed(mark: &Mark, model: &CostModel) -> f64 {
@@ -44,7 +45,7 @@ pub(super) const MODERN: Figure = Figure::new(
 fn modern(settings: &Settings<'_>) -> Result<Outcome> {
     let quiet = Settings { progress: &|_, _| (), ..*settings };
     let disk = settings.today()?;
-    let model = disk.price.model(4096);
+    let model = model::of(&disk.price, 4096);
     let mut all = panels_by(&quiet, &model)?;
     for (id, techniques, what) in [
         ("esm-read", esm(), READ),
@@ -86,7 +87,7 @@ fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
                     run.config.model.page_size = page;
                 }
                 let mark = run.steady()?;
-                results.push((mixed(&mark, &price.model(page as usize)), mark.utilization));
+                results.push((mixed(&mark, &model::of(&price, page as usize)), mark.utilization));
             }
             grid.push(Setting { page, threshold: *threshold, results });
             (settings.progress)(grid.len() as u64, total);
@@ -95,7 +96,7 @@ fn sweep(settings: &Settings<'_>) -> Result<Vec<Setting>> {
     Ok(grid)
 }
 
-fn grid_table(grid: &[Setting]) -> holdall_plot::Table {
+fn grid_table(grid: &[Setting]) -> holdall_instrument::picture::Table {
     let rows = grid.iter().map(|s| {
         let mut row = vec![(s.page / 1024).to_string(), s.threshold.to_string()];
         row.extend(s.results.iter().map(|r| number(r.0 * 1000.0)));
@@ -157,7 +158,7 @@ fn recommendation(grid: &[Setting]) -> Vec<String> {
 
 /// Where the price of an access turns a conclusion of the paper round, or does not.
 fn turned(settings: &Settings<'_>) -> Result<Vec<String>> {
-    let (old, new) = (CostModel::default(), settings.today()?.price.model(4096));
+    let (old, new) = (CostModel::default(), model::of(&settings.today()?.price, 4096));
     let insert = |t: u16, model: &CostModel| -> Result<f64> {
         let mark = MixRun::paper(Technique::Eos(t), 10 * 1024, settings).steady()?;
         Ok(mark.insert.mean_ms(model))

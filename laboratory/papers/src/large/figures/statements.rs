@@ -4,12 +4,12 @@
 use anyhow::Result;
 
 use super::mix_claims::{HUNDRED_K, TEN_K, all, beside, insert_ms, list, read_ms, steady};
-use crate::experiment::{Claim, Settings};
-use crate::kit::claim::holds;
-use crate::kit::draw::number;
 use crate::large::runs::{MEANS, MixRun, SIZES};
 use crate::large::technique::Technique;
 use crate::large::workload::{Cost, Mark};
+use holdall_instrument::claim::holds;
+use holdall_instrument::draw::number;
+use holdall_instrument::experiment::{Claim, Settings};
 use holdall_testkit::CostModel;
 
 /// What one operation reads and writes, ESM and EOS.

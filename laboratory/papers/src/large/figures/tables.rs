@@ -9,13 +9,13 @@ use holdall_testkit::CostModel;
 
 use super::build::KIB;
 use super::mix_claims::beside;
-use crate::experiment::{Claim, Figure, Outcome, Settings};
-use crate::kit::claim::{holds, ratio};
-use crate::kit::draw::{number, table};
 use crate::large::runs::{MEANS, MIB, MixRun, OBJECT, build, eos, esm, in_memory, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::{Shape, Technique};
 use crate::large::workload::{Cost, Mark, Mix, run};
+use holdall_instrument::claim::{holds, ratio};
+use holdall_instrument::draw::{number, table};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
 /// Table 2: reads of Starburst.
 pub(super) const READS: Figure =
@@ -161,7 +161,7 @@ fn index_pages_by_append(quick: bool) -> Result<Vec<(u64, u64, u64)>> {
     sizes.into_iter().map(row).collect()
 }
 
-fn cuts_table(rows: &[(u64, u64, u64)]) -> holdall_plot::Table {
+fn cuts_table(rows: &[(u64, u64, u64)]) -> holdall_instrument::picture::Table {
     let rows = rows.iter().map(|(kib, left, halves)| [*kib, *left, *halves].map(|n| n.to_string()));
     let head = ["append (KiB)", "left page larger (257 + 255)", "halves (256 + 256)"];
     let title = "Index pages of 10 MiB, ESM with 1-page leaves, by how full ones are cut";

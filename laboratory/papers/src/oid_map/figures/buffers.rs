@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use super::super::workload::Technique;
 use super::runs::{self, Measured};
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{holds, ratio};
-use crate::kit::draw::{axis, lines, number, paper_points, series};
+use holdall_instrument::claim::{holds, ratio};
+use holdall_instrument::draw::{axis, lines, number, paper_points, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 pub fn sequential(settings: &Settings<'_>) -> Result<Outcome> {
     let mut outcome = figure(settings, 0, "Sequential")?;

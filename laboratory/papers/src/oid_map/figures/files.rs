@@ -14,9 +14,9 @@ use rustix::fs::Advice;
 
 use super::super::pages::PAGE;
 use super::super::workload::{Base, Technique};
-use crate::experiment::{Outcome, Settings};
-use crate::kit::draw::{number, table};
-use crate::kit::spread::Spread;
+use holdall_instrument::draw::{number, table};
+use holdall_instrument::experiment::{Outcome, Settings};
+use holdall_instrument::spread::Spread;
 
 /// The part of a map that a small buffer holds.
 const SMALL: usize = 10;

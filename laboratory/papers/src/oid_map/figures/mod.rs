@@ -7,7 +7,7 @@ mod modules;
 mod runs;
 mod tables;
 
-use crate::experiment::{Experiment, Figure, Needs};
+use holdall_instrument::experiment::{Experiment, Figure, Needs};
 
 const FIGURES: [Figure; 8] = [
     Figure::new("eickler-table1", "Size of the mapping", tables::sizes),

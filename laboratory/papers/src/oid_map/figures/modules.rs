@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use super::super::workload::Technique;
 use super::runs::{self, MODULES, What};
-use crate::experiment::{Claim, Outcome, Settings};
-use crate::kit::claim::{between, holds, ratio};
-use crate::kit::draw::{axis, lines, log_axis, number, paper_points, series};
+use holdall_instrument::claim::{between, holds, ratio};
+use holdall_instrument::draw::{axis, lines, log_axis, number, paper_points, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 const EVERY: &str = "Random asks for an object of every page of the module. Table 2 has five \
                      requests at any size, but the paper's sums for 5 and 1,000 pages need all.";

@@ -8,8 +8,8 @@ use holdall_io::MemoryDisk;
 
 use super::super::pages::Faults;
 use super::super::workload::{Base, TABLE_2, Technique, Workload};
-use crate::experiment::Settings;
-use crate::kit::cache::{Cache, cached};
+use holdall_instrument::cache::{Cache, cached};
+use holdall_instrument::experiment::Settings;
 
 /// Module sizes of figure 10, in pages.
 pub const MODULES: [usize; 10] = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];

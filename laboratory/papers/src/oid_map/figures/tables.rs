@@ -14,9 +14,9 @@ use super::super::oid::Handle;
 use super::super::pages::PAGE;
 use super::super::workload::Technique;
 use super::runs;
-use crate::experiment::{Outcome, Settings};
-use crate::kit::claim::{equal, holds, ratio};
-use crate::kit::draw::{number, table};
+use holdall_instrument::claim::{equal, holds, ratio};
+use holdall_instrument::draw::{number, table};
+use holdall_instrument::experiment::{Outcome, Settings};
 
 pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
     let mut outcome = Outcome::default();

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 pub use self::server::Server;
 use self::wire::{Client, int8};
 use super::{Ask, System, found};
-use crate::kit::draw::number;
+use holdall_instrument::draw::number;
 
 /// Bytes that may be dead where more than twice as many are free.
 const MOST_DEAD: u64 = 64 << 20;
