@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::draw::number;
+use crate::picture::number::plain as number;
 
 /// Median, least and most.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]

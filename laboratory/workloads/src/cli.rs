@@ -3,57 +3,22 @@
 //! Owns: its options and commands, also for programs that add commands of their own, and the
 //! two hidden commands that this program runs of itself.
 
+use crate::cost::{self, Instructions};
+use crate::edits::Edits;
+use crate::import::Import;
+use crate::memory::Memory;
+pub use crate::options::{Common, Select};
 use crate::peer::Maker;
-use crate::workloads::{self, Ctx, Workload, w8_open};
-use crate::{execute, runner, stores, summary};
-use anyhow::{Result, bail};
+use crate::workloads::{self, Stores, Workload, w8_open};
+use crate::{execute, stores, summary};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand};
+use holdall_instrument::contest::{self, Contest, Ctx};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Options of all commands.
-#[derive(Debug, Clone, Args)]
-pub struct Common {
-    /// Where files are made and removed; on the disk to be measured
-    #[arg(long, global = true, default_value = ".")]
-    pub dir: PathBuf,
-    /// Smaller and shorter; the figures are rougher
-    #[arg(long, global = true)]
-    pub quick: bool,
-    /// Rounds of each comparison [workloads: 3, with --quick 1; others: 9, with --quick 5]
-    #[arg(long, global = true)]
-    pub rounds: Option<usize>,
-    /// Print JSON instead of Markdown
-    #[arg(long, global = true)]
-    pub json: bool,
-}
-
-/// Options of workloads.
-#[derive(Debug, Clone, Args)]
-pub struct Select {
-    /// Only stores whose names contain one of these, in any case; the bare machine always is
-    #[arg(long, value_delimiter = ',', value_name = "PEER")]
-    pub(crate) only: Vec<String>,
-    /// All data and choices come from it
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Publish tables, drawings and all figures in a folder of this directory, called by day and
-    /// commit; the same command started again goes on where it stopped
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plots", "keep"])]
-    pub(crate) into: Option<PathBuf>,
-    /// Draw into this directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) plots: Option<PathBuf>,
-    /// Keep each store's results here as they come; what is here is not run again
-    #[arg(long, value_name = "DIR")]
-    pub(crate) keep: Option<PathBuf>,
-    /// Do not check before and after each round whether the machine is quiet; nor does --quick
-    #[arg(long)]
-    pub(crate) no_probe: bool,
-}
-
-/// Commands of workloads.
+/// Commands that compare.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
     /// Workload: bulk load of small objects, ordered and random keys
@@ -76,8 +41,18 @@ pub enum Command {
     W9(Select),
     /// Workload: half of all objects deleted, then refilled
     W10(Select),
-    /// All workloads
+    /// All of these workloads
     Peers(Select),
+    /// Many edits of a large object, the threshold T, copies
+    Edits(Select),
+    /// Import of a directory tree beside `cp -r`, export, comparison
+    Import(ImportArgs),
+    /// Memory resident with a large store and one large object
+    Memory(MemoryArgs),
+    /// Instructions of single operations, by valgrind
+    Instructions(Select),
+    /// W1 to W10, edits, import, instructions
+    All(Select),
     /// Table and picture of a published run, from its results.json; both go into its folder
     Summary {
         /// A folder that --into made
@@ -86,9 +61,37 @@ pub enum Command {
     /// One store's part of one round; used by the others
     #[command(hide = true)]
     One(One),
+    /// A plain workload for a profiler; prints nothing
+    Work {
+        /// Which
+        work: cost::Work,
+        /// Operations
+        #[arg(long, default_value_t = 10_000)]
+        count: u64,
+    },
     /// Works on a store until it is killed; used by W8
     #[command(hide = true)]
     Killed(Killed),
+}
+
+/// Options of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    #[command(flatten)]
+    select: Select,
+    /// A directory; parts of /usr if none is named
+    #[arg(long = "tree", value_name = "DIR")]
+    trees: Vec<PathBuf>,
+}
+
+/// Options of `memory`.
+#[derive(Debug, Clone, Args)]
+pub struct MemoryArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Gigabytes of each
+    #[arg(long, default_value_t = 20)]
+    gb: u64,
 }
 
 /// Options of the hidden command that runs one store's part.
@@ -102,6 +105,10 @@ pub struct One {
     seed: u64,
     #[arg(long)]
     out: PathBuf,
+    #[arg(long = "tree")]
+    trees: Vec<PathBuf>,
+    #[arg(long, default_value_t = 0)]
+    gb: u64,
 }
 
 /// Options of the hidden command that is killed.
@@ -148,13 +155,19 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
     let ctx = |seed| Ctx { dir: common.dir.clone(), quick: common.quick, seed };
     match command {
         Command::One(one) => {
-            let ctx = ctx(one.seed);
-            runner::run_one(&ctx, &one.workload, &one.store, &makers, &one.out)?;
+            let makers: Vec<_> = makers.iter().map(|m| &**m).collect();
+            let contest = named(&one.workload, &makers, &one.trees, one.gb)?;
+            contest::run_one(&ctx(one.seed), &*contest, &one.store, &one.out)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Work { work, count } => {
+            cost::work(&common.dir, *work, *count)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Killed(killed) => {
-            let maker = runner::find(&makers, &killed.store)?;
-            w8_open::work_until_killed(&ctx(killed.seed), maker, killed.turn)?;
+            let maker =
+                makers.iter().find(|m| m.name() == killed.store).context("no such store")?;
+            w8_open::work_until_killed(&ctx(killed.seed), &**maker, killed.turn)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Summary { folder } => {
@@ -162,28 +175,60 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
             Ok(ExitCode::SUCCESS)
         }
         other => {
-            let Some((workloads, select)) = chosen(other) else { bail!("no workload") };
-            execute::workloads(common, &workloads, select, &makers)
+            let (ids, select) = chosen(other).context("no comparison")?;
+            let (trees, gb) = match other {
+                Command::Import(args) => (&args.trees[..], 0),
+                Command::Memory(args) => (&[][..], args.gb),
+                _ => (&[][..], 0),
+            };
+            let makers = execute::only(&makers, &select.only)?;
+            let contests = ids.iter().map(|id| named(id, &makers, trees, gb));
+            execute::contests(common, select, &makers, &contests.collect::<Result<Vec<_>>>()?)
         }
     }
 }
 
-/// Which workloads a command is for.
-fn chosen(command: &Command) -> Option<(Vec<&'static dyn Workload>, &Select)> {
-    let all = workloads::all();
-    let (i, select) = match command {
-        Command::W1(s) => (0, s),
-        Command::W2(s) => (1, s),
-        Command::W3(s) => (2, s),
-        Command::W4(s) => (3, s),
-        Command::W5(s) => (4, s),
-        Command::W6(s) => (5, s),
-        Command::W7(s) => (6, s),
-        Command::W8(s) => (7, s),
-        Command::W9(s) => (8, s),
-        Command::W10(s) => (9, s),
-        Command::Peers(s) => return Some((all.into(), s)),
-        Command::Summary { .. } | Command::One(_) | Command::Killed(_) => return None,
-    };
-    Some((vec![all[i]], select))
+/// The contest called `id`, of those stores where it is one of stores.
+fn named<'a>(
+    id: &str,
+    makers: &'a [&'a dyn Maker],
+    trees: &[PathBuf],
+    gb: u64,
+) -> Result<Box<dyn Contest + 'a>> {
+    if let Some(workload) = workloads::all().into_iter().find(|w| w.id() == id) {
+        return Ok(Box::new(Stores { workload, makers }));
+    }
+    Ok(match id {
+        "edits" => Box::new(Edits),
+        "import" => Box::new(Import { trees: trees.to_vec() }),
+        "memory" => Box::new(Memory { gb }),
+        "instructions" => Box::new(Instructions),
+        _ => bail!("no comparison {id:?}"),
+    })
+}
+
+/// Which contests a command is for.
+fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
+    let stores = || workloads::all().map(Workload::id).to_vec();
+    Some(match command {
+        Command::W1(s) => (vec!["w1"], s),
+        Command::W2(s) => (vec!["w2"], s),
+        Command::W3(s) => (vec!["w3"], s),
+        Command::W4(s) => (vec!["w4"], s),
+        Command::W5(s) => (vec!["w5"], s),
+        Command::W6(s) => (vec!["w6"], s),
+        Command::W7(s) => (vec!["w7"], s),
+        Command::W8(s) => (vec!["w8"], s),
+        Command::W9(s) => (vec!["w9"], s),
+        Command::W10(s) => (vec!["w10"], s),
+        Command::Peers(s) => (stores(), s),
+        Command::Edits(s) => (vec!["edits"], s),
+        Command::Import(args) => (vec!["import"], &args.select),
+        Command::Memory(args) => (vec!["memory"], &args.select),
+        Command::Instructions(s) => (vec!["instructions"], s),
+        Command::All(s) => ([stores(), vec!["edits", "import", "instructions"]].concat(), s),
+        Command::Summary { .. } | Command::One(_) | Command::Killed(_) | Command::Work { .. } => {
+            return None;
+        }
+    })
 }

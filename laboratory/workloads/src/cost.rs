@@ -3,13 +3,12 @@
 //! Instructions are counted by valgrind's callgrind, which does not depend on the machine's
 //! load: the same workload runs with n and with 2n operations, and the difference counts.
 
-use crate::report::{Row, Section};
-use crate::run::Run;
-use crate::{data, put_large};
+use crate::data;
+use crate::workloads::{Objects, Sizes, hashed, key};
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 use holdall::{Options, Store};
-use holdall_bench::workloads::{Objects, Sizes, hashed, key};
+use holdall_instrument::contest::{Contest, Ctx, Figure, Goal, Unit};
 use rand::Rng;
 use std::path::Path;
 use std::process::Command;
@@ -40,6 +39,9 @@ pub enum Work {
 }
 
 /// Does workload `work` with `count` operations on a new store in `dir`.
+///
+/// # Errors
+/// The store's.
 pub fn work(dir: &Path, work: Work, count: u64) -> Result<()> {
     let path = dir.join(format!("holdall-work-{}", std::process::id()));
     let options = Options::default().cache_bytes(256 << 20);
@@ -58,7 +60,7 @@ fn operations(store: &Store, work: Work, count: u64) -> Result<()> {
                 store.write(|tx| tx.create(&small))?;
             }
         }
-        Work::Put => put_large::put_each(store, &small, count)?,
+        Work::Put => put_each(store, &small, count)?,
         Work::Batch => load(store, &small, count).map(|_| ())?,
         Work::GetOid => {
             let oids = load(store, &small, 50_000)?;
@@ -77,7 +79,7 @@ fn operations(store: &Store, work: Work, count: u64) -> Result<()> {
             }
         }
         Work::Replace | Work::ReplaceName => replace(store, work == Work::ReplaceName, count)?,
-        Work::Mib => put_large::put_each(store, &data::bytes(1 << 20, 25), count)?,
+        Work::Mib => put_each(store, &data::bytes(1 << 20, 25), count)?,
         Work::Gib => {
             let bytes = data::bytes(1 << 30, 26);
             for _ in 0..count {
@@ -88,7 +90,7 @@ fn operations(store: &Store, work: Work, count: u64) -> Result<()> {
             store.write(|tx| tx.put("large", &data::bytes(1 << 30, 26)))?;
             let mut buf = vec![0; 1 << 20];
             for _ in 0..count {
-                put_large::read_through(store, "large", &mut buf)?;
+                read_through(store, &mut buf)?;
             }
         }
     }
@@ -106,6 +108,20 @@ fn load(store: &Store, bytes: &[u8], count: u64) -> Result<Vec<holdall::Oid>> {
         })?;
     }
     Ok(oids)
+}
+
+/// Puts `bytes` under `count` names, one commit each.
+fn put_each(store: &Store, bytes: &[u8], count: u64) -> Result<()> {
+    for i in 0..count {
+        store.write(|tx| tx.put(data::name(i), bytes))?;
+    }
+    Ok(())
+}
+
+fn read_through(store: &Store, buf: &mut [u8]) -> Result<()> {
+    let mut object = store.read()?.open("large")?;
+    while std::io::Read::read(&mut object, buf)? > 0 {}
+    Ok(())
 }
 
 fn replace(store: &Store, named: bool, count: u64) -> Result<()> {
@@ -137,33 +153,57 @@ fn replace(store: &Store, named: bool, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of single operations.
-pub fn instructions(run: &mut Run) -> Result<()> {
-    let mut section = Section::new("Instructions of one operation, all threads, user mode");
-    let works = [
-        ("durable create of 200 bytes", "create", 3000),
-        ("durable put of 200 bytes", "put", 3000),
-        ("put of 200 bytes, 1,000 per commit", "batch", 20_000),
-        ("replacement of a web object by OID", "replace", 10_000),
-        ("replacement of a web object by name", "replace-name", 10_000),
-        ("get of 200 bytes by OID", "get-oid", 20_000),
-        ("get of 200 bytes by name", "get-name", 20_000),
-    ];
-    for (what, name, count) in works {
-        run.say(&format!("instructions of a {what}"));
-        let (one, two) = (count_of(run, name, count)?, count_of(run, name, 2 * count)?);
-        section.push(Row::alone(what, "", &[(two - one) / count as f64]));
+/// Operations, as [`Work`] is called on the command line, and how many are counted.
+const COUNTED: [(&str, &str, u64); 7] = [
+    ("durable create of 200 bytes", "create", 3000),
+    ("durable put of 200 bytes", "put", 3000),
+    ("put of 200 bytes, 1,000 per commit", "batch", 20_000),
+    ("replacement of a web object by OID", "replace", 10_000),
+    ("replacement of a web object by name", "replace-name", 10_000),
+    ("get of 200 bytes by OID", "get-oid", 20_000),
+    ("get of 200 bytes by name", "get-name", 20_000),
+];
+
+/// Instructions of single operations.
+pub struct Instructions;
+
+impl Contest for Instructions {
+    fn id(&self) -> &'static str {
+        "instructions"
     }
-    section.remark("Counted by callgrind; checkpoints that fall among the operations included.");
-    run.finish(section);
-    Ok(())
+
+    fn title(&self, _ctx: &Ctx) -> String {
+        "instructions of one operation, all threads, user mode".into()
+    }
+
+    fn remark(&self) -> &'static str {
+        "Counted by callgrind, which must be there; checkpoints that fall among the operations \
+         included."
+    }
+
+    fn contestants(&self) -> Vec<&'static str> {
+        vec![super::HOLDALL]
+    }
+
+    fn measure(&self, ctx: &Ctx, _contestant: &str, out: &mut Vec<Figure>) -> Result<()> {
+        for (row, name, count) in COUNTED {
+            let count = ctx.pick(count, count / 10);
+            let (one, two) = (count_of(ctx, name, count)?, count_of(ctx, name, 2 * count)?);
+            out.push(Figure::new(row, Unit::Instructions, (two - one) / count as f64));
+        }
+        Ok(())
+    }
+
+    fn goals(&self, _ctx: &Ctx) -> Vec<Goal> {
+        Vec::new()
+    }
 }
 
-fn count_of(run: &Run, name: &str, count: u64) -> Result<f64> {
+fn count_of(ctx: &Ctx, name: &str, count: u64) -> Result<f64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(std::env::current_exe()?).arg("work").arg(name);
-    command.arg("--count").arg(count.to_string()).arg("--dir").arg(run.dir());
+    command.arg("--count").arg(count.to_string()).arg("--dir").arg(&ctx.dir);
     let out = command.output().context("starting valgrind")?;
     let text = String::from_utf8_lossy(&out.stderr);
     ensure!(out.status.success(), "valgrind failed: {text}");

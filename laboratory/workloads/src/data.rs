@@ -15,18 +15,6 @@ pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// A length from 100 to 300, evenly.
-pub fn small_len(rng: &mut SmallRng) -> usize {
-    rng.random_range(100..=300)
-}
-
-/// A length as of objects of the web: Pareto with exponent 1.2 from 500 bytes, at most 256 KiB;
-/// the mean is near 2.3 KB.
-pub fn web_len(rng: &mut SmallRng) -> usize {
-    let u: f64 = rng.random_range(f64::EPSILON..1.0);
-    ((500.0 * u.powf(-1.0 / 1.2)) as usize).min(256 << 10)
-}
-
 /// Name number `i`; names are in the order of their numbers.
 pub fn name(i: u64) -> String {
     format!("object-{i:010}")

@@ -1,12 +1,12 @@
-//! Runs workloads as the command line says, and tells and publishes what came of them.
+//! Runs contests as the command line says, and tells and publishes what came of them.
 
-use crate::cli::{Common, Select};
-use crate::folder::{Folder, PLOTS, RESULTS, TABLES};
+use crate::options::{Common, Select};
 use crate::peer::Maker;
-use crate::runner::{self, Keep, Outcome, Plan};
-use crate::workloads::Workload;
-use crate::{summary, system};
+use crate::{settings, stores, summary};
 use anyhow::{Result, bail, ensure};
+use holdall_instrument::contest::{self, BARE, Contest, Keep, Outcome, Plan, is_ours};
+use holdall_instrument::folder::{Folder, PLOTS, RESULTS, TABLES};
+use holdall_instrument::{system, version};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -18,16 +18,16 @@ struct Head {
     cold: &'static str,
 }
 
-/// Runs the workloads, prints them, and publishes them where a folder is asked for.
-pub(crate) fn workloads(
+/// Runs the contests, of `makers` where they are of stores, prints them, and publishes them where a folder is asked for.
+pub(crate) fn contests(
     common: &Common,
-    workloads: &[&'static dyn Workload],
     select: &Select,
-    makers: &[Box<dyn Maker>],
+    makers: &[&dyn Maker],
+    contests: &[Box<dyn Contest + '_>],
 ) -> Result<ExitCode> {
     let rounds = common.rounds.unwrap_or(if common.quick { 1 } else { 3 });
     ensure!(rounds > 0, "at least one round is needed");
-    let folder = folder(common, workloads, select, rounds)?;
+    let folder = folder(common, contests, select, rounds)?;
     let here = system::machine(&common.dir);
     let keep = |dir: &Path| Keep::new(dir, &here, select.seed, common.quick);
     let kept = folder.as_ref().map(Folder::state).or(select.keep.as_deref());
@@ -37,7 +37,6 @@ pub(crate) fn workloads(
         quick: common.quick,
         rounds,
         seed: select.seed,
-        makers: only(makers, &select.only)?,
         keep: kept.map(keep).transpose()?,
         probe: !(common.quick || select.no_probe),
     };
@@ -48,15 +47,15 @@ pub(crate) fn workloads(
     let head = Head { machine, cold: system::drop_caches(&common.dir, &[])? };
     let plots = folder.as_ref().map(|f| f.path().join(PLOTS)).or_else(|| select.plots.clone());
     let mut run =
-        Run { plan, head, folder, json: common.json, all: Vec::new(), text: String::new() };
+        Run { plan, makers, head, folder, json: common.json, all: Vec::new(), text: String::new() };
     run.begin()?;
     let (mut failed, mut whole) = (false, true);
-    for workload in workloads {
-        let outcome = run.plan.run(*workload)?;
-        failed |= outcome.failed();
+    for contest in contests {
+        let outcome = run.plan.run(&**contest)?;
+        failed |= failed_here(&outcome);
         whole &= outcome.whole;
         if let Some(dir) = &plots {
-            for file in runner::draw(&outcome, dir)? {
+            for file in contest::draw(&outcome, dir)? {
                 eprintln!("  drew {}", file.display());
             }
         }
@@ -66,8 +65,19 @@ pub(crate) fn workloads(
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+/// Whether Holdall, plain files or the bare machine failed: then something is wrong with this
+/// program, not with a peer's limits.
+fn failed_here(outcome: &Outcome) -> bool {
+    let own = stores::own();
+    let ours = |name: &str| name == BARE || is_ours(name) || own.iter().any(|m| m.name() == name);
+    outcome.errors().iter().any(|(store, _)| ours(store))
+}
+
 /// The stores that `only` names; all where it names none.
-fn only<'a>(makers: &'a [Box<dyn Maker>], only: &[String]) -> Result<Vec<&'a dyn Maker>> {
+pub(crate) fn only<'a>(
+    makers: &'a [Box<dyn Maker>],
+    only: &[String],
+) -> Result<Vec<&'a dyn Maker>> {
     let has = |m: &dyn Maker, word: &str| m.name().to_lowercase().contains(&word.to_lowercase());
     for word in only {
         if !makers.iter().any(|m| has(&**m, word)) {
@@ -82,13 +92,13 @@ fn only<'a>(makers: &'a [Box<dyn Maker>], only: &[String]) -> Result<Vec<&'a dyn
 /// The folder, if one is asked for: the same program with the same options goes on in it.
 fn folder(
     common: &Common,
-    workloads: &[&'static dyn Workload],
+    contests: &[Box<dyn Contest + '_>],
     select: &Select,
     rounds: usize,
 ) -> Result<Option<Folder>> {
     let Some(into) = &select.into else { return Ok(None) };
-    let ids: Vec<_> = workloads.iter().map(|w| w.id()).collect();
-    let program = runner::program()?;
+    let ids: Vec<_> = contests.iter().map(|c| (c.id(), c.arguments())).collect();
+    let program = version::of_program();
     let (only, seed, probe) = (&select.only, select.seed, !select.no_probe);
     let options = format!("{program} {ids:?} {only:?} {seed} {rounds} {} {probe}", common.quick);
     Folder::begin(into, &common.dir, &options).map(Some)
@@ -97,6 +107,7 @@ fn folder(
 /// A run as it is told.
 struct Run<'a> {
     plan: Plan<'a>,
+    makers: &'a [&'a dyn Maker],
     head: Head,
     folder: Option<Folder>,
     json: bool,
@@ -114,13 +125,13 @@ impl Run<'_> {
 
     /// Prints as figures come: a full run takes hours.
     fn tell(&mut self, outcome: &Outcome) -> Result<()> {
-        self.all.push(runner::json(outcome));
-        self.print(&format!("{}\n", runner::tables(outcome)))?;
+        self.all.push(contest::json(outcome));
+        self.print(&format!("{}\n", contest::tables(outcome)))?;
         self.publish(false)
     }
 
     fn end(&mut self, whole: bool) -> Result<()> {
-        let settings = runner::settings(&self.plan);
+        let settings = settings::markdown(self.makers);
         self.print(&settings)?;
         if self.json {
             writeln!(std::io::stdout(), "{:#}", self.report(true))?;
@@ -165,7 +176,7 @@ impl Run<'_> {
             "rounds": plan.rounds,
             "seed": plan.seed,
             "probed": plan.probe,
-            "settings": runner::settings(plan),
+            "settings": settings::markdown(self.makers),
             "workloads": self.all,
         })
     }

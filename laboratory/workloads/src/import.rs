@@ -1,20 +1,25 @@
 //! Importing and exporting a real directory tree with the command `holdall`, beside `cp -r`.
 
-use crate::report::{Goal, Row, Section};
-use crate::run::{Run, interleave, seconds};
-use crate::system;
+use crate::product;
 use anyhow::{Context as _, Result, bail, ensure};
 use holdall::Store;
-use std::cell::RefCell;
+use holdall_instrument::contest::{BARE, Bound, Contest, Ctx, Figure, Goal, Than, Unit, What};
+use holdall_instrument::system;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 /// Trees that make up a default import, as many of them as it takes.
 const TREES: [&str; 5] = ["/usr/share", "/usr/local", "/usr/lib", "/usr/include", "/usr/bin"];
 /// What the default import has at least.
 const LEAST: Size = Size { files: 50_000, bytes: 2_000_000_000 };
+const IMPORT: &str = "import";
+const EXPORT: &str = "export";
+const IMPORT_MEMORY: &str = "import, most memory resident";
+const EXPORT_MEMORY: &str = "export, most memory resident";
 
 /// Regular files below some directories.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,25 +28,52 @@ struct Size {
     bytes: u64,
 }
 
-/// Runs it over `trees`, or over parts of /usr where none are named.
-pub fn run(run: &mut Run, trees: &[PathBuf]) -> Result<()> {
-    let cli = holdall_bench::product::command(true)?;
-    let trees = if trees.is_empty() { choose(run)? } else { trees.to_vec() };
-    let mut size = Size::default();
-    for tree in &trees {
-        measure(tree, &mut size)?;
-    }
-    let names: Vec<_> = trees.iter().map(|t| t.display().to_string()).collect();
-    let mut section =
-        Section::new(format!("Import of {} files, {:.2} GB", size.files, size.bytes as f64 / 1e9));
-    let shown = names.join(", ");
-    section.remark(format!("{shown}; against `cp -r` and `sync -f`, caches warm on both sides."));
-    compare(run, &mut section, &cli, &trees)?;
-    run.finish(section);
-    Ok(())
+/// The contest, over these trees; over parts of /usr where there are none.
+pub struct Import {
+    /// Directories.
+    pub trees: Vec<PathBuf>,
 }
 
-fn choose(run: &Run) -> Result<Vec<PathBuf>> {
+impl Contest for Import {
+    fn id(&self) -> &'static str {
+        "import"
+    }
+
+    fn title(&self, _ctx: &Ctx) -> String {
+        "a directory tree imported and exported by the command".into()
+    }
+
+    fn remark(&self) -> &'static str {
+        "Caches are warm on both sides. What comes out is compared with the tree byte by byte. \
+         Bare: `cp -r` and `sync -f`."
+    }
+
+    fn contestants(&self) -> Vec<&'static str> {
+        vec![super::HOLDALL, BARE]
+    }
+
+    fn arguments(&self) -> Vec<OsString> {
+        self.trees.iter().flat_map(|tree| ["--tree".into(), tree.into()]).collect()
+    }
+
+    fn measure(&self, ctx: &Ctx, contestant: &str, out: &mut Vec<Figure>) -> Result<()> {
+        let trees = if self.trees.is_empty() { choose(ctx.quick)? } else { self.trees.clone() };
+        let mut size = Size::default();
+        for tree in &trees {
+            measure(tree, &mut size)?;
+        }
+        eprintln!("  {} files, {:.2} GB", size.files, size.bytes as f64 / 1e9);
+        if contestant == BARE { copy(ctx, &trees, out) } else { ours(ctx, &trees, out) }
+    }
+
+    fn goals(&self, _ctx: &Ctx) -> Vec<Goal> {
+        let most = |row| Goal::new(super::HOLDALL, row, Than::Nothing, Bound::AtMost(300.0));
+        let dense = Goal::new(super::HOLDALL, IMPORT, Than::Nothing, Bound::AtMost(1.05));
+        vec![most(IMPORT_MEMORY), most(EXPORT_MEMORY), dense.of(What::Disk)]
+    }
+}
+
+fn choose(quick: bool) -> Result<Vec<PathBuf>> {
     let mut size = Size::default();
     let mut trees = Vec::new();
     for tree in TREES.map(PathBuf::from) {
@@ -51,7 +83,7 @@ fn choose(run: &Run) -> Result<Vec<PathBuf>> {
         }
         measure(&tree, &mut size)?;
         trees.push(tree);
-        if run.quick || size.files >= LEAST.files && size.bytes >= LEAST.bytes {
+        if quick || size.files >= LEAST.files && size.bytes >= LEAST.bytes {
             break;
         }
     }
@@ -86,46 +118,34 @@ fn each_file(dir: &Path, found: &mut dyn FnMut(&Path) -> Result<()>) -> Result<(
     Ok(())
 }
 
-fn compare(run: &Run, section: &mut Section, cli: &Path, trees: &[PathBuf]) -> Result<()> {
-    run.say("import and copy");
-    let (store, copy) = (run.path("imported"), run.path("copy"));
-    let (memory, shares) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-    let figures = interleave(
-        run.rounds.min(3),
-        &mut [
-            &mut || {
-                remove_tree(&copy)?;
-                system::sync_all(run.dir())?;
-                fs::create_dir(&copy)?;
-                let time = seconds(|| copy_trees(trees, &copy))?;
-                remove_tree(&copy)?;
-                Ok(time)
-            },
-            &mut || {
-                run.remove("imported")?;
-                system::sync_all(run.dir())?;
-                let mut peak = 0;
-                let time = seconds(|| {
-                    for (i, tree) in trees.iter().enumerate() {
-                        peak = peak.max(import(cli, &store, tree, i)?);
-                    }
-                    Ok(())
-                })?;
-                memory.borrow_mut().push(peak as f64 / f64::from(1 << 20));
-                let opened = Store::open(&store)?;
-                shares.borrow_mut().push(opened.stat()?.utilization);
-                opened.close()?;
-                Ok(time)
-            },
-        ],
-    )?;
-    section.push(Row::against("import, time", "s", &figures[1], &figures[0]));
-    let memory = Row::alone("import, most memory resident", "MiB", &memory.take());
-    section.push(memory.goal(Goal::AtMost(300.0)));
-    let row = Row::alone("logical ÷ file after import", "", &shares.take());
-    section.push(row.goal(Goal::AtLeast(0.95)));
-    export(run, section, cli, trees)?;
-    run.remove("imported")
+fn copy(ctx: &Ctx, trees: &[PathBuf], out: &mut Vec<Figure>) -> Result<()> {
+    let to = ctx.dir.join("copy");
+    system::sync_all(&ctx.dir)?;
+    fs::create_dir(&to)?;
+    let begin = Instant::now();
+    copy_trees(trees, &to)?;
+    out.push(Figure::new(IMPORT, Unit::Ms, millis(begin)));
+    Ok(fs::remove_dir_all(&to)?)
+}
+
+fn ours(ctx: &Ctx, trees: &[PathBuf], out: &mut Vec<Figure>) -> Result<()> {
+    let (command, path) = (product::command(!cfg!(debug_assertions))?, ctx.dir.join("imported"));
+    system::sync_all(&ctx.dir)?;
+    let (begin, mut peak) = (Instant::now(), 0);
+    for (i, tree) in trees.iter().enumerate() {
+        peak = peak.max(import(&command, &path, tree, i)?);
+    }
+    let mut figure = Figure::new(IMPORT, Unit::Ms, millis(begin));
+    let store = Store::open(&path)?;
+    figure.disk = Some(1.0 / store.stat()?.utilization);
+    store.close()?;
+    out.push(figure);
+    out.push(Figure::new(IMPORT_MEMORY, Unit::Mib, peak as f64 / f64::from(1 << 20)));
+    export(ctx, &command, &path, trees, out)
+}
+
+fn millis(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
 }
 
 fn copy_trees(trees: &[PathBuf], to: &Path) -> Result<()> {
@@ -159,33 +179,26 @@ fn watch(mut child: std::process::Child, what: &str) -> Result<u64> {
     result.with_context(|| format!("{what}: {}", text.trim_end()))
 }
 
-fn export(run: &Run, section: &mut Section, cli: &Path, trees: &[PathBuf]) -> Result<()> {
-    run.say("export and comparison");
-    let out = run.path("exported");
-    let mut peak = 0;
-    let time = seconds(|| {
-        let mut command = Command::new(cli);
-        command.arg("export").arg(run.path("imported")).arg(&out);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        peak = watch(child, "holdall export")?;
-        Ok(())
-    })?;
-    section.push(Row::alone("export, time", "s", &[time]));
-    let peak = peak as f64 / f64::from(1 << 20);
-    let row = Row::alone("export, most memory resident", "MiB", &[peak]);
-    section.push(row.goal(Goal::AtMost(300.0)));
-    let mut count = 0;
+fn export(
+    ctx: &Ctx,
+    command: &Path,
+    store: &Path,
+    trees: &[PathBuf],
+    out: &mut Vec<Figure>,
+) -> Result<()> {
+    let to = ctx.dir.join("exported");
+    let begin = Instant::now();
+    let mut export = Command::new(command);
+    export.arg("export").arg(store).arg(&to);
+    let child = export.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let peak = watch(child, "holdall export")?;
+    out.push(Figure::new(EXPORT, Unit::Ms, millis(begin)));
+    out.push(Figure::new(EXPORT_MEMORY, Unit::Mib, peak as f64 / f64::from(1 << 20)));
     for (i, tree) in trees.iter().enumerate() {
-        let there = out.join(prefix(i));
-        each_file(tree, &mut |path| {
-            count += 1;
-            same(path, &there.join(path.strip_prefix(tree)?))
-        })?;
+        let there = to.join(prefix(i));
+        each_file(tree, &mut |path| same(path, &there.join(path.strip_prefix(tree)?)))?;
     }
-    section.remark(format!(
-        "Export gave back {count} files with the same bytes, compared one by one."
-    ));
-    remove_tree(&out)
+    Ok(fs::remove_dir_all(&to)?)
 }
 
 fn same(a: &Path, b: &Path) -> Result<()> {
@@ -201,12 +214,5 @@ fn same(a: &Path, b: &Path) -> Result<()> {
         if one[..n] != two[..n] {
             bail!("the bytes differ");
         }
-    }
-}
-
-fn remove_tree(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e.into()),
-        _ => Ok(()),
     }
 }

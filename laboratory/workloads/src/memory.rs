@@ -1,37 +1,78 @@
 //! Memory: what stays resident with a large store and with one very large object.
 
-use crate::report::{Goal, Row, Section};
-use crate::run::Run;
-use crate::{bare, data, system};
+use crate::{bare, data};
 use anyhow::{Result, ensure};
 use holdall::{Options, PutOptions, Store};
+use holdall_instrument::contest::{Bound, Contest, Ctx, Figure, Goal, Than, Unit};
+use holdall_instrument::system;
+use std::ffi::OsString;
 use std::io::Read;
 
-/// Runs it with `gb` gigabytes twice: many objects, then one. Run alone: the figure is the
-/// most this process ever had.
-pub fn run(run: &mut Run, gb: u64) -> Result<()> {
-    let mut section = Section::new(format!("Memory with {gb} GB"));
-    let store = run.store("memory", &Options::default())?;
-    many(run, &store, gb * 1_000_000_000)?;
-    let goal = Goal::AtMost(300.0);
-    let peak =
-        || Ok::<_, anyhow::Error>([system::peak_memory(std::process::id())? as f64 / 1048576.0]);
-    section.push(Row::alone("loading objects of 100 B to 8 MiB", "MiB", &peak()?).goal(goal));
-    read_all(run, &store)?;
-    section.push(Row::alone("and reading them all", "MiB", &peak()?).goal(goal));
-    store.close()?;
-    let store = run.store("memory", &Options::default())?;
-    one(run, &store, gb * 1_000_000_000)?;
-    section.push(Row::alone("and writing one object as large", "MiB", &peak()?).goal(goal));
-    read_all(run, &store)?;
-    section.push(Row::alone("and reading it", "MiB", &peak()?).goal(goal));
-    store.close()?;
-    run.finish(section);
-    run.remove("memory")
+const ROWS: [&str; 4] = [
+    "loading objects of 100 B to 8 MiB",
+    "and reading them all",
+    "and writing one object as large",
+    "and reading it",
+];
+/// MiB that no row should exceed.
+const MOST: f64 = 300.0;
+
+/// Many objects, then one, of so many gigabytes each.
+pub struct Memory {
+    /// Gigabytes.
+    pub gb: u64,
 }
 
-fn many(run: &Run, store: &Store, bytes: u64) -> Result<()> {
-    run.say("loading many objects");
+impl Contest for Memory {
+    fn id(&self) -> &'static str {
+        "memory"
+    }
+
+    fn title(&self, _ctx: &Ctx) -> String {
+        format!("memory with {} GB", self.gb)
+    }
+
+    fn remark(&self) -> &'static str {
+        "The most that the process ever had resident, row by row in one process."
+    }
+
+    fn contestants(&self) -> Vec<&'static str> {
+        vec![super::HOLDALL]
+    }
+
+    fn arguments(&self) -> Vec<OsString> {
+        vec!["--gb".into(), self.gb.to_string().into()]
+    }
+
+    fn measure(&self, ctx: &Ctx, _contestant: &str, out: &mut Vec<Figure>) -> Result<()> {
+        let path = ctx.dir.join("memory");
+        let store = Options::default().create(&path)?;
+        many(&store, self.gb * 1_000_000_000)?;
+        out.push(peak(ROWS[0])?);
+        read_all(&store)?;
+        out.push(peak(ROWS[1])?);
+        store.close()?;
+        std::fs::remove_file(&path)?;
+        let store = Options::default().create(&path)?;
+        one(&store, self.gb * 1_000_000_000)?;
+        out.push(peak(ROWS[2])?);
+        read_all(&store)?;
+        out.push(peak(ROWS[3])?);
+        Ok(store.close()?)
+    }
+
+    fn goals(&self, _ctx: &Ctx) -> Vec<Goal> {
+        let goal = |row| Goal::new(super::HOLDALL, row, Than::Nothing, Bound::AtMost(MOST));
+        ROWS.map(goal).into()
+    }
+}
+
+fn peak(row: &str) -> Result<Figure> {
+    let bytes = system::peak_memory(std::process::id())?;
+    Ok(Figure::new(row, Unit::Mib, bytes as f64 / f64::from(1 << 20)))
+}
+
+fn many(store: &Store, bytes: u64) -> Result<()> {
     let content = data::bytes(8 << 20, 20);
     let mut rng = data::rng(21);
     let (mut done, mut i) = (0, 0);
@@ -50,8 +91,7 @@ fn many(run: &Run, store: &Store, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn one(run: &Run, store: &Store, bytes: u64) -> Result<()> {
-    run.say("writing one object");
+fn one(store: &Store, bytes: u64) -> Result<()> {
     let content = data::bytes(bare::CALL, 22);
     store.write(|tx| {
         let mut writer = tx.writer("one", PutOptions::default())?;
@@ -63,8 +103,7 @@ fn one(run: &Run, store: &Store, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn read_all(run: &Run, store: &Store) -> Result<()> {
-    run.say("reading");
+fn read_all(store: &Store) -> Result<()> {
     let reader = store.read()?;
     let mut buf = vec![0; bare::CALL];
     let mut all = 0;

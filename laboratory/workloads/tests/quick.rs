@@ -3,10 +3,8 @@
 //! output come. Figures are not judged.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::process::{Command, Output};
 
 fn run(dir: &Path, args: &[&str]) -> std::io::Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
@@ -120,24 +118,39 @@ fn a_run_goes_on_from_what_it_kept() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("in another directory"), "{out:?}");
 }
 
-/// The child that `small-million` kills. It once waited for a log larger than logs become.
+/// What is measured of Holdall alone goes through the same runner, and has its rows and goals.
 #[test]
-fn a_child_fills_the_log_and_says_how_full_it_is() {
+fn holdall_alone_is_measured_the_same_way() {
     let dir = tempfile::tempdir().unwrap();
-    let store = dir.path().join("store");
-    holdall::Store::create(&store).unwrap().close().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdall-bench"));
-    let mut child = command.arg("fill-log").arg(&store).stdout(Stdio::piped()).spawn().unwrap();
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let (said, hears) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        out.read_line(&mut line).map(|_| said.send(line))
-    });
-    let line = hears.recv_timeout(Duration::from_secs(120));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let used: u64 = line.expect("it ends").trim().parse().unwrap();
-    let log = std::fs::metadata(dir.path().join("store-log")).unwrap().len();
-    assert!(used * 100 > log * 85 && used <= log, "{used} of {log}");
+    let out = run(dir.path(), &["--json", "edits"]).unwrap();
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let edits = &report["workloads"][0];
+    let row = |name: &str| {
+        let rows = edits["rows"].as_array().unwrap();
+        rows.iter().find(|r| r["row"] == name).unwrap_or_else(|| panic!("no row {name}")).clone()
+    };
+    let row = row("edits of 100 B on average");
+    let stores = row["stores"].as_array().unwrap();
+    assert_eq!(stores.len(), 8, "six thresholds, the store's own and the bare machine: {row:#}");
+    assert!(stores[0]["to_bare"]["median"].as_f64().unwrap() > 0.0, "{row:#}");
+    assert_eq!(edits["goals"].as_array().unwrap().len(), 5);
+
+    let out = run(dir.path(), &["--json", "memory", "--gb", "0"]).unwrap();
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let goals = report["workloads"][0]["goals"].as_array().unwrap();
+    assert!(goals.len() == 4 && goals.iter().all(|g| g["met"] == true), "{goals:#?}");
+}
+
+#[test]
+fn a_tree_is_imported_and_comes_out_the_same() {
+    let (dir, tree) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(tree.path().join("below")).unwrap();
+    std::fs::write(tree.path().join("below/a"), vec![7; 100_000]).unwrap();
+    let args = ["--json", "import", "--tree", tree.path().to_str().unwrap()];
+    let out = run(dir.path(), &args).unwrap();
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = report["workloads"][0]["rows"].as_array().unwrap().iter();
+    let names: Vec<_> = rows.map(|r| r["row"].as_str().unwrap()).collect();
+    let memory = |what: &str| format!("{what}, most memory resident");
+    assert_eq!(names, ["import", &memory("import"), "export", &memory("export")]);
 }

@@ -13,7 +13,7 @@ mod draw;
 mod layout;
 mod lines;
 mod marks;
-mod number;
+pub mod number;
 mod numbers;
 mod palette;
 mod png;

@@ -3,7 +3,8 @@
 /// For tables and lone labels: about four significant digits, whole numbers in full.
 ///
 /// Numbers from 10⁻⁴ to 10¹⁵ are written out; smaller and larger ones as a power of ten.
-pub(crate) fn plain(value: f64) -> String {
+#[must_use]
+pub fn plain(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() { "not a number".into() } else { "infinite".into() };
     }

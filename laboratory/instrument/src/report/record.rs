@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use crate::picture::Panel;

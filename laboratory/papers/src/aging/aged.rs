@@ -13,9 +13,8 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::fs::Advice;
 
-use super::bench::Bench;
 use super::case::{Case, Point, Run, Sizes};
-use super::markers::{Mark, Places, check, marks_of};
+use super::markers::{Content, Mark, Places, check, marks_of};
 use super::places::{extents, files_below, of_files, of_image, runs};
 use super::system::postgres::Server;
 use super::system::{System, is_full};
@@ -37,7 +36,7 @@ struct Object {
 
 /// A store while it ages.
 pub(super) struct Aged<'r> {
-    bench: &'r Bench<'r>,
+    content: &'r Content,
     case: &'r Case,
     volume: &'r Volume,
     server: Option<&'r Server>,
@@ -58,14 +57,15 @@ pub(super) struct Aged<'r> {
 
 impl<'r> Aged<'r> {
     pub(super) fn new(
-        bench: &'r Bench<'r>,
+        content: &'r Content,
+        seed: u64,
         case: &'r Case,
         volume: &'r Volume,
         server: Option<&'r Server>,
     ) -> Result<Self> {
         let store = case.kind.open(volume.dir(), volume.bytes(), server)?;
         Ok(Self {
-            bench,
+            content,
             case,
             volume,
             server,
@@ -73,7 +73,7 @@ impl<'r> Aged<'r> {
             objects: Vec::new(),
             live: 0,
             next_key: 0,
-            rng: SmallRng::seed_from_u64(bench.settings.seed),
+            rng: SmallRng::seed_from_u64(seed),
             spent: Duration::ZERO,
             written: 0,
             last: (Duration::ZERO, 0),
@@ -205,7 +205,7 @@ impl<'r> Aged<'r> {
         let mut bytes = vec![Vec::new(); chosen.len()];
         for (out, &at) in bytes.iter_mut().zip(chosen) {
             let Object { version, size, .. } = self.objects[at];
-            self.bench.content.fill(at as u32, version, size, out);
+            self.content.fill(at as u32, version, size, out);
         }
         let keys: Vec<u64> = chosen.iter().map(|&at| self.objects[at].key).collect();
         let started = Instant::now();

@@ -15,8 +15,8 @@ use holdall_instrument::experiment::Settings;
 
 /// What the runs of an experiment share.
 pub struct Bench<'a> {
-    pub(super) settings: &'a Settings<'a>,
-    pub(super) content: Content,
+    settings: &'a Settings<'a>,
+    content: Content,
     server: OnceCell<std::result::Result<Server, String>>,
     /// Behind the server, which stops before its directory goes.
     scratch: TempDir,
@@ -59,7 +59,8 @@ impl<'a> Bench<'a> {
             }
         };
         let Some(volume) = self.volume(case, &mut run.remarks)? else { return Ok(()) };
-        let aged = Aged::new(self, case, &volume, server).and_then(|store| store.age(run));
+        let aged = Aged::new(&self.content, self.settings.seed, case, &volume, server)
+            .and_then(|store| store.age(run));
         // Before the volume goes, also after an error.
         let forgotten = server.map_or(Ok(()), Server::forget);
         aged.and(forgotten)

@@ -9,7 +9,7 @@ mod check;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use holdall::{DefragOptions, Defragmenter, Durability, Error, Fullness, Options, Store};
-use holdall_bench::system;
+use holdall_instrument::system;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};

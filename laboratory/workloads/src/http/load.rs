@@ -3,7 +3,8 @@
 use super::client::Client;
 use anyhow::Result;
 use futures::future::try_join_all;
-use holdall_bench::measure::{Driven, Recorder};
+use holdall_bench::measure::Driven;
+use holdall_instrument::contest::Recorder;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

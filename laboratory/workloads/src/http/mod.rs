@@ -21,7 +21,8 @@ mod xml;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use holdall_bench::{cli, system};
+use holdall_bench::cli;
+use holdall_instrument::{scratch, system};
 use plan::{Phase, Plan, ROWS};
 use serde_json::json;
 use server::{Kind, Program};
@@ -31,8 +32,6 @@ use std::process::ExitCode;
 use syncs::Syncs;
 use table::{Report, Taken, Told};
 use tokio::runtime::Runtime;
-
-use crate::run::Run;
 
 /// S3 servers side by side: Holdall's, MinIO, versitygw, a bare handler
 #[derive(Debug, Clone, Args)]
@@ -108,14 +107,15 @@ pub fn run(common: &cli::Common, args: &Http) -> Result<ExitCode> {
     let (plan, programs) = (args.plan(common.quick), args.programs()?);
     let machine = system::describe(&common.dir);
     let rounds = common.rounds.unwrap_or(if common.quick { 1 } else { 3 });
-    let run = Run::new(&common.dir, common.quick, Some(rounds))?;
+    let scratch = scratch::make(&common.dir)?;
+    let dir = scratch.path();
     let runtime = runtime()?;
     let mut report = Report::default();
     for program in &programs {
-        report.servers.push(runtime.block_on(look(&run, &plan, program, &mut report.errors)));
+        report.servers.push(runtime.block_on(look(dir, &plan, program, &mut report.errors)));
     }
     for phase in Phase::ALL.into_iter().filter(|phase| plan.wants_phase(*phase)) {
-        let rounds = if phase.once() { 1 } else { run.rounds };
+        let rounds = if phase.once() { 1 } else { rounds };
         for round in 0..rounds {
             let mut order: Vec<&Program> = programs.iter().collect();
             if round % 2 == 1 {
@@ -123,12 +123,12 @@ pub fn run(common: &cli::Common, args: &Http) -> Result<ExitCode> {
             }
             for program in order {
                 if program.kind != Kind::Bare || phase.has_bare() {
-                    one(&run, &plan, program, (phase, round), &runtime, &mut report)?;
+                    one(dir, &plan, program, (phase, round), &runtime, &mut report)?;
                 }
             }
         }
     }
-    print(common, &machine, &plan, &run, &report)?;
+    print(common, &machine, &plan, rounds, &report)?;
     let ours = |kind: Kind| !kind.is_peer();
     let failed = report.errors.iter().any(|(kind, _, _)| ours(*kind));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -136,7 +136,7 @@ pub fn run(common: &cli::Common, args: &Http) -> Result<ExitCode> {
 
 /// One server's part of one round of a phase.
 fn one(
-    run: &Run,
+    scratch: &Path,
     plan: &Plan,
     program: &Program,
     (phase, round): (Phase, usize),
@@ -144,17 +144,17 @@ fn one(
     report: &mut Report,
 ) -> Result<()> {
     let kind = program.kind;
-    run.say(&format!("{phase:?}, round {}, {}", round + 1, kind.name()));
-    let dir = run.path("server");
+    eprintln!("… {phase:?}, round {}, {}", round + 1, kind.name());
+    let dir = scratch.join("server");
     // What the one before left to be written is not this one's.
-    system::sync_all(run.dir())?;
+    system::sync_all(scratch)?;
     match runtime.block_on(rows::run(phase, plan, program, &dir)) {
         Ok(readings) => {
             let taken = |reading| Taken { kind, round, reading };
             report.taken.extend(readings.into_iter().map(taken));
         }
         Err(e) => {
-            run.say(&format!("{} failed: {e:#}", kind.name()));
+            eprintln!("… {} failed: {e:#}", kind.name());
             let of = plan.rows.iter().find(|row| row.phase == phase);
             report.errors.push((kind, of.map_or("", |row| row.id), format!("{e:#}")));
         }
@@ -179,20 +179,20 @@ fn clear(dir: &Path) -> Result<()> {
 
 /// Version and syncs of a server.
 async fn look(
-    run: &Run,
+    scratch: &Path,
     plan: &Plan,
     program: &Program,
     errors: &mut Vec<(Kind, &'static str, String)>,
 ) -> Told {
-    run.say(&format!("syncs of {}", program.kind.name()));
+    eprintln!("… syncs of {}", program.kind.name());
     let version = if program.kind == Kind::Bare { String::new() } else { program.version() };
-    let dir = run.path("server");
+    let dir = scratch.join("server");
     let mut syncs = Vec::new();
     let counted = async {
         let server = program.serve(&dir).await?;
         for (what, bytes, count) in [("4 KB", 4096, 20), ("10 MB", 10_000_000, 4)] {
             let contents: Vec<_> = (0..=count).map(|n| plan.content(n, bytes)).collect();
-            syncs.push((what, syncs::count(&server, &contents, &run.path("trace")).await?));
+            syncs.push((what, syncs::count(&server, &contents, &scratch.join("trace")).await?));
         }
         server.stop()
     };
@@ -210,7 +210,7 @@ fn print(
     common: &cli::Common,
     machine: &str,
     plan: &Plan,
-    run: &Run,
+    rounds: usize,
     report: &Report,
 ) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -218,12 +218,12 @@ fn print(
     if common.json {
         let mut all = report.json(plan);
         all["machine"] = json!(machine);
-        all["quick"] = json!(run.quick);
-        all["rounds"] = json!(run.rounds);
+        all["quick"] = json!(common.quick);
+        all["rounds"] = json!(rounds);
         all["debug_build"] = json!(debug);
         return Ok(writeln!(out, "{all:#}")?);
     }
-    writeln!(out, "## S3 servers\n\n{machine}; rounds: {}; median (least–most).\n", run.rounds)?;
+    writeln!(out, "## S3 servers\n\n{machine}; rounds: {rounds}; median (least–most).\n")?;
     if debug {
         writeln!(out, "**The generator is a debug build: the figures mean nothing.**\n")?;
     }

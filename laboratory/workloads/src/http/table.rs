@@ -4,7 +4,8 @@ use super::plan::{Plan, Row};
 use super::server::Kind;
 use super::syncs::Syncs;
 use super::usage::Reading;
-use holdall_bench::report::{Stats, number, show};
+use holdall_instrument::picture::number::plain as number;
+use holdall_instrument::spread::Spread;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -60,9 +61,9 @@ struct Line<'r> {
 }
 
 impl Line<'_> {
-    fn stats(&self, of: impl Fn(&Reading) -> f64) -> Stats {
+    fn stats(&self, of: impl Fn(&Reading) -> f64) -> Spread {
         let values: Vec<f64> = self.readings.iter().map(|(_, reading)| of(reading)).collect();
-        Stats::of(&values)
+        Spread::of(&values)
     }
 
     fn in_round(&self, round: usize) -> Option<f64> {
@@ -85,7 +86,7 @@ impl Report {
     }
 
     /// A line's figure by that of the best peer of the same round.
-    fn ratio(line: &Line<'_>, lines: &[Line<'_>], less: bool) -> Option<Stats> {
+    fn ratio(line: &Line<'_>, lines: &[Line<'_>], less: bool) -> Option<Spread> {
         let ratios: Vec<f64> = line
             .readings
             .iter()
@@ -100,7 +101,7 @@ impl Report {
                 best.map(|best| reading.value / best)
             })
             .collect();
-        (!ratios.is_empty()).then(|| Stats::of(&ratios))
+        (!ratios.is_empty()).then(|| Spread::of(&ratios))
     }
 
     /// As Markdown.
@@ -142,7 +143,7 @@ impl Report {
         );
         let mut bound = false;
         for line in &lines {
-            let ratio = Self::ratio(line, &lines, less).map_or(String::new(), |r| show(&r));
+            let ratio = Self::ratio(line, &lines, less).map_or_else(String::new, |r| r.to_string());
             let median = |of: fn(&Reading) -> f64| number(line.stats(of).median);
             let limited = line.stats(|r| r.generator_share).median > BOUND;
             bound |= limited;
@@ -152,7 +153,7 @@ impl Report {
                 line.told.kind.name(),
                 if line.apart { " *" } else { "" },
                 if limited { " †" } else { "" },
-                show(&line.stats(|r| r.value)),
+                line.stats(|r| r.value),
                 if line.apart { "apart" } else { &ratio },
                 median(|r| r.p50_ms),
                 median(|r| r.p99_ms),
@@ -183,12 +184,12 @@ impl Report {
         let lines = self.lines(row);
         let unit = lines.first()?.readings.first()?.1.unit;
         let of = |line: &Line<'_>| {
-            let stats = |of: fn(&Reading) -> f64| line.stats(of).json();
+            let stats = |of: fn(&Reading) -> f64| line.stats(of);
             json!({
                 "server": line.told.kind.name(),
                 "value": stats(|r| r.value),
                 "ratio_to_best_peer": Self::ratio(line, &lines, unit.less_is_better())
-                    .filter(|_| !line.apart).map(|r| r.json()),
+                    .filter(|_| !line.apart),
                 "answers_before_sync": line.apart,
                 "requests": stats(|r| r.count as f64),
                 "p50_ms": stats(|r| r.p50_ms),
@@ -221,7 +222,7 @@ impl Told {
 mod tests {
     use super::super::plan::ROWS;
     use super::*;
-    use holdall_bench::measure::Unit;
+    use holdall_instrument::contest::Unit;
 
     fn report(minio_synced: usize) -> Report {
         let told = |kind, synced| Told {
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(ratio(&report(4), "put-small", Kind::Holdall), None);
         let text = report(5).markdown(&Plan::new(true));
         assert!(text.contains("| versitygw * † | 100 (100–100) | apart |"), "{text}");
-        assert!(text.contains("| Holdall † | 35.0 (10.0–60.0) | 2.50 (2.00–3.00) |"), "{text}");
+        assert!(text.contains("| Holdall † | 35 (10–60) | 2.5 (2–3) |"), "{text}");
         let json = report(5).json(&Plan::new(true));
         assert_eq!(json["rows"][0]["servers"][2]["answers_before_sync"], true);
         assert_eq!(json["rows"][1]["servers"][0]["ratio_to_best_peer"]["median"], 0.35);

@@ -1,8 +1,9 @@
 //! Processor time and memory of a server, and of this generator beside it.
 
 use anyhow::{Context as _, Result};
-use holdall_bench::measure::{Driven, Unit};
-use holdall_bench::system;
+use holdall_bench::measure::Driven;
+use holdall_instrument::contest::Unit;
+use holdall_instrument::system;
 use serde::Serialize;
 use std::fs;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Loops of operations, by one thread or several, each operation timed.
 
-use super::Recorder;
 use anyhow::{Result, anyhow};
+use holdall_instrument::contest::Recorder;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};

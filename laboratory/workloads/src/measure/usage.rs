@@ -5,9 +5,9 @@
 //! /proc/self/io is not used, as it was seen to count pages twice that the device received
 //! once, and it leaves out what is written by way of a map of the file.
 
-use super::Figure;
-use crate::system::{self, Written};
 use anyhow::Result;
+use holdall_instrument::contest::Figure;
+use holdall_instrument::system::{self, Written};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -13,8 +13,3 @@ use crate::peer::Maker;
 pub fn own() -> Vec<Box<dyn Maker>> {
     vec![Box::new(Holdall { by_oid: false }), Box::new(Holdall { by_oid: true }), Box::new(Files)]
 }
-
-/// Whether a store of this name is Holdall, to which goals are set, not a peer.
-pub fn is_holdall(name: &str) -> bool {
-    name.starts_with("Holdall")
-}

@@ -6,10 +6,10 @@
 mod picture;
 mod read;
 
-use crate::folder::RESULTS;
-use crate::report::number;
-use crate::runner::write_whole;
 use anyhow::{Context as _, Result};
+use holdall_instrument::files::replace;
+use holdall_instrument::folder::RESULTS;
+use holdall_instrument::picture::number::plain as number;
 use read::{Line, Results, Row, Workload};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -54,12 +54,12 @@ pub fn write(folder: &Path) -> Result<String> {
     let results: Results = serde_json::from_slice(&bytes)
         .with_context(|| format!("{} holds no results of a run", path.display()))?;
     let table = table(&results);
-    write_whole(&folder.join(SUMMARY), table.as_bytes())?;
+    replace(&folder.join(SUMMARY), table.as_bytes())?;
     let panel = picture::panel(&results);
-    write_whole(&folder.join(format!("{PICTURE}.svg")), panel.svg().as_bytes())?;
+    replace(&folder.join(format!("{PICTURE}.svg")), panel.svg().as_bytes())?;
     let (width, height) = panel.size();
     let png = panel.png(width * 2, height * 2)?;
-    write_whole(&folder.join(format!("{PICTURE}.png")), &png)?;
+    replace(&folder.join(format!("{PICTURE}.png")), &png)?;
     Ok(table)
 }
 

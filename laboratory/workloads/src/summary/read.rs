@@ -1,7 +1,6 @@
 //! What the summary reads of `results.json`.
 
-use crate::runner::BARE;
-use crate::stores::is_holdall;
+use holdall_instrument::contest::{BARE, is_ours};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -81,7 +80,7 @@ impl Row {
 
     /// Stores that are neither Holdall nor the bare machine.
     pub(super) fn others(&self) -> impl Iterator<Item = &Line> {
-        self.stores.iter().filter(|line| line.store != BARE && !is_holdall(&line.store))
+        self.stores.iter().filter(|line| line.store != BARE && !is_ours(&line.store))
     }
 
     pub(super) fn best_other(&self) -> Option<&Line> {

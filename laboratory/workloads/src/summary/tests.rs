@@ -58,10 +58,10 @@ fn read(value: Value) -> Results {
 fn a_row_for_each_workload() {
     let text = table(&read(results(&json!(true))));
     let has = |line: &str| assert!(text.lines().any(|l| l == line), "{line}\n{text}");
-    has("| W4 replace, MB/s | 50.0 / 100 | fjall 200 | 0.250 / 0.500 | 1.25 / 1.25; 1.25 |");
-    has("| W6 1 MiB: write at age 10, MB/s | 9.00 / – | LMDB 3.00 | 3.00 / – | 1.25 / –; 1.25 |");
+    has("| W4 replace, MB/s | 50 / 100 | fjall 200 | 0.25 / 0.5 | 1.25 / 1.25; 1.25 |");
+    has("| W6 1 MiB: write at age 10, MB/s | 9 / – | LMDB 3 | 3 / – | 1.25 / –; 1.25 |");
     // A time four times as long is a quarter as good.
-    has("| W8 open after a clean close, and one get, ms | 2.00 / – | redb 0.500 | 0.250 / – |  |");
+    has("| W8 open after a clean close, and one get, ms | 2 / – | redb 0.5 | 0.25 / – |  |");
     has("The machine was quiet in all rounds.");
     assert!(!text.contains('†') && !text.contains("age 0"), "{text}");
 }

@@ -1,10 +1,9 @@
 //! The workloads W1 to W10, each for any store, and the bare machine's counterpart of each.
 //!
-//! Owns: the trait, the list, and [`Ctx`], what a workload is given. A workload runs in a
-//! process of its own for each store and round (see [`crate::runner`]), pushes one figure for
+//! Owns: the trait, the list, and [`Stores`], by which a workload is a contest of stores. It runs in a
+//! process of its own for each store and round (see [`holdall_instrument::contest`]), pushes one figure for
 //! each of its rows, and checks that the store returns what was put.
 
-pub mod goal;
 pub mod objects;
 pub mod session;
 mod w10_refill;
@@ -18,14 +17,12 @@ mod w7_insert;
 pub mod w8_open;
 mod w9_mixed;
 
-pub use goal::{Bound, Goal, Than, What};
 pub use objects::{Objects, Sizes, hashed, key};
 pub use session::Session;
 
-use crate::measure::Figure;
 use crate::peer::{Load, Maker, Setup};
-use anyhow::Result;
-use std::path::PathBuf;
+use anyhow::{Context as _, Result};
+use holdall_instrument::contest::{BARE, Bound, Contest, Ctx, Figure, Goal, Plot, Than};
 use std::time::Duration;
 
 /// Bytes of cache every store gets, where a workload does not say otherwise.
@@ -35,59 +32,20 @@ pub const CACHE: u64 = 256 << 20;
 /// commit; its rate is of what it did.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a workload is given.
-#[derive(Debug, Clone)]
-pub struct Ctx {
-    /// An empty directory of its own, on the disk to be measured.
-    pub dir: PathBuf,
-    /// Small sizes: every workload within some seconds.
-    pub quick: bool,
-    /// All data and choices come from it.
-    pub seed: u64,
+/// What a store is given that holds such objects.
+#[must_use]
+pub fn setup(load: Load) -> Setup {
+    Setup { cache_bytes: CACHE, load }
 }
 
-impl Ctx {
-    /// `full`, or `quick` where little time is to be spent.
-    pub fn pick<T>(&self, full: T, quick: T) -> T {
-        if self.quick { quick } else { full }
-    }
+/// Names of the adapter by name and of that by OID.
+pub const BY_NAME: &str = "Holdall by name";
+/// See [`BY_NAME`].
+pub const BY_OID: &str = "Holdall by OID";
 
-    /// How long a loop may take: `full` seconds, or a twentieth.
-    pub fn seconds(&self, full: u64) -> Duration {
-        Duration::from_millis(full * self.pick(1000, 50))
-    }
-
-    /// What a store is given that holds such objects.
-    pub fn setup(&self, load: Load) -> Setup {
-        Setup { cache_bytes: CACHE, load }
-    }
-}
-
-/// How a drawing is filled.
-#[derive(Debug, Clone)]
-pub enum Source {
-    /// From figures' points of the drawing's id.
-    Points {
-        /// What the axis to the right shows.
-        x: &'static str,
-        /// What the axis upwards shows.
-        y: &'static str,
-        /// Labels of x = 0, 1, 2 …, drawn as bars; lines where there are none.
-        ticks: Vec<&'static str>,
-    },
-    /// The distribution of latencies of this row.
-    Latency(String),
-}
-
-/// A drawing of a workload.
-#[derive(Debug, Clone)]
-pub struct Plot {
-    /// Its file's name.
-    pub id: String,
-    /// Above it.
-    pub title: String,
-    /// What it shows.
-    pub source: Source,
+/// A goal for both of them.
+fn both(row: &str, than: &Than, bound: Bound) -> [Goal; 2] {
+    [BY_NAME, BY_OID].map(|who| Goal::new(who, row, than.clone(), bound))
 }
 
 /// One workload.
@@ -120,6 +78,52 @@ pub trait Workload: Sync {
     /// Whether stores that give out ids of their own take part.
     fn takes_ordinals(&self) -> bool {
         true
+    }
+}
+
+/// A workload with the stores that take part.
+pub struct Stores<'a> {
+    /// What they do.
+    pub workload: &'static dyn Workload,
+    /// Makers of the stores that were asked for.
+    pub makers: &'a [&'a dyn Maker],
+}
+
+impl Contest for Stores<'_> {
+    fn id(&self) -> &'static str {
+        self.workload.id()
+    }
+
+    fn title(&self, ctx: &Ctx) -> String {
+        self.workload.title(ctx)
+    }
+
+    fn remark(&self) -> &'static str {
+        self.workload.remark()
+    }
+
+    fn contestants(&self) -> Vec<&'static str> {
+        let takes = |m: &&dyn Maker| {
+            m.takes(self.workload.load()) && (self.workload.takes_ordinals() || !m.by_ordinal())
+        };
+        let stores = self.makers.iter().copied().filter(takes).map(Maker::name);
+        stores.chain([BARE]).collect()
+    }
+
+    fn measure(&self, ctx: &Ctx, contestant: &str, out: &mut Vec<Figure>) -> Result<()> {
+        if contestant == BARE {
+            return self.workload.bare(ctx, out);
+        }
+        let maker = self.makers.iter().find(|m| m.name() == contestant);
+        self.workload.measure(ctx, *maker.context("no such store")?, out)
+    }
+
+    fn goals(&self, ctx: &Ctx) -> Vec<Goal> {
+        self.workload.goals(ctx)
+    }
+
+    fn plots(&self, ctx: &Ctx) -> Vec<Plot> {
+        self.workload.plots(ctx)
     }
 }
 

@@ -1,10 +1,10 @@
 //! An open store under measurement.
 
-use super::Ctx;
-use crate::measure::{Figure, Meter};
+use crate::measure::Meter;
 use crate::peer::{Maker, Peer, Setup};
-use crate::system;
 use anyhow::{Context as _, Result};
+use holdall_instrument::contest::{Ctx, Figure};
+use holdall_instrument::system;
 use std::path::PathBuf;
 
 /// A store in a directory of its own, and what the process had of memory before it.

@@ -1,15 +1,12 @@
 //! W10: half of all objects deleted, then refilled.
 
-use super::goal::BY_NAME;
-use super::{
-    Bound, Ctx, Goal, LONGEST, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed,
-    key,
-};
-use crate::bare;
-use crate::measure::{Driven, Figure, Meter, Unit, repeat};
+use super::BY_NAME;
+use super::{LONGEST, Objects, Session, Sizes, Workload, hashed, key};
+use crate::measure::{Driven, Meter, repeat};
 use crate::peer::{Load, Maker};
-use crate::system;
 use anyhow::{Result, ensure};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Plot, Source, Than, Unit, What};
+use holdall_instrument::system;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -108,7 +105,7 @@ impl Workload for Refill {
         let objects = Objects::new(ctx.seed, Sizes::Web);
         let all: Vec<u64> = (0..count(ctx)).collect();
         system::touch_memory(ctx.pick(1 << 30, 32 << 20));
-        let session = Session::new(ctx, maker, ctx.setup(Load::Web), "refill")?;
+        let session = Session::new(ctx, maker, super::setup(Load::Web), "refill")?;
         let (peer, meter) = (session.peer()?, session.meter()?);
         let done = batches(&all, |b| objects.put(peer, b.iter().copied(), |_| 0))?;
         let there = reached(&all, &done).len() as u64;
@@ -144,7 +141,7 @@ impl Workload for Refill {
 
     fn bare(&self, ctx: &Ctx, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::Web);
-        let file: File = bare::create(&ctx.dir.join("bare"))?;
+        let file: File = holdall_instrument::small_sync::create(&ctx.dir.join("bare"))?;
         for (row, version) in [(FILL, 0), (REFILL, 1)] {
             let all: Vec<u64> = (0..count(ctx) / (1 + version)).collect();
             let (mut joined, mut at) = (Vec::new(), 0);

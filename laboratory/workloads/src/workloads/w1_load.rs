@@ -1,12 +1,12 @@
 //! W1: bulk load of small objects.
 
-use super::goal::{BY_NAME, BY_OID};
-use super::{Bound, Ctx, Goal, LONGEST, Objects, Session, Sizes, Than, Workload, hashed, key};
-use crate::bare;
-use crate::measure::{Driven, Figure, Unit, repeat};
+use super::{BY_NAME, BY_OID};
+use super::{LONGEST, Objects, Session, Sizes, Workload, hashed, key};
+use crate::measure::{Driven, repeat};
 use crate::peer::{Load, Maker};
-use crate::system;
 use anyhow::Result;
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Than, Unit};
+use holdall_instrument::system;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Bulk {
         let item = |i: usize| (&keys[i][..], objects.bytes(i as u64, 0));
         let items: Vec<(&[u8], &[u8])> = (0..keys.len()).map(item).collect();
         system::touch_memory(ctx.pick(1 << 30, 16 << 20));
-        let mut session = Session::new(ctx, maker, ctx.setup(Load::Small), "load")?;
+        let mut session = Session::new(ctx, maker, super::setup(Load::Small), "load")?;
         session.count_from(base);
         let (meter, peer) = (session.meter()?, session.peer()?);
         let mut batches = items.chunks(batch(ctx));
@@ -90,7 +90,7 @@ impl Workload for Bulk {
 
     fn bare(&self, ctx: &Ctx, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::SMALL);
-        let file = bare::create(&ctx.dir.join("bare"))?;
+        let file = holdall_instrument::small_sync::create(&ctx.dir.join("bare"))?;
         let batch = batch(ctx) as u64;
         let join = |c| (c * batch..(c + 1) * batch).flat_map(|i| objects.bytes(i, 0)).copied();
         let commits: Vec<Vec<u8>> = (0..count(ctx) / batch).map(|c| join(c).collect()).collect();

@@ -1,10 +1,11 @@
 //! W2: durable puts of 200 bytes, one commit each.
 
-use super::{Bound, Ctx, Goal, Objects, Plot, Session, Sizes, Source, Than, Workload, hashed, key};
-use crate::bare::SmallSync;
-use crate::measure::{Driven, Figure, Unit, threads};
+use super::{Objects, Session, Sizes, Workload, hashed, key};
+use crate::measure::{Driven, threads};
 use crate::peer::{Load, Maker};
 use anyhow::{Result, anyhow};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Plot, Source, Than, Unit};
+use holdall_instrument::small_sync::SmallSync;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +45,7 @@ impl Workload for Puts {
 
     fn measure(&self, ctx: &Ctx, maker: &dyn Maker, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::Exactly(LEN));
-        let session = Session::new(ctx, maker, ctx.setup(Load::Small), "puts")?;
+        let session = Session::new(ctx, maker, super::setup(Load::Small), "puts")?;
         let peer = session.peer()?;
         let name = |i| key(if maker.by_ordinal() { i } else { hashed(i) });
         objects.preload(peer, before(ctx), name)?;
@@ -84,9 +85,9 @@ impl Workload for Puts {
     fn goals(&self, _ctx: &Ctx) -> Vec<Goal> {
         let [(_, one), (_, eight)] = THREADS;
         let mut goals = Vec::new();
-        goals.extend(Goal::both(one, &Than::Best(&[]), Bound::AtLeast(1.0)));
-        goals.extend(Goal::both(one, &Than::Bare, Bound::AtLeast(0.8)));
-        goals.extend(Goal::both(eight, &Than::Best(&[]), Bound::AtLeast(1.3)));
+        goals.extend(super::both(one, &Than::Best(&[]), Bound::AtLeast(1.0)));
+        goals.extend(super::both(one, &Than::Bare, Bound::AtLeast(0.8)));
+        goals.extend(super::both(eight, &Than::Best(&[]), Bound::AtLeast(1.3)));
         goals
     }
 

@@ -1,12 +1,13 @@
 //! W3: random gets of small objects, hot and cold.
 
-use super::goal::{BY_NAME, BY_OID};
-use super::{Bound, Ctx, Goal, Objects, Session, Sizes, Than, Workload, hashed, key};
+use super::{BY_NAME, BY_OID};
+use super::{Objects, Session, Sizes, Workload, hashed, key};
 use crate::bare;
-use crate::measure::{Driven, Figure, Recorder, Unit, threads};
+use crate::measure::{Driven, threads};
 use crate::peer::{Load, Maker, Peer, Setup};
-use crate::system;
 use anyhow::{Result, ensure};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Recorder, Than, Unit};
+use holdall_instrument::system;
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
@@ -191,7 +192,7 @@ impl Workload for Gets {
 
     fn measure(&self, ctx: &Ctx, maker: &dyn Maker, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::SMALL);
-        let mut session = Session::new(ctx, maker, ctx.setup(Load::Small), "gets")?;
+        let mut session = Session::new(ctx, maker, super::setup(Load::Small), "gets")?;
         let peer: &dyn Peer = session.peer()?;
         objects.preload(peer, count(ctx), key)?;
         objects.check_some(peer, count(ctx), |_| 0)?;
@@ -239,10 +240,10 @@ impl Workload for Gets {
             at_least(BY_NAME, single(1), Than::BestBut(LMDB), 1.0),
         ];
         for (two, one) in [(batched(2), batched(1)), (single(2), single(1))] {
-            goals.extend(Goal::both(&two, &Than::Own(one), Bound::AtLeast(1.9)));
+            goals.extend(super::both(&two, &Than::Own(one), Bound::AtLeast(1.9)));
         }
         for by in [1, 2] {
-            goals.extend(Goal::both(&cold(by), &Than::Best(&[]), Bound::AtLeast(1.0)));
+            goals.extend(super::both(&cold(by), &Than::Best(&[]), Bound::AtLeast(1.0)));
         }
         goals
     }

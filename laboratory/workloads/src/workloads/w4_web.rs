@@ -1,15 +1,14 @@
 //! W4: objects of the web, loaded, replaced, read.
 
-use super::goal::BY_NAME;
-use super::{
-    Bound, Ctx, Goal, LONGEST, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed,
-    key,
-};
-use crate::bare;
-use crate::measure::{Driven, Figure, Meter, Recorder, Unit, repeat};
+use super::BY_NAME;
+use super::{LONGEST, Objects, Session, Sizes, Workload, hashed, key};
+use crate::measure::{Driven, Meter, repeat};
 use crate::peer::{Load, Maker};
-use crate::system;
 use anyhow::{Result, ensure};
+use holdall_instrument::contest::{
+    Bound, Ctx, Figure, Goal, Plot, Recorder, Source, Than, Unit, What,
+};
+use holdall_instrument::system;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -177,7 +176,7 @@ impl Workload for Web {
     fn measure(&self, ctx: &Ctx, maker: &dyn Maker, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::Web);
         system::touch_memory(ctx.pick(1 << 30, 16 << 20));
-        let session = Session::new(ctx, maker, ctx.setup(Load::Web), "web")?;
+        let session = Session::new(ctx, maker, super::setup(Load::Web), "web")?;
         let (peer, meter) = (session.peer()?, session.meter()?);
         let (count, mut figure) = load_figure(ctx, &objects, &mut |c| {
             objects.put(peer, c * BATCH..(c + 1) * BATCH, |_| 0)
@@ -194,7 +193,7 @@ impl Workload for Web {
 
     fn bare(&self, ctx: &Ctx, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::Web);
-        let file = bare::create(&ctx.dir.join("bare"))?;
+        let file = holdall_instrument::small_sync::create(&ctx.dir.join("bare"))?;
         let (mut at, mut joined, mut starts) = (0, Vec::new(), Vec::new());
         let (count, figure) = load_figure(ctx, &objects, &mut |c| {
             joined.clear();

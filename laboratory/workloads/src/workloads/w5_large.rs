@@ -1,11 +1,12 @@
 //! W5: large objects: durable puts, whole gets, ranges, hot and cold.
 
-use super::{Bound, Ctx, Goal, Objects, Session, Sizes, Than, Workload, hashed, key};
+use super::{Objects, Session, Sizes, Workload, hashed, key};
 use crate::bare;
-use crate::measure::{Driven, Figure, Unit, repeat};
+use crate::measure::{Driven, repeat};
 use crate::peer::{Load, Maker};
-use crate::system;
 use anyhow::{Result, ensure};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Than, Unit};
+use holdall_instrument::system;
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
@@ -112,7 +113,7 @@ impl Large {
         // The caller's memory, which gets write to: there before, and used again.
         let mut buf = vec![1; class.bytes];
         class.touch_memory();
-        let setup = ctx.setup(Load::Large);
+        let setup = super::setup(Load::Large);
         let mut session = Session::new(ctx, maker, setup, "large")?;
         let (peer, meter) = (session.peer()?, session.meter()?);
         let done =
@@ -152,7 +153,7 @@ impl Large {
         buf: &mut Vec<u8>,
         out: &mut Vec<Figure>,
     ) -> Result<()> {
-        let setup = ctx.setup(Load::Large);
+        let setup = super::setup(Load::Large);
         session.chill(setup)?;
         // What the cache gave up goes back to the host of a virtual machine in part.
         class.touch_memory();
@@ -259,7 +260,7 @@ impl Workload for Large {
         let mut goals = Vec::new();
         for class in classes(ctx) {
             let mut add = |what: &str, than: &Than, bound| {
-                goals.extend(Goal::both(&class.row(what), than, Bound::AtLeast(bound)));
+                goals.extend(super::both(&class.row(what), than, Bound::AtLeast(bound)));
             };
             add(PUT, &Than::Best(&[]), 0.95);
             add(PUT, &Than::Bare, 0.9);

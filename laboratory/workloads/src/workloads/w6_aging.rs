@@ -3,14 +3,14 @@
 //! After Sears and van Ingen, "Fragmentation in Large Object Repositories" (CIDR 2007):
 //! storage age is the bytes replaced divided by the bytes live; age 0 is the bulk load.
 
-use super::{
-    Bound, Ctx, Goal, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed, key,
-};
-use crate::bare;
-use crate::measure::{Figure, Meter, Recorder, Unit};
+use super::{Objects, Session, Sizes, Workload, hashed, key};
+use crate::measure::Meter;
 use crate::peer::{Load, Maker, Peer};
-use crate::system;
 use anyhow::{Result, ensure};
+use holdall_instrument::contest::{
+    Bound, Ctx, Figure, Goal, Plot, Recorder, Source, Than, Unit, What,
+};
+use holdall_instrument::system;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
@@ -151,7 +151,7 @@ impl Aging {
     ) -> Result<()> {
         let mut state = State::new(ctx, kind);
         system::touch_memory(ctx.pick(4 << 30, 64 << 20));
-        let setup = ctx.setup(Load::Large);
+        let setup = super::setup(Load::Large);
         let mut session = Session::within(ctx, maker, setup, "aging", Some(volume(ctx)))?;
         session.count_from(base);
         let peer = session.peer()?;
@@ -198,7 +198,7 @@ impl Aging {
         let objects = Objects::new(ctx.seed, sizes(kind));
         system::touch_memory(ctx.pick(1 << 30, 64 << 20));
         let path = ctx.dir.join("bare");
-        let file: File = bare::create(&path)?;
+        let file: File = holdall_instrument::small_sync::create(&path)?;
         let count = reads(ctx) * 2;
         for age in [0, oldest(ctx)] {
             let (mut latency, mut time, mut at) = (Recorder::new()?, Duration::ZERO, 0);
@@ -267,10 +267,10 @@ impl Workload for Aging {
         for kind in 0..KINDS.len() {
             let (write, read) = (row(kind, "write", old), row(kind, "cold read", old));
             let young = Than::Own(row(kind, "write", 0));
-            goals.extend(Goal::both(&write, &young, Bound::AtLeast(0.95)));
-            goals.extend(Goal::both(&write, &Than::Best(&[]), Bound::AtLeast(0.9)));
-            goals.extend(Goal::both(&read, &Than::Best(&[]), Bound::AtLeast(1.0)));
-            let space = Goal::both(&write, &Than::Nothing, Bound::AtMost(1.1));
+            goals.extend(super::both(&write, &young, Bound::AtLeast(0.95)));
+            goals.extend(super::both(&write, &Than::Best(&[]), Bound::AtLeast(0.9)));
+            goals.extend(super::both(&read, &Than::Best(&[]), Bound::AtLeast(1.0)));
+            let space = super::both(&write, &Than::Nothing, Bound::AtMost(1.1));
             goals.extend(space.map(|g| g.of(What::Disk)));
         }
         goals

@@ -1,11 +1,11 @@
 //! W7: bytes inserted into and deleted from the middle of large objects.
 
-use super::{Bound, Ctx, Goal, Objects, Session, Sizes, Than, Workload, hashed, key};
+use super::{Objects, Session, Sizes, Workload, hashed, key};
 use crate::bare;
-use crate::measure::{Figure, Recorder, Unit};
 use crate::peer::{Load, Maker, Peer};
-use crate::system;
 use anyhow::{Result, ensure};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Recorder, Than, Unit};
+use holdall_instrument::system;
 use rustix::fs::{FallocateFlags, fallocate};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -73,7 +73,7 @@ impl Insert {
         let objects = Objects::new(ctx.seed, Sizes::Exactly(size));
         let whole = objects.bytes(0, 0);
         system::touch_memory(size * 2 + (64 << 20));
-        let session = Session::new(ctx, maker, ctx.setup(Load::Large), "insert")?;
+        let session = Session::new(ctx, maker, super::setup(Load::Large), "insert")?;
         let peer = session.peer()?;
         peer.put(&[(&key(0), whole)])?;
         peer.settle()?;
@@ -166,8 +166,8 @@ impl Workload for Insert {
         for size in &sizes(ctx)[1..] {
             for (_, edit) in EDITS {
                 let row = row(edit, *size);
-                goals.extend(Goal::both(&row, &Than::Best(&[]), Bound::AtLeast(400.0)));
-                goals.extend(Goal::both(&row, &Than::Bare, Bound::AtLeast(0.8)));
+                goals.extend(super::both(&row, &Than::Best(&[]), Bound::AtLeast(400.0)));
+                goals.extend(super::both(&row, &Than::Bare, Bound::AtLeast(0.8)));
             }
         }
         goals

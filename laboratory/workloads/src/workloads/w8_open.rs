@@ -1,12 +1,12 @@
 //! W8: opening after a clean close and after a kill.
 
-use super::goal::BY_NAME;
-use super::{Bound, Ctx, Goal, Objects, Session, Sizes, Than, Workload, hashed, key};
-use crate::measure::{Figure, Recorder, Unit};
+use super::BY_NAME;
+use super::{Objects, Session, Sizes, Workload, hashed, key};
 use crate::peer::{Load, Maker};
-use crate::report::Stats;
-use crate::system;
 use anyhow::{Context as _, Result, bail, ensure};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Recorder, Than, Unit};
+use holdall_instrument::spread::Spread;
+use holdall_instrument::system;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -51,7 +51,7 @@ fn victim(ctx: &Ctx, turn: u64, c: u64, n: u64) -> u64 {
 /// The store's.
 pub fn work_until_killed(ctx: &Ctx, maker: &dyn Maker, turn: u64) -> Result<()> {
     let objects = Objects::new(ctx.seed, Sizes::SMALL);
-    let peer = maker.open(&ctx.dir.join(NAME), &ctx.setup(Load::Small))?;
+    let peer = maker.open(&ctx.dir.join(NAME), &super::setup(Load::Small))?;
     let (start, mut said) = (Instant::now(), false);
     for c in 0.. {
         let which: std::collections::BTreeSet<u64> =
@@ -153,7 +153,7 @@ impl Workload for Open {
 
     fn measure(&self, ctx: &Ctx, maker: &dyn Maker, out: &mut Vec<Figure>) -> Result<()> {
         let objects = Objects::new(ctx.seed, Sizes::SMALL);
-        let mut session = Session::new(ctx, maker, ctx.setup(Load::Small), NAME)?;
+        let mut session = Session::new(ctx, maker, super::setup(Load::Small), NAME)?;
         objects.preload(session.peer()?, count(ctx), key)?;
         let (mut clean, mut latency) = (Vec::new(), Recorder::new()?);
         let meter = session.meter()?;
@@ -162,7 +162,7 @@ impl Workload for Open {
             session.drop_caches()?;
             clean.push(time_opening(ctx, &mut session, &mut latency)?);
         }
-        let value = Stats::of(&clean).median;
+        let value = Spread::of(&clean).median;
         let mut figure = Figure::new(CLEAN, Unit::Ms, value).latency(&latency);
         meter.stop(&mut figure, 0)?;
         out.push(figure);
@@ -174,7 +174,7 @@ impl Workload for Open {
             killed.push(time_opening(ctx, &mut session, &mut latency)?);
             check_commits((ctx, &session), &objects, (turn, commits))?;
         }
-        let value = Stats::of(&killed).median;
+        let value = Spread::of(&killed).median;
         let mut figure = Figure::new(KILLED, Unit::Ms, value).latency(&latency);
         meter.stop(&mut figure, 0)?;
         out.push(figure);
@@ -193,7 +193,7 @@ impl Workload for Open {
                 let time = latency.time(|| read_one(&path))?;
                 all.push(time.as_secs_f64() * 1e3);
             }
-            let value = Stats::of(&all).median;
+            let value = Spread::of(&all).median;
             out.push(Figure::new(row, Unit::Ms, value).latency(&latency));
         }
         Ok(())

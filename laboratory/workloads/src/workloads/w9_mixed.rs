@@ -1,13 +1,13 @@
 //! W9: readers, small writers and a streaming writer at once.
 
-use super::{
-    Bound, Ctx, Goal, Objects, Plot, Session, Sizes, Source, Than, What, Workload, hashed, key,
-};
-use crate::bare::{self, SmallSync};
-use crate::measure::{Driven, Figure, Unit, join, until};
+use super::{Objects, Session, Sizes, Workload, hashed, key};
+use crate::bare;
+use crate::measure::{Driven, join, until};
 use crate::peer::{Load, Maker};
-use crate::system;
 use anyhow::{Result, anyhow, ensure};
+use holdall_instrument::contest::{Bound, Ctx, Figure, Goal, Plot, Source, Than, Unit, What};
+use holdall_instrument::small_sync::SmallSync;
+use holdall_instrument::system;
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
@@ -146,7 +146,7 @@ impl Workload for Mixed {
         let objects = Objects::new(ctx.seed, Sizes::Exactly(LEN));
         let large = Objects::new(ctx.seed, Sizes::Exactly(len));
         system::touch_memory(ctx.pick(1 << 30, 64 << 20));
-        let session = Session::new(ctx, maker, ctx.setup(Load::Web), "mixed")?;
+        let session = Session::new(ctx, maker, super::setup(Load::Web), "mixed")?;
         let peer = session.peer()?;
         objects.preload(peer, count, key)?;
         let get = |t: usize, i: u64| {
@@ -213,10 +213,10 @@ impl Workload for Mixed {
         let mut goals = Vec::new();
         for row in [GETS_WRITERS, GETS_ALL] {
             let alone = Than::Own(GETS_ALONE.into());
-            goals.extend(Goal::both(row, &alone, Bound::AtMost(2.0)).map(|g| g.of(What::P99)));
+            goals.extend(super::both(row, &alone, Bound::AtMost(2.0)).map(|g| g.of(What::P99)));
         }
         let without = Than::Own(PUTS_NO_STREAM.into());
-        goals.extend(Goal::both(PUTS_ALL, &without, Bound::AtMost(1.5)).map(|g| g.of(What::P50)));
+        goals.extend(super::both(PUTS_ALL, &without, Bound::AtMost(1.5)).map(|g| g.of(What::P50)));
         goals
     }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use holdall_instrument::picture::{Axis, Panel};
 use holdall_testkit::CostModel;
 
-use super::mix_claims as claims;
+use super::{mix_claims as claims, statements};
 use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
@@ -71,13 +71,13 @@ pub(super) const FIGURES: [Figure; 7] = [
         figure("biliris-9", esm(), READ, claims::esm_reads, s)
     }),
     Figure::new("biliris-10", "Read cost of EOS (Biliris figure 10)", |s| {
-        figure("biliris-10", eos(), READ, claims::eos_reads, s)
+        figure("biliris-10", eos(), READ, eos_reads, s)
     }),
     Figure::new("biliris-11", "Insert cost of ESM (Biliris figure 11)", |s| {
         figure("biliris-11", esm(), INSERT, claims::esm_inserts, s)
     }),
     Figure::new("biliris-12", "Insert cost of EOS (Biliris figure 12)", |s| {
-        figure("biliris-12", eos(), INSERT, claims::eos_inserts, s)
+        figure("biliris-12", eos(), INSERT, eos_inserts, s)
     }),
     Figure::new(
         "biliris-deletes",
@@ -119,4 +119,12 @@ fn parameters(settings: &Settings<'_>) -> Vec<String> {
          of 10 MiB built by appends of 512 KiB; steady state: the second half; seed {}.",
         run.ops, run.every, settings.seed
     )]
+}
+
+fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
+    Ok([claims::eos_reads(settings)?, statements::reads(settings)?].concat())
+}
+
+fn eos_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
+    Ok([claims::eos_inserts(settings)?, statements::inserts(settings)?].concat())
 }

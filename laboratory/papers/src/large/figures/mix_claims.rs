@@ -4,7 +4,6 @@
 use anyhow::Result;
 use holdall_testkit::CostModel;
 
-use super::statements;
 use crate::large::runs::{MEANS, MixRun, OBJECT, SIZES, eos, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
@@ -215,7 +214,6 @@ pub(super) fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         let text = format!("reads of EOS with T = 64 ({mean} bytes) cost what Starburst's do");
         claims.push(beside(&format!("B21 reads {mean}"), &text, found, base, 0.9, 1.1));
     }
-    claims.extend(statements::reads(settings)?);
     Ok(claims)
 }
 
@@ -290,7 +288,6 @@ pub(super) fn eos_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         let found = cost(&starburst) / cost(&eos);
         claims.push(between(&format!("B21 {mean}"), &text, "about 30 ×", found, "×", 20.0, 45.0));
     }
-    claims.extend(statements::inserts(settings)?);
     Ok(claims)
 }
 

@@ -10,7 +10,6 @@ mod work;
 use super::client::Client;
 use super::load;
 use super::server::{Kind, Program};
-use crate::run::Run;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use check::{Unanswered, Violation};
@@ -65,25 +64,30 @@ pub fn run(common: &cli::Common, args: &HttpKill) -> Result<ExitCode> {
     let path = args.server.canonicalize();
     let path = path.with_context(|| args.server.display().to_string())?;
     let program = Program { kind: Kind::Holdall, path };
-    let run = Run::new(&common.dir, common.quick, None)?;
+    let scratch = holdall_instrument::scratch::make(&common.dir)?;
     let count = common.rounds.unwrap_or(if common.quick { 5 } else { 50 });
-    let outcome = super::runtime()?.block_on(rounds(&run, args, &program, count))?;
+    let outcome = super::runtime()?.block_on(rounds(scratch.path(), args, &program, count))?;
     print(common, args, &outcome)?;
     let sound = outcome.violations.is_empty();
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn rounds(run: &Run, args: &HttpKill, program: &Program, most: usize) -> Result<Outcome> {
+async fn rounds(
+    scratch: &Path,
+    args: &HttpKill,
+    program: &Program,
+    most: usize,
+) -> Result<Outcome> {
     let pool: Bytes = data::bytes(POOL, args.seed).into();
     let count = usize::try_from(args.clients)?;
     let mut workers: Vec<Worker> = (0..count).map(|n| Worker::new(n, &pool)).collect();
-    let (mut outcome, dir) = (Outcome::default(), run.path("killed"));
+    let (mut outcome, dir) = (Outcome::default(), scratch.join("killed"));
     let mut rng = data::rng(args.seed);
     for round in 1..=most {
         outcome.rounds = round;
         let moment = data::log_len(&mut rng, MOMENTS.0, MOMENTS.1);
         let moment = Duration::from_millis(u64::try_from(moment)?);
-        run.say(&format!("round {round}: killed after {moment:?}"));
+        eprintln!("… round {round}: killed after {moment:?}");
         let found = one(program, &dir, &mut workers, moment, &mut rng, &mut outcome.unanswered);
         let found = found.await?;
         if !found.is_empty() {

@@ -13,7 +13,8 @@ use crate::http::sign::BUCKET;
 use crate::http::usage::{Meter, Reading};
 use crate::http::xml;
 use anyhow::{Result, ensure};
-use holdall_bench::measure::{Driven, Recorder, Unit};
+use holdall_bench::measure::Driven;
+use holdall_instrument::contest::{Recorder, Unit};
 use http::Method;
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use crate::http::server::{Kind, Program, Server};
 use crate::http::upload;
 use crate::http::usage::Reading;
 use anyhow::{Result, ensure};
-use holdall_bench::measure::Unit;
+use holdall_instrument::contest::Unit;
 use http::Method;
 use std::cell::{Cell, RefCell};
 use std::path::Path;

@@ -12,7 +12,7 @@ use super::plan::{Phase, Plan};
 use super::server::{Program, Server};
 use super::usage::{Meter, Reading};
 use anyhow::Result;
-use holdall_bench::measure::Unit;
+use holdall_instrument::contest::Unit;
 use std::path::Path;
 use std::time::Duration;
 

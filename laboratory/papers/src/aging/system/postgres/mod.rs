@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use self::server::NAME;
 pub use self::server::Server;
 use self::wire::{Client, int8};
 use super::{Ask, System, found};
@@ -19,8 +20,6 @@ use holdall_instrument::draw::number;
 
 /// Bytes that may be dead where more than twice as many are free.
 const MOST_DEAD: u64 = 64 << 20;
-/// The name of the tablespace, and of large objects' database.
-const NAME: &str = "aging";
 
 /// A connection, and when to vacuum.
 pub(super) struct Opened {

@@ -14,9 +14,10 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::super::volume::{output, program};
-use super::NAME;
 use super::wire::Client;
 
+/// The name of the tablespace, and of large objects' database.
+pub(super) const NAME: &str = "aging";
 /// How long it may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What the system allows for the path of a socket, less its name.

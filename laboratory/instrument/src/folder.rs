@@ -3,7 +3,7 @@
 //! Owns: the folder's name, and the state beside the measured files that lets the same command
 //! go on where it stopped. The state is removed when the run is complete.
 
-use crate::runner::write_whole;
+use crate::files::replace;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -77,7 +77,7 @@ impl Folder {
         } else {
             let (date, commit) = (date(SystemTime::now()), commit());
             let begun = Begun { name: free(&into, &name(&date, &commit)), date, commit };
-            write_whole(&run, &serde_json::to_vec(&begun)?)?;
+            replace(&run, &serde_json::to_vec(&begun)?)?;
             begun
         };
         let path = into.join(&begun.name);
@@ -110,7 +110,7 @@ impl Folder {
     /// # Errors
     /// Those of the file system.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
-        write_whole(&self.path.join(name), text.as_bytes())
+        replace(&self.path.join(name), text.as_bytes())
     }
 
     /// Removes the state: the same command then begins a new run.

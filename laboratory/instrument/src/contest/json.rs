@@ -1,7 +1,6 @@
 //! Results as JSON, for programs.
 
 use super::{Attempts, Line, Outcome, Row, Verdict, markdown, rows, verdicts};
-use crate::report::Stats;
 use serde_json::{Value, json};
 
 /// All of an outcome: rows with medians, least and most; goals; and every round's figures.
@@ -16,9 +15,9 @@ pub fn json(outcome: &Outcome) -> Value {
         .map(|(store, cells)| ((*store).to_owned(), json!(cells)))
         .collect();
     json!({
-        "workload": outcome.workload.id(),
-        "title": outcome.workload.title(&outcome.ctx),
-        "remark": outcome.workload.remark(),
+        "workload": outcome.id,
+        "title": outcome.title,
+        "remark": outcome.remark,
         "rows": rows,
         "goals": goals,
         "probes": probes,
@@ -38,18 +37,17 @@ fn row(row: &Row) -> Value {
 }
 
 fn line(line: &Line) -> Value {
-    let stats = |s: &Option<Stats>| s.as_ref().map(Stats::json);
     json!({
         "store": line.store,
-        "value": line.value.json(),
+        "value": line.value,
         "p50_us": line.latency.map(|l| l[0]),
         "p99_us": line.latency.map(|l| l[1]),
         "max_us": line.latency.map(|l| l[2]),
-        "disk_per_logical": stats(&line.disk),
-        "device_per_logical": stats(&line.device),
-        "memory_bytes": stats(&line.memory),
-        "to_best_peer": stats(&line.to_best),
-        "to_bare": stats(&line.to_bare),
+        "disk_per_logical": line.disk,
+        "device_per_logical": line.device,
+        "memory_bytes": line.memory,
+        "to_best_peer": line.to_best,
+        "to_bare": line.to_bare,
     })
 }
 
@@ -60,7 +58,7 @@ fn goal(verdict: &Verdict) -> Value {
         "row": goal.row,
         "figure": markdown::what(goal.what, &goal.than),
         "goal": goal.bound.text(),
-        "got": verdict.got.as_ref().map(Stats::json),
+        "got": verdict.got,
         "met": verdict.met(),
     })
 }

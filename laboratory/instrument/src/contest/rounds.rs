@@ -4,8 +4,7 @@
 //! off goes on with the probe it began with.
 
 use super::probe::{Attempts, Probe, Step};
-use super::{Cell, Plan, one, redact, turns};
-use crate::workloads::Ctx;
+use super::{Cell, Contest, Ctx, Plan, one, redact, turns};
 use anyhow::Result;
 use std::time::Instant;
 
@@ -23,7 +22,7 @@ pub(super) struct Round {
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) ctx: &'a Ctx,
-    pub(super) id: &'a str,
+    pub(super) contest: &'a dyn Contest,
     pub(super) round: usize,
     pub(super) stores: &'a [&'static str],
 }
@@ -37,7 +36,7 @@ impl Plan<'_> {
         loop {
             if attempts.step() == Step::Begin {
                 if let Some(keep) = &self.keep {
-                    keep.forget(place.id, place.round, place.stores)?;
+                    keep.forget(place.contest.id(), place.round, place.stores)?;
                 }
                 attempts.begin(Probe::take(&place.ctx.dir)?);
                 self.note(place, &attempts)?;
@@ -52,7 +51,7 @@ impl Plan<'_> {
             }
             let number = place.round + 1;
             let probes = round.attempts.0.last().map(ToString::to_string).unwrap_or_default();
-            eprintln!("… {}, round {number}: not quiet ({probes}); again", place.id);
+            eprintln!("… {}, round {number}: not quiet ({probes}); again", place.contest.id());
             attempts = round.attempts;
         }
     }
@@ -65,9 +64,9 @@ impl Plan<'_> {
         };
         let mut kept = 0;
         for store in place.stores {
-            kept += usize::from(keep.find(place.id, place.round, store)?.is_some());
+            kept += usize::from(keep.find(place.contest.id(), place.round, store)?.is_some());
         }
-        let Some(mut attempts) = keep.attempts(place.id, place.round)? else {
+        let Some(mut attempts) = keep.attempts(place.contest.id(), place.round)? else {
             return Ok((kept == 0).then(Attempts::default));
         };
         if attempts.step() == Step::Done && kept < place.stores.len() {
@@ -78,7 +77,7 @@ impl Plan<'_> {
 
     fn note(&self, place: Place<'_>, attempts: &Attempts) -> Result<()> {
         let keep = self.keep.as_ref();
-        keep.map_or(Ok(()), |keep| keep.put_attempts(place.id, place.round, attempts))
+        keep.map_or(Ok(()), |keep| keep.put_attempts(place.contest.id(), place.round, attempts))
     }
 
     /// All stores' turns.
@@ -95,7 +94,8 @@ impl Plan<'_> {
 
     /// One store's part: as it was kept, or run now; and whether its process came to its end.
     fn turn(&self, place: Place<'_>, store: &str) -> Result<(Cell, bool)> {
-        let Place { ctx, id, round, .. } = place;
+        let Place { ctx, contest, round, .. } = place;
+        let id = contest.id();
         if let Some(keep) = &self.keep
             && let Some(cell) = keep.find(id, round, store)?
         {
@@ -103,7 +103,7 @@ impl Plan<'_> {
             return Ok((cell, true));
         }
         let start = Instant::now();
-        let (mut cell, whole) = one::start(ctx, id, store)?;
+        let (mut cell, whole) = one::start(ctx, contest, store)?;
         let time = start.elapsed().as_secs_f64();
         eprintln!("… {id}, round {}: {store} took {time:.1} s", round + 1);
         if let Some(error) = &mut cell.error {

@@ -1,16 +1,14 @@
 //! Results as Markdown, for people.
 
-use super::{BARE, Line, Outcome, Plan, Row, Verdict, rows, verdicts};
-use crate::peer::{Load, Maker};
-use crate::report::{Stats, number, show};
-use crate::workloads::{CACHE, Than, What};
+use super::{BARE, Line, Outcome, Row, Than, Verdict, What, rows, verdicts};
+use crate::picture::number::plain as number;
+use crate::spread::Spread;
 use std::fmt::Write;
 
 /// The workload's tables: one for each row, then its goals.
 pub fn tables(outcome: &Outcome) -> String {
-    let workload = outcome.workload;
-    let (id, title) = (workload.id().to_uppercase(), workload.title(&outcome.ctx));
-    let mut out = format!("## {id}: {title}\n\n{}\n\n", workload.remark());
+    let (id, title) = (outcome.id.to_uppercase(), &outcome.title);
+    let mut out = format!("## {id}: {title}\n\n{}\n\n", outcome.remark);
     quiet(&mut out, outcome);
     for row in rows(outcome) {
         table(&mut out, &row);
@@ -97,14 +95,14 @@ fn table(out: &mut String, row: &Row) {
         let _ = write!(out, "| {} |", line.store);
         for (i, (figure, best)) in figures.into_iter().zip(bests).enumerate() {
             let text = match figure {
-                Some(_) if i == 0 => show(&line.value),
+                Some(_) if i == 0 => line.value.to_string(),
                 Some(figure) => number(figure),
                 None => String::new(),
             };
             let bold = line.store != BARE && figure.is_some() && figure == best;
             let _ = if bold { write!(out, " **{text}** |") } else { write!(out, " {text} |") };
         }
-        let ratio = |s: &Option<Stats>| s.as_ref().map_or(String::new(), show);
+        let ratio = |s: &Option<Spread>| s.as_ref().map_or_else(String::new, ToString::to_string);
         let _ = writeln!(out, " {} | {} |", ratio(&line.to_best), ratio(&line.to_bare));
     }
     out.push('\n');
@@ -117,7 +115,7 @@ fn goals(out: &mut String, verdicts: &[Verdict]) {
     out.push_str("| goal of | row | figure | goal | got | |\n|---|---|---|---|---|---|\n");
     for verdict in verdicts {
         let goal = &verdict.goal;
-        let got = verdict.got.as_ref().map_or("–".into(), show);
+        let got = verdict.got.as_ref().map_or_else(|| "–".into(), ToString::to_string);
         let met = match verdict.met() {
             Some(true) => "met",
             Some(false) => "**not met**",
@@ -151,35 +149,4 @@ pub(super) fn what(what: What, than: &Than) -> String {
         Than::Bare => format!("{what} ÷ bare"),
         Than::Own(row) => format!("{what} ÷ own \"{row}\""),
     }
-}
-
-/// Each store's settings, by the objects it is opened for where they differ.
-pub fn settings(plan: &Plan<'_>) -> String {
-    let mut out = String::from("## Settings\n\n");
-    for maker in &plan.makers {
-        for line in of_maker(*maker) {
-            let _ = writeln!(out, "- {line}");
-        }
-    }
-    out
-}
-
-fn of_maker(maker: &dyn Maker) -> Vec<String> {
-    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
-    for (load, name) in [(Load::Small, "small"), (Load::Web, "web"), (Load::Large, "large")] {
-        if !maker.takes(load) {
-            continue;
-        }
-        let text = maker.settings(&crate::peer::Setup { cache_bytes: CACHE, load });
-        match all.iter_mut().find(|(t, _)| *t == text) {
-            Some((_, names)) => names.push(name),
-            None => all.push((text, vec![name])),
-        }
-    }
-    let one = all.len() == 1;
-    let line = |(text, names): (String, Vec<&str>)| {
-        let loads = if one { String::new() } else { format!(" ({} objects)", names.join(", ")) };
-        format!("**{}**{loads}: {text}", maker.name())
-    };
-    all.into_iter().map(line).collect()
 }

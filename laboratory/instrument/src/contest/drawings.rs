@@ -1,10 +1,10 @@
 //! Results as drawings: throughput against age, latency distributions, space.
 
 use super::{BARE, Outcome};
-use crate::report::Stats;
-use crate::workloads::{Plot, Source};
+use super::{Plot, Source};
+use crate::picture::{Axis, Kind, Panel, Scale, Series};
+use crate::spread::Spread;
 use anyhow::Result;
-use holdall_instrument::picture::{Axis, Kind, Panel, Scale, Series};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,8 @@ const WIDTH: u32 = 1520;
 pub fn draw(outcome: &Outcome, dir: &Path) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(dir)?;
     let mut files = Vec::new();
-    for plot in outcome.workload.plots(&outcome.ctx) {
-        let panel = panel(outcome, &plot);
+    for plot in &outcome.plots {
+        let panel = panel(outcome, plot);
         let svg = dir.join(format!("{}.svg", plot.id));
         std::fs::write(&svg, panel.svg())?;
         let (width, height) = panel.size();
@@ -86,5 +86,5 @@ fn points(outcome: &Outcome, plot: &Plot, store: &'static str) -> Vec<(f64, f64)
             curves.flat_map(|l| &l.curve).for_each(|(x, y)| add(*x, *y));
         }
     }
-    all.into_values().map(|(x, ys)| (x, Stats::of(&ys).median)).collect()
+    all.into_values().map(|(x, ys)| (x, Spread::of(&ys).median)).collect()
 }

@@ -7,9 +7,10 @@
 
 use super::one::Cell;
 use super::probe::Attempts;
+use crate::files::{remove, replace};
+use crate::version;
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
-use std::hash::{DefaultHasher, Hasher as _};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ const PROBES: &str = "probes";
 /// What measured a cell, and with what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Origin {
-    /// Hash of the program's file.
+    /// The program's number and the hash of its file.
     program: String,
     machine: String,
     seed: u64,
@@ -44,10 +45,11 @@ impl Keep {
     /// `machine`.
     ///
     /// # Errors
-    /// Those of making the directory and of reading the program's file.
+    /// Those of making the directory.
     pub fn new(dir: &Path, machine: &str, seed: u64, quick: bool) -> Result<Self> {
         std::fs::create_dir_all(dir).with_context(|| format!("making {}", dir.display()))?;
-        let origin = Origin { program: program()?, machine: machine.into(), seed, quick };
+        let origin =
+            Origin { program: version::of_program(), machine: machine.into(), seed, quick };
         Ok(Self { dir: dir.into(), origin })
     }
 
@@ -85,7 +87,7 @@ impl Keep {
     /// Those of writing it.
     pub fn put(&self, workload: &str, round: usize, store: &str, cell: &Cell) -> Result<()> {
         let kept = Kept { origin: self.origin.clone(), cell: cell.clone() };
-        write_whole(&self.path(workload, round, store), &serde_json::to_vec(&kept)?)
+        replace(&self.path(workload, round, store), &serde_json::to_vec(&kept)?)
     }
 
     /// Removes the cells of a round.
@@ -94,10 +96,7 @@ impl Keep {
     /// Those of the file system.
     pub fn forget(&self, workload: &str, round: usize, stores: &[&str]) -> Result<()> {
         for store in stores {
-            match std::fs::remove_file(self.path(workload, round, store)) {
-                Err(e) if e.kind() != ErrorKind::NotFound => return Err(e.into()),
-                _ => {}
-            }
+            remove(&self.path(workload, round, store))?;
         }
         Ok(())
     }
@@ -119,29 +118,8 @@ impl Keep {
     /// # Errors
     /// Those of writing them.
     pub fn put_attempts(&self, workload: &str, round: usize, attempts: &Attempts) -> Result<()> {
-        write_whole(&self.path(workload, round, PROBES), &serde_json::to_vec(attempts)?)
+        replace(&self.path(workload, round, PROBES), &serde_json::to_vec(attempts)?)
     }
-}
-
-/// Hash of the file of this program.
-///
-/// # Errors
-/// Those of reading it.
-pub fn program() -> Result<String> {
-    let mut hash = DefaultHasher::new();
-    hash.write(&std::fs::read(std::env::current_exe()?)?);
-    Ok(format!("{:016x}", hash.finish()))
-}
-
-/// Writes a file that is whole or not there: a run may be cut off at any time.
-///
-/// # Errors
-/// Those of the file system.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = path.with_extension("new");
-    std::fs::write(&temporary, bytes)
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .with_context(|| format!("writing {}", path.display()))
 }
 
 #[cfg(test)]

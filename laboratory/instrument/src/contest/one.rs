@@ -1,10 +1,7 @@
 //! One store's part of one round, in a process of its own.
 
-use super::BARE;
-use crate::measure::Figure;
-use crate::peer::Maker;
-use crate::workloads::{self, Ctx};
-use anyhow::{Context as _, Result};
+use super::{Contest, Ctx, Figure};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -25,42 +22,25 @@ pub struct Cell {
 /// Runs it in this process and writes the cell to file `out`.
 ///
 /// # Errors
-/// No such workload or store; those of writing the file and of the system. A store's errors are in the cell.
-pub fn run_one(
-    ctx: &Ctx,
-    workload: &str,
-    store: &str,
-    makers: &[Box<dyn Maker>],
-    out: &Path,
-) -> Result<()> {
+/// Those of writing the file and of the system. A contestant's errors are in the cell.
+pub fn run_one(ctx: &Ctx, contest: &dyn Contest, contestant: &str, out: &Path) -> Result<()> {
     // A part of a run that was killed would write beside the run that goes on.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    let all = workloads::all();
-    let workload = all.iter().find(|w| w.id() == workload).context("no such workload")?;
     let mut figures = Vec::new();
-    let result = if store == BARE {
-        workload.bare(ctx, &mut figures)
-    } else {
-        workload.measure(ctx, find(makers, store)?, &mut figures)
-    };
+    let result = contest.measure(ctx, contestant, &mut figures);
     let cell = Cell { figures, error: result.err().map(|e| format!("{e:#}")) };
     Ok(std::fs::write(out, serde_json::to_vec(&cell)?)?)
 }
 
-/// The maker of this name.
-pub(crate) fn find<'a>(makers: &'a [Box<dyn Maker>], name: &str) -> Result<&'a dyn Maker> {
-    let maker = makers.iter().find(|m| m.name() == name);
-    Ok(&**maker.with_context(|| format!("no store {name:?}"))?)
-}
-
 /// Runs it in a new process, in a new directory that is removed afterwards. Also returns
 /// whether the process came to its end.
-pub(super) fn start(ctx: &Ctx, workload: &str, store: &str) -> Result<(Cell, bool)> {
-    let dir = ctx.dir.join(workload);
+pub(super) fn start(ctx: &Ctx, contest: &dyn Contest, store: &str) -> Result<(Cell, bool)> {
+    let (id, dir) = (contest.id(), ctx.dir.join(contest.id()));
     let out = ctx.dir.join("cell.json");
     std::fs::create_dir_all(&dir)?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg(ONE).arg("--workload").arg(workload).arg("--store").arg(store);
+    command.arg(ONE).arg("--workload").arg(id).arg("--store").arg(store);
+    command.args(contest.arguments());
     command.arg("--dir").arg(&dir).arg("--out").arg(&out);
     command.arg("--seed").arg(ctx.seed.to_string());
     if ctx.quick {

@@ -1,4 +1,4 @@
-//! What Holdall is to reach in a row, against whom.
+//! What a contestant is to reach in a row, against whom. Owns nothing.
 
 /// Which figure of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,20 +70,10 @@ pub struct Goal {
     pub bound: Bound,
 }
 
-/// Names of the adapter by name and of that by OID.
-pub const BY_NAME: &str = "Holdall by name";
-/// See [`BY_NAME`].
-pub const BY_OID: &str = "Holdall by OID";
-
 impl Goal {
     /// A goal for a row's main figure.
     pub fn new(who: &'static str, row: impl Into<String>, than: Than, bound: Bound) -> Self {
         Self { who, row: row.into(), what: What::Value, than, bound }
-    }
-
-    /// For both adapters.
-    pub fn both(row: &str, than: &Than, bound: Bound) -> [Self; 2] {
-        [BY_NAME, BY_OID].map(|who| Self::new(who, row, than.clone(), bound))
     }
 
     /// Sets which figure.

@@ -3,8 +3,9 @@
 //! Owns: [`Probe`], two short loops that other work on the machine slows down; [`Attempts`],
 //! the probes around each attempt at a round; and the decision whether a round counts.
 
-use crate::bare::SmallSync;
-use crate::report::{Stats, number};
+use crate::picture::number::plain as number;
+use crate::small_sync::SmallSync;
+use crate::spread::Spread;
 use crate::system;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ fn median_seconds(time: Duration, mut op: impl FnMut() -> Result<()>) -> Result<
             all.push(before.elapsed().as_secs_f64());
         }
     }
-    Ok(Stats::of(&all).median)
+    Ok(Spread::of(&all).median)
 }
 
 /// The probes around one attempt at a round.

@@ -4,10 +4,9 @@
 //! what slows the whole machine for a while cancels out.
 
 use super::{BARE, Outcome};
-use crate::measure::{Figure, Unit};
-use crate::report::Stats;
-use crate::stores;
-use crate::workloads::{Goal, Than, What};
+use super::{Figure, Unit};
+use super::{Goal, Than, What, is_ours};
+use crate::spread::Spread;
 
 /// One store in one row.
 #[derive(Debug, Clone)]
@@ -15,19 +14,19 @@ pub struct Line {
     /// The store.
     pub store: &'static str,
     /// The main figure.
-    pub value: Stats,
+    pub value: Spread,
     /// Microseconds: median, 99th percentile and greatest, each the median of the rounds.
     pub latency: Option<[f64; 3]>,
     /// Bytes on disk ÷ logical bytes.
-    pub disk: Option<Stats>,
+    pub disk: Option<Spread>,
     /// Bytes at the device ÷ logical bytes written.
-    pub device: Option<Stats>,
+    pub device: Option<Spread>,
     /// Most bytes of memory.
-    pub memory: Option<Stats>,
+    pub memory: Option<Spread>,
     /// The main figure ÷ that of the round's best peer.
-    pub to_best: Option<Stats>,
+    pub to_best: Option<Spread>,
     /// The main figure ÷ the bare machine's.
-    pub to_bare: Option<Stats>,
+    pub to_bare: Option<Spread>,
 }
 
 /// One row with all its stores.
@@ -47,7 +46,7 @@ pub struct Verdict {
     /// The goal.
     pub goal: Goal,
     /// The figure or ratio it is about; none where who it is set against was not there.
-    pub got: Option<Stats>,
+    pub got: Option<Spread>,
 }
 
 impl Verdict {
@@ -57,9 +56,9 @@ impl Verdict {
     }
 }
 
-fn stats(values: impl Iterator<Item = f64>) -> Option<Stats> {
+fn stats(values: impl Iterator<Item = f64>) -> Option<Spread> {
     let all: Vec<f64> = values.collect();
-    (!all.is_empty()).then(|| Stats::of(&all))
+    (!all.is_empty()).then(|| Spread::of(&all))
 }
 
 fn part(figure: &Figure, what: What) -> Option<f64> {
@@ -102,7 +101,7 @@ impl Outcome {
         what: What,
         takes: impl Fn(&str) -> bool,
     ) -> Option<f64> {
-        let peer = |s: &&&str| **s != BARE && !stores::is_holdall(s) && takes(s);
+        let peer = |s: &&&str| **s != BARE && !is_ours(s) && takes(s);
         let figures = self.stores.iter().filter(peer);
         let figures = figures.filter_map(|s| self.figure(s, round, row));
         let all = figures.filter_map(|f| Some((part(f, what)?, f.unit.less_is_better())));
@@ -151,7 +150,7 @@ fn line(outcome: &Outcome, store: &'static str, row: &str) -> Option<Line> {
                 .filter_map(|round| Some(outcome.figure(store, round, row)?.value / other(round)?)),
         )
     };
-    let latency = |pick: fn(&crate::measure::Latency) -> f64| {
+    let latency = |pick: fn(&super::Latency) -> f64| {
         stats(of().filter_map(|f| f.latency.as_ref().map(pick))).map(|s| s.median)
     };
     let latency = latency(|l| l.p50).zip(latency(|l| l.p99)).zip(latency(|l| l.max));
@@ -169,7 +168,7 @@ fn line(outcome: &Outcome, store: &'static str, row: &str) -> Option<Line> {
 
 /// What became of the workload's goals that are set to stores of the run.
 pub fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
-    let goals = outcome.workload.goals(&outcome.ctx).into_iter();
+    let goals = outcome.goals.iter().cloned();
     let ours = goals.filter(|g| outcome.of(g.who, &g.row).next().is_some());
     let judge = |goal: Goal| {
         let ratio = |round| {
@@ -185,8 +184,7 @@ pub fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::Cell;
-    use crate::workloads::{self, Bound, Ctx};
+    use crate::contest::{Bound, Cell};
 
     fn outcome() -> Outcome {
         let cell = |row: &str, unit, value| Cell {
@@ -196,8 +194,20 @@ mod tests {
         let unit = Unit::PerSecond;
         let of = |values: [f64; 2]| values.map(|v| cell("ordered keys", unit, v)).into();
         Outcome {
-            workload: workloads::all()[0],
-            ctx: Ctx { dir: "".into(), quick: true, seed: 1 },
+            id: "w1",
+            title: "a load".into(),
+            remark: "",
+            plots: Vec::new(),
+            goals: vec![
+                Goal::new(
+                    "Holdall by name",
+                    "ordered keys",
+                    Than::Best(&["LMDB"]),
+                    Bound::AtLeast(0.8),
+                ),
+                Goal::new("Holdall by OID", "ordered keys", Than::Best(&[]), Bound::AtLeast(1.0)),
+                Goal::new("Holdall by name", "random keys", Than::Best(&[]), Bound::AtLeast(2.0)),
+            ],
             stores: vec!["Holdall by name", "LMDB", "files", BARE],
             cells: vec![of([8.0, 40.0]), of([10.0, 5.0]), of([4.0, 20.0]), of([16.0, 80.0])],
             attempts: Vec::new(),
@@ -211,9 +221,9 @@ mod tests {
         let [row] = &rows[..] else { panic!("one row") };
         assert_eq!(row.lines.len(), 4);
         let best = row.lines[0].to_best.as_ref().unwrap();
-        assert_eq!((best.min, best.max), (0.8, 2.0), "of round 1 by LMDB, of round 2 by files");
+        assert_eq!((best.least, best.most), (0.8, 2.0), "of round 1 by LMDB, of round 2 by files");
         let bare = row.lines[0].to_bare.as_ref().unwrap();
-        assert_eq!((bare.min, bare.max), (0.5, 0.5));
+        assert_eq!((bare.least, bare.most), (0.5, 0.5));
     }
 
     #[test]
@@ -229,7 +239,7 @@ mod tests {
         assert_eq!(got(Than::Best(&["redb"])), None);
         assert_eq!(got(Than::Bare), Some(80.0));
         assert_eq!(got(Than::Own("ordered keys".into())), Some(40.0));
-        // Goals of W1: of those for this store and this row one, met at a median of 1.4.
+        // Of the goals one is set to a store and a row of the run: 0.8 and 8 to one.
         let verdicts = verdicts(&outcome);
         assert_eq!(verdicts.len(), 1);
         assert_eq!(verdicts[0].met(), Some(true));
