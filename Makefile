@@ -35,6 +35,7 @@ test: lint outside
 laboratory-test:
 	cd laboratory && $(CARGO) fmt --all --check
 	cd laboratory && $(CARGO) clippy --workspace --all-targets -- -D warnings
+	cd laboratory && RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib
 	cd laboratory && $(CARGO) test --workspace
 
 lint:
