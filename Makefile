@@ -1,11 +1,12 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test lint outside python python-all wheels site demo bench soak full-disk peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
+.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench soak full-disk peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
-	@echo "make test     all tests, lints and documentation checks (what CI runs)"
+	@echo "make test     all tests, lints and documentation checks of the product (what CI runs first)"
+	@echo "make laboratory-test  the same of laboratory/: the instrument, the workloads, the papers"
 	@echo "make python   build the Python package and run its tests; python-all: with dask, datasets, torch"
 	@echo "make wheels   wheels for manylinux_2_28, tried on each CPython that is here; target/wheels"
 	@echo "make site     these documents as a site: target/site/index.html"
@@ -13,7 +14,7 @@ help:
 	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
 	@echo "make full-disk  kill processes that fill ext2, ext3, ext4, XFS, Btrfs; needs root"
 	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
-	@echo "make lab      the experiments of the papers; target/lab/report.html"
+	@echo "make lab      the experiments of the papers; laboratory/target/lab/report.html"
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
@@ -29,19 +30,26 @@ test: lint outside
 	$(CARGO) test --workspace
 	$(MAKE) python
 
+# A workspace of its own. HOLDALL names the command that its tests of servers start; without it
+# they build one.
+laboratory-test:
+	cd laboratory && $(CARGO) fmt --all --check
+	cd laboratory && $(CARGO) clippy --workspace --all-targets -- -D warnings
+	cd laboratory && RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib
+	cd laboratory && $(CARGO) test --workspace
+
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --lib
 	$(CARGO) xtask tidy
 
-# What stands outside the workspace compiles too, and so does what is to be published; what is
-# in C++ (libFuzzer, RocksDB) is left to `make fuzz` and `make peers`.
+# What is to be published compiles by itself, and so do the fuzz targets; their engine in C++
+# (libFuzzer) is left to `make fuzz`.
 outside:
 	tests/packages.sh
 	tests/platforms.sh
 	cd fuzz && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet --no-default-features
-	cd bench-peers && CARGO_TARGET_DIR=../target/outside $(CARGO) check --quiet --no-default-features --all-targets
 
 python:
 	crates/holdall-python/check.sh
@@ -62,17 +70,17 @@ demo:
 	./demo.sh
 
 bench:
-	$(CARGO) build --release -p holdall-cli -p holdall-bench
-	./target/release/holdall-bench all
+	cd laboratory && $(CARGO) build --release -p holdall-bench
+	./laboratory/target/release/holdall-bench --dir $(DIR) all
 
 DIR ?= .
 AGES ?= 10
-AGE = ./target/release/holdall-bench --dir $(DIR) age --ages $(AGES) --keep-in-order --check
+AGE = ./laboratory/target/release/holdall-bench --dir $(DIR) age --ages $(AGES) --keep-in-order --check
 full-disk:
 	HOLDALL_FULL_DISK_ROUNDS=26 $(CARGO) test -p holdall --test full_disk -- --nocapture --test-threads 1
 
 soak:
-	$(CARGO) build --release -p holdall-bench
+	cd laboratory && $(CARGO) build --release -p holdall-bench
 	missed=0; for full in 85 95 99; do \
 		for sizes in small web mixed mib; do \
 			echo "$$sizes, $$full % full"; \
@@ -85,11 +93,11 @@ soak:
 	done; exit $$missed
 
 peers:
-	cd bench-peers && $(CARGO) build --release
-	./bench-peers/target/release/holdall-bench-peers --dir $(DIR) peers
+	cd laboratory && $(CARGO) build --release -p holdall-bench-peers --features rocksdb
+	./laboratory/target/release/holdall-bench-peers --dir $(DIR) peers
 
 lab:
-	$(CARGO) run --release -p holdall-lab -- all
+	cd laboratory && $(CARGO) run --release -p holdall-lab -- all
 
 MINUTES ?= 60
 sim:
@@ -100,7 +108,7 @@ mutants:
 
 # ONLY=Hy: those whose name contains it.
 lab-mutants:
-	$(CARGO) test -q -p holdall-lab --test mutants -- --ignored --nocapture
+	cd laboratory && $(CARGO) test -q -p holdall-lab --test mutants -- --ignored --nocapture
 
 s3-tests:
 	tests/s3/s3-tests.sh "$(CHECKOUT)"
@@ -126,3 +134,4 @@ fuzz:
 
 clean:
 	$(CARGO) clean
+	cd laboratory && $(CARGO) clean

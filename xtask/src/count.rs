@@ -2,15 +2,13 @@
 //!
 //! Owns no state. Lines are those of production code that are not empty, comments included.
 
-use crate::imports::Imports;
-use crate::source::{File, files};
-use crate::{dependencies, documents, layers};
+use crate::source::{File, LABORATORY, PRODUCT, files};
+use crate::{dependencies, documents, layers, sizes};
 use anyhow::Result;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine and what it stands on.
-const ENGINE: [&str; 3] = ["holdall-io", "holdall-core", "holdall"];
+const ENGINE: [&str; 3] = ["crates/holdall-io", "crates/holdall-core", "crates/holdall"];
 
 /// Prints all figures.
 ///
@@ -18,19 +16,18 @@ const ENGINE: [&str; 3] = ["holdall-io", "holdall-core", "holdall"];
 /// Files that cannot be read.
 pub fn print(root: &Path) -> Result<()> {
     let files = files(root)?;
-    let mut by_crate: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
-    for file in files.iter().filter(|f| !f.is_test()) {
-        let Some(name) = file.crate_name() else { continue };
-        let lines = lines_of(file);
-        let entry = by_crate.entry(name).or_default();
-        *entry = (entry.0 + 1, entry.1 + lines, entry.2.max(lines));
+    let by_crate = sizes::by_crate(&files);
+    println!("{:<28} {:>6} {:>8} {:>9}", "crate", "files", "lines", "longest");
+    for house in [PRODUCT, LABORATORY] {
+        let own = || by_crate.iter().filter(|(name, _)| name.split('/').next() == Some(house));
+        for (name, size) in own() {
+            println!("{name:<28} {:>6} {:>8} {:>9}", size.files, size.lines, size.longest);
+        }
+        let (count, lines) = (own().map(|c| c.1.files), own().map(|c| c.1.lines));
+        println!("{house:<28} {:>6} {:>8}\n", count.sum::<usize>(), lines.sum::<usize>());
     }
-    println!("{:<16} {:>6} {:>8} {:>9}", "crate", "files", "lines", "longest");
-    for (name, (count, lines, longest)) in &by_crate {
-        println!("{name:<16} {count:>6} {lines:>8} {longest:>9}");
-    }
-    let engine: usize = ENGINE.iter().filter_map(|c| by_crate.get(c)).map(|c| c.1).sum();
-    println!("\nlines of io + core + engine          {engine:>7}");
+    let engine: usize = ENGINE.iter().filter_map(|c| by_crate.get(c)).map(|c| c.lines).sum();
+    println!("lines of io + core + engine          {engine:>7}");
     layer_lines(&files);
     let documents = documents::files(root)?;
     let words: usize = documents.iter().map(|f| documents::words(&f.text)).sum();
@@ -38,21 +35,16 @@ pub fn print(root: &Path) -> Result<()> {
     println!("methods of Disk                      {:>7}", methods(&files, "pub trait Disk"));
     println!("methods of PageRead                  {:>7}", methods(&files, "pub trait PageRead"));
     println!("public modules of holdall            {:>7}", public_modules(&files));
-    let mut rings = 0;
-    for name in ENGINE {
-        for ring in Imports::of(&files, &format!("crates/{name}/src")).cycles() {
-            rings += 1;
+    for house in [PRODUCT, LABORATORY] {
+        let rings = sizes::circles(&files, house);
+        for ring in &rings {
             println!("files in a circle: {}", ring.join(" "));
         }
+        println!("circles of files in {house:<16} {:>7}", rings.len());
     }
-    println!("circles of files in the engine       {rings:>7}");
     let others = dependencies::of_holdall(root)?.len();
     println!("crates of others that holdall needs  {others:>7}");
     Ok(())
-}
-
-fn lines_of(file: &File) -> usize {
-    file.production().iter().filter(|line| !line.trim().is_empty()).count()
 }
 
 fn layer_lines(files: &[File]) {
@@ -60,7 +52,7 @@ fn layer_lines(files: &[File]) {
         let (folder, file) =
             (format!("crates/holdall/src/{layer}/"), format!("crates/holdall/src/{layer}.rs"));
         let own = files.iter().filter(|f| f.path.starts_with(&folder) || f.path == file);
-        let own: Vec<usize> = own.filter(|f| !f.is_test()).map(lines_of).collect();
+        let own: Vec<usize> = own.filter(|f| !f.is_test()).map(sizes::lines_of).collect();
         println!("  {layer:<14} {:>3} files {:>6} lines", own.len(), own.iter().sum::<usize>());
     }
 }

@@ -40,7 +40,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 38_404;
+const ALL: usize = 38_434;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -4,8 +4,9 @@
 //! those that its line names.
 
 use crate::imports::{paths, without_comments};
-use crate::source::File;
+use crate::source::{File, LABORATORY, PRODUCT};
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
@@ -30,22 +31,29 @@ pub const LAYERS: [&str; 18] = [
     "maintain",
 ];
 
-/// Each crate, and which of ours it may depend on.
-const CRATES: [(&str, &[&str]); 14] = [
-    ("holdall-io", &[]),
-    ("holdall-core", &[]),
-    ("holdall-plot", &[]),
-    ("holdall-testkit", &["holdall-io"]),
-    ("holdall", &["holdall-io", "holdall-core"]),
-    ("holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
-    ("holdall-report", &["holdall"]),
-    ("holdall-server", &["holdall", "holdall-report"]),
-    ("holdall-object-store", &["holdall"]),
-    ("holdall-opendal", &["holdall"]),
-    ("holdall-python", &["holdall", "holdall-report"]),
-    ("holdall-cli", &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"]),
-    ("holdall-bench", &["holdall", "holdall-plot"]),
-    ("holdall-lab", &["holdall-io", "holdall-core", "holdall", "holdall-plot", "holdall-testkit"]),
+/// The folder of each crate, and which of ours it may depend on.
+const CRATES: [(&str, &[&str]); 15] = [
+    ("crates/holdall-io", &[]),
+    ("crates/holdall-core", &[]),
+    ("crates/holdall-testkit", &["holdall-io"]),
+    ("crates/holdall", &["holdall-io", "holdall-core"]),
+    ("crates/holdall-sim", &["holdall-io", "holdall-core", "holdall", "holdall-testkit"]),
+    ("crates/holdall-report", &["holdall"]),
+    ("crates/holdall-server", &["holdall", "holdall-report"]),
+    ("crates/holdall-object-store", &["holdall"]),
+    ("crates/holdall-opendal", &["holdall"]),
+    ("crates/holdall-python", &["holdall", "holdall-report"]),
+    (
+        "crates/holdall-cli",
+        &["holdall-io", "holdall-core", "holdall", "holdall-report", "holdall-server"],
+    ),
+    ("laboratory/instrument", &[]),
+    ("laboratory/workloads", &["holdall", "holdall-instrument"]),
+    ("laboratory/peers", &["holdall-bench"]),
+    (
+        "laboratory/papers",
+        &["holdall-io", "holdall-core", "holdall", "holdall-instrument", "holdall-testkit"],
+    ),
 ];
 
 /// What contradicts the order.
@@ -69,22 +77,53 @@ pub fn problems(root: &Path, files: &[File]) -> Result<Vec<String>> {
             }
         }
     }
-    for entry in std::fs::read_dir(root.join("crates"))? {
-        let folder = entry?.path();
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let manifest = folder.join("Cargo.toml");
-        let text = std::fs::read_to_string(&manifest)
-            .with_context(|| format!("reading {}", manifest.display()))?;
-        out.extend(crate_problems(&name, &text));
+    for house in [PRODUCT, LABORATORY] {
+        for entry in std::fs::read_dir(root.join(house))? {
+            let folder = entry?.path();
+            // The laboratory's folder holds files and its build too.
+            if house == PRODUCT || folder.join("Cargo.toml").exists() {
+                let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let text = manifest(&folder)?;
+                out.extend(crate_problems(&format!("{house}/{name}"), &text));
+            }
+        }
     }
+    out.extend(version_problems(&manifest(root)?, &manifest(&root.join(LABORATORY))?));
     out.sort();
     out.dedup();
     Ok(out)
 }
 
+fn manifest(folder: &Path) -> Result<String> {
+    let path = folder.join("Cargo.toml");
+    std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+}
+
+/// Packages that both workspaces depend on, in different versions.
+fn version_problems(product: &str, laboratory: &str) -> Vec<String> {
+    let (product, laboratory) = (versions(product), versions(laboratory));
+    let differ = laboratory.iter().filter_map(|(name, version)| {
+        let other = product.get(name).filter(|other| *other != version)?;
+        Some(format!("{LABORATORY}/Cargo.toml: {name} is {version} there, {other} in Cargo.toml"))
+    });
+    differ.collect()
+}
+
+/// Versions of the dependencies that a workspace shares; a path has none.
+fn versions(manifest: &str) -> BTreeMap<&str, &str> {
+    let shared = manifest.split("[workspace.dependencies]").nth(1).unwrap_or_default();
+    let lines = shared.split("\n[").next().unwrap_or_default().lines();
+    let pairs = lines.filter_map(|line| {
+        let (name, rest) = line.split_once(" = ")?;
+        let rest = rest.strip_prefix("{ version = ").unwrap_or(rest);
+        Some((name, rest.strip_prefix('"')?.split('"').next()?))
+    });
+    pairs.collect()
+}
+
 fn crate_problems(name: &str, manifest: &str) -> Vec<String> {
     let Some((_, allowed)) = CRATES.iter().find(|(known, _)| *known == name) else {
-        return vec![format!("crates/{name}: not in the list of xtask/src/layers.rs")];
+        return vec![format!("{name}: not in the list of xtask/src/layers.rs")];
     };
     let needed = manifest.split("[dependencies]").nth(1).unwrap_or_default();
     let needed = needed.split("\n[").next().unwrap_or_default();
@@ -93,7 +132,7 @@ fn crate_problems(name: &str, manifest: &str) -> Vec<String> {
         dependency.starts_with("holdall").then_some(dependency)
     });
     ours.filter(|dependency| !allowed.contains(dependency))
-        .map(|dependency| format!("crates/{name}: may not depend on {dependency}"))
+        .map(|dependency| format!("{name}: may not depend on {dependency}"))
         .collect()
 }
 
@@ -112,7 +151,18 @@ mod tests {
         );
         let manifest =
             "[dependencies]\nholdall.workspace = true\nrand = \"1\"\n[dev-dependencies]\n";
-        assert_eq!(crate_problems("holdall-core", manifest).len(), 1);
-        assert!(crate_problems("holdall-sim", manifest).is_empty());
+        assert_eq!(crate_problems("crates/holdall-core", manifest).len(), 1);
+        assert!(crate_problems("crates/holdall-sim", manifest).is_empty());
+    }
+
+    #[test]
+    fn the_two_houses_build_with_one_version_of_what_both_use() {
+        let product = "[workspace.dependencies]\na = \"1\"\nb = { version = \"2\", x = [] }\n";
+        let same =
+            "[workspace.dependencies]\nb = \"2\"\nc = \"9\"\nd = { path = \"../d\" }\n\n[x]\n";
+        assert!(version_problems(product, same).is_empty());
+        let other = same.replace("b = \"2\"", "b = \"3\"");
+        let found = version_problems(product, &other);
+        assert_eq!(found, ["laboratory/Cargo.toml: b is 3 there, 2 in Cargo.toml"]);
     }
 }

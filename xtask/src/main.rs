@@ -12,6 +12,7 @@ mod lexer;
 mod mentions;
 mod names;
 mod options;
+mod sizes;
 mod source;
 mod tidy;
 mod tree;

@@ -16,6 +16,11 @@ pub struct File {
     pub text: String,
 }
 
+/// Where the product's crates lie.
+pub const PRODUCT: &str = "crates";
+/// Where the crates lie that measure it.
+pub const LABORATORY: &str = "laboratory";
+
 /// Folders that hold no sources of ours.
 const PASSED_OVER: [&str; 4] = ["target", ".git", "corpus", "artifacts"];
 
@@ -84,9 +89,12 @@ impl File {
         out
     }
 
-    /// The crate's folder below `crates`, if it lies there.
-    pub fn crate_name(&self) -> Option<&str> {
-        self.path.strip_prefix("crates/")?.split('/').next()
+    /// The folder of its crate, `crates/holdall` or `laboratory/papers`, if it lies in one.
+    pub fn crate_folder(&self) -> Option<&str> {
+        let (house, rest) = self.path.split_once('/')?;
+        let (name, _) = rest.split_once('/')?;
+        let known = house == PRODUCT || house == LABORATORY;
+        known.then(|| &self.path[..house.len() + 1 + name.len()])
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::source::File;
 use crate::tree::Tree;
-use crate::{dependencies, documents, layers, names, source, words};
+use crate::{dependencies, documents, layers, names, sizes, source, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -21,6 +21,7 @@ pub fn problems(root: &Path) -> Result<Vec<String>> {
     let documents = documents::files(root)?;
     let mut out = of_files(&files);
     out.extend(layers::problems(root, &files)?);
+    out.extend(sizes::problems(&files));
     out.extend(words::problems(&files, &documents));
     out.extend(documents::problems(root, &documents));
     out.extend(dependencies::problems(root)?);

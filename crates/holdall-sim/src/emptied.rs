@@ -3,7 +3,7 @@
 //! Owns: [`make`]. Where holes cannot be punched, defragmentation moves all kinds of pages towards
 //! the front; what lay behind is free for the next writer before the mover has ended.
 
-use crate::meetings::{LARGE, any_call, commit, crash, put};
+use crate::draws::{LARGE, any_call, commit, crash, put};
 use crate::op::{Fault, Op, TxOp};
 use crate::script::Script;
 use rand::Rng;

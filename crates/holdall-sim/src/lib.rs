@@ -15,6 +15,7 @@ mod commit;
 mod crash;
 mod damage;
 mod draw;
+mod draws;
 mod ebb;
 mod emptied;
 pub mod exhaustive;

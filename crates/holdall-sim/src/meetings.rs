@@ -8,18 +8,17 @@
 //! towards the front and put there again. All others get staged objects over several steps.
 //! Draws come from a generator of their own, so that the rest of a seed's script stays as it is.
 
-use crate::crash::draw_kind;
+use crate::draws::{LARGE, any_call, commit, crash, cut, put};
 use crate::emptied;
-use crate::op::{Crash, EditKind, End, Fault, Hint, Op, TxOp};
+use crate::op::{End, Fault, Hint, Op, TxOp};
 use crate::params::Params;
 use crate::script::Script;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-/// The collections of these scripts.
+/// The collection of small objects in these scripts.
 const SMALL: u8 = 7;
-pub(crate) const LARGE: u8 = 8;
 /// The object that leaves its place to the mover.
 const FILLER: u8 = 100;
 
@@ -75,30 +74,6 @@ fn around(rng: &mut SmallRng) -> Op {
     let between = between.collect();
     let end = *[End::Commit, End::Deferred, End::Abort].choose(rng).unwrap_or(&End::Commit);
     Op::WriteAround { ops, between, then, end }
-}
-
-pub(crate) fn any_call(rng: &mut SmallRng) -> TxOp {
-    let (coll, name) = (rng.random_range(0..3), rng.random_range(0..12));
-    let (pick, size) = (rng.random::<u16>() & !1, rng.random_range(0..30_000));
-    match rng.random_range(0..12) {
-        0..3 => put(rng, coll, name, size),
-        3 => TxOp::DropCollection { coll: rng.random_range(1..3) },
-        4 | 5 => TxOp::Copy { pick, coll, name: Some(name) },
-        6 => {
-            TxOp::CopyRange { from: pick, at: 0, end: 9000, into: rng.random::<u16>() & !1, to: 0 }
-        }
-        7 | 8 => TxOp::DeleteName { coll, name },
-        9 => TxOp::DeleteOid { pick },
-        _ => cut(rng, 4096),
-    }
-}
-
-pub(crate) fn commit(ops: Vec<TxOp>) -> Op {
-    Op::Write { ops, end: End::Commit }
-}
-
-pub(crate) fn put(rng: &mut SmallRng, coll: u8, name: u8, size: u32) -> TxOp {
-    TxOp::Put { coll, name, size, seed: rng.random(), attributes: 0 }
 }
 
 fn stage(rng: &mut SmallRng, size: u32) -> Op {
@@ -225,10 +200,6 @@ fn growth_step(rng: &mut SmallRng, page: u32, trouble: bool) -> Op {
     }
 }
 
-pub(crate) fn crash(rng: &mut SmallRng) -> Crash {
-    Crash { kind: draw_kind(rng), seed: rng.random(), read_only: false, again: Vec::new() }
-}
-
 /// A full store in which one run is free for a mover, and besides that only crumbs: an object that
 /// is replaced twice while it moves lies where it lay before.
 fn exchange(script: &mut Script, rng: &mut SmallRng) {
@@ -304,15 +275,4 @@ fn exchange_steps(rng: &mut SmallRng, objects: u8, size: u32, trouble: bool) -> 
     let mut steps = vec![Op::Flush; rng.random_range(0..3)];
     steps.push(Op::Several(ops));
     steps
-}
-
-fn cut(rng: &mut SmallRng, page: u32) -> TxOp {
-    TxOp::Edit {
-        pick: rng.random::<u16>() & !1,
-        kind: EditKind::Splice,
-        at: rng.random_range(0..32_768),
-        len: rng.random_range(0..2 * page),
-        size: rng.random_range(1..2 * page),
-        seed: rng.random(),
-    }
 }

@@ -1,0 +1,59 @@
+//! Papers that a program repeats, and what they say together.
+//!
+//! Owns: what a paper is. Which papers there are, the program says.
+
+use crate::experiment::Experiment;
+
+/// A paper that is repeated.
+#[derive(Debug)]
+pub struct Paper {
+    /// What the command line calls it; its experiments are named `NAME-..`.
+    pub name: &'static str,
+    /// Its claims are named by this letter and a number.
+    pub letter: char,
+    /// First author and year.
+    pub citation: &'static str,
+    /// What it is about, in a few words.
+    pub about: &'static str,
+    /// What it asked, and how it went about it.
+    pub question: &'static str,
+    /// What of it the engine uses, and the figures that speak for it.
+    pub bearing: &'static str,
+    /// Its experiments, in the order of its figures.
+    pub experiments: fn() -> Vec<Box<dyn Experiment>>,
+}
+
+/// The papers of a program.
+#[derive(Debug)]
+pub struct Library {
+    /// In the report's order.
+    pub papers: &'static [&'static Paper],
+    /// What they say together: each sentence with the numbers of the claims it rests on.
+    pub together: &'static [(&'static str, &'static [&'static str])],
+}
+
+impl Library {
+    /// The paper called `name`.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&'static Paper> {
+        self.papers.iter().copied().find(|p| p.name == name)
+    }
+
+    /// Whose experiment `id` is.
+    #[must_use]
+    pub fn of(&self, id: &str) -> Option<&'static Paper> {
+        self.named(id.split('-').next().unwrap_or_default())
+    }
+
+    /// The paper whose claims have numbers such as `number`.
+    #[must_use]
+    pub fn claiming(&self, number: &str) -> Option<&'static Paper> {
+        self.papers.iter().copied().find(|p| number.starts_with(p.letter))
+    }
+
+    /// Every experiment, in the report's order.
+    #[must_use]
+    pub fn experiments(&self) -> Vec<Box<dyn Experiment>> {
+        self.papers.iter().flat_map(|p| (p.experiments)()).collect()
+    }
+}

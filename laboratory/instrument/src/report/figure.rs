@@ -1,0 +1,102 @@
+//! One experiment's section of the report.
+
+use std::fmt::Write as _;
+
+use crate::picture::{Table, escape};
+
+use super::Record;
+use super::claims::Count;
+use crate::experiment::Claim;
+use crate::paper::Library;
+
+/// The section: parameters, plots beside their numbers, tables, notes. Its claims stand in the
+/// table of all claims, to which it points.
+pub(super) fn section(library: &Library, record: &Record) -> String {
+    let mut out = String::new();
+    let id = escape(&record.id);
+    let outcome = &record.outcome;
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(
+        out,
+        "<section id=\"fig-{id}\">\n<h2>{}</h2>\n<p class=\"soft small\"><code>{id}</code> · {} · \
+         {} · {}</p>",
+        escape(&record.title),
+        library.named(&record.paper).map_or("", |p| p.citation),
+        parameters(record),
+        Count::of(&outcome.claims).words(),
+    );
+    if !outcome.claims.is_empty() {
+        let link = |(at, claim): (usize, &Claim)| {
+            format!("<a href=\"#{}\">{}</a>", claim_anchor(record, at), escape(&claim.id))
+        };
+        let links: Vec<String> = outcome.claims.iter().enumerate().map(link).collect();
+        let _ = writeln!(out, "<p class=\"small\">Claims: {}</p>", links.join(", "));
+    }
+    let (panels, tables) = record.names();
+    for (panel, name) in outcome.panels.iter().zip(&panels) {
+        let _ = writeln!(
+            out,
+            "<figure>\n<div class=\"plot scroll\">{}</div>\n{}</figure>",
+            panel.svg(),
+            numbers(&panel.table(), &format!("{}/{name}", record.id), "Numbers", false)
+        );
+    }
+    for (table, name) in outcome.tables.iter().zip(&tables) {
+        let file = format!("{}/{name}", record.id);
+        let _ = writeln!(out, "<h3>{}</h3>", escape(&table.title));
+        out += &numbers(table, &file, "Table", true);
+    }
+    if !outcome.notes.is_empty() {
+        out += "<h3>Notes and assumptions</h3>\n<ul class=\"notes small\">\n";
+        for note in &outcome.notes {
+            let _ = writeln!(out, "<li>{}</li>", escape(note));
+        }
+        out += "</ul>\n";
+    }
+    out + "</section>\n"
+}
+
+fn numbers(table: &Table, file: &str, what: &str, open: bool) -> String {
+    let rows = match table.rows.len() {
+        1 => "1 row".to_string(),
+        n => format!("{n} rows"),
+    };
+    // A long table stays shut wherever it stands, on paper too.
+    let open = match (table.rows.len() <= 40, open) {
+        (true, true) => " open",
+        (true, false) => "",
+        (false, _) => " class=\"long\"",
+    };
+    format!(
+        "<details{open}><summary>{what} ({rows})</summary>\n<div class=\"scroll\">{}</div>\n\
+         <p class=\"soft small\">All digits: <code>{}.csv</code></p></details>\n",
+        table.html(),
+        escape(file)
+    )
+}
+
+/// `full size, seed 1, 3.2 s, version 0.1.0`.
+pub(super) fn parameters(record: &Record) -> String {
+    let size = if record.parameters.quick { "quick" } else { "full size" };
+    format!(
+        "{size}, seed {}, ran {}, version {}",
+        record.parameters.seed,
+        duration(record.seconds),
+        escape(&record.parameters.version)
+    )
+}
+
+/// `0.3 s`, `2 min 5 s`.
+pub(super) fn duration(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    format!("{} min {} s", whole / 60, whole % 60)
+}
+
+/// Where the table of all claims has the claim at a place in its record. Two claims may have
+/// one name, so the place names the anchor.
+pub(super) fn claim_anchor(record: &Record, at: usize) -> String {
+    format!("claim-{}-{at}", escape(&record.id))
+}

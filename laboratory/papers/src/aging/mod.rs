@@ -1,0 +1,34 @@
+//! Sears 2006: large objects in files and databases as a store ages.
+//!
+//! Real stores on real volumes: nothing here is simulated. `bench` runs a `case` on a fresh
+//! `volume`, where a store (`system`) ages (`aged`); `markers` and `places` count fragments in the
+//! raw bytes; `figures` draw the curves and judge the claims.
+
+mod aged;
+mod bench;
+mod case;
+mod figures;
+mod markers;
+mod places;
+mod system;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+use holdall_instrument::paper::Paper;
+
+/// The paper.
+pub static PAPER: Paper = Paper {
+    name: "sears",
+    letter: 'S',
+    citation: "Sears 2006",
+    about: "large objects in files and databases as a store ages",
+    question: "From which size on does an object belong in a file instead of a database, and how \
+               does that change as a store ages? Objects are replaced whole, by safe writes, \
+               until ten times the bytes of the store were written; markers in the objects tell \
+               from the raw disk in how many fragments each lies.",
+    bearing: "Objects of every size lie in one file, in segments from buddy spaces, and a writer \
+              takes a size hint: figures 3, 5 and 7 show what that does to fragments as the \
+              store ages, the interleaved appends what is left where no hint can be given.",
+    experiments: figures::experiments,
+};

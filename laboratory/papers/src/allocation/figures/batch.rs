@@ -1,0 +1,343 @@
+//! Figures 19 to 21: optimized batch allocation (Iyengar §3.4). Owns the runs, which the three
+//! figures share.
+
+use super::{columns, parameters};
+use crate::allocation::block::{Block, Params};
+use crate::allocation::oba::Batch;
+use crate::allocation::pmflf::{Pmflf, Usage};
+use crate::allocation::workload::Pareto;
+use anyhow::{Context, Result, ensure};
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::claim::{between, holds};
+use holdall_instrument::draw::{axis, axis_of, lines, number, series};
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::{Panel, Scale};
+use holdall_testkit::{CostModel, CountedDisk, DiskStats, SeekRule, SparseDisk};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::sync::Arc;
+
+/// T, in grains.
+const THRESHOLDS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Objects that wait for their blocks together; the paper names no number.
+const BATCH: usize = 100;
+/// Samples for as many replacements as the paper makes, and how many times as long runs go on.
+const SAMPLES: usize = 20;
+const LONGER: usize = 4;
+const FIRST: &str = "With coalescing before the tail";
+/// A disk of the paper's time: 10 ms for an access, 10 MB/s.
+const DISK: CostModel = CostModel {
+    seek_ms: 10.0,
+    ms_per_kib: 0.1,
+    page_size: 512,
+    seeks: SeekRule::WhenNotSequential,
+};
+
+#[derive(Debug)]
+struct Run {
+    threshold: u32,
+    /// Whether free blocks were combined before the tail was used.
+    combines: bool,
+    /// Usage by the number of replacements before it.
+    curve: Vec<(u64, Usage)>,
+    /// Accesses of the replacements.
+    stats: DiskStats,
+    replacements: u64,
+    /// Bytes of the blocks that the replacements got, and of free blocks below T after them.
+    placed: u64,
+    small: u64,
+    coalesced: u64,
+}
+
+impl Run {
+    fn throughput(&self) -> f64 {
+        self.replacements as f64 / (DISK.time_ms(&self.stats) / 1000.0)
+    }
+
+    fn at(&self, sample: usize) -> Usage {
+        self.curve.get(sample).map(|(_, usage)| *usage).unwrap_or_default()
+    }
+
+    /// After as many replacements as the paper makes.
+    fn end(&self) -> Usage {
+        self.at(SAMPLES)
+    }
+
+    /// After four times as many.
+    fn long(&self) -> Usage {
+        self.at(LONGER * SAMPLES)
+    }
+
+    /// Where the blocks of the replacements came from.
+    fn why(&self) -> String {
+        let mb = |bytes: u64| number(bytes as f64 / 1e6);
+        let grown = self.end().most - self.at(0).most;
+        format!(
+            "T = {}: of {} MB that the replacements placed, {} MB went to the end of the file and \
+             the rest into free blocks; free blocks have {} MB then, {} MB of it in blocks below \
+             T, beside {} MB allocated.",
+            self.threshold,
+            mb(self.placed),
+            mb(grown),
+            mb(self.end().free),
+            mb(self.small),
+            mb(self.end().allocated)
+        )
+    }
+}
+
+type Runs = Arc<Vec<Run>>;
+
+static RUNS: Cache<Runs> = Cache::new(Results::default);
+
+fn runs(settings: &Settings<'_>) -> Result<Runs> {
+    let n = if settings.quick { 4000 } else { 40_000 };
+    let key = format!("iyengar batch quick={} seed={}", settings.quick, settings.seed);
+    cached(&RUNS, &key, || {
+        let mut runs = Vec::new();
+        for combines in [false, true] {
+            for threshold in THRESHOLDS {
+                runs.push(run_of(threshold, combines, n, settings.seed)?);
+                (settings.progress)(runs.len() as u64, 2 * THRESHOLDS.len() as u64);
+            }
+        }
+        Ok(Arc::new(runs))
+    })
+}
+
+struct Objects {
+    store: Pmflf,
+    batch: Batch,
+    rng: SmallRng,
+    live: Vec<(Block, usize, u64)>,
+    /// Length and number of those that wait.
+    waiting: Vec<(usize, u64)>,
+    number: u64,
+    /// Bytes of all blocks handed out.
+    placed: u64,
+}
+
+impl Objects {
+    fn add(&mut self) -> Result<()> {
+        let len = Pareto::olympic().draw(&mut self.rng);
+        self.number += 1;
+        let mut object = vec![0; len];
+        object[..8].copy_from_slice(&self.number.to_le_bytes());
+        self.batch.add(object);
+        self.waiting.push((len, self.number));
+        if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let blocks = self.batch.write(&mut self.store)?;
+        self.placed += blocks.iter().map(|b| u64::from(b.grains) * 512).sum::<u64>();
+        let waiting = std::mem::take(&mut self.waiting);
+        self.live.extend(blocks.into_iter().zip(waiting).map(|(b, (len, n))| (b, len, n)));
+        Ok(())
+    }
+
+    /// Gives back an object that has its block.
+    fn remove(&mut self) -> Result<()> {
+        let which = self.rng.random_range(0..self.live.len());
+        let (block, len, _) = self.live.swap_remove(which);
+        Ok(self.store.free(block, len)?)
+    }
+
+    fn verify(&self) -> Result<()> {
+        for (block, _, number) in &self.live {
+            let mut found = [0; 8];
+            self.store.read(block.at, 0, &mut found)?;
+            ensure!(found == number.to_le_bytes(), "object {number} is not what was stored");
+        }
+        Ok(())
+    }
+}
+
+fn run_of(threshold: u32, combines: bool, n: usize, seed: u64) -> Result<Run> {
+    let batch = Batch::new(threshold);
+    let disk = Arc::new(SparseDisk::with_granules(512));
+    let disk = Arc::new(CountedDisk::new(disk, DISK));
+    let mut objects = Objects {
+        store: Pmflf::create(disk.clone(), Params::default(), seed)?,
+        batch: if combines { batch.coalescing() } else { batch },
+        rng: SmallRng::seed_from_u64(seed),
+        live: Vec::new(),
+        waiting: Vec::new(),
+        number: 0,
+        placed: 0,
+    };
+    for _ in 0..n {
+        objects.add()?;
+    }
+    objects.flush()?;
+    disk.reset();
+    let mut run = Run {
+        threshold,
+        combines,
+        curve: vec![(0, objects.store.usage())],
+        stats: disk.stats(),
+        replacements: n as u64,
+        placed: objects.placed,
+        small: 0,
+        coalesced: 0,
+    };
+    for done in 1..=LONGER * n {
+        objects.remove()?;
+        objects.add()?;
+        if done % (n / SAMPLES) == 0 {
+            objects.flush()?;
+            run.curve.push((done as u64, objects.store.usage()));
+        }
+        if done == n {
+            run.stats = disk.stats();
+            run.placed = objects.placed - run.placed;
+            let small = objects.store.lists().iter().filter(|b| b.grains < threshold);
+            run.small = small.map(|b| u64::from(b.grains) * 512).sum();
+        }
+    }
+    objects.verify()?;
+    run.coalesced = objects.store.counts().coalesced;
+    Ok(run)
+}
+
+/// The run of a threshold, by §2.4.1 or with coalescing first.
+fn of(runs: &Runs, threshold: u32, combines: bool) -> Result<&Run> {
+    let mut all = runs.iter().filter(|r| r.combines == combines);
+    all.find(|r| r.threshold == threshold).context("no run of that threshold")
+}
+
+fn outcome(settings: &Settings<'_>, runs: &Runs, panel: Panel, claims: Vec<Claim>) -> Outcome {
+    let table = columns(
+        "batch",
+        "By the threshold T",
+        runs,
+        &[
+            ("T, grains", |r| r.threshold.to_string()),
+            ("T, bytes", |r| format!("{}", r.threshold * 512)),
+            ("replacements a second", |r| number(r.throughput())),
+            ("writes each", |r| format!("{:.3}", r.stats.writes as f64 / r.replacements as f64)),
+            ("seeks each", |r| format!("{:.3}", r.stats.seeks as f64 / r.replacements as f64)),
+            ("internal", |r| format!("{:.4}", r.end().internal())),
+            ("external", |r| format!("{:.4}", r.end().external())),
+            ("total", |r| format!("{:.4}", r.end().total())),
+            ("total, four times as long", |r| format!("{:.4}", r.long().total())),
+            ("coalesces", |r| if r.combines { "first" } else { "never" }.to_owned()),
+            ("times coalesced", |r| r.coalesced.to_string()),
+        ],
+    );
+    let notes = vec![
+        parameters(),
+        format!(
+            "{} objects and as many replacements, α = 1, C = 2^10 grains. {BATCH} objects wait \
+             for their blocks together. A replacement gives an object back at once, with an \
+             access. The curves go on for four times the paper's number of replacements. Time by \
+             the accesses counted: 10 ms for each that does not begin where the last one ended, \
+             10 MB/s. The paper does not say what follows a request that no free block fits: \
+             claims go by §2.4.1, where it is the tail; the table has both orders.",
+            if settings.quick { "4,000" } else { "40,000" }
+        ),
+    ];
+    Outcome { panels: vec![panel], tables: vec![table], claims, notes }
+}
+
+/// Figure 19.
+pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
+    let runs = runs(settings)?;
+    let rates: Vec<f64> = runs.iter().filter(|r| !r.combines).map(Run::throughput).collect();
+    let fall = rates.windows(2).map(|p| 1.0 - p[1] / p[0]).fold(f64::MIN, f64::max);
+    let best = rates.iter().copied().fold(0.0, f64::max);
+    let list: Vec<String> = rates.iter().map(|r| number(*r)).collect();
+    let (text, asked) = ("throughput rises with T", "no step falls by over 2 %");
+    let mut claims = vec![holds("I7 throughput", text, "", list.join(", "), asked, fall <= 0.02)];
+    for bytes in [4, 8, 16] {
+        let (run, most) = (of(&runs, bytes * 2, false)?, of(&runs, 128, false)?);
+        let share = run.throughput() / best;
+        let text = format!("at T = {bytes} KB throughput is close to its most: share of it");
+        let near = between(&format!("I7 near, {bytes} KB"), &text, "", share, "", 0.8, 1.0);
+        claims.push(near.because(format!("{} {}", run.why(), most.why())));
+    }
+    let x = axis_of("T, grains of 512 bytes", Scale::Log2);
+    let y = axis("replacements per second, by the accesses counted");
+    let curve = |combines: bool| {
+        let of = runs.iter().filter(|r| r.combines == combines);
+        of.map(|r| (f64::from(r.threshold), r.throughput())).collect()
+    };
+    let both = vec![series("tail first", curve(false)), series("coalescing first", curve(true))];
+    let panel = lines("throughput", "Throughput", x, y, both);
+    Ok(outcome(settings, &runs, panel, claims))
+}
+
+fn curves(id: &str, what: &str, runs: &Runs, value: fn(&Usage) -> f64) -> Panel {
+    let line = |run: &Run| {
+        let points = run.curve.iter().map(|(done, usage)| (*done as f64, value(usage))).collect();
+        series(format!("T = {}", run.threshold), points)
+    };
+    let tail_first = runs.iter().filter(|r| !r.combines);
+    lines(id, what, axis("replacements"), axis(what), tail_first.map(line).collect())
+}
+
+/// Figure 20.
+pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
+    let runs = runs(settings)?;
+    let mut claims = Vec::new();
+    for grains in [1, 2, 4] {
+        let (run, other) = (of(&runs, grains, false)?, of(&runs, grains, true)?);
+        let text = format!("T = {grains} grains: external fragmentation is a few percent");
+        let id = format!("I7 small, {grains}");
+        let small = between(&id, &text, "", run.end().external(), "", 1.0, 1.1);
+        let coalescing = other.end().external();
+        claims.push(small.because(format!("{} {FIRST} it is {coalescing:.3}.", run.why())));
+    }
+    let few = of(&runs, 4, false)?;
+    let added = |run: &Run| run.end().external() - run.at(SAMPLES / 2).external();
+    let text = "T = 4 grains: a steady state is reached; the second half adds";
+    let ours = format!("{:+.4}", added(few));
+    let steady = holds("I7 steady", text, "", ours, "≤ 0.02", added(few) <= 0.02);
+    let [half, end, long] = [few.at(SAMPLES / 2), few.end(), few.long()].map(|u| u.external());
+    let coalescing = added(of(&runs, 4, true)?);
+    claims.push(steady.because(format!(
+        "{half:.3} after half of the replacements, {end:.3} after all, {long:.3} after four times \
+         as many. {} {FIRST} the second half adds {coalescing:+.4}.",
+        few.why()
+    )));
+    let step = |combines| -> Result<[f64; 2]> {
+        Ok([of(&runs, 32, combines)?.end().external(), of(&runs, 128, combines)?.end().external()])
+    };
+    let ([middle, large], [one, other]) = (step(false)?, step(true)?);
+    let text = "above 16 KB the space needed rises steeply: from T = 32 to T = 128 grains";
+    let ours = format!("{middle:.3} to {large:.3}");
+    let steep = holds("I7 steep", text, "", ours, "by more than 0.3", large - middle > 0.3);
+    claims.push(steep.because(format!(
+        "{} {} {FIRST} it goes from {one:.3} to {other:.3}.",
+        of(&runs, 32, false)?.why(),
+        of(&runs, 128, false)?.why()
+    )));
+    let panel = curves("external", "external fragmentation", &runs, Usage::external);
+    Ok(outcome(settings, &runs, panel, claims))
+}
+
+/// Figure 21.
+pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
+    let runs = runs(settings)?;
+    let text = "internal fragmentation, of any T: waste as a share of what is asked for";
+    let worst = runs.iter().map(|r| r.end().internal() - 1.0).fold(0.0, f64::max);
+    let internal = between("I7 internal", text, "7.8 %", worst * 100.0, "%", 6.8, 8.8);
+    let (large, other) = (of(&runs, 128, false)?, of(&runs, 128, true)?);
+    let (most, long) = (large.end().total(), large.long().total());
+    let text = "T = 128 grains: the file takes more than twice the bytes asked for";
+    let twice = holds("I7 twice", text, "> 2", format!("{most:.3}"), "> 2", most > 2.0);
+    let without = (large.at(0).most + large.placed) as f64 / large.end().requested as f64;
+    let claims = vec![
+        internal.ratio(worst / 0.078),
+        twice.because(format!(
+            "{} Without any reuse the file would take {without:.2} times the bytes asked for. \
+             After four times as many replacements it takes {long:.2} times. {FIRST} it takes \
+             {:.2}, then {:.2}.",
+            large.why(),
+            other.end().total(),
+            other.long().total()
+        )),
+    ];
+    let panel = curves("total", "total fragmentation", &runs, Usage::total);
+    Ok(outcome(settings, &runs, panel, claims))
+}

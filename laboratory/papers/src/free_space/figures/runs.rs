@@ -1,0 +1,162 @@
+//! Runs of the paper's workloads, made once per process and shared by the figures.
+//!
+//! Owns the cache, keyed by workload, algorithm, size and seed, and the mutex that lets one
+//! large run be made at a time.
+
+use super::cost::PAPER_DISK;
+use crate::free_space::algorithm::Kind;
+use crate::free_space::heap_file::{Options, Release};
+use crate::free_space::workload::{Churn, Fill, Run, Sizes, Victims, churn, fill};
+use anyhow::Result;
+use holdall_instrument::cache::{Cache, Results, cached};
+use holdall_instrument::experiment::Settings;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A workload of the paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Workload {
+    /// §5.1.
+    Uniform,
+    /// §5.2.
+    Mixed,
+    /// §5.3.
+    Churn,
+    /// §5.4, lazy release.
+    Concurrent,
+    /// §5.4 with eager release; a quarter of the transactions.
+    Eager,
+}
+
+/// AO(1), AO(8), FF, NF(WH), BF, HY(8,87): the algorithms of the paper's figures.
+pub(super) const PAPER_KINDS: [Kind; 6] =
+    [Kind::Ao(1), Kind::Ao(8), Kind::Ff, Kind::NfWh, Kind::Bf, Kind::Hy(8, 0.875)];
+
+static RUNS: Cache<Arc<Run>> = Cache::new(Results::default);
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Held while a run is made that may take 2 GB of memory, so that there is one at a time.
+pub(super) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The runs of `kinds` under a workload, from the cache or made now.
+pub(super) fn runs(
+    workload: Workload,
+    kinds: &[Kind],
+    settings: &Settings<'_>,
+) -> Result<Vec<Arc<Run>>> {
+    let mut all = Vec::new();
+    for (n, &kind) in kinds.iter().enumerate() {
+        let key = format!("{workload:?} {} {} {}", kind.name(), settings.quick, settings.seed);
+        let run = cached(&RUNS, &key, || {
+            let _turn = one_at_a_time();
+            let share = Share { done: n as u64, of: kinds.len() as u64, settings };
+            Ok(Arc::new(make(workload, kind, settings, &share)?))
+        })?;
+        all.push(run);
+        (settings.progress)((n as u64 + 1) * 1000, kinds.len() as u64 * 1000);
+    }
+    Ok(all)
+}
+
+/// Progress of one run among several.
+pub(super) struct Share<'a> {
+    pub(super) done: u64,
+    pub(super) of: u64,
+    pub(super) settings: &'a Settings<'a>,
+}
+
+impl Share<'_> {
+    pub(super) fn tell(&self, now: u64, goal: u64) {
+        let part = (now * 1000 / goal.max(1)).min(1000);
+        (self.settings.progress)(self.done * 1000 + part, self.of * 1000);
+    }
+}
+
+fn make(workload: Workload, kind: Kind, settings: &Settings<'_>, share: &Share<'_>) -> Result<Run> {
+    match workload {
+        Workload::Uniform | Workload::Mixed => {
+            let params = fill_params(workload, kind, settings);
+            let goal = u64::from(params.cut.min(params.options.max_pages));
+            fill(kind, &params, &|pages| share.tell(pages, goal))
+        }
+        _ => {
+            let params = churn_params(workload, settings);
+            churn(kind, &params, &|done| share.tell(done, params.transactions))
+        }
+    }
+}
+
+/// The paper's fill; a volume of 49 MB when quick. Searches from the beginning of the file are
+/// cut at 5 % of the volume, where the paper gave FF up.
+pub(super) fn fill_params(workload: Workload, kind: Kind, settings: &Settings<'_>) -> Fill {
+    let mut options = Options::default();
+    if settings.quick {
+        options.max_pages = 6000;
+    }
+    let slow = matches!(kind, Kind::Ff | Kind::FfDb2 | Kind::Nf);
+    let cut = if slow && !settings.quick { options.max_pages / 20 } else { options.max_pages };
+    let sizes = if workload == Workload::Mixed { Sizes::Mixed } else { Sizes::Uniform };
+    let batch = if settings.quick { 1000 } else { 10_000 };
+    Fill { sizes, options, cut, batch, disk: PAPER_DISK, seed: settings.seed }
+}
+
+/// The paper's Create-Delete; when quick a tenth of objects, transactions and pool.
+pub(super) fn churn_params(workload: Workload, settings: &Settings<'_>) -> Churn {
+    let scale = if settings.quick { 10 } else { 1 };
+    let (streams, transactions) = match workload {
+        Workload::Concurrent => (4, 240_000),
+        Workload::Eager => (4, 60_000),
+        _ => (1, 60_000),
+    };
+    let release = if workload == Workload::Eager { Release::Eager } else { Release::Lazy };
+    let pool_pages = 1000 / scale as usize;
+    Churn {
+        objects: 200_000 / scale,
+        sizes: Sizes::Uniform,
+        streams,
+        transactions: transactions / scale,
+        batch: (8, 16),
+        random: true,
+        victims: Victims::Uniform,
+        filler: Kind::Ao(8),
+        options: Options { release, pool_pages, ..Options::default() },
+        disk: PAPER_DISK,
+        seed: settings.seed,
+    }
+}
+
+/// What all figures of a workload say about it.
+pub(super) fn notes(workload: Workload, settings: &Settings<'_>) -> Vec<String> {
+    let mut notes = vec![
+        "Pages of 8 KiB with 84 bytes of overhead and slots of 4 bytes; pool of 1000 pages, LRU, \
+         dirty pages written one by one when their frame is needed; 15 buckets with the paper's \
+         thresholds; HY(8,87) with u = 7/8."
+            .to_owned(),
+        "Utilization is bytes of objects and their slots ÷ usable bytes (8108) of the file's \
+         pages. Disk: 14.5 ms for an access that does not begin where the last one ended, \
+         3.5 MB/s (assumed: the class of the paper's drive). The log, on a disk of its own in the \
+         paper, is not charged: every algorithm writes the same objects to it."
+            .to_owned(),
+    ];
+    notes.push(match workload {
+        Workload::Uniform | Workload::Mixed => {
+            "A volume of 2.1 GB (256,347 pages) is filled by transactions of 10,000 creations. \
+             FF is cut at 5 % of it, where the paper gave it up."
+                .to_owned()
+        }
+        Workload::Churn => "200,000 objects of 100 to 300 bytes put there by AO(8), then 60,000 \
+             transactions that create or delete 8 to 16 objects."
+            .to_owned(),
+        Workload::Concurrent | Workload::Eager => {
+            "Four streams of 60,000 transactions each, interleaved object by object on one \
+             thread: reserved space depends on the interleaving of transactions, not on threads, \
+             and the run repeats exactly. Assumed for throughput: one disk arm, nothing overlaps."
+                .to_owned()
+        }
+    });
+    if settings.quick {
+        notes.push("Quick: objects, transactions and pool a tenth, volume of 49 MB.".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,9 @@
+//! What the experiments of all papers share beside the instrument: a pool of pages, the cost of
+//! their accesses, calls counted, errors.
+//!
+//! Owns: nothing of a paper; each part says what it owns itself.
+
+pub mod calls;
+pub mod error;
+pub mod model;
+pub mod pool;

@@ -1,0 +1,261 @@
+//! Figures 5 and 6: building a 10 MiB object by appends, and scanning it (Biliris §4.2, §4.3).
+
+use anyhow::Result;
+use holdall_instrument::picture::{Scale, Table};
+use holdall_testkit::{CostModel, DiskStats};
+
+use crate::large::runs::{BuildAndScan, MIB, OBJECT, SIZES, build_and_scan, esm};
+use crate::large::store::Config;
+use crate::large::technique::Technique;
+use holdall_instrument::claim::{holds, note, ratio};
+use holdall_instrument::draw::{axis_of, lines, number, series, table};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+
+/// Append and scan sizes in KiB (the paper's footnote 2).
+pub(super) const KIB: [u64; 21] =
+    [3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 50, 64, 100, 128, 200, 256, 512];
+/// Those of a quick run.
+const KIB_QUICK: [u64; 8] = [3, 4, 5, 16, 50, 64, 256, 512];
+
+/// Every technique at every size.
+struct Sweep {
+    sizes: Vec<u64>,
+    /// ESM's four, Starburst, EOS: in the order of [`Sweep::techniques`].
+    results: Vec<Vec<BuildAndScan>>,
+}
+
+impl Sweep {
+    fn techniques() -> [Technique; 6] {
+        let [a, b, c, d] = esm();
+        [a, b, c, d, Technique::Starburst, Technique::Eos(4)]
+    }
+
+    fn run(settings: &Settings<'_>) -> Result<Self> {
+        let sizes = if settings.quick { KIB_QUICK.to_vec() } else { KIB.to_vec() };
+        let total = (sizes.len() * Self::techniques().len()) as u64;
+        let mut results = Vec::new();
+        for (turn, technique) in Self::techniques().into_iter().enumerate() {
+            let mut row = Vec::new();
+            for (at, kib) in sizes.iter().enumerate() {
+                row.push(build_and_scan(technique, Config::default(), OBJECT, kib * 1024)?);
+                (settings.progress)((turn * sizes.len() + at + 1) as u64, total);
+            }
+            results.push(row);
+        }
+        Ok(Self { sizes, results })
+    }
+
+    fn seconds(&self, technique: usize, kib: u64, of: fn(&BuildAndScan) -> DiskStats) -> f64 {
+        let at = self.sizes.iter().position(|s| *s == kib).unwrap_or(0);
+        CostModel::default().time_ms(&of(&self.results[technique][at])) / 1000.0
+    }
+
+    fn panel(
+        &self,
+        id: &str,
+        title: &str,
+        model: &CostModel,
+        of: fn(&BuildAndScan) -> DiskStats,
+    ) -> holdall_instrument::picture::Panel {
+        let names = ["ESM 1", "ESM 4", "ESM 16", "ESM 64", "Starburst", "EOS"];
+        let all = self.results.iter().zip(names).map(|(row, name)| {
+            let points = self.sizes.iter().zip(row);
+            series(name, points.map(|(k, r)| (*k as f64, model.time_ms(&of(r)) / 1000.0)).collect())
+        });
+        let x = axis_of("append or scan size (KiB)", Scale::Log2);
+        lines(id, title, x, axis_of("seconds", Scale::Log10), all.collect())
+    }
+}
+
+/// A panel of figure 5 and one of figure 6 by another cost model.
+pub(super) fn panels_by(
+    settings: &Settings<'_>,
+    model: &CostModel,
+) -> Result<Vec<holdall_instrument::picture::Panel>> {
+    let sweep = Sweep::run(settings)?;
+    Ok(vec![
+        sweep.panel("build", "Building 10 MiB", model, |r| r.build),
+        sweep.panel("scan", "Scanning 10 MiB", model, |r| r.scan),
+    ])
+}
+
+/// Figure 5.
+pub(super) const BUILD: Figure =
+    Figure::new("biliris-5", "Building a 10 MiB object by appends (Biliris figure 5)", building);
+
+fn building(settings: &Settings<'_>) -> Result<Outcome> {
+    let sweep = Sweep::run(settings)?;
+    let model = CostModel::default();
+    let panels = vec![sweep.panel("biliris-5", BUILD.title, &model, |r| r.build)];
+    let mut claims = by_size(&sweep);
+    claims.push(never_worse(&sweep, "B6", |r| r.build));
+    let (linear, growth) = linear(&sweep, settings.quick)?;
+    claims.extend(linear);
+    let notes = vec![
+        "An append that overflows the last leaf lays out anew what the paper says; a leaf that \
+         only loses bytes at its end is not written again, one that only gains some is written \
+         in place from its last page on; a leaf written is not kept in the pool."
+            .into(),
+        "Starburst and EOS double segments from the first append's size on and fill the last \
+         page in place: their lines lie on each other."
+            .into(),
+    ];
+    let tables = vec![growth];
+    Ok(Outcome { panels, tables, claims, notes })
+}
+
+fn by_size(sweep: &Sweep) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (kib, paper, tolerance) in [(3, 575.0, 0.10), (4, 170.0, 0.03), (5, 380.0, 0.10)] {
+        let ours = sweep.seconds(0, kib, |r| r.build);
+        let text = format!("build time of ESM with 1-page leaves, appends of {kib} KiB");
+        let mut claim = ratio(&format!("B4 {kib} KiB"), &text, paper, ours, "s", tolerance);
+        // The list of claims has it as one of closed form, which means 3 %.
+        if kib == 4 {
+            claim.tolerance = format!("= {}", claim.tolerance);
+        }
+        // The object is the paper's in quick runs too.
+        let claim = claim.judged_when_quick();
+        claims.push(claim);
+    }
+    for (kib, best) in [4, 16, 64, 256].into_iter().zip(SIZES) {
+        let times: Vec<f64> = (0..4).map(|t| sweep.seconds(t, kib, |r| r.build)).collect();
+        let ours = (0..4).min_by(|a, b| times[*a].total_cmp(&times[*b])).unwrap_or(0);
+        let id = format!("B5 {kib} KiB");
+        let text = format!("best leaf of ESM for appends of {kib} KiB");
+        let found = format!("{} pages", SIZES[ours]);
+        let (said, so) = (format!("{best} pages"), SIZES[ours] == best);
+        claims.push(holds(&id, &text, &said, found, "=", so).judged_when_quick());
+    }
+    claims
+}
+
+fn never_worse(sweep: &Sweep, id: &str, of: fn(&BuildAndScan) -> DiskStats) -> Claim {
+    let mut worst = (0.0, 0);
+    let mut equal = true;
+    for kib in &sweep.sizes {
+        let best = (0..4).map(|t| sweep.seconds(t, *kib, of)).fold(f64::MAX, f64::min);
+        let (starburst, eos) = (sweep.seconds(4, *kib, of), sweep.seconds(5, *kib, of));
+        equal &= (starburst - eos).abs() < 1e-9;
+        if starburst / best > worst.0 {
+            worst = (starburst / best, *kib);
+        }
+    }
+    let ours = format!(
+        "Starburst {} EOS; at most {:.3} of the best ESM (at {} KiB)",
+        if equal { "=" } else { "≠" },
+        worst.0,
+        worst.1
+    );
+    let text = "Starburst and EOS cost the same, and no more than the best ESM, at every size";
+    holds(id, text, "holds", ours, "=", equal && worst.0 <= 1.0 + 1e-9)
+        .because("see the size named: the difference is in accesses, not in pages")
+        .judged_when_quick()
+}
+
+/// B7: 100 MiB over 10 MiB, and a table of it.
+fn linear(sweep: &Sweep, quick: bool) -> Result<(Vec<Claim>, Table)> {
+    let chosen = if quick { &[2, 5][..] } else { &[0, 1, 2, 3, 4, 5] };
+    let sizes = || sweep.sizes.iter().enumerate().filter(|(_, kib)| !quick || **kib >= 256);
+    let mut rows: Vec<Vec<String>> = sizes().map(|(_, kib)| vec![kib.to_string()]).collect();
+    let (mut claims, mut head) = (Vec::new(), vec!["append (KiB)".to_owned()]);
+    for &turn in chosen {
+        let technique = Sweep::techniques()[turn];
+        let mut found = Vec::new();
+        for ((at, kib), row) in sizes().zip(&mut rows) {
+            let large = build_and_scan(technique, Config::default(), 100 * MIB, kib * 1024)?;
+            let growth = Growth::of(&sweep.results[turn][at], &large);
+            row.push(number(growth.all));
+            found.push((*kib, growth));
+        }
+        head.push(technique.name());
+        claims.push(linear_claim(technique, &found));
+    }
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let title = "Building 100 MiB over building 10 MiB (10 where it grows linearly)";
+    Ok((claims, table("biliris-5-linear", title, &head, rows)))
+}
+
+/// How many times as much building 100 MiB costs as 10 MiB.
+#[derive(Clone, Copy)]
+struct Growth {
+    /// All accesses.
+    all: f64,
+    /// Those to leaves.
+    leaves: f64,
+    /// Writes of index pages, small and large.
+    index: (u64, u64),
+}
+
+impl Growth {
+    fn of(small: &BuildAndScan, large: &BuildAndScan) -> Self {
+        let time = |stats: DiskStats| CostModel::default().time_ms(&stats);
+        Self {
+            all: time(large.build) / time(small.build),
+            leaves: time(large.build - large.index) / time(small.build - small.index),
+            index: (small.index.writes, large.index.writes),
+        }
+    }
+}
+
+fn linear_claim(technique: Technique, found: &[(u64, Growth)]) -> Claim {
+    let off = |growth: &Growth| (growth.all / 10.0 - 1.0).abs();
+    let within = found.iter().filter(|(_, growth)| off(growth) <= 0.03).count();
+    let worst = found.iter().max_by(|a, b| off(&a.1).total_cmp(&off(&b.1)));
+    let Some(&(kib, growth)) = worst else {
+        return note("B7", "building 100 MiB over 10 MiB", "10 times", "no size was run");
+    };
+    let (of, most) = (found.len(), number(growth.all));
+    let ours = format!("within 3 % at {within} of {of} append sizes; {most} times at {kib} KiB");
+    let text = format!("{}: building 100 MiB costs ten times as much as 10 MiB", technique.name());
+    let id = format!("B7 {}", technique.name());
+    holds(&id, &text, "10 times", ours, "3 % at every append size", within == of)
+        .ratio(growth.all / 10.0)
+        .because(format!(
+            "at {kib} KiB the leaves alone cost {} times as much; index pages are written {} times \
+             for 10 MiB and {} times for 100. By the paper's own rules up to 507 leaves there is \
+             only the root, which is not flushed (§3.3), and behind that each append flushes an \
+             index page; and how an append's last leaf and segment turn out depends on the size",
+            number(growth.leaves),
+            growth.index.0,
+            growth.index.1
+        ))
+}
+
+/// Figure 6.
+pub(super) const SCAN: Figure =
+    Figure::new("biliris-6", "Scanning a 10 MiB object (Biliris figure 6)", scanning);
+
+fn scanning(settings: &Settings<'_>) -> Result<Outcome> {
+    let sweep = Sweep::run(settings)?;
+    let panels = vec![sweep.panel("biliris-6", SCAN.title, &CostModel::default(), |r| r.scan)];
+    let scan = |t, kib| sweep.seconds(t, kib, |r: &BuildAndScan| r.scan);
+    let least = (0..6).map(|t| scan(t, 512)).fold(f64::MAX, f64::min);
+    let text = "the best possible scan is the transfer of 10 MiB";
+    let mut claims = vec![ratio("B8 best", text, 10.24, least, "s", 0.10)];
+    let one: Vec<f64> = sweep.sizes.iter().filter(|k| **k > 4).map(|k| scan(0, *k)).collect();
+    let (low, high) = one.iter().fold((f64::MAX, 0.0f64), |(l, h), t| (l.min(*t), h.max(*t)));
+    let text = "ESM with 1-page leaves costs the same at every scan size above a page";
+    let range = format!("{}–{} s", number(low), number(high));
+    claims.push(
+        holds("B8 1-page", text, "independent", range, "10 %", high / low <= 1.1)
+            .judged_when_quick(),
+    );
+    for (technique, pages) in SIZES.into_iter().enumerate().skip(1) {
+        let (at, end) = (scan(technique, u64::from(pages) * 4), scan(technique, 512));
+        let text = format!("{pages}-page leaves: a plateau from a scan size of one leaf on");
+        let ours = format!("{} s at one leaf, {} s at 512 KiB", number(at), number(end));
+        let id = format!("B8 {pages}-page");
+        claims.push(
+            holds(&id, &text, "plateau", ours, "10 %", (end / at - 1.0).abs() <= 0.1)
+                .judged_when_quick(),
+        );
+    }
+    claims.push(never_worse(&sweep, "B8 order", |r| r.scan));
+    let notes = vec![
+        "Each scan is of the object built by appends of the same size, with the pool as the \
+         build left it."
+            .into(),
+    ];
+    Ok(Outcome { panels, claims, notes, ..Outcome::default() })
+}

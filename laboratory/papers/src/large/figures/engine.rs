@@ -1,0 +1,178 @@
+//! What the engine promises about its segments: costs that do not depend on the object's
+//! size, and a structure that stays dense under edits.
+
+use anyhow::Result;
+use holdall_testkit::CostModel;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use super::mix_claims::segment_pages;
+use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
+use crate::large::store::Config;
+use crate::large::technique::Technique;
+use crate::large::workload::Mark;
+use holdall_instrument::claim::{between, holds};
+use holdall_instrument::draw::{number, percent, table};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+
+const SIZES: [(u64, &str); 3] =
+    [(10 * MIB, "10 MiB"), (1024 * MIB, "1 GiB"), (100 * 1024 * MIB, "100 GiB")];
+const KINDS: [&str; 3] = ["insert", "delete", "replace"];
+
+/// Pages moved against object size.
+pub(super) const SIZE_INDEPENDENCE: Figure = Figure::new(
+    "biliris-eos-size-independence",
+    "Pages read and written by an edit, against object size (EOS as in the engine, T = 16)",
+    size_independence,
+);
+
+fn size_independence(settings: &Settings<'_>) -> Result<Outcome> {
+    let (mut rows, mut claims) = (Vec::new(), Vec::new());
+    let edits = if settings.quick { 20 } else { 100 };
+    for (turn, (bytes, _)) in MEANS.into_iter().enumerate() {
+        for (kind, name) in KINDS.into_iter().enumerate() {
+            let mut all = Vec::new();
+            for (size, _) in SIZES {
+                all.push(pages_per_edit(size, kind, bytes, edits, settings.seed)?);
+            }
+            let height = all.iter().map(|m| m.height).max().unwrap_or(1);
+            let apart = [spread(&all, |m| m.read), spread(&all, |m| m.written)];
+            let mut row = vec![name.to_owned(), bytes.to_string()];
+            row.extend(all.iter().map(|m| format!("{:.1} + {:.1}", m.read, m.written)));
+            row.extend([format!("{:.2}, {:.2}", apart[0], apart[1]), height.to_string()]);
+            rows.push(row);
+            claims.push(independent(name, bytes, apart, height));
+        }
+        (settings.progress)(turn as u64 + 1, 3);
+    }
+    let mut head = vec!["edit", "bytes"];
+    head.extend(SIZES.map(|s| s.1));
+    head.extend(["differences", "height"]);
+    let title = "Pages read + written per edit";
+    let tables = vec![table("biliris-eos-size-independence", title, &head, rows)];
+    let notes = vec![format!(
+        "{edits} edits of each kind at random places, {RENEW} to an object, which is of zeros \
+         over the sparse disk; 8-byte counts and pointers (255 to a page), pool of 12 pages; \
+         the places within their page are the same for every size. Height: levels above the \
+         segments, the root's too."
+    )];
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
+}
+
+/// Edits until the object is made anew: many edits of 100 KiB age 10 MiB, and not 100 GiB.
+const RENEW: u64 = 20;
+
+/// Mean pages per edit, and the tree's levels behind the edits.
+struct Pages {
+    read: f64,
+    written: f64,
+    height: u8,
+}
+
+fn spread(all: &[Pages], of: fn(&Pages) -> f64) -> f64 {
+    let (low, high) = all.iter().map(of).fold((f64::MAX, 0.0f64), |(l, h), m| (l.min(m), h.max(m)));
+    high - low
+}
+
+fn independent(name: &str, bytes: u64, apart: [f64; 2], height: u8) -> Claim {
+    let text = format!(
+        "{name} of {bytes} bytes: pages read, and pages written, at 10 MiB, 1 GiB and 100 GiB differ by \
+         no more than the tree's height"
+    );
+    let ours = format!("{} read, {} written", number(apart[0]), number(apart[1]));
+    let (id, most) = (format!("size {name} {bytes}"), format!("≤ {height} pages"));
+    let so = apart.iter().all(|d| *d <= f64::from(height));
+    holds(&id, &text, "", ours, &most, so).because(
+        "10 MiB is small enough for edits to meet the traces of earlier ones, and small segments \
+         are copied by the threshold's rule",
+    )
+}
+
+fn pages_per_edit(size: u64, kind: usize, bytes: u64, edits: u64, seed: u64) -> Result<Pages> {
+    let config = Config { wide: true, ..Config::default() };
+    let new = vec![0; bytes as usize];
+    // Two generators: places within a page must not depend on the object's size.
+    let (mut far, mut near) = (SmallRng::seed_from_u64(seed), SmallRng::seed_from_u64(seed ^ 1));
+    let mut pages = Pages { read: 0.0, written: 0.0, height: 1 };
+    let mut left = edits;
+    while left > 0 {
+        let mut object = sparse(Technique::EosEngine(16), config, size)?;
+        let before = object.stats();
+        for _ in 0..left.min(RENEW) {
+            let within: u64 = near.random_range(0..4096);
+            let at = far.random_range(0..(object.size() - bytes) / 4096 - 1) * 4096 + within;
+            match kind {
+                0 => object.insert(at, &new)?,
+                1 => object.delete(at, bytes)?,
+                _ => object.replace(at, &new)?,
+            }
+        }
+        left -= left.min(RENEW);
+        let stats = object.stats() - before;
+        pages.read += stats.pages_read as f64 / edits as f64;
+        pages.written += stats.pages_written as f64 / edits as f64;
+        pages.height = pages.height.max(object.shape()?.level);
+    }
+    Ok(pages)
+}
+
+/// Utilization and reads after ten thousand edits.
+pub(super) const MIXED: Figure = Figure::new(
+    "biliris-eos-mix",
+    "EOS after 10,000 edits of 10 MiB: utilization, and reads against Starburst",
+    mixed_edits,
+);
+
+fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
+    let model = CostModel::default();
+    let (mut rows, mut claims) = (Vec::new(), Vec::new());
+    for (turn, (mean, _)) in MEANS.into_iter().enumerate() {
+        let run = |technique| MixRun::paper(technique, mean, settings);
+        let starburst = steady(&run(Technique::Starburst).marks()?).read.mean_ms(&model);
+        for threshold in [16, 32, 64] {
+            for technique in [Technique::EosEngine(threshold), Technique::Eos(threshold)] {
+                let marks = run(technique).marks()?;
+                let utilization = marks.last().map_or(0.0, |m| m.utilization);
+                let late = steady(&marks);
+                let reads = late.read.mean_ms(&model) / starburst;
+                if threshold == 16 {
+                    claims.extend(judged(technique, mean, utilization, reads, &late));
+                }
+                let update = late.insert.and(late.delete).mean_ms(&model);
+                let cells = [percent(utilization), format!("{reads:.3}"), number(update)];
+                rows.push([vec![technique.name(), mean.to_string()], cells.to_vec()].concat());
+            }
+        }
+        (settings.progress)(turn as u64 + 1, 3);
+    }
+    let head = ["technique", "mean (bytes)", "utilization", "reads ÷ Starburst's", "update (ms)"];
+    let tables = vec![table("biliris-eos-mix", MIXED.title, &head, rows)];
+    let notes = vec![
+        "Full runs: 20,000 operations, 12,000 of them edits; utilization at the end, reads in \
+         the second half."
+            .into(),
+    ];
+    Ok(Outcome { tables, claims, notes, ..Outcome::default() })
+}
+
+fn judged(technique: Technique, mean: u64, dense: f64, reads: f64, late: &Mark) -> [Claim; 2] {
+    let (name, pages) = (technique.name(), segment_pages(late));
+    let id = |what: &str| format!("mix {what}, {name}, {mean}");
+    let text = format!("{name}: utilization after 10,000 edits of {mean} bytes");
+    let dense = between(&id("utilization"), &text, "", dense * 100.0, "%", 98.0, 100.0);
+    let text = format!("{name}: reads after 10,000 edits of {mean} bytes against Starburst's");
+    let near = between(&id("reads"), &text, "", reads, "×", 0.0, 1.1);
+    [
+        dense.because(format!(
+            "segments have {} pages on average; half a page lost at the end of each leaves {}",
+            number(pages),
+            percent(1.0 - 0.5 / pages)
+        )),
+        near.because(format!(
+            "a read goes over {} borders of segments, of {} pages each on average, and each is an \
+             access that Starburst does not need",
+            number(mean as f64 / 4096.0 / pages),
+            number(pages)
+        )),
+    ]
+}

@@ -1,0 +1,130 @@
+//! Figures 7 to 12 and the deletes: the mix on a 10 MiB object (Biliris §4.4).
+
+use anyhow::Result;
+use holdall_instrument::picture::{Axis, Panel};
+use holdall_testkit::CostModel;
+
+use super::{mix_claims as claims, statements};
+use crate::large::runs::{MEANS, MixRun, SIZES, eos, esm};
+use crate::large::technique::Technique;
+use crate::large::workload::Mark;
+use holdall_instrument::draw::{axis, lines, series};
+use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
+
+/// What a figure shows of a mark.
+#[derive(Clone, Copy)]
+pub(super) struct What {
+    label: &'static str,
+    range: Option<(f64, f64)>,
+    of: fn(&Mark, &CostModel) -> f64,
+}
+
+/// The same axis in every panel, so that ESM and EOS can be laid side by side.
+const UTILIZATION: What = What {
+    label: "storage utilization (%)",
+    range: Some((60.0, 100.0)),
+    of: |mark, _| mark.utilization * 100.0,
+};
+pub(super) const READ: What =
+    What { label: "read cost (ms)", range: None, of: |mark, model| mark.read.mean_ms(model) };
+pub(super) const INSERT: What =
+    What { label: "insert cost (ms)", range: None, of: |mark, model| mark.insert.mean_ms(model) };
+const DELETE: What =
+    What { label: "delete cost (ms)", range: None, of: |mark, model| mark.delete.mean_ms(model) };
+
+/// The three panels of a figure, by a cost model.
+pub(super) fn panels(
+    id: &str,
+    techniques: [Technique; 4],
+    what: What,
+    settings: &Settings<'_>,
+    model: &CostModel,
+) -> Result<Vec<Panel>> {
+    let mut panels = Vec::new();
+    for (turn, (mean, letter)) in MEANS.into_iter().enumerate() {
+        let mut curves = Vec::new();
+        for (technique, pages) in techniques.into_iter().zip(SIZES) {
+            let marks = MixRun::paper(technique, mean, settings).marks()?;
+            let points = marks.iter().map(|m| (m.ops as f64 / 1000.0, (what.of)(m, model)));
+            let name = if pages == 1 { "1 page".into() } else { format!("{pages} pages") };
+            curves.push(series(name, points.collect()));
+        }
+        let bytes = if mean < 1024 { mean.to_string() } else { format!("{}K", mean / 1024) };
+        let title = format!("({letter}) {bytes}-byte mean operation size");
+        let (x, y) = (axis("operations (thousands)"), axis(what.label));
+        let y = Axis { range: what.range, ..y };
+        panels.push(lines(&format!("{id}-{letter}"), &title, x, y, curves));
+        (settings.progress)(turn as u64 + 1, MEANS.len() as u64);
+    }
+    Ok(panels)
+}
+
+/// Figures 7 to 12, and the deletes, which the paper had no room for.
+pub(super) const FIGURES: [Figure; 7] = [
+    Figure::new("biliris-7", "Storage utilization of ESM (Biliris figure 7)", |s| {
+        figure("biliris-7", esm(), UTILIZATION, claims::esm_utilization, s)
+    }),
+    Figure::new("biliris-8", "Storage utilization of EOS (Biliris figure 8)", |s| {
+        figure("biliris-8", eos(), UTILIZATION, claims::eos_utilization, s)
+    }),
+    Figure::new("biliris-9", "Read cost of ESM (Biliris figure 9)", |s| {
+        figure("biliris-9", esm(), READ, claims::esm_reads, s)
+    }),
+    Figure::new("biliris-10", "Read cost of EOS (Biliris figure 10)", |s| {
+        figure("biliris-10", eos(), READ, eos_reads, s)
+    }),
+    Figure::new("biliris-11", "Insert cost of ESM (Biliris figure 11)", |s| {
+        figure("biliris-11", esm(), INSERT, claims::esm_inserts, s)
+    }),
+    Figure::new("biliris-12", "Insert cost of EOS (Biliris figure 12)", |s| {
+        figure("biliris-12", eos(), INSERT, eos_inserts, s)
+    }),
+    Figure::new(
+        "biliris-deletes",
+        "Delete cost of ESM and EOS (Biliris §4.4.3, graphs left out there)",
+        deletes,
+    ),
+];
+
+fn figure(
+    id: &str,
+    techniques: [Technique; 4],
+    what: What,
+    claims: fn(&Settings<'_>) -> Result<Vec<Claim>>,
+    settings: &Settings<'_>,
+) -> Result<Outcome> {
+    let panels = panels(id, techniques, what, settings, &CostModel::default())?;
+    let (claims, notes) = (claims(settings)?, parameters(settings));
+    Ok(Outcome { panels, claims, notes, ..Outcome::default() })
+}
+
+fn deletes(settings: &Settings<'_>) -> Result<Outcome> {
+    let mut all = Vec::new();
+    for (id, name, techniques) in
+        [("biliris-deletes-esm", "ESM", esm()), ("biliris-deletes-eos", "EOS", eos())]
+    {
+        for mut panel in panels(id, techniques, DELETE, settings, &CostModel::default())? {
+            panel.title = format!("{name} {}", panel.title);
+            all.push(panel);
+        }
+    }
+    let (claims, notes) = (claims::deletes(settings)?, parameters(settings));
+    Ok(Outcome { panels: all, claims, notes, ..Outcome::default() })
+}
+
+fn parameters(settings: &Settings<'_>) -> Vec<String> {
+    let run = MixRun::paper(Technique::Esm(1), 100, settings);
+    vec![format!(
+        "{} operations, a mark every {}; 40 % reads, the rest inserts and deletes in turn; object \
+         of 10 MiB built by appends of 512 KiB; steady state: the second half; seed {}.",
+        run.ops, run.every, settings.seed
+    )]
+}
+
+fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
+    Ok([claims::eos_reads(settings)?, statements::reads(settings)?].concat())
+}
+
+fn eos_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
+    Ok([claims::eos_inserts(settings)?, statements::inserts(settings)?].concat())
+}

@@ -1,0 +1,234 @@
+//! The command line of the workloads.
+//!
+//! Owns: its options and commands, also for programs that add commands of their own, and the
+//! two hidden commands that this program runs of itself.
+
+use crate::cost::{self, Instructions};
+use crate::edits::Edits;
+use crate::import::Import;
+use crate::memory::Memory;
+pub use crate::options::{Common, Select};
+use crate::peer::Maker;
+use crate::workloads::{self, Stores, Workload, w8_open};
+use crate::{execute, stores, summary};
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Parser, Subcommand};
+use holdall_instrument::contest::{self, Contest, Ctx};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Commands that compare.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Workload: bulk load of small objects, ordered and random keys
+    W1(Select),
+    /// Workload: durable single puts by one thread and by eight
+    W2(Select),
+    /// Workload: random gets, hot and cold
+    W3(Select),
+    /// Workload: web objects, loaded, replaced, read
+    W4(Select),
+    /// Workload: large objects, put, got whole and in ranges, hot and cold
+    W5(Select),
+    /// Workload: aging of large objects under safe writes
+    W6(Select),
+    /// Workload: bytes inserted into and deleted from the middle of large objects
+    W7(Select),
+    /// Workload: opening after a clean close and after a kill
+    W8(Select),
+    /// Workload: readers, small writers and a streaming writer at once
+    W9(Select),
+    /// Workload: half of all objects deleted, then refilled
+    W10(Select),
+    /// All of these workloads
+    Peers(Select),
+    /// Many edits of a large object, the threshold T, copies
+    Edits(Select),
+    /// Import of a directory tree beside `cp -r`, export, comparison
+    Import(ImportArgs),
+    /// Memory resident with a large store and one large object
+    Memory(MemoryArgs),
+    /// Instructions of single operations, by valgrind
+    Instructions(Select),
+    /// W1 to W10, edits, import, instructions
+    All(Select),
+    /// Table and picture of a published run, from its results.json; both go into its folder
+    Summary {
+        /// A folder that --into made
+        folder: PathBuf,
+    },
+    /// One store's part of one round; used by the others
+    #[command(hide = true)]
+    One(One),
+    /// A plain workload for a profiler; prints nothing
+    Work {
+        /// Which
+        work: cost::Work,
+        /// Operations
+        #[arg(long, default_value_t = 10_000)]
+        count: u64,
+    },
+    /// Works on a store until it is killed; used by W8
+    #[command(hide = true)]
+    Killed(Killed),
+}
+
+/// Options of `import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    #[command(flatten)]
+    select: Select,
+    /// A directory; parts of /usr if none is named
+    #[arg(long = "tree", value_name = "DIR")]
+    trees: Vec<PathBuf>,
+}
+
+/// Options of `memory`.
+#[derive(Debug, Clone, Args)]
+pub struct MemoryArgs {
+    #[command(flatten)]
+    select: Select,
+    /// Gigabytes of each
+    #[arg(long, default_value_t = 20)]
+    gb: u64,
+}
+
+/// Options of the hidden command that runs one store's part.
+#[derive(Debug, Clone, Args)]
+pub struct One {
+    #[arg(long)]
+    workload: String,
+    #[arg(long)]
+    store: String,
+    #[arg(long)]
+    seed: u64,
+    #[arg(long)]
+    out: PathBuf,
+    #[arg(long = "tree")]
+    trees: Vec<PathBuf>,
+    #[arg(long, default_value_t = 0)]
+    gb: u64,
+}
+
+/// Options of the hidden command that is killed.
+#[derive(Debug, Clone, Args)]
+pub struct Killed {
+    #[arg(long)]
+    store: String,
+    #[arg(long)]
+    seed: u64,
+    #[arg(long)]
+    turn: u64,
+}
+
+/// Run the same workloads on Holdall, plain files and other stores, in turns
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Parses the process's arguments and runs them. See [`crate::run`].
+pub(crate) fn main(more: Vec<Box<dyn Maker>>) -> ExitCode {
+    let cli = Cli::parse();
+    match execute(&cli.common, &cli.command, more) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command for Holdall, plain files and the stores of `more`. The code is a failure
+/// where Holdall, plain files or the bare machine failed; missed goals are none.
+///
+/// # Errors
+/// A store named that is not there; those of the system and of output.
+pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) -> Result<ExitCode> {
+    let mut makers = stores::own();
+    makers.extend(more);
+    let ctx = |seed| Ctx { dir: common.dir.clone(), quick: common.quick, seed };
+    match command {
+        Command::One(one) => {
+            let makers: Vec<_> = makers.iter().map(|m| &**m).collect();
+            let contest = named(&one.workload, &makers, &one.trees, one.gb)?;
+            contest::run_one(&ctx(one.seed), &*contest, &one.store, &one.out)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Work { work, count } => {
+            cost::work(&common.dir, *work, *count)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Killed(killed) => {
+            let maker =
+                makers.iter().find(|m| m.name() == killed.store).context("no such store")?;
+            w8_open::work_until_killed(&ctx(killed.seed), &**maker, killed.turn)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Summary { folder } => {
+            write!(std::io::stdout(), "{}", summary::write(folder)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        other => {
+            let (ids, select) = chosen(other).context("no comparison")?;
+            let (trees, gb) = match other {
+                Command::Import(args) => (&args.trees[..], 0),
+                Command::Memory(args) => (&[][..], args.gb),
+                _ => (&[][..], 0),
+            };
+            let makers = execute::only(&makers, &select.only)?;
+            let contests = ids.iter().map(|id| named(id, &makers, trees, gb));
+            execute::contests(common, select, &makers, &contests.collect::<Result<Vec<_>>>()?)
+        }
+    }
+}
+
+/// The contest called `id`, of those stores where it is one of stores.
+fn named<'a>(
+    id: &str,
+    makers: &'a [&'a dyn Maker],
+    trees: &[PathBuf],
+    gb: u64,
+) -> Result<Box<dyn Contest + 'a>> {
+    if let Some(workload) = workloads::all().into_iter().find(|w| w.id() == id) {
+        return Ok(Box::new(Stores { workload, makers }));
+    }
+    Ok(match id {
+        "edits" => Box::new(Edits),
+        "import" => Box::new(Import { trees: trees.to_vec() }),
+        "memory" => Box::new(Memory { gb }),
+        "instructions" => Box::new(Instructions),
+        _ => bail!("no comparison {id:?}"),
+    })
+}
+
+/// Which contests a command is for.
+fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
+    let stores = || workloads::all().map(Workload::id).to_vec();
+    Some(match command {
+        Command::W1(s) => (vec!["w1"], s),
+        Command::W2(s) => (vec!["w2"], s),
+        Command::W3(s) => (vec!["w3"], s),
+        Command::W4(s) => (vec!["w4"], s),
+        Command::W5(s) => (vec!["w5"], s),
+        Command::W6(s) => (vec!["w6"], s),
+        Command::W7(s) => (vec!["w7"], s),
+        Command::W8(s) => (vec!["w8"], s),
+        Command::W9(s) => (vec!["w9"], s),
+        Command::W10(s) => (vec!["w10"], s),
+        Command::Peers(s) => (stores(), s),
+        Command::Edits(s) => (vec!["edits"], s),
+        Command::Import(args) => (vec!["import"], &args.select),
+        Command::Memory(args) => (vec!["memory"], &args.select),
+        Command::Instructions(s) => (vec!["instructions"], s),
+        Command::All(s) => ([stores(), vec!["edits", "import", "instructions"]].concat(), s),
+        Command::Summary { .. } | Command::One(_) | Command::Killed(_) | Command::Work { .. } => {
+            return None;
+        }
+    })
+}

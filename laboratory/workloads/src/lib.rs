@@ -1,0 +1,37 @@
+//! Measurements of Holdall, and the workloads it shares with other stores.
+//!
+//! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), those of Holdall
+//! alone, the adapters of
+//! Holdall and of plain files ([`stores`]), how stores are driven and what they use
+//! ([`measure`]), the summary of a published run ([`summary`]), and the command line of it
+//! ([`cli`]). How stores take turns, how results are judged and kept is the instrument's.
+//! docs/benchmarks.md says what each figure means.
+
+pub mod bare;
+pub mod cli;
+mod cost;
+pub mod data;
+mod edits;
+mod execute;
+mod import;
+pub mod measure;
+mod memory;
+mod options;
+pub mod peer;
+pub mod product;
+mod settings;
+pub mod stores;
+pub mod summary;
+pub mod workloads;
+
+use std::process::ExitCode;
+
+/// What Holdall is called where no store but it takes part.
+const HOLDALL: &str = "Holdall";
+
+/// The command line of the workloads, for Holdall and plain files, which are always there,
+/// and the stores of `more`. Reads the process's arguments; also is what the processes it
+/// starts of itself run, so `main` must do nothing before it.
+pub fn run(more: Vec<Box<dyn peer::Maker>>) -> ExitCode {
+    cli::main(more)
+}
