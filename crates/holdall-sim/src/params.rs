@@ -44,6 +44,8 @@ pub struct Tuning {
     pub spare_bytes: u64,
     /// Collections for which it is remembered where their next objects go.
     pub most_placements: usize,
+    /// Spaces whose free pages are kept in memory.
+    pub most_trees: usize,
     /// Whether checkpoints start by themselves.
     pub auto_checkpoint: bool,
 }
@@ -77,6 +79,7 @@ impl Tuning {
             // Not drawn: other draws of a seed stay as they are.
             spare_bytes: if growth == 1 { 0 } else { growth },
             most_placements: if log == 68 << 10 || log == 1 << 20 { 1 } else { 256 },
+            most_trees: if log == 128 << 10 || log == 4 << 20 { 1 } else { 4096 },
             auto_checkpoint: rng.random_bool(0.7),
         }
     }
@@ -120,6 +123,7 @@ impl Params {
                 growth_bytes: 1,
                 spare_bytes: 0,
                 most_placements: 256,
+                most_trees: 4096,
                 auto_checkpoint: true,
             },
             max_bytes: u64::MAX,
@@ -142,6 +146,7 @@ impl Params {
             .growth_bytes(t.growth_bytes)
             .spare_bytes(t.spare_bytes)
             .most_placements(t.most_placements)
+            .most_trees(t.most_trees)
             .max_bytes(self.max_bytes)
             .debug_sums(self.debug_sums)
             // Checkpoints with work between their steps need a log of its full size.

@@ -41,6 +41,7 @@ pub struct Options {
     pub(crate) defer: Duration,
     first_log_bytes: u64,
     pub(crate) most_placements: usize,
+    pub(crate) most_trees: usize,
     pub(crate) debug_sums: bool,
     pub(crate) store_id: Option<[u8; 16]>,
 }
@@ -68,6 +69,7 @@ impl Default for Options {
             defer: Duration::from_millis(200),
             first_log_bytes: FIRST_LOG_BYTES,
             most_placements: MOST_PLACEMENTS,
+            most_trees: MOST_TREES,
             debug_sums: false,
             store_id: None,
         }
@@ -245,6 +247,14 @@ impl Options {
         self
     }
 
+    /// Spaces whose free pages are kept in memory, by up to 6 KiB each. A test sets it; by default
+    /// those of 1 TiB, at pages of 8 KiB.
+    #[doc(hidden)]
+    pub fn most_trees(mut self, spaces: usize) -> Self {
+        self.most_trees = spaces;
+        self
+    }
+
     /// Creation: the 16 bytes that tell this store from others; drawn unless a test sets them.
     #[doc(hidden)]
     pub fn store_id(mut self, id: impl Into<Option<[u8; 16]>>) -> Self {
@@ -280,6 +290,8 @@ fn space_pages_within(page_size: usize) -> u32 {
 
 /// Collections remembered.
 const MOST_PLACEMENTS: usize = 256;
+/// Trees of free pages in memory.
+const MOST_TREES: usize = 4096;
 
 /// Size of a log when it is made.
 const FIRST_LOG_BYTES: u64 = 32 << 10;
@@ -336,6 +348,7 @@ impl Options {
             spare_bytes: self.spare_bytes,
             // The other half is for what is less than whole: pages, runs too short.
             spare_share: (self.space_factor - 1.0) / 2.0,
+            most_trees: self.most_trees,
         }
     }
 

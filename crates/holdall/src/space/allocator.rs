@@ -15,6 +15,7 @@ mod in_use;
 mod lower;
 mod report;
 mod reserve;
+mod trees;
 
 pub use classes::Class;
 pub use give_back::{LEAST_HOLE, Spare};
@@ -27,8 +28,9 @@ use holdall_core::mutation::{self, Mutation};
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use trees::Trees;
 
 /// Where in the volume a request would like to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +54,7 @@ struct State {
     volume_pages: u64,
     /// Spaces whose directory page exists in the newest installed state.
     spaces: u32,
-    trees: BTreeMap<u32, BuddyTree>,
+    trees: Trees,
     directory: SuperDirectory,
     reserved: RunSet,
     waiting: RunSet,
@@ -65,7 +67,7 @@ struct State {
     checkpointed: Lsn,
     /// Behind the run given out last.
     cursor: PageNo,
-    /// Free pages of the trees in memory.
+    /// Free pages of the spaces looked at.
     free: u64,
     /// Where the last look for a hole that fits ended.
     holes_from: u32,
@@ -114,10 +116,9 @@ pub struct Limits {
     pub spare_bytes: u64,
     /// The same as a share of what the store holds.
     pub spare_share: f64,
+    /// Trees kept in memory; a tree of 32,768 pages takes 6 KiB.
+    pub most_trees: usize,
 }
-
-/// Trees kept in memory; a tree of 32,768 pages takes 6 KiB.
-const MOST_TREES: usize = 4096;
 
 /// Bytes of a step of growth that any volume may take.
 const FREE_STEP: u64 = 1 << 20;
@@ -166,7 +167,7 @@ impl Allocator {
         let state = State {
             volume_pages,
             spaces,
-            trees: BTreeMap::new(),
+            trees: Trees::new(limits.most_trees),
             directory: SuperDirectory::new(known, MOST_ORDER),
             reserved: RunSet::default(),
             waiting: RunSet::default(),
@@ -223,7 +224,7 @@ impl Allocator {
         s.reserved.insert(run);
         s.free = s.free.saturating_sub(u64::from(len));
         s.least_free = s.least_free.min(s.free);
-        if let Some(largest) = s.trees.get(&space).map(BuddyTree::largest) {
+        if let Some(largest) = s.trees.get(space).map(BuddyTree::largest) {
             s.directory.set(space, largest);
         }
         run
@@ -306,8 +307,8 @@ impl Allocator {
             let space = space as u32;
             // Made again from the bitmap when asked for: where a crash undid growth, pages past
             // the old end may be allocated.
-            let gone = s.trees.remove(&space);
-            s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
+            let gone = s.trees.remove(space);
+            s.free = s.free.saturating_sub(gone);
             s.directory.raise(space, MOST_ORDER);
         }
         Ok(())
@@ -332,12 +333,13 @@ impl Allocator {
     fn give_back(&self, s: &mut MutexGuard<'_, State>, run: PageRun) -> Result<()> {
         let n = u64::from(self.layout.space_pages());
         let (space, index) = ((run.start.0 / n) as u32, (run.start.0 % n) as u32);
-        if let Some(tree) = s.trees.get_mut(&space) {
+        if let Some(tree) = s.trees.get_mut(space) {
             tree.free(index, run.len as u32)?;
             let largest = tree.largest();
             s.free += run.len;
             s.directory.set(space, largest);
         } else {
+            s.free += if s.trees.freed(space, run.len) { run.len } else { 0 };
             s.directory.raise(space, MOST_ORDER);
         }
         Ok(())

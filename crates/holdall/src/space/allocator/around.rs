@@ -21,7 +21,7 @@ impl Allocator {
             return Ok(None);
         }
         for (at, len) in [(index - before, before), (end, behind)] {
-            if let Some(tree) = s.trees.get_mut(&space).filter(|_| len > 0) {
+            if let Some(tree) = s.trees.get_mut(space).filter(|_| len > 0) {
                 let taken = tree.alloc_at(at, len);
                 let run = self.taken(&mut s, space, at, taken);
                 self.moves(&mut s, run);

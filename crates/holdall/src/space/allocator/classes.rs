@@ -3,7 +3,7 @@
 //! Owns: [`Class`], the size of the reserve. Nothing is set aside: a request is refused where it
 //! would leave fewer free pages than its class has to.
 
-use super::{Allocator, MOST_TREES, State};
+use super::{Allocator, State};
 use crate::cache::thread_number;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{PageRun, Result};
@@ -111,11 +111,13 @@ impl Allocator {
         // An opening may allow less than the file has.
         let growth = self.max_pages().saturating_sub(s.volume_pages);
         let spaces = s.volume_pages.div_ceil(n);
-        if growth > 2 * n || spaces > MOST_TREES as u64 {
+        if growth > 2 * n {
             return Ok(u64::MAX);
         }
-        if (s.trees.len() as u64) < spaces {
-            for space in 0..spaces as u32 {
+        if s.trees.known() < spaces {
+            for space in
+                (0..spaces as u32).filter(|space| !s.trees.knows(*space)).collect::<Vec<_>>()
+            {
                 self.tree(s, space)?;
             }
         }

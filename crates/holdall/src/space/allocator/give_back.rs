@@ -111,10 +111,10 @@ impl Allocator {
         while let Some(space) = s.directory.next_from((*from / n) as u32, 0) {
             let base = u64::from(space) * n;
             *from = base.max(*from);
-            if deep || s.trees.contains_key(&space) {
+            if deep || s.trees.knows(space) {
                 self.tree(&mut s, space)?;
                 let index = (*from - base) as u32;
-                let run = s.trees.get(&space).and_then(|tree| {
+                let run = s.trees.get(space).and_then(|tree| {
                     let runs = tree.free_runs_from(index);
                     let mut runs = runs
                         .map(|r| PageRun::new(PageNo(base + u64::from(r.start)), u64::from(r.len)));
@@ -127,7 +127,7 @@ impl Allocator {
                         return Ok(Some(run));
                     }
                     let start = (run.start.0 - base) as u32;
-                    let len = match s.trees.get_mut(&space) {
+                    let len = match s.trees.get_mut(space) {
                         Some(tree) => tree.alloc_at(start, run.len as u32),
                         None => 0,
                     };
@@ -278,8 +278,8 @@ impl Allocator {
             return Ok(());
         }
         for space in (keep / n) as u32..s.volume_pages.div_ceil(n) as u32 {
-            let gone = s.trees.remove(&space);
-            s.free = s.free.saturating_sub(gone.map_or(0, |t| u64::from(t.free_pages())));
+            let gone = s.trees.remove(space);
+            s.free = s.free.saturating_sub(gone);
             s.directory.raise(space, MOST_ORDER);
         }
         let behind = PageRun::new(PageNo(keep), s.volume_pages - keep);

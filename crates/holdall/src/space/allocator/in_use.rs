@@ -9,7 +9,7 @@
 //! Owns: the trees of free pages as they are built, and every look at how far the volume is in
 //! use. Whoever gives out, punches, cuts or counts space asks here.
 
-use super::{Allocator, MOST_TREES, State};
+use super::{Allocator, State};
 use holdall_core::buddy::BuddyTree;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
@@ -39,21 +39,18 @@ impl Allocator {
         s: &'a mut MutexGuard<'_, State>,
         space: u32,
     ) -> Result<&'a mut BuddyTree> {
-        if s.trees.len() >= MOST_TREES && !s.trees.contains_key(&space) {
-            let gone = s.trees.pop_first();
-            s.free = s.free.saturating_sub(gone.map_or(0, |(_, t)| u64::from(t.free_pages())));
-        }
-        if !s.trees.contains_key(&space) {
+        if s.trees.get(space).is_none() {
             let mut tree = self.build_tree(s, space)?;
             if s.unknown.contains(&space) {
                 self.find_holes(s, space, &mut tree);
                 s.unknown.remove(&space);
             }
             s.directory.set(space, tree.largest());
-            s.free += u64::from(tree.free_pages());
-            s.trees.insert(space, tree);
+            let free = u64::from(tree.free_pages());
+            let counted = s.trees.insert(space, tree);
+            s.free = (s.free + free).saturating_sub(counted);
         }
-        s.trees.get_mut(&space).ok_or_else(|| Error::corrupt("allocator", "a tree vanished"))
+        s.trees.get_mut(space).ok_or_else(|| Error::corrupt("allocator", "a tree vanished"))
     }
 
     /// A tree of the pages of a space that are not in use and no holes.
