@@ -11,13 +11,12 @@ fn bytes(i: usize) -> Vec<u8> {
 
 /// Puts objects until there is room for no more; returns how many there are.
 fn fill(store: &Store) -> usize {
-    (0..)
-        .find(|i| match store.write(|tx| tx.put(format!("{i}"), &bytes(*i))) {
-            Ok(_) => false,
-            Err(Error::Full(_)) => true,
-            Err(e) => panic!("{e}"),
-        })
-        .unwrap()
+    let refused = |i: &usize| {
+        let put = store.write(|tx| tx.put(format!("{i}"), &bytes(*i)));
+        assert!(matches!(put, Ok(_) | Err(Error::Full(_))), "{put:?}");
+        put.is_err()
+    };
+    (0..).find(refused).unwrap()
 }
 
 #[test]
