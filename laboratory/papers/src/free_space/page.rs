@@ -45,7 +45,7 @@ enum Slot {
 /// A page to look into and to change.
 #[derive(Debug)]
 pub struct PageMut<'a> {
-    bytes: &'a mut [u8],
+    pub(super) bytes: &'a mut [u8],
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -306,7 +306,3 @@ impl<'a> PageMut<'a> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "page_tests.rs"]
-mod tests;

@@ -1,5 +1,5 @@
 //! What the experiments of all papers share beside the instrument: a pool of pages, the cost of
-//! their accesses, calls counted, errors.
+//! their accesses, calls counted, the claims as data, errors.
 //!
 //! Owns: nothing of a paper; each part says what it owns itself.
 
