@@ -4,6 +4,7 @@
 //! Owns: nothing of a paper; each part says what it owns itself.
 
 pub mod calls;
+pub mod claims;
 pub mod error;
 pub mod model;
 pub mod pool;
