@@ -152,7 +152,7 @@ mod tests {
 
     /// Whether `id` is `name` with its places filled.
     fn fills(name: &str, id: &str) -> bool {
-        let mut parts = name.split(|c| c == '{' || c == '}').step_by(2);
+        let mut parts = name.split(['{', '}']).step_by(2);
         let Some(mut rest) = id.strip_prefix(parts.next().unwrap_or_default()) else {
             return false;
         };
