@@ -88,10 +88,21 @@ pub fn problems(root: &Path, files: &[File]) -> Result<Vec<String>> {
             }
         }
     }
+    out.extend(files.iter().filter_map(facade_problem));
     out.extend(version_problems(&manifest(root)?, &manifest(&root.join(LABORATORY))?));
     out.sort();
     out.dedup();
     Ok(out)
+}
+
+/// What a file of the laboratory takes of the core beside its facade.
+fn facade_problem(file: &File) -> Option<String> {
+    let inside = file.path.strip_prefix(LABORATORY)?.starts_with('/');
+    let mut taken = file.text.split("holdall_core::").skip(1);
+    let other = taken.find(|rest| !rest.starts_with("techniques"))?;
+    let name = other.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    let said = "the laboratory takes holdall_core::techniques alone";
+    inside.then(|| format!("{}: {said}, not holdall_core::{name}", file.path))
 }
 
 fn manifest(folder: &Path) -> Result<String> {
@@ -153,6 +164,20 @@ mod tests {
             "[dependencies]\nholdall.workspace = true\nrand = \"1\"\n[dev-dependencies]\n";
         assert_eq!(crate_problems("crates/holdall-core", manifest).len(), 1);
         assert!(crate_problems("crates/holdall-sim", manifest).is_empty());
+    }
+
+    #[test]
+    fn the_laboratory_takes_the_facade_of_the_core_alone() {
+        let file = |path: &str, of: &str| {
+            let text = format!("use holdall_core::techniques::bytes;\nuse holdall_core::{of};\n");
+            facade_problem(&File { path: path.into(), text })
+        };
+        let path = "laboratory/papers/src/lib.rs";
+        let said = "laboratory/papers/src/lib.rs: the laboratory takes holdall_core::techniques \
+                    alone, not holdall_core::heap_page";
+        assert_eq!(file(path, "heap_page::HeapPage").as_deref(), Some(said));
+        assert_eq!(file(path, "techniques::Error"), None);
+        assert_eq!(file("crates/holdall/src/lib.rs", "heap_page"), None);
     }
 
     #[test]

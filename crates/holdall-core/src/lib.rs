@@ -10,7 +10,7 @@ pub mod buddy;
 pub mod bytes;
 pub mod checksum;
 pub mod collection_page;
-pub mod error;
+mod error;
 pub mod handle_page;
 pub mod heap_page;
 pub mod heap_record;
@@ -26,7 +26,8 @@ pub mod segment_tree;
 pub mod space_dir;
 pub mod space_info;
 pub mod superblock;
-pub mod types;
+pub mod techniques;
+mod types;
 pub mod version;
 
 pub use error::{Error, Result};

@@ -7,6 +7,7 @@
 
 use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
+use holdall_core::techniques::bytes::{u32_at, u64_at};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -216,20 +217,6 @@ impl FileHeader {
             saved: (word(4), word(5)),
         })
     }
-}
-
-/// Little-endian number at `at`.
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_le_bytes(word)
-}
-
-/// Little-endian number at `at`.
-pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(word)
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@
 //! blocks count as blocks there: were the tail put before one, blocks behind it would be lost.
 //! Threads: none.
 
-use super::block::{Block, FileHeader, Header, Method, Params, SECTOR, u32_at, u64_at};
+use super::block::{Block, FileHeader, Header, Method, Params, SECTOR};
 use super::pmflf::Pmflf;
 use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
+use holdall_core::techniques::bytes::{u32_at, u64_at};
 use holdall_io::Disk;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -108,7 +108,7 @@ struct Tx {
 /// The file.
 #[derive(Debug)]
 pub struct HeapFile {
-    volume: Volume,
+    pub(super) volume: Volume,
     algorithm: Box<dyn Algorithm>,
     release: Release,
     active: Vec<Tx>,
@@ -267,7 +267,7 @@ impl HeapFile {
     }
 
     /// Free bytes of a page as the inventory is to have them.
-    fn told(&mut self, frame: u32) -> usize {
+    pub(super) fn told(&mut self, frame: u32) -> usize {
         let page = PageMut::view(self.volume.pool().bytes_kept(frame));
         match self.release {
             Release::Lazy => page.free(),
@@ -387,7 +387,3 @@ impl HeapFile {
         Ok(())
     }
 }
-
-#[cfg(test)]
-#[path = "conformance.rs"]
-mod conformance;

@@ -36,6 +36,4 @@ pub static PAPER: Paper = Paper {
 };
 
 #[cfg(test)]
-mod rules;
-#[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@
 use super::buckets::OVERHEAD;
 use crate::kit::error::{Error, Result};
 use crate::mutation::{Mutation, is};
+use holdall_core::techniques::bytes::{put_u16, put_u32, put_u64, u16_at, u32_at, u64_at};
 
 /// Reservations a page has room for: the most transactions that may be active at once.
 pub const RESERVATIONS: usize = 5;
@@ -45,11 +46,7 @@ enum Slot {
 /// A page to look into and to change.
 #[derive(Debug)]
 pub struct PageMut<'a> {
-    bytes: &'a mut [u8],
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+    pub(super) bytes: &'a mut [u8],
 }
 
 /// The record in `slot` of a page; `None` where the slot holds none.
@@ -71,7 +68,7 @@ pub fn records(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// Whether the bytes are a heap page with number `no`.
 pub fn is_page(bytes: &[u8], no: u32) -> bool {
-    bytes[NO..NO + 4] == no.to_le_bytes() && bytes[MARK..MARK + 4] == MAGIC.to_le_bytes()
+    u32_at(bytes, NO) == no && u32_at(bytes, MARK) == MAGIC
 }
 
 fn slot_at(bytes: &[u8], slot: usize) -> Slot {
@@ -87,8 +84,8 @@ fn slot_at(bytes: &[u8], slot: usize) -> Slot {
 impl<'a> PageMut<'a> {
     /// Makes zeroed bytes an empty page.
     pub fn init(bytes: &'a mut [u8], no: u32) -> Self {
-        bytes[NO..NO + 4].copy_from_slice(&no.to_le_bytes());
-        bytes[MARK..MARK + 4].copy_from_slice(&MAGIC.to_le_bytes());
+        put_u32(bytes, NO, no);
+        put_u32(bytes, MARK, MAGIC);
         Self { bytes }
     }
 
@@ -111,7 +108,7 @@ impl<'a> PageMut<'a> {
     }
 
     fn put(&mut self, at: usize, value: usize) {
-        self.bytes[at..at + 2].copy_from_slice(&(value as u16).to_le_bytes());
+        put_u16(self.bytes, at, value as u16);
     }
 
     fn put_slot(&mut self, slot: usize, offset: u16, len: usize) {
@@ -122,14 +119,12 @@ impl<'a> PageMut<'a> {
 
     fn reservation(&self, entry: usize) -> (u64, usize) {
         let at = TABLE + entry * ENTRY;
-        let mut tx = [0; 8];
-        tx.copy_from_slice(&self.bytes[at..at + 8]);
-        (u64::from_le_bytes(tx), self.get(at + 8))
+        (u64_at(self.bytes, at), self.get(at + 8))
     }
 
     fn put_reservation(&mut self, entry: usize, tx: u64, bytes: usize) {
         let at = TABLE + entry * ENTRY;
-        self.bytes[at..at + 8].copy_from_slice(&tx.to_le_bytes());
+        put_u64(self.bytes, at, tx);
         self.put(at + 8, bytes);
     }
 
@@ -306,7 +301,3 @@ impl<'a> PageMut<'a> {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "page_tests.rs"]
-mod tests;

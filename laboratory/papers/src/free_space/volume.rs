@@ -11,6 +11,7 @@ use super::nibbles;
 use super::page::PageMut;
 use crate::kit::error::{Error, Result};
 use crate::kit::pool::Pool;
+use holdall_core::techniques::bytes::{put_u64, u64_at};
 
 const MAGIC: [u8; 4] = *b"FSIP";
 /// In the header of the first FSIP: the next transaction's number.
@@ -253,17 +254,14 @@ impl Volume {
             return Ok(1);
         }
         let frame = self.inventory(0)?;
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&self.pool.bytes(frame)[NEXT_TX..NEXT_TX + 8]);
-        Ok(u64::from_le_bytes(bytes))
+        Ok(u64_at(self.pool.bytes(frame), NEXT_TX))
     }
 
     /// Keeps the next transaction's number and writes everything to the disk.
     pub fn flush(&mut self, next_tx: u64) -> Result<()> {
         if self.pages > 0 {
             let frame = self.inventory(0)?;
-            let bytes = self.pool.bytes_mut(frame);
-            bytes[NEXT_TX..NEXT_TX + 8].copy_from_slice(&next_tx.to_le_bytes());
+            put_u64(self.pool.bytes_mut(frame), NEXT_TX, next_tx);
         }
         Ok(self.pool.flush()?)
     }

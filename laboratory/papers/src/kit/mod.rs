@@ -1,9 +1,10 @@
 //! What the experiments of all papers share beside the instrument: a pool of pages, the cost of
-//! their accesses, calls counted, errors.
+//! their accesses, calls counted, the claims as data, errors.
 //!
 //! Owns: nothing of a paper; each part says what it owns itself.
 
 pub mod calls;
+pub mod claims;
 pub mod error;
 pub mod model;
 pub mod pool;

@@ -7,11 +7,11 @@
 //! and of ranges outside the object where nothing else is said.
 
 mod figures;
-#[cfg(test)]
-mod rules;
 mod runs;
 mod store;
 mod technique;
+#[cfg(test)]
+mod tests;
 mod workload;
 
 use holdall_instrument::paper::Paper;

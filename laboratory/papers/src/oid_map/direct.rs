@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
-use holdall_core::bytes::{put_u32, u32_at};
+use holdall_core::techniques::bytes::{put_u32, u32_at};
 use holdall_io::Disk;
 
 use super::mapping::{Mapping, Place};

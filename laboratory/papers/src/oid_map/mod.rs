@@ -14,8 +14,6 @@ pub mod mapping;
 pub mod oid;
 pub mod pages;
 #[cfg(test)]
-mod rules;
-#[cfg(test)]
 mod tests;
 mod workload;
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use holdall_core::bytes::{put_u16, put_u64, u16_at, u64_at};
+use holdall_core::techniques::bytes::{put_u16, put_u64, u16_at, u64_at};
 
 /// A logical OID: site (2 bytes), handle page (4), slot (2), unique field (4), each with its
 /// highest byte first, so that the order of the bytes is the order of allocation. The techniques

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use holdall_core::bytes::{put_u32, put_u64, u32_at, u64_at};
+use holdall_core::techniques::bytes::{put_u32, put_u64, u32_at, u64_at};
 use holdall_io::Disk;
 
 use crate::kit::pool::Pool;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::plan::{FILES, Group, KB, MB, Set, base, counted, highest, outcome, run};
 use crate::aging::case::{Case, Point, Run, Sizes};
 use crate::aging::system::Kind;
-use holdall_instrument::claim::{holds, note, ratio};
+use crate::kit::claims;
 use holdall_instrument::draw::{axis_of, lines, log_axis, number, paper_points, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::{Panel, Scale, Series};
@@ -114,8 +114,7 @@ fn crossing_notes(clean: &Clean<'_>) -> Vec<Claim> {
                 continue;
             }
             let name = kind.name();
-            let text = format!("{name} against files, clean store, {what}s: where they cross");
-            out.push(note(&format!("S1 {name}, {what}"), &text, "", crossings(&own, &files)));
+            out.push(claims::says("S1 {0}, {1}", &[&name, &what], crossings(&own, &files), true));
         }
     }
     out
@@ -125,41 +124,30 @@ fn crossing_notes(clean: &Clean<'_>) -> Vec<Claim> {
 enum Rule {
     Ahead,
     Behind,
-    /// Within a quarter of the paper's factor.
-    Factor(f64),
+    /// Near the paper's factor.
+    Factor,
 }
 
 /// What the paper says of its database is asked of the best one of today.
 fn paper_claims(clean: &Clean<'_>) -> Vec<Claim> {
     use Rule::{Ahead, Behind, Factor};
-    let small = "a database reads small objects of a clean store faster than files do";
-    let large = "files read large objects of a clean store faster than every database";
-    let load = "bulk load of 512 KB objects: the database writes faster than files";
     let (reads, writes): (Value, Value) = (|p| p.read, |p| p.write);
     let rows = [
-        ("S1 database ahead at 64 KB", small, 64 * KB, reads, Ahead, None),
-        ("S1 database ahead at 256 KB", small, 256 * KB, reads, Ahead, Some(2.0)),
-        (
-            "S1 factor at 256 KB",
-            "reads of 256 KB, database ÷ files",
-            256 * KB,
-            reads,
-            Factor(2.0),
-            None,
-        ),
-        ("S1 parity at 1 MB", "reads of 1 MB, database ÷ files", MB, reads, Factor(1.0), None),
-        ("S1 files ahead at 16 MB", large, 16 * MB, reads, Behind, None),
-        ("S1 files ahead at 64 MB", large, 64 * MB, reads, Behind, None),
-        ("S1 bulk load at 512 KB", load, 512 * KB, writes, Ahead, Some(1.75)),
+        ("S1 database ahead at 64 KB", 64 * KB, reads, Ahead, None),
+        ("S1 database ahead at 256 KB", 256 * KB, reads, Ahead, Some(2.0)),
+        ("S1 factor at 256 KB", 256 * KB, reads, Factor, Some(2.0)),
+        ("S1 parity at 1 MB", MB, reads, Factor, None),
+        ("S1 files ahead at 16 MB", 16 * MB, reads, Behind, None),
+        ("S1 files ahead at 64 MB", 64 * MB, reads, Behind, None),
+        ("S1 bulk load at 512 KB", 512 * KB, writes, Ahead, Some(1.75)),
     ];
-    let claim = |(id, text, size, value, rule, paper): (_, _, _, _, _, Option<f64>)| {
+    let claim = |(id, size, value, rule, paper): (_, _, _, _, Option<f64>)| {
         let (of, best, files) = clean.best(size, value)?;
         let ours = format!("{} {} ×", best.system, number(of));
-        let words = paper.map_or(String::new(), |paper| format!("{} ×", number(paper)));
         let claim = match rule {
-            Factor(paper) => ratio(id, text, paper, of, "×", 0.25),
-            Ahead => holds(id, text, &words, ours, "> 1 ×", of > 1.0),
-            Behind => holds(id, text, &words, ours, "< 1 ×", of < 1.0),
+            Factor => claims::measures(id, &[], of),
+            Ahead => claims::says(id, &[], ours, of > 1.0),
+            Behind => claims::says(id, &[], ours, of < 1.0),
         };
         let claim = paper.map_or(claim.clone(), |paper| claim.ratio(of / paper));
         Some(claim.because(explained(clean, size, best, files)))

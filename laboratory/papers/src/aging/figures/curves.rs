@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::plan::{FILES, FRAGMENTS, Group, KB, MB, base_set, counted, highest, outcome, run};
 use crate::aging::case::{Run, Sizes};
 use crate::aging::system::Kind;
-use holdall_instrument::claim::{holds, note};
+use crate::kit::claims;
 use holdall_instrument::draw::{number, paper_points};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
@@ -49,11 +49,9 @@ fn read_claim(group: &Group) -> Option<Claim> {
     let files = group.of(FILES)?;
     let own = rate(files)?;
     let (other, best) = highest(group.databases(), rate)?;
-    let id = format!("S2 reads when old, {}", group.label.trim_start_matches("objects of "));
-    let text = "after ageing files of 256 KB and more are read faster than from any database";
     let ours = format!("files {} MB/s, {} {} MB/s", number(own), best.system, number(other));
     let young = |run: &Run| run.points.first().map_or(0.0, |p| p.read);
-    Some(holds(&id, text, "", ours, "files ahead", own > other).because(format!(
+    Some(claims::says("S2 reads when old, {0}", &[&group.label.trim_start_matches("objects of ")], ours, own > other).because(format!(
         "from the filled store to the last age files go from {} to {} MB/s, {} from {} to {}; {}; \
          {}",
         number(young(files)),
@@ -73,9 +71,8 @@ pub(super) fn writes(settings: &Settings<'_>) -> Result<Outcome> {
     let faster = |run: &Run| Some(run.points.first()?.write / run.points.last()?.write);
     let claim = highest(group.databases(), faster).map(|(factor, worst)| {
         let kept = 1.0 / factor;
-        let text = "a database's safe writes are far slower than its bulk load";
         let ours = group.each(|run| Some(1.0 / faster(run)?));
-        let claim = holds("S2 writes slow down", text, "", ours, "a database < 0.7 ×", kept < 0.7);
+        let claim = claims::says("S2 writes slow down", &[], ours, kept < 0.7);
         let fragments = |run: &Run| run.fragments();
         let torn = highest(group.databases(), fragments).map_or(String::new(), |(n, run)| {
             let kept = faster(run).map_or(0.0, |factor| 1.0 / factor);
@@ -110,8 +107,12 @@ pub(super) fn fragments_small(settings: &Settings<'_>) -> Result<Outcome> {
     let groups = base_groups(settings)?;
     let mut claims = fragment_claims("256 KB", &groups[0]);
     claims.extend(fragment_claims("1 MB", &groups[1]));
-    let text = "files and database converge at four fragments an object of 256 KB";
-    claims.push(note("S2 256 KB, where it ends", text, "4", groups[0].each(Run::fragments)));
+    claims.push(claims::says(
+        "S2 256 KB, where it ends",
+        &[],
+        groups[0].each(Run::fragments),
+        true,
+    ));
     let four = paper_points("paper: both converge at 4", vec![(10.0, 4.0)]);
     let panels = vec![
         groups[0].panel("Fragments", FRAGMENTS, |p| p.fragments, Some(four)),
@@ -123,39 +124,34 @@ pub(super) fn fragments_small(settings: &Settings<'_>) -> Result<Outcome> {
 
 /// The claims of S2 for one size.
 fn fragment_claims(label: &str, group: &Group) -> Vec<Claim> {
-    let id = |what: &str| format!("S2 {label}, {what}");
-    let tolerance = "last age ≤ 1.2 × half of it";
-    let level = |run: &Run, what: &str, text: &str| {
+    let level = |run: &Run, what: &str, who: &str| {
         let rise = late_rise(run)?;
         let ours = format!("{} ×", number(rise));
-        let claim = holds(&id(&format!("{what} level")), text, "", ours, tolerance, rise <= LEVEL);
+        let claim = claims::says("S2 {0}, {1} level", &[&label, &what, &who], ours, rise <= LEVEL);
         Some(claim.because(counted(run)))
     };
     let mut out = Vec::new();
     for own in group.ran().filter(|run| run.system.starts_with(Kind::Holdall.name())) {
-        out.extend(level(own, &own.system, "Holdall's fragments level off"));
+        out.extend(level(own, &own.system, "Holdall's"));
         let others = group.ran().filter(|run| !run.system.starts_with(Kind::Holdall.name()));
         let least = highest(others, |run| Some(-run.fragments()?));
         if let (Some((least, other)), Some(fragments)) = (least, own.fragments()) {
-            let text = "Holdall levels off at the lowest number of fragments";
             let so = fragments <= -least + SAME;
-            let (ours, id) = (group.each(Run::fragments), id(&format!("{} lowest", own.system)));
-            let claim = holds(&id, text, "", ours, "≤ every other", so);
+            let ours = group.each(Run::fragments);
+            let claim = claims::says("S2 {0}, {1} lowest", &[&label, &own.system], ours, so);
             out.push(claim.because(format!("{}; {}", counted(own), counted(other))));
         }
     }
     let files = group.of(FILES);
-    out.extend(files.and_then(|run| level(run, "files", "the file system's fragments level off")));
+    out.extend(files.and_then(|run| level(run, "files", "the file system's")));
     let rise = |run: &Run| Some(run.fragments()? / run.points.first()?.fragments);
     if let Some((rise, most)) = highest(group.databases(), rise) {
         let share = late_share(most).unwrap_or(0.0);
-        let text = "a database's fragments grow almost linearly, without a limit in sight";
         let so = rise >= 2.0 && share >= 0.3;
         let ours =
             format!("{}: {} ×, second half {} of it", most.system, number(rise), number(share));
-        let tolerance = "one database ≥ 2 ×, of which ≥ 0.3 in the second half";
         let half = most.points.last().and_then(|p| most.at(p.age / 2.0));
-        let claim = holds(&id("a database grows"), text, "", ours, tolerance, so);
+        let claim = claims::says("S2 {0}, a database grows", &[&label], ours, so);
         out.push(claim.because(format!(
             "{} fragments already at half of that age; no object can have more than pages; {}",
             number(half.map_or(0.0, |p| p.fragments)),

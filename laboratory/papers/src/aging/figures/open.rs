@@ -9,7 +9,7 @@ use super::plan::{
 };
 use crate::aging::case::{Case, Run, Sizes};
 use crate::aging::system::{Ask, Kind};
-use holdall_instrument::claim::{holds, note};
+use crate::kit::claims;
 use holdall_instrument::draw::{axis, axis_of, lines, number, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
@@ -82,13 +82,9 @@ fn request_claims(first: &Group, last: &Group) -> Vec<Claim> {
         let (few, many) = (last.of(kind)?, first.of(kind)?);
         let (large, small) = (few.fragments()?, many.fragments()?);
         let ours = format!("{} {}, {} {}", first.label, number(small), last.label, number(large));
-        let (text, tolerance, so) = if kind == Kind::Holdall {
-            let text = "Holdall's fragments do not depend on the request size";
-            (text, "4 KB ≤ 1.2 × the largest", small <= 1.2 * large)
-        } else {
-            ("smaller requests make more fragments", "4 KB > the largest", small > large)
-        };
-        let claim = holds(&format!("S5 requests, {}", kind.name()), text, "", ours, tolerance, so);
+        let own = kind == Kind::Holdall;
+        let so = if own { small <= 1.2 * large } else { small > large };
+        let claim = claims::says("S5 requests, {0}", &[&kind.name()], ours, so);
         Some(claim.because(format!(
             "{}: {}; {}: {}",
             first.label,
@@ -105,10 +101,8 @@ fn hint_claims(group: &Group) -> Vec<Claim> {
         let without = group.of(kind)?;
         let with = group.named(&format!("{}, size known", kind.name()))?;
         let (a, b) = (without.fragments()?, with.fragments()?);
-        let text = "told the size before the first request, a store makes no more fragments";
         let ours = format!("without {}, with {}", number(a), number(b));
-        let id = format!("S5 hint, {}", kind.name());
-        let claim = holds(&id, text, "", ours, "with ≤ 1.02 × without", b <= a * 1.02);
+        let claim = claims::says("S5 hint, {0}", &[&kind.name()], ours, b <= a * 1.02);
         Some(claim.because(format!("{}; {}", counted(without), counted(with))))
     };
     HINTED.into_iter().filter_map(claim).collect()
@@ -143,14 +137,12 @@ pub(super) fn interleaved(settings: &Settings<'_>) -> Result<Outcome> {
 fn near(run: &Run, safe: &Group) -> Option<Claim> {
     let alone = safe.named(run.system.trim_end_matches(", size known"))?;
     let (together, apart) = (run.fragments()?, alone.fragments()?);
-    let id = format!("S6 {}", run.system);
     let ratio = together / apart;
     let ours = format!("{} against {}: {} ×", number(together), number(apart), number(ratio));
-    let text = "fragments of objects appended to in turns, sixteen at once, against safe writes";
+    let claim = claims::says("S6 {0}", &[&run.system], ours, ratio <= NEAR);
     if !run.system.starts_with(Kind::Holdall.name()) {
-        return Some(note(&id, text, "", ours));
+        return Some(Claim { tolerance: String::new(), ..claim.as_note() });
     }
-    let claim = holds(&id, text, "", ours, "≤ 1.5 ×", ratio <= NEAR);
     Some(claim.because(format!(
         "sixteen appends make an object, each a commit of its own; {}; safe writes: {}",
         counted(run),
@@ -163,9 +155,8 @@ fn lowest(group: &Group) -> Option<Claim> {
     let own = group.of(Kind::Holdall)?;
     let others = [FILES, Kind::LargeObjects].into_iter().filter_map(|kind| group.of(kind));
     let least = others.filter_map(Run::fragments).min_by(f64::total_cmp)?;
-    let text = "of the stores that append without writing anew, Holdall makes the fewest fragments";
     // A twentieth is rounding: one fragment in one of twenty objects.
     let so = own.fragments()? <= least * 1.05;
     let ours = group.each(Run::fragments);
-    Some(holds("S6 lowest", text, "", ours, "≤ 1.05 × the others", so).because(counted(own)))
+    Some(claims::says("S6 lowest", &[], ours, so).because(counted(own)))
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use super::plan::{FILES, FRAGMENTS, Group, KB, MB, Set, base, base_set, counted, outcome, run};
 use crate::aging::case::{Case, Run, Sizes};
 use crate::aging::system::Kind;
-use holdall_instrument::claim::{between, holds, note};
+use crate::kit::claims;
 use holdall_instrument::draw::number;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
@@ -30,8 +30,7 @@ pub(super) fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
     let claim = |one: &Run| {
         let other = groups[1].named(&one.system)?;
         let (a, b) = pair(one, other)?;
-        let text = "objects of uniform size have as many fragments as those of constant size";
-        let claim = between(&format!("S3 {}", one.system), text, "", b / a, "×", 0.8, 1.2);
+        let claim = claims::measures("S3 {0}", &[&one.system], b / a);
         Some(claim.because(format!("constant: {}; uniform: {}", counted(one), counted(other))))
     };
     let claims = groups[0].ran().filter_map(claim).collect();
@@ -65,8 +64,7 @@ pub(super) fn occupancy(settings: &Settings<'_>) -> Result<Outcome> {
     let mut claims: Vec<Claim> =
         KINDS.iter().flat_map(|&kind| pool_claims(&groups, kind)).collect();
     let fit = groups[2].each(|run| run.points.last().map(|p| p.age));
-    let text = "97.5 % full: the age that each system reached";
-    claims.push(note("S4 97.5 %", text, "", fit));
+    claims.push(claims::says("S4 97.5 %", &[], fit, true));
     Ok(outcome(&groups, false, panels, claims, PROSE))
 }
 
@@ -78,23 +76,16 @@ fn pool_claims(groups: &[Group], kind: Kind) -> Vec<Claim> {
         && let Some((small, large)) = pair(few, many)
     {
         let ours = format!("{} against {}", number(small), number(large));
-        let (text, so, tolerance) = if kind == Kind::Holdall {
-            let text = "Holdall does not suffer from a small pool as the paper's systems do";
-            (text, small <= 1.2 * large, "40 free ≤ 1.2 × 400 free")
-        } else {
-            let text = "a pool of 40 free objects fragments more than one of 400, both 90 % full";
-            (text, small > large, "40 free > 400 free")
-        };
-        let claim = holds(&format!("S4 pool, {name}"), text, "", ours, tolerance, so);
+        let own = kind == Kind::Holdall;
+        let so = if own { small <= 1.2 * large } else { small > large };
+        let claim = claims::says("S4 pool, {0}", &[&name], ours, so);
         out.push(claim.because(format!("40 free: {}; 400: {}", counted(few), counted(many))));
     }
     if let (Some(low), Some(high)) = (of(0), of(2).or(of(1)))
         && let (Some(a), Some(b)) = (low.fragments(), high.fragments())
     {
-        let text = "the fuller the volume, the more fragments: 97.5 % (or 90 %, where that does not \
-                    fit) against 50 %";
         let ours = format!("{} against {}", number(b), number(a));
-        let claim = holds(&format!("S4 occupancy, {name}"), text, "", ours, "≥ at 50 %", b >= a);
+        let claim = claims::says("S4 occupancy, {0}", &[&name], ours, b >= a);
         out.push(claim.because(format!("half full: {}; full: {}", counted(low), counted(high))));
     }
     out

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rustix::fs::FallocateFlags;
 
 use super::super::places::{extents, runs};
-use super::{Ask, System};
+use super::face::{Ask, System};
 use holdall_instrument::draw::number;
 
 /// An open directory.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use holdall::{Hints, PutOptions, Store};
 
 use super::super::places::files_below;
-use super::{Ask, System, found};
+use super::face::{Ask, System, found};
 use holdall_instrument::draw::number;
 
 /// Of the volume, next to which the engine puts its log.

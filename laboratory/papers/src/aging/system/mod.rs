@@ -1,66 +1,22 @@
 //! The stores that are aged, behind one face (Sears §4).
 //!
-//! Owns: [`System`], the list of kinds and how one is opened on a volume. An adapter translates
-//! and does nothing else: no cache and no retry that the store does not have itself.
+//! Owns: the list of kinds and how one is opened on a volume.
 
+mod face;
 mod files;
 mod holdall;
 pub mod postgres;
 mod redb;
 mod sqlite;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use ::postgres::error::SqlState;
+use anyhow::{Context, Result};
 
+pub use self::face::{Ask, System};
 use self::postgres::Server;
 use super::volume::FileSystem;
-
-/// How the bytes of an object come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Ask {
-    /// Bytes of a write request.
-    pub request: usize,
-    /// Whether the store is told the object's size before the first.
-    pub hint: bool,
-}
-
-/// A store of whole objects by number.
-pub trait System {
-    /// A safe write: creates the object or replaces it, all or nothing, durable on return.
-    fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()>;
-
-    /// Adds bytes at the end of an object, which may be new; durable on return. `expected` is
-    /// the size that it will have in the end, where the store is to know.
-    fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()>;
-
-    /// Reads an object.
-    fn read(&mut self, key: u64, out: &mut Vec<u8>) -> Result<()>;
-
-    /// Deletes an object; durable on return.
-    fn delete(&mut self, key: u64) -> Result<()>;
-
-    /// Brings what a log holds to its place.
-    fn settle(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Files of the volume that hold copies of what lies elsewhere.
-    fn logs(&self) -> Result<Vec<PathBuf>> {
-        Ok(Vec::new())
-    }
-
-    /// What the store or its file system itself counts of the objects `keys`, in words, for
-    /// explanations; empty where it tells nothing.
-    fn account(&mut self, _keys: &[u64]) -> Result<String> {
-        Ok(String::new())
-    }
-
-    /// Closes the store in good order.
-    fn close(self: Box<Self>) -> Result<()> {
-        Ok(())
-    }
-}
 
 /// Which system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,18 +103,12 @@ impl Kind {
 pub fn is_full(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let full = |io: &std::io::Error| io.kind() == std::io::ErrorKind::StorageFull;
+        let server = |e: &::postgres::Error| e.code() == Some(&SqlState::DISK_FULL);
         cause.downcast_ref::<std::io::Error>().is_some_and(full)
+            || cause.downcast_ref::<::postgres::Error>().is_some_and(server)
             || matches!(cause.downcast_ref(), Some(::holdall::Error::Full(_)))
-            || ["53100", "checkpoint request failed", "disk is full", "No space left"]
+            || ["checkpoint request failed", "disk is full", "No space left"]
                 .iter()
                 .any(|words| cause.to_string().contains(words))
     })
-}
-
-/// Checks that a store gave the object it was asked for.
-fn found<T>(what: Option<T>, key: u64) -> Result<T> {
-    match what {
-        Some(it) => Ok(it),
-        None => bail!("object {key} is missing"),
-    }
 }

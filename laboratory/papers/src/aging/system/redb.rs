@@ -10,7 +10,7 @@ use redb::{
     Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
 };
 
-use super::{Ask, System, found};
+use super::face::{Ask, System, found};
 use holdall_instrument::draw::number;
 
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("objects");

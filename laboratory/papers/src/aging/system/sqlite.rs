@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension, Transaction, params};
 
-use super::{Ask, System, found};
+use super::face::{Ask, System, found};
 use holdall_instrument::draw::number;
 
 /// An open database.

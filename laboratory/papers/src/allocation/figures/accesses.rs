@@ -3,8 +3,8 @@
 use super::{columns, parameters};
 use crate::allocation::block::{Method, Params};
 use crate::allocation::workload::{Pareto, Stream};
+use crate::kit::claims;
 use anyhow::Result;
-use holdall_instrument::claim::{equal, note};
 use holdall_instrument::draw::number;
 use holdall_instrument::experiment::{Outcome, Settings};
 use holdall_testkit::{CostModel, CountedDisk, DiskStats, SparseDisk};
@@ -98,16 +98,12 @@ pub(super) fn run(settings: &Settings<'_>) -> Result<Outcome> {
     for run in &runs {
         let name = run.method.name();
         if run.method == Method::Ts {
-            let text = "TS: accesses of an allocation without a split, from a free list";
-            claims.push(equal("I1 allocation", text, 1.0, run.plain.mean(), ""));
-            let text = "TS: accesses of a deallocation without coalescing";
-            claims.push(equal("I1 deallocation", text, 1.0, run.free.mean(), ""));
-            let text = "accesses of an allocation from the tail, checkpoints apart";
-            claims.push(equal("I3 one access", text, 1.0, run.tail.mean(), ""));
+            claims.push(claims::measures("I1 allocation", &[], run.plain.mean()));
+            claims.push(claims::measures("I1 deallocation", &[], run.free.mean()));
+            claims.push(claims::measures("I3 one access", &[], run.tail.mean()));
         }
-        let text = format!("{name}: accesses of an operation, splits and checkpoints included");
         let ours = format!("{:.4}", run.all.mean());
-        claims.push(note(&format!("I1 all operations, {name}"), &text, "", ours));
+        claims.push(claims::says("I1 all operations, {0}", &[&name], ours, true));
     }
     let table = columns(
         "accesses",

@@ -6,9 +6,9 @@ use crate::allocation::block::{Block, Params};
 use crate::allocation::oba::Batch;
 use crate::allocation::pmflf::{Pmflf, Usage};
 use crate::allocation::workload::Pareto;
+use crate::kit::claims;
 use anyhow::{Context, Result, ensure};
 use holdall_instrument::cache::{Cache, Results, cached};
-use holdall_instrument::claim::{between, holds};
 use holdall_instrument::draw::{axis, axis_of, lines, number, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::{Panel, Scale};
@@ -247,13 +247,11 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
     let fall = rates.windows(2).map(|p| 1.0 - p[1] / p[0]).fold(f64::MIN, f64::max);
     let best = rates.iter().copied().fold(0.0, f64::max);
     let list: Vec<String> = rates.iter().map(|r| number(*r)).collect();
-    let (text, asked) = ("throughput rises with T", "no step falls by over 2 %");
-    let mut claims = vec![holds("I7 throughput", text, "", list.join(", "), asked, fall <= 0.02)];
+    let mut claims = vec![claims::says("I7 throughput", &[], list.join(", "), fall <= 0.02)];
     for bytes in [4, 8, 16] {
         let (run, most) = (of(&runs, bytes * 2, false)?, of(&runs, 128, false)?);
         let share = run.throughput() / best;
-        let text = format!("at T = {bytes} KB throughput is close to its most: share of it");
-        let near = between(&format!("I7 near, {bytes} KB"), &text, "", share, "", 0.8, 1.0);
+        let near = claims::measures("I7 near, {0} KB", &[&bytes], share);
         claims.push(near.because(format!("{} {}", run.why(), most.why())));
     }
     let x = axis_of("T, grains of 512 bytes", Scale::Log2);
@@ -282,17 +280,14 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
     let mut claims = Vec::new();
     for grains in [1, 2, 4] {
         let (run, other) = (of(&runs, grains, false)?, of(&runs, grains, true)?);
-        let text = format!("T = {grains} grains: external fragmentation is a few percent");
-        let id = format!("I7 small, {grains}");
-        let small = between(&id, &text, "", run.end().external(), "", 1.0, 1.1);
+        let small = claims::measures("I7 small, {0}", &[&grains], run.end().external());
         let coalescing = other.end().external();
         claims.push(small.because(format!("{} {FIRST} it is {coalescing:.3}.", run.why())));
     }
     let few = of(&runs, 4, false)?;
     let added = |run: &Run| run.end().external() - run.at(SAMPLES / 2).external();
-    let text = "T = 4 grains: a steady state is reached; the second half adds";
     let ours = format!("{:+.4}", added(few));
-    let steady = holds("I7 steady", text, "", ours, "≤ 0.02", added(few) <= 0.02);
+    let steady = claims::says("I7 steady", &[], ours, added(few) <= 0.02);
     let [half, end, long] = [few.at(SAMPLES / 2), few.end(), few.long()].map(|u| u.external());
     let coalescing = added(of(&runs, 4, true)?);
     claims.push(steady.because(format!(
@@ -304,9 +299,8 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
         Ok([of(&runs, 32, combines)?.end().external(), of(&runs, 128, combines)?.end().external()])
     };
     let ([middle, large], [one, other]) = (step(false)?, step(true)?);
-    let text = "above 16 KB the space needed rises steeply: from T = 32 to T = 128 grains";
     let ours = format!("{middle:.3} to {large:.3}");
-    let steep = holds("I7 steep", text, "", ours, "by more than 0.3", large - middle > 0.3);
+    let steep = claims::says("I7 steep", &[], ours, large - middle > 0.3);
     claims.push(steep.because(format!(
         "{} {} {FIRST} it goes from {one:.3} to {other:.3}.",
         of(&runs, 32, false)?.why(),
@@ -319,13 +313,11 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
 /// Figure 21.
 pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = runs(settings)?;
-    let text = "internal fragmentation, of any T: waste as a share of what is asked for";
     let worst = runs.iter().map(|r| r.end().internal() - 1.0).fold(0.0, f64::max);
-    let internal = between("I7 internal", text, "7.8 %", worst * 100.0, "%", 6.8, 8.8);
+    let internal = claims::measures("I7 internal", &[], worst * 100.0);
     let (large, other) = (of(&runs, 128, false)?, of(&runs, 128, true)?);
     let (most, long) = (large.end().total(), large.long().total());
-    let text = "T = 128 grains: the file takes more than twice the bytes asked for";
-    let twice = holds("I7 twice", text, "> 2", format!("{most:.3}"), "> 2", most > 2.0);
+    let twice = claims::says("I7 twice", &[], format!("{most:.3}"), most > 2.0);
     let without = (large.at(0).most + large.placed) as f64 / large.end().requested as f64;
     let claims = vec![
         internal.ratio(worst / 0.078),

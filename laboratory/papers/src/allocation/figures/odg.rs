@@ -9,9 +9,9 @@ use crate::allocation::odg::tables::{HoldallTables, HtodTables, Tables, files};
 use crate::allocation::peers::disk_used;
 use crate::allocation::pmflf::Usage;
 use crate::allocation::workload::{Pareto, Stream};
+use crate::kit::claims;
 use anyhow::{Result, ensure};
 use holdall::Store;
-use holdall_instrument::claim::{between, holds, note};
 use holdall_instrument::draw::{number, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::spread::Spread;
@@ -176,17 +176,12 @@ fn median(lives: &[Life], name: &str, of: fn(&Life) -> f64) -> Spread {
 }
 
 fn size_claims(share: f64, [nodes, edges]: &[Files; 2], caches: &[Usage; 2]) -> Vec<Claim> {
-    let tenth = |id: &str, text: &str, paper: f64, ours: f64| {
-        let id = format!("I13 sample, {id}");
-        between(&id, text, &number(paper), ours, "", paper * 0.9, paper * 1.1).ratio(ours / paper)
-    };
+    let tenth = |what: &str, ours: f64| claims::measures("I13 sample, {0}", &[&what], ours);
     let per = |u: &Usage, bytes: u64| bytes as f64 / u.blocks as f64;
     let site = |n: u64| n as f64 / share;
     // With the paper's megabytes allocated and requested, and thousands of objects.
-    let fragmented = |id: &str, what: &str, [paper, off]: [f64; 2], of: &Usage, table: [f64; 3]| {
-        let (text, ours) = (format!("internal fragmentation of {what}"), of.internal());
-        let claim = between(id, &text, &number(paper), ours, "", paper - off, paper + off);
-        claim.ratio(ours / paper).because(format!(
+    let fragmented = |id: &str, of: &Usage, table: [f64; 3]| {
+        claims::measures(id, &[], of.internal()).because(format!(
             "A block wastes {:.0} bytes of {:.0}, its header of 8 too: sizes spread evenly over \
              grains of 512 waste half of one. By table 5 it was {:.0} of {:.0}.",
             per(of, of.allocated - of.requested),
@@ -196,18 +191,17 @@ fn size_claims(share: f64, [nodes, edges]: &[Files; 2], caches: &[Usage; 2]) -> 
         ))
     };
     let (n, e, [one, two]) = (&nodes.usage, &edges.usage, caches);
-    let edges_text = "edges below 150 bytes";
     vec![
-        fragmented("I13", edges_text, [4.17, 0.4], e, [473.0, 117.0, 925.0]),
-        fragmented("I13 nodes", "nodes", [1.31, 0.05], n, [381.0, 295.0, 366.0]),
-        fragmented("I13 cache 1", "cache 1", [1.05, 0.02], one, [1600.0, 1500.0, 276.0]),
-        fragmented("I13 cache 2", "cache 2", [1.03, 0.02], two, [729.0, 708.0, 79.0]),
-        tenth("nodes", "objects in the node file, whole site", 366e3, site(n.blocks)),
-        tenth("edges", "objects in the edge files, whole site", 925e3, site(e.blocks)),
-        tenth("node", "bytes of an object with the nodes", 295e6 / 366e3, per(n, n.requested)),
-        tenth("edge", "bytes of an edge", 117e6 / 925e3, per(e, e.requested)),
-        tenth("node file", "MB of the node file, whole site", 407.0, site(nodes.bytes) / 1e6),
-        tenth("edge files", "MB of the edge files, whole site", 504.0, site(edges.bytes) / 1e6),
+        fragmented("I13", e, [473.0, 117.0, 925.0]),
+        fragmented("I13 nodes", n, [381.0, 295.0, 366.0]),
+        fragmented("I13 cache 1", one, [1600.0, 1500.0, 276.0]),
+        fragmented("I13 cache 2", two, [729.0, 708.0, 79.0]),
+        tenth("nodes", site(n.blocks)),
+        tenth("edges", site(e.blocks)),
+        tenth("node", per(n, n.requested)),
+        tenth("edge", per(e, e.requested)),
+        tenth("node file", site(nodes.bytes) / 1e6),
+        tenth("edge files", site(edges.bytes) / 1e6),
     ]
 }
 
@@ -218,17 +212,16 @@ fn time_claims(share: f64, lives: &[Life]) -> Vec<Claim> {
         let shutdown = median(lives, name, |l| l.shutdown);
         let start = median(lives, name, |l| l.start);
         let most = 180.0 * share;
-        let text = format!("{name}: ready again after a crash (s), by a share of 3 minutes");
-        let id = format!("ODG start after a crash, {name}");
         let so = crash.median <= most;
-        let tolerance = format!("≤ {}", number(most));
-        claims.push(holds(&id, &text, "2–3 minutes", crash.to_string(), &tolerance, so));
-        let text = format!("{name}: shut down (s)");
-        let id = format!("ODG shutdown, {name}");
+        claims.push(claims::says(
+            "ODG start after a crash, {0}",
+            &[&name, &number(most)],
+            crash.to_string(),
+            so,
+        ));
         let so = shutdown.median <= 10.0;
-        claims.push(holds(&id, &text, "seconds", shutdown.to_string(), "≤ 10", so));
-        let text = format!("{name}: ready again after a shutdown (s)");
-        claims.push(note(&format!("ODG start, {name}"), &text, "", start.to_string()));
+        claims.push(claims::says("ODG shutdown, {0}", &[&name], shutdown.to_string(), so));
+        claims.push(claims::says("ODG start, {0}", &[&name], start.to_string(), true));
     }
     claims
 }

@@ -5,9 +5,9 @@ use super::{columns, parameters};
 use crate::allocation::block::Params;
 use crate::allocation::pmflf::Usage;
 use crate::allocation::workload::{Pareto, Stream};
+use crate::kit::claims;
 use anyhow::Result;
 use holdall_instrument::cache::{Cache, Results, cached};
-use holdall_instrument::claim::{between, holds};
 use holdall_instrument::draw::{axis, lines, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_testkit::SparseDisk;
@@ -82,17 +82,16 @@ fn ends(runs: &Runs, value: fn(&Usage) -> f64) -> Vec<f64> {
     runs.iter().filter_map(|(_, curve)| curve.last()).map(|(_, usage)| value(usage)).collect()
 }
 
-fn falls(id: &str, text: &str, ends: &[f64]) -> Claim {
+fn falls(id: &str, ends: &[f64]) -> Claim {
     let list: Vec<String> = ends.iter().map(|e| format!("{e:.3}")).collect();
     let so = ends.windows(2).all(|pair| pair[1] < pair[0]);
-    holds(id, text, "", list.join(", "), "each below the one before", so)
+    claims::says(id, &[], list.join(", "), so)
 }
 
 /// Figure 17.
 pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
     let runs = runs(settings)?;
-    let text = "external fragmentation falls as the number of objects rises";
-    let claims = vec![falls("I6", text, &ends(&runs, Usage::external))];
+    let claims = vec![falls("I6", &ends(&runs, Usage::external))];
     Ok(outcome(&runs, "external fragmentation", Usage::external, claims))
 }
 
@@ -108,16 +107,14 @@ pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let waste = list(|u| (u.allocated - u.requested) as f64 / u.blocks as f64);
     let (least, most) =
         internal.iter().fold((f64::MAX, 0.0), |(l, m): (f64, f64), &i| (l.min(i), m.max(i)));
-    let text = "total fragmentation falls as the number of objects rises";
-    let alike = "internal fragmentation does not depend on the number of objects: most ÷ least";
     let claims = vec![
-        falls("I6 total", text, &ends(&runs, Usage::total)),
-        between("I6 internal", alike, "", most / least, "", 1.0, 1.02).because(format!(
+        falls("I6 total", &ends(&runs, Usage::total)),
+        claims::measures("I6 internal", &[], most / least).because(format!(
             "From few objects to many, {asked} bytes were asked for in a block at the end, and \
              {waste} bytes wasted in it: the waste is the same, the mean of few objects of a \
              heavy-tailed distribution is not."
         )),
-        between("I4 scale", "internal fragmentation, most objects", "≈ 1.07", many, "", 1.05, 1.09),
+        claims::measures("I4 scale", &[], many),
     ];
     Ok(outcome(&runs, "total fragmentation", Usage::total, claims))
 }

@@ -4,9 +4,9 @@
 use super::{columns, parameters};
 use crate::allocation::block::Params;
 use crate::allocation::workload::{Pareto, Stream};
+use crate::kit::claims;
 use anyhow::{Context, Result};
 use holdall_instrument::cache::{Cache, Results, cached};
-use holdall_instrument::claim::{between, holds};
 use holdall_instrument::draw::{axis, lines, paper_points, percent, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::Panel;
@@ -174,19 +174,24 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
     let mut claims = Vec::new();
     for alpha in ALPHAS {
         let (small, large) = (at(&points, alpha, 4)?, at(&points, alpha, 20)?);
-        let id = format!("I5 external rises with C, α = {alpha:.1}");
-        let text = "external fragmentation is larger at C = 2^20 than at 2^4 grains";
         let ours = format!("{:.3} to {:.3}", small.external, large.external);
         let so = large.external > small.external;
-        claims.push(holds(&id, text, "", ours, "larger", so).because(format!(
-            "Quick lists hold objects of 1 to 75 grains, one list a size: at C = 2^4 their \
+        claims.push(
+            claims::says(
+                "I5 external rises with C, α = {0}",
+                &[&format!("{:.1}", alpha)],
+                ours,
+                so,
+            )
+            .because(format!(
+                "Quick lists hold objects of 1 to 75 grains, one list a size: at C = 2^4 their \
              lengths walk at random. Mean size {:.0} and {:.0} bytes.",
-            small.mean, large.mean
-        )));
+                small.mean, large.mean
+            )),
+        );
     }
     let worst = points.iter().max_by(|a, b| a.external.total_cmp(&b.external));
     let worst = worst.context("no runs")?;
-    let text = "external fragmentation is worst at α = 1 and very large C";
     let ours = format!("{:.3} at α = {:.1}, C = 2^{}", worst.external, worst.alpha, worst.cutoff);
     let so = worst.alpha == 1.0 && worst.cutoff >= 18;
     let second = at(&points, 1.0, 20)?;
@@ -195,10 +200,9 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
          {:.1} it is {:.2}. One object of that size more or less decides.",
         second.external, second.largest, worst.alpha, worst.largest
     );
-    claims.push(holds("I5 external worst", text, "", ours, "α = 1, C ≥ 2^18", so).because(why));
+    claims.push(claims::says("I5 external worst", &[], ours, so).because(why));
     let moderate = points.iter().filter(|p| p.cutoff <= 10);
     let worst = moderate.max_by(|a, b| a.external.total_cmp(&b.external)).context("no runs")?;
-    let text = "up to C = 2^10 external fragmentation is no serious problem, whatever α";
     let why = format!(
         "At α = {:.1}, C = 2^{} {} of the replacements found no free block on the list of their \
          size and went to the tail. At the end free small blocks have {:.3} of the bytes \
@@ -210,7 +214,7 @@ pub(super) fn external(settings: &Settings<'_>) -> Result<Outcome> {
         worst.free_large,
         worst.external_of_most
     );
-    claims.push(between("I5 moderate C", text, "", worst.external, "", 1.0, 1.25).because(why));
+    claims.push(claims::measures("I5 moderate C", &[], worst.external).because(why));
     let panel = panel("external", "external fragmentation", &points, |p| p.external);
     Ok(outcome(settings, &points, panel, claims))
 }
@@ -220,11 +224,7 @@ pub(super) fn internal(settings: &Settings<'_>) -> Result<Outcome> {
     let points = points(settings)?;
     let mut claims = Vec::new();
     let middle = at(&points, 1.0, 10)?;
-    let text = "internal fragmentation at α = 1, C = 2^10 grains";
-    claims.push(
-        between("I4", text, "≈ 1.07", middle.internal, "", 1.05, 1.09)
-            .ratio(middle.internal / 1.07),
-    );
+    claims.push(claims::measures("I4", &[], middle.internal).ratio(middle.internal / 1.07));
     // A thousandth is what one seed differs from another.
     let rises = |pairs: Vec<(Point, Point)>| {
         pairs.iter().map(|(less, more)| less.internal - more.internal).fold(f64::MIN, f64::max)
@@ -236,9 +236,8 @@ pub(super) fn internal(settings: &Settings<'_>) -> Result<Outcome> {
         }
     }
     let most = rises(by_alpha);
-    let text = "internal fragmentation falls as α falls, at every C";
     let ours = format!("largest step against it {most:+.4}");
-    claims.push(holds("I5 internal, α", text, "", ours, "≤ 0.001", most <= 0.001));
+    claims.push(claims::says("I5 internal, α", &[], ours, most <= 0.001));
     let mut by_cutoff = Vec::new();
     for alpha in ALPHAS {
         for pair in CUTOFFS.windows(2) {
@@ -246,9 +245,8 @@ pub(super) fn internal(settings: &Settings<'_>) -> Result<Outcome> {
         }
     }
     let most = rises(by_cutoff);
-    let text = "internal fragmentation falls as C rises, at every α";
     let ours = format!("largest step against it {most:+.4}");
-    claims.push(holds("I5 internal, C", text, "", ours, "≤ 0.001", most <= 0.001));
+    claims.push(claims::says("I5 internal, C", &[], ours, most <= 0.001));
     let mut panel = panel("internal", "internal fragmentation", &points, |p| p.internal);
     panel.series.push(paper_points("paper, α = 1", vec![(10.0, 1.07)]));
     Ok(outcome(settings, &points, panel, claims))
@@ -258,13 +256,12 @@ pub(super) fn internal(settings: &Settings<'_>) -> Result<Outcome> {
 pub(super) fn total(settings: &Settings<'_>) -> Result<Outcome> {
     let points = points(settings)?;
     let middle = at(&points, 1.0, 10)?;
-    let text = "the cutoff matters more than α: at C = 2^10 the totals of all α lie close";
     let of = points.iter().filter(|p| p.cutoff == 10).map(|p| p.total);
     let (least, most) = of.fold((f64::MAX, 0.0), |(l, m): (f64, f64), t| (l.min(t), m.max(t)));
     let spread = (most - least) / middle.total;
     let ours = format!("{least:.3} to {most:.3}");
     let so = spread <= 0.15;
-    let claims = vec![holds("I5 total", text, "", ours, "within 15 %", so)];
+    let claims = vec![claims::says("I5 total", &[], ours, so)];
     let panel = panel("total", "total fragmentation", &points, |p| p.total);
     Ok(outcome(settings, &points, panel, claims))
 }

@@ -7,8 +7,9 @@ use crate::allocation::htod::{Htod, Shape};
 use crate::allocation::pmflf::Pmflf;
 use crate::allocation::recovery::Recovery;
 use crate::allocation::workload::{Pareto, Stream};
+use crate::kit::claims;
 use anyhow::{Result, ensure};
-use holdall_instrument::claim::{equal, holds};
+use holdall_instrument::claim::equal;
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_io::{Disk, Storage};
 use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, SparseDisk};
@@ -95,33 +96,24 @@ fn doublings(buckets: u64) -> Result<[u64; 3]> {
 fn judged(crash: &Crash) -> Vec<Claim> {
     let Crash { method, found, free, tails, .. } = crash;
     let name = method.name();
-    let row = |id: &str, text: &str, ours: String, asked: &str, so: bool| {
-        holds(&id.replace('_', name), &format!("{name}: {text}"), "", ours, asked, so)
-    };
+    let row = |id: &str, ours: String, so: bool| claims::says(id, &[&name], ours, so);
     let first = if *method == Method::Ts {
-        let text = "every free block is found again from the tags, none lost";
-        row("I2 _", text, format!("{} of {}", free[1], free[0]), "all", free[1] == free[0])
+        row("I2 {0}", format!("{} of {}", free[1], free[0]), free[1] == free[0])
     } else {
         let ours = format!("{} checkpoints for {} changes", crash.checkpoints, crash.changes);
         let few = crash.checkpoints * 20 < crash.changes;
-        let asked = "fewer than one for 20 changes";
-        row("I2 _ heads", "list heads are written only at checkpoints", ours, asked, few)
+        row("I2 {0} heads", ours, few)
     };
     let repair = *method == Method::Pfl;
-    let text = format!(
-        "a crash {} allocated blocks at the heads of free lists to drop",
-        if repair { "leaves" } else { "leaves no" }
-    );
-    let (dropped, asked) = (found.dropped.to_string(), if repair { "more than 0" } else { "0" });
+    let dropped = found.dropped.to_string();
     let scan = format!("{} of {}", free[2], free[0]);
     let tail = format!("{} blocks behind the tail on disk", found.behind_tail);
-    let text_scan = "the scan of all headers finds every free block";
-    let text_tail = "the tail found by walking is the tail that was";
+    let repaired = if repair { "I2 {0} repair" } else { "I2 {0} no repair" };
     vec![
         first,
-        row("I2 _ repair", &text, dropped, asked, (found.dropped > 0) == repair),
-        row("I2 _ scan", text_scan, scan, "all", free[2] == free[0]),
-        row("I3 _ tail", text_tail, tail, "the same tail", tails[0] == tails[1]),
+        row(repaired, dropped, (found.dropped > 0) == repair),
+        row("I2 {0} scan", scan, free[2] == free[0]),
+        row("I3 {0} tail", tail, tails[0] == tails[1]),
     ]
 }
 

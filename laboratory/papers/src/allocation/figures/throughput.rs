@@ -4,8 +4,9 @@ use super::timed::{Board, Device, write_out};
 use crate::allocation::peers::{Kind, Peer, disk_used};
 use crate::allocation::workload::Pareto;
 use crate::kit::calls;
+use crate::kit::claims;
 use anyhow::{Result, ensure};
-use holdall_instrument::claim::{between, holds, note};
+use holdall_instrument::claim::{between, holds};
 use holdall_instrument::draw::{axis_of, bars, number, series, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::Scale;
@@ -225,8 +226,7 @@ fn claims_of(load: &Load, board: &Board) -> Vec<Claim> {
         let ratio = |phase: &str| format!("{:.2}", of(kind, phase) / of(blocks, phase));
         let [replaced, read, space] = [REPLACED, READ, SPACE].map(ratio);
         let ours = format!("replacements {replaced}, reads {read}, space {space} of PMFLF's");
-        let text = format!("{}: {name} beside PMFLF", load.name);
-        claims.push(note(&format!("I8 {}, {name}", load.name), &text, "", ours));
+        claims.push(claims::says("I8 {0}, {1}", &[&load.name, &name], ours, true));
     }
     claims
 }

@@ -4,13 +4,14 @@
 use super::timed::{Board, Device, write_out};
 use crate::allocation::peers::{Kind, Look, Peer, disk_used};
 use crate::allocation::workload::Pareto;
+use crate::kit::claims;
 use anyhow::{Result, ensure};
-use holdall_instrument::claim::holds;
 use holdall_instrument::draw::{axis, axis_of, bars, lines, number, percent, series, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::{Panel, Scale};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use std::fmt::Display;
 
 const PHASES: [&str; 6] = ["Wp", "Wn", "R", "Ik", "Iv", "Ie"];
 const SPACE: &str = "MB after Wp";
@@ -126,10 +127,10 @@ fn durable(settings: &Settings<'_>, items: &Items, all: &mut Board) -> Result<()
 
 fn claims(board: &Board, synced: &Board) -> Vec<Claim> {
     let of = |store: &str, phase: &str| board.median(store, phase);
-    let above = |id: &str, text: &str, [one, other]: [&str; 2], phase: &str| {
+    let above = |id: &str, words: &[&dyn Display], [one, other]: [&str; 2], phase: &str| {
         let (one, other) = (of(one, phase), of(other, phase));
         let ours = format!("{:.2}", one / other);
-        holds(id, text, "> 1", ours, "> 1", one > other).because(format!(
+        claims::says(id, words, ours, one > other).because(format!(
             "Medians: {} and {} items a second, {} and {} µs each. ",
             number(one),
             number(other),
@@ -139,8 +140,7 @@ fn claims(board: &Board, synced: &Board) -> Vec<Claim> {
     };
     let mut claims = Vec::new();
     for phase in PHASES {
-        let text = format!("{phase}: HTOD ÷ files, items a second");
-        let claim = above(&format!("I11 {phase}"), &text, ["HTOD", "files"], phase);
+        let claim = above("I11 {0}", &[&phase], ["HTOD", "files"], phase);
         claims.push(match phase {
             "Wn" => Claim { paper: "< 1".into(), tolerance: String::new(), ..claim.as_note() }
                 .remark(format!(
@@ -158,9 +158,8 @@ fn claims(board: &Board, synced: &Board) -> Vec<Claim> {
     }
     for phase in ["Wp", "Wn"] {
         for other in ["HTOD", "files"] {
-            let text = format!("{phase}: {other} ÷ a database that commits each fifth update");
-            let id = format!("I11 {phase} {other}, database");
-            let claim = above(&id, &text, [other, "SQLite, 5"], phase);
+            let name = "I11 {0} {1}, database";
+            let claim = above(name, &[&phase, &other], [other, "SQLite, 5"], phase);
             let why = format!(
                 "{}SQLite runs in this process and does not wait for the device; five updates \
                  share a commit. Discards of the device for an item of files in Wn: {}.",
@@ -173,8 +172,7 @@ fn claims(board: &Board, synced: &Board) -> Vec<Claim> {
     let modes = ["a", "5", "m"].map(|mode| of(&format!("SQLite, {mode}"), "Wp"));
     let so = modes[0] < modes[1] && modes[1] < modes[2];
     let ours = modes.map(number).join(", ");
-    let text = "Wp: a database is the faster the fewer commits: each, each fifth, once";
-    let claim = holds("I11 commits", text, "", ours, "each above the one before", so);
+    let claim = claims::says("I11 commits", &[], ours, so);
     let [fifth, once] = ["5", "m"].map(|mode| number(of(&format!("SQLite, {mode}"), SPACE)));
     let durable =
         ["a", "5", "m"].map(|mode| number(synced.median(&format!("SQLite, {mode}"), "Wp")));
@@ -274,20 +272,15 @@ pub(super) fn space(settings: &Settings<'_>) -> Result<Outcome> {
     let at = |store: usize, round: usize| curves[store].1[round].1;
     let (first, last) = (at(0, 0), at(0, rounds - 1));
     let (before, after) = (at(1, 0), at(1, rounds - 1));
-    let row = |id: &str, text: &str, ours: String, asked: &str, so: bool| {
-        holds(&format!("I11 space{id}"), text, "", ours, asked, so)
-    };
-    let text = "space after the first run: HTOD takes less than files (MB)";
+    let mut claims = Vec::new();
     let ours = format!("{} against {}", number(first), number(before));
-    let mut claims = vec![row("", text, ours, "less", first < before)];
-    let text = "files neither grow nor shrink as they are written again (MB)";
+    claims.push(claims::says("I11 space", &[], ours, first < before));
     let ours = format!("{} to {}", number(before), number(after));
     let same = (after / before - 1.0).abs() <= 0.01;
-    claims.push(row(", files", text, ours, "within 1 %", same));
-    let text = "HTOD grows a little, then no more: the last run adds";
+    claims.push(claims::says("I11 space, files", &[], ours, same));
     let added = last / at(0, rounds - 2) - 1.0;
     let ours = format!("{} to {} MB, {} by the last", number(first), number(last), percent(added));
-    claims.push(row(", steady", text, ours, "≤ 1 % by the last run", added <= 0.01));
+    claims.push(claims::says("I11 space, steady", &[], ours, added <= 0.01));
     let names = (1..=rounds).map(|round| format!("after {round}"));
     let head: Vec<String> = std::iter::once("store".to_owned()).chain(names).collect();
     let head: Vec<&str> = head.iter().map(String::as_str).collect();

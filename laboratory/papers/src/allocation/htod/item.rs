@@ -1,8 +1,8 @@
 //! An item of the table: two links, hash, lengths, key, value. Owns the format.
 
-use super::super::block::{u32_at, u64_at};
 use super::super::pmflf::Pmflf;
 use crate::kit::error::{Error, Result};
+use holdall_core::techniques::bytes::{u32_at, u64_at};
 
 /// Bytes before the key.
 pub(super) const FIXED: usize = 32;

@@ -244,5 +244,5 @@ fn read_index(store: &Pmflf, index: Block, buckets: u64) -> Result<Vec<u64>> {
     }
     let mut bytes = vec![0; buckets as usize * INDEX];
     store.read(index.at, 0, &mut bytes)?;
-    Ok(bytes.chunks_exact(INDEX).map(|b| super::block::u64_at(b, 0)).collect())
+    Ok(bytes.chunks_exact(INDEX).map(|b| holdall_core::techniques::bytes::u64_at(b, 0)).collect())
 }

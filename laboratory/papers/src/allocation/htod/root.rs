@@ -1,7 +1,8 @@
 //! The table's root: which index is in use, and how far a doubling got. Owns the format.
 
-use super::super::block::{Block, u32_at, u64_at};
+use super::super::block::Block;
 use crate::kit::error::{Error, Result};
+use holdall_core::techniques::bytes::{u32_at, u64_at};
 
 /// Bytes of the root.
 pub(super) const BYTES: usize = 80;

@@ -7,8 +7,8 @@ use crate::free_space::algorithm::{CacheOptions, Kind};
 use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::page::SLOT;
 use crate::free_space::workload::{Churn, Run, Sizes, Victims, churn};
+use crate::kit::claims;
 use anyhow::Result;
-use holdall_instrument::claim;
 use holdall_instrument::draw::{self, axis, axis_in, lines, percent, table};
 use holdall_instrument::experiment::{Outcome, Settings};
 
@@ -139,14 +139,8 @@ fn judged(
     limit: f64,
     ours: f64,
 ) -> holdall_instrument::experiment::Claim {
-    let (id, paper) = if wanted == 32 { ("M1 k=32", 0.25) } else { ("M1 k=256", 0.16) };
-    claim::holds(
-        id,
-        "AO's utilization under creation and deletion tends to 1/H_k",
-        &percent(paper),
-        format!("{} with k = {}, whose limit is {}", percent(ours), case.k, percent(limit)),
-        "± 2 points",
-        (ours - paper).abs() <= 0.02,
-    )
-    .ratio(ours / paper)
+    let ours_of =
+        format!("{} with k = {}, whose limit is {}", percent(ours), case.k, percent(limit));
+    let paper = if wanted == 32 { 0.25 } else { 0.16 };
+    claims::says("M1 k={0}", &[&wanted], ours_of, (ours - paper).abs() <= 0.02).ratio(ours / paper)
 }

@@ -6,12 +6,12 @@ use super::parts::{
     self, created, deleted, each, fetches, head, misses, named, points, rate, reads, series, tail,
     transactions,
 };
-use super::runs::{PAPER_KINDS, Workload, churn_params, notes, runs};
+use super::runs::{PAPER_KINDS, Workload, churn_params, outcome, runs};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::volume::Purpose;
 use crate::free_space::workload::{Run, Sample};
+use crate::kit::claims;
 use anyhow::Result;
-use holdall_instrument::claim;
 use holdall_instrument::draw::{axis, axis_in, lines, percent, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::{Panel, Table};
@@ -84,16 +84,6 @@ fn totals(runs: &[Arc<Run>]) -> Table {
     table("totals", "The whole run", &columns, runs.iter().map(row).collect())
 }
 
-fn outcome(
-    panels: Vec<Panel>,
-    runs: &[Arc<Run>],
-    claims: Vec<Claim>,
-    workload: Workload,
-    settings: &Settings<'_>,
-) -> Outcome {
-    Outcome { panels, tables: vec![totals(runs)], claims, notes: notes(workload, settings) }
-}
-
 /// The runs of one stream.
 fn single(settings: &Settings<'_>) -> Result<Vec<Arc<Run>>> {
     runs(Workload::Churn, &PAPER_KINDS, settings)
@@ -105,12 +95,12 @@ fn four(settings: &Settings<'_>) -> Result<Vec<Arc<Run>>> {
 }
 
 /// That HY has the best throughput.
-fn hy_best(id: &str, text: &str, runs: &[Arc<Run>]) -> Result<Claim> {
+fn hy_best(id: &str, runs: &[Arc<Run>]) -> Result<Claim> {
     let hy = rate(named(runs, "HY(8,87)")?);
     let best = runs.iter().map(|r| rate(r)).fold(0.0, f64::max);
     let ours = each(runs, |r| format!("{:.2}/s", rate(r)));
     let so = hy >= 0.97 * best;
-    Ok(claim::holds(id, text, "best", ours, "at least 97 % of the best", so).ratio(hy / best))
+    Ok(claims::says(id, &[], ours, so).ratio(hy / best))
 }
 
 /// Figure 10.
@@ -120,12 +110,12 @@ pub(super) fn throughput(settings: &Settings<'_>) -> Result<Outcome> {
     let ours = format!("AO(8) {ao:.2}/s, HY {hy:.2}/s");
     let so = (ao / hy - 1.0).abs() <= 0.15;
     let claims = vec![
-        hy_best("M4 best", "HY(8,87) has the best throughput", &runs)?,
-        claim::holds("M4 matched", "AO's throughput is about HY's", "matched", ours, "15 %", so)
+        hy_best("M4 best", &runs)?,
+        claims::says("M4 matched", &[], ours, so)
             .ratio(ao / hy)
             .remark("AO falls behind as its file grows: its deletions miss more often."),
     ];
-    Ok(outcome(throughput_panels(&runs), &runs, claims, Workload::Churn, settings))
+    Ok(outcome(throughput_panels(&runs), totals(&runs), claims, Workload::Churn, settings))
 }
 
 /// Figure 11.
@@ -140,42 +130,27 @@ pub(super) fn utilization(settings: &Settings<'_>) -> Result<Outcome> {
     let late = slope(ao.samples.len().saturating_sub(11)) / slope(0).max(1.0);
     let near = |of: f64, within: f64| (of - 1.0).abs() <= within;
     let claims = vec![
-        claim::holds(
-            "M4 initial pages",
-            "the file initially filled by AO(8)",
-            "5059 pages",
-            format!("{from} pages"),
-            "3 %",
-            near(from / 5059.0, 0.03),
-        )
-        .ratio(from / 5059.0)
-        .remark(
-            "The paper calls this file 90 % utilized; 200,000 objects of 204 bytes \
+        claims::says("M4 initial pages", &[], format!("{from} pages"), near(from / 5059.0, 0.03))
+            .ratio(from / 5059.0)
+            .remark(
+                "The paper calls this file 90 % utilized; 200,000 objects of 204 bytes \
                           on 5059 pages of 8108 are 99 %.",
-        ),
-        claim::holds(
+            ),
+        claims::says(
             "M4 growth",
-            "AO's file grows to almost three times its size",
-            "≈ 2.8 × (≈ 14000 pages)",
+            &[],
             format!("{:.2} × ({to} pages)", to / from),
-            "15 %",
             near(to / from / 2.77, 0.15),
         )
         .ratio(to / from / 2.77),
-        claim::holds(
+        claims::says(
             "M4 keeps growing",
-            "and keeps growing",
-            "grows",
+            &[],
             format!("at {} of its first rate in the last quarter", percent(late)),
-            "> 50 % of the first rate",
             late > 0.5,
-        )
-        .remark(
-            "Hardly a page has become empty yet; the limit of appendix A, 1/H_40 = \
-                          23 %, is far off.",
         ),
     ];
-    Ok(outcome(space_panels(&runs), &runs, claims, Workload::Churn, settings))
+    Ok(outcome(space_panels(&runs), totals(&runs), claims, Workload::Churn, settings))
 }
 
 /// Figure 12.
@@ -192,13 +167,10 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let off = others.map(|r| (tail(&MISSES(r)) - 0.80).abs()).fold(0.0, f64::max);
     let first = runs.iter().map(|r| (head(&MISSES(r)) - 0.80).abs()).fold(0.0, f64::max);
     let claims = vec![
-        claim::holds(
+        claims::says(
             "M5 all",
-            "of the deletions about 80 % miss the pool, initially for every algorithm and \
-                   throughout for all but AO",
-            "≈ 80 %",
+            &[],
             each(&runs, |r| percent(tail(&MISSES(r)))),
-            "± 3 points in the last quarter, ± 5 in the first",
             off <= 0.03 && first <= 0.05,
         )
         .ratio(hy / 0.80)
@@ -208,21 +180,14 @@ pub(super) fn delete_reads(settings: &Settings<'_>) -> Result<Outcome> {
             hy_pages,
             percent(1.0 - pool / hy_pages)
         )),
-        claim::holds(
-            "M5 AO",
-            "AO's rate of misses rises",
-            "≈ 88 %",
-            percent(ao),
-            "± 3 points",
-            (ao - 0.88).abs() <= 0.03,
-        )
-        .ratio(ao / 0.88)
-        .remark(format!(
-            "Below the {} of pages outside of the pool, as newer pages are fuller and in it.",
-            percent(1.0 - pool / ao_pages)
-        )),
+        claims::says("M5 AO", &[], percent(ao), (ao - 0.88).abs() <= 0.03).ratio(ao / 0.88).remark(
+            format!(
+                "Below the {} of pages outside of the pool, as newer pages are fuller and in it.",
+                percent(1.0 - pool / ao_pages)
+            ),
+        ),
     ];
-    Ok(outcome(panels, &runs, claims, Workload::Churn, settings))
+    Ok(outcome(panels, totals(&runs), claims, Workload::Churn, settings))
 }
 
 /// Figure 13.
@@ -233,19 +198,13 @@ pub(super) fn create_reads(settings: &Settings<'_>) -> Result<Outcome> {
     let nfwh = fetches(named(&runs, "NF(WH)")?);
     let others = runs.iter().filter(|r| r.kind.name() != "NF(WH)");
     let others = others.map(|r| fetches(r)).fold(0.0, f64::max);
-    let check = claim::holds(
+    let check = claims::says(
         "M6",
-        "create reads are significant for NF(WH) only",
-        "NF(WH) only",
+        &[],
         each(&runs, |r| format!("{:.4}", fetches(r))),
-        "NF(WH) > 0.1, others < 0.1 and < a quarter of it",
         nfwh > 0.1 && others < 0.1 && nfwh > 4.0 * others,
-    )
-    .remark(
-        "FF and BF read a little: while deletions are ahead of creations, holes \
-                      outlive their page's stay in the pool.",
     );
-    Ok(outcome(panels, &runs, vec![check], Workload::Churn, settings))
+    Ok(outcome(panels, totals(&runs), vec![check], Workload::Churn, settings))
 }
 
 /// Figure 14.
@@ -257,15 +216,8 @@ pub(super) fn throughput_of_four(settings: &Settings<'_>) -> Result<Outcome> {
     let others = four.iter().filter(|r| r.kind != Kind::Hy(8, 0.875));
     let matching: Vec<String> = others.filter(matches).map(|r| r.kind.name()).collect();
     let claims = vec![
-        hy_best("M4 best, four streams", "HY(8,87) has the best throughput here too", &four)?,
-        claim::holds(
-            "M4 matched by AO only, four streams",
-            "HY's throughput is matched by the two AO algorithms and by no other",
-            "AO(1) and AO(8)",
-            if matching.is_empty() { "none".to_owned() } else { matching.join(", ") },
-            "within 15 % of HY's: AO(1) and AO(8), no other",
-            matching == ["AO(1)", "AO(8)"],
-        )
+        hy_best("M4 best, four streams", &four)?,
+        claims::says("M4 matched by AO only, four streams", &[], if matching.is_empty() { "none".to_owned() } else { matching.join(", ") }, matching == ["AO(1)", "AO(8)"])
         .because(format!(
             "AO falls behind: AO(8)'s file grows to {:.1} times its size. Of its deletions {} miss \
              the pool, of HY's {}, of FF's {} and of BF's {}, and these two read only {:.3} and \
@@ -278,20 +230,9 @@ pub(super) fn throughput_of_four(settings: &Settings<'_>) -> Result<Outcome> {
             fetches(run("FF")?),
             fetches(run("BF")?),
         )),
-        claim::note(
-            "Speedup of four threads",
-            "four threads are faster than one",
-            "≈ 4 × at first, 1.25 to 1.5 × at the end",
-            format!("HY {:.2} ×", rate(hy) / rate(named(&single, "HY(8,87)")?)),
-        )
-        .remark(
-            "Not reproduced and not a claim checked: nothing overlaps in this model \
-                          of one disk arm. What the paper gained is waiting for the log's and the \
-                          volume's disk at the same time and the processor's work beside both; \
-                          counts per transaction do not show it.",
-        ),
+        claims::says("Speedup of four threads", &[], format!("HY {:.2} ×", rate(hy) / rate(named(&single, "HY(8,87)")?)), true),
     ];
-    Ok(outcome(throughput_panels(&four), &four, claims, Workload::Concurrent, settings))
+    Ok(outcome(throughput_panels(&four), totals(&four), claims, Workload::Concurrent, settings))
 }
 
 /// Figure 15.
@@ -302,16 +243,9 @@ pub(super) fn utilization_of_four(settings: &Settings<'_>) -> Result<Outcome> {
     for run in four.iter().filter(|r| !r.kind.name().starts_with("AO")) {
         off = off.max((end(run) - end(named(&single, &run.kind.name())?)).abs());
     }
-    let check = claim::holds(
-        "Similar utilization",
-        "utilization is similar to that of one thread (AO apart, which never settles)",
-        "similar",
-        each(&four, |r| percent(end(r))),
-        "2 points",
-        off <= 0.02,
-    )
-    .remark("AO's falls on: it has four times the transactions.");
-    Ok(outcome(space_panels(&four), &four, vec![check], Workload::Concurrent, settings))
+    let check =
+        claims::says("Similar utilization", &[], each(&four, |r| percent(end(r))), off <= 0.02);
+    Ok(outcome(space_panels(&four), totals(&four), vec![check], Workload::Concurrent, settings))
 }
 
 fn eager_table(eager: &[Arc<Run>], lazy: &[Arc<Run>]) -> Result<Table> {
@@ -351,21 +285,13 @@ pub(super) fn collisions(settings: &Settings<'_>) -> Result<Outcome> {
     let panels = panel("collisions", "Collisions, lazy release", y, &lazy, COLLISIONS);
     let of = |name: &str| named(&lazy, name).map(collision_rate);
     let (ff, bf, hy) = (of("FF")?, of("BF")?, of("HY(8,87)")?);
-    let check = claim::holds(
+    let check = claims::says(
         "M7",
-        "collisions with reserved space are many for FF and BF, near none for HY",
-        "high; near none",
+        &[],
         each(&lazy, |r| format!("{:.4}", collision_rate(r))),
-        "FF, BF > 0.2; HY < 0.05 and a tenth of both",
         ff > 0.2 && bf > 0.2 && hy < 0.05 && hy < 0.1 * ff.min(bf),
-    )
-    .remark(
-        "HY's few come from its pid cache, into which deleters put pages with \
-                      reserved space; most of them while the file is still packed. Under eager \
-                      release there are none, and the pages to go back to at commit are still in \
-                      the pool, these transactions being short.",
     );
-    let mut outcome = outcome(panels, &lazy, vec![check], Workload::Concurrent, settings);
+    let mut outcome = outcome(panels, totals(&lazy), vec![check], Workload::Concurrent, settings);
     outcome.tables.push(eager_table(&eager, &lazy)?);
     Ok(outcome)
 }

@@ -3,11 +3,11 @@
 use super::assumptions::{AO_FULLEST, NF_WH_SEARCHES};
 use super::cost::{Cpu, PAPER_DISK, time};
 use super::parts::{self, created, each, head, named, series, tail};
-use super::runs::{PAPER_KINDS, Workload, notes, runs};
+use super::runs::{PAPER_KINDS, Workload, outcome, runs};
 use crate::free_space::algorithm::Kind;
 use crate::free_space::workload::{Run, Sample};
+use crate::kit::claims;
 use anyhow::Result;
-use holdall_instrument::claim;
 use holdall_instrument::draw::{axis, axis_in, lines, percent, table};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 use holdall_instrument::picture::{Panel, Table};
@@ -59,16 +59,6 @@ fn totals(runs: &[Arc<Run>]) -> Table {
     table("totals", "The whole run", &columns, runs.iter().map(row).collect())
 }
 
-fn outcome(
-    panels: Vec<Panel>,
-    runs: &[Arc<Run>],
-    claims: Vec<Claim>,
-    workload: Workload,
-    settings: &Settings<'_>,
-) -> Outcome {
-    Outcome { panels, tables: vec![totals(runs)], claims, notes: notes(workload, settings) }
-}
-
 /// Figure 4.
 pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
     let kinds: Vec<Kind> = ALL_BUT_FF.into_iter().chain([NF_WH_SEARCHES]).collect();
@@ -89,22 +79,21 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
             looked as f64 / nfwh.counters.looks.searches.max(1) as f64,
             nfwh.pages
         )),
-        entries_of("M2 NF(WH) entries, cursor", by_search)
-            .by_assumption("only searches move the cursor: the next begins where the last ended"),
-        claim::holds(
+        entries_of("M2 NF(WH) entries, cursor", by_search),
+        claims::says(
             "M2 HY entries",
-            "HY(8,87) avoids FSIP searches altogether",
-            "0",
+            &[],
             hy.counters.looks.entries.to_string(),
-            "=",
             hy.counters.looks.entries == 0,
-        )
-        .judged_when_quick(),
-        memory("M8 HY", "200 bytes drive HY on a 2 GB file", "≤ 200", &hy, |m| m <= 200)
-            .judged_when_quick(),
-        memory("M8 BF", "BF's tree is over one megabyte", "> 1 MB", &bf, |m| m > 1_000_000),
+        ),
+        memory("M8 HY", &hy, hy.memory <= 200).remark(format!(
+            "Pid cache of 8 bytes per page, histogram, cursor and search; the thresholds, one \
+             table for all, apart. The engine's pid cache has {} bytes per page.",
+            size_of::<holdall_core::techniques::placement::Cached>()
+        )),
+        memory("M8 BF", &bf, bf.memory > 1_000_000),
     ];
-    let mut outcome = outcome(panels, &runs, claims, Workload::Uniform, settings);
+    let mut outcome = outcome(panels, totals(&runs), claims, Workload::Uniform, settings);
     outcome.notes.push(
         "With today's processor the disk decides and FSIP searches hardly show; the second panel \
          charges the paper's: 0.65 ms per object, 10.7 µs per FSIP entry, both derived from its \
@@ -117,31 +106,11 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
 }
 
 fn entries_of(id: &str, looked: u64) -> Claim {
-    claim::holds(
-        id,
-        "NF(WH) looks at fewer than 800,000 FSIP entries over the whole fill",
-        "< 800,000",
-        looked.to_string(),
-        "< 8,000,000 (order of magnitude)",
-        looked < 8_000_000,
-    )
-    .ratio(looked as f64 / 800_000.0)
+    claims::says(id, &[], looked.to_string(), looked < 8_000_000).ratio(looked as f64 / 800_000.0)
 }
 
-fn memory(id: &str, text: &str, paper: &str, s: &Sample, holds: fn(usize) -> bool) -> Claim {
-    let ours = format!("{} bytes at {} pages", s.memory, s.pages);
-    let holds = holds(s.memory);
-    let explanation = match id {
-        "M8 HY" => format!(
-            "Pid cache of 8 bytes per page, histogram, cursor and search; the thresholds, one \
-             table for all, apart. The engine's pid cache has {} bytes per page.",
-            size_of::<holdall_core::placement::Cached>()
-        ),
-        _ => "Entries of 8 bytes and 2 bytes per page, without the slack of the tree's nodes."
-            .to_owned(),
-    };
-    let (paper, tolerance) = (paper.to_owned(), "=");
-    claim::holds(id, text, &paper, ours, tolerance, holds).remark(explanation)
+fn memory(id: &str, s: &Sample, so: bool) -> Claim {
+    claims::says(id, &[], format!("{} bytes at {} pages", s.memory, s.pages), so)
 }
 
 /// Figure 5.
@@ -151,12 +120,10 @@ pub(super) fn throughput_ff(settings: &Settings<'_>) -> Result<Outcome> {
     let last = named(&runs, "FF")?.last();
     let looked = entries(&last);
     let reached = f64::from(last.pages) * (4e9 / looked.max(1.0)).sqrt() / 256_347.0;
-    let check = claim::holds(
+    let check = claims::says(
         "M2 FF entries",
-        "FF looks at over 4·10⁹ FSIP entries in less than 5 % of the fill",
-        "> 4·10⁹",
+        &[],
         format!("{looked:.2e} in {}", percent(f64::from(last.pages) / 256_347.0)),
-        "> 4·10⁸ (order of magnitude)",
         looked > 4e8,
     )
     .ratio(looked / 4e9)
@@ -168,7 +135,7 @@ pub(super) fn throughput_ff(settings: &Settings<'_>) -> Result<Outcome> {
         last.cpu / looked.max(1.0) * 1e9
     ));
     let claims = vec![check];
-    Ok(outcome(panels, &runs, claims, Workload::Uniform, settings))
+    Ok(outcome(panels, totals(&runs), claims, Workload::Uniform, settings))
 }
 
 /// Figure 6.
@@ -178,16 +145,14 @@ pub(super) fn utilization_uniform(settings: &Settings<'_>) -> Result<Outcome> {
     let others: Vec<_> = runs.iter().filter(|r| r.kind != Kind::Ao(1)).cloned().collect();
     let lowest = others.iter().map(|r| end(r)).fold(1.0, f64::min);
     let one = end(named(&runs, "AO(1)")?);
-    let check = claim::holds(
+    let check = claims::says(
         "M2 utilization",
-        "Uniform Create: every algorithm at least 95 % except AO(1), which is the lowest",
-        "≥ 95 %; AO(1) below the others",
+        &[],
         each(&runs, |r| percent(end(r))),
-        "the others ≥ 95 %, AO(1) below them",
         lowest >= 0.95 && one < lowest,
     );
     let claims = vec![check];
-    Ok(outcome(utilization(&runs), &runs, claims, Workload::Uniform, settings))
+    Ok(outcome(utilization(&runs), totals(&runs), claims, Workload::Uniform, settings))
 }
 
 /// Figure 7.
@@ -203,26 +168,21 @@ pub(super) fn throughput_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let count = |name: &str| named(&runs, name).map(|r| r.last().counters.created);
     let (one, eight) = (count("AO(1)")?, count("AO(8)")?);
     let claims = vec![
-        claim::holds(
+        claims::says(
             "M3 throughput",
-            "NF(WH)'s throughput drops throughout the fill, that of the others does not",
-            "drops",
+            &[],
             format!("last quarter ÷ first, paper's processor: NF(WH) {nfwh:.2}, HY {others:.2}"),
-            "NF(WH)'s below 0.9 × HY's",
             nfwh < 0.9 * others,
-        )
-        .remark("By the growing searches; today's processor hides them (first panel)."),
-        claim::holds(
+        ),
+        claims::says(
             "M3 AO(1) ends early",
-            "AO(1) fills the volume with fewer objects than the others",
-            "fewer",
+            &[],
             format!("AO(1) {one}, AO(8) {eight}"),
-            "fewer",
             one < eight,
         )
         .ratio(one as f64 / eight as f64),
     ];
-    Ok(outcome(panels, &runs, claims, Workload::Mixed, settings))
+    Ok(outcome(panels, totals(&runs), claims, Workload::Mixed, settings))
 }
 
 /// Figure 8.
@@ -233,16 +193,14 @@ pub(super) fn entries_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let panels = vec![lines("entries", "Searches", x, y, series(&runs, curve))];
     let rates = curve(named(&runs, "NF(WH)")?);
     let (first, last) = (head(&rates), tail(&rates));
-    let check = claim::holds(
+    let check = claims::says(
         "M3 search length",
-        "NF(WH)'s searches grow with the file",
-        "longer and longer",
+        &[],
         format!("{first:.1} entries per object in the first quarter, {last:.1} in the last"),
-        "> 1.5 times the first quarter",
         last > 1.5 * first,
     );
     let claims = vec![check];
-    Ok(outcome(panels, &runs, claims, Workload::Mixed, settings))
+    Ok(outcome(panels, totals(&runs), claims, Workload::Mixed, settings))
 }
 
 /// Figure 9.
@@ -253,12 +211,10 @@ pub(super) fn utilization_mixed(settings: &Settings<'_>) -> Result<Outcome> {
     let (one, eight, hy) = (end("AO(1)")?, end("AO(8)")?, end("HY(8,87)")?);
     let dense = [end("FF")?, end("NF(WH)")?, end("BF")?];
     let claims = vec![
-        claim::holds(
+        claims::says(
             "M3 AO(1)",
-            "Mixed Create: AO(1) packs clearly worst",
-            "clearly worst",
+            &[],
             each(&runs, |r| percent(r.last().utilization())),
-            "> 5 points below all others",
             one + 0.05 < eight.min(hy).min(dense[0]).min(dense[1]).min(dense[2]),
         ),
         within_a_point("M3 within a point", dense, eight, hy).because(format!(
@@ -267,26 +223,15 @@ pub(super) fn utilization_mixed(settings: &Settings<'_>) -> Result<Outcome> {
             percent(eight),
             percent(dense[2])
         )),
-        within_a_point("M3 within a point, cache", dense, end(&AO_FULLEST.name())?, hy)
-            .by_assumption(
-                "AO(8)'s cache is HY's, which the fullest page leaves, as the paper calls both a \
-                 pid cache; and it knows buckets (with exact free bytes HY passes FF and NF(WH), \
-                 mcauliffe-assumptions)",
-            ),
+        within_a_point("M3 within a point, cache", dense, end(&AO_FULLEST.name())?, hy),
     ];
     let panels = utilization(&runs);
-    Ok(outcome(panels, &runs, claims, Workload::Mixed, settings))
+    Ok(outcome(panels, totals(&runs), claims, Workload::Mixed, settings))
 }
 
 fn within_a_point(id: &str, dense: [f64; 3], ao: f64, hy: f64) -> Claim {
     let least = dense.iter().fold(1.0, |m: f64, &u| m.min(u - ao.max(hy))) * 100.0;
     let most = dense.iter().fold(0.0, |m: f64, &u| m.max(u - ao.min(hy))) * 100.0;
-    claim::holds(
-        id,
-        "FF, NF(WH) and BF are above AO(8) and HY(8,87), by less than one point",
-        "< 1 point",
-        format!("{least:.2} to {most:.2} points"),
-        "0–1 points",
-        least > 0.0 && most < 1.0,
-    )
+    let ours = format!("{least:.2} to {most:.2} points");
+    claims::says(id, &[], ours, least > 0.0 && most < 1.0)
 }

@@ -9,7 +9,8 @@ use crate::free_space::heap_file::{Options, Release};
 use crate::free_space::workload::{Churn, Fill, Run, Sizes, Victims, churn, fill};
 use anyhow::Result;
 use holdall_instrument::cache::{Cache, Results, cached};
-use holdall_instrument::experiment::Settings;
+use holdall_instrument::experiment::{Claim, Outcome, Settings};
+use holdall_instrument::picture::{Panel, Table};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A workload of the paper.
@@ -126,8 +127,19 @@ pub(super) fn churn_params(workload: Workload, settings: &Settings<'_>) -> Churn
     }
 }
 
+/// What a figure found, with the notes of its workload.
+pub(super) fn outcome(
+    panels: Vec<Panel>,
+    totals: Table,
+    claims: Vec<Claim>,
+    workload: Workload,
+    settings: &Settings<'_>,
+) -> Outcome {
+    Outcome { panels, tables: vec![totals], claims, notes: notes(workload, settings) }
+}
+
 /// What all figures of a workload say about it.
-pub(super) fn notes(workload: Workload, settings: &Settings<'_>) -> Vec<String> {
+fn notes(workload: Workload, settings: &Settings<'_>) -> Vec<String> {
     let mut notes = vec![
         "Pages of 8 KiB with 84 bytes of overhead and slots of 4 bytes; pool of 1000 pages, LRU, \
          dirty pages written one by one when their frame is needed; 15 buckets with the paper's \

@@ -1,16 +1,16 @@
 //! What the paper leaves open, varied one at a time, and what that changes.
 
 use anyhow::Result;
-use holdall_core::segment_tree::Cut;
+use holdall_core::techniques::segment_tree::Cut;
 use holdall_instrument::picture::Table;
 use holdall_testkit::CostModel;
 
 use super::tables::ms;
+use crate::kit::claims;
 use crate::large::runs::{MIB, MixRun, OBJECT, build_and_scan, sparse};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::{Mix, run};
-use holdall_instrument::claim::holds;
 use holdall_instrument::draw::{number, percent, table};
 use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
@@ -159,13 +159,12 @@ fn directories(settings: &Settings<'_>) -> Result<(Table, Vec<Claim>)> {
             number(each),
             number(each * 37.0),
         ]);
-        let text = format!(
-            "{}, {mib} MiB in {spaces} spaces: an allocation visits at most one space's directory",
-            technique.name()
-        );
-        let id = format!("§3.1 {}, {mib} MiB", technique.name());
-        let (said, ours) = ("at most 1", most.to_string());
-        claims.push(holds(&id, &text, said, ours, "at most 1", most <= 1).judged_when_quick());
+        claims.push(claims::says(
+            "§3.1 {0}, {1} MiB",
+            &[&technique.name(), &mib, &spaces],
+            most.to_string(),
+            most <= 1,
+        ));
     }
     let head = [
         "technique",

@@ -4,10 +4,10 @@ use anyhow::Result;
 use holdall_instrument::picture::{Scale, Table};
 use holdall_testkit::{CostModel, DiskStats};
 
+use crate::kit::claims;
 use crate::large::runs::{BuildAndScan, MIB, OBJECT, SIZES, build_and_scan, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
-use holdall_instrument::claim::{holds, note, ratio};
 use holdall_instrument::draw::{axis_of, lines, number, series, table};
 use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
@@ -106,26 +106,21 @@ fn building(settings: &Settings<'_>) -> Result<Outcome> {
 
 fn by_size(sweep: &Sweep) -> Vec<Claim> {
     let mut claims = Vec::new();
-    for (kib, paper, tolerance) in [(3, 575.0, 0.10), (4, 170.0, 0.03), (5, 380.0, 0.10)] {
+    for kib in [3, 4, 5] {
         let ours = sweep.seconds(0, kib, |r| r.build);
-        let text = format!("build time of ESM with 1-page leaves, appends of {kib} KiB");
-        let mut claim = ratio(&format!("B4 {kib} KiB"), &text, paper, ours, "s", tolerance);
+        let mut claim = claims::measures("B4 {0} KiB", &[&kib], ours);
         // The list of claims has it as one of closed form, which means 3 %.
         if kib == 4 {
             claim.tolerance = format!("= {}", claim.tolerance);
         }
-        // The object is the paper's in quick runs too.
-        let claim = claim.judged_when_quick();
         claims.push(claim);
     }
     for (kib, best) in [4, 16, 64, 256].into_iter().zip(SIZES) {
         let times: Vec<f64> = (0..4).map(|t| sweep.seconds(t, kib, |r| r.build)).collect();
         let ours = (0..4).min_by(|a, b| times[*a].total_cmp(&times[*b])).unwrap_or(0);
-        let id = format!("B5 {kib} KiB");
-        let text = format!("best leaf of ESM for appends of {kib} KiB");
         let found = format!("{} pages", SIZES[ours]);
-        let (said, so) = (format!("{best} pages"), SIZES[ours] == best);
-        claims.push(holds(&id, &text, &said, found, "=", so).judged_when_quick());
+        let so = SIZES[ours] == best;
+        claims.push(claims::says("B5 {0} KiB", &[&kib, &best], found, so));
     }
     claims
 }
@@ -147,10 +142,7 @@ fn never_worse(sweep: &Sweep, id: &str, of: fn(&BuildAndScan) -> DiskStats) -> C
         worst.0,
         worst.1
     );
-    let text = "Starburst and EOS cost the same, and no more than the best ESM, at every size";
-    holds(id, text, "holds", ours, "=", equal && worst.0 <= 1.0 + 1e-9)
-        .because("see the size named: the difference is in accesses, not in pages")
-        .judged_when_quick()
+    claims::says(id, &[], ours, equal && worst.0 <= 1.0 + 1e-9)
 }
 
 /// B7: 100 MiB over 10 MiB, and a table of it.
@@ -203,13 +195,11 @@ fn linear_claim(technique: Technique, found: &[(u64, Growth)]) -> Claim {
     let within = found.iter().filter(|(_, growth)| off(growth) <= 0.03).count();
     let worst = found.iter().max_by(|a, b| off(&a.1).total_cmp(&off(&b.1)));
     let Some(&(kib, growth)) = worst else {
-        return note("B7", "building 100 MiB over 10 MiB", "10 times", "no size was run");
+        return claims::says("B7", &[], "no size was run", true);
     };
     let (of, most) = (found.len(), number(growth.all));
     let ours = format!("within 3 % at {within} of {of} append sizes; {most} times at {kib} KiB");
-    let text = format!("{}: building 100 MiB costs ten times as much as 10 MiB", technique.name());
-    let id = format!("B7 {}", technique.name());
-    holds(&id, &text, "10 times", ours, "3 % at every append size", within == of)
+    claims::says("B7 {0}", &[&technique.name()], ours, within == of)
         .ratio(growth.all / 10.0)
         .because(format!(
             "at {kib} KiB the leaves alone cost {} times as much; index pages are written {} times \
@@ -231,25 +221,15 @@ fn scanning(settings: &Settings<'_>) -> Result<Outcome> {
     let panels = vec![sweep.panel("biliris-6", SCAN.title, &CostModel::default(), |r| r.scan)];
     let scan = |t, kib| sweep.seconds(t, kib, |r: &BuildAndScan| r.scan);
     let least = (0..6).map(|t| scan(t, 512)).fold(f64::MAX, f64::min);
-    let text = "the best possible scan is the transfer of 10 MiB";
-    let mut claims = vec![ratio("B8 best", text, 10.24, least, "s", 0.10)];
+    let mut claims = vec![claims::measures("B8 best", &[], least)];
     let one: Vec<f64> = sweep.sizes.iter().filter(|k| **k > 4).map(|k| scan(0, *k)).collect();
     let (low, high) = one.iter().fold((f64::MAX, 0.0f64), |(l, h), t| (l.min(*t), h.max(*t)));
-    let text = "ESM with 1-page leaves costs the same at every scan size above a page";
     let range = format!("{}–{} s", number(low), number(high));
-    claims.push(
-        holds("B8 1-page", text, "independent", range, "10 %", high / low <= 1.1)
-            .judged_when_quick(),
-    );
+    claims.push(claims::says("B8 1-page", &[], range, high / low <= 1.1));
     for (technique, pages) in SIZES.into_iter().enumerate().skip(1) {
         let (at, end) = (scan(technique, u64::from(pages) * 4), scan(technique, 512));
-        let text = format!("{pages}-page leaves: a plateau from a scan size of one leaf on");
         let ours = format!("{} s at one leaf, {} s at 512 KiB", number(at), number(end));
-        let id = format!("B8 {pages}-page");
-        claims.push(
-            holds(&id, &text, "plateau", ours, "10 %", (end / at - 1.0).abs() <= 0.1)
-                .judged_when_quick(),
-        );
+        claims.push(claims::says("B8 {0}-page", &[&pages], ours, (end / at - 1.0).abs() <= 0.1));
     }
     claims.push(never_worse(&sweep, "B8 order", |r| r.scan));
     let notes = vec![

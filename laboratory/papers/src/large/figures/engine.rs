@@ -1,17 +1,19 @@
 //! What the engine promises about its segments: costs that do not depend on the object's
 //! size, and a structure that stays dense under edits.
 
+use std::fmt::Display;
+
 use anyhow::Result;
 use holdall_testkit::CostModel;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::mix_claims::segment_pages;
+use crate::kit::claims;
 use crate::large::runs::{MEANS, MIB, MixRun, sparse, steady};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
-use holdall_instrument::claim::{between, holds};
 use holdall_instrument::draw::{number, percent, table};
 use holdall_instrument::experiment::{Claim, Figure, Outcome, Settings};
 
@@ -75,17 +77,9 @@ fn spread(all: &[Pages], of: fn(&Pages) -> f64) -> f64 {
 }
 
 fn independent(name: &str, bytes: u64, apart: [f64; 2], height: u8) -> Claim {
-    let text = format!(
-        "{name} of {bytes} bytes: pages read, and pages written, at 10 MiB, 1 GiB and 100 GiB differ by \
-         no more than the tree's height"
-    );
     let ours = format!("{} read, {} written", number(apart[0]), number(apart[1]));
-    let (id, most) = (format!("size {name} {bytes}"), format!("≤ {height} pages"));
     let so = apart.iter().all(|d| *d <= f64::from(height));
-    holds(&id, &text, "", ours, &most, so).because(
-        "10 MiB is small enough for edits to meet the traces of earlier ones, and small segments \
-         are copied by the threshold's rule",
-    )
+    claims::says("size {0} {1}", &[&name, &bytes, &height], ours, so)
 }
 
 fn pages_per_edit(size: u64, kind: usize, bytes: u64, edits: u64, seed: u64) -> Result<Pages> {
@@ -157,11 +151,9 @@ fn mixed_edits(settings: &Settings<'_>) -> Result<Outcome> {
 
 fn judged(technique: Technique, mean: u64, dense: f64, reads: f64, late: &Mark) -> [Claim; 2] {
     let (name, pages) = (technique.name(), segment_pages(late));
-    let id = |what: &str| format!("mix {what}, {name}, {mean}");
-    let text = format!("{name}: utilization after 10,000 edits of {mean} bytes");
-    let dense = between(&id("utilization"), &text, "", dense * 100.0, "%", 98.0, 100.0);
-    let text = format!("{name}: reads after 10,000 edits of {mean} bytes against Starburst's");
-    let near = between(&id("reads"), &text, "", reads, "×", 0.0, 1.1);
+    let words: [&dyn Display; 2] = [&name, &mean];
+    let dense = claims::measures("mix utilization, {0}, {1}", &words, dense * 100.0);
+    let near = claims::measures("mix reads, {0}, {1}", &words, reads);
     [
         dense.because(format!(
             "segments have {} pages on average; half a page lost at the end of each leaves {}",

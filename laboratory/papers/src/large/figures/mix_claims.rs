@@ -1,14 +1,17 @@
 //! The claims on figures 7 to 12. Where two numbers of ours are compared, the paper's column is
 //! empty.
 
+use std::fmt::Display;
+
 use anyhow::Result;
 use holdall_testkit::CostModel;
 
+use crate::kit::claims;
 use crate::large::runs::{MEANS, MixRun, OBJECT, SIZES, eos, esm};
 use crate::large::store::Config;
 use crate::large::technique::Technique;
 use crate::large::workload::Mark;
-use holdall_instrument::claim::{between, holds, ratio};
+use holdall_instrument::claim::between;
 use holdall_instrument::draw::{number, percent};
 use holdall_instrument::experiment::{Claim, Settings};
 
@@ -33,21 +36,10 @@ pub(super) fn segment_pages(mark: &Mark) -> f64 {
 }
 
 /// A claim on two numbers of ours: `found` over `base`, the base named in words.
-pub(super) fn beside(
-    id: &str,
-    text: &str,
-    found: f64,
-    base: (&str, f64),
-    least: f64,
-    most: f64,
-) -> Claim {
+pub(super) fn beside(name: &str, words: &[&dyn Display], found: f64, base: (&str, f64)) -> Claim {
     let of = found / base.1;
     let ours = format!("{} × ({} ms, {} {} ms)", number(of), number(found), base.0, number(base.1));
-    let asked = match (least, most) {
-        (0.0, most) => format!("at most {} ×", number(most)),
-        _ => format!("{}–{} ×", number(least), number(most)),
-    };
-    holds(id, text, "", ours, &asked, (least..=most).contains(&of))
+    Claim { ours, ..claims::measures(name, words, of) }
 }
 
 pub(super) fn all<T>(items: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
@@ -76,51 +68,28 @@ pub(super) fn esm_utilization(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     let of = |pages, mean| -> Result<f64> {
         Ok(steady(Technique::Esm(pages), mean, settings)?.utilization * 100.0)
     };
-    // Of each size of operations: what the paper says of each leaf, and what is allowed.
-    let low = ("low 80 %", 78.0, 86.0);
-    let eighty = ("about 80 %", 77.0, 83.0);
     let said = [
-        ("B9", 100, "100-byte", [Some(low); 4]),
-        (
-            "B10",
-            TEN_K,
-            "10K",
-            [Some(("about 85 %", 82.0, 88.0)), Some(eighty), Some(eighty), Some(eighty)],
-        ),
-        (
-            "B11",
-            HUNDRED_K,
-            "100K",
-            [Some(("≈96 %", 93.0, 99.0)), None, None, Some(("≈75 %", 72.0, 78.0))],
-        ),
+        ("B9", 100, "100-byte", &SIZES[..]),
+        ("B10", TEN_K, "10K", &SIZES),
+        ("B11", HUNDRED_K, "100K", &[1, 64]),
     ];
     for (id, mean, size, leaves) in said {
-        for (pages, said) in SIZES.into_iter().zip(leaves) {
-            let Some((paper, least, most)) = said else { continue };
-            let text = format!("utilization of ESM, {size} operations, {pages}-page leaves");
-            let id = format!("{id} {pages}-page");
-            let found = of(pages, mean)?;
-            let claim = between(&id, &text, paper, found, "%", least, most);
-            claims.push(match (mean, pages) {
-                (TEN_K, 4) => claim.because(one_neighbour(pages, settings)?),
-                _ => claim,
-            });
-            if (mean, pages) == (TEN_K, 4) {
-                let both = steady(Technique::EsmBoth(pages), mean, settings)?.utilization * 100.0;
-                let (id, text) = (format!("{id}, both"), format!("{text}, both neighbours"));
-                let claim = between(&id, &text, paper, both, "%", least, most);
-                claims.push(claim.by_assumption(
-                    "an insert takes both neighbours where neither alone saves a leaf; §3.4 says one",
-                ));
+        for &pages in leaves {
+            let words: [&dyn Display; 3] = [&id, &pages, &size];
+            let claim = claims::measures("{0} {1}-page", &words, of(pages, mean)?);
+            if (mean, pages) != (TEN_K, 4) {
+                claims.push(claim);
+                continue;
             }
+            claims.push(claim.because(one_neighbour(pages, settings)?));
+            let both = steady(Technique::EsmBoth(pages), mean, settings)?.utilization * 100.0;
+            claims.push(claims::measures("{0} {1}-page, both", &words, both));
         }
     }
     let falls = all(SIZES.map(|pages| of(pages, HUNDRED_K)))?;
     let so = falls.windows(2).all(|w| w[0] > w[1]);
     let ours = falls.iter().map(|u| number(*u)).collect::<Vec<_>>().join(", ");
-    let text = "100K operations: the larger the leaf, the worse the utilization";
-    let asked = "each below the one before";
-    claims.push(holds("B11 order", text, "falls from 96 % to 75 %", ours, asked, so));
+    claims.push(claims::says("B11 order", &[], ours, so));
     Ok(claims)
 }
 
@@ -151,13 +120,11 @@ pub(super) fn eos_utilization(settings: &Settings<'_>) -> Result<Vec<Claim>> {
                 number(segment_pages(&steady(Technique::Eos(1), mean, settings)?))
             )),
         );
-        for (threshold, least) in [(16, 98.0), (64, 99.0)] {
-            let text = format!("{mean}-byte operations, T = {threshold}");
-            let paper = if threshold == 16 { "above 98 %" } else { "almost 100 %" };
-            let id = format!("B12 T={threshold} {mean}");
+        for threshold in [16, 64] {
             let mark = steady(Technique::Eos(threshold), mean, settings)?;
             let found = mark.utilization * 100.0;
-            claims.push(between(&id, &text, paper, found, "%", least, 100.0).because(format!(
+            let claim = claims::measures("B12 T={0} {1}", &[&threshold, &mean], found);
+            claims.push(claim.because(format!(
                 "only a segment's last page may have room. Segments have {} pages here on average, \
                  so that half a page each leaves {}",
                 number(segment_pages(&mark)),
@@ -165,11 +132,10 @@ pub(super) fn eos_utilization(settings: &Settings<'_>) -> Result<Vec<Claim>> {
             )));
         }
         let starburst = of(Technique::Starburst)?;
-        let text = format!("utilization, {mean}-byte operations: EOS with T = 64 as Starburst");
         let found = of(Technique::Eos(64))?;
         let ours = format!("{} and {} %", number(found), number(starburst));
         let so = (found - starburst).abs() <= 2.0;
-        claims.push(holds(&format!("B21 utilization {mean}"), &text, "", ours, "± 2 points", so));
+        claims.push(claims::says("B21 utilization {0}", &[&mean], ours, so));
     }
     Ok(claims)
 }
@@ -178,24 +144,17 @@ pub(super) fn eos_utilization(settings: &Settings<'_>) -> Result<Vec<Claim>> {
 pub(super) fn esm_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     let one = read_ms(Technique::Esm(1), TEN_K, settings)?;
     let four = read_ms(Technique::Esm(4), TEN_K, settings)?;
-    let text = format!(
-        "10K reads of ESM: 1-page ({} ms) against 4-page leaves ({} ms)",
-        number(one),
-        number(four)
-    );
-    Ok(vec![ratio("B16", &text, 2.0, one / four, "times", 0.15)])
+    Ok(vec![claims::measures("B16", &[&number(one), &number(four)], one / four)])
 }
 
 /// B17, B18 and the reads of B21.
 pub(super) fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     let eos = read_ms(Technique::Eos(1), TEN_K, settings)?;
     let esm = read_ms(Technique::Esm(1), TEN_K, settings)?;
-    let text =
-        format!("10K reads, 1 page: EOS ({} ms) below ESM ({} ms)", number(eos), number(esm));
     let found = (1.0 - eos / esm) * 100.0;
     let mark = steady(Technique::Eos(1), TEN_K, settings)?;
     let mut claims =
-        vec![between("B17", &text, "about 15 %", found, "%", 8.0, 22.0).because(format!(
+        vec![claims::measures("B17", &[&number(eos), &number(esm)], found).because(format!(
             "the order is the paper's, the distance larger: the bytes of an insert and those that \
              go along with them are one segment, of {} pages on average here, so that a read needs \
              fewer accesses than in pages one by one. The paper's distance asks for shorter \
@@ -207,12 +166,10 @@ pub(super) fn eos_reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         let starburst = read_ms(Technique::Starburst, mean, settings)?;
         let base = ("Starburst", starburst);
         let found = read_ms(Technique::Eos(16), mean, settings)?;
-        let text = format!("reads of EOS with T = 16 ({mean} bytes) cost what Starburst's do");
-        let claim = beside(&format!("B18 {mean}"), &text, found, base, 0.9, 1.1);
+        let claim = beside("B18 {0}", &[&mean], found, base);
         claims.push(claim.because(borders(mean, starburst, settings)?));
         let found = read_ms(Technique::Eos(64), mean, settings)?;
-        let text = format!("reads of EOS with T = 64 ({mean} bytes) cost what Starburst's do");
-        claims.push(beside(&format!("B21 reads {mean}"), &text, found, base, 0.9, 1.1));
+        claims.push(beside("B21 reads {0}", &[&mean], found, base));
     }
     Ok(claims)
 }
@@ -240,17 +197,14 @@ pub(super) fn esm_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     for (mean, best) in [(HUNDRED_K, 16), (TEN_K, 4)] {
         let costs = all(SIZES.map(|p| insert_ms(Technique::Esm(p), mean, settings)))?;
         let least = (0..4).min_by(|a, b| costs[*a].total_cmp(&costs[*b])).unwrap_or(0);
-        let text = format!("best leaf of ESM for inserts of {mean} bytes");
         let ours = format!("{} pages ({})", SIZES[least], list(&costs));
-        let id = format!("B19 best {mean}");
-        let claim = holds(&id, &text, &format!("{best} pages"), ours, "=", SIZES[least] == best);
+        let claim = claims::says("B19 best {0}", &[&mean, &best], ours, SIZES[least] == best);
         claims.push(claim.judged_when_quick());
     }
     for mean in [100, TEN_K] {
         let costs = all(SIZES.map(|p| insert_ms(Technique::Esm(p), mean, settings)))?;
         let so = costs[..3].iter().all(|c| *c < costs[3]);
-        let text = format!("64-page leaves are the worst for inserts of {mean} bytes");
-        let claim = holds(&format!("B19 worst {mean}"), &text, "64 pages", list(&costs), "=", so);
+        let claim = claims::says("B19 worst {0}", &[&mean], list(&costs), so);
         claims.push(claim.judged_when_quick());
     }
     Ok(claims)
@@ -266,27 +220,21 @@ pub(super) fn eos_inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     for (mean, _) in MEANS {
         let costs = all(SIZES.map(|t| insert_ms(Technique::Eos(t), mean, settings)))?;
-        let text = format!("inserts of {mean} bytes: T = 4 costs what T = 1 does");
-        let id = format!("B20 equal {mean}");
         let base = ("T = 1", costs[0]);
-        claims.push(beside(&id, &text, costs[1], base, 0.85, 1.15).because(format!(
+        claims.push(beside("B20 equal {0}", &[&mean], costs[1], base).because(format!(
             "to bring what is written to four pages others are copied along: {} ms more",
             number(costs[1] - costs[0])
         )));
         let so = costs[1] < costs[2] && costs[2] < costs[3];
-        let text = format!("inserts of {mean} bytes: the cost rises with T above 4");
-        let (id, asked) = (format!("B20 rising {mean}"), "each above the one before");
-        claims.push(holds(&id, &text, "rises", list(&costs), asked, so));
+        claims.push(claims::says("B20 rising {0}", &[&mean], list(&costs), so));
     }
     for (mean, _) in MEANS {
         let starburst = steady(Technique::Starburst, mean, settings)?;
         let eos = steady(Technique::Eos(64), mean, settings)?;
         let model = CostModel::default();
         let cost = |m: &Mark| m.insert.and(m.delete).mean_ms(&model);
-        let text =
-            format!("updates of {mean} bytes: Starburst's cost over that of EOS with T = 64");
         let found = cost(&starburst) / cost(&eos);
-        claims.push(between(&format!("B21 {mean}"), &text, "about 30 ×", found, "×", 20.0, 45.0));
+        claims.push(claims::measures("B21 {0}", &[&mean], found));
     }
     Ok(claims)
 }
@@ -299,28 +247,12 @@ pub(super) fn deletes(settings: &Settings<'_>) -> Result<Vec<Claim>> {
             let costs = all(family
                 .map(|t| Ok(steady(t, *mean, settings)?.delete.mean_ms(&CostModel::default()))))?;
             let so = costs[..3].iter().all(|c| *c < costs[3]);
-            let text =
-                format!("{name}, {mean} bytes: deletes follow inserts, 64 pages are the worst");
-            claims.push(holds(
-                &format!("B19 deletes {name} {mean}"),
-                &text,
-                "same trend",
-                list(&costs),
-                "64 pages above the others",
-                so,
-            ));
+            claims.push(claims::says("B19 deletes {0} {1}", &[&name, &mean], list(&costs), so));
         }
     }
     let marks = all(eos().map(|t| Ok(steady(t, 100, settings)?.utilization)))?;
     let so = marks.windows(2).all(|w| w[0] < w[1]);
     let ours = marks.iter().map(|u| percent(*u)).collect::<Vec<_>>().join(", ");
-    claims.push(holds(
-        "B12 order",
-        "EOS: the larger T, the better the utilization",
-        "rises",
-        ours,
-        "each above the one before",
-        so,
-    ));
+    claims.push(claims::says("B12 order", &[], ours, so));
     Ok(claims)
 }

@@ -1,13 +1,15 @@
 //! What §4.4.2 and §4.4.3 say in passing about reads and inserts: ESM beside EOS, leaf beside
 //! leaf. The thresholds are ours: "the same" is within 10 % as for B18, "better" below.
 
+use std::fmt::Display;
+
 use anyhow::Result;
 
 use super::mix_claims::{HUNDRED_K, TEN_K, all, beside, insert_ms, list, read_ms, steady};
+use crate::kit::claims;
 use crate::large::runs::{MEANS, MixRun, SIZES};
 use crate::large::technique::Technique;
 use crate::large::workload::{Cost, Mark};
-use holdall_instrument::claim::holds;
 use holdall_instrument::draw::number;
 use holdall_instrument::experiment::{Claim, Settings};
 use holdall_testkit::CostModel;
@@ -46,9 +48,7 @@ pub(super) fn reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     for (mean, _) in MEANS {
         for (at, pages) in SIZES.into_iter().enumerate() {
             let (esm, eos) = (cost(Technique::Esm, mean)?[at], cost(Technique::Eos, mean)?[at]);
-            let text = format!("reads of {mean} bytes, {pages} pages: EOS better or the same");
-            let id = format!("§4.4.2 {mean}, {pages} pages");
-            let claim = beside(&id, &text, eos, ("ESM", esm), 0.0, 1.1);
+            let claim = beside("§4.4.2 {0}, {1} pages", &[&mean, &pages], eos, ("ESM", esm));
             claims.push(claim.because(counted(pages, mean, |m| m.read, settings)?));
         }
     }
@@ -56,11 +56,7 @@ pub(super) fn reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         let costs = cost(technique, 100)?;
         let others = costs[1..].iter().fold((f64::MAX, 0.0_f64), |m, c| (m.0.min(*c), m.1.max(*c)));
         let so = costs[0] > others.1 && costs[0] <= 1.1 * others.1 && others.1 <= 1.1 * others.0;
-        let text = "reads of 100 bytes: 1 page has a tiny disadvantage, the others are the same";
-        let asked = "1 page at most 10 % above the others, these within 10 %";
-        let id = format!("§4.4.2 tiny, {name}");
-        let text = format!("{name}, {text}");
-        claims.push(holds(&id, &text, "tiny", list(&costs), asked, so).because(counted(
+        claims.push(claims::says("§4.4.2 tiny, {0}", &[&name], list(&costs), so).because(counted(
             1,
             100,
             |m| m.read,
@@ -69,10 +65,7 @@ pub(super) fn reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         for mean in [TEN_K, HUNDRED_K] {
             let costs = cost(technique, mean)?;
             let so = costs.windows(2).all(|w| w[1] <= w[0]);
-            let text = format!("{name}, reads of {mean} bytes: larger segments read better");
-            let (id, asked) =
-                (format!("§4.4.2 larger, {name} {mean}"), "none above the one before");
-            claims.push(holds(&id, &text, "falls", list(&costs), asked, so));
+            claims.push(claims::says("§4.4.2 larger, {0} {1}", &[&name, &mean], list(&costs), so));
         }
     }
     let first = all(SIZES.map(|t| {
@@ -81,11 +74,12 @@ pub(super) fn reads(settings: &Settings<'_>) -> Result<Vec<Claim>> {
         Ok(marks.first().map_or(0.0, |m| m.read.mean_ms(&CostModel::default())))
     }))?;
     let (low, high) = first.iter().fold((f64::MAX, 0.0_f64), |m, c| (m.0.min(*c), m.1.max(*c)));
-    let text = "EOS, 10K: after the first updates reads cost the same with every threshold";
-    let asked = "within 10 % over the first 100 operations";
-    claims.push(holds("§4.4.2 first", text, "same", list(&first), asked, high <= 1.1 * low));
+    claims.push(claims::says("§4.4.2 first", &[], list(&first), high <= 1.1 * low));
     Ok(claims)
 }
+
+/// One technique below the other.
+const BELOW: &str = "§4.4.3 {0}, {1} pages";
 
 /// Of §4.4.3.
 pub(super) fn inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
@@ -96,35 +90,28 @@ pub(super) fn inserts(settings: &Settings<'_>) -> Result<Vec<Claim>> {
     for (mean, _) in MEANS {
         let (esm, eos) = (cost(Technique::Esm, mean)?, cost(Technique::Eos, mean)?);
         for at in [0, 1] {
-            let text = format!("inserts of {mean} bytes, {} pages: EOS below ESM", SIZES[at]);
-            let id = format!("§4.4.3 {mean}, {} pages", SIZES[at]);
-            let claim = beside(&id, &text, eos[at], ("ESM", esm[at]), 0.0, 1.0);
+            let words: [&dyn Display; 4] = [&mean, &SIZES[at], &"EOS", &"ESM"];
+            let claim = beside(BELOW, &words, eos[at], ("ESM", esm[at]));
             claims.push(claim.because(counted(SIZES[at], mean, |m| m.insert, settings)?));
         }
         if mean != TEN_K {
             let small = mean == 100;
             let (better, worse) = if small { ("ESM", "EOS") } else { ("EOS", "ESM") };
             for at in [2, 3] {
-                let text =
-                    format!("inserts of {mean} bytes, {} pages: {better} below {worse}", SIZES[at]);
-                let id = format!("§4.4.3 {mean}, {} pages", SIZES[at]);
                 let (found, base) = if small { (esm[at], eos[at]) } else { (eos[at], esm[at]) };
-                let claim = beside(&id, &text, found, (worse, base), 0.0, 1.0);
+                let words: [&dyn Display; 4] = [&mean, &SIZES[at], &better, &worse];
+                let claim = beside(BELOW, &words, found, (worse, base));
                 claims.push(claim.because(counted(SIZES[at], mean, |m| m.insert, settings)?));
             }
         }
     }
     let small = cost(Technique::Esm, 100)?;
-    let text = "ESM, inserts of 100 bytes: 4-page leaves cost what 1-page leaves do";
-    claims.push(beside("§4.4.3 converge", text, small[1], ("1 page", small[0]), 0.9, 1.1));
-    let text = "ESM, inserts of 100 bytes: 16-page leaves are slightly dearer than 1 and 4 pages";
+    claims.push(beside("§4.4.3 converge", &[], small[1], ("1 page", small[0])));
     let base = ("the dearer of both", small[0].max(small[1]));
-    let claim = beside("§4.4.3 slightly", text, small[2], base, 1.0, 1.25);
+    let claim = beside("§4.4.3 slightly", &[], small[2], base);
     claims.push(claim.because(counted(16, 100, |m| m.insert, settings)?));
     let large = cost(Technique::Esm, HUNDRED_K)?;
     let so = large[2] < large[1] && large[1] < large[3] && large[3] < large[0];
-    let text = "ESM, inserts of 100K: 16-page leaves, then 4, then 64, 1-page leaves far behind";
-    let asked = "in this order";
-    claims.push(holds("§4.4.3 order", text, "16, 4, 64, 1 pages", list(&large), asked, so));
+    claims.push(claims::says("§4.4.3 order", &[], list(&large), so));
     Ok(claims)
 }

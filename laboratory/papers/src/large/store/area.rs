@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use holdall_core::buddy::{BuddyTree, SuperDirectory, least_order_for, order_for};
-use holdall_core::{Error, Result};
+use holdall_core::techniques::buddy::{BuddyTree, SuperDirectory, least_order_for, order_for};
+use holdall_core::techniques::{Error, Result};
 use holdall_io::Disk;
 use holdall_testkit::{CostModel, CountedDisk, DiskStats};
 

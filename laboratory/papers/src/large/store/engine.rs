@@ -4,10 +4,10 @@
 //! stands in where a technique moves its segments' bytes itself and lets the tree only keep
 //! the index (ESM).
 
-use holdall_core::segment_tree::{
+use holdall_core::techniques::segment_tree::{
     Cut, Node, NodeRead, NodeRef, Nodes, Pieces, SegmentRead, Segments, Slice,
 };
-use holdall_core::{Error, PageNo, Result};
+use holdall_core::techniques::{Error, PageNo, Result};
 
 use super::{MAX_SEGMENT_PAGES, Purpose, Volume};
 

@@ -5,8 +5,8 @@
 //! a page of 4 KiB; pairs of 8 + 8 are for objects beyond 4 GiB, which the paper's cannot
 //! count.
 
-use holdall_core::segment_tree::{Child, Node, NodeRef, Slice};
-use holdall_core::{Error, Result};
+use holdall_core::techniques::segment_tree::{Child, Node, NodeRef, Slice};
+use holdall_core::techniques::{Error, Result};
 
 const HEADER: usize = 8;
 const MAGIC: u8 = 0xb1;

@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use holdall_core::segment_tree::{Cut, Node, NodeRef};
-use holdall_core::{Error, Result};
+use holdall_core::techniques::segment_tree::{Cut, Node, NodeRef};
+use holdall_core::techniques::{Error, Result};
 use holdall_io::Disk;
 use holdall_testkit::{CostModel, DiskStats};
 

@@ -11,7 +11,7 @@
 //! end in pages of a few bytes); the engine leaves them where they are.
 
 use anyhow::{Result, ensure};
-use holdall_core::segment_tree::{
+use holdall_core::techniques::segment_tree::{
     CheckOptions, Content, Descriptor, Options, Top, build, check, read_at, splice, stats,
 };
 
@@ -179,7 +179,10 @@ pub(super) fn check_pages(volume: &Volume, shape: &Shape, root_pages: u64) -> Re
 
 /// The shape of a tree of the engine: its root node, if any, is the paper's root; so is the
 /// descriptor's list if there is none.
-pub(super) fn shape_of(stats: &holdall_core::segment_tree::Stats, leaf_pages: u64) -> Shape {
+pub(super) fn shape_of(
+    stats: &holdall_core::techniques::segment_tree::Stats,
+    leaf_pages: u64,
+) -> Shape {
     Shape {
         size: stats.size,
         segments: stats.segments,

@@ -7,7 +7,7 @@
 //! one for ESM and EOS. Invariant: every leaf is at least half full, but for a single one.
 
 use anyhow::{Result, ensure};
-use holdall_core::segment_tree::{
+use holdall_core::techniques::segment_tree::{
     Builder, CheckOptions, Content, Descriptor, Located, Options, Pair, Slice, Top, check, read_at,
     slices, splice, stats,
 };

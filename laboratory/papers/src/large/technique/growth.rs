@@ -5,7 +5,7 @@
 //! append: reading the last page if it is not full, writing the pages with new bytes.
 
 use anyhow::Result;
-use holdall_core::segment_tree::Slice;
+use holdall_core::techniques::segment_tree::Slice;
 
 use crate::large::store::{MAX_SEGMENT_PAGES, Purpose, Volume};
 use crate::mutation::{Mutation, is};

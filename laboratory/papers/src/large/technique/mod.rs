@@ -1,11 +1,9 @@
 //! The family of techniques for large objects, behind one trait.
 //!
 //! Owns: [`LargeObject`] and [`Shape`]. Each technique stores and returns bytes and is held
-//! against bytes in memory by one suite (`conformance`). An object has a volume of its own, as
+//! against bytes in memory by one suite (`tests::conformance`). An object has a volume of its own, as
 //! in Biliris' simulation. After an error an object is not to be used.
 
-#[cfg(test)]
-mod conformance;
 mod eos;
 mod esm;
 mod growth;

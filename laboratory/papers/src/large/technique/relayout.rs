@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use anyhow::{Result, ensure};
-use holdall_core::segment_tree::Slice;
+use holdall_core::techniques::segment_tree::Slice;
 
 use crate::large::store::{Purpose, Volume};
 use crate::mutation::{Mutation, is};

@@ -6,7 +6,7 @@
 //! a descriptor tells one pattern of growth only.
 
 use anyhow::{Result, ensure};
-use holdall_core::segment_tree::Slice;
+use holdall_core::techniques::segment_tree::Slice;
 
 use super::growth::{Growth, take_known};
 use super::{LargeObject, Shape, check_range};

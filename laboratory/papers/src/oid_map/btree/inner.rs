@@ -4,7 +4,7 @@
 //! base and two to the small one, the heights of Eickler §5.1. An entry's child has the keys from
 //! its separator on; the first child those below it too. Pure.
 
-use holdall_core::bytes::{put_u16, put_u64, u16_at, u64_at};
+use holdall_core::techniques::bytes::{put_u16, put_u64, u16_at, u64_at};
 
 use super::super::oid::Oid;
 use super::super::pages::{HEAD, PAGE};

@@ -4,7 +4,7 @@
 //! follow in order of their keys, each with the rest of its key. `issued` is the greatest OID
 //! that was ever given out in the leaf's range, so that none is given out again. Pure.
 
-use holdall_core::bytes::{put_u16, u16_at};
+use holdall_core::techniques::bytes::{put_u16, u16_at};
 
 use super::super::ENTRY;
 use super::super::oid::{Handle, Oid};

@@ -4,41 +4,34 @@ use anyhow::Result;
 
 use super::super::workload::Technique;
 use super::runs::{self, Measured};
-use holdall_instrument::claim::{holds, ratio};
+use crate::kit::claims;
 use holdall_instrument::draw::{axis, lines, number, paper_points, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 pub fn sequential(settings: &Settings<'_>) -> Result<Outcome> {
     let mut outcome = figure(settings, 0, "Sequential")?;
     let all = runs::all(settings, true)?;
-    let per = "faults per request";
-    for (id, technique, paper) in [
-        ("B+-tree", Technique::ClusteredTree, 0.2),
-        ("direct, linear", Technique::LinearDirect, 0.12),
-    ] {
+    for (id, technique) in
+        [("B+-tree", Technique::ClusteredTree), ("direct, linear", Technique::LinearDirect)]
+    {
         let this = &all[technique as usize];
         let (frames, steady) = this.curves[0][1];
-        let text = format!("Sequential, clustered, in steady use, {frames:.0} pages of buffer");
         let why = format!("With an empty buffer it is {}.", number(this.cold));
-        let row = ratio(&format!("E3 {id}, steady"), &text, paper, steady, per, 0.1);
+        let row = claims::measures("E3 {0}, steady", &[&id, &frames], steady);
         outcome.claims.push(row.because(why));
-        let text = "Sequential, clustered, an empty buffer before each module";
-        let row = ratio(&format!("E3 {id}"), text, paper, this.cold, per, 0.1);
-        outcome.claims.push(row.by_assumption("no module finds pages of the one before."));
+        outcome.claims.push(claims::measures("E3 {0}", &[&id], this.cold));
     }
     let matrix = all[Technique::MatrixDirect as usize].cold * 5000.0;
-    let text = "handle pages that a scan of a module needs, matrix placement";
-    outcome.claims.push(ratio("E3 direct, matrix", text, 30.0, matrix, "pages", 0.1));
+    outcome.claims.push(claims::measures("E3 direct, matrix", &[], matrix));
     let curve = |technique: Technique| &all[technique as usize].curves[0];
     let (hash, tree) = (curve(Technique::Hash), curve(Technique::RandomTree));
     let pair = |at: usize| format!("LH {}, rBT {}", number(hash[at].1), number(tree[at].1));
-    for (at, id, asked, so) in [
-        (0, "E5 smallest buffer", "LH below rBT", hash[0].1 < tree[0].1),
-        (5, "E5 largest buffer", "rBT below LH", tree[5].1 < hash[5].1),
+    for (at, id, so) in [
+        (0, "E5 smallest buffer", hash[0].1 < tree[0].1),
+        (5, "E5 largest buffer", tree[5].1 < hash[5].1),
     ] {
-        let text = format!("random placement, {:.0} pages of buffer: {asked}", hash[at].0);
         let why = format!("At {} pages: {}.", hash[at].0, pair(at));
-        outcome.claims.push(holds(id, &text, "", pair(at), asked, so).because(why));
+        outcome.claims.push(claims::says(id, &[&hash[at].0], pair(at), so).because(why));
     }
     Ok(outcome)
 }
@@ -75,7 +68,7 @@ fn figure(settings: &Settings<'_>, work: usize, name: &str) -> Result<Outcome> {
             axis("faults per request"),
             drawn,
         ));
-        outcome.claims.push(direct_wins(&all, work, &format!("E4 {name}, {size} base")));
+        outcome.claims.push(direct_wins(&all, work, [name, size]));
     }
     outcome.notes.push(
         "Buffers are 500 to 3000 pages for 5,000,000 objects and in proportion for fewer. A third \
@@ -87,7 +80,7 @@ fn figure(settings: &Settings<'_>, work: usize, name: &str) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn direct_wins(all: &[Measured], work: usize, id: &str) -> Claim {
+fn direct_wins(all: &[Measured], work: usize, [name, size]: [&str; 2]) -> Claim {
     let curve = |technique: Technique| &all[technique as usize].curves[work];
     let direct = curve(Technique::RandomDirect);
     let (hash, tree) = (curve(Technique::Hash), curve(Technique::RandomTree));
@@ -100,8 +93,6 @@ fn direct_wins(all: &[Measured], work: usize, id: &str) -> Claim {
         .collect();
     let last = direct.len() - 1;
     let ours = format!("{} to {}", number(direct[0].1), number(direct[last].1));
-    let text = "random placement: direct mapping just under 1, below B+-tree and hashing";
-    let asked = "at most 1, and below LH and rBT at every buffer size";
-    holds(id, text, "just under 1", ours, asked, lost.is_empty())
+    claims::says("E4 {0}, {1} base", &[&name, &size], ours, lost.is_empty())
         .because(format!("It loses with {}.", lost.join("; ")))
 }

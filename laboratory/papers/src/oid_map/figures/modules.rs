@@ -4,12 +4,9 @@ use anyhow::Result;
 
 use super::super::workload::Technique;
 use super::runs::{self, MODULES, What};
-use holdall_instrument::claim::{between, holds, ratio};
+use crate::kit::claims;
 use holdall_instrument::draw::{axis, lines, log_axis, number, paper_points, series};
 use holdall_instrument::experiment::{Claim, Outcome, Settings};
-
-const EVERY: &str = "Random asks for an object of every page of the module. Table 2 has five \
-                     requests at any size, but the paper's sums for 5 and 1,000 pages need all.";
 
 pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
     let all = runs::all(settings, true)?;
@@ -35,20 +32,14 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
     }
     let last = MODULES.len() - 1;
     let [linear, matrix] = [Technique::LinearDirect, Technique::MatrixDirect];
-    let small = "Random, modules of 5 pages";
     let ours = of(matrix, What::Five)[0].1;
-    let asked = "at least 0.8";
     let equal = |what| of(matrix, what)[last].1 / of(linear, what)[last].1;
-    let text = "Random, modules of 5,000 pages, matrix against linear: requests for";
-    let (every, five) = (format!("{text} every page"), format!("{text} five pages"));
-    let unit = "faults per request";
     outcome.claims = vec![
-        ratio("E6 linear, small", small, 0.3, of(linear, What::Five)[0].1, unit, 0.15),
-        holds("E6 matrix, small", small, "more than 4/5", number(ours), asked, ours >= 0.8)
+        claims::measures("E6 linear, small", &[], of(linear, What::Five)[0].1),
+        claims::says("E6 matrix, small", &[], number(ours), ours >= 0.8)
             .because(format!("It is {}.", number(ours))),
-        between("E6 large, five", &five, "the same", equal(What::Five), "×", 0.85, 1.15),
-        between("E6 large", &every, "the same", equal(What::Select), "×", 0.85, 1.15)
-            .by_assumption(EVERY),
+        claims::measures("E6 large, five", &[], equal(What::Five)),
+        claims::measures("E6 large", &[], equal(What::Select)),
     ];
     let best = |what: What| most(&of(linear, what), &of(matrix, what));
     outcome.claims.extend(scans(&best, all[matrix as usize].used / 20, settings));
@@ -62,8 +53,6 @@ pub fn run(settings: &Settings<'_>) -> Result<Outcome> {
 
 /// E7, whose figure depends on the length of the run.
 fn scans(best: &dyn Fn(What) -> f64, first_slots: u64, settings: &Settings<'_>) -> Vec<Claim> {
-    let row =
-        |id: &str, text: &str, what| between(id, text, "up to 25 ×", best(what), "×", 20.0, 30.0);
     let why = format!(
         "The figure depends on the length of the run, which the paper does not give: {} here, {} \
          with an empty buffer, {} over ten times as many requests. The {first_slots} pages of the \
@@ -73,17 +62,10 @@ fn scans(best: &dyn Fn(What) -> f64, first_slots: u64, settings: &Settings<'_>) 
         number(best(What::Long)),
         runs::scaled(1000, runs::objects(true, settings.quick)),
     );
-    let text = "scan: faults of linear over matrix placement, at the best module size";
-    let cold = "the same with an empty buffer before each module";
-    let long = "the same over ten times as many requests";
     vec![
-        row("E7", text, What::Scan).remark(why),
-        row("E7 cold", cold, What::Cold)
-            .remark("No scan finds pages of the one before; 20 slots allow 20 × at most.")
-            .as_note(),
-        row("E7 long", long, What::Long)
-            .remark("The paper does not give the length of its run.")
-            .as_note(),
+        claims::measures("E7", &[], best(What::Scan)).remark(why),
+        claims::measures("E7 cold", &[], best(What::Cold)),
+        claims::measures("E7 long", &[], best(What::Long)),
     ]
 }
 

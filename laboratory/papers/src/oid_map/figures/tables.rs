@@ -14,7 +14,8 @@ use super::super::oid::Handle;
 use super::super::pages::PAGE;
 use super::super::workload::Technique;
 use super::runs;
-use holdall_instrument::claim::{equal, holds, ratio};
+use crate::kit::claims;
+use holdall_instrument::claim::ratio;
 use holdall_instrument::draw::{number, table};
 use holdall_instrument::experiment::{Outcome, Settings};
 
@@ -54,23 +55,21 @@ pub fn sizes(settings: &Settings<'_>) -> Result<Outcome> {
 
 pub fn created(settings: &Settings<'_>) -> Result<Outcome> {
     let all = runs::all(settings, true)?;
-    let text = "faults per new object";
     let mut claims = Vec::new();
-    for (id, paper, technique, n, kept) in [
-        ("E8 direct mapping", 1.0 / 170.0, Technique::MatrixDirect, 0, true),
-        ("E8 B+-tree", 0.01, Technique::ClusteredTree, 0, true),
-        ("E8 linear hashing", 1.0, Technique::Hash, 0, false),
-        ("E8 linear hashing, after the first split", 2.2, Technique::Hash, 1, false),
+    for (id, technique, n, kept) in [
+        ("direct mapping", Technique::MatrixDirect, 0, true),
+        ("B+-tree", Technique::ClusteredTree, 0, true),
+        ("linear hashing", Technique::Hash, 0, false),
+        ("linear hashing, after the first split", Technique::Hash, 1, false),
     ] {
         let faults = all[technique as usize].created[n];
         let of = |faults: u64| faults as f64 / runs::NEW as f64;
         let why = format!("{} objects: {faults}.", runs::NEW);
-        let row = ratio(id, text, paper, of(faults.all()), "", 0.1);
+        let row = claims::measures("E8 {0}", &[&id], of(faults.all()));
         claims.push(if kept { row.because(why) } else { row.because(why + HASHED) });
         if kept {
-            let row =
-                ratio(&format!("{id}, resident"), text, paper, of(faults.new_pages()), "", 0.1);
-            claims.push(row.by_assumption(RESIDENT));
+            let new = of(faults.new_pages());
+            claims.push(claims::measures("E8 {0}, resident", &[&id], new));
         }
     }
     let notes = vec![format!(
@@ -83,9 +82,6 @@ pub fn created(settings: &Settings<'_>) -> Result<Outcome> {
     Ok(Outcome { claims, notes, ..Outcome::default() })
 }
 
-const RESIDENT: &str = "the pages that took the last mappings of the base, and the inner nodes \
-                        above them, are in the buffer when the first new object comes and stay \
-                        there (§6.3), so that only new pages count.";
 const HASHED: &str = " Serial numbers meet the buckets in the order in which these are split: the \
                       bucket that overflows is the one that splits, and needs no overflow page.";
 
@@ -120,13 +116,10 @@ pub fn direct(settings: &Settings<'_>) -> Result<Outcome> {
     for &oid in &live {
         lost += u64::from(map.lookup(oid)?.is_none());
     }
-    let text = "most faults to map an OID by direct mapping, at any size";
     let ours = format!("{undetected} of {turns} undetected, {lost} live ones lost");
-    let text_10 = "OIDs whose slot was used again are always detected";
     let claims = vec![
-        equal("E9", text, 1.0, worst as f64, ""),
-        holds("E10", text_10, "always", ours, "none of either", undetected + lost == 0)
-            .judged_when_quick(),
+        claims::measures("E9", &[], worst as f64),
+        claims::says("E10", &[], ours, undetected + lost == 0),
     ];
     Ok(Outcome { claims, ..Outcome::default() })
 }

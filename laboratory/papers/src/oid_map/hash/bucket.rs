@@ -1,7 +1,7 @@
 //! A page of a bucket: entries in no order, and the next page of its chain (Eickler §5.1: at most
 //! 80 entries). Owns no state.
 
-use holdall_core::bytes::{put_u16, put_u32, u16_at, u32_at};
+use holdall_core::techniques::bytes::{put_u16, put_u32, u16_at, u32_at};
 
 use super::super::ENTRY;
 use super::super::oid::{Handle, Oid};

@@ -6,20 +6,23 @@
 //! where the server's own would wait a minute.
 
 mod server;
-mod wire;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Transaction};
 
 use self::server::NAME;
 pub use self::server::Server;
-use self::wire::{Client, int8};
-use super::{Ask, System, found};
+use super::face::{Ask, System, found};
 use holdall_instrument::draw::number;
 
 /// Bytes that may be dead where more than twice as many are free.
 const MOST_DEAD: u64 = 64 << 20;
+
+/// Values of a statement with their types, by which it needs one turn only.
+type Values<'a, const N: usize> = [(&'a (dyn ToSql + Sync), Type); N];
 
 /// A connection, and when to vacuum.
 pub(super) struct Opened {
@@ -43,17 +46,18 @@ impl Opened {
             server.forget()?;
             let mut client = server.connect("postgres")?;
             let place = home.display();
-            client.run(&format!("CREATE TABLESPACE {NAME} LOCATION '{place}'"), &[])?;
-            let columns = if large { "lo int8 NOT NULL, size int8" } else { "data bytea NOT NULL" };
+            client.batch_execute(&format!("CREATE TABLESPACE {NAME} LOCATION '{place}'"))?;
+            let columns = if large { "lo oid NOT NULL, size int8" } else { "data bytea NOT NULL" };
             if large {
-                client.run(&format!("CREATE DATABASE {NAME} TABLESPACE {NAME}"), &[])?;
+                client.batch_execute(&format!("CREATE DATABASE {NAME} TABLESPACE {NAME}"))?;
                 client = server.connect(database)?;
             }
-            client.run(&format!("SET default_tablespace = {NAME}"), &[])?;
-            client.run(&format!("CREATE TABLE objects (id int8 PRIMARY KEY, {columns})"), &[])?;
+            client.batch_execute(&format!("SET default_tablespace = {NAME}"))?;
+            client
+                .batch_execute(&format!("CREATE TABLE objects (id int8 PRIMARY KEY, {columns})"))?;
             if !large {
                 let sql = "ALTER TABLE objects ALTER COLUMN data SET STORAGE EXTERNAL";
-                client.run(sql, &[])?;
+                client.batch_execute(sql)?;
             }
         }
         Ok(Self { client: server.connect(database)?, large, dead: 0, dir: home })
@@ -68,59 +72,65 @@ impl Opened {
         }
         self.dead = 0;
         let tables = if self.large { "pg_largeobject, objects" } else { "objects" };
-        self.client.run(&format!("VACUUM {tables}"), &[])?;
+        self.client.batch_execute(&format!("VACUUM {tables}"))?;
         Ok(())
     }
 
-    /// Runs a statement on rows of bytes that answers with the length of what died.
-    fn replace(&mut self, sql: &str, values: &[&[u8]]) -> Result<()> {
-        let answer = self.client.run(sql, values)?;
-        self.died(int8(&answer)?.cast_unsigned())
+    /// Runs a statement on the row of bytes `key` that answers with the length of what died.
+    fn replace(&mut self, sql: &str, key: u64, bytes: Option<&[u8]>) -> Result<()> {
+        let id = key.cast_signed();
+        let row = match bytes {
+            None => self.client.query_typed_one(sql, &[(&id, Type::INT8)])?,
+            Some(bytes) => {
+                let values: Values<'_, 2> = [(&id, Type::INT8), (&bytes, Type::BYTEA)];
+                self.client.query_typed_one(sql, &values)?
+            }
+        };
+        self.died(row.try_get::<_, i64>(0)?.cast_unsigned())
     }
 
     /// The number of the large object and its size.
-    fn place(&mut self, key: u64) -> Result<Option<(i64, u64)>> {
-        let sql = "SELECT int8send(lo) || int8send(size) FROM objects WHERE id = $1";
-        let Some(raw) = self.client.run(sql, &[&key.to_be_bytes()])? else { return Ok(None) };
-        let (lo, size) = raw.split_at_checked(8).context("a short answer")?;
-        let int = |raw: &[u8]| int8(&Some(raw.to_vec()));
-        Ok(Some((int(lo)?, int(size)?.cast_unsigned())))
+    fn place(&mut self, key: u64) -> Result<Option<(u32, i64)>> {
+        let sql = "SELECT lo, size FROM objects WHERE id = $1";
+        let row = self.client.query_typed_opt(sql, &[(&key.cast_signed(), Type::INT8)])?;
+        row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
     }
 
     /// Runs `change` as one transaction.
-    fn write(&mut self, change: impl FnOnce(&mut Client) -> Result<()>) -> Result<()> {
-        self.client.run("BEGIN", &[])?;
-        let changed = change(&mut self.client);
-        self.client.run(if changed.is_ok() { "COMMIT" } else { "ROLLBACK" }, &[])?;
-        changed
+    fn write(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> Result<()>) -> Result<()> {
+        let mut tx = self.client.transaction()?;
+        change(&mut tx)?;
+        Ok(tx.commit()?)
     }
 }
 
-fn unlink(client: &mut Client, lo: i64) -> Result<()> {
-    client.run("SELECT lo_unlink($1::int8::oid)", &[&lo.to_be_bytes()]).map(drop)
+fn unlink(tx: &mut Transaction<'_>, lo: u32) -> Result<()> {
+    tx.query_typed_one("SELECT lo_unlink($1)", &[(&lo, Type::OID)])?;
+    Ok(())
 }
 
 /// Adds `bytes` by requests at the end of the large object `old` of some size, or of a new one.
 fn fill(
-    client: &mut Client,
+    tx: &mut Transaction<'_>,
     key: u64,
-    old: Option<(i64, u64)>,
+    old: Option<(u32, i64)>,
     bytes: &[u8],
     request: usize,
 ) -> Result<()> {
     let (lo, mut end) = match old {
-        Some((lo, size)) => (lo, size.cast_signed()),
-        None => (int8(&client.run("SELECT lo_create(0)::int8", &[])?)?, 0),
+        Some(old) => old,
+        None => (tx.query_typed_one("SELECT lo_create(0)", &[])?.try_get(0)?, 0),
     };
     for part in bytes.chunks(request) {
-        let values: [&[u8]; 3] = [&lo.to_be_bytes(), &end.to_be_bytes(), part];
-        client.run("SELECT lo_put($1::int8::oid, $2, $3)", &values)?;
+        let values: Values<'_, 3> = [(&lo, Type::OID), (&end, Type::INT8), (&part, Type::BYTEA)];
+        tx.query_typed_one("SELECT lo_put($1, $2, $3)", &values)?;
         end += i64::try_from(part.len())?;
     }
     let sql = "INSERT INTO objects VALUES ($1, $2, $3) \
                ON CONFLICT (id) DO UPDATE SET lo = excluded.lo, size = excluded.size";
-    let values: [&[u8]; 3] = [&key.to_be_bytes(), &lo.to_be_bytes(), &end.to_be_bytes()];
-    client.run(sql, &values).map(drop)
+    let id = key.cast_signed();
+    tx.execute_typed(sql, &[(&id, Type::INT8), (&lo, Type::OID), (&end, Type::INT8)])?;
+    Ok(())
 }
 
 impl System for Opened {
@@ -130,14 +140,14 @@ impl System for Opened {
             let sql = "INSERT INTO objects VALUES ($1, $2) \
                        ON CONFLICT (id) DO UPDATE SET data = excluded.data \
                        RETURNING length(data)::int8";
-            return self.replace(sql, &[&key.to_be_bytes(), bytes]);
+            return self.replace(sql, key, Some(bytes));
         }
         let old = self.place(key)?;
-        self.write(|client| {
-            fill(client, key, None, bytes, ask.request)?;
-            old.map_or(Ok(()), |(lo, _)| unlink(client, lo))
+        self.write(|tx| {
+            fill(tx, key, None, bytes, ask.request)?;
+            old.map_or(Ok(()), |(lo, _)| unlink(tx, lo))
         })?;
-        self.died(old.map_or(0, |(_, size)| size))
+        self.died(old.map_or(0, |(_, size)| size.cast_unsigned()))
     }
 
     fn append(&mut self, key: u64, bytes: &[u8], _expected: Option<u64>) -> Result<()> {
@@ -145,34 +155,38 @@ impl System for Opened {
             let sql = "INSERT INTO objects VALUES ($1, $2) \
                        ON CONFLICT (id) DO UPDATE SET data = objects.data || excluded.data \
                        RETURNING length(data)::int8";
-            return self.replace(sql, &[&key.to_be_bytes(), bytes]);
+            return self.replace(sql, key, Some(bytes));
         }
         let old = self.place(key)?;
-        self.write(|client| fill(client, key, old, bytes, bytes.len().max(1)))
+        self.write(|tx| fill(tx, key, old, bytes, bytes.len().max(1)))
     }
 
     fn read(&mut self, key: u64, out: &mut Vec<u8>) -> Result<()> {
-        let what = if self.large { "lo_get(lo::oid)" } else { "data" };
+        let what = if self.large { "lo_get(lo)" } else { "data" };
         let sql = format!("SELECT {what} FROM objects WHERE id = $1");
-        *out = found(self.client.run(&sql, &[&key.to_be_bytes()])?, key)?;
+        let row = self.client.query_typed_opt(&sql, &[(&key.cast_signed(), Type::INT8)])?;
+        out.clear();
+        out.extend_from_slice(found(row, key)?.try_get(0)?);
         Ok(())
     }
 
     fn delete(&mut self, key: u64) -> Result<()> {
         if !self.large {
             let sql = "DELETE FROM objects WHERE id = $1 RETURNING length(data)::int8";
-            return self.replace(sql, &[&key.to_be_bytes()]);
+            return self.replace(sql, key, None);
         }
         let (lo, size) = found(self.place(key)?, key)?;
-        self.write(|client| {
-            unlink(client, lo)?;
-            client.run("DELETE FROM objects WHERE id = $1", &[&key.to_be_bytes()]).map(drop)
+        self.write(|tx| {
+            unlink(tx, lo)?;
+            let sql = "DELETE FROM objects WHERE id = $1";
+            tx.execute_typed(sql, &[(&key.cast_signed(), Type::INT8)])?;
+            Ok(())
         })?;
-        self.died(size)
+        self.died(size.cast_unsigned())
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.client.run("CHECKPOINT", &[])?;
+        self.client.batch_execute("CHECKPOINT")?;
         // What the last statements wrote is on the volume now.
         Ok(rustix::fs::syncfs(std::fs::File::open(&self.dir)?)?)
     }
@@ -181,7 +195,8 @@ impl System for Opened {
     fn account(&mut self, keys: &[u64]) -> Result<String> {
         let table = if self.large { "pg_largeobject" } else { "objects" };
         let sql = format!("SELECT pg_total_relation_size('{table}')::int8 / 8192");
-        let pages = int8(&self.client.run(&sql, &[])?)? as f64;
+        let pages: i64 = self.client.query_typed_one(&sql, &[])?.try_get(0)?;
+        let pages = pages as f64;
         Ok(format!(
             "its table and index have {} pages, {} to an object",
             number(pages),
@@ -190,6 +205,6 @@ impl System for Opened {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        self.client.close()
+        Ok(self.client.close()?)
     }
 }

@@ -11,10 +11,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use postgres::{Client, Config, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::super::volume::{output, program};
-use super::wire::Client;
 
 /// The name of the tablespace, and of large objects' database.
 pub(super) const NAME: &str = "aging";
@@ -107,7 +107,9 @@ impl Server {
 
     /// Connects to a database.
     pub(super) fn connect(&self, database: &str) -> Result<Client> {
-        Client::connect(&self.dir.join(".s.PGSQL.5432"), database)
+        let mut config = Config::new();
+        config.host_path(&self.dir).user("postgres").dbname(database);
+        Ok(config.connect(NoTls)?)
     }
 
     /// Makes `dir` a directory of the server's user.
@@ -118,12 +120,12 @@ impl Server {
     /// Drops tables, database and tablespace of a volume, before it is unmounted.
     pub fn forget(&self) -> Result<()> {
         let mut client = self.connect("postgres")?;
-        client.run("DROP TABLE IF EXISTS objects", &[])?;
-        client.run(&format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"), &[])?;
-        client.run(&format!("DROP TABLESPACE IF EXISTS {NAME}"), &[])?;
+        client.batch_execute("DROP TABLE IF EXISTS objects")?;
+        client.batch_execute(&format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"))?;
+        client.batch_execute(&format!("DROP TABLESPACE IF EXISTS {NAME}"))?;
         // Files that the checkpointer has open would keep the volume mounted.
-        client.run("CHECKPOINT", &[])?;
-        client.close()
+        client.batch_execute("CHECKPOINT")?;
+        Ok(client.close()?)
     }
 }
 

@@ -1,11 +1,18 @@
 //! One suite for every algorithm, on every disk, with lazy and eager release: random
 //! transactions of up to four at a time, with aborts and reopening, against a map in memory.
 
-use super::*;
+use crate::free_space::algorithm::Kind;
+use crate::free_space::buckets::UNALLOCATED;
+use crate::free_space::heap_file::{HeapFile, Options, Release, Rid, TxId};
+use crate::free_space::page::PageMut;
+use crate::free_space::volume::Purpose;
+use crate::kit::error::Error;
+use holdall_io::Disk;
 use holdall_io::{FileStorage, MemoryDisk, Storage};
 use holdall_testkit::{CostModel, CountedDisk};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Small pages and a small pool, so that pages leave the pool all the time.
 const OPTIONS: Options =

@@ -1,4 +1,6 @@
-//! Each technique against a map in memory, and what the workloads ask for.
+//! Each technique against a map in memory, and what the workloads ask for; the paper's rules.
+
+mod rules;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -7,11 +7,11 @@ use holdall_io::{Disk, MemoryDisk};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::btree::{BTree, Split};
-use super::direct::{Direct, Placement, SLOTS};
-use super::hash::{CAPACITY, Control, LinearHash};
-use super::mapping::{Mapping, Place};
-use super::oid::{Handle, Oid};
+use crate::oid_map::btree::{BTree, Split};
+use crate::oid_map::direct::{Direct, Placement, SLOTS};
+use crate::oid_map::hash::{CAPACITY, Control, LinearHash};
+use crate::oid_map::mapping::{Mapping, Place};
+use crate::oid_map::oid::{Handle, Oid};
 
 fn disk() -> Arc<dyn Disk> {
     Arc::new(MemoryDisk::new())

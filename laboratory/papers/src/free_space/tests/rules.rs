@@ -1,8 +1,8 @@
 //! Each rule of the paper by script: a few pages, a few objects, and the page that must take
 //! the next. `crate::mutation` breaks the rules one by one; each breakage fails a test here.
 
-use super::algorithm::{Eviction, Kind};
-use super::heap_file::{HeapFile, Options, Release, Rid, TxId};
+use crate::free_space::algorithm::{Eviction, Kind};
+use crate::free_space::heap_file::{HeapFile, Options, Release, Rid, TxId};
 use holdall_io::MemoryDisk;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ fn append_only_knows_the_pages_most_recently_added() {
     assert_eq!([put(&mut file, 600), put(&mut file, 150)], [4, 4]);
     assert_eq!(put(&mut file, 300), 3);
     assert_eq!(looks(&file), (0, 0));
-    let other = super::algorithm::CacheOptions::HY;
+    let other = crate::free_space::algorithm::CacheOptions::HY;
     assert_eq!(other.eviction, Eviction::Fullest);
     let mut file = open(Kind::AoWith(2, other, "the fullest page leaves"), Release::Lazy);
     assert_eq!([500, 930, 930, 300].map(|len| put(&mut file, len)), [0, 1, 2, 0]);
@@ -165,7 +165,8 @@ fn the_cursor_is_the_page_last_used_on_a_witness_too() {
         looks(&file).0
     };
     assert_eq!(after(Kind::NfWh), 4, "pages 3 to 6");
-    let options = super::algorithm::WitnessOptions { cursor_of_searches: true, emptiest: false };
+    let options =
+        crate::free_space::algorithm::WitnessOptions { cursor_of_searches: true, emptiest: false };
     assert_eq!(after(Kind::NfWhWith(options, "")), 7, "pages 0 to 6");
 }
 

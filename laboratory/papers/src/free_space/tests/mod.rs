@@ -1,4 +1,8 @@
-//! Every experiment runs, alone and small, and says what it should.
+//! Every experiment runs, alone and small, and says what it should; the suite for every algorithm, the page, and the paper's rules.
+
+mod conformance;
+mod page;
+mod rules;
 
 use holdall_instrument::experiment::{Outcome, Settings};
 use holdall_instrument::parts::NoParts;

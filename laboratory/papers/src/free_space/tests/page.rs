@@ -1,6 +1,7 @@
 //! Tests of the slotted page with reserved space.
 
-use super::*;
+use crate::free_space::buckets::OVERHEAD;
+use crate::free_space::page::{PageMut, record, records};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::HashMap;
 

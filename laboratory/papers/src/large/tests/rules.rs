@@ -6,9 +6,9 @@ use std::sync::Arc;
 use holdall_io::{Disk, MemoryDisk};
 use holdall_testkit::{CostModel, DiskStats};
 
-use super::runs::{MIB, OBJECT, build, build_and_scan, in_memory, scan, sparse};
-use super::store::{Area, Config};
-use super::technique::{LargeObject, Technique};
+use crate::large::runs::{MIB, OBJECT, build, build_and_scan, in_memory, scan, sparse};
+use crate::large::store::{Area, Config};
+use crate::large::technique::{LargeObject, Technique};
 
 fn cost(object: &mut dyn LargeObject, act: impl FnOnce(&mut dyn LargeObject)) -> f64 {
     let before = object.stats();

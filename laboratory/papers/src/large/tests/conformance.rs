@@ -7,8 +7,8 @@ use holdall_io::{Disk, FileStorage, MemoryDisk, Storage};
 use holdall_testkit::{CostModel, CountedDisk, SparseDisk};
 use proptest::prelude::*;
 
-use super::{LargeObject, Technique};
 use crate::large::store::Config;
+use crate::large::technique::{LargeObject, Technique};
 
 const ALL: [Technique; 16] = [
     Technique::Esm(1),

@@ -1,0 +1,4 @@
+//! The suite for every technique, and the paper's rules.
+
+mod conformance;
+mod rules;
