@@ -12,6 +12,7 @@ pub mod draw;
 pub mod experiment;
 pub mod files;
 pub mod folder;
+pub mod gate;
 pub mod paper;
 pub mod parts;
 mod perform;

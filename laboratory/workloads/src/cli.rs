@@ -5,12 +5,13 @@
 
 use crate::cost::{self, Instructions};
 use crate::edits::Edits;
+pub use crate::gate::GateArgs;
 use crate::import::Import;
 use crate::memory::Memory;
 pub use crate::options::{Common, Select};
 use crate::peer::Maker;
 use crate::workloads::{self, Stores, Workload, w8_open};
-use crate::{execute, stores, summary};
+use crate::{execute, gate, stores, summary};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use holdall_instrument::contest::{self, Contest, Ctx};
@@ -58,6 +59,8 @@ pub enum Command {
         /// A folder that --into made
         folder: PathBuf,
     },
+    /// Whether a change made a row slower by 5 %: two builds in turns
+    Gate(GateArgs),
     /// One store's part of one round; used by the others
     #[command(hide = true)]
     One(One),
@@ -174,6 +177,7 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
             write!(std::io::stdout(), "{}", summary::write(folder)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Gate(args) => Ok(gate::execute(common, args)),
         other => {
             let (ids, select) = chosen(other).context("no comparison")?;
             let (trees, gb) = match other {
@@ -227,8 +231,10 @@ fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
         Command::Memory(args) => (vec!["memory"], &args.select),
         Command::Instructions(s) => (vec!["instructions"], s),
         Command::All(s) => ([stores(), vec!["edits", "import", "instructions"]].concat(), s),
-        Command::Summary { .. } | Command::One(_) | Command::Killed(_) | Command::Work { .. } => {
-            return None;
-        }
+        Command::Summary { .. }
+        | Command::Gate(_)
+        | Command::One(_)
+        | Command::Killed(_)
+        | Command::Work { .. } => return None,
     })
 }

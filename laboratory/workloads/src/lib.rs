@@ -13,6 +13,7 @@ mod cost;
 pub mod data;
 mod edits;
 mod execute;
+mod gate;
 mod import;
 pub mod measure;
 mod memory;
