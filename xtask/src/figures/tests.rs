@@ -57,29 +57,30 @@ fn tree(text: &str) -> (tempfile::TempDir, Vec<File>) {
         std::fs::create_dir_all(&to).unwrap();
         std::fs::copy(entry.path().join("results.json"), to.join("results.json")).unwrap();
     }
-    std::fs::write(dir.path().join("README.md"), text).unwrap();
-    (dir, vec![File { path: "README.md".into(), text: text.to_owned() }])
+    std::fs::create_dir(dir.path().join("docs")).unwrap();
+    std::fs::write(dir.path().join("docs/index.md"), text).unwrap();
+    (dir, vec![File { path: "docs/index.md".into(), text: text.to_owned() }])
 }
 
 #[test]
 fn documents_that_differ_from_the_run_are_found_and_written() {
     let (dir, documents) = tree(MARKED);
     let found = problems(dir.path(), &documents).unwrap();
-    assert!(found.len() == 1 && found[0].starts_with("README.md:7:"), "{found:?}");
-    assert_eq!(write(dir.path(), &documents).unwrap(), ["README.md"]);
-    let text = std::fs::read_to_string(dir.path().join("README.md")).unwrap();
+    assert!(found.len() == 1 && found[0].starts_with("docs/index.md:7:"), "{found:?}");
+    assert_eq!(write(dir.path(), &documents).unwrap(), ["docs/index.md"]);
+    let text = std::fs::read_to_string(dir.path().join("docs/index.md")).unwrap();
     assert_eq!(text, written(MARKED, &runs()).unwrap());
-    let right = vec![File { path: "README.md".into(), text: text.clone() }];
+    let right = vec![File { path: "docs/index.md".into(), text: text.clone() }];
     assert!(problems(dir.path(), &right).unwrap().is_empty());
     assert!(write(dir.path(), &right).unwrap().is_empty());
 
     let one = text.replace("| 50 / 100 |", "| 51 / 100 |");
-    let found = problems(dir.path(), &[File { path: "README.md".into(), text: one }]).unwrap();
+    let found = problems(dir.path(), &[File { path: "docs/index.md".into(), text: one }]).unwrap();
     assert!(found.len() == 1 && found[0].contains("cargo xtask figures"), "{found:?}");
     // The file is not as it was read: nothing is overwritten.
     let error = write(dir.path(), &documents).unwrap_err().to_string();
     assert!(error.contains("was changed"), "{error}");
-    assert_eq!(std::fs::read_to_string(dir.path().join("README.md")).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(dir.path().join("docs/index.md")).unwrap(), text);
 }
 
 #[test]
