@@ -18,6 +18,7 @@ pub mod parts;
 mod perform;
 pub mod picture;
 pub mod price;
+pub mod ratios;
 pub mod report;
 pub mod run;
 pub mod scratch;
