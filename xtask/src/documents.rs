@@ -41,7 +41,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 38_780;
+const ALL: usize = 38_785;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

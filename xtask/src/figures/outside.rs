@@ -42,7 +42,7 @@ pub fn problems(documents: &[&File]) -> Vec<String> {
 
 /// Lines, from 1 on, in which tables of figures outside of markers begin.
 fn lines(text: &str) -> Vec<usize> {
-    // Markers that are wrong are told elsewhere.
+    // Markers that are wrong are reported with the text that they should hold.
     let Ok(pieces) = pieces(text) else { return Vec::new() };
     let mut out = Vec::new();
     for piece in pieces {

@@ -50,11 +50,11 @@ pub fn of(items: &[Item<'_>], runs: &[Run]) -> Result<String> {
 /// The rows that an item asks for: all, or the last whose name begins so.
 fn rows<'a>(item: &Item<'_>, of: &'a Workload) -> Option<(&'a Workload, Vec<&'a Row>)> {
     let ours = |row: &&Row| row.stores.iter().any(|l| l.ours().is_some());
-    let all = of.rows.iter().filter(ours);
+    let mut all = of.rows.iter().filter(ours);
     let rows: Vec<&Row> = if item.row.is_empty() {
         all.collect()
     } else {
-        all.filter(|row| row.row.starts_with(item.row)).next_back().into_iter().collect()
+        all.rfind(|row| row.row.starts_with(item.row)).into_iter().collect()
     };
     (!rows.is_empty()).then_some((of, rows))
 }
