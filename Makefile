@@ -1,7 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench soak full-disk peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
+.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench gate soak full-disk peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -11,6 +11,7 @@ help:
 	@echo "make wheels   wheels for manylinux_2_28, tried on each CPython that is here; target/wheels"
 	@echo "make site     these documents as a site: target/site/index.html"
 	@echo "make bench    the figures of docs/benchmarks.md"
+	@echo "make gate OLD=COMMIT NEW=COMMIT  whether a row became slower by 5 %; NEW may be a folder; ROWS, DIR"
 	@echo "make soak     ten storage ages of nearly full volumes, the promises on space asserted"
 	@echo "make full-disk  kill processes that fill ext2, ext3, ext4, XFS, Btrfs; needs root"
 	@echo "make peers    the workloads beside SQLite, LMDB, redb, fjall, RocksDB (builds C and C++)"
@@ -72,6 +73,11 @@ demo:
 bench:
 	cd laboratory && $(CARGO) build --release -p holdall-bench
 	./laboratory/target/release/holdall-bench --dir $(DIR) all
+
+# Some 40 minutes, and 10 more for each build that is not there yet. A row's name has spaces:
+# ROWS='"w2/8 threads"'.
+gate:
+	$(CARGO) run --release --manifest-path laboratory/Cargo.toml -p holdall-bench -- --dir $(DIR) gate $(OLD) $(NEW) $(ROWS)
 
 DIR ?= .
 AGES ?= 10

@@ -16,7 +16,8 @@ const BUDGETS: [(&str, usize); 19] = [
     // What moves where holes cannot be punched, and what reports promise then.
     ("docs/design.md", 3535),
     ("docs/tour.md", 1500),
-    ("docs/benchmarks.md", 1800),
+    // The gate, and how tables come from runs.
+    ("docs/benchmarks.md", 2085),
     ("docs/format.md", 3072),
     // A section on full disks by kind of file system, as seen.
     ("docs/recovery.md", 3655),
@@ -40,7 +41,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together.
-const ALL: usize = 38_434;
+const ALL: usize = 38_785;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -1,4 +1,5 @@
-//! Checks and counts of the repository itself: `cargo xtask tidy`, `cargo xtask count`.
+//! Checks and counts of the repository itself: `cargo xtask tidy`, `cargo xtask count`,
+//! `cargo xtask figures`.
 //!
 //! Owns no state. [`source`] reads the sources, [`imports`] finds who uses whom, [`tidy`] holds
 //! the tree against its rules, [`count`] prints the figures that a clean-up is judged by.
@@ -6,6 +7,7 @@
 mod count;
 mod dependencies;
 mod documents;
+mod figures;
 mod imports;
 mod layers;
 mod lexer;
@@ -34,6 +36,8 @@ struct Args {
 enum Command {
     /// Hold the tree against its rules: layers, headers, sizes, words, documents
     Tidy,
+    /// Write the tables of figures in documents from the kept runs in bench-results
+    Figures,
     /// Print lines, words, cycles and other figures of the tree
     Count,
 }
@@ -51,6 +55,15 @@ fn main() -> Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
             println!("tidy: layers, headers, sizes, words and documents are as they should be");
+        }
+        Command::Figures => {
+            let changed = figures::write(&root, &documents::files(&root)?)?;
+            for path in &changed {
+                println!("{path}: figures written");
+            }
+            if changed.is_empty() {
+                println!("figures: all documents show those of bench-results");
+            }
         }
         Command::Count => count::print(&root)?,
     }

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 
 /// Most lines of a crate, or of a house.
 const LINES: [(&str, usize); 5] = [
-    ("laboratory/instrument", 5_600),
+    // The gate, and the picture of ratios that was the workloads'.
+    ("laboratory/instrument", 6_530),
     ("laboratory/peers", 920),
     ("laboratory/papers", 18_130),
-    ("laboratory/workloads", 7_800),
-    (LABORATORY, 32_400),
+    ("laboratory/workloads", 7_605),
+    (LABORATORY, 33_160),
 ];
 /// Most circles of files in a house.
 const CIRCLES: [(&str, usize); 2] = [(PRODUCT, 18), (LABORATORY, 0)];

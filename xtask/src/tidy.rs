@@ -5,7 +5,7 @@
 
 use crate::source::File;
 use crate::tree::Tree;
-use crate::{dependencies, documents, layers, names, sizes, source, words};
+use crate::{dependencies, documents, figures, layers, names, sizes, source, words};
 use anyhow::Result;
 use std::path::Path;
 
@@ -24,6 +24,7 @@ pub fn problems(root: &Path) -> Result<Vec<String>> {
     out.extend(sizes::problems(&files));
     out.extend(words::problems(&files, &documents));
     out.extend(documents::problems(root, &documents));
+    out.extend(figures::problems(root, &documents)?);
     out.extend(dependencies::problems(root)?);
     out.extend(names::problems(&Tree::read(root, &files)?, &documents));
     Ok(out)

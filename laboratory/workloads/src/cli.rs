@@ -5,16 +5,17 @@
 
 use crate::cost::{self, Instructions};
 use crate::edits::Edits;
+pub use crate::gate::GateArgs;
 use crate::import::Import;
 use crate::memory::Memory;
 pub use crate::options::{Common, Select};
 use crate::peer::Maker;
 use crate::workloads::{self, Stores, Workload, w8_open};
-use crate::{execute, stores, summary};
+use crate::{execute, gate, stores};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use holdall_instrument::contest::{self, Contest, Ctx};
-use std::io::Write as _;
+use holdall_instrument::ratios;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,11 +54,16 @@ pub enum Command {
     Instructions(Select),
     /// W1 to W10, edits, import, instructions
     All(Select),
-    /// Table and picture of a published run, from its results.json; both go into its folder
-    Summary {
+    /// Picture of every row's ratio to the best other store, from a kept run's results.json
+    Ratios {
         /// A folder that --into made
         folder: PathBuf,
+        /// Where ratios.svg and ratios.png go [default: that folder]
+        #[arg(long, value_name = "DIR")]
+        draw_into: Option<PathBuf>,
     },
+    /// Whether a change made a row slower by 5 %: two builds in turns
+    Gate(GateArgs),
     /// One store's part of one round; used by the others
     #[command(hide = true)]
     One(One),
@@ -170,10 +176,12 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
             w8_open::work_until_killed(&ctx(killed.seed), &**maker, killed.turn)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Summary { folder } => {
-            write!(std::io::stdout(), "{}", summary::write(folder)?)?;
+        Command::Ratios { folder, draw_into } => {
+            let into = draw_into.as_ref().unwrap_or(folder);
+            ratios::draw(folder, into, &execute::WITH_SPACE)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Gate(args) => Ok(gate::execute(common, args)),
         other => {
             let (ids, select) = chosen(other).context("no comparison")?;
             let (trees, gb) = match other {
@@ -227,8 +235,10 @@ fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
         Command::Memory(args) => (vec!["memory"], &args.select),
         Command::Instructions(s) => (vec!["instructions"], s),
         Command::All(s) => ([stores(), vec!["edits", "import", "instructions"]].concat(), s),
-        Command::Summary { .. } | Command::One(_) | Command::Killed(_) | Command::Work { .. } => {
-            return None;
-        }
+        Command::Ratios { .. }
+        | Command::Gate(_)
+        | Command::One(_)
+        | Command::Killed(_)
+        | Command::Work { .. } => return None,
     })
 }

@@ -2,15 +2,18 @@
 
 use crate::options::{Common, Select};
 use crate::peer::Maker;
-use crate::{settings, stores, summary};
+use crate::{settings, stores};
 use anyhow::{Result, bail, ensure};
 use holdall_instrument::contest::{self, BARE, Contest, Keep, Outcome, Plan, is_ours};
 use holdall_instrument::folder::{Folder, PLOTS, RESULTS, TABLES};
-use holdall_instrument::{system, version};
+use holdall_instrument::{ratios, system, version};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+
+/// Workloads in which the picture shows what space the speed costs.
+pub(crate) const WITH_SPACE: [&str; 3] = ["w4", "w6", "w10"];
 
 /// What a run says of itself before its tables.
 struct Head {
@@ -138,7 +141,7 @@ impl Run<'_> {
         }
         self.publish(true)?;
         let Some(folder) = &self.folder else { return Ok(()) };
-        summary::write(folder.path())?;
+        ratios::draw(folder.path(), folder.path(), &WITH_SPACE)?;
         if whole {
             folder.complete()?;
         } else {

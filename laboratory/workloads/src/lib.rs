@@ -3,8 +3,7 @@
 //! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), those of Holdall
 //! alone, the adapters of
 //! Holdall and of plain files ([`stores`]), how stores are driven and what they use
-//! ([`measure`]), the summary of a published run ([`summary`]), and the command line of it
-//! ([`cli`]). How stores take turns, how results are judged and kept is the instrument's.
+//! ([`measure`]), and the command line of it ([`cli`]). How stores take turns, how results are judged and kept is the instrument's.
 //! docs/benchmarks.md says what each figure means.
 
 pub mod bare;
@@ -13,6 +12,7 @@ mod cost;
 pub mod data;
 mod edits;
 mod execute;
+mod gate;
 mod import;
 pub mod measure;
 mod memory;
@@ -21,7 +21,6 @@ pub mod peer;
 pub mod product;
 mod settings;
 pub mod stores;
-pub mod summary;
 pub mod workloads;
 
 use std::process::ExitCode;

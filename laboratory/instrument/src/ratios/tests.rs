@@ -55,29 +55,16 @@ fn read(value: Value) -> Results {
 }
 
 #[test]
-fn a_row_for_each_workload() {
-    let text = table(&read(results(&json!(true))));
-    let has = |line: &str| assert!(text.lines().any(|l| l == line), "{line}\n{text}");
-    has("| W4 replace, MB/s | 50 / 100 | fjall 200 | 0.25 / 0.5 | 1.25 / 1.25; 1.25 |");
-    has("| W6 1 MiB: write at age 10, MB/s | 9 / – | LMDB 3 | 3 / – | 1.25 / –; 1.25 |");
-    // A time four times as long is a quarter as good.
-    has("| W8 open after a clean close, and one get, ms | 2 / – | redb 0.5 | 0.25 / – |  |");
-    has("The machine was quiet in all rounds.");
-    assert!(!text.contains('†') && !text.contains("age 0"), "{text}");
-}
-
-#[test]
-fn disturbed_rounds_are_told() {
-    let text = table(&read(results(&json!(false))));
-    assert!(text.contains("| W4 replace †, MB/s |"), "{text}");
-    assert!(text.contains("W4 in 1 of 1 rounds, W6 in 1 of 1 rounds"), "{text}");
-    let text = table(&read(results(&Value::Null)));
-    assert!(text.contains("was not probed"), "{text}");
+fn disturbed_rounds_are_marked() {
+    let panel = picture::panel(&read(results(&json!(false))), &[]);
+    assert_eq!(panel.y.ticks[0].1, "W4 replace †");
+    assert!(panel.x.label.contains("† disturbed"), "{}", panel.x.label);
+    assert!(!picture::panel(&read(results(&Value::Null)), &[]).x.label.contains('†'));
 }
 
 #[test]
 fn the_picture_has_every_row_that_can_be_compared() {
-    let panel = picture::panel(&read(results(&json!(true))));
+    let panel = picture::panel(&read(results(&json!(true))), &[]);
     assert_eq!(panel.y.ticks.len(), 4);
     let names: Vec<_> = panel.series.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["Holdall by name", "Holdall by OID", "files", "fjall", "LMDB", "redb"]);
@@ -86,11 +73,33 @@ fn the_picture_has_every_row_that_can_be_compared() {
 }
 
 #[test]
-fn all_files_are_written() {
-    let dir = tempfile::tempdir().unwrap();
-    assert!(write(dir.path()).is_err(), "there are no results");
+fn speed_and_space_stand_together() {
+    let mut results = results(&json!(true));
+    let stores = &mut results["workloads"][0]["rows"][0]["stores"];
+    stores[0]["disk_per_logical"]["median"] = json!(1.1);
+    stores[2]["disk_per_logical"]["median"] = json!(2.2);
+    stores[3]["disk_per_logical"]["median"] = json!(4.4);
+    let panel = picture::panel(&read(results), &["w4"]);
+    let ticks: Vec<_> = panel.y.ticks.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(ticks[..2], ["W4 replace", "W4 replace: space"]);
+    let at = |store: &str| {
+        let series = panel.series.iter().find(|s| s.name == store).unwrap();
+        series.points.iter().find(|p| p.1 == -1.0).map(|p| p.0)
+    };
+    assert_eq!(
+        (at("Holdall by name"), at("files"), at("fjall")),
+        (Some(2.0), Some(1.0), Some(0.5))
+    );
+}
+
+#[test]
+fn files_are_drawn_where_they_are_wanted() {
+    let (dir, docs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    assert!(draw(dir.path(), docs.path(), &[]).is_err(), "there are no results");
+    assert_eq!(std::fs::read_dir(docs.path()).unwrap().count(), 0);
     std::fs::write(dir.path().join(RESULTS), results(&json!(true)).to_string()).unwrap();
-    let text = write(dir.path()).unwrap();
-    assert_eq!(std::fs::read_to_string(dir.path().join(SUMMARY)).unwrap(), text);
-    assert!(dir.path().join("ratios.svg").exists() && dir.path().join("ratios.png").exists());
+    draw(dir.path(), docs.path(), &[]).unwrap();
+    let svg = std::fs::read_to_string(docs.path().join("ratios.svg")).unwrap();
+    assert!(svg.contains("W8 open") && svg.contains("Holdall by OID") && svg.contains("fjall"));
+    assert!(docs.path().join("ratios.png").exists());
 }

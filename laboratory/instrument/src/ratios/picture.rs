@@ -1,38 +1,58 @@
 //! The picture: every row's ratio to its best other store.
+//!
+//! Owns: its form and the ends of its axis.
 
+use super::PICTURE;
 use super::read::{Line, Results, Row};
-use super::{BY_NAME, BY_OID, PICTURE};
-use holdall_instrument::picture::{Axis, Kind, Panel, Scale, Series};
+use crate::contest::is_ours;
+use crate::picture::{Axis, Kind, Panel, Scale, Series};
 
 /// Ends of the axis. Ratios beyond stand at its ends: some stores are a million times slower in
 /// some rows, and a longer axis would hide what is near one.
 const LEAST: f64 = 0.01;
 const MOST: f64 = 100.0;
 
-/// Rows from the top down in the order of the workloads; only those that Holdall and another
-/// store have.
-pub(super) fn panel(results: &Results) -> Panel {
-    let both =
-        |row: &&Row| row.best_other().is_some() && row.of(BY_NAME).or(row.of(BY_OID)).is_some();
+/// One row of the picture.
+struct Shown<'a> {
+    title: String,
+    row: &'a Row,
+    /// The ratio that it shows.
+    ratio: fn(&Row, &Line) -> Option<f64>,
+}
+
+/// Rows of a run from the top down: those that Holdall and another store have, and for workloads
+/// of `space` the space in the last such row.
+fn rows<'a>(results: &'a Results, space: &[&str]) -> Vec<Shown<'a>> {
     let mut rows = Vec::new();
     for workload in &results.workloads {
-        for row in workload.rows.iter().filter(both) {
-            rows.push((workload.title(row), row));
+        let mut all = workload.rows.iter().filter(|row| row.compares());
+        let shown = |row| Shown { title: workload.title(row), row, ratio: Row::ratio };
+        rows.extend(all.clone().map(shown));
+        let has = |row: &&Row| row.ours().any(|line| row.space_ratio(line).is_some());
+        if let Some(row) = all.rfind(has).filter(|_| space.contains(&&*workload.workload)) {
+            let title = format!("{}: space", workload.title(row));
+            rows.push(Shown { title, row, ratio: Row::space_ratio });
         }
     }
+    rows
+}
+
+/// The whole picture.
+pub(super) fn panel(results: &Results, space: &[&str]) -> Panel {
+    let rows = rows(results, space);
     // An axis begins at the bottom.
     let place = |ratio: f64| ratio.clamp(LEAST, MOST);
     let height = |i: usize| -(i as f64);
     let mut series = Vec::new();
     for store in stores(&rows) {
-        let of = |(i, (_, row)): (usize, &(String, &Row))| {
-            Some((place(row.ratio(row.of(store)?)?), height(i)))
+        let of = |(i, shown): (usize, &Shown<'_>)| {
+            Some((place((shown.ratio)(shown.row, shown.row.of(store)?)?), height(i)))
         };
         let points = rows.iter().enumerate().filter_map(of).collect();
         series.push(Series { name: store.into(), reference: false, points });
     }
-    let ours = series.iter().filter(|s| s.name == BY_NAME || s.name == BY_OID).count();
-    let ticks = rows.iter().enumerate().map(|(i, (name, _))| (height(i), name.clone())).collect();
+    let ours = series.iter().filter(|s| is_ours(&s.name)).count();
+    let ticks = rows.iter().enumerate().map(|(i, r)| (height(i), r.title.clone())).collect();
     let mut x = String::from("times as good as the best other store");
     if results.workloads.iter().any(|w| w.disturbed() > 0) {
         x.push_str(" († disturbed by other work)");
@@ -52,12 +72,10 @@ pub(super) fn panel(results: &Results) -> Panel {
 }
 
 /// Holdall's names first, then the other stores in the order they come.
-fn stores<'a>(rows: &[(String, &'a Row)]) -> Vec<&'a str> {
+fn stores<'a>(rows: &[Shown<'a>]) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
-    let ours = [BY_NAME, BY_OID];
-    let own = |row: &&'a Row| ours.iter().filter_map(|s| row.of(s)).collect::<Vec<&Line>>();
-    let lines = rows.iter().flat_map(|(_, row)| own(row));
-    for line in lines.chain(rows.iter().flat_map(|(_, row)| row.others())) {
+    let ours = rows.iter().flat_map(|shown| shown.row.ours());
+    for line in ours.chain(rows.iter().flat_map(|shown| shown.row.others())) {
         if !all.contains(&&*line.store) {
             all.push(&line.store);
         }

@@ -1,16 +1,14 @@
-//! What the summary reads of `results.json`.
+//! What the picture reads of `results.json`.
+//!
+//! Owns nothing.
 
-use holdall_instrument::contest::{BARE, is_ours};
+use crate::contest::{BARE, is_ours};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 pub(super) struct Results {
     date: Option<String>,
     commit: Option<String>,
-    pub(super) complete: bool,
-    pub(super) machine: String,
-    pub(super) quick: bool,
-    pub(super) rounds: usize,
     pub(super) workloads: Vec<Workload>,
 }
 
@@ -18,34 +16,32 @@ pub(super) struct Results {
 pub(super) struct Workload {
     pub(super) workload: String,
     pub(super) rows: Vec<Row>,
-    pub(super) probes: Vec<Probed>,
+    probes: Vec<Probed>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Probed {
-    /// None where the round was not probed.
-    pub(super) quiet: Option<bool>,
+struct Probed {
+    /// None if the round was not probed.
+    quiet: Option<bool>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Row {
-    pub(super) row: String,
-    pub(super) unit: String,
-    pub(super) less_is_better: bool,
-    pub(super) stores: Vec<Line>,
+    row: String,
+    less_is_better: bool,
+    stores: Vec<Line>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Line {
     pub(super) store: String,
-    pub(super) value: Median,
-    pub(super) disk_per_logical: Option<Median>,
+    disk_per_logical: Option<Median>,
     to_best_peer: Option<Median>,
 }
 
 #[derive(Deserialize, Clone, Copy)]
-pub(super) struct Median {
-    pub(super) median: f64,
+struct Median {
+    median: f64,
 }
 
 impl Results {
@@ -57,8 +53,8 @@ impl Results {
 }
 
 impl Workload {
-    /// A row's name with the workload's before it, and a mark behind it where the workload was
-    /// disturbed.
+    /// A row's name with the workload's before it, and a mark behind it if other work disturbed
+    /// the workload.
     pub(super) fn title(&self, row: &Row) -> String {
         let id = self.workload.to_uppercase();
         let mark = if self.disturbed() > 0 { " †" } else { "" };
@@ -83,14 +79,27 @@ impl Row {
         self.stores.iter().filter(|line| line.store != BARE && !is_ours(&line.store))
     }
 
-    pub(super) fn best_other(&self) -> Option<&Line> {
-        let better = |a: &Line, b: &Line| (a.value.median < b.value.median) == self.less_is_better;
-        self.others().reduce(|a, b| if better(a, b) { a } else { b })
+    /// Holdall's.
+    pub(super) fn ours(&self) -> impl Iterator<Item = &Line> {
+        self.stores.iter().filter(|line| is_ours(&line.store))
+    }
+
+    /// Whether Holdall and another store have it.
+    pub(super) fn compares(&self) -> bool {
+        self.others().next().is_some() && self.ours().next().is_some()
     }
 
     /// How much better than the best other store.
     pub(super) fn ratio(&self, line: &Line) -> Option<f64> {
         let ratio = line.to_best_peer?.median;
         Some(if self.less_is_better { 1.0 / ratio } else { ratio })
+    }
+
+    /// The least space that another store takes, divided by what this one takes: above one this
+    /// one takes less.
+    pub(super) fn space_ratio(&self, line: &Line) -> Option<f64> {
+        let disk = |line: &Line| Some(line.disk_per_logical?.median);
+        let least = self.others().filter_map(disk).reduce(f64::min)?;
+        Some(least / disk(line)?)
     }
 }

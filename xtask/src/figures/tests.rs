@@ -1,0 +1,94 @@
+//! Of the small run in `testdata/figures`.
+
+use super::*;
+
+fn runs() -> Vec<Run> {
+    run::all(&crate::root().unwrap().join("testdata/figures")).unwrap()
+}
+
+const MARKED: &str =
+    "# A\n\n<!-- figures\nw4/replace = replace web objects\nw8\n-->\n<!-- end -->\n\nB\n";
+
+#[test]
+fn tables_name_their_run_and_are_written_once() {
+    let text = written(MARKED, &runs()).unwrap();
+    let right = "# A\n\n<!-- figures\nw4/replace = replace web objects\nw8\n-->\n\n\
+        Commit 1a2b3c4 of 2026-11-24, 3 rounds, on 2 cores, a virtual disk. † Other work disturbed \
+        the machine.\n\n\
+        | | Holdall by name / by OID | best other | ratio | disk ÷ logical; other |\n\
+        |---|---|---|---|---|\n\
+        | replace web objects, MB/s | 50 / 100 | fjall 200 | 0.25 / 0.5 | 1.14 / 1.13; 2.5 |\n\
+        | open after a clean close, ms † | 2 / – | redb 0.5 | 0.25 / – |  |\n\
+        | open after a kill, ms † | 50 / – | LMDB 0.4 | 0.008 / – |  |\n\n\
+        <!-- end -->\n\nB\n";
+    assert_eq!(text, right);
+    assert_eq!(written(&text, &runs()).unwrap(), text);
+}
+
+#[test]
+fn what_no_run_has_is_refused() {
+    for rows in ["w5", "w4/load", "w4/replaced"] {
+        let text = format!("<!-- figures: {rows} -->\n<!-- end -->\n");
+        let error = format!("{:#}", written(&text, &runs()).unwrap_err());
+        assert!(error.contains(&format!("no kept run has {rows}")), "{error}");
+    }
+}
+
+/// Runs that are not complete, of small sizes or of changed sources are in the folder, too, and
+/// newer; the older run has another value.
+#[test]
+fn the_newest_run_that_counts_is_taken() {
+    let runs = runs();
+    let commits: Vec<_> = runs.iter().map(|r| r.commit.as_deref().unwrap()).collect();
+    assert_eq!(commits, ["1a2b3c4", "0f0f0f0"]);
+    // Only the older one has w2.
+    let text = written("<!-- figures: w4/replace; w2 -->\n<!-- end -->\n", &runs).unwrap();
+    assert!(text.contains("Commit 1a2b3c4 of 2026-11-24"), "{text}");
+    assert!(text.contains("Commit 0f0f0f0 of 2026-11-20, 1 round, on another machine."), "{text}");
+}
+
+/// A tree with one document and the runs of testdata.
+fn tree(text: &str) -> (tempfile::TempDir, Vec<File>) {
+    let dir = tempfile::tempdir().unwrap();
+    let from = crate::root().unwrap().join("testdata/figures");
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = dir.path().join(RUNS).join(entry.file_name());
+        std::fs::create_dir_all(&to).unwrap();
+        std::fs::copy(entry.path().join("results.json"), to.join("results.json")).unwrap();
+    }
+    std::fs::create_dir(dir.path().join("docs")).unwrap();
+    std::fs::write(dir.path().join("docs/index.md"), text).unwrap();
+    (dir, vec![File { path: "docs/index.md".into(), text: text.to_owned() }])
+}
+
+#[test]
+fn documents_that_differ_from_the_run_are_found_and_written() {
+    let (dir, documents) = tree(MARKED);
+    let found = problems(dir.path(), &documents).unwrap();
+    assert!(found.len() == 1 && found[0].starts_with("docs/index.md:7:"), "{found:?}");
+    assert_eq!(write(dir.path(), &documents).unwrap(), ["docs/index.md"]);
+    let text = std::fs::read_to_string(dir.path().join("docs/index.md")).unwrap();
+    assert_eq!(text, written(MARKED, &runs()).unwrap());
+    let right = vec![File { path: "docs/index.md".into(), text: text.clone() }];
+    assert!(problems(dir.path(), &right).unwrap().is_empty());
+    assert!(write(dir.path(), &right).unwrap().is_empty());
+
+    let one = text.replace("| 50 / 100 |", "| 51 / 100 |");
+    let found = problems(dir.path(), &[File { path: "docs/index.md".into(), text: one }]).unwrap();
+    assert!(found.len() == 1 && found[0].contains("cargo xtask figures"), "{found:?}");
+    // The file is not as it was read: nothing is overwritten.
+    let error = write(dir.path(), &documents).unwrap_err().to_string();
+    assert!(error.contains("was changed"), "{error}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("docs/index.md")).unwrap(), text);
+}
+
+#[test]
+fn runs_that_cannot_be_read_are_named() {
+    let (dir, documents) = tree(MARKED);
+    let broken = dir.path().join(RUNS).join("broken");
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(broken.join("results.json"), "{}").unwrap();
+    let error = format!("{:#}", problems(dir.path(), &documents).unwrap_err());
+    assert!(error.contains("broken/results.json"), "{error}");
+}
