@@ -120,10 +120,10 @@ pub enum Mutation {
     R21Grown,
     /// Rule 22: a stretch with live segments is not fresh.
     R22Live,
-    /// Rule 22: a stretch with waiting segments is not fresh.
-    R22Waiting,
     /// Rule 22: an info page changes with its segments only.
     R22Moved,
+    /// Rule 22: a stretch with waiting segments is not fresh.
+    R22Waiting,
     /// Rule 23: the bitmap is what is reachable.
     R23Bitmap,
     /// Rule 24: the flag is set in the source in the same transaction as the copy.

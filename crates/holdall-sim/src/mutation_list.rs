@@ -355,16 +355,16 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
-        Mutation::R22Waiting,
-        "22-waiting",
-        "a stretch with waiting segments is not fresh.",
-        Shows::Usually,
-    ),
-    entry(
         Mutation::R22Moved,
         "22-moved",
         "an info page changes with its segments only.",
         Shows::In("163..164"),
+    ),
+    entry(
+        Mutation::R22Waiting,
+        "22-waiting",
+        "a stretch with waiting segments is not fresh.",
+        Shows::Usually,
     ),
     entry(Mutation::R23Bitmap, "23-bitmap", "the bitmap is what is reachable.", Shows::Usually),
     entry(
