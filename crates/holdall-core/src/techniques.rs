@@ -1,4 +1,4 @@
-//! The facade for crates beside the engine: what of this crate is a technique and no format of ours.
+//! The facade for crates beside the engine: the techniques of this crate, without its formats.
 //!
 //! Owns nothing. The laboratory's papers build on these modules, and a crate that keeps large
 //! objects in another store would. All else here describes Holdall's own pages and log: it is

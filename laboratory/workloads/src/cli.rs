@@ -196,7 +196,7 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
     }
 }
 
-/// The contest called `id`, of those stores where it is one of stores.
+/// The contest called `id`; one between stores is held between those named.
 fn named<'a>(
     id: &str,
     makers: &'a [&'a dyn Maker],

@@ -1,9 +1,9 @@
 //! Measurements of Holdall, and the workloads it shares with other stores.
 //!
-//! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), those of Holdall
-//! alone, the adapters of
-//! Holdall and of plain files ([`stores`]), how stores are driven and what they use
-//! ([`measure`]), and the command line of it ([`cli`]). How stores take turns, how results are judged and kept is the instrument's.
+//! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), and those of Holdall
+//! alone; the adapters of Holdall and of plain files ([`stores`]); how stores are driven and what
+//! they use ([`measure`]); the command line ([`cli`]). Turns, judgement and kept results are the
+//! instrument's.
 //! docs/benchmarks.md says what each figure means.
 
 pub mod bare;

@@ -17,7 +17,7 @@ const ROWS: [&str; 4] = [
 /// MiB that no row should exceed.
 const MOST: f64 = 300.0;
 
-/// Many objects, then one, of so many gigabytes each.
+/// Gigabytes of each case: many objects, then one.
 pub struct Memory {
     /// Gigabytes.
     pub gb: u64,

@@ -1,6 +1,6 @@
 //! Tables of figures that no kept run made.
 //!
-//! Owns: how such a table is told from others, and how many of them each document still has: until
+//! Owns: which tables count as such, and how many of them each document still has: until
 //! a run is kept that has their rows. The number may fall and never rise.
 
 use super::block::{Piece, pieces};

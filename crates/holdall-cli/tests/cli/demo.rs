@@ -1,5 +1,5 @@
 //! The README's first command, `demo.sh`: with nothing but the command, bash and coreutils it
-//! shows a kill and a resume on any tree, and says so where there is nothing to kill.
+//! shows a kill and a resume on any tree, and says so if it could kill nothing.
 
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;

@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 pub struct Ask {
     /// Bytes of a write request.
     pub request: usize,
-    /// Whether the store is told the object's size before the first.
+    /// Whether the store gets the object's size before the first.
     pub hint: bool,
 }
 
