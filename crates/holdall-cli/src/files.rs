@@ -18,8 +18,7 @@ use rustix::io::Errno;
 
 use crate::time;
 
-/// Attribute: when the content was last changed, nanoseconds since 1970 as decimal text.
-pub const MTIME: &str = "mtime";
+pub use holdall::MTIME;
 /// Attribute: permission bits of the file, octal text.
 pub const MODE: &str = "mode";
 /// Attribute: when anything about the file last changed, nanoseconds since 1970, if that is not

@@ -78,7 +78,7 @@ fn json(reader: &Reader, name: &[u8], oid: Oid) -> Outcome<Value> {
 }
 
 fn long(data: &Metadata) -> String {
-    let mtime = data.attributes.get(files::MTIME).and_then(|text| time::parse(text));
-    let date = mtime.map_or_else(|| "-".to_owned(), time::date);
+    let date = data.last_modified().map(|at| time::date(time::to_nanos(at)));
+    let date = date.unwrap_or_else(|| "-".to_owned());
     format!("{:>12} {date:>20} {:<20}", data.size, data.oid.to_string())
 }

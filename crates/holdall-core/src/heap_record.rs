@@ -1,19 +1,19 @@
-//! A heap record: the object's OID, its name, its attributes, its last change, its bytes or its
-//! descriptor.
+//! A heap record: the object's OID, its name, its attributes, its last change and the time of it,
+//! its bytes or its descriptor.
 //!
 //! Owns: the record's bytes (docs/format.md "Heap record"). Pure.
 
 pub mod divided;
 
-use crate::bytes::{Reader, push_varint, u16_at, u32_at};
+use crate::bytes::{Reader, push_varint, u16_at, u32_at, varint_len};
 use crate::segment_tree::Descriptor;
 use crate::version::Change;
 use crate::{Error, Oid, Result};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Attributes of an object, such as its content type or modification time. One whose key begins
-/// with `#` tells something of the bytes, as a digest does: a change of the bytes drops it.
+/// Attributes of an object, such as its content type. One whose key begins with `#` tells something
+/// of the bytes, as a digest does, and so does [`MTIME`]: a change of the bytes drops them.
 pub type Attributes = BTreeMap<String, Vec<u8>>;
 
 /// Most bytes all attributes of an object may take, with 64 KiB pages; an eighth of a page
@@ -24,13 +24,18 @@ pub const MAX_ATTRIBUTES: usize = 4096;
 /// with any change of the bytes it goes.
 pub const OF_BYTES: char = '#';
 
+/// The attribute by which a caller names a time of the last change that is not the engine's, as of
+/// a file that was imported: nanoseconds since 1970 UTC as decimal text. It tells of the bytes.
+pub const MTIME: &str = "mtime";
+
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
-const KIND: u8 = 0x0f;
+const KIND: u8 = 0x07;
+const TIMED: u8 = 0x08;
 const NAMED: u8 = 0x10;
 const ATTRIBUTES: u8 = 0x20;
 const CHANGED: u8 = 0x40;
-const KNOWN: u8 = KIND | NAMED | ATTRIBUTES | CHANGED;
+const KNOWN: u8 = KIND | TIMED | NAMED | ATTRIBUTES | CHANGED;
 /// Bytes of OID (without the site) and kind.
 const FIXED: usize = 11;
 
@@ -53,6 +58,8 @@ pub struct Record<'a> {
     attributes: &'a [u8],
     /// Its last change.
     pub change: Change,
+    /// When that was, in milliseconds since 1970 UTC; 0 if it is not known.
+    pub time: u64,
     /// Its bytes.
     pub body: Body<'a>,
 }
@@ -83,6 +90,7 @@ impl<'a> Record<'a> {
         let (name, attributes) = (part(NAMED)?, part(ATTRIBUTES)?.unwrap_or(&[]));
         let change = if kind & CHANGED == 0 { Some(Change::NONE) } else { Change::read(&mut r) };
         let change = change.ok_or_else(bad)?;
+        let time = if kind & TIMED == 0 { 0 } else { r.varint().ok_or_else(bad)? };
         let body = match kind & KIND {
             SMALL => Body::Small(r.rest()),
             LARGE => Body::Large(r.rest()),
@@ -96,7 +104,7 @@ impl<'a> Record<'a> {
         if kind & !KNOWN != 0 {
             return Err(Error::Unsupported { detail: format!("{oid} has flags {kind:#x}") });
         }
-        Ok(Self { oid, name, attributes, change, body })
+        Ok(Self { oid, name, attributes, change, time, body })
     }
 
     /// The attributes.
@@ -128,7 +136,7 @@ impl<'a> Record<'a> {
     /// The parts of the record but its body, to be kept in a new one.
     pub fn head(&self) -> Head<'static> {
         let (name, attributes) = (self.name.map(Cow::Borrowed), self.attributes.into());
-        Head { name, attributes, change: self.change }.into_owned()
+        Head { name, attributes, change: self.change, time: self.time }.into_owned()
     }
 
     /// As [`Record::head`], for a record of changed bytes: without the attributes that told
@@ -140,7 +148,7 @@ impl<'a> Record<'a> {
         let mut head = self.head();
         if !self.attributes.is_empty() {
             let mut attributes = self.attributes()?;
-            attributes.retain(|key, _| !key.starts_with(OF_BYTES));
+            attributes.retain(|key, _| !key.starts_with(OF_BYTES) && key != MTIME);
             head.attributes = join_attributes(&attributes).into();
         }
         Ok(head)
@@ -177,6 +185,8 @@ pub struct Head<'a> {
     pub attributes: Cow<'a, [u8]>,
     /// The last change.
     pub change: Change,
+    /// When that was, in milliseconds since 1970 UTC; 0 if it is not known.
+    pub time: u64,
 }
 
 impl Head<'_> {
@@ -184,21 +194,31 @@ impl Head<'_> {
     pub fn into_owned(self) -> Head<'static> {
         let name = self.name.map(|name| Cow::Owned(name.into_owned()));
         let attributes = Cow::Owned(self.attributes.into_owned());
-        Head { name, attributes, change: self.change }
+        Head { name, attributes, change: self.change, time: self.time }
     }
 
     /// The same, of an object that was changed as `change` says.
     pub fn with_change(&self, change: Change) -> Head<'_> {
         let name = self.name.as_deref().map(Cow::Borrowed);
-        Head { name, attributes: Cow::Borrowed(&self.attributes), change }
+        Head { name, attributes: Cow::Borrowed(&self.attributes), change, time: self.time }
+    }
+
+    /// The same with the longest change and time: what the record may become later on.
+    pub fn longest(&self) -> Head<'_> {
+        let change = Change { epoch: u32::MAX, count: u64::MAX };
+        Head { time: u64::MAX, ..self.with_change(change) }
+    }
+
+    fn time_len(&self) -> usize {
+        if self.time == 0 { 0 } else { varint_len(self.time) }
     }
 
     /// Bytes of a record with this head and a body of `body` bytes.
     pub fn record_len(&self, body: usize) -> usize {
-        let part = |len: usize| crate::bytes::varint_len(len as u64).saturating_add(len);
+        let part = |len: usize| varint_len(len as u64).saturating_add(len);
         let name = self.name.as_ref().map_or(0, |n| part(n.len()));
         let attributes = if self.attributes.is_empty() { 0 } else { part(self.attributes.len()) };
-        (FIXED + name + attributes + self.change.len()).saturating_add(body)
+        (FIXED + name + attributes + self.change.len() + self.time_len()).saturating_add(body)
     }
 
     /// Begins a record in `out`, whose bytes are given up.
@@ -208,7 +228,8 @@ impl Head<'_> {
         let named = if self.name.is_some() { NAMED } else { 0 };
         let attributes = if self.attributes.is_empty() { 0 } else { ATTRIBUTES };
         let changed = if self.change.is_none() { 0 } else { CHANGED };
-        let mut fixed = [kind | named | attributes | changed; FIXED];
+        let timed = if self.time == 0 { 0 } else { TIMED };
+        let mut fixed = [kind | named | attributes | changed | timed; FIXED];
         fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
         out.extend_from_slice(&fixed);
         for part in self.name.iter().chain((attributes != 0).then_some(&self.attributes)) {
@@ -216,6 +237,9 @@ impl Head<'_> {
             out.extend_from_slice(part);
         }
         self.change.write(&mut out);
+        if timed != 0 {
+            push_varint(&mut out, self.time);
+        }
         out
     }
 
@@ -239,30 +263,38 @@ impl Head<'_> {
     }
 }
 
-/// Bytes of the record of a new small object without attributes.
-pub fn small_len(name: Option<&[u8]>, body: usize) -> usize {
-    let part = |len: usize| crate::bytes::varint_len(len as u64).saturating_add(len);
-    name.map_or(FIXED, |name| part(name.len()).saturating_add(FIXED)).saturating_add(body)
+/// Bytes of the record of a new small object without attributes, made at `time`, which is known.
+pub fn small_len(name: Option<&[u8]>, time: u64, body: usize) -> usize {
+    let part = |len: usize| varint_len(len as u64).saturating_add(len);
+    let fixed = FIXED + varint_len(time);
+    name.map_or(fixed, |name| part(name.len()).saturating_add(fixed)).saturating_add(body)
+}
+
+/// Writes `n` as a varint at the front of `out`; returns how many bytes it took.
+fn put_varint(out: &mut [u8], mut n: u64) -> usize {
+    let mut at = 0;
+    while n >= 0x80 {
+        out[at] = n as u8 | 0x80;
+        (n, at) = (n >> 7, at + 1);
+    }
+    out[at] = n as u8;
+    at + 1
 }
 
 /// Writes the record that [`Head::small`] would make of the same, without attributes, to `out`,
 /// which has the length that [`small_len`] tells.
-pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, bytes: &[u8]) {
+pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, time: u64, bytes: &[u8]) {
     let (fixed, mut rest) = out.split_at_mut(FIXED);
     fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
-    fixed[FIXED - 1] = SMALL | if name.is_some() { NAMED } else { 0 };
+    fixed[FIXED - 1] = SMALL | TIMED | if name.is_some() { NAMED } else { 0 };
     if let Some(name) = name {
-        let (mut left, mut at) = (name.len(), 0);
-        while left >= 0x80 {
-            rest[at] = left as u8 | 0x80;
-            (left, at) = (left >> 7, at + 1);
-        }
-        rest[at] = left as u8;
-        let (head, body) = rest.split_at_mut(at + 1 + name.len());
-        head[at + 1..].copy_from_slice(name);
+        let at = put_varint(rest, name.len() as u64);
+        let (head, body) = rest.split_at_mut(at + name.len());
+        head[at..].copy_from_slice(name);
         rest = body;
     }
-    rest.copy_from_slice(bytes);
+    let at = put_varint(rest, time);
+    rest[at..].copy_from_slice(bytes);
 }
 
 /// Attributes as stored: key length, key, value length, value; repeated.
@@ -308,21 +340,22 @@ mod tests {
                 proptest::collection::vec(any::<u8>(), 0..20), 0..4),
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
             change in (any::<u32>(), any::<u64>()),
+            time in 1..u64::MAX,
         ) {
             let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
-            let mut written = vec![0xaa; small_len(name.as_deref(), bytes.len())];
-            write_small(&mut written, oid, name.as_deref(), &bytes);
-            let plain = Head { name: name.clone().map(Cow::Owned), ..Head::default() };
+            let mut written = vec![0xaa; small_len(name.as_deref(), time, bytes.len())];
+            write_small(&mut written, oid, name.as_deref(), time, &bytes);
+            let plain = Head { name: name.clone().map(Cow::Owned), time, ..Head::default() };
             prop_assert_eq!(written, plain.small(oid, &bytes));
             let encoded = encode_attributes(&attributes, 4096).unwrap();
             let head = Head { name: name.clone().map(Cow::Owned), attributes: encoded.into(),
-                change: Change { epoch: change.0, count: change.1 } };
+                change: Change { epoch: change.0, count: change.1 }, time: if time % 3 == 0 { 0 } else { time } };
             let record = head.small(oid, &bytes);
             prop_assert_eq!(record.len(), head.record_len(bytes.len()));
             let back = Record::parse(&record).unwrap();
             prop_assert_eq!(back.oid, oid);
             prop_assert_eq!(back.name, name.as_deref());
-            prop_assert_eq!(back.change, head.change);
+            prop_assert_eq!((back.change, back.time), (head.change, head.time));
             prop_assert_eq!(back.attributes().unwrap(), attributes);
             let Body::Small(b) = back.body else { panic!("small") };
             prop_assert_eq!(b, &bytes[..]);

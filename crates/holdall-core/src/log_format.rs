@@ -197,13 +197,13 @@ pub enum Record<'a> {
     },
     /// Pages written in place before the group, to be synced together with it. Where the group is
     /// the last one, it counts only if they are there.
-    Home {
+    InPlace {
         /// First page.
         page: PageNo,
         /// How many.
         count: u64,
         /// What the checksum is of.
-        kind: HomeKind,
+        kind: InPlaceKind,
         /// Continued over checksums (4 bytes, little-endian) in order of place.
         checksum: u32,
     },
@@ -216,9 +216,9 @@ pub enum Record<'a> {
     Skipped,
 }
 
-/// What the checksum of a [`Record::Home`] goes over.
+/// What the checksum of a [`Record::InPlace`] goes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HomeKind {
+pub enum InPlaceKind {
     /// The checksums of units of 4 KiB of segment data.
     Units,
     /// The checksums in the headers of pages.
@@ -370,10 +370,10 @@ const PAGE_NEW: u8 = 2;
 const SEGMENT: u8 = 3;
 const COMMIT: u8 = 4;
 const COMPOSED: u8 = 5;
-const HOME_UNITS: u8 = 6;
-const HOME_PAGES: u8 = 7;
-/// Bytes of a record pushed by [`push_home`].
-pub const HOME_RECORD_BYTES: usize = RECORD_HEADER + 20;
+const IN_PLACE_UNITS: u8 = 6;
+const IN_PLACE_PAGES: u8 = 7;
+/// Bytes of a record pushed by [`push_in_place`].
+pub const IN_PLACE_RECORD_BYTES: usize = RECORD_HEADER + 20;
 
 fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
     out.extend_from_slice(&[kind, 0, 0, 0]);
@@ -512,12 +512,12 @@ pub fn push_composed(out: &mut Vec<u8>, page: PageNo, checksum: u32, parts: &[Pa
 }
 
 /// Appends a record of `count` pages from `page` on that lie in place, unsynced.
-pub fn push_home(out: &mut Vec<u8>, page: PageNo, count: u64, kind: HomeKind, checksum: u32) {
+pub fn push_in_place(out: &mut Vec<u8>, page: PageNo, count: u64, kind: InPlaceKind, checksum: u32) {
     let kind = match kind {
-        HomeKind::Units => HOME_UNITS,
-        HomeKind::Pages => HOME_PAGES,
+        InPlaceKind::Units => IN_PLACE_UNITS,
+        InPlaceKind::Pages => IN_PLACE_PAGES,
     };
-    record_header(out, kind, HOME_RECORD_BYTES - RECORD_HEADER);
+    record_header(out, kind, IN_PLACE_RECORD_BYTES - RECORD_HEADER);
     out.extend_from_slice(&page.0.to_le_bytes());
     out.extend_from_slice(&count.to_le_bytes());
     out.extend_from_slice(&checksum.to_le_bytes());
@@ -559,10 +559,10 @@ pub fn next_record<'a>(r: &mut Reader<'a>) -> Result<Option<Record<'a>>> {
             checksum: body.u32().ok_or_else(torn)?,
             parts: Parts(body.rest()),
         },
-        HOME_UNITS | HOME_PAGES => Record::Home {
+        IN_PLACE_UNITS | IN_PLACE_PAGES => Record::InPlace {
             page: PageNo(body.u64().ok_or_else(torn)?),
             count: body.u64().ok_or_else(torn)?,
-            kind: if kind == HOME_UNITS { HomeKind::Units } else { HomeKind::Pages },
+            kind: if kind == IN_PLACE_UNITS { InPlaceKind::Units } else { InPlaceKind::Pages },
             checksum: body.u32().ok_or_else(torn)?,
         },
         COMMIT => Record::Commit { lsn: Lsn(body.u64().ok_or_else(torn)?) },

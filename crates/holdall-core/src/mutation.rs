@@ -21,7 +21,7 @@ pub enum Mutation {
     /// Rule 3: a group is acknowledged only after its sync.
     R03LogSync,
     /// Rule 4: the superblock names the highest LSN in place before pages go there.
-    R04Home,
+    R04Announce,
     /// Rule 4: damage in the middle of the log is told from a torn tail.
     R04Middle,
     /// Rule 4: replay that ends below the highest LSN in place is refused.
@@ -37,7 +37,7 @@ pub enum Mutation {
     /// Rule 7: recovery writes the tail of the log again.
     R07Harden,
     /// Rule 7: recovery writes again the data in place that the last group lists.
-    R07Home,
+    R07InPlace,
     /// Rule 7: recovery writes logged segment bytes again.
     R07Segments,
     /// Rule 7: recovery writes the newest superblock again.
@@ -67,28 +67,28 @@ pub enum Mutation {
     /// Rule 13: a page that became empty is freed, not filled as a new one.
     R13Emptied,
     /// Rule 13: a page that changes after it was handed over is written in place again.
-    R13HomeAgain,
+    R13DirectAgain,
     /// Rule 13: before pages of a group that lists data in place change there, both superblocks say that it is durable.
-    R13HomeBoth,
+    R13DirectBoth,
     /// Rule 13: what a checkpoint found durable is not doubted: its pages may have changed in place.
-    R13HomeDoubt,
+    R13DirectDoubt,
     /// Rule 13: pages written in place before the end of their transaction are synced before the group.
-    R13HomeEarly,
+    R13DirectEarly,
     /// Rule 13: segment data that waits to be written in place is written before the group.
-    R13HomeHeld,
+    R13DirectHeld,
     /// Rule 13: the last group counts only if the data in place that it lists is there.
-    R13HomeHolds,
+    R13DirectHolds,
     /// Rule 13: a group lists all segment data that lies in place.
-    R13HomeList,
+    R13DirectList,
     /// Rule 13: a group is acknowledged only when the data in place that it lists is synced too.
-    R13HomeWait,
+    R13DirectWait,
     /// Rule 13: logged bytes of pages given back are not replayed.
     R13LoggedFree,
     /// Rule 13: a new page is replayed without reading the disk.
     R13Unread,
     /// Rule 14: a checkpoint writes only durable commits.
     R14Durable,
-    /// Rule 14: a checkpoint writes each page that is newer than home.
+    /// Rule 14: a checkpoint writes each page that is newer than in place.
     R14Newest,
     /// Rule 15: an old superblock whose log is gone is refused.
     R15Fallback,
@@ -96,7 +96,7 @@ pub enum Mutation {
     R15Release,
     /// Rule 15: the superblock is written to the slot that is not in force.
     R15Slot,
-    /// Rule 15: home pages are synced before the superblock moves on.
+    /// Rule 15: pages in place are synced before the superblock moves on.
     R15Sync,
     /// Rule 16: freed pages wait for a checkpoint.
     R16Checkpoint,

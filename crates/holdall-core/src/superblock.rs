@@ -14,7 +14,7 @@ pub const SLOT_AT: [u64; 2] = [0, 65536];
 /// First bytes of every store.
 pub const MAGIC: [u8; 8] = *b"HOLDALL\n";
 /// The format version this build writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Incompatible features this build knows.
 pub const KNOWN_INCOMPATIBLE: u64 = 0;
 /// Read-only-compatible features this build knows.
@@ -39,7 +39,7 @@ const PAGE_SIZE: usize = 72;
 const SPACE_PAGES: usize = 76;
 const SEQUENCE: usize = 80;
 const REPLAY: usize = 88;
-const HOME: usize = 96;
+const IN_PLACE: usize = 96;
 const LOG_BYTES: usize = 104;
 const FLAGS: usize = 112;
 const UNIQUE: usize = 120;
@@ -72,7 +72,7 @@ pub struct Superblock {
     /// Where replay begins: all before it is in place. A multiple of the log block size.
     pub replay: Lsn,
     /// No page in place is newer than this.
-    pub home: Lsn,
+    pub in_place: Lsn,
     /// Size of the circular log in bytes.
     pub log_bytes: u64,
     /// The log file must exist: without it committed data would be missing.
@@ -108,7 +108,7 @@ impl Superblock {
         put_u32(&mut b, SPACE_PAGES, self.space_pages);
         put_u64(&mut b, SEQUENCE, self.sequence);
         put_u64(&mut b, REPLAY, self.replay.0);
-        put_u64(&mut b, HOME, self.home.0);
+        put_u64(&mut b, IN_PLACE, self.in_place.0);
         put_u64(&mut b, LOG_BYTES, self.log_bytes);
         let required = if self.log_required { FLAG_LOG_REQUIRED } else { 0 };
         put_u32(&mut b, FLAGS, required | if self.holes { FLAG_HOLES } else { 0 });
@@ -146,7 +146,7 @@ impl Superblock {
             space_pages: u32_at(b, SPACE_PAGES),
             sequence: u64_at(b, SEQUENCE),
             replay: Lsn(u64_at(b, REPLAY)),
-            home: Lsn(u64_at(b, HOME)),
+            in_place: Lsn(u64_at(b, IN_PLACE)),
             log_bytes: u64_at(b, LOG_BYTES),
             log_required: u32_at(b, FLAGS) & FLAG_LOG_REQUIRED != 0,
             holes: u32_at(b, FLAGS) & FLAG_HOLES != 0,
@@ -187,7 +187,7 @@ impl Superblock {
             || !self.replay.0.is_multiple_of(crate::log_format::BLOCK as u64)
             || self.log_bytes < 2 * crate::log_format::BLOCK as u64
             || self.log_bytes > 1 << 40
-            || self.replay.0.max(self.home.0) > MAX_COUNT
+            || self.replay.0.max(self.in_place.0) > MAX_COUNT
         {
             return bad("impossible log geometry");
         }
@@ -196,7 +196,7 @@ impl Superblock {
         }
         // Far above what a life can reach, so that counting on cannot overflow.
         let most = 1 << 62;
-        if self.replay.0 > most || self.home.0 > most || self.sequence > most {
+        if self.replay.0 > most || self.in_place.0 > most || self.sequence > most {
             return bad("impossible LSN or sequence number");
         }
         if self.epoch > u32::MAX - 2 || self.unique_ceiling > most || self.unique_ceiling == 0 {
@@ -232,7 +232,7 @@ mod tests {
             space_pages: 32768,
             sequence: 41,
             replay: Lsn(8192),
-            home: Lsn(8000),
+            in_place: Lsn(8000),
             log_bytes: 1 << 20,
             log_required: true,
             holes: true,

@@ -1,17 +1,16 @@
 //! What is kept of an object beside its bytes.
 //!
-//! The form is that of `holdall serve`: attributes `mtime` and `content-type`, and `s3` with the
+//! The form is that of `holdall serve`: attributes `content-type`, and `s3` with the
 //! rest as JSON. What one of the two puts, the other one shows.
 
 use crate::error::told;
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use holdall::{Attributes as Kept, Metadata};
 use object_store::path::Path;
 use object_store::{Attribute, AttributeValue, Attributes, ObjectMeta, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-const MTIME: &str = "mtime";
 const CONTENT_TYPE: &str = "content-type";
 const ABOUT: &str = "s3";
 
@@ -37,8 +36,6 @@ struct About {
 /// NotSupported for an attribute that has no place.
 pub fn kept(given: &Attributes) -> Result<Kept> {
     let (mut kept, mut about) = (Kept::new(), About::default());
-    let now = Utc::now().timestamp_nanos_opt().unwrap_or(i64::MAX);
-    kept.insert(MTIME.into(), now.to_string().into_bytes());
     for (name, value) in given {
         let value = value.as_ref().to_owned();
         match name {
@@ -81,12 +78,11 @@ pub fn shown(kept: &Kept) -> Attributes {
     named.chain(user).map(|(name, value)| (name, AttributeValue::from(value))).collect()
 }
 
-/// What is told of an object. Its time is 1970 where whoever put it did not say.
+/// What is told of an object. Its time is 1970 if nobody knows it.
 pub fn meta(location: Path, found: &Metadata) -> ObjectMeta {
-    let nanos = text(&found.attributes, MTIME).and_then(|text| text.parse().ok());
     ObjectMeta {
         location,
-        last_modified: DateTime::from_timestamp_nanos(nanos.unwrap_or(0)),
+        last_modified: found.last_modified().map(DateTime::from).unwrap_or_default(),
         size: found.size,
         e_tag: Some(found.version.to_string()),
         version: None,

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::SystemTime;
 
 /// Most memory that a thread keeps between calls: small objects are at most this large.
 const KEPT: usize = 64 << 10;
@@ -35,6 +36,8 @@ pub struct Info {
     version: String,
     /// Its attributes: their bytes by their names.
     attributes: Py<PyDict>,
+    /// When its bytes last changed; None if nobody knows it.
+    modified: Option<SystemTime>,
     /// "small" where it lies in a page with others, "large" where it has segments of its own.
     layout: &'static str,
 }
@@ -42,6 +45,7 @@ pub struct Info {
 #[pymethods]
 impl Info {
     #[new]
+    #[pyo3(signature = (oid, name, size, version, attributes, layout, modified=None))]
     fn new(
         oid: ObjectId,
         name: Option<Py<PyAny>>,
@@ -49,6 +53,7 @@ impl Info {
         version: String,
         attributes: Py<PyDict>,
         layout: &str,
+        modified: Option<SystemTime>,
     ) -> PyResult<Self> {
         let layout = match layout {
             "small" => "small",
@@ -58,7 +63,7 @@ impl Info {
                 return Err(PyValueError::new_err(text));
             }
         };
-        Ok(Self { oid, name, size, version, attributes, layout })
+        Ok(Self { oid, name, size, version, attributes, modified, layout })
     }
 
     fn __reduce__<'py>(
@@ -90,7 +95,8 @@ impl Info {
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let name = self.name.as_ref().map(|name| name.bind(py));
         let attributes = self.attributes.bind(py);
-        (self.oid, name, self.size, &self.version, attributes, self.layout).into_pyobject(py)
+        (self.oid, name, self.size, &self.version, attributes, self.layout, self.modified)
+            .into_pyobject(py)
     }
 }
 
@@ -330,14 +336,16 @@ impl View {
                 |tx| Ok(Some(tx.metadata(&wanted)?)),
             )
         })?;
-        let Metadata { oid, name, size, version, attributes, layout } =
-            found.ok_or_else(|| Self::missing(key))?;
+        let found = found.ok_or_else(|| Self::missing(key))?;
+        let modified = found.last_modified();
+        let Metadata { oid, name, size, version, attributes, layout, .. } = found;
         Ok(Info {
             oid: ObjectId(oid),
             name: name.map(|n| self.form.give(py, &n).map(Bound::unbind)).transpose()?,
             size,
             version: version.to_string(),
             attributes: attributes_dict(py, &attributes)?,
+            modified,
             layout: if layout == Layout::Small { "small" } else { "large" },
         })
     }

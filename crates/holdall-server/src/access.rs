@@ -172,7 +172,7 @@ fn object_acl(reader: &Reader, bucket: &Bucket, key: &str) -> S3Result<Option<Ac
         Err(holdall::Error::NotFound(_)) => return Ok(None),
         other => other.map_err(from_store)?,
     };
-    let meta = Meta::of(&found.attributes);
+    let meta = Meta::of(&found);
     let meta = side::complete(reader, found.oid, meta).map_err(from_store)?;
     Ok(Some(meta.about.acl))
 }

@@ -156,9 +156,10 @@ impl Edit {
     ) -> holdall::Result<Edited> {
         let oid = self.find(tx)?;
         change(tx, oid)?;
-        let meta = Meta::of(&tx.metadata(oid)?.attributes);
+        let meta = Meta::of(&tx.metadata(oid)?);
         let mut meta = side::complete_in(tx, oid, meta)?;
-        meta.modified = Some(SystemTime::now());
+        // The engine keeps the time of this change.
+        meta.modified = None;
         // Of objects put by an earlier server.
         meta.about.user.retain(|name, _| !describes_bytes(name));
         side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)?;

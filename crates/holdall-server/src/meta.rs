@@ -4,7 +4,7 @@
 //!
 //! | attribute | holds |
 //! |---|---|
-//! | `mtime` | last change in nanoseconds since 1970, as the command line writes it |
+//! | `mtime` | last change in nanoseconds since 1970, if a client or the command line said it; else the engine's time counts |
 //! | `content-type` | the media type |
 //! | `s3` | [`About`] as JSON: what the client said of the object |
 //! | `#s3` | [`OfBytes`] as JSON: ETag, checksums, parts; the engine drops it with an edit |
@@ -200,7 +200,7 @@ pub struct Side {
 /// What S3 keeps of an object beside its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// Last change; none where whoever put it did not say.
+    /// Last change: as a client said, else as the engine keeps it.
     pub modified: Option<SystemTime>,
     /// Media type.
     pub content_type: Option<String>,
@@ -211,9 +211,14 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Reads attributes. What lies in the side record is missing still where
+    /// Reads what is known of an object. What lies in the side record is missing still if
     /// [`Meta::needs_side`] says so.
-    pub fn of(attributes: &Attributes) -> Self {
+    pub fn of(metadata: &Metadata) -> Self {
+        Self { modified: metadata.last_modified(), ..Self::said(&metadata.attributes) }
+    }
+
+    /// What attributes say.
+    fn said(attributes: &Attributes) -> Self {
         let text = |key: &str| std::str::from_utf8(attributes.get(key)?).ok();
         let mut meta = Self {
             modified: text(MTIME).and_then(time_of),
@@ -313,7 +318,7 @@ impl Meta {
 
 /// The ETag of an object by its metadata alone.
 pub fn etag_of(metadata: &Metadata) -> String {
-    Meta::of(&metadata.attributes).etag(metadata.version)
+    Meta::of(metadata).etag(metadata.version)
 }
 
 fn time_of(text: &str) -> Option<SystemTime> {
@@ -354,14 +359,14 @@ mod tests {
         meta.of_bytes.as_mut().unwrap().parts.clear();
         let (attributes, side) = meta.attributes(1024);
         assert!(side.is_none());
-        assert_eq!(Meta::of(&attributes), meta);
+        assert_eq!(Meta::said(&attributes), meta);
     }
 
     #[test]
     fn what_does_not_fit_comes_back_from_the_side_record() {
         let meta = large();
         let (attributes, side) = meta.attributes(1024);
-        let mut back = Meta::of(&attributes);
+        let mut back = Meta::said(&attributes);
         assert!(back.needs_side());
         back.add_side(&side.unwrap());
         assert_eq!(back, meta);
@@ -376,7 +381,7 @@ mod tests {
         for most in [8192, 1024] {
             let (mut attributes, side) = meta.attributes(most);
             let read = |attributes: &Attributes| {
-                let mut back = Meta::of(attributes);
+                let mut back = Meta::said(attributes);
                 side.iter().for_each(|side| back.add_side(side));
                 back
             };
@@ -391,7 +396,7 @@ mod tests {
     fn an_edit_of_the_bytes_drops_what_was_derived_from_them_only() {
         let (mut attributes, side) = large().attributes(1024);
         attributes.remove(OF_BYTES);
-        let mut back = Meta::of(&attributes);
+        let mut back = Meta::said(&attributes);
         back.add_side(&side.unwrap());
         assert_eq!(back.about, large().about);
         assert_eq!(back.of_bytes, None);

@@ -264,7 +264,7 @@ pub fn nobodys(reader: &Reader, uploads: &BTreeSet<String>) -> Result<Vec<Vec<u8
         let text = String::from_utf8_lossy(&name);
         let oid = text.strip_prefix("about/").and_then(|oid| oid.parse::<Oid>().ok());
         let there = match oid.map(|oid| reader.metadata(oid)) {
-            Some(Ok(metadata)) => Meta::of(&metadata.attributes).needs_side(),
+            Some(Ok(metadata)) => Meta::of(&metadata).needs_side(),
             Some(Err(holdall::Error::NotFound(_) | holdall::Error::Dangling(_))) | None => false,
             Some(Err(e)) => return Err(e),
         };

@@ -129,12 +129,13 @@ mod stream;
 mod txn;
 mod write;
 
-pub use engine::Options;
+pub use engine::{Options, Tuning};
 pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::give_back::GaveBack;
 pub use engine::key::Key;
+pub use holdall_core::heap_record::MTIME;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
-pub use holdall_io::FileId;
+pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
 pub use names::ListOptions;
@@ -142,6 +143,6 @@ pub use object::{Attributes, Hints, Layout, Metadata, Segments};
 pub use read::{Entry, Fetched, Listed, Listing, Located, NameIter, Object, Reader};
 pub use store::{CollectionStat, Fullness, Store, StoreStat};
 pub use write::{
-    CollectionMut, Durability, ObjectMut, ObjectWriter, PutMode, PutOptions, StagedObject, Target,
-    WriteTx,
+    CollectionMut, Durability, ObjectMut, ObjectWriter, ObjectsMut, PutMode, PutOptions,
+    StagedObject, Target, WriteTx,
 };

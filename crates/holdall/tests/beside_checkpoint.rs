@@ -16,7 +16,7 @@ fn busy() -> (Arc<MemoryStorage>, Arc<CountedStorage>, Store) {
     let memory = Arc::new(MemoryStorage::new());
     let storage = Arc::new(CountedStorage::new(memory.clone(), CostModel::default()));
     // Else a checkpoint would follow the last commit.
-    let options = Options::default().background(false).auto_checkpoint(false);
+    let options = Options::default().background(false).tuning(|t| t.auto_checkpoint(false));
     let store = options.create_on(storage.clone()).unwrap();
     for byte in [1, 2, 3] {
         // The second time all pages exist, and pass through a log that grows for it.
@@ -46,8 +46,8 @@ fn a_commit_that_finds_the_log_full_waits_for_the_checkpoint_under_way() {
     let storage = CountedStorage::new(Arc::new(MemoryStorage::new()), CostModel::default());
     let storage = Arc::new(storage);
     // The log stays as small as it begins, and nobody else makes room in it.
-    let small = Options::default().log_bytes(1 << 20).first_log_bytes(1 << 20);
-    let options = small.background(false).auto_checkpoint(false);
+    let small = Options::default().tuning(|t| t.log_bytes(1 << 20).first_log_bytes(1 << 20));
+    let options = small.background(false).tuning(|t| t.auto_checkpoint(false));
     let store = options.create_on(storage.clone()).unwrap();
     let commit = |byte: u8| {
         let put = |i| (i, [byte; 2500]);

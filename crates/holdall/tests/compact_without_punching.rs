@@ -243,7 +243,7 @@ fn what_copies_share_stays_and_is_not_promised() {
 #[test]
 fn emptied_spaces_fill_again_while_pages_move() {
     let storage = storage();
-    let small = options().page_size(4096).space_pages(64);
+    let small = options().page_size(4096).tuning(|t| t.space_pages(64));
     let store = small.create_on(storage.clone()).unwrap();
     for i in 0..12 {
         store.write(|tx| tx.put(format!("{i}"), &bytes(i, 200_000))).unwrap();

@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::Arc;
 
 fn options(page_size: usize) -> Options {
-    Options::default().background(false).page_size(page_size).log_bytes(64 << 10)
+    Options::default().background(false).page_size(page_size).tuning(|t| t.log_bytes(64 << 10))
 }
 
 /// What power cuts leave of creations: at each change, with all, none and some of it kept.

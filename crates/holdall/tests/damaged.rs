@@ -69,7 +69,7 @@ fn what_is_no_store_is_told_from_a_damaged_one() {
 /// A store as a kill leaves it after `commits` commits since it was opened.
 fn killed(id: u8, commits: u32) -> (Vec<u8>, Vec<u8>) {
     let storage = Arc::new(MemoryStorage::new());
-    let options = quiet().store_id([id; 16]).log_bytes(64 << 10);
+    let options = quiet().tuning(|t| t.store_id([id; 16]).log_bytes(64 << 10));
     let store = options.create_on(storage.clone()).unwrap();
     for i in 0..commits {
         store.write(|tx| tx.put(format!("n{i}"), &[id; 3000])).unwrap();
@@ -157,7 +157,7 @@ const V1: [(&str, &str, usize); 9] = [
 /// HOLDALL_REWRITE_STORES=1 only before the first release of a format.
 fn make_v1() -> Vec<u8> {
     let storage = Arc::new(MemoryStorage::new());
-    let options = quiet().store_id(*b"Holdall store v1").space_pages(64).growth_bytes(4096);
+    let options = quiet().tuning(|t| t.store_id(*b"Holdall store v1").space_pages(64).growth_bytes(4096));
     let store = options.create_on(storage.clone()).unwrap();
     for i in 0..32 {
         store

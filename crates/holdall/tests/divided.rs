@@ -263,7 +263,7 @@ const PAGE: usize = 4096;
 /// A closed store of four divided objects and more, and where first parts lie.
 fn sample() -> (Vec<u8>, Vec<(Location, Location)>) {
     let (pool, storage) = (pool(), Arc::new(MemoryStorage::new()));
-    let options = Options::default().background(false).page_size(PAGE).store_id([7; 16]);
+    let options = Options::default().background(false).page_size(PAGE).tuning(|t| t.store_id([7; 16]));
     let store = options.create_on(storage.clone()).unwrap();
     (0..8).for_each(|i| {
         store.write(|tx| tx.put(name(i), object(&pool, i, 2700))).unwrap();

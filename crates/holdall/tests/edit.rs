@@ -12,7 +12,7 @@ fn open(storage: &Arc<MemoryStorage>, new: bool, dirty: usize) -> Store {
         .background(false)
         .page_size(4096)
         .cache_bytes(64 << 10)
-        .dirty_pages(dirty);
+        .tuning(|t| t.dirty_pages(dirty));
     if new {
         options.create_on(storage.clone()).unwrap()
     } else {

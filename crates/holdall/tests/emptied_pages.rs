@@ -74,7 +74,7 @@ fn a_snapshot_reads_what_lay_in_pages_that_became_empty_and_were_filled_again() 
 #[test]
 fn a_crash_goes_back_to_what_lay_in_pages_that_became_empty_and_were_filled_again() {
     // No checkpoint comes between.
-    let options = options().log_data_bytes(64 << 10).first_log_bytes(16 << 20);
+    let options = options().tuning(|t| t.log_data_bytes(64 << 10).first_log_bytes(16 << 20));
     for seed in 0..200 {
         let storage = Arc::new(FaultyStorage::new(seed));
         let store = options.create_on(storage.clone()).unwrap();

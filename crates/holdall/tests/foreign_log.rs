@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 fn options(id: u8) -> Options {
     let (store_id, log_bytes, first_log_bytes) = (Some([id; 16]), 64 << 10, 64 << 10);
-    let first = Options::default().first_log_bytes(first_log_bytes);
-    first.background(false).page_size(4096).store_id(store_id).log_bytes(log_bytes)
+    let first = Options::default().tuning(|t| t.first_log_bytes(first_log_bytes));
+    first.background(false).page_size(4096).tuning(|t| t.store_id(store_id).log_bytes(log_bytes))
 }
 
 type Files = (Vec<u8>, Option<Vec<u8>>);

@@ -64,7 +64,7 @@ fn agrees(store: &Store, context: &str) {
 fn counts_agree_with_verification_through_random_work() {
     for (seed, page_size, space_pages) in [(1, 4096, 64), (2, 16384, 64), (3, 8192, 1000)] {
         let storage = Arc::new(MemoryStorage::new());
-        let options = quiet().page_size(page_size).space_pages(space_pages);
+        let options = quiet().page_size(page_size).tuning(|t| t.space_pages(space_pages));
         let mut store = options.create_on(storage.clone()).unwrap();
         agrees(&store, "new");
         let mut rng = SmallRng::seed_from_u64(seed);

@@ -16,7 +16,7 @@ fn store(cache_bytes: usize, old_version_bytes: usize) -> Store {
         .page_size(4096)
         .cache_bytes(cache_bytes)
         .old_version_bytes(old_version_bytes)
-        .dirty_pages(4000);
+        .tuning(|t| t.dirty_pages(4000));
     options.create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 

@@ -11,7 +11,7 @@ mod fuzz_bodies;
 use holdall::{Error, Lsn, PageNo};
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{
-    HomeKind, MAX_COMPOSED, Part, push_composed, push_home, push_page, push_segment,
+    InPlaceKind, MAX_COMPOSED, Part, push_composed, push_in_place, push_page, push_segment,
 };
 use holdall_core::page::{self, PageKind};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
@@ -152,10 +152,10 @@ fn a_short_log_that_stands_for_gigabytes_is_refused() {
             log
         });
     }
-    // More than a group may list as lying home.
+    // More than a group may list as lying in place.
     refused(4096, "8193 pages at page 0", &|_, _| {
         let mut log = Vec::new();
-        push_home(&mut log, PageNo(0), 8193, HomeKind::Units, 0);
+        push_in_place(&mut log, PageNo(0), 8193, InPlaceKind::Units, 0);
         log
     });
 }

@@ -32,7 +32,7 @@ fn sample() -> (Arc<MemoryStorage>, Store) {
     let storage = Arc::new(MemoryStorage::new());
     // No room to grow, so that a large object has to use the gaps and gets a tree.
     let options =
-        quiet().space_pages(128).growth_bytes(4096).max_bytes(90 * 4096).first_log_bytes(1 << 20);
+        quiet().tuning(|t| t.space_pages(128).growth_bytes(4096)).max_bytes(90 * 4096).tuning(|t| t.first_log_bytes(1 << 20));
     let store = options.create_on(storage.clone()).unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
     let attributes = Attributes::from([("type".into(), b"text/plain".to_vec())]);
@@ -160,7 +160,7 @@ fn an_empty_log_or_store_is_said_to_be_empty() {
 
 #[test]
 fn spaces_are_listed_with_what_is_free() {
-    let options = quiet().space_pages(64).growth_bytes(4096);
+    let options = quiet().tuning(|t| t.space_pages(64).growth_bytes(4096));
     let storage = Arc::new(MemoryStorage::new());
     let store = options.create_on(storage.clone()).unwrap();
     let mut rng = SmallRng::seed_from_u64(2);

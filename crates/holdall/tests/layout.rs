@@ -68,7 +68,7 @@ fn superblock_and_log(out: &mut String) {
         space_pages: 16384,
         sequence: 0x0303,
         replay: Lsn(0x4000),
-        home: Lsn(0x0505),
+        in_place: Lsn(0x0505),
         log_bytes: 0x10_0000,
         log_required: true,
         holes: false,
@@ -98,7 +98,7 @@ fn superblock_and_log(out: &mut String) {
             (76, "pages of a space"),
             (80, "sequence"),
             (88, "replay position"),
-            (96, "home"),
+            (96, "flushed LSN"),
             (104, "bytes of the log"),
             (112, "flags"),
             (116, "reserved"),
@@ -342,33 +342,35 @@ fn records(out: &mut String) {
         name: Some(b"name".as_slice().into()),
         attributes: attributes.into(),
         change: Change { epoch: 0x0b, count: 0x0c },
+        time: 0x0d,
     };
     let common = [
         (0, "page"),
         (4, "slot"),
         (6, "unique"),
-        (10, "kind, named, attributes, changed"),
+        (10, "kind, timed, named, attributes, changed"),
         (11, "name"),
         (16, "attributes"),
         (22, "last change: epoch, number"),
+        (24, "time of the last change"),
     ];
     let mut small = common.to_vec();
-    small.push((24, "bytes"));
+    small.push((25, "bytes"));
     annotate(out, "heap record, small", &head.small(oid, b"bytes"), &small);
     let slice = Slice { flags: 3, offset: 2, ..Slice::run(0x0a, 0x64) };
     let tree = Tree { size: 0x64 + 9, top: Top::Inline(vec![slice, Slice::zeros(9)]) };
     let d = Descriptor { flags: 1, threshold: 4, tree, tail: b"tail".to_vec() };
     let mut large = common.to_vec();
     large.extend([
-        (24, "descriptor version"),
-        (25, "flags"),
-        (26, "threshold"),
-        (27, "bytes in segments"),
-        (28, "form: inline"),
-        (29, "slices"),
-        (30, "run: kind and bits, flags, offset, page, length"),
-        (35, "zeros: kind, page, length"),
-        (38, "tail"),
+        (25, "descriptor version"),
+        (26, "flags"),
+        (27, "threshold"),
+        (28, "bytes in segments"),
+        (29, "form: inline"),
+        (30, "slices"),
+        (31, "run: kind and bits, flags, offset, page, length"),
+        (36, "zeros: kind, page, length"),
+        (39, "tail"),
     ]);
     annotate(out, "heap record, large", &head.large(oid, &d), &large);
     let tree = Tree { size: 0x0102, top: Top::Root { node: NodeRef(0x30), height: 2 } };

@@ -24,9 +24,9 @@ fn a_full_one_can_still_be_shrunk_and_emptied() {
     let storage = Arc::new(MemoryStorage::new());
     let options = Options::default()
         .page_size(4096)
-        .space_pages(64)
+        .tuning(|t| t.space_pages(64))
         .max_bytes(8 << 20)
-        .most_trees(2)
+        .tuning(|t| t.most_trees(2))
         .background(false);
     let store = options.create_on(storage).unwrap();
     let objects = fill(&store);

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options::default().background(false).page_size(4096).cache_bytes(64 << 10).dirty_pages(600)
+    Options::default().background(false).page_size(4096).cache_bytes(64 << 10).tuning(|t| t.dirty_pages(600))
 }
 
 fn empty_store() -> Store {
@@ -354,7 +354,7 @@ fn what_cannot_be_used_is_refused_and_spoils_nothing() {
 }
 
 fn full_store() -> Store {
-    let options = options().max_bytes(4 << 20).space_pages(64);
+    let options = options().max_bytes(4 << 20).tuning(|t| t.space_pages(64));
     options.create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 

@@ -18,13 +18,13 @@ const NUMBERS: [(&str, Set, bool); 13] = [
     ("defer", |o, n| o.defer(Duration::from_secs(n)), false),
     ("pinned_bytes", |o, n| o.pinned_bytes(n), true),
     ("old_version_bytes", |o, n| o.old_version_bytes(n as usize), true),
-    ("space_pages", |o, n| o.space_pages(u32::try_from(n).unwrap_or(u32::MAX)), false),
-    ("dirty_pages", |o, n| o.dirty_pages(n as usize), false),
-    ("log_bytes", |o, n| o.log_bytes(n), false),
-    ("log_data_bytes", |o, n| o.log_data_bytes(n as usize), false),
-    ("growth_bytes", |o, n| o.growth_bytes(n), false),
-    ("spare_bytes", |o, n| o.spare_bytes(n), true),
-    ("first_log_bytes", |o, n| o.first_log_bytes(n), false),
+    ("space_pages", |o, n| o.tuning(|t| t.space_pages(u32::try_from(n).unwrap_or(u32::MAX))), false),
+    ("dirty_pages", |o, n| o.tuning(|t| t.dirty_pages(n as usize)), false),
+    ("log_bytes", |o, n| o.tuning(|t| t.log_bytes(n)), false),
+    ("log_data_bytes", |o, n| o.tuning(|t| t.log_data_bytes(n as usize)), false),
+    ("growth_bytes", |o, n| o.tuning(|t| t.growth_bytes(n)), false),
+    ("spare_bytes", |o, n| o.tuning(|t| t.spare_bytes(n)), true),
+    ("first_log_bytes", |o, n| o.tuning(|t| t.first_log_bytes(n)), false),
 ];
 
 fn values() -> Vec<u64> {
@@ -146,7 +146,7 @@ fn a_store_too_small_for_its_bound_is_not_made_and_a_longer_one_opens_with_less(
 fn a_large_step_of_growth_is_bounded_by_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.holdall");
-    let options = Options::default().background(false).growth_bytes(8 << 30);
+    let options = Options::default().background(false).tuning(|t| t.growth_bytes(8 << 30));
     let store = options.create(&path).unwrap();
     store.write(|tx| tx.put("a", b"a few bytes")).unwrap();
     let length = || std::fs::metadata(&path).unwrap().len();

@@ -49,7 +49,7 @@ fn who_asks_while_a_log_is_made_meets_no_lock() {
     let dir = tempfile::tempdir().unwrap();
     let other = FileId::of(&fs::metadata(dir.path()).unwrap());
     // A log that takes a while to be made, and is there meanwhile.
-    let options = Options::default().first_log_bytes(16 << 20);
+    let options = Options::default().tuning(|t| t.first_log_bytes(16 << 20));
     for round in 0..10 {
         let store = options.create(dir.path().join(round.to_string())).unwrap();
         let begun = Barrier::new(4);

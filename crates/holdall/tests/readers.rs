@@ -19,8 +19,7 @@ fn options(background: bool) -> Options {
         .background(background)
         .page_size(4096)
         .cache_bytes(96 << 10)
-        .dirty_pages(300)
-        .log_bytes(1 << 20)
+        .tuning(|t| t.dirty_pages(300).log_bytes(1 << 20))
 }
 
 /// FNV-1a over 8 bytes at a time.

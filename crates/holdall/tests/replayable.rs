@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options::default().background(false).auto_checkpoint(false).page_size(8192)
+    Options::default().background(false).tuning(|t| t.auto_checkpoint(false)).page_size(8192)
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn commits_that_copy_much_more_than_the_log_holds_are_replayed() {
 fn one_transaction_that_copies_much_is_flushed_in_place() {
     let storage = Arc::new(MemoryStorage::new());
     // Else the new pages of checksums are too much for the log before the copies are.
-    let options = options().log_data_bytes(16 << 20);
+    let options = options().tuning(|t| t.log_data_bytes(16 << 20));
     let store = options.create_on(storage.clone()).unwrap();
     let bytes: Vec<u8> = (0..4_u32 << 20).map(|i| (i >> 7) as u8).collect();
     let hints = Hints { threshold: Some(120), ..Hints::default() };
@@ -98,7 +98,7 @@ fn one_transaction_that_copies_much_is_flushed_in_place() {
 #[test]
 fn a_long_insert_through_the_log_is_replayed() {
     let storage = Arc::new(MemoryStorage::new());
-    let options = options().log_bytes(1 << 30).log_data_bytes(1 << 30);
+    let options = options().tuning(|t| t.log_bytes(1 << 30).log_data_bytes(1 << 30));
     let store = options.create_on(storage.clone()).unwrap();
     store.write(|tx| tx.put("x", &[1; 300_000])).unwrap();
     store.checkpoint().unwrap();

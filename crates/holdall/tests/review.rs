@@ -48,7 +48,7 @@ fn a_transaction_larger_than_the_first_log_makes_it_grow() {
 fn closing_beside_writers_and_a_checkpoint_loses_nothing_and_leaves_a_whole_store() {
     for round in 0..60 {
         let storage = Arc::new(MemoryStorage::new());
-        let options = Options::default().page_size(4096).log_bytes(16 * 4096);
+        let options = Options::default().page_size(4096).tuning(|t| t.log_bytes(16 * 4096));
         let store = options.create_on(storage.clone()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let writers: Vec<_> = (0..2)

@@ -193,8 +193,8 @@ fn options(rng: &mut SmallRng) -> (Options, u64) {
     let options = Options::default().background(false).page_size(page);
     let spaces = [None, None, None, Some(64), Some(1000)][rng.random_range(0..5)];
     let factor = [1.1, 1.1, 1.03, 1.5][rng.random_range(0..4)];
-    let options = options.spare_bytes(if rng.random() { 0 } else { 1 << 20 });
-    (options.space_pages(spaces).space_factor(factor), page as u64)
+    let options = options.tuning(|t| t.spare_bytes(if rng.random() { 0 } else { 1 << 20 }));
+    (options.tuning(|t| t.space_pages(spaces)).space_factor(factor), page as u64)
 }
 
 /// One store; returns how much of what it may take it takes.

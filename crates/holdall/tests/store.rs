@@ -172,7 +172,7 @@ fn names_attributes_collections_and_ranges() {
 
 #[test]
 fn streams_of_unknown_length_and_a_transaction_larger_than_memory() {
-    let options = quiet().cache_bytes(64 << 10).dirty_pages(64);
+    let options = quiet().cache_bytes(64 << 10).tuning(|t| t.dirty_pages(64));
     let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     let mut rng = SmallRng::seed_from_u64(5);
     let data = bytes(&mut rng, 3_000_000);

@@ -195,7 +195,7 @@ fn random_work_is_compared_and_crashes_raise_no_alarm() {
 
 #[test]
 fn commits_beside_a_verification_raise_no_alarm() {
-    let options = Options::default().debug_sums(true).dirty_pages(256);
+    let options = Options::default().debug_sums(true).tuning(|t| t.dirty_pages(256));
     let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

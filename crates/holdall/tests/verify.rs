@@ -26,7 +26,7 @@ fn a_store_stays_sound_through_random_work() {
         [(1, 4096, 64), (2, 4096, 200), (3, 16384, 64), (4, 8192, 1000)]
     {
         let storage = Arc::new(MemoryStorage::new());
-        let options = quiet().page_size(page_size).space_pages(space_pages);
+        let options = quiet().page_size(page_size).tuning(|t| t.space_pages(space_pages));
         let mut store = options.create_on(storage.clone()).unwrap();
         sound(&store, "new");
         let mut rng = SmallRng::seed_from_u64(seed);
@@ -56,7 +56,7 @@ fn a_store_stays_sound_through_random_work() {
 
 #[test]
 fn a_store_that_grows_meanwhile_is_not_taken_for_one_cut_short() {
-    let options = quiet().growth_bytes(1);
+    let options = quiet().tuning(|t| t.growth_bytes(1));
     let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     store.write(|tx| tx.put("first", b"1")).unwrap();
     store.checkpoint().unwrap();

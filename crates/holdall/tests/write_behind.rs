@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 fn options() -> Options {
-    Options::default().cache_bytes(8 << 20).log_bytes(4 << 20)
+    Options::default().cache_bytes(8 << 20).tuning(|t| t.log_bytes(4 << 20))
 }
 
 fn bytes(seed: u64, len: usize) -> Vec<u8> {

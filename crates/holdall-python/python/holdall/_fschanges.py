@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from glob import has_magic
 from typing import Any
 
 from fsspec.spec import AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
 
 from holdall import _fspaths as paths
-from holdall._fsfiles import new_attributes
 from holdall._fsinstances import Instances
 from holdall._store import View
 from holdall.errors import InvalidError
@@ -22,9 +22,9 @@ class Changes(AbstractFileSystem, metaclass=Instances):  # type: ignore[misc, un
         name = self._name_of(path)
         with self._atomic() as tx:
             if truncate or name not in tx:
-                tx.put(name, b"", attributes=new_attributes())
+                tx.put(name, b"")
             else:
-                tx.set_attributes(name, tx.info(name).attributes | new_attributes())
+                tx.set_attributes(name, tx.info(name).attributes | {"mtime": str(time.time_ns()).encode()})
 
     def _pairs(
         self, view: View, path1: Any, path2: Any, recursive: bool, maxdepth: int | None

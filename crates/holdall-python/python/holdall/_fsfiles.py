@@ -7,7 +7,6 @@ or was closed while an exception was raised does not appear, whatever wraps the 
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from holdall.fsspec import HoldallFileSystem
 
 NEW = ("w", "x", "w+", "x+")
-
-
-def new_attributes() -> dict[str, bytes]:
-    """Attributes of an object that is changed now."""
-    return {"mtime": str(time.time_ns()).encode()}
 
 
 class Reading(io.RawIOBase):
@@ -154,7 +148,7 @@ class Raw(RawObject):
         self._work: Work | None = self._stack.enter_context(fs._joined())
         view: Any = self._work.tx if self._work else self._stack.enter_context(fs._writing())
         try:
-            super().__init__(view, name, mode, new_attributes())
+            super().__init__(view, name, mode)
         except BaseException:
             self._stack.close()
             raise

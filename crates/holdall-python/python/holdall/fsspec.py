@@ -24,7 +24,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from glob import has_magic
 from typing import Any
 
@@ -38,7 +38,6 @@ from holdall import _fspaths as paths
 from holdall._files import BUFFER
 from holdall._fschanges import Changes
 from holdall._fsfiles import Blocks, Raw, Reader, Reading, ReadWriter, Text, Writer, close_both
-from holdall._fsfiles import new_attributes
 from holdall._fsinstances import LOCAL
 from holdall._fstransaction import HoldallTransaction, Work
 from holdall._replace import replacing
@@ -51,13 +50,6 @@ from holdall.errors import InvalidError, NotFoundError, ReadOnlyError
 def _of(path: str) -> tuple[int, int]:
     found = os.stat(path)
     return found.st_dev, found.st_ino
-
-
-def _modified(attributes: dict[str, bytes]) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(int(attributes["mtime"]) / 1e9, timezone.utc)
-    except (KeyError, ValueError, OverflowError, OSError):
-        return None
 
 
 class HoldallFileSystem(Changes):
@@ -284,7 +276,7 @@ class HoldallFileSystem(Changes):
             "type": "file",
             "version": info.version,
             "oid": str(info.oid),
-            "modified": _modified(info.attributes),
+            "modified": info.modified,
         }
 
     def _entry(self, store: View, before: str, name: str, folder: bool) -> dict[str, Any]:
@@ -425,7 +417,7 @@ class HoldallFileSystem(Changes):
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
         name = self._name_of(path)
         with self._writing() as store:
-            store.put(name, value, exclusive=mode == "create", attributes=new_attributes())
+            store.put(name, value, exclusive=mode == "create")
 
     def pipe(self, path: Any, value: Any = None, **kwargs: Any) -> None:
         if not isinstance(path, dict):
@@ -436,7 +428,7 @@ class HoldallFileSystem(Changes):
                 super().pipe(path, value, **kwargs)
                 return
             pairs = [(self._name_of(name), data) for name, data in path.items()]
-            store.put_many(pairs, attributes=new_attributes())
+            store.put_many(pairs)
 
     def _open(
         self,

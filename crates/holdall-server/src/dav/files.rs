@@ -136,14 +136,14 @@ fn open(asking: &Asking, path: &DavPath) -> S3Result<FsResult<Box<dyn DavFile>>>
         return Ok(Err(FsError::NotFound));
     }
     let name = put::text(key.clone())?;
-    let modified = Some(SystemTime::now());
     let content_type = Some(get::media_type(key));
-    let meta = Meta { modified, content_type, ..Meta::default() };
+    let meta = Meta { content_type, ..Meta::default() };
     let made = bucket.served.store.write(|tx| {
         let oid = bucket.objects(tx)?.put(&name, &[])?;
-        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
+        side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)?;
+        Ok(tx.metadata(oid)?.modified)
     });
-    made.map_err(from_store)?;
+    let modified = made.map_err(from_store)?;
     Ok(Ok(Box::new(Made(Info(Resource { modified, ..Resource::default() })))))
 }
 

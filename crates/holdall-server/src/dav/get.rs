@@ -109,7 +109,7 @@ fn answer(
     found: holdall::Metadata,
 ) -> S3Result<Response<Body>> {
     let (size, version) = (found.size, found.version);
-    let meta = Meta::of(&found.attributes);
+    let meta = Meta::of(&found);
     let meta = side::complete(reader, found.oid, meta).map_err(from_store)?;
     let etag = meta.etag(version);
     let is = Found { etag: Some(&etag), modified: Some(meta.modified()) };

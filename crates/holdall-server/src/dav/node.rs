@@ -72,7 +72,7 @@ impl Is {
 
 /// What conditions are held against; none where there is nothing.
 pub fn found(node: &Node) -> Option<Is> {
-    let modified = node.metadata().map(|m| Meta::of(&m.attributes).modified());
+    let modified = node.metadata().map(|m| Meta::of(&m).modified());
     node.is_there().then(|| Is { etag: node.etag(), modified })
 }
 
@@ -205,8 +205,7 @@ pub fn mark(tx: &mut WriteTx, bucket: &Bucket, prefix: &[u8]) -> holdall::Result
         return Ok(oid);
     }
     let oid = bucket.objects(tx)?.put(prefix, &[])?;
-    let meta = Meta { modified: Some(SystemTime::now()), ..Meta::default() };
-    side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)?;
+    side::set_meta(tx, oid, &Meta::default(), bucket.served.attribute_bytes)?;
     Ok(oid)
 }
 

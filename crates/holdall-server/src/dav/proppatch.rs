@@ -165,7 +165,7 @@ fn apply(
             _ if modified.is_some() => return Err(changed()),
             _ => mark(tx, bucket, &place.prefix())?,
         };
-        let meta = Meta::of(&tx.metadata(oid)?.attributes);
+        let meta = Meta::of(&tx.metadata(oid)?);
         let mut meta = side::complete_in(tx, oid, meta)?;
         patch(&mut meta.about.props, changes)?;
         meta.modified = modified.or(meta.modified);

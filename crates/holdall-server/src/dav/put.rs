@@ -241,7 +241,7 @@ impl Dav {
         let kind = head.text(header::CONTENT_TYPE).map(str::to_owned);
         let asked = head.modified()?;
         let meta = Meta {
-            modified: Some(asked.unwrap_or_else(SystemTime::now)),
+            modified: asked,
             content_type: kind.or_else(|| Some(get::media_type(head.place.name()))),
             about: head.about()?,
             of_bytes: None,

@@ -166,7 +166,7 @@ impl Change {
         }
         let mut names = InTx(tx, &to.bucket.name);
         let Some(old) = names.metadata(to.place.name())? else { return Ok(None) };
-        let meta = side::complete_in(tx, old.oid, Meta::of(&old.attributes))?;
+        let meta = side::complete_in(tx, old.oid, Meta::of(&old))?;
         Ok(Some(meta.about.without_bytes()))
     }
 
@@ -225,7 +225,7 @@ fn amend(
 ) -> holdall::Result<()> {
     let name = at.place.name();
     let Some(found) = InTx(tx, &at.bucket.name).metadata(name)? else { return Ok(()) };
-    let mut meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
+    let mut meta = side::complete_in(tx, found.oid, Meta::of(&found))?;
     if let Some(about) = about {
         let (encoding, language) = (meta.about.encoding.take(), meta.about.language.take());
         meta.about = About { encoding, language, ..about };
@@ -306,7 +306,7 @@ impl Carried<'_> {
             return kept.set(tx, &bucket.name);
         }
         let oid = mark(tx, bucket, &prefix)?;
-        let meta = Meta::of(&tx.metadata(oid)?.attributes);
+        let meta = Meta::of(&tx.metadata(oid)?);
         let mut meta = side::complete_in(tx, oid, meta)?;
         meta.about.props = kept.props;
         side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
@@ -335,7 +335,7 @@ impl Carried<'_> {
             }
             let marker = Names::metadata(&mut self.from.clone(), &prefix)?;
             let Some(marker) = marker else { return Ok(Settings::default()) };
-            let meta = Meta::of(&marker.attributes);
+            let meta = Meta::of(&marker);
             return Ok(about(side::complete(self.from, marker.oid, meta)?));
         }
         if prefix.is_empty() {
@@ -343,7 +343,7 @@ impl Carried<'_> {
         }
         let marker = InTx(tx, name).metadata(&prefix)?;
         let Some(marker) = marker else { return Ok(Settings::default()) };
-        let meta = Meta::of(&marker.attributes);
+        let meta = Meta::of(&marker);
         Ok(about(side::complete_in(tx, marker.oid, meta)?))
     }
 
@@ -355,11 +355,11 @@ impl Carried<'_> {
         let (oid, mut meta) = if self.crosses() {
             let object = self.from.open(name)?;
             let (size, found) = (object.size(), self.from.metadata(name)?);
-            let meta = side::complete(self.from, found.oid, Meta::of(&found.attributes))?;
+            let meta = side::complete(self.from, found.oid, Meta::of(&found))?;
             (copy_bytes(tx, bucket, object.take(size), size, Target::from(to))?, meta)
         } else {
             let found = tx.collection(&source.name)?.metadata(name)?;
-            let meta = side::complete_in(tx, found.oid, Meta::of(&found.attributes))?;
+            let meta = side::complete_in(tx, found.oid, Meta::of(&found))?;
             (bucket.objects(tx)?.copy(found.oid, Target::from(to))?, meta)
         };
         if self.verb != Verb::Move {

@@ -184,7 +184,7 @@ impl Doomed {
             let found = objects.metadata(oid)?;
             let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
             let etag = self.etag.as_ref();
-            let modified = Meta::of(&found.attributes).modified();
+            let modified = Meta::of(&found).modified();
             let time = self.modified.as_ref().is_none_or(|t| condition::is_at(t, modified));
             if !size
                 || !time

@@ -148,8 +148,7 @@ impl Server {
             let algorithms = upload.algorithm.into_iter().collect();
             let Digested { md5, sums } = digest_of(&mut object, &range, algorithms)?;
             let of_bytes = OfBytes { etag: md5.clone(), sums: sums.clone(), ..OfBytes::default() };
-            let now = SystemTime::now();
-            let meta = Meta { modified: Some(now), of_bytes: Some(of_bytes), ..Meta::default() };
+            let meta = Meta { of_bytes: Some(of_bytes), ..Meta::default() };
             let name = side::part_name(&input.upload_id, input.part_number);
             let most = to.served.attribute_bytes;
             let parts = Bucket { name: SYSTEM.into(), served: to.served.clone() };
@@ -168,12 +167,13 @@ impl Server {
                     let len = range.end - range.start;
                     copy_bytes(tx, &parts, (&mut object).take(len), len, Target::from(&name))?
                 };
-                side::set_meta(tx, oid, &meta, most)
+                side::set_meta(tx, oid, &meta, most)?;
+                Ok(tx.metadata(oid)?.modified)
             };
-            to.served.store.write(write).map_err(from_store)?;
+            let modified = to.served.store.write(write).map_err(from_store)?;
             Ok(CopyPartResult {
                 e_tag: Some(ETag::Strong(md5)),
-                last_modified: Some(timestamp(now)),
+                last_modified: modified.map(timestamp),
                 checksum_crc32: sums.crc32,
                 checksum_crc32c: sums.crc32c,
                 checksum_crc64nvme: sums.crc64nvme,
@@ -292,14 +292,14 @@ impl Completion {
         let mut by_number = BTreeMap::new();
         for (number, oid) in &there {
             let metadata = reader.metadata(*oid).map_err(from_store)?;
-            let sums = Meta::of(&metadata.attributes).of_bytes.unwrap_or_default().sums;
+            let sums = Meta::of(&metadata).of_bytes.unwrap_or_default().sums;
             let info = PartInfo { number: *number, size: metadata.size, sums };
             by_number.insert(*number, Found { info, oid: *oid, etag: etag_of(&metadata) });
         }
         let parts = self.choose(&by_number)?;
         let of_bytes = self.of_bytes(&parts)?;
         let meta = Meta {
-            modified: Some(SystemTime::now()),
+            modified: None,
             content_type: self.upload.content_type.clone(),
             about: self.upload.about.clone(),
             of_bytes: Some(of_bytes.clone()),

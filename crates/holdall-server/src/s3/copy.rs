@@ -182,15 +182,16 @@ impl Copying {
                 copy_bytes(tx, &self.to, object.take(size), size, to)?
             };
             side::set_meta(tx, oid, &meta, most)?;
-            Ok(meta.etag(tx.metadata(oid)?.version))
+            let made = tx.metadata(oid)?;
+            Ok((meta.etag(made.version), made.modified))
         });
-        let etag = written.map_err(from_store)?;
-        Ok(copied(meta, etag))
+        let (etag, modified) = written.map_err(from_store)?;
+        Ok(copied(meta, etag, modified))
     }
 
     /// What is kept of the copy.
     fn meta(&self, source: &Meta) -> Meta {
-        let mut meta = Meta { modified: Some(SystemTime::now()), ..source.clone() };
+        let mut meta = Meta { modified: None, ..source.clone() };
         if let Some((content_type, about)) = &self.about {
             let tags = std::mem::take(&mut meta.about.tags);
             meta.content_type.clone_from(content_type);
@@ -242,8 +243,7 @@ impl Copying {
     }
 }
 
-fn copied(meta: Meta, etag: String) -> CopyObjectResult {
-    let modified = meta.modified();
+fn copied(meta: Meta, etag: String, modified: Option<SystemTime>) -> CopyObjectResult {
     let OfBytes { sums, composite, .. } = meta.of_bytes.unwrap_or_default();
     let kind = if composite { ChecksumType::COMPOSITE } else { ChecksumType::FULL_OBJECT };
     CopyObjectResult {
@@ -254,6 +254,6 @@ fn copied(meta: Meta, etag: String) -> CopyObjectResult {
         checksum_sha1: sums.sha1,
         checksum_sha256: sums.sha256,
         e_tag: Some(ETag::Strong(etag)),
-        last_modified: Some(timestamp(modified)),
+        last_modified: modified.map(timestamp),
     }
 }

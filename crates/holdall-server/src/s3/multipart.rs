@@ -158,7 +158,7 @@ impl Server {
             bucket: Bucket { name: SYSTEM.into(), served: bucket.served },
             key: side::part_name(&input.upload_id, input.part_number),
             mode: PutMode::Overwrite,
-            meta: Meta { modified: Some(SystemTime::now()), ..Meta::default() },
+            meta: Meta::default(),
             keeps: false,
             part_of: Some((bucket.name, input.upload_id)),
         };
@@ -228,7 +228,7 @@ impl Server {
         })
         .await?;
         let part = |(number, metadata): (i32, holdall::Metadata)| {
-            let meta = Meta::of(&metadata.attributes);
+            let meta = Meta::of(&metadata);
             let etag = meta.etag(metadata.version);
             let modified = meta.modified();
             let OfBytes { sums, .. } = meta.of_bytes.unwrap_or_default();

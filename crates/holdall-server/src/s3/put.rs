@@ -69,7 +69,7 @@ impl Goal {
             return Ok(());
         }
         let Some(oid) = tx.collection(&self.bucket.name)?.lookup(&self.key)? else { return Ok(()) };
-        let old = Meta::of(&tx.metadata(oid)?.attributes);
+        let old = Meta::of(&tx.metadata(oid)?);
         let old = side::complete_in(tx, oid, old)?.about;
         meta.about = old.after_put(self.meta.about.clone());
         Ok(())
@@ -222,7 +222,7 @@ impl Server {
             ..expires(asked_for.expires.as_deref(), input.expires)
         };
         let meta = Meta {
-            modified: Some(SystemTime::now()),
+            modified: None,
             content_type: input.content_type,
             about,
             of_bytes: None,

@@ -130,7 +130,7 @@ impl Server {
                     let found = tx.collection(&bucket.name)?.lookup(&key)?;
                     let missing = || through(s3_error!(NoSuchKey, "there is no object {key}"));
                     let oid = found.ok_or_else(missing)?;
-                    let meta = Meta::of(&tx.metadata(oid)?.attributes);
+                    let meta = Meta::of(&tx.metadata(oid)?);
                     let mut meta = side::complete_in(tx, oid, meta)?;
                     change(&mut meta);
                     side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)

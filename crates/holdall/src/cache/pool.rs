@@ -5,7 +5,7 @@
 //!
 //! Threads: shards, each a reader-writer lock; the index repeats their newest versions for
 //! readers, who so take no lock; a miss is loaded outside the lock by one thread while others
-//! wait for it. Invariants: only a sole version that equals home is
+//! wait for it. Invariants: only a sole version that equals what is in place is
 //! evicted (rule 19); of older versions only those somebody needs are kept (rule 20).
 
 use super::horizon::Needed;
@@ -34,13 +34,13 @@ struct Frame {
     /// The versions before it, oldest first.
     older: Vec<Version>,
     /// LSN of the version in place.
-    home: Lsn,
+    in_place: Lsn,
     used: AtomicBool,
 }
 
 impl Frame {
     fn dirty(&self) -> bool {
-        self.newest.lsn != self.home
+        self.newest.lsn != self.in_place
     }
 
     /// Notes a use for the clock.
@@ -300,7 +300,7 @@ impl Pool {
         }
         let version = Version { lsn: own, bytes: bytes.clone() };
         let (older, used) = (Vec::new(), AtomicBool::new(false));
-        let frame = Frame { newest: version, older, home: own, used };
+        let frame = Frame { newest: version, older, in_place: own, used };
         frames.map.insert(page.0, frame);
         frames.clock.push(page.0);
         self.index.publish(page, None, &bytes);
@@ -340,17 +340,17 @@ impl Pool {
         }
     }
 
-    /// Publishes a version. `home`: it is in place already. `needed`: which older versions
+    /// Publishes a version. `in_place`: it is there already. `needed`: which older versions
     /// must stay; the version just replaced stays in any case, since readers may be opening
     /// at it.
     /// `base` is that version: where its frame was evicted since it was read, it is in place
-    /// and comes back, because the frame now hides home from those readers.
+    /// and comes back, because the frame now hides what is in place from those readers.
     pub fn install(
         &self,
         page: PageNo,
         (lsn, bytes): (Lsn, PageRef),
         base: Option<&PageRef>,
-        home: bool,
+        in_place: bool,
         needed: &Needed,
     ) {
         let shard = self.shard(page);
@@ -363,8 +363,8 @@ impl Pool {
                 let (was_dirty, dropped) = (frame.dirty(), frame.prune(needed));
                 self.index.publish(page, Some(&frame.newest.bytes), &new.bytes);
                 frame.older.push(std::mem::replace(&mut frame.newest, new));
-                if home {
-                    frame.home = lsn;
+                if in_place {
+                    frame.in_place = lsn;
                 }
                 (was_dirty, 1 - dropped as i64)
             }
@@ -375,12 +375,12 @@ impl Pool {
                 let before = base.as_ref().map_or(Lsn(0), |b| b.lsn);
                 let older: Vec<Version> = base.into_iter().collect();
                 let old = older.len() as i64;
-                let (home, used) = (if home { lsn } else { before }, AtomicBool::new(true));
-                place.insert(Frame { newest: new, older, home, used });
+                let (in_place, used) = (if in_place { lsn } else { before }, AtomicBool::new(true));
+                place.insert(Frame { newest: new, older, in_place, used });
                 (false, old)
             }
         };
-        let delta = i64::from(!home) - i64::from(was_dirty);
+        let delta = i64::from(!in_place) - i64::from(was_dirty);
         self.dirty.fetch_add(delta, Relaxed);
         self.old_versions.fetch_add(old, Relaxed);
         if frames.map.len() > self.shard_pages {
@@ -408,7 +408,7 @@ impl Pool {
         true
     }
 
-    /// Pages with a version at or below `lsn` newer than home, sorted, with that version.
+    /// Pages with a version at or below `lsn` newer than in place, sorted, with that version.
     pub fn dirty_at(&self, lsn: Lsn) -> Vec<(PageNo, Lsn, PageRef)> {
         let mut out = Vec::new();
         for shard in &self.shards {
@@ -416,7 +416,7 @@ impl Pool {
             for (no, frame) in &frames.map {
                 let passed_over =
                     |v: &Version| mutation::is(Mutation::R14Newest) && v.lsn != frame.newest.lsn;
-                let due = |v: &&Version| frame.dirty() && v.lsn > frame.home && !passed_over(v);
+                let due = |v: &&Version| frame.dirty() && v.lsn > frame.in_place && !passed_over(v);
                 if let Some(v) = frame.at(lsn).filter(due) {
                     out.push((PageNo(*no), v.lsn, v.bytes.clone()));
                 }
@@ -431,7 +431,7 @@ impl Pool {
         let mut frames = self.shard(page).frames.write();
         let Some(frame) = frames.map.get_mut(&page.0) else { return };
         let was_dirty = frame.dirty();
-        frame.home = frame.home.max(lsn);
+        frame.in_place = frame.in_place.max(lsn);
         let now = i64::from(frame.dirty()) - i64::from(was_dirty);
         self.dirty.fetch_add(now, Relaxed);
         let dropped = frame.prune(needed);
@@ -448,10 +448,10 @@ impl Pool {
     }
 
     /// LSNs of the newest version of a page and of the one in place; `None` where the page is
-    /// not in memory, so that home has its newest version.
-    pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
+    /// not in memory, so that its newest version is in place.
+    pub fn in_place_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
         let frames = self.shard(page).frames.read();
-        frames.map.get(&page.0).map(|frame| (frame.newest.lsn, frame.home))
+        frames.map.get(&page.0).map(|frame| (frame.newest.lsn, frame.in_place))
     }
 
     /// Number of pages whose newest version is not in place.
@@ -479,7 +479,7 @@ impl Pool {
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Corrupt`].
-pub fn read_home(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
+pub fn read_in_place(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
     read_by(page_size, page, |at, to| disk.read_at(at, to))
 }
 
@@ -492,7 +492,7 @@ fn near(kind: PageKind) -> Near {
     }
 }
 
-/// As [`read_home`], by `read`, which fills a buffer from a byte of the volume.
+/// As [`read_in_place`], by `read`, which fills a buffer from a byte of the volume.
 fn read_by(
     page_size: usize,
     page: PageNo,

@@ -86,7 +86,7 @@ impl Inner {
         }
     }
 
-    /// Makes all commits durable and brings them home.
+    /// Makes all commits durable and writes them in place.
     pub(crate) fn checkpoint(&self) -> Result<()> {
         self.checkpoint_with(&mut || {})
     }
@@ -122,7 +122,7 @@ impl Inner {
         if self.options.background && self.alloc.has_spare_waiting() {
             self.ask_to_give_back();
         }
-        if !self.options.auto_checkpoint || !self.wants_checkpoint() {
+        if !self.options.tuning.auto_checkpoint || !self.wants_checkpoint() {
             return Ok(());
         }
         let log = self.pager.log.usage();
@@ -190,7 +190,7 @@ impl Housekeeping for Inner {
                 result => result?,
             }
         }
-        let full = || self.pager.dirty_pages() >= self.options.dirty_pages;
+        let full = || self.pager.dirty_pages() >= self.options.tuning.dirty_pages;
         // Mostly the checkpoint under way is enough, and half the wait of one behind it.
         if full() {
             self.pager.await_checkpoint();

@@ -46,7 +46,7 @@ impl Fresh {
 
     fn of(options: &Options) -> Result<Self> {
         let size = options.page_size;
-        Self::new(size, options.space_pages.unwrap_or(SpaceLayout::default_space_pages(size)))
+        Self::new(size, options.tuning.space_pages.unwrap_or(SpaceLayout::default_space_pages(size)))
     }
 
     fn bytes(&self) -> u64 {
@@ -183,15 +183,15 @@ pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
 
 fn superblock(options: &Options, fresh: &Fresh) -> Superblock {
     Superblock {
-        store_id: options.store_id.unwrap_or_else(draw_id),
+        store_id: options.tuning.store_id.unwrap_or_else(draw_id),
         incarnation: 1,
         epoch: 1,
         page_size: options.page_size as u32,
         space_pages: fresh.space_pages,
         sequence: 0,
         replay: FIRST_LSN,
-        home: FIRST_LSN,
-        log_bytes: options.initial_log_bytes(),
+        in_place: FIRST_LSN,
+        log_bytes: options.tuning.initial_log_bytes(),
         log_required: false,
         holes: false,
         unique_ceiling: 1,

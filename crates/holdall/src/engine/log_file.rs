@@ -137,7 +137,7 @@ impl Inner {
                 made => break made?,
             }
         };
-        let mut capacity = self.options.initial_log_bytes();
+        let mut capacity = self.options.tuning.initial_log_bytes();
         while let Err(e) = log::prepare_file(&*disk, capacity) {
             let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
             let freed = match e {
@@ -151,7 +151,7 @@ impl Inner {
                         Ok(())
                     }
                     next => {
-                        capacity = LEAST_LOG.min(self.options.log_bytes);
+                        capacity = LEAST_LOG.min(self.options.tuning.log_bytes);
                         self.free_room(next, why)
                     }
                 },
@@ -229,7 +229,7 @@ impl Inner {
     /// [`Error::Full`], and the smaller log goes on serving.
     pub(super) fn grow_log(&self, most: u64) -> Result<()> {
         let old = self.pager.log.usage().capacity;
-        let mut new = old.saturating_mul(LOG_GROWTH).min(self.options.log_bytes_within(most));
+        let mut new = old.saturating_mul(LOG_GROWTH).min(self.options.tuning.log_bytes_within(most));
         // Not for a little: each growth costs a checkpoint.
         if new < old * 2 {
             return Ok(());

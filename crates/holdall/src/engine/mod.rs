@@ -14,9 +14,11 @@ mod log_file;
 pub(crate) mod options;
 mod root_check;
 pub(crate) mod sums;
+mod tuning;
 mod uniques;
 
 pub use options::Options;
+pub use tuning::Tuning;
 
 use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
@@ -206,7 +208,7 @@ impl Inner {
             && std::process::id() == self.process
     }
 
-    /// Closes: all durable and home, the log gone, the file cut to what is in use and a reserve
+    /// Closes: all durable and in place, the log gone, the file cut to what is in use and a reserve
     /// of 64 KiB or, on XFS, of 320 KiB. Afterwards the store can be read but not written. Where its name leads elsewhere
     /// all this is done to its own file, and told. Cost: a checkpoint, two superblocks.
     pub(crate) fn close(&self) -> Result<()> {

@@ -1,10 +1,8 @@
 //! What a user can set when creating or opening a store.
 
+use super::tuning::Tuning;
 use crate::space;
 use crate::txn::Limits;
-use holdall_core::buddy::MAX_SPACE_PAGES;
-use holdall_core::log_format::BLOCK;
-use holdall_core::space_dir::{MIN_SPACE_PAGES, SpaceLayout};
 use holdall_core::{Error, Result, page};
 use std::time::Duration;
 
@@ -23,27 +21,17 @@ use std::time::Duration;
 #[must_use = "options do nothing before a store is opened with them"]
 pub struct Options {
     pub(crate) page_size: usize,
-    pub(crate) space_pages: Option<u32>,
     cache_bytes: usize,
-    pub(crate) dirty_pages: usize,
     old_version_bytes: usize,
     pub(crate) pinned_bytes: Option<u64>,
-    pub(crate) log_bytes: u64,
-    log_data_bytes: usize,
     map_reads: bool,
     direct_reads: bool,
-    pub(crate) growth_bytes: u64,
     space_factor: f64,
-    spare_bytes: u64,
     pub(crate) max_bytes: u64,
     pub(crate) background: bool,
-    pub(crate) auto_checkpoint: bool,
     pub(crate) defer: Duration,
-    first_log_bytes: u64,
-    pub(crate) most_placements: usize,
-    pub(crate) most_trees: usize,
     pub(crate) debug_sums: bool,
-    pub(crate) store_id: Option<[u8; 16]>,
+    pub(crate) tuning: Tuning,
 }
 
 impl Default for Options {
@@ -51,27 +39,17 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             page_size: 8192,
-            space_pages: None,
             cache_bytes: 96 << 20,
-            dirty_pages: 8192,
             old_version_bytes: 32 << 20,
             pinned_bytes: None,
-            log_bytes: 32 << 20,
-            log_data_bytes: 128 << 10,
             map_reads: true,
             direct_reads: true,
-            growth_bytes: 256 << 10,
             space_factor: 1.1,
-            spare_bytes: 1 << 20,
             max_bytes: u64::MAX,
             background: true,
-            auto_checkpoint: true,
             defer: Duration::from_millis(200),
-            first_log_bytes: FIRST_LOG_BYTES,
-            most_placements: MOST_PLACEMENTS,
-            most_trees: MOST_TREES,
             debug_sums: false,
-            store_id: None,
+            tuning: Tuning::default(),
         }
     }
 }
@@ -159,64 +137,6 @@ impl Options {
         self
     }
 
-    /// Whether threads of the store's own run checkpoints and flush deferred commits. Default:
-    /// true. Without them calls of the store do it, which makes runs repeatable.
-    pub fn background(mut self, on: bool) -> Self {
-        self.background = on;
-        self
-    }
-}
-
-/// What the engine's measurements chose, for experiments and tests.
-impl Options {
-    /// Creation: pages of a buddy space, 64 to 32,768. Default: the largest that fits.
-    pub fn space_pages(mut self, pages: impl Into<Option<u32>>) -> Self {
-        self.space_pages = pages.into();
-        self
-    }
-
-    /// Pages that may wait in memory for a checkpoint; also what one transaction may change
-    /// of existing pages. Default: 8,192; from 16 to 2³⁰.
-    pub fn dirty_pages(mut self, pages: usize) -> Self {
-        self.dirty_pages = pages;
-        self
-    }
-
-    /// Largest size of the log file in bytes, 64 KiB to 1 TiB. Default: 32 MiB. It begins smaller and grows when
-    /// it is short: to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
-    pub fn log_bytes(mut self, bytes: u64) -> Self {
-        self.log_bytes = bytes;
-        self
-    }
-
-    /// New pages, and new data of large objects, of a commit up to this many bytes pass through
-    /// the log. Default: 128 KiB; at most 1 GiB. More is written once, in place, and synced while the log is;
-    /// beyond 32 MiB before it (docs/recovery.md, "What is synced when"). While a checkpoint
-    /// runs, up to eight times as much data of large objects passes through the log.
-    pub fn log_data_bytes(mut self, bytes: usize) -> Self {
-        self.log_data_bytes = bytes;
-        self
-    }
-
-    /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB. Never more than
-    /// the file has, or 1 MiB where that is more: a small store stays small.
-    pub fn growth_bytes(mut self, bytes: u64) -> Self {
-        self.growth_bytes = bytes;
-        self
-    }
-
-    /// Free bytes that keep their blocks, whatever the store holds. Default: 1 MiB.
-    pub fn spare_bytes(mut self, bytes: u64) -> Self {
-        self.spare_bytes = bytes;
-        self
-    }
-
-    /// Whether checkpoints start by themselves. Default: true.
-    pub fn auto_checkpoint(mut self, on: bool) -> Self {
-        self.auto_checkpoint = on;
-        self
-    }
-
     /// Whether a sum of each object's bytes at each of its versions is kept beside the store, in
     /// `STORE-sums`, and [`Store::verify`](crate::Store::verify) compares with it. Default: false.
     /// Checksums of segment data are of places: they do not tell old bytes in the place of newer
@@ -231,50 +151,33 @@ impl Options {
         self
     }
 
-    /// Bytes of a new log file, before it grows: what the first commit after an opening writes
-    /// more than later ones. A test sets it; the default serves a command that makes one edit.
-    #[doc(hidden)]
-    pub fn first_log_bytes(mut self, bytes: u64) -> Self {
-        self.first_log_bytes = bytes;
+    /// Whether threads of the store's own run checkpoints and flush deferred commits. Default:
+    /// true. Without them calls of the store do it, which makes runs repeatable.
+    pub fn background(mut self, on: bool) -> Self {
+        self.background = on;
         self
     }
 
-    /// Collections for which it is remembered where their next objects go; each takes up to 3 KiB
-    /// of memory. A test sets it.
-    #[doc(hidden)]
-    pub fn most_placements(mut self, collections: usize) -> Self {
-        self.most_placements = collections;
-        self
-    }
-
-    /// Spaces whose free pages are kept in memory, by up to 6 KiB each. A test sets it; by default
-    /// those of 1 TiB, at pages of 8 KiB.
-    #[doc(hidden)]
-    pub fn most_trees(mut self, spaces: usize) -> Self {
-        self.most_trees = spaces;
-        self
-    }
-
-    /// Creation: the 16 bytes that tell this store from others; drawn unless a test sets them.
-    #[doc(hidden)]
-    pub fn store_id(mut self, id: impl Into<Option<[u8; 16]>>) -> Self {
-        self.store_id = id.into();
+    /// Sets what is for experiments and tests.
+    ///
+    /// ```
+    /// let options = holdall::Options::default().tuning(|t| t.dirty_pages(256).log_bytes(1 << 20));
+    /// # let _ = options;
+    /// ```
+    pub fn tuning(mut self, set: impl FnOnce(Tuning) -> Tuning) -> Self {
+        self.tuning = set(self.tuning);
         self
     }
 }
 
 /// What a superblock can name of a log, and far more than any other option makes sense for.
-const MOST_BYTES: u64 = 1 << 40;
-/// Pages of 4 KiB in 4 TiB.
-const MOST_DIRTY_PAGES: u64 = 1 << 30;
-/// A commit's data in memory.
-const MOST_LOG_DATA: u64 = 1 << 30;
+pub(super) const MOST_BYTES: u64 = 1 << 40;
 /// A day, in milliseconds.
 const MOST_DEFER: u64 = 86_400_000;
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;
 
-fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result<()> {
+pub(super) fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result<()> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
@@ -282,27 +185,13 @@ fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result<()> {
     Err(Error::Invalid(format!("{option} is {value}: it must be {bound}")))
 }
 
-/// The most pages of a space whose directory fits into a page.
-fn space_pages_within(page_size: usize) -> u32 {
-    let fits = |pages: &u32| SpaceLayout::new(page_size, *pages).is_ok();
-    (MIN_SPACE_PAGES..=MAX_SPACE_PAGES).rev().find(fits).unwrap_or(MIN_SPACE_PAGES)
-}
-
-/// Collections remembered.
-const MOST_PLACEMENTS: usize = 256;
-/// Trees of free pages in memory.
-const MOST_TREES: usize = 4096;
-
-/// Size of a log when it is made.
-const FIRST_LOG_BYTES: u64 = 32 << 10;
-
 impl Options {
     /// Checks the options, each against its bounds. Creating and opening do it before they touch
     /// a file.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the option, its value and the bound.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !page::valid_page_size(self.page_size) {
             let size = self.page_size;
             let text =
@@ -315,49 +204,29 @@ impl Options {
             let text = format!("space_factor is {factor}: it must be from 1.03 to 1000");
             return Err(Error::Invalid(text));
         }
-        if let Some(pages) = self.space_pages
-            && SpaceLayout::new(self.page_size, pages).is_err()
-        {
-            let most = space_pages_within(self.page_size);
-            bounded("space_pages", pages.into(), MIN_SPACE_PAGES.into(), most.into())?;
-        }
         bounded("cache_bytes", self.cache_bytes as u64, 0, MOST_BYTES)?;
-        bounded("dirty_pages", self.dirty_pages as u64, 16, MOST_DIRTY_PAGES)?;
-        bounded("log_bytes", self.log_bytes, 16 * BLOCK as u64, MOST_BYTES)?;
-        bounded("first_log_bytes", self.first_log_bytes, 8 * BLOCK as u64, MOST_BYTES)?;
-        bounded("log_data_bytes", self.log_data_bytes as u64, 0, MOST_LOG_DATA)?;
-        bounded("growth_bytes", self.growth_bytes, 0, MOST_BYTES)?;
+        self.tuning.check(self.page_size)?;
         bounded("max_bytes", self.max_bytes, LEAST_MAX_BYTES, u64::MAX)?;
         bounded("defer in ms", self.defer.as_millis().try_into().unwrap_or(u64::MAX), 0, MOST_DEFER)
     }
 
-    /// The log's size when it is made.
-    pub(crate) fn initial_log_bytes(&self) -> u64 {
-        self.log_bytes.min(self.first_log_bytes) / BLOCK as u64 * BLOCK as u64
-    }
-
-    /// The log's largest size within `most` bytes.
-    pub(crate) fn log_bytes_within(&self, most: u64) -> u64 {
-        self.log_bytes.min(most) / BLOCK as u64 * BLOCK as u64
-    }
-
     pub(crate) fn space_limits(&self) -> space::Limits {
         space::Limits {
-            growth_bytes: self.growth_bytes,
+            growth_bytes: self.tuning.growth_bytes,
             max_bytes: self.max_bytes,
-            spare_bytes: self.spare_bytes,
+            spare_bytes: self.tuning.spare_bytes,
             // The other half is for what is less than whole: pages, runs too short.
             spare_share: (self.space_factor - 1.0) / 2.0,
-            most_trees: self.most_trees,
+            most_trees: self.tuning.most_trees,
         }
     }
 
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             cache_bytes: self.cache_bytes,
-            dirty_pages: self.dirty_pages,
+            dirty_pages: self.tuning.dirty_pages,
             old_version_bytes: self.old_version_bytes,
-            log_data_bytes: self.log_data_bytes,
+            log_data_bytes: self.tuning.log_data_bytes,
             map_reads: self.map_reads,
             direct_reads: self.direct_reads,
         }

@@ -42,12 +42,12 @@ pub struct LogStart {
     pub checkpoint: u64,
 }
 
-/// Where commits keep data that does not pass through the log: it is synced while the log is.
-pub trait Home {
+/// The file of data in place that commits list: it is synced while the log is.
+pub trait DataFile {
     /// Asks for a sync that covers every write that has returned; does not wait for it.
     fn ask_for_sync(&self) -> u64;
 
-    /// Waits for the sync that [`Home::ask_for_sync`] gave `ticket` for.
+    /// Waits for the sync that [`DataFile::ask_for_sync`] gave `ticket` for.
     ///
     /// # Errors
     /// [`Error::Poisoned`] where it failed.
@@ -63,10 +63,8 @@ struct State {
     group: Lsn,
     payload: Vec<u8>,
     commits: u64,
-    /// Bytes in place that the group being filled relies on.
-    home_bytes: u64,
-    /// The last sync that its commits asked for, and whether one of them did not ask.
-    home_sync: (Option<u64>, bool),
+    /// Bytes in place that the group being filled lists.
+    listed_bytes: u64,
     in_flight: bool,
     /// Whether the last durable group relies on data in place.
     last_in_place: bool,
@@ -108,14 +106,9 @@ impl Appending<'_> {
     }
 
     /// Appends the commit's records, then its end. It can no longer fail but by poison.
-    /// `home` bytes that they list were written in place and will be synced with the group: by the
-    /// sync that [`Home::ask_for_sync`] gave the number of, else by one that the group asks for.
-    pub fn finish(mut self, mut records: Vec<u8>, home: (u64, Option<u64>)) {
-        let (home_bytes, sync) = home;
-        self.state.home_bytes += home_bytes;
-        let (last, unasked) = &mut self.state.home_sync;
-        *last = sync.max(*last);
-        *unasked |= home_bytes > 0 && sync.is_none();
+    /// `listed` bytes that they list were written in place and will be synced with the group.
+    pub fn finish(mut self, mut records: Vec<u8>, listed: u64) {
+        self.state.listed_bytes += listed;
         if self.state.payload.is_empty() {
             // Mostly: the group's first commit is not copied.
             std::mem::swap(&mut self.state.payload, &mut records);
@@ -151,8 +144,7 @@ impl Log {
             group: at,
             payload: Vec::new(),
             commits: 0,
-            home_bytes: 0,
-            home_sync: (None, false),
+            listed_bytes: 0,
             in_flight: false,
             last_in_place: false,
             durable: at,
@@ -231,7 +223,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Poisoned`] where the write or sync failed, now or earlier.
-    pub fn wait_durable(&self, lsn: Lsn, home: &dyn Home) -> Result<()> {
+    pub fn wait_durable(&self, lsn: Lsn, data: &dyn DataFile) -> Result<()> {
         let mut state = self.state.lock();
         loop {
             if state.durable >= lsn {
@@ -241,7 +233,7 @@ impl Log {
             if state.in_flight {
                 self.landed.wait(&mut state);
             } else {
-                state = self.lead(state, home)?;
+                state = self.lead(state, data)?;
             }
         }
     }
@@ -250,18 +242,18 @@ impl Log {
     ///
     /// # Errors
     /// As [`Log::wait_durable`].
-    pub fn flush(&self, home: &dyn Home) -> Result<()> {
+    pub fn flush(&self, data: &dyn DataFile) -> Result<()> {
         let last = {
             let state = self.state.lock();
             if state.commits == 0 { state.group } else { Lsn(state.group.0 + state.commits) }
         };
-        self.wait_durable(last, home)
+        self.wait_durable(last, data)
     }
 
     fn lead<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
-        home: &dyn Home,
+        data: &dyn DataFile,
     ) -> Result<MutexGuard<'a, State>> {
         let header = BlockHeader {
             store_id: state.id.store_id,
@@ -284,13 +276,11 @@ impl Log {
         state.group = Lsn(start.0 + (blocks * BLOCK) as u64);
         state.commits = 0;
         // All of it was written before its commit was appended.
-        let in_place = std::mem::take(&mut state.home_bytes) > 0;
-        let (asked, unasked) = std::mem::take(&mut state.home_sync);
+        let in_place = std::mem::take(&mut state.listed_bytes) > 0;
         state.in_flight = true;
         drop(state);
 
-        let asked = asked.filter(|_| !unasked);
-        let ticket = in_place.then(|| asked.unwrap_or_else(|| home.ask_for_sync()));
+        let ticket = in_place.then(|| data.ask_for_sync());
         let bytes = aligned(&mut memory, blocks * BLOCK);
         let sum = format::build_group_into(&header, &payload, bytes);
         let done = write_circular(&*disk, capacity, start, bytes);
@@ -298,8 +288,8 @@ impl Log {
             .and_then(|()| if mutation::is(Mutation::R03LogSync) { Ok(()) } else { disk.sync() });
         let done = done.map_err(|e| format!("log at LSN {start}: {e}"));
         let done = done.and_then(|()| match ticket {
-            Some(ticket) if !mutation::is(Mutation::R13HomeWait) => {
-                home.wait_synced(ticket).map_err(|e| e.to_string())
+            Some(ticket) if !mutation::is(Mutation::R13DirectWait) => {
+                data.wait_synced(ticket).map_err(|e| e.to_string())
             }
             _ => Ok(()),
         });
@@ -329,9 +319,9 @@ impl Log {
         self.state.lock().durable
     }
 
-    /// Bytes in place that commits of the group being filled rely on.
-    pub fn home_bytes(&self) -> u64 {
-        self.state.lock().home_bytes
+    /// Bytes in place that commits of the group being filled list.
+    pub fn listed_bytes(&self) -> u64 {
+        self.state.lock().listed_bytes
     }
 
     /// Whether the last durable group relies on data in place: recovery would look whether it
@@ -495,7 +485,7 @@ mod tests {
     #[derive(Default)]
     struct Asked(Mutex<(u64, Vec<u64>)>);
 
-    impl Home for Asked {
+    impl DataFile for Asked {
         fn ask_for_sync(&self) -> u64 {
             let mut s = self.0.lock();
             s.0 += 1;
@@ -508,38 +498,27 @@ mod tests {
         }
     }
 
-    fn log() -> Log {
+    #[test]
+    fn a_group_syncs_the_data_that_its_commits_list_once() {
         let capacity = 64 << 10;
         let (store_id, start) = ([7; 16], Lsn(0));
         let log = Log::new(LogStart { store_id, epoch: 1, start, capacity, checkpoint: 1 });
         let disk = Arc::new(MemoryDisk::from_bytes(vec![0; capacity as usize]));
         log.attach(disk, capacity).unwrap();
-        log
-    }
-
-    /// Appends commits with so many bytes in place and the sync each asked for, as one group.
-    fn group(log: &Log, home: &Asked, commits: &[(u64, Option<u64>)]) {
-        for commit in commits {
-            log.begin(0).unwrap().unwrap().finish(Vec::new(), *commit);
-        }
-        log.flush(home).unwrap();
-    }
-
-    #[test]
-    fn a_group_waits_for_the_last_sync_its_commits_asked_for() {
-        let (log, home) = (log(), Asked::default());
-        group(&log, &home, &[(0, None)]);
-        assert_eq!(*home.0.lock(), (0, vec![]), "nothing lies home");
-        let (first, second) = (home.ask_for_sync(), home.ask_for_sync());
-        group(&log, &home, &[(9, Some(first)), (0, None), (9, Some(second))]);
-        assert_eq!(*home.0.lock(), (2, vec![2]));
-        // One did not ask: none of those asked for need cover it.
-        let third = home.ask_for_sync();
-        group(&log, &home, &[(9, Some(third)), (9, None)]);
-        assert_eq!(*home.0.lock(), (4, vec![2, 4]));
-        // Nothing of that is left for the next.
-        group(&log, &home, &[(9, None)]);
-        assert_eq!(*home.0.lock(), (5, vec![2, 4, 5]));
+        let data = Asked::default();
+        let group = |commits: &[u64]| {
+            for listed in commits {
+                log.begin(0).unwrap().unwrap().finish(Vec::new(), *listed);
+            }
+            log.flush(&data).unwrap();
+        };
+        group(&[0]);
+        assert_eq!(*data.0.lock(), (0, vec![]), "nothing is listed");
+        group(&[9, 0, 9]);
+        assert_eq!(*data.0.lock(), (1, vec![1]));
         assert!(log.ends_in_place());
+        group(&[0]);
+        assert_eq!(*data.0.lock(), (1, vec![1]), "nothing is left for the next");
+        assert!(!log.ends_in_place());
     }
 }

@@ -79,7 +79,7 @@ impl ObjectWrite<'_> {
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let change = record.change.next(self.epoch);
-        let head = Head { change, ..record.head_of_new_bytes()? };
+        let head = Head { change, time: self.time, ..record.head_of_new_bytes()? };
         let before = record.size()?;
         let (start, end) = (range.start, range.end);
         if start > end || end > before {

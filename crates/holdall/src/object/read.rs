@@ -5,9 +5,11 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead, ahead};
 use crate::sharing::Sharing;
+use holdall_core::heap_record::MTIME;
 use holdall_core::heap_record::divided::in_place;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result, Version};
+use std::time::{Duration, SystemTime};
 
 /// How an object is stored, as its record tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,10 +56,32 @@ pub struct Metadata {
     pub size: u64,
     /// Changes with every change of its bytes or attributes.
     pub version: Version,
+    /// When its bytes or attributes last changed: when the transaction that did it began. `None`
+    /// for what was last changed by a build of format version 1, which kept no times.
+    pub modified: Option<SystemTime>,
     /// Its attributes.
     pub attributes: Attributes,
     /// How it is stored.
     pub layout: Layout,
+}
+
+impl Metadata {
+    /// When the bytes last changed, for whoever shows it: as the attribute [`MTIME`] says, which a
+    /// change of the bytes drops, else [`Metadata::modified`].
+    #[must_use]
+    pub fn last_modified(&self) -> Option<SystemTime> {
+        let said = self.attributes.get(MTIME).and_then(|text| std::str::from_utf8(text).ok());
+        said.and_then(|text| time_at(text.parse().ok()?)).or(self.modified)
+    }
+}
+
+/// The time so many nanoseconds after 1970 UTC, or before, if the system can have it.
+fn time_at(nanos: i128) -> Option<SystemTime> {
+    let away = nanos.unsigned_abs();
+    let seconds = u64::try_from(away / 1_000_000_000).ok()?;
+    let away = Duration::new(seconds, u32::try_from(away % 1_000_000_000).ok()?);
+    let start = SystemTime::UNIX_EPOCH;
+    if nanos < 0 { start.checked_sub(away) } else { start.checked_add(away) }
 }
 
 /// The record of an object, checked to be its own. Cost: a handle page and a heap page.
@@ -342,9 +366,15 @@ pub fn metadata<D: DataRead + ?Sized>(
         name: record.name.map(<[u8]>::to_vec),
         size,
         version: Version::new(oid, record.change),
+        modified: time_of(record.time),
         attributes: record.attributes()?,
         layout,
     })
+}
+
+/// The time so many milliseconds after 1970 UTC, if it is known and one that the system can have.
+fn time_of(millis: u64) -> Option<SystemTime> {
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis)).filter(|_| millis > 0)
 }
 
 /// Counts an object's segments. Cost: all nodes of its tree, and the notes of sharing about

@@ -20,6 +20,8 @@ const AHEAD: usize = 4;
 pub struct New<'a> {
     /// The name.
     pub name: Option<&'a [u8]>,
+    /// When it is made, in milliseconds since 1970 UTC.
+    pub time: u64,
     /// All of its bytes.
     pub bytes: &'a [u8],
 }
@@ -27,7 +29,11 @@ pub struct New<'a> {
 impl New<'_> {
     /// Whether a record of a page of `page_size` bytes holds all of it.
     pub fn is_small(&self, page_size: usize) -> bool {
-        small_len(self.name, self.bytes.len()) <= max_record(page_size)
+        self.record_len() <= max_record(page_size)
+    }
+
+    fn record_len(&self) -> usize {
+        small_len(self.name, self.time, self.bytes.len())
     }
 
     fn fetch(&self) {
@@ -45,7 +51,7 @@ struct Writing<'a, 'o, U> {
 
 impl<U: FnMut() -> Result<u32>> Records for Writing<'_, '_, U> {
     fn len(&self, i: usize) -> Option<usize> {
-        self.objects.get(i).map(|new| small_len(new.name, new.bytes.len()))
+        self.objects.get(i).map(New::record_len)
     }
 
     fn write(&mut self, i: usize, to: &mut [u8]) -> Result<()> {
@@ -53,8 +59,8 @@ impl<U: FnMut() -> Result<u32>> Records for Writing<'_, '_, U> {
             later.fetch();
         }
         let oid = self.spot.oid_after(i, (self.unique)()?);
-        let New { name, bytes } = self.objects[i];
-        write_small(to, oid, name, bytes);
+        let New { name, time, bytes } = self.objects[i];
+        write_small(to, oid, name, time, bytes);
         self.oids.push(oid);
         Ok(())
     }
@@ -76,7 +82,7 @@ impl ObjectWrite<'_> {
     ) -> Result<usize> {
         let Some(first) = objects.first() else { return Ok(0) };
         objects.iter().take(AHEAD).for_each(New::fetch);
-        let len = small_len(first.name, first.bytes.len());
+        let len = first.record_len();
         if self.heap.run_from(self.placement, len).is_none() {
             return Ok(0);
         }

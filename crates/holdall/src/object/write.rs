@@ -10,7 +10,6 @@ use holdall_core::heap_page::max_record;
 use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
-use holdall_core::version::Change;
 use holdall_core::{Oid, PageNo, PageRead, Result};
 
 /// Bytes on their way into an object.
@@ -41,6 +40,8 @@ pub struct ObjectWrite<'a> {
     pub hints: StoredHints,
     /// The recovery epoch, of which versions are.
     pub epoch: u32,
+    /// The transaction's time.
+    pub time: u64,
     /// Memory in which records are put together, kept from one to the next.
     pub scratch: &'a mut Vec<u8>,
 }
@@ -51,9 +52,7 @@ const DESCRIPTOR_MOST: usize = 32 + MAX_INLINE * 24;
 /// Most bytes of an inline tail for an object of `size` bytes with this head: as
 /// [`tail_limit`] says, and never more than a record has room for.
 pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8, size: u64) -> usize {
-    // With the longest change: the object may be changed later on.
-    let head = head.with_change(Change { epoch: u32::MAX, count: u64::MAX });
-    let room = max_record(page_size).saturating_sub(head.record_len(DESCRIPTOR_MOST));
+    let room = max_record(page_size).saturating_sub(head.longest().record_len(DESCRIPTOR_MOST));
     room.min(tail_limit(page_size, flags, size))
 }
 
@@ -160,7 +159,7 @@ impl ObjectWrite<'_> {
         let record = Record::parse(&bytes)?;
         let mut head = change(record.head());
         if head.attributes != record.raw_attributes() {
-            head.change = head.change.next(self.epoch);
+            (head.change, head.time) = (head.change.next(self.epoch), self.time);
         }
         let record = match record.body {
             Body::Small(b) if self.fits_record(&head, b.len()) => head.small(oid, b),

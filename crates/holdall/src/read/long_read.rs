@@ -50,7 +50,22 @@ impl Drop for Helper<'_> {
     }
 }
 
-/// Refuses a range outside the object, then reads it.
+/// Reads up to `buf.len()` bytes from `offset`, and says how many there are: none beyond the end.
+pub(crate) fn read_up_to<D: DataRead + Sync + ?Sized>(
+    pages: &D,
+    (whole, oid): (&ObjectBody, Oid),
+    offset: u64,
+    buf: &mut [u8],
+) -> Result<usize> {
+    let left = whole.size().saturating_sub(offset);
+    let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+    if n > 0 {
+        read_to(pages, (whole, oid), offset, &mut buf[..n])?;
+    }
+    Ok(n)
+}
+
+/// Reads the bytes of `range` that there are.
 pub(crate) fn read_range<D: DataRead + Sync + ?Sized>(
     pages: &D,
     whole: &ObjectBody,
@@ -71,9 +86,10 @@ pub(crate) fn read_range_into<D: DataRead + Sync + ?Sized>(
     bytes: &mut Vec<u8>,
 ) -> Result<()> {
     let (start, end, size) = (range.start, range.end, whole.size());
-    if start > end || end > size {
+    if start > end {
         return Err(Error::Range { object: oid.to_string(), start, end, size });
     }
+    let (start, end) = (start.min(size), end.min(size));
     let len = usize::try_from(end - start)
         .map_err(|_| Error::Invalid(format!("{} bytes do not fit memory", end - start)))?;
     // What it holds is written over; zeroing it first would cost as much again.

@@ -323,23 +323,16 @@ impl<'a> ObjectLookup<'a> {
         offset: u64,
         buf: &mut [u8],
     ) -> Result<Option<usize>> {
-        let found = self.look(key, |oid, _, small| {
+        let found = self.look(key, |_, _, small| {
             let size: u64 = small.iter().map(|part| part.len() as u64).sum();
-            let Some(left) = size.checked_sub(offset) else {
-                let (object, end) = (oid.to_string(), offset.saturating_add(buf.len() as u64));
-                return Err(Error::Range { object, start: offset, end, size });
-            };
-            let n = buf.len().min(left as usize);
-            copy_parts(small, offset as usize, &mut buf[..n]);
+            let n = buf.len().min(size.saturating_sub(offset) as usize);
+            copy_parts(small, size.min(offset) as usize, &mut buf[..n]);
             Ok(n)
         })?;
         Ok(match found {
             Some(Found::Small(n)) => Some(n),
             Some(Found::Large(oid, whole)) => {
-                let left = whole.size().saturating_sub(offset);
-                let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-                read_to(self.state, (&whole, oid), offset, &mut buf[..n])?;
-                Some(n)
+                Some(read_up_to(self.state, (&whole, oid), offset, buf)?)
             }
             None => None,
         })

@@ -160,11 +160,11 @@ impl Reader {
         Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() }
     }
 
-    /// The bytes `range` of an object, of which nothing else is read; `None` where no object
-    /// has the name.
+    /// The bytes `range` of an object, of which nothing else is read, as far as there are such;
+    /// `None` if no object has the name.
     ///
     /// # Errors
-    /// As [`Reader::get`]; [`Error::Range`] where the range is not inside the object.
+    /// As [`Reader::get`]; [`Error::Range`] if the range ends before it begins.
     pub fn get_range<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -175,7 +175,7 @@ impl Reader {
     }
 
     /// Reads up to `buf.len()` bytes of an object from `offset`, and tells how many; fewer only
-    /// at the object's end, `None` where no object has the name. For one read of an object:
+    /// at the object's end, none beyond it, `None` if no object has the name. For one read of an object:
     /// faster than to open it for that, and no slower where it is large or the bytes are not in
     /// memory. For several reads of one object, open it.
     ///
@@ -277,15 +277,12 @@ impl Object {
         self.whole.hole(&*self.state, self.oid, range)
     }
 
-    /// Reads up to `buf.len()` bytes from `offset`; fewer only at the object's end.
+    /// Reads up to `buf.len()` bytes from `offset`; fewer only at the object's end, none beyond it.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`], [`Error::SnapshotTooOld`].
     pub fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        let left = self.size().saturating_sub(offset);
-        let n = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        read_to(&*self.state, (&self.whole, self.oid), offset, &mut buf[..n])?;
-        Ok(n)
+        read_up_to(&*self.state, (&self.whole, self.oid), offset, buf)
     }
 }
 

@@ -7,9 +7,9 @@
 //! the device as they come and what is dirty in the cache is bounded (rule 8).
 
 use super::{Allocator, Class, Near, UNIT};
+use crate::txn::direct::{most_composed, most_logged};
 use crate::txn::{Pager, io_error};
 use holdall_core::checksum::crc;
-use holdall_core::log_format::MAX_COMPOSED;
 use holdall_core::segment_tree::Origin;
 use holdall_core::{PageNo, PageRun, Result};
 use holdall_io::WriteOut;
@@ -23,8 +23,6 @@ const FIRST_BYTES: u64 = 64 << 10;
 const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
 const MOST_BYTES: u64 = 32 << 20;
-/// Beyond so many bytes copied a sync costs less than copying them again after a crash.
-const COPIED_MOST: u64 = 1 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
 const PIECE: usize = 1 << 20;
 
@@ -121,6 +119,7 @@ pub struct Stager {
 impl Stager {
     /// Stages data of `expected` bytes if that is known, close to `near`.
     pub fn new(alloc: &Arc<Allocator>, pager: &Arc<Pager>, expected: Option<u64>) -> Self {
+        let keep = most_logged(pager.limits());
         Self {
             alloc: alloc.clone(),
             pager: pager.clone(),
@@ -136,9 +135,9 @@ impl Stager {
             written: 0,
             kept: Some(Vec::new()),
             lent: false,
-            keep: pager.limits().log_data_bytes,
+            keep,
             origins: None,
-            unwritten: expected.is_some_and(|e| e <= pager.limits().log_data_bytes as u64),
+            unwritten: expected.is_some_and(|e| e <= keep as u64),
             synced: pager.log.groups(),
             shared: false,
             unpushed: (0, 0),
@@ -172,10 +171,8 @@ impl Stager {
             let of = origins.iter().filter(|o| matches!(o, Origin::New(_)) == new);
             of.map(Origin::len).sum::<u64>()
         };
-        let (new, others) = (sum(true), sum(false));
-        let fits = new.saturating_add(others) <= MAX_COMPOSED;
-        if others > 0 && new <= self.keep as u64 && others <= COPIED_MOST && fits {
-            self.keep = (new + others).next_multiple_of(self.pager.page_size() as u64) as usize;
+        if let Some(all) = most_composed(self.pager.limits(), sum(true), sum(false)) {
+            self.keep = all.next_multiple_of(self.pager.page_size() as u64) as usize;
             self.origins = Some(origins);
         }
         self.unwritten &= self.origins.is_none();

@@ -6,6 +6,7 @@
 use super::compose::Origins;
 use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io};
 use crate::space::RunSet;
+use crate::txn::direct::Given;
 use crate::txn::{PageTx, Pager};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
@@ -146,21 +147,17 @@ impl SpaceTx {
             sums = rest;
             let checksums = mine.to_vec();
             self.segments.insert(run.start.0, NewSegment { run: *run, checksums, owner });
-            match &mut bytes {
-                Some(b) => {
-                    let (part, rest) =
-                        b.split_at((run.len as usize * self.page_size()).min(b.len()));
-                    match &mut origins {
-                        Some(origins) => {
-                            let parts = origins.parts(part, page_size);
-                            self.pages.log_composed(run.start, part, &parts);
-                        }
-                        None => self.pages.log_segment(run.start, part),
-                    }
-                    *b = rest;
-                }
-                None => self.pages.rely_on_unsynced(),
-            }
+            let Some(left) = &mut bytes else {
+                self.pages.add_segment(run.start, Given::Written);
+                continue;
+            };
+            let (part, rest) = left.split_at((run.len as usize * self.page_size()).min(left.len()));
+            *left = rest;
+            let given = match &mut origins {
+                Some(origins) => Given::Composed(part, origins.parts(part, page_size)),
+                None => Given::Bytes(part),
+            };
+            self.pages.add_segment(run.start, given);
         }
         if let Some(bytes) = staged.bytes.take().filter(|_| staged.unwritten) {
             self.hold(&runs, bytes);
@@ -197,7 +194,7 @@ impl SpaceTx {
             let (from, to) = (start.max(run.start.0), seg.run.end().min(run.end()));
             // Logged bytes of pages given back could land on their next owner's data.
             if !mutation::is(Mutation::R13LoggedFree) {
-                self.pages.rely_on_unsynced();
+                self.pages.leave_the_log();
             }
             self.release(PageRun::new(PageNo(from), to - from));
             for (a, b) in [(seg.run.start.0, from), (to, seg.run.end())] {
@@ -295,23 +292,17 @@ impl SpaceTx {
     ///
     /// # Errors
     /// Before anything is installed, whatever fails; everything is given back.
-    pub fn commit(mut self, awaited: bool) -> Result<(Lsn, Installed)> {
+    pub fn commit(mut self) -> Result<(Lsn, Installed)> {
         // Info pages: the figures of fullness count on them.
         self.class = Class::Shrink;
         let spaces = apply::write_directories(&mut self)?;
-        self.pages.send_home_what_is_much();
-        if self.pages.relies_on_unsynced() {
-            for segment in self.segments.values() {
-                if !mutation::is(Mutation::R13HomeList) {
-                    self.pages.note_in_place(segment.run, &segment.checksums);
-                }
-            }
-        }
+        let new = self.segments.values().map(|s| (s.run, s.checksums.as_slice()));
+        self.pages.choose_way(new);
         let segments = self.segments.values().map(|s| s.run);
         let end = self.mine.iter().chain(segments).map(PageRun::end).max();
         self.pages.ends_at(PageNo(end.unwrap_or(0)));
         self.alloc.hold_freed(&self.freed);
-        match self.pages.commit(awaited) {
+        match self.pages.commit() {
             Ok(lsn) => {
                 let segments = self.segments.values().map(|s| s.run);
                 let allocated: Vec<PageRun> = self.mine.iter().chain(segments).collect();

@@ -292,6 +292,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::checkpoint`].
+    #[doc(hidden)]
     pub fn checkpoint_with(&self, between: &mut dyn FnMut()) -> Result<()> {
         if self.inner.read_only {
             return Err(Error::ReadOnly);

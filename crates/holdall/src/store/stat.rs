@@ -66,7 +66,7 @@ pub struct StoreStat {
     pub oldest_reader: Option<Duration>,
     /// Each collection.
     pub collections: Vec<CollectionStat>,
-    /// Everything up to here is home: replay would begin here.
+    /// Everything up to here is in place: replay would begin here.
     pub checkpoint_lsn: u64,
     /// Everything up to here survives a crash.
     pub durable_lsn: u64,

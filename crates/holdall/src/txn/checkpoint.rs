@@ -1,17 +1,16 @@
-//! Checkpoints: writing durable page versions home, then moving the replay position.
+//! Checkpoints: writing durable page versions in place, then moving the replay position.
 //!
 //! Owns: [`CheckpointRun`], a checkpoint cut into steps so that a simulation can put other
 //! work and crashes between any two of them.
 //!
 //! Threads: one checkpoint at a time; it takes no writer's lock and no log space (rule 14).
-//! Order (rule 15): superblock naming the highest LSN about to be in place, home pages, sync,
+//! Order (rule 15): superblock naming the highest LSN about to be in place, the pages, sync,
 //! superblock with the new replay position, and only then reuse of log and space.
 
-use super::{Pager, io_error};
+use super::Pager;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, Result};
-use holdall_io::WriteOut;
 use parking_lot::MutexGuard;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,19 +30,11 @@ pub struct CheckpointRun<'a> {
     lsn: Lsn,
     pages: Vec<(PageNo, Lsn, PageRef)>,
     next: usize,
-    /// Bytes written since the last range was told to go out, and where that range begins.
-    fresh: (usize, u64),
-    /// The range on its way out.
-    leaving: Option<(u64, u64)>,
     _one: MutexGuard<'a, ()>,
 }
 
 /// Neighbouring pages are written in one step up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
-/// At least so many bytes, less than twice as many, go out to the device at a time, two such
-/// parts at once. A commit that syncs
-/// the volume meanwhile waits for these, not for all that a checkpoint writes.
-const OUT_BYTES: usize = 1 << 20;
 
 impl Drop for CheckpointRun<'_> {
     fn drop(&mut self) {
@@ -75,8 +66,6 @@ impl Pager {
             lsn,
             pages: Vec::new(),
             next: 0,
-            fresh: (0, 0),
-            leaving: None,
             _one: one,
         })
     }
@@ -98,7 +87,7 @@ impl Pager {
 }
 
 impl CheckpointRun<'_> {
-    /// The commits it makes home: all at or below.
+    /// The commits it brings in place: all at or below.
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }
@@ -125,13 +114,13 @@ impl CheckpointRun<'_> {
         let upto = if early { self.pager.horizon.newest() } else { self.lsn };
         self.pages = self.pager.pool.dirty_at(upto);
         let lsn = self.lsn;
-        let due = self.pages.is_empty() == mutation::is(Mutation::R04Home);
-        if due && self.pager.volume.superblock().home < lsn {
-            let mut written = self.pager.volume.write_superblock(|sb| sb.home = lsn)?;
+        let due = self.pages.is_empty() == mutation::is(Mutation::R04Announce);
+        if due && self.pager.volume.superblock().in_place < lsn {
+            let mut written = self.pager.volume.write_superblock(|sb| sb.in_place = lsn)?;
             if self.pager.log.ends_in_place() {
                 // Both copies alike: with the older one alone recovery would look for what that
                 // group lists, and find in its place the pages about to be written.
-                if !mutation::is(Mutation::R13HomeBoth) {
+                if !mutation::is(Mutation::R13DirectBoth) {
                     written = self.pager.volume.write_superblock(|_| {})?;
                 }
             }
@@ -162,30 +151,7 @@ impl CheckpointRun<'_> {
             self.pager.volume.write_pages(*no, bytes)?;
             self.next += 1;
         }
-        let at = first.0 * size as u64;
-        self.write_out(at, at + ((self.next - from) * size) as u64)
-    }
-
-    /// Bounds what is dirty in the page cache: starts writing out what has gathered and
-    /// waits for the part before it. Bytes `at..end` were written last.
-    fn write_out(&mut self, at: u64, end: u64) -> Result<()> {
-        if self.fresh.0 == 0 {
-            self.fresh.1 = at;
-        }
-        self.fresh.0 += (end - at) as usize;
-        if self.fresh.0 < OUT_BYTES {
-            return Ok(());
-        }
-        let (disk, from) = (&self.pager.volume.disk, self.fresh.1);
-        let leaving = self.leaving.replace((from, end - from));
-        self.fresh.0 = 0;
-        let started = disk.write_out(from, end - from, WriteOut::Start);
-        let done = leaving.map_or(Ok(()), |(from, len)| disk.write_out(from, len, WriteOut::Wait));
-        started.and(done).map_err(|e| {
-            // As a failed sync: what is in place is not known, and it is told only once.
-            self.pager.log.set_poison(&format!("write-out of the volume: {e}"));
-            io_error("writing out pages of a checkpoint", e)
-        })
+        Ok(())
     }
 
     /// Only now may the pages leave the pool: after a failed sync what is in place is not known
@@ -206,7 +172,7 @@ impl CheckpointRun<'_> {
         let lsn = self.lsn;
         let written = self.pager.volume.write_superblock(|sb| {
             sb.replay = lsn;
-            sb.home = sb.home.max(lsn);
+            sb.in_place = sb.in_place.max(lsn);
             fill(sb);
         })?;
         self.pager.log.release(lsn, written.sequence);

@@ -16,7 +16,7 @@ pub(super) fn volume(disk: Arc<dyn Disk>, page_size: usize) -> Volume {
         space_pages: 64,
         sequence: 1,
         replay: Lsn(0),
-        home: Lsn(0),
+        in_place: Lsn(0),
         log_bytes: 65536,
         log_required: false,
         holes: false,

@@ -1,7 +1,7 @@
 //! What the pager and the allocator ask of the store above them: room.
 //!
 //! Owns: [`Housekeeping`], one of the two places where a lower layer calls a higher one (the
-//! other is [`crate::log::Home`]). Checkpoints and the log file belong to the store, and only
+//! other is [`crate::log::DataFile`]). Checkpoints and the log file belong to the store, and only
 //! the layers below notice that they are needed.
 
 use super::Pager;

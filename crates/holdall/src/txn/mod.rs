@@ -6,18 +6,16 @@
 //! Invariants and the argument for crash safety: docs/recovery.md.
 
 mod checkpoint;
-mod copied;
+pub mod direct;
 #[cfg(test)]
 mod fixture;
 mod housekeeping;
-mod in_place;
 mod pinned;
 mod recovery;
 mod snapshot;
 mod tx;
 mod tx_pages;
 mod volume;
-mod write_behind;
 mod writer;
 
 pub use crate::log::{io_error, no_inodes};
@@ -27,12 +25,11 @@ pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::PageTx;
 pub use volume::{Slots, Volume, read_slots};
-pub use write_behind::WriteBehind;
 
 use crate::cache::horizon::{Horizon, Needed, Registration};
 use crate::cache::pool::{Pool, PoolStats, Reading};
 use crate::log::Log;
-use copied::Copied;
+use direct::{Copied, WriteBehind};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
@@ -48,7 +45,7 @@ const MOST_TRIES: u32 = 8;
 pub struct Limits {
     /// Bytes of pages kept in memory, of which dirty ones stay in any case.
     pub cache_bytes: usize,
-    /// Pages that may differ from home before a writer must wait for a checkpoint.
+    /// Pages that may differ from what is in place before a writer must wait for a checkpoint.
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots.
     pub old_version_bytes: usize,
@@ -158,7 +155,7 @@ impl Pager {
             match self.get(page, kind, newest) {
                 // A commit replaced the version between the two looks, and nobody kept it.
                 Err(Error::SnapshotTooOld { .. }) => {}
-                // The same, where a checkpoint has brought the newer one home.
+                // The same, where a checkpoint has brought the newer one in place.
                 Err(_) if tries < MOST_TRIES && self.horizon.newest() != newest => {}
                 result => return result,
             }
@@ -186,9 +183,9 @@ impl Pager {
     }
 
     /// LSNs of the newest version of a page and of the one in place, for verification; `None`
-    /// where the page is not in memory, so that home has its newest version.
-    pub fn home_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
-        self.pool.home_state(page)
+    /// where the page is not in memory, so that its newest version is in place.
+    pub fn in_place_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
+        self.pool.in_place_state(page)
     }
 
     /// Pages whose newest version is not in place.

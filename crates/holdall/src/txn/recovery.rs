@@ -7,7 +7,7 @@
 mod blocks;
 mod replay;
 
-use super::in_place;
+use super::direct;
 use super::volume::{Volume, slots_are_whole};
 use crate::log::{self, Expect, Scan, io_error};
 use holdall_core::checksum::crc;
@@ -79,11 +79,11 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
         sequence: sb.sequence,
         required: sb.log_required,
     };
-    // What a checkpoint was about to bring home, it found durable.
-    let doubtful = |end: Lsn| end > sb.home || mutation::is(Mutation::R13HomeDoubt);
+    // What a checkpoint was about to bring in place, it found durable.
+    let doubtful = |end: Lsn| end > sb.in_place || mutation::is(Mutation::R13DirectDoubt);
     let scan = log::scan(&*disk, &expect, &mut |end, payload| {
-        let trusted = !doubtful(end) || mutation::is(Mutation::R13HomeHolds);
-        Ok(trusted || in_place::holds(volume, payload)?)
+        let trusted = !doubtful(end) || mutation::is(Mutation::R13DirectHolds);
+        Ok(trusted || direct::holds(volume, payload)?)
     })?;
     refuse_contradictions(storage, &sb, &scan)?;
     volume.renew_superblock()?;
@@ -94,19 +94,19 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
         // First the log, then what is derived from it: a second crash must find as much.
         let last = scan.groups.last().filter(|_| doubtful(scan.end));
         let in_place = match last {
-            Some(_) if mutation::is(Mutation::R07Home) => true,
-            Some(payload) => in_place::write_again(volume, payload)?,
+            Some(_) if mutation::is(Mutation::R07InPlace) => true,
+            Some(payload) => direct::write_again(volume, payload)?,
             None => false,
         };
         if !mutation::is(Mutation::R07Harden) {
             log::harden(&*disk, sb.log_bytes, &scan)?;
         }
-        volume.write_superblock(|s| s.home = s.home.max(scan.end))?;
+        volume.write_superblock(|s| s.in_place = s.in_place.max(scan.end))?;
         if in_place {
             // Both copies alike, as in a checkpoint: the pages it lists may change now.
             volume.write_superblock(|_| {})?;
         }
-        write_home(volume, &replay)?;
+        write_in_place(volume, &replay)?;
         if !mutation::is(Mutation::R07Sync) {
             volume.sync()?;
         }
@@ -117,7 +117,7 @@ fn replayed(storage: &dyn Storage, volume: &Volume, room: &mut u64) -> Result<Re
         s.epoch += u32::from(!stays && !mutation::is(Mutation::R02Epoch));
         let lap = if stays || mutation::is(Mutation::R02Lap) { 0 } else { lap };
         s.replay = Lsn(scan.end.0 + lap);
-        s.home = s.home.max(scan.end);
+        s.in_place = s.in_place.max(scan.end);
     })?;
     // Both copies alike: blocks of the new epoch cannot show that an older one is too old.
     volume.write_superblock(|_| {})?;
@@ -136,10 +136,10 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
     if scan.newest.is_after(sb) && slots_are_whole(&*storage.volume())? {
         return Err(log::place::older_copy(storage));
     }
-    if scan.end < sb.home && !mutation::is(Mutation::R04Refuse) {
+    if scan.end < sb.in_place && !mutation::is(Mutation::R04Refuse) {
         return Err(Error::corrupt(
             format!("log at LSN {}", scan.end),
-            format!("ends there, but pages up to LSN {} are in place", sb.home),
+            format!("ends there, but pages up to LSN {} are in place", sb.in_place),
         ));
     }
     if scan.newest.is_after(sb) && !mutation::is(Mutation::R15Fallback) {
@@ -154,10 +154,10 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
     Ok(())
 }
 
-/// Puts segment data together again and writes it home.
+/// Puts segment data together again and writes it in place.
 ///
 /// What it is copied from lies unchanged (rule 16), unless the other superblock was lost with a
-/// checkpoint that allowed its reuse: then that checkpoint synced this data home, so it is
+/// checkpoint that allowed its reuse: then that checkpoint synced this data in place, so it is
 /// there, or was itself freed before, and nobody will read it. The checksum tells which.
 fn compose(volume: &Volume, segment: &Segment<'_>, checksum: u32, parts: &Parts<'_>) -> Result<()> {
     let size = volume.page_size() as u64;
@@ -176,8 +176,8 @@ fn compose(volume: &Volume, segment: &Segment<'_>, checksum: u32, parts: &Parts<
         at += part.len() as usize;
     }
     if crc(&bytes) != checksum {
-        let home = segment.first.0 * size;
-        lost = read_part(volume, home, &mut bytes).or(lost);
+        let at = segment.first.0 * size;
+        lost = read_part(volume, at, &mut bytes).or(lost);
         if crc(&bytes) != checksum {
             // Not read wrong later either: its units have checksums of their own.
             return lost.map_or(Ok(()), Err);
@@ -213,7 +213,7 @@ fn grow_to(volume: &Volume, length: u64, end: u64) -> Result<()> {
     .map_err(|e| io_error("growing the volume", e))
 }
 
-fn write_home(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
+fn write_in_place(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     let size = volume.page_size() as u64;
     let end = replay.end.saturating_mul(size);
     let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;

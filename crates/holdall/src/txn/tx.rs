@@ -1,65 +1,39 @@
 //! A transaction over pages: private copies, then one commit.
 //!
-//! Owns: the writer's lock from begin to drop; the copies; what is written in place before the commit
-//! and what goes through the log. Knows nothing of which pages are free.
+//! Owns: the writer's lock from begin to drop; the copies. Which way new bytes take is
+//! [`NewData`]'s. Knows nothing of which pages are free.
 //!
 //! Everything that can fail comes before the first page is installed; afterwards the only
 //! failure is poison (rule 9).
 
-mod home;
-
 use super::Pager;
-use super::copied::COPIED_MOST;
+use super::direct::{Given, NewData, Way};
 use super::housekeeping::Housekeeping;
-use super::in_place::InPlace;
 use super::tx_pages::{TxPage, TxPages};
-use super::write_behind::Batch;
 use super::writer::WriterLock;
 use crate::cache::index::Pin;
-use crate::cache::pool::{PageHash, read_home};
-use holdall_core::checksum::crc;
-use holdall_core::log_format::{HomeKind, Part, push_composed, push_page, push_segment};
+use crate::cache::pool::read_in_place;
+use holdall_core::log_format::push_page;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
-use parking_lot::Mutex;
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A page transaction; dropping it undoes everything.
 #[derive(Debug)]
 pub struct PageTx {
     pager: Arc<Pager>,
-    pages: TxPages,
-    /// New pages written in place already and no longer in memory.
-    early: HashSet<u64, PageHash>,
-    existing: usize,
+    /// The state it begins from.
     base: Lsn,
-    /// New heap pages not handed over yet, in the order they were made.
-    heap: Vec<u64>,
-    /// New segment data that waits for more, before it is handed over.
-    data: Mutex<Batch>,
-    /// Something was handed over and may be under way.
-    under_way: AtomicBool,
-    /// Some of it could not be written.
-    broken: AtomicBool,
-    /// Data lies in place, unsynced, that the commit relies on.
-    in_place: InPlace,
-    /// Records of segment data, encoded.
-    segments: Vec<u8>,
-    segment_bytes: usize,
-    /// Bytes that they stand for and do not hold.
-    copied_bytes: u64,
+    pages: TxPages,
+    /// Of these, pages that were there before.
+    existing: usize,
+    new: NewData,
     /// Behind the last page it allocated.
     end: u64,
     writer: WriterLock,
 }
-
-/// Up to so many bytes in place their sync is a large part of the commit's time, and begins
-/// before the commit is in the log.
-const EARLY_SYNC_BYTES: u64 = 1 << 20;
 
 impl PageTx {
     /// Takes the writer's lock, waiting for the transaction that has it.
@@ -87,18 +61,10 @@ impl PageTx {
         }
         Ok(Self {
             pager: pager.clone(),
-            pages: TxPages::default(),
-            early: HashSet::default(),
-            existing: 0,
             base: pager.horizon.newest(),
-            heap: Vec::new(),
-            data: Mutex::default(),
-            under_way: AtomicBool::new(false),
-            broken: AtomicBool::new(false),
-            in_place: InPlace::default(),
-            segments: Vec::new(),
-            segment_bytes: 0,
-            copied_bytes: 0,
+            pages: TxPages::default(),
+            existing: 0,
+            new: NewData::new(&pager.limits),
             end: 0,
             writer,
         })
@@ -122,7 +88,7 @@ impl PageTx {
     pub fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).map(|()| p.now.clone()),
-            None => outside(&self.pager, &self.early, self.base, no, kind),
+            None => outside(&self.pager, &self.new, self.base, no, kind),
         }
     }
 
@@ -141,11 +107,11 @@ impl PageTx {
             None => {
                 let pin = Pin::new();
                 let seen = self.pager.pool.peek(no, self.base, &pin);
-                if let Some(bytes) = seen.filter(|_| !self.early.contains(&no.0)) {
+                if let Some(bytes) = seen.filter(|_| !self.new.is_early(no.0)) {
                     return page::of_kind(bytes, no, kind).and_then(|()| f(bytes));
                 }
                 drop(pin);
-                f(&outside(&self.pager, &self.early, self.base, no, kind)?)
+                f(&outside(&self.pager, &self.new, self.base, no, kind)?)
             }
         }
     }
@@ -166,14 +132,14 @@ impl PageTx {
         let gone = || Error::page(no, "is not among the transaction's pages");
         let found = self.pages.get_mut(&no.0).ok_or_else(gone)?;
         page::of_kind(&found.now, no, kind)?;
-        found.sent &= mutation::is(Mutation::R13HomeAgain);
+        found.sent &= mutation::is(Mutation::R13DirectAgain);
         Ok(found)
     }
 
     /// Makes a page from outside the transaction's own.
     fn bring_in(&mut self, no: PageNo, kind: PageKind) -> Result<()> {
-        let old = outside(&self.pager, &self.early, self.base, no, kind)?;
-        let page = if self.early.remove(&no.0) {
+        let old = outside(&self.pager, &self.new, self.base, no, kind)?;
+        let page = if self.new.take_early(no.0) {
             TxPage::new(old)
         } else {
             let limit = self.pager.limits.dirty_pages;
@@ -197,9 +163,9 @@ impl PageTx {
     pub fn format(&mut self, no: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
         let new = self.pages.len() - self.existing.min(self.pages.len());
         if new >= (self.pager.limits.dirty_pages / 2).max(1) {
-            self.write_new_pages(false)?;
+            self.new.write_early(&self.pager, self.base, &mut self.pages)?;
         }
-        self.early.remove(&no.0);
+        self.new.take_early(no.0);
         // A former life of this page may still be in the pool; nobody can need it.
         if !self.pager.pool.forget(no) {
             return Err(Error::page(no, "is to be made anew before its last change is in place"));
@@ -207,8 +173,7 @@ impl PageTx {
         let mut now = std::iter::repeat_n(0, self.pager.page_size()).collect::<PageRef>();
         page::head(Arc::make_mut(&mut now), kind, no, owner);
         if kind == PageKind::Heap {
-            self.heap.push(no.0);
-            self.send_full_pages();
+            self.new.note_heap_page(no.0, &self.pager, self.base, &mut self.pages);
         }
         let page = self.pages.insert(no.0, TxPage::new(now));
         Ok(Arc::make_mut(&mut page.now))
@@ -219,16 +184,12 @@ impl PageTx {
         if self.pages.get(&no.0).is_some_and(|p| p.base.is_none()) {
             self.pages.remove(&no.0);
         }
-        self.early.remove(&no.0);
+        self.new.take_early(no.0);
     }
 
     /// Whether nothing was changed.
     pub fn is_unchanged(&self) -> bool {
-        self.pages.is_empty()
-            && self.early.is_empty()
-            && self.segments.is_empty()
-            && self.data.lock().is_empty()
-            && !self.in_place.relied_on()
+        self.pages.is_empty() && self.new.is_none()
     }
 
     /// Pages that it has copied or made, and holds.
@@ -236,23 +197,40 @@ impl PageTx {
         self.pages.len()
     }
 
-    /// Notes that data lies in place, written but not synced, that the commit relies on.
-    /// [`PageTx::note_in_place`] says which, before the commit.
-    pub fn rely_on_unsynced(&mut self) {
-        self.in_place.rely();
-        self.segments.clear();
+    /// Adds segment data at `start`, which goes with the commit.
+    pub fn add_segment(&mut self, start: PageNo, given: Given<'_>) {
+        self.new.add_segment(start, given);
     }
 
-    /// Whether [`PageTx::rely_on_unsynced`] was called.
-    pub fn relies_on_unsynced(&self) -> bool {
-        self.in_place.relied_on()
+    /// Segment data does not pass through the log from here on: bytes logged for pages that are
+    /// given back could land on their next owner's data.
+    pub fn leave_the_log(&mut self) {
+        self.new.leave_the_log();
     }
 
-    /// Notes a run of segment pages that lies in place and is relied on, with the checksums of its
-    /// units.
-    pub fn note_in_place(&mut self, run: PageRun, checksums: &[u32]) {
-        let bytes = run.len * self.pager.page_size() as u64;
-        self.in_place.push(run, bytes, HomeKind::Units, checksums.iter().copied());
+    /// Takes over segment data that is to be written at `start` before the commit.
+    pub fn hold(&mut self, start: PageNo, bytes: Vec<u8>) {
+        self.new.hold(&self.pager, start, bytes);
+    }
+
+    /// Writes what was taken over, so that it can be read.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`]; the commit then fails too.
+    pub fn write_held(&self) -> Result<()> {
+        self.new.write_held(&self.pager)
+    }
+
+    /// Waits until nothing that was handed over is being written any more, so that its pages can
+    /// be given back. For transactions that end without a commit.
+    pub fn abandon_writes(&self) {
+        self.new.abandon(&self.pager);
+    }
+
+    /// Chooses the way of the new bytes: all pages are there, and `segments` are all runs of new
+    /// segment data with the checksums of their units.
+    pub fn choose_way<'a>(&mut self, segments: impl Iterator<Item = (PageRun, &'a [u32])>) {
+        self.new.choose(&self.pages, self.pager.page_size(), segments);
     }
 
     /// Notes that the transaction allocated no page from `end` on; before the commit.
@@ -260,58 +238,26 @@ impl PageTx {
         self.end = end.0;
     }
 
-    /// Notes segment pages written in place, with their bytes: up to the limit they pass through
-    /// the log too, so that the commit needs one sync only.
-    pub fn log_segment(&mut self, start: PageNo, bytes: &[u8]) {
-        self.segment_bytes += bytes.len();
-        if self.in_place.relied_on() || self.segment_bytes > self.pager.limits.log_data_bytes {
-            self.rely_on_unsynced();
-        } else {
-            push_segment(&mut self.segments, start, bytes);
-        }
-    }
-
-    /// As [`PageTx::log_segment`], for data put together of `parts`: only the new bytes pass
-    /// through the log. What is copied lies in pages that stay as they are until a checkpoint
-    /// makes them reusable (rule 16), so that replay can read them again.
-    pub fn log_composed(&mut self, start: PageNo, bytes: &[u8], parts: &[Part<'_>]) {
-        let new = |p: &Part<'_>| matches!(p, Part::Bytes(_)).then_some(p.len() as usize);
-        let copied: u64 = parts.iter().map(Part::unlogged).sum();
-        self.segment_bytes += parts.iter().filter_map(new).sum::<usize>();
-        let much = self.segment_bytes > self.pager.limits.log_data_bytes
-            || self.copied_bytes + copied > COPIED_MOST;
-        if self.in_place.relied_on() || much {
-            self.rely_on_unsynced();
-        } else {
-            self.copied_bytes += copied;
-            push_composed(&mut self.segments, start, crc(bytes), parts);
-        }
-    }
-
     /// Installs all changes under one LSN and hands them to the log; durable only once the
-    /// log says so. `awaited`: somebody will wait for that, so a sync of what was written in
-    /// place may begin before. Cost: no sync, or one of the volume where more new data was written in place than
-    /// the group may name; one pass and one checksum per changed page.
+    /// log says so. Cost: no sync, or one of the volume if more new data is in place than the
+    /// group may list; one pass and one checksum per changed page.
     ///
     /// # Errors
     /// Before anything is installed: [`Error::TooLarge`], [`Error::Io`],
     /// [`Error::Poisoned`].
-    pub fn commit(&mut self, awaited: bool) -> Result<Lsn> {
+    pub fn commit(&mut self) -> Result<Lsn> {
         // A page asked for and left as it was is no change: neither logged nor dirty.
         self.pages.retain(|_, p| !p.is_as_before());
         if self.is_unchanged() {
             return Ok(self.base);
         }
-        let flushed = self.settle_new_data()?;
-        // All of it is written: its sync need not wait for the records.
-        let early = (1..=EARLY_SYNC_BYTES).contains(&self.in_place.bytes()) && awaited;
-        let sync = early.then(|| self.pager.volume.ask_for_sync());
-        let copied = if self.segments.is_empty() { 0 } else { self.copied_bytes };
+        self.new.settle(&self.pager, self.base, &mut self.pages, self.end)?;
+        let copied = self.new.copied_bytes();
         // What replay may have to copy is room in the log too.
         while !self.pager.copied.lock().has_room(copied, self.pager.log.usage().capacity) {
             self.store()?.make_log_room()?;
         }
-        let (mut records, order) = self.records(flushed);
+        let (mut records, order) = self.records();
         let appending = loop {
             match self.pager.log.begin(records.len()) {
                 Ok(Some(a)) => break a,
@@ -328,17 +274,17 @@ impl PageTx {
         let needed = self.pager.horizon.needed(|| appending.visible_points());
         for (no, checksum_at) in order {
             let Some(p) = self.pages.get_mut(&no) else { continue };
-            let home = checksum_at.is_none();
+            let in_place = checksum_at.is_none();
             if let Some(at) = checksum_at {
                 let sum = page::seal(Arc::make_mut(&mut p.now), lsn);
                 holdall_core::bytes::put_u32(&mut records, at, sum);
             }
             let version = (lsn, p.now.clone());
             let base = p.base.as_ref().filter(|_| !mutation::is(Mutation::R19Base));
-            self.pager.pool.install(PageNo(no), version, base, home, &needed);
+            self.pager.pool.install(PageNo(no), version, base, in_place, &needed);
         }
         self.pager.horizon.set_newest(lsn);
-        appending.finish(records, (self.in_place.bytes(), sync));
+        appending.finish(records, self.new.listed_bytes());
         self.pager.copied.lock().push(lsn, copied);
         self.pages.clear();
         self.pager.bound_old_versions();
@@ -352,17 +298,14 @@ impl PageTx {
 
     /// The commit's records, and for each page its number and where its checksum goes in
     /// the records (None: it is in place).
-    fn records(&mut self, new_are_home: bool) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
-        let mut records = std::mem::take(&mut self.segments);
-        if !self.in_place.records().is_empty() {
-            // They come first; mostly there are no others then.
-            records.splice(0..0, self.in_place.records().iter().copied());
-        }
+    fn records(&mut self) -> (Vec<u8>, Vec<(u64, Option<usize>)>) {
+        let new_in_place = self.new.way() != Way::Logged;
+        let mut records = self.new.take_records();
         let mut order: Vec<u64> = self.pages.keys().copied().collect();
         order.sort_unstable();
         let place = |no: u64| {
             let p = self.pages.get(&no)?;
-            if p.base.is_none() && new_are_home {
+            if p.base.is_none() && new_in_place {
                 return Some((no, None));
             }
             // Record header 8, page number 8, then the checksum.
@@ -375,18 +318,24 @@ impl PageTx {
     }
 }
 
-/// A page that a transaction at `base` holds no copy of; `early` are those it wrote home.
+/// A page that a transaction at `base` holds no copy of.
 fn outside(
     pager: &Pager,
-    early: &HashSet<u64, PageHash>,
+    new: &NewData,
     base: Lsn,
     no: PageNo,
     kind: PageKind,
 ) -> Result<PageRef> {
-    if early.contains(&no.0) {
-        let found = read_home(&*pager.volume.disk, pager.page_size(), no)?;
+    if new.is_early(no.0) {
+        let found = read_in_place(&*pager.volume.disk, pager.page_size(), no)?;
         page::of_kind(&found, no, kind)?;
         return Ok(found);
     }
     pager.get(no, kind, base)
+}
+
+impl Drop for PageTx {
+    fn drop(&mut self) {
+        self.abandon_writes();
+    }
 }

@@ -6,7 +6,7 @@
 //! Threads: a caller of [`Volume::sync`] is covered only by a sync that starts after the
 //! call, so all its own writes have returned by then.
 
-use crate::log::{Home, io_error};
+use crate::log::{DataFile, io_error};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, PageNo, PageRun, Result};
@@ -352,7 +352,7 @@ impl Volume {
     }
 }
 
-impl Home for Volume {
+impl DataFile for Volume {
     fn ask_for_sync(&self) -> u64 {
         self.ask_for_sync()
     }

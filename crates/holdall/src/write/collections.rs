@@ -2,7 +2,7 @@
 //!
 //! Owns: [`CollectionMut`].
 
-use super::{Begun, WriteTx};
+use super::{Begun, ObjectsMut, WriteTx};
 use crate::engine::catalog::{Collection, DEFAULT_COLLECTION, page_of};
 use crate::heap::HeapFile;
 use crate::object::{ObjectLocation, PreviousBody, Record};
@@ -15,26 +15,26 @@ use std::ops::{Bound, Deref, DerefMut};
 /// Longest name of a collection in bytes.
 const MOST_NAME: usize = 255;
 
-/// A transaction whose calls go to one collection, as long as this lives; from
-/// [`WriteTx::collection`].
+/// A collection in a transaction, from [`WriteTx::collection`]: calls on objects, which are those of
+/// [`ObjectsMut`], go to it.
 #[derive(Debug)]
 #[must_use = "calls go to the collection through this value only"]
 pub struct CollectionMut<'a> {
-    tx: &'a mut WriteTx,
+    tx: &'a mut ObjectsMut,
     /// The slot of the collection that calls went to before.
     outer: usize,
 }
 
 impl Deref for CollectionMut<'_> {
-    type Target = WriteTx;
+    type Target = ObjectsMut;
 
-    fn deref(&self) -> &WriteTx {
+    fn deref(&self) -> &ObjectsMut {
         self.tx
     }
 }
 
 impl DerefMut for CollectionMut<'_> {
-    fn deref_mut(&mut self) -> &mut WriteTx {
+    fn deref_mut(&mut self) -> &mut ObjectsMut {
         self.tx
     }
 }
@@ -45,9 +45,19 @@ impl Drop for CollectionMut<'_> {
     }
 }
 
+impl CollectionMut<'_> {
+    /// Makes the collection, if it is missing; it may stay empty.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`].
+    pub fn create(&mut self) -> Result<()> {
+        let result = self.tx.current_or_new();
+        self.tx.fail_with(result)
+    }
+}
+
 impl WriteTx {
-    /// The transaction, with all calls going to collection `name`. The collection is made with
-    /// the first object that is put there.
+    /// Collection `name`, which is made with the first object that is put there.
     ///
     /// ```
     /// # let store = holdall::Store::in_memory()?;
@@ -71,15 +81,6 @@ impl WriteTx {
         let slot = self.opened.slot(name);
         let outer = std::mem::replace(&mut self.current, slot);
         Ok(CollectionMut { tx: self, outer })
-    }
-
-    /// Makes the collection that calls go to, where it is missing; it may stay empty.
-    ///
-    /// # Errors
-    /// [`Error::Full`], [`Error::Io`].
-    pub fn create_collection(&mut self) -> Result<()> {
-        let result = self.current_or_new();
-        self.fail_with(result)
     }
 
     /// Drops a collection with all its objects; returns whether it was there. Their bytes are
@@ -111,6 +112,9 @@ impl WriteTx {
         Ok(true)
     }
 
+}
+
+impl ObjectsMut {
     fn drop_pages_of(&mut self, slot: usize, mut collection: Collection) -> Result<()> {
         self.begin()?.tx.set_class(Class::Shrink);
         let current = std::mem::replace(&mut self.current, slot);

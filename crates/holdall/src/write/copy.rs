@@ -1,6 +1,6 @@
 //! Copies of objects and of parts of them, in a transaction.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::key::Key;
 use crate::object::{Attributes, Data, Resized, Shares};
 use crate::write::PutOptions;
@@ -8,7 +8,7 @@ use crate::write::writer::Target;
 use holdall_core::{Oid, Result};
 use std::ops::Range;
 
-impl WriteTx {
+impl ObjectsMut {
     /// Copies an object, attributes and all, into `to`: a new object, or in place of the one
     /// that has the name. The two share their segments, and an edit of one never shows in
     /// the other; space is freed with the last reference. Returns the copy's OID.
@@ -20,7 +20,7 @@ impl WriteTx {
     /// [`Error::Dangling`](holdall_core::Error::Dangling),
     /// [`Error::TooLarge`](holdall_core::Error::TooLarge) for an object of so many segments
     /// that noting their references would change more pages than
-    /// [`Options::dirty_pages`](crate::Options).
+    /// [`Tuning::dirty_pages`](crate::Tuning::dirty_pages).
     ///
     /// ```
     /// # use holdall::{Store, Target};
@@ -64,11 +64,11 @@ impl WriteTx {
     }
 
     /// Inserts the bytes `range` of object `from` into object `to` before byte `at`; the two
-    /// may be one. Segments are shared as by [`WriteTx::copy`]; what is copied is less than T
+    /// may be one. Segments are shared as by [`ObjectsMut::copy`]; what is copied is less than T
     /// pages at either end. Returns the new size of `to`.
     ///
     /// # Errors
-    /// As [`WriteTx::copy`]; [`Error::Range`](holdall_core::Error::Range) where the range or
+    /// As [`ObjectsMut::copy`]; [`Error::Range`](holdall_core::Error::Range) where the range or
     /// `at` is not inside its object.
     pub fn copy_range<'f, 't>(
         &mut self,
@@ -90,10 +90,10 @@ impl WriteTx {
     }
 
     /// Makes `to` the objects `parts` one behind the other, without attributes; `to` may be
-    /// one of them. Segments are shared as by [`WriteTx::copy`]. Returns its OID.
+    /// one of them. Segments are shared as by [`ObjectsMut::copy`]. Returns its OID.
     ///
     /// # Errors
-    /// As [`WriteTx::copy`].
+    /// As [`ObjectsMut::copy`].
     pub fn concat(&mut self, parts: &[Key<'_>], to: impl Into<Target>) -> Result<Oid> {
         let to = to.into();
         // Whatever may be wrong with the call is found before the transaction is touched.

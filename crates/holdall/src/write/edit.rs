@@ -1,6 +1,6 @@
 //! Edits of any range, in a transaction.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::key::Key;
 use crate::object::Resized;
 use crate::space::Class;
@@ -9,7 +9,7 @@ use holdall_core::{Error, Oid, Result};
 use std::io::Read;
 use std::ops::Range;
 
-impl WriteTx {
+impl ObjectsMut {
     /// Replaces the bytes `range` of an object by `bytes`; all else moves up or down; of it
     /// about T pages beside the range are copied at most. Returns the new size.
     ///
@@ -25,10 +25,10 @@ impl WriteTx {
         self.edit(&key.into(), |_| Ok((range, Content::Bytes(bytes))))
     }
 
-    /// As [`WriteTx::splice`], with `len` bytes of a stream, which need not fit memory.
+    /// As [`ObjectsMut::splice`], with `len` bytes of a stream, which need not fit memory.
     ///
     /// # Errors
-    /// As [`WriteTx::splice`]; those of the stream, and [`Error::Io`] where it ends early.
+    /// As [`ObjectsMut::splice`]; those of the stream, and [`Error::Io`] where it ends early.
     pub fn splice_from<'k>(
         &mut self,
         key: impl Into<Key<'k>>,
@@ -43,7 +43,7 @@ impl WriteTx {
     /// Inserts `bytes` before byte `at`; `at` may be the size. Returns the new size.
     ///
     /// # Errors
-    /// As [`WriteTx::splice`].
+    /// As [`ObjectsMut::splice`].
     pub fn insert<'k>(&mut self, key: impl Into<Key<'k>>, at: u64, bytes: &[u8]) -> Result<u64> {
         self.splice(key, at..at, bytes)
     }
@@ -51,7 +51,7 @@ impl WriteTx {
     /// Deletes the bytes `range`. Returns the new size.
     ///
     /// # Errors
-    /// As [`WriteTx::splice`].
+    /// As [`ObjectsMut::splice`].
     pub fn delete_range<'k>(&mut self, key: impl Into<Key<'k>>, range: Range<u64>) -> Result<u64> {
         self.splice(key, range, &[])
     }
@@ -59,7 +59,7 @@ impl WriteTx {
     /// Overwrites the bytes from `at` on, all of which exist. Returns the size.
     ///
     /// # Errors
-    /// As [`WriteTx::splice`].
+    /// As [`ObjectsMut::splice`].
     pub fn replace<'k>(&mut self, key: impl Into<Key<'k>>, at: u64, bytes: &[u8]) -> Result<u64> {
         self.splice(key, at..at.saturating_add(bytes.len() as u64), bytes)
     }
@@ -67,7 +67,7 @@ impl WriteTx {
     /// Appends `bytes`. Returns the new size.
     ///
     /// # Errors
-    /// As [`WriteTx::splice`].
+    /// As [`ObjectsMut::splice`].
     pub fn append<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<u64> {
         self.edit(&key.into(), |size| Ok((size..size, Content::Bytes(bytes))))
     }
@@ -89,7 +89,7 @@ impl WriteTx {
     /// ```
     ///
     /// # Errors
-    /// As [`WriteTx::splice`].
+    /// As [`ObjectsMut::splice`].
     pub fn set_len<'k>(&mut self, key: impl Into<Key<'k>>, len: u64) -> Result<u64> {
         self.edit(&key.into(), |size| {
             Ok(if len <= size {
@@ -104,7 +104,7 @@ impl WriteTx {
     /// missing, a gap before `at` reading as zeros. Returns the new size.
     ///
     /// # Errors
-    /// As [`WriteTx::splice`].
+    /// As [`ObjectsMut::splice`].
     pub fn write_at<'k>(&mut self, key: impl Into<Key<'k>>, at: u64, bytes: &[u8]) -> Result<u64> {
         let key = key.into();
         let end = at

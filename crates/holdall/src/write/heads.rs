@@ -1,11 +1,11 @@
 //! Changing what an object is called and what is said of it, not its bytes.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::key::{Key, check_name, show_name};
 use crate::object::{self, Attributes, Head};
 use holdall_core::{Error, Result};
 
-impl WriteTx {
+impl ObjectsMut {
     /// Gives an object another name; OID and bytes stay.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! Hints for objects and collections, in a transaction.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::key::Key;
 use crate::object::Hints;
 use holdall_core::page::PageKind;
 use holdall_core::{PageWrite, Result};
 
-impl WriteTx {
+impl ObjectsMut {
     /// Says how an object will be used from here on. What is stored stays where it is; edits
     /// follow the new hints. Nothing that is read changes.
     ///

@@ -1,6 +1,6 @@
 //! What a transaction sees of objects, its own changes included.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::catalog::oid_of;
 use crate::engine::key::{Key, missing};
 use crate::names::ListOptions;
@@ -10,7 +10,7 @@ use crate::read::long_read::read_range;
 use holdall_core::{Oid, Result};
 use std::ops::{Bound, Range};
 
-impl WriteTx {
+impl ObjectsMut {
     /// The object of this name in the current collection.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl WriteTx {
     /// Whether the collection that calls go to is there. A put makes it where it is missing.
     ///
     /// # Errors
-    /// As [`WriteTx::lookup`].
+    /// As [`ObjectsMut::lookup`].
     pub fn has_collection(&mut self) -> Result<bool> {
         Ok(self.current()?.is_some())
     }
@@ -33,7 +33,8 @@ impl WriteTx {
     /// names tree.
     ///
     /// # Errors
-    /// As [`WriteTx::lookup`].
+    /// As [`ObjectsMut::lookup`].
+    #[doc(hidden)]
     pub fn has_names(&mut self) -> Result<bool> {
         let Some(c) = self.current()? else { return Ok(false) };
         let begun = self.begin()?;

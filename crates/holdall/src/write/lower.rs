@@ -1,7 +1,7 @@
 //! What maintenance does inside a transaction to make the end of the file free: pages that lie
 //! there move towards its front, a bounded number in each transaction.
 
-use super::{Begun, WriteTx};
+use super::{Begun, ObjectsMut};
 use crate::sharing::Sharing;
 use crate::space::{Class, Lowering};
 use holdall_core::page::PageKind;
@@ -10,7 +10,7 @@ use holdall_core::{Oid, Result};
 /// Pages that one transaction changes, so that others wait for little.
 const MOST_CHANGED: usize = 256;
 
-impl WriteTx {
+impl ObjectsMut {
     /// Moves heap pages of collection `name` that `low` takes, from index `from` on, which is
     /// where to go on. Returns whether there are more.
     ///
@@ -23,7 +23,7 @@ impl WriteTx {
         from: &mut u32,
         low: &mut Lowering,
     ) -> Result<bool> {
-        let most = MOST_CHANGED.min(self.inner.options.dirty_pages / 4);
+        let most = MOST_CHANGED.min(self.inner.options.tuning.dirty_pages / 4);
         let slot = self.opened.slot(name);
         let outer = std::mem::replace(&mut self.current, slot);
         let result = match self.current() {
@@ -47,7 +47,7 @@ impl WriteTx {
     /// Returns whether there are more.
     ///
     /// # Errors
-    /// As [`WriteTx::lower_heap`].
+    /// As [`ObjectsMut::lower_heap`].
     pub(crate) fn lower_handles(&mut self, from: &mut u32, low: &mut Lowering) -> Result<bool> {
         let Begun { tx, root, .. } = self.begin()?;
         tx.set_class(Class::Shrink);
@@ -65,7 +65,7 @@ impl WriteTx {
     /// Moves the nodes of a large object that `low` takes.
     ///
     /// # Errors
-    /// As [`WriteTx::lower_heap`].
+    /// As [`ObjectsMut::lower_heap`].
     pub(crate) fn lower_nodes(&mut self, oid: Oid, low: &mut Lowering) -> Result<()> {
         self.with_object(oid, |objects, _| {
             objects.tx.set_class(Class::Shrink);
@@ -78,7 +78,7 @@ impl WriteTx {
     /// collections' own pages.
     ///
     /// # Errors
-    /// As [`WriteTx::lower_heap`].
+    /// As [`ObjectsMut::lower_heap`].
     pub(crate) fn lower_trees(&mut self, low: &mut Lowering) -> Result<()> {
         let result = self.try_to_lower_trees(low);
         self.fail_with(result)

@@ -1,6 +1,6 @@
 //! Many objects in one call.
 //!
-//! Owns: [`WriteTx::create_all`], [`WriteTx::put_all`]. Objects are taken in groups, and of a
+//! Owns: [`ObjectsMut::create_all`], [`ObjectsMut::put_all`]. Objects are taken in groups, and of a
 //! group those together that go to one heap page, one handle page and, where their names
 //! ascend, behind the last name: what a single call looks up and keeps book of for one object
 //! is done once for them. All others take the way of single calls. Either way the store ends
@@ -8,7 +8,7 @@
 //!
 //! Invariant: no code of the caller's runs while a page is half changed.
 
-use super::{Begun, WriteTx};
+use super::{Begun, ObjectsMut};
 use crate::engine::key::check_name;
 use crate::engine::key::show_name;
 use crate::object::{Head, New};
@@ -24,26 +24,26 @@ const GROUP_BYTES: usize = 256 << 10;
 
 /// What a caller gives for an object.
 trait Given {
-    fn object(&self) -> New<'_>;
+    fn object(&self, time: u64) -> New<'_>;
 }
 
 struct Nameless<B>(B);
 
 impl<B: AsRef<[u8]>> Given for Nameless<B> {
-    fn object(&self) -> New<'_> {
-        New { name: None, bytes: self.0.as_ref() }
+    fn object(&self, time: u64) -> New<'_> {
+        New { name: None, time, bytes: self.0.as_ref() }
     }
 }
 
 impl<N: AsRef<[u8]>, B: AsRef<[u8]>> Given for (N, B) {
-    fn object(&self) -> New<'_> {
-        New { name: Some(self.0.as_ref()), bytes: self.1.as_ref() }
+    fn object(&self, time: u64) -> New<'_> {
+        New { name: Some(self.0.as_ref()), time, bytes: self.1.as_ref() }
     }
 }
 
-impl WriteTx {
+impl ObjectsMut {
     /// Creates objects without names, in the order given, and returns their OIDs in that order.
-    /// As [`WriteTx::create`] for each, in about half of its processor time for small objects;
+    /// As [`ObjectsMut::create`] for each, in about half of its processor time for small objects;
     /// memory for 64 of `objects` at a time and for the OIDs.
     ///
     /// ```
@@ -56,7 +56,7 @@ impl WriteTx {
     /// ```
     ///
     /// # Errors
-    /// As [`WriteTx::create`], with the object's place in the call where it is to blame. The
+    /// As [`ObjectsMut::create`], with the object's place in the call where it is to blame. The
     /// transaction can then only be given up, and nothing of it is kept.
     pub fn create_all<B: AsRef<[u8]>>(
         &mut self,
@@ -66,9 +66,9 @@ impl WriteTx {
     }
 
     /// Creates the objects of these names or replaces their bytes, in the order given, and
-    /// returns their OIDs in that order. As [`WriteTx::put`] for each, a name given twice
+    /// returns their OIDs in that order. As [`ObjectsMut::put`] for each, a name given twice
     /// included; new names are fastest where they ascend and come after all others of the
-    /// collection. Cost in memory: as [`WriteTx::create_all`].
+    /// collection. Cost in memory: as [`ObjectsMut::create_all`].
     ///
     /// ```
     /// # fn main() -> holdall::Result<()> {
@@ -80,7 +80,7 @@ impl WriteTx {
     /// ```
     ///
     /// # Errors
-    /// As [`WriteTx::put`], with the object's place in the call and its name where it is to
+    /// As [`ObjectsMut::put`], with the object's place in the call and its name where it is to
     /// blame. The transaction can then only be given up, and nothing of it is kept.
     pub fn put_all<N: AsRef<[u8]>, B: AsRef<[u8]>>(
         &mut self,
@@ -93,7 +93,7 @@ impl WriteTx {
         let mut oids = Vec::with_capacity(objects.size_hint().0.min(1 << 20));
         let (mut group, mut bytes) = (Vec::with_capacity(objects.size_hint().0.min(GROUP)), 0);
         for object in objects {
-            bytes += object.object().bytes.len();
+            bytes += object.object(0).bytes.len();
             group.push(object);
             if group.len() == GROUP || bytes >= GROUP_BYTES {
                 self.add_group(&group, &mut oids)?;
@@ -106,7 +106,7 @@ impl WriteTx {
     }
 
     fn add_group(&mut self, group: &[impl Given], oids: &mut Vec<Oid>) -> Result<()> {
-        let objects: Vec<New<'_>> = group.iter().map(Given::object).collect();
+        let objects: Vec<New<'_>> = group.iter().map(|given| given.object(self.time)).collect();
         let mut left = &objects[..];
         while let Some(first) = left.first() {
             let mut done = self.add_run(left, oids);
@@ -128,7 +128,8 @@ impl WriteTx {
     /// Puts an object as the single call would.
     fn add_one(&mut self, new: &New<'_>) -> Result<Oid> {
         new.name.map_or(Ok(()), check_name)?;
-        let head = Head { name: new.name.map(Cow::Borrowed), ..Head::default() };
+        let name = new.name.map(Cow::Borrowed);
+        let head = Head { name, time: self.time, ..Head::default() };
         self.put_whole(&head, new.bytes, None, None)
     }
 

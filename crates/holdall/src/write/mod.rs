@@ -1,6 +1,6 @@
 //! Write transactions.
 //!
-//! Owns: [`WriteTx`], [`Durability`]. The writer's lock is taken at the first touch of an
+//! Owns: [`ObjectsMut`]. The writer's lock is taken at the first touch of an
 //! existing page and held to the commit; streaming large data needs none (rule 10).
 
 mod collections;
@@ -18,6 +18,7 @@ mod placements;
 mod put;
 mod rearrange;
 mod sums;
+mod tx;
 mod writer;
 
 pub use collections::CollectionMut;
@@ -25,6 +26,7 @@ pub use object_mut::ObjectMut;
 pub(crate) use placements::forget_placements;
 pub use put::{PutMode, PutOptions};
 pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, collection_names, compact};
+pub use tx::{Durability, WriteTx};
 pub use writer::{ObjectWriter, StagedObject, Target};
 
 use crate::engine::Inner;
@@ -43,7 +45,6 @@ use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
 use opened::Opened;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The part of a transaction that exists once it holds the writer's lock.
 #[derive(Debug)]
@@ -59,33 +60,22 @@ struct Begun {
     record: Vec<u8>,
 }
 
-/// When a transaction's commit counts as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// When it survives a crash. Cost: one sync of the log, shared with commits that come
-    /// together.
-    #[default]
-    Immediate,
-    /// When this process sees it. A crash within [`Options::defer`](crate::Options::defer)
-    /// undoes it whole, and all later commits. [`Store::read`](crate::Store::read) shows it once
-    /// it is durable, [`Store::read_newest`](crate::Store::read_newest) at once.
-    Deferred,
-}
-
-/// A write transaction: all of it happens or nothing.
+/// The objects of one collection in a transaction: what [`WriteTx`] and [`CollectionMut`] lead to.
 ///
-/// From [`Store::write`](crate::Store::write), which commits it, or
-/// [`Store::begin_write`](crate::Store::begin_write). Reads through it see its own changes.
-/// Dropped without a commit it leaves no trace. After an error of any call but a lookup's it
-/// can only be given up. It may go from thread to thread, one at a time.
+/// A call that fails with [`Error::NotFound`], [`Error::Dangling`], [`Error::Exists`],
+/// [`Error::Conflict`], [`Error::Range`] or [`Error::Invalid`] was refused: nothing has changed, and
+/// the transaction goes on, unless the call says otherwise. After any other error it can only be
+/// given up, and every later call says so.
 #[derive(Debug)]
-pub struct WriteTx {
+pub struct ObjectsMut {
     inner: Arc<Inner>,
     begun: Option<Box<Begun>>,
     opened: Opened,
     /// The slot in `opened` of the collection that calls go to.
     current: usize,
     durability: Durability,
+    /// When it began, in milliseconds since 1970 UTC: the time of all that it changes.
+    time: u64,
     failed: bool,
     /// With [`Options::debug_sums`](crate::Options::debug_sums).
     sums: Option<Box<sums::Noted>>,
@@ -93,9 +83,9 @@ pub struct WriteTx {
     store: Option<Arc<dyn Debug + Send + Sync>>,
 }
 
-impl WriteTx {
+impl ObjectsMut {
     /// Begins a transaction that keeps `store` open, if it is given.
-    pub(crate) fn new(
+    fn new(
         inner: &Arc<Inner>,
         store: Option<Arc<dyn Debug + Send + Sync>>,
     ) -> Result<Self> {
@@ -107,47 +97,11 @@ impl WriteTx {
             opened: Opened::default(),
             current: 0,
             durability: Durability::Immediate,
+            time: inner.options.tuning.now(),
             failed: false,
             sums: inner.sums.as_ref().map(|_| Box::default()),
             store,
         })
-    }
-
-    /// Says when the commit counts as done; [`Durability::Immediate`] unless this is called.
-    ///
-    /// ```
-    /// # use holdall::Durability;
-    /// # let store = holdall::Store::in_memory()?;
-    /// store.write(|tx| {
-    ///     tx.set_durability(Durability::Deferred);
-    ///     tx.put("counter", b"7")
-    /// })?;
-    /// assert!(store.read_newest()?.lookup("counter")?.is_some());
-    /// # Ok::<(), holdall::Error>(())
-    /// ```
-    pub fn set_durability(&mut self, durability: Durability) {
-        self.durability = durability;
-    }
-
-    /// Makes the transaction's changes happen, as its [`Durability`] says.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] where a call of the transaction failed; [`Error::TooLarge`];
-    /// [`Error::Full`]; [`Error::Poisoned`] where it cannot be made durable; [`Error::Moved`]
-    /// where nobody would find it.
-    pub fn commit(self) -> Result<()> {
-        let (inner, durability) = (self.inner.clone(), self.durability);
-        let Some(lsn) = self.install_all(durability == Durability::Immediate)? else {
-            return Ok(());
-        };
-        match durability {
-            Durability::Immediate => {
-                inner.pager.wait_durable(lsn)?;
-                inner.note_time();
-                inner.after_commit()
-            }
-            Durability::Deferred => inner.after_deferred(),
-        }
     }
 
     #[inline]
@@ -172,7 +126,7 @@ impl WriteTx {
     }
 
     fn forget_some_placements(&self) {
-        let most = self.inner.options.most_placements;
+        let most = self.inner.options.tuning.most_placements;
         if self.begun.is_none() && self.inner.cursors.lock().len() > most {
             // Only hints; what is wrong with the store shows when it is used.
             drop(forget_placements(&self.inner, most / 2));
@@ -203,38 +157,6 @@ impl WriteTx {
         Ok(())
     }
 
-    /// Waits at most `limit` for the transaction under way, and then begins; tells whether it
-    /// has begun, as the first call that touches the store would have it after any wait. Asked
-    /// again, it goes on waiting.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # let store = holdall::Store::in_memory()?;
-    /// let mut first = store.begin_write()?;
-    /// first.put("a", b"1")?;
-    /// let second = std::thread::scope(|scope| {
-    ///     let wait = || store.begin_write()?.wait(Duration::from_millis(1));
-    ///     scope.spawn(wait).join().expect("does not panic")
-    /// });
-    /// assert!(!second?);
-    /// # Ok::<(), holdall::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] where this thread runs another transaction, or where this one has
-    /// failed; [`Error::Poisoned`], [`Error::Corrupt`], [`Error::Io`].
-    pub fn wait(&mut self, limit: Duration) -> Result<bool> {
-        if self.begun.is_some() || self.failed {
-            return self.begin().map(|_| true);
-        }
-        self.forget_some_placements();
-        let inner = &self.inner;
-        let begun = SpaceTx::begin_within(&inner.pager, &inner.alloc, inner.root, limit)?;
-        let Some(tx) = begun else { return Ok(false) };
-        self.begin_in(tx)?;
-        Ok(true)
-    }
-
     /// After an error nothing of the transaction can be kept: references were taken.
     pub(crate) fn fail_with<T>(&mut self, result: Result<T>) -> Result<T> {
         self.failed |= result.is_err();
@@ -260,7 +182,7 @@ impl WriteTx {
         if self.opened.get(self.current).is_none() {
             self.current_or_new()?;
         }
-        let (epoch, current) = (self.inner.epoch, self.current);
+        let (epoch, time, current) = (self.inner.epoch, self.time, self.current);
         let missing = || Error::Invalid("the collection is not there".into());
         let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
         let Begun { tx, root, cursors, tail, record, .. } = begun;
@@ -272,7 +194,7 @@ impl WriteTx {
         let (mut new, hints) = (collection.heap, collection.hints);
         let (handles, heap) = (&mut root.handles, &mut new);
         let mut objects =
-            ObjectWrite { tx, handles, cursor, heap, placement, hints, epoch, scratch: record };
+            ObjectWrite { tx, handles, cursor, heap, placement, hints, epoch, time, scratch: record };
         let value = f(&mut objects, collection)?;
         collection.heap = new;
         if collection.logical_bytes > u64::MAX.into() {
@@ -282,7 +204,7 @@ impl WriteTx {
         Ok(value)
     }
 
-    /// As [`WriteTx::lookup`]; where there is none, the place for its name.
+    /// As [`ObjectsMut::lookup`]; where there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
         self.begin()?;
         let known = self.opened.get(self.current).map(|c| (c.number, c.names));
@@ -327,7 +249,7 @@ impl WriteTx {
         object::open(&begun.tx, &begun.root.handles, oid)
     }
 
-    /// Reads bytes of an object that [`WriteTx::open_whole`] found.
+    /// Reads bytes of an object that [`ObjectsMut::open_whole`] found.
     pub(crate) fn read_whole(
         &mut self,
         whole: &ObjectBody,
@@ -378,6 +300,7 @@ impl WriteTx {
         let oid = self.resolve(&key.into())?;
         let (place, (old, head)) =
             self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.head_of_new_bytes()?)))?;
+        let head = Head { time: self.time, ..head };
         let data = self.stage(&head, bytes)?;
         self.with_placed(place, |objects, c| {
             let before = objects.replace_at(place, &old, &head, data, None)?;
@@ -402,7 +325,7 @@ impl WriteTx {
         target: &'h Target,
         attributes: &Attributes,
     ) -> Result<Head<'h>> {
-        writer::head_for(target, attributes, self.page_size())
+        writer::head_for(target, attributes, self.time, self.page_size())
     }
 
     /// Makes data an object: a new one, or the new bytes of the one that has the name.
@@ -481,7 +404,7 @@ impl WriteTx {
         })
     }
 
-    /// As [`WriteTx::with_objects`], for the collection that `oid` belongs to; the current
+    /// As [`ObjectsMut::with_objects`], for the collection that `oid` belongs to; the current
     /// one stays.
     pub(crate) fn with_object<T>(
         &mut self,
@@ -493,7 +416,7 @@ impl WriteTx {
         self.with_placed(place, f)
     }
 
-    /// As [`WriteTx::with_object`], for an object found before.
+    /// As [`ObjectsMut::with_object`], for an object found before.
     pub(crate) fn with_placed<T>(
         &mut self,
         place: ObjectLocation,
@@ -508,7 +431,7 @@ impl WriteTx {
 
     /// Installs all changes; `None` where the transaction never touched a page. `awaited`: the
     /// caller will wait until it is durable.
-    pub(crate) fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
+    fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
@@ -533,7 +456,7 @@ impl WriteTx {
         root_page::set_catalog(bytes, root.catalog.root);
         root_page::set_handles(bytes, root.handles.map.encode());
         root_page::set_next_collection(bytes, root.next_collection);
-        let (lsn, installed) = tx.commit(awaited)?;
+        let (lsn, installed) = tx.commit()?;
         if let Some(known) = self.inner.sums.as_ref().filter(|_| !sums.is_empty()) {
             // While nobody else commits: entries come in the order of commits.
             known.add(lsn, &sums);

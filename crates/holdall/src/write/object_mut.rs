@@ -9,7 +9,7 @@
 //!
 //! Threads: it borrows its transaction, which one thread has.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::key::Key;
 use crate::object::ObjectBody;
 use crate::read::reader::seek_from;
@@ -20,7 +20,7 @@ use holdall_core::{Error, Oid, Result};
 use std::io::{self, SeekFrom};
 use std::ops::Range;
 
-impl WriteTx {
+impl ObjectsMut {
     /// Opens an object for reading and editing like a file, at position 0.
     ///
     /// ```
@@ -43,9 +43,9 @@ impl WriteTx {
         ObjectMut::new(self, oid)
     }
 
-    /// As [`WriteTx::open`], for the object of this name in the current collection, which is
+    /// As [`ObjectsMut::open`], for the object of this name in the current collection, which is
     /// created empty where it is missing. A new object that is only written from its
-    /// beginning to its end is cheaper through [`WriteTx::writer`].
+    /// beginning to its end is cheaper through [`ObjectsMut::writer`].
     ///
     /// ```
     /// # use holdall::{Error, Store};
@@ -63,7 +63,7 @@ impl WriteTx {
     /// ```
     ///
     /// # Errors
-    /// As [`WriteTx::open`] and [`WriteTx::put`].
+    /// As [`ObjectsMut::open`] and [`ObjectsMut::put`].
     pub fn open_or_create(&mut self, name: impl AsRef<[u8]>) -> Result<ObjectMut<'_>> {
         let name = name.as_ref();
         let oid = match self.lookup(name)? {
@@ -75,7 +75,7 @@ impl WriteTx {
 }
 
 /// An object open for reading and editing at a position, like a file; from
-/// [`WriteTx::open`] and [`WriteTx::open_or_create`].
+/// [`ObjectsMut::open`] and [`ObjectsMut::open_or_create`].
 ///
 /// It is [`io::Read`], [`io::Write`] and [`io::Seek`]; its own calls do the same with this
 /// crate's [`Error`]. Beyond what a file can, [`ObjectMut::insert`] and
@@ -112,7 +112,7 @@ impl WriteTx {
 /// ```
 #[derive(Debug)]
 pub struct ObjectMut<'a> {
-    tx: &'a mut WriteTx,
+    tx: &'a mut ObjectsMut,
     oid: Oid,
     /// Where the stored bytes are, once looked up; None again after each edit of them.
     whole: Option<ObjectBody>,
@@ -130,7 +130,7 @@ enum Mode {
 }
 
 impl<'a> ObjectMut<'a> {
-    fn new(tx: &'a mut WriteTx, oid: Oid) -> Result<Self> {
+    fn new(tx: &'a mut ObjectsMut, oid: Oid) -> Result<Self> {
         let stored = tx.object_size(oid)?;
         let pending = Pending::new(tx.page_size());
         Ok(Self { tx, oid, whole: None, stored, pending, position: 0 })
@@ -388,7 +388,7 @@ impl<'a> ObjectMut<'a> {
         result
     }
 
-    fn apply(&mut self, edit: impl FnOnce(&mut WriteTx, Oid) -> Result<u64>) -> Result<()> {
+    fn apply(&mut self, edit: impl FnOnce(&mut ObjectsMut, Oid) -> Result<u64>) -> Result<()> {
         self.whole = None;
         match edit(self.tx, self.oid) {
             Ok(size) => {

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`PutMode`], [`PutOptions`].
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::key::{check_name, show_name};
 use crate::object::{Attributes, Head, Hints};
 use crate::prefetch;
@@ -22,7 +22,7 @@ pub enum PutMode {
     Update(Version),
 }
 
-/// How an object is put. What is not set is as a plain [`WriteTx::put`] has it.
+/// How an object is put. What is not set is as a plain [`ObjectsMut::put`] has it.
 ///
 /// ```
 /// use holdall::{Error, PutMode, PutOptions};
@@ -58,7 +58,7 @@ impl PutOptions {
     }
 }
 
-impl WriteTx {
+impl ObjectsMut {
     /// Creates the object `name` or replaces its bytes; its OID then stays and its attributes
     /// are dropped.
     ///
@@ -69,14 +69,14 @@ impl WriteTx {
         prefetch::range(bytes.as_ptr(), 0..bytes.len());
         let name = name.as_ref();
         check_name(name)?;
-        let head = Head { name: Some(name.into()), ..Head::default() };
+        let head = Head { name: Some(name.into()), time: self.time, ..Head::default() };
         self.put_whole(&head, bytes, None, None)
     }
 
-    /// As [`WriteTx::put`], with attributes, hints or a condition.
+    /// As [`ObjectsMut::put`], with attributes, hints or a condition.
     ///
     /// # Errors
-    /// As [`WriteTx::put`]; [`Error::Invalid`] where the attributes are too long;
+    /// As [`ObjectsMut::put`]; [`Error::Invalid`] where the attributes are too long;
     /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says, which leave the
     /// transaction usable.
     pub fn put_with(
@@ -95,16 +95,17 @@ impl WriteTx {
     /// Creates an object without a name.
     ///
     /// # Errors
-    /// As [`WriteTx::put`].
+    /// As [`ObjectsMut::put`].
     pub fn create(&mut self, bytes: &[u8]) -> Result<Oid> {
         prefetch::range(bytes.as_ptr(), 0..bytes.len());
-        self.put_whole(&Head::default(), bytes, None, None)
+        let head = Head { time: self.time, ..Head::default() };
+        self.put_whole(&head, bytes, None, None)
     }
 
-    /// As [`WriteTx::create`], with attributes, hints or a neighbour.
+    /// As [`ObjectsMut::create`], with attributes, hints or a neighbour.
     ///
     /// # Errors
-    /// As [`WriteTx::put_with`].
+    /// As [`ObjectsMut::put_with`].
     pub fn create_with(&mut self, bytes: &[u8], options: &PutOptions) -> Result<Oid> {
         let head = self.head_for(&Target::New, &options.attributes)?;
         let hints = options.hints.map(|hints| hints.kept(self.page_size()));
@@ -127,10 +128,11 @@ impl WriteTx {
     }
 
     /// Refuses what a put of this name and mode must not do, without putting: for a call that
-    /// makes an object by other means, such as [`WriteTx::concat`].
+    /// makes an object by other means, such as [`ObjectsMut::concat`].
     ///
     /// # Errors
     /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says.
+    #[doc(hidden)]
     pub fn check_put(&mut self, name: impl AsRef<[u8]>, mode: PutMode) -> Result<()> {
         let name = Some(name.as_ref().into());
         self.check_mode(&Head { name, ..Head::default() }, mode)

@@ -1,6 +1,6 @@
 //! What maintenance does inside a transaction: moving records and segments of objects.
 
-use super::{Durability, WriteTx};
+use super::{Durability, ObjectsMut};
 use crate::engine::Inner;
 use crate::object::Piece;
 use crate::space::{Class, Staged};
@@ -11,7 +11,7 @@ use holdall_core::{Oid, Result};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-/// What [`WriteTx::empty_heap_pages`] did.
+/// What [`ObjectsMut::empty_heap_pages`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Emptied {
     /// Pages that hold no record any more.
@@ -39,7 +39,7 @@ pub(crate) const MOST_IN_VAIN: u64 = 512;
 /// # Errors
 /// As [`Store::begin_write`](crate::Store::begin_write), and those of page access.
 pub(crate) fn collection_names(inner: &Arc<Inner>) -> Result<Vec<String>> {
-    let mut tx = WriteTx::new(inner, None)?;
+    let mut tx = ObjectsMut::new(inner, None)?;
     let begun = tx.begin()?;
     let all = begun.root.catalog.iter(&begun.tx, Bound::Unbounded);
     all.map(|entry| Ok(String::from_utf8_lossy(&entry?.0).into_owned())).collect()
@@ -55,7 +55,7 @@ pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
     for name in collection_names(inner)? {
         let (mut from, mut in_vain) = (u32::MAX, 0);
         while gained < pages && in_vain < MOST_IN_VAIN {
-            let mut tx = WriteTx::new(inner, None)?;
+            let mut tx = ObjectsMut::new(inner, None)?;
             tx.set_durability(Durability::Deferred);
             let emptied = tx.empty_heap_pages(&name, &mut from, MOVE_BYTES)?;
             if emptied.moved > 0 {
@@ -71,7 +71,7 @@ pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
     Ok(gained > 0)
 }
 
-impl WriteTx {
+impl ObjectsMut {
     /// Moves records of collection `name` from the last heap pages, those before `from`, to
     /// earlier ones, about `most` bytes of them, as long as the file is less full than its policy
     /// asks for. `from` is where to go on.

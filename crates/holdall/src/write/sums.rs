@@ -8,7 +8,7 @@
 //! An object that cannot be read is not compared and gets no sum: whoever needs the bytes meets
 //! the error, and no transaction fails that would not fail without the option.
 
-use super::WriteTx;
+use super::ObjectsMut;
 use crate::engine::sums::Entry;
 use holdall_core::checksum::{Sum, Summing};
 use holdall_core::{Error, Oid, Result};
@@ -22,7 +22,7 @@ const MOST_READ: u64 = 1 << 30;
 /// Bytes read at once.
 const PIECE: u64 = 1 << 20;
 
-impl WriteTx {
+impl ObjectsMut {
     /// Notes that the object's bytes are `bytes` now.
     #[inline]
     pub(super) fn note_bytes(&mut self, oid: Oid, bytes: &[u8]) {

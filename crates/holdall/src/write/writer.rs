@@ -4,7 +4,7 @@ use crate::engine::Inner;
 use crate::engine::key::check_name;
 use crate::object::{self, Attributes, Data, Head, StoredHints};
 use crate::space::Stager;
-use crate::write::{PutMode, PutOptions, WriteTx};
+use crate::write::{PutMode, PutOptions, ObjectsMut};
 use holdall_core::checksum::Summing;
 use holdall_core::heap_page::max_record;
 use holdall_core::{Error, Oid, Result};
@@ -68,6 +68,7 @@ pub struct StagedObject {
 pub(super) fn head_for<'h>(
     target: &'h Target,
     attributes: &Attributes,
+    time: u64,
     page_size: usize,
 ) -> Result<Head<'h>> {
     let name = match target {
@@ -76,7 +77,8 @@ pub(super) fn head_for<'h>(
     };
     name.map_or(Ok(()), check_name)?;
     let attributes = object::encode_attributes(attributes, page_size)?;
-    Ok(Head { name: name.map(Cow::Borrowed), attributes: attributes.into(), ..Head::default() })
+    let name = name.map(Cow::Borrowed);
+    Ok(Head { name, attributes: attributes.into(), time, ..Head::default() })
 }
 
 impl StagedObject {
@@ -89,7 +91,9 @@ impl StagedObject {
         inner.check_writable()?;
         inner.start_log_early()?;
         let page_size = inner.layout.page_size();
-        let head = head_for(target, &options.attributes, page_size)?.into_owned();
+        // The transaction that it ends in says when; the place of that is kept.
+        let time = inner.options.tuning.now();
+        let head = head_for(target, &options.attributes, time, page_size)?.into_owned();
         let stager = Stager::new(&inner.alloc, &inner.pager, options.expected_size);
         let hints = options.hints.map(|hints| hints.kept(page_size));
         let (near, mode, small, inner) =
@@ -141,7 +145,7 @@ impl StagedObject {
     /// [`Error::Invalid`] for a transaction of another store; [`Error::Full`], [`Error::Io`];
     /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says, which leave the
     /// transaction usable.
-    pub fn finish(self, tx: &mut WriteTx) -> Result<Oid> {
+    pub fn finish(self, tx: &mut ObjectsMut) -> Result<Oid> {
         if !Arc::ptr_eq(&self.inner, &tx.inner) {
             let text = "the bytes were staged for another store than the transaction's";
             return Err(Error::Invalid(text.into()));
@@ -149,6 +153,7 @@ impl StagedObject {
         let size = self.len();
         let Self { head, stager, small, near, hints, mode, page_size, sum, .. } = self;
         tx.check_mode(&head, mode)?;
+        let head = Head { time: tx.time, ..head };
         let oid = match small {
             Some(bytes) => tx.install(&head, Data::Small(&bytes), size, near, hints),
             None => {
@@ -165,12 +170,12 @@ impl StagedObject {
 /// Takes an object's bytes. Dropped before [`ObjectWriter::finish`] it leaves no trace.
 #[derive(Debug)]
 pub struct ObjectWriter<'a> {
-    tx: &'a mut WriteTx,
+    tx: &'a mut ObjectsMut,
     staged: StagedObject,
 }
 
 impl<'a> ObjectWriter<'a> {
-    pub(crate) fn new(tx: &'a mut WriteTx, staged: StagedObject) -> Self {
+    pub(crate) fn new(tx: &'a mut ObjectsMut, staged: StagedObject) -> Self {
         Self { tx, staged }
     }
 
@@ -186,7 +191,7 @@ impl<'a> ObjectWriter<'a> {
     /// [`ObjectWriter::finish`] does, which makes it where it is missing.
     ///
     /// # Errors
-    /// As [`WriteTx::has_collection`].
+    /// As [`ObjectsMut::has_collection`].
     pub fn has_collection(&mut self) -> Result<bool> {
         self.tx.has_collection()
     }

@@ -13,7 +13,7 @@ const SEED: &str = "HOLDALL_FULL_DISK_SEED";
 
 /// Small limits, so that checkpoints and growth of the log are met.
 pub fn options() -> Options {
-    Options::default().dirty_pages(256).log_bytes(2 << 20).cache_bytes(4 << 20)
+    Options::default().tuning(|t| t.dirty_pages(256).log_bytes(2 << 20)).cache_bytes(4 << 20)
 }
 
 /// An object's bytes, which follow from its name.

@@ -21,12 +21,11 @@ fn options() -> Options {
     Options::default()
         .background(false)
         .page_size(PAGE)
-        .space_pages(256)
+        .tuning(|t| t.space_pages(256))
         .cache_bytes(1 << 20)
-        .log_bytes(1 << 20)
-        .first_log_bytes(1 << 20)
+        .tuning(|t| t.log_bytes(1 << 20).first_log_bytes(1 << 20))
         .max_bytes(16 << 20)
-        .store_id([5; 16])
+        .tuning(|t| t.store_id([5; 16]))
 }
 
 /// The store and its pages by kind; superblocks are not among them.

@@ -6,7 +6,7 @@ use holdall::{Lsn, Options, PageNo, Store, Target};
 use holdall_core::bytes::Reader;
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{
-    self as format, BLOCK, BlockHeader, HomeKind, MAX_COMPOSED, Part, Record,
+    self as format, BLOCK, BlockHeader, InPlaceKind, MAX_COMPOSED, Part, Record,
 };
 use holdall_core::page::{self, PageKind};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
@@ -20,14 +20,12 @@ const MOST_GROWTH: u64 = (64 << 20) + (1 << 20);
 fn options(page_size: usize) -> Options {
     Options::default()
         .background(false)
-        .auto_checkpoint(false)
+        .tuning(|t| t.auto_checkpoint(false))
         .page_size(page_size)
-        .space_pages(64)
-        .log_bytes(1 << 20)
-        .first_log_bytes(1 << 20)
+        .tuning(|t| t.space_pages(64).log_bytes(1 << 20).first_log_bytes(1 << 20))
         .cache_bytes(1 << 20)
         .max_bytes(128 << 20)
-        .store_id([9; 16])
+        .tuning(|t| t.store_id([9; 16]))
 }
 
 /// A store as a kill leaves it.
@@ -54,7 +52,7 @@ fn crashed(page_size: usize) -> Crashed {
     store.write(|tx| tx.put("small", b"small")).unwrap();
     store.write(|tx| tx.insert("large", 9 * page_size as u64 + 5, b"inserted")).unwrap();
     store.write(|tx| tx.put("logged", &bytes[..page_size])).unwrap();
-    store.write(|tx| tx.put("home", &vec![7; 4 * page_size + (128 << 10)])).unwrap();
+    store.write(|tx| tx.put("in place", &vec![7; 4 * page_size + (128 << 10)])).unwrap();
     store.write(|tx| tx.copy("large", Target::New).and_then(|_| tx.remove("old"))).unwrap();
     let (volume, log) = storage.snapshot();
     let slots = SLOT_AT.map(|at| Superblock::decode(&volume[at as usize..][..SLOT_BYTES]).unwrap());
@@ -145,8 +143,8 @@ fn make_up(input: &mut Input<'_>, base: &Crashed, lsn: Lsn, out: &mut Vec<u8>) {
             }
         }
         6 => {
-            let kind = if input.u8() & 1 == 0 { HomeKind::Units } else { HomeKind::Pages };
-            format::push_home(out, PageNo(at), number(input, pages), kind, input.u32());
+            let kind = if input.u8() & 1 == 0 { InPlaceKind::Units } else { InPlaceKind::Pages };
+            format::push_in_place(out, PageNo(at), number(input, pages), kind, input.u32());
         }
         _ => format::push_commit(out, Lsn(number(input, lsn.0))),
     }
@@ -239,7 +237,7 @@ pub fn one_more_group(
 fn read_all(store: &Store) {
     let _ = (store.verify(&mut |_| {}), store.stat());
     let Ok(reader) = store.read() else { return };
-    for name in ["small", "large", "logged", "home"] {
+    for name in ["small", "large", "logged", "in place"] {
         let read = reader.open(name).and_then(|object| {
             let mut buf = vec![0; object.size().min(1 << 20) as usize];
             object.read_at(0, &mut buf)

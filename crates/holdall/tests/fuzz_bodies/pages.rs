@@ -36,7 +36,7 @@ pub fn superblock(data: &[u8]) {
         space_pages: 32768,
         sequence: 41,
         replay: Lsn(8192),
-        home: Lsn(8000),
+        in_place: Lsn(8000),
         log_bytes: 1 << 20,
         log_required: true,
         holes: false,
@@ -367,7 +367,8 @@ pub fn heap_record(data: &[u8]) {
     let attributes = holdall::Attributes::from([("key".into(), input.take(30).to_vec())]);
     let attributes = holdall_core::heap_record::encode_attributes(&attributes, SIZE).unwrap();
     let change = Change { epoch: input.u32() >> 24, count: u64::from(input.u16()) };
-    let head = Head { name: name.map(Into::into), attributes: attributes.into(), change };
+    let (name, attributes) = (name.map(Into::into), attributes.into());
+    let head = Head { name, attributes, change, time: u64::from(input.u32()) };
     let mut bytes = head.small(oid, input.take(50));
     input.edit(&mut bytes, 0, 5);
     for bytes in [&bytes[..], data] {

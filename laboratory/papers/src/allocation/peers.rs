@@ -97,7 +97,7 @@ impl Kind {
             }
             Self::Holdall => {
                 // A commit of every item at once must fit in the log.
-                let options = Options::default().log_bytes(256 << 20).dirty_pages(1 << 16);
+                let options = Options::default().tuning(|t| t.log_bytes(256 << 20).dirty_pages(1 << 16));
                 let store = options.create(dir.join("holdall"))?;
                 let durability = if durable { Durability::Immediate } else { Durability::Deferred };
                 Box::new(Engine { store, durability, tx: None })

@@ -201,7 +201,7 @@ pub struct Contract {
     /// [`Store::defrag`](crate::Store::defrag); all free pages where the file system is known not
     /// to punch holes.
     pub kept_bytes: u64,
-    /// 1 MiB, what [`Options::spare_bytes`](crate::Options::spare_bytes) keeps, and a 64th of the
+    /// 1 MiB, what [`Tuning::spare_bytes`](crate::Tuning::spare_bytes) keeps, and a 64th of the
     /// volume.
     pub constant_bytes: u64,
 }

@@ -6,7 +6,7 @@ use crate::engine::Options;
 use crate::engine::format::read_slots;
 use holdall_core::bytes::Reader;
 use holdall_core::log_format::next_record;
-use holdall_core::log_format::{self as format, BLOCK, BlockHeader, HomeKind, Part, Record};
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader, InPlaceKind, Part, Record};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::{Disk, Storage};
@@ -43,7 +43,7 @@ pub(super) fn dump(storage: &dyn Storage) -> Result<String> {
             sb.epoch
         ),
     );
-    text.line(0, format_args!("replay from LSN {}, home up to LSN {}", sb.replay, sb.home));
+    text.line(0, format_args!("replay from LSN {}, in place up to LSN {}", sb.replay, sb.in_place));
     let file = File { disk: &*disk, sb: &sb, length };
     let end = groups(&mut text, &file)?;
     behind(&mut text, &file, end)?;
@@ -191,10 +191,10 @@ fn show(text: &mut Text, record: &Record<'_>) {
                 Err(e) => text.line(1, format_args!("segment data from page {page}: {e}")),
             }
         }
-        Record::Home { page, count, kind, checksum } => {
+        Record::InPlace { page, count, kind, checksum } => {
             let of = match kind {
-                HomeKind::Units => "segment data",
-                HomeKind::Pages => "new pages",
+                InPlaceKind::Units => "segment data",
+                InPlaceKind::Pages => "new pages",
             };
             let line = format_args!(
                 "pages {page} to {}: {of} in place, checksum {checksum:08x}",

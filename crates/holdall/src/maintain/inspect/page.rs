@@ -35,8 +35,8 @@ pub(super) fn dump(store: &Store, no: PageNo) -> Result<String> {
     let at = no.0 * size as u64;
     let read = pager.volume.disk.read_at(at, &mut bytes);
     read.map_err(|e| Error::io(format!("reading page {no}"), e))?;
-    if let Some((newest, home)) = pager.home_state(no)
-        && newest != home
+    if let Some((newest, in_place)) = pager.in_place_state(no)
+        && newest != in_place
     {
         text.line(0, format_args!("version {newest} is in memory and not yet in the file"));
         let found = (0..=u8::MAX).filter_map(PageKind::from_u8);

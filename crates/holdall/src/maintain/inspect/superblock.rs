@@ -43,7 +43,7 @@ fn show(text: &mut Text, sb: &Superblock, bytes: &[u8]) {
     text.line(1, format_args!("page size {}, pages of a space {}", sb.page_size, sb.space_pages));
     text.line(1, format_args!("pages of the volume {}, spaces {}", sb.volume_pages, sb.spaces));
     text.line(1, format_args!("root page {}", sb.root));
-    text.line(1, format_args!("replay from LSN {}, home up to LSN {}", sb.replay, sb.home));
+    text.line(1, format_args!("replay from LSN {}, in place up to LSN {}", sb.replay, sb.in_place));
     let required = if sb.log_required { "required" } else { "not required" };
     text.line(1, format_args!("log of {} bytes, {required}", sb.log_bytes));
     if sb.holes {

@@ -6,7 +6,7 @@
 //! has the newest version, and the pool is not filled by the walk.
 
 use super::bits::PageBits;
-use crate::cache::pool::read_home;
+use crate::cache::pool::read_in_place;
 use crate::engine::Inner;
 use crate::segment_tree::DataRead;
 use crate::space::{ReadHow, read_segment};
@@ -79,17 +79,17 @@ impl<'a> Pages<'a> {
     fn first(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         self.count(self.layout.page_size() as u64);
         for _ in 0..ATTEMPTS {
-            let before = self.pager.home_state(no);
-            let home = read_home(self.disk(), self.layout.page_size(), no);
-            let still = self.pager.home_state(no) == before;
-            match (before, home) {
+            let before = self.pager.in_place_state(no);
+            let found = read_in_place(self.disk(), self.layout.page_size(), no);
+            let still = self.pager.in_place_state(no) == before;
+            match (before, found) {
                 // The file has the newest version; one newer than the snapshot came meanwhile.
                 (None, Ok(bytes)) if page::lsn(&bytes) <= self.snapshot.lsn() => {
                     return of_kind(bytes, no, kind);
                 }
                 (None, Err(e)) if still => return Err(e),
                 (None, _) => {}
-                (Some((newest, home)), _) if newest != home => return self.cached(no, kind),
+                (Some((newest, in_place)), _) if newest != in_place => return self.cached(no, kind),
                 (Some(_), result) => {
                     let cached = self.cached(no, kind)?;
                     let same = |bytes: PageRef| {

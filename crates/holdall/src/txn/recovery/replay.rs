@@ -141,7 +141,7 @@ impl<'a> Replay<'a> {
                     })?;
                     self.push_segment(bounds, page, bytes, Data::Composed(checksum, parts))?;
                 }
-                Record::Home { .. } | Record::Skipped => {}
+                Record::InPlace { .. } | Record::Skipped => {}
             }
         }
         if open {

@@ -13,7 +13,7 @@
 //! Threads: one transaction at a time hands over; one thread writes, or the transaction itself
 //! where there is none, which keeps a simulated store deterministic.
 
-use super::Volume;
+use crate::txn::Volume;
 use holdall_core::{PageNo, PageRef, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;

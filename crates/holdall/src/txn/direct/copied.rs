@@ -1,11 +1,11 @@
 //! What replay would have to copy within the volume: a resource of the log, as its bytes are.
 //!
 //! Owns: [`Copied`], how much each commit since the last checkpoint would ask for. Invariant:
-//! the commits that replay can meet ask for [`most_composed`] bytes at most, so that recovery
+//! the commits that replay can meet ask for [`most_copied`] bytes at most, so that recovery
 //! may refuse a log that asks for more.
 
-use super::Lsn;
-use holdall_core::log_format::most_composed;
+use holdall_core::Lsn;
+use holdall_core::log_format::most_composed as most_copied;
 use std::collections::VecDeque;
 
 /// Bytes that one commit may ask for; what copies more is written in place and is synced. Replay of so
@@ -14,22 +14,22 @@ pub(super) const COPIED_MOST: u64 = 128 << 20;
 
 /// Bytes that replay would copy, by commit.
 #[derive(Debug, Default)]
-pub(super) struct Copied {
+pub struct Copied {
     commits: VecDeque<(Lsn, u64)>,
     /// Of all commits.
     all: u64,
-    /// Of those that the last checkpoint begun does not bring home.
+    /// Of those that the last checkpoint begun does not bring in place.
     fresh: u64,
 }
 
 impl Copied {
     /// Whether a commit that asks for `bytes` may follow, in a log of `capacity` bytes.
-    pub(super) fn has_room(&self, bytes: u64, capacity: u64) -> bool {
-        bytes == 0 || self.all == 0 || self.all + bytes <= most_composed(capacity)
+    pub fn has_room(&self, bytes: u64, capacity: u64) -> bool {
+        bytes == 0 || self.all == 0 || self.all + bytes <= most_copied(capacity)
     }
 
     /// Notes a commit, the newest.
-    pub(super) fn push(&mut self, lsn: Lsn, bytes: u64) {
+    pub fn push(&mut self, lsn: Lsn, bytes: u64) {
         if bytes > 0 {
             self.commits.push_back((lsn, bytes));
             self.all += bytes;
@@ -38,17 +38,17 @@ impl Copied {
     }
 
     /// Whether so much has gathered that a checkpoint should begin.
-    pub(super) fn is_much(&self, capacity: u64) -> bool {
-        self.fresh > most_composed(capacity) / 2
+    pub fn is_much(&self, capacity: u64) -> bool {
+        self.fresh > most_copied(capacity) / 2
     }
 
     /// A checkpoint begins that brings in place all commits up to `lsn`.
-    pub(super) fn begun(&mut self, lsn: Lsn) {
+    pub fn begun(&mut self, lsn: Lsn) {
         self.fresh = self.commits.iter().rev().take_while(|c| c.0 > lsn).map(|c| c.1).sum();
     }
 
     /// It is complete.
-    pub(super) fn released(&mut self, lsn: Lsn) {
+    pub fn released(&mut self, lsn: Lsn) {
         while let Some((_, bytes)) = self.commits.front().filter(|c| c.0 <= lsn) {
             self.all -= bytes;
             self.commits.pop_front();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_comes_back_with_the_checkpoint_and_only_of_what_it_brought_home() {
+    fn room_comes_back_with_the_checkpoint_and_only_of_what_it_brought_in_place() {
         let (mut copied, mib) = (Copied::default(), 1 << 20);
         for lsn in [10, 20, 30] {
             assert!(copied.has_room(80 * mib, mib));

@@ -1,14 +1,14 @@
-//! Data that a commit relies on and that was written to its place, not into the log.
+//! The list of data in place that a commit relies on, and what recovery does with it.
 //!
-//! Owns: [`InPlace`], the list of such data of a transaction; and what recovery does with the
-//! lists of the last group. The volume is synced while the group is, so that a commit of up
-//! to 32 MiB costs the time of one sync. A crash may then leave the group without its data:
-//! the last group counts only if all that it lists is there (docs/recovery.md, "One sync").
+//! Owns: [`List`]. The volume is synced while the group is, so that a commit of up to 32 MiB costs
+//! the time of one sync. A crash may then leave the group without its data: the last group counts
+//! only if all that it lists is there (docs/recovery.md, "One sync").
 
-use super::{Volume, io_error};
+use crate::log::io_error;
+use crate::txn::Volume;
 use holdall_core::bytes::Reader;
 use holdall_core::checksum::crc;
-use holdall_core::log_format::{HomeKind, Record, next_record, push_home};
+use holdall_core::log_format::{InPlaceKind, Record, next_record, push_in_place};
 use holdall_core::{Error, PageNo, PageRun, Result, page};
 use std::ops::ControlFlow;
 
@@ -20,64 +20,45 @@ const UNIT: usize = 4096;
 /// Recovery reads and writes pieces of this size.
 const PIECE: usize = 1 << 20;
 
-/// What a transaction wrote home and relies on.
+/// What a transaction wrote in place, with checksums.
 #[derive(Debug, Default)]
-pub(super) struct InPlace {
-    relied_on: bool,
-    /// What was written may change before the commit, so cannot be listed.
-    given_up: bool,
+pub(super) struct List {
     /// Records for the log.
     records: Vec<u8>,
     bytes: u64,
 }
 
-impl InPlace {
-    /// Notes that there is such data.
-    pub(super) fn rely(&mut self) {
-        self.relied_on = true;
-    }
-
-    /// Whether there is any.
-    pub(super) fn relied_on(&self) -> bool {
-        self.relied_on
-    }
-
+impl List {
     /// Lists `run`, of `bytes` bytes, with the checksums of its parts.
     pub(super) fn push(
         &mut self,
         run: PageRun,
         bytes: u64,
-        kind: HomeKind,
+        kind: InPlaceKind,
         checksums: impl Iterator<Item = u32>,
     ) {
-        self.rely();
         self.bytes += bytes;
         if self.bytes <= MOST_BYTES {
             let sums: Vec<u8> = checksums.flat_map(u32::to_le_bytes).collect();
-            push_home(&mut self.records, run.start, run.len, kind, crc(&sums));
+            push_in_place(&mut self.records, run.start, run.len, kind, crc(&sums));
         }
     }
 
-    /// Lists neighbouring sealed pages that were written in place.
+    /// Lists neighbouring sealed pages.
     pub(super) fn push_pages(&mut self, first: PageNo, pages: &[&[u8]]) {
         let bytes: usize = pages.iter().map(|page| page.len()).sum();
         let run = PageRun::new(first, pages.len() as u64);
         let sums = pages.iter().map(|page| page::stored_checksum(page));
-        self.push(run, bytes as u64, HomeKind::Pages, sums);
+        self.push(run, bytes as u64, InPlaceKind::Pages, sums);
     }
 
-    /// Some of it may change before the commit: it has to be synced first.
-    pub(super) fn give_up(&mut self) {
-        self.given_up |= self.relied_on;
-    }
-
-    /// Whether it may be synced with the group, which lists `others` bytes already.
+    /// Whether the group, which lists `others` bytes already, may list it too.
     pub(super) fn fits(&self, others: u64) -> bool {
-        !self.given_up && others.saturating_add(self.bytes) <= MOST_BYTES || !self.relied_on
+        others.saturating_add(self.bytes) <= MOST_BYTES
     }
 
     /// It has been synced: nothing is left to list.
-    pub(super) fn synced(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.records.clear();
         self.bytes = 0;
     }
@@ -87,9 +68,9 @@ impl InPlace {
         self.bytes
     }
 
-    /// The list, for the log.
-    pub(super) fn records(&self) -> &[u8] {
-        &self.records
+    /// The records, for the log.
+    pub(super) fn take_records(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.records)
     }
 }
 
@@ -97,7 +78,7 @@ impl InPlace {
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Corrupt`] where the group is none.
-pub(super) fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
+pub fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
     let mut all = true;
     each(payload, volume.page_size(), |run, kind, checksum| {
         all = run_holds(volume, run, kind, checksum)?;
@@ -112,7 +93,7 @@ pub(super) fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
 ///
 /// # Errors
 /// As [`holds`].
-pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<bool> {
+pub fn write_again(volume: &Volume, payload: &[u8]) -> Result<bool> {
     let mut any = false;
     each(payload, volume.page_size(), |run, _, _| {
         any = true;
@@ -128,12 +109,12 @@ pub(super) fn write_again(volume: &Volume, payload: &[u8]) -> Result<bool> {
 fn each(
     payload: &[u8],
     page_size: usize,
-    mut f: impl FnMut(PageRun, HomeKind, u32) -> Result<ControlFlow<()>>,
+    mut f: impl FnMut(PageRun, InPlaceKind, u32) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
     let mut reader = Reader::new(payload);
     let mut left = MOST_BYTES / page_size as u64;
     while let Some(record) = next_record(&mut reader)? {
-        let Record::Home { page, count, kind, checksum } = record else { continue };
+        let Record::InPlace { page, count, kind, checksum } = record else { continue };
         let end = page.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0);
         // A record of 28 bytes may name the whole volume, to be read twice and written.
         if count == 0 || end.is_none() || count > left {
@@ -147,13 +128,13 @@ fn each(
     Ok(())
 }
 
-fn run_holds(volume: &Volume, run: PageRun, kind: HomeKind, checksum: u32) -> Result<bool> {
+fn run_holds(volume: &Volume, run: PageRun, kind: InPlaceKind, checksum: u32) -> Result<bool> {
     let size = volume.page_size();
     let (mut sums, mut whole) = (Vec::new(), true);
     let there = pieces(volume, run, |first, bytes| {
         match kind {
-            HomeKind::Units => sums.extend(bytes.chunks(UNIT).flat_map(|u| crc(u).to_le_bytes())),
-            HomeKind::Pages => {
+            InPlaceKind::Units => sums.extend(bytes.chunks(UNIT).flat_map(|u| crc(u).to_le_bytes())),
+            InPlaceKind::Pages => {
                 for (no, page) in (first.0..).zip(bytes.chunks_exact(size)) {
                     whole &= page::check(page, PageNo(no)).is_ok();
                     sums.extend(page::stored_checksum(page).to_le_bytes());
@@ -206,8 +187,7 @@ mod tests {
 
     /// Two sealed pages at 10 and a run of segment data at 20, longer than a piece.
     fn group(volume: &Volume) -> Vec<u8> {
-        let mut list = InPlace::default();
-        assert!(!list.relied_on() && list.fits(u64::MAX), "nothing lies home");
+        let mut list = List::default();
         let pages = [10, 11].map(|no| {
             let mut page = vec![0; SIZE];
             page::format(&mut page, PageKind::Heap, PageNo(no), 0);
@@ -219,9 +199,9 @@ mod tests {
         let data: Vec<u8> = (0..300 * SIZE).map(|i| (i / 7) as u8).collect();
         volume.write_pages(PageNo(20), &data).unwrap();
         let run = PageRun::new(PageNo(20), 300);
-        list.push(run, data.len() as u64, HomeKind::Units, data.chunks(UNIT).map(crc));
+        list.push(run, data.len() as u64, InPlaceKind::Units, data.chunks(UNIT).map(crc));
         assert_eq!(list.bytes(), 302 * SIZE as u64);
-        let mut payload = list.records().to_vec();
+        let mut payload = list.take_records();
         push_commit(&mut payload, Lsn(6));
         payload
     }
@@ -263,22 +243,20 @@ mod tests {
             [(PageNo(u64::MAX), 1), (PageNo(3), u64::MAX), (PageNo(3), 0), (PageNo(3), most)]
         {
             let mut payload = Vec::new();
-            push_home(&mut payload, PageNo(0), 1, HomeKind::Units, none);
-            push_home(&mut payload, page, count, HomeKind::Pages, 0);
+            push_in_place(&mut payload, PageNo(0), 1, InPlaceKind::Units, none);
+            push_in_place(&mut payload, page, count, InPlaceKind::Pages, 0);
             assert!(matches!(holds(&volume, &payload), Err(Error::Corrupt { .. })));
         }
     }
 
     #[test]
-    fn too_much_or_what_may_change_is_synced_first() {
-        let mut list = InPlace::default();
-        list.push(PageRun::new(PageNo(1), 9), MOST_BYTES, HomeKind::Units, [1].into_iter());
-        assert!(list.fits(0) && !list.fits(1) && !list.records().is_empty());
-        list.push(PageRun::new(PageNo(20), 1), 1, HomeKind::Units, [1].into_iter());
+    fn a_group_lists_so_much_and_no_more() {
+        let mut list = List::default();
+        list.push(PageRun::new(PageNo(1), 9), MOST_BYTES, InPlaceKind::Units, [1].into_iter());
+        assert!(list.fits(0) && !list.fits(1) && !list.records.is_empty());
+        list.push(PageRun::new(PageNo(20), 1), 1, InPlaceKind::Units, [1].into_iter());
         assert!(!list.fits(0));
-        list.synced();
-        assert!(list.fits(MOST_BYTES) && list.records().is_empty() && list.relied_on());
-        list.give_up();
-        assert!(!list.fits(0), "what was written early may have changed");
+        list.clear();
+        assert!(list.fits(MOST_BYTES) && list.records.is_empty());
     }
 }
