@@ -8,11 +8,8 @@ use crate::source::File;
 
 /// Documents whose tables of figures are of runs that kept no `results.json`. Those of the lab
 /// are of its own records.
-const LEFT: [(&str, usize); 3] = [
-    ("docs/lab/aging.md", 1),
-    ("docs/lab/free-space.md", 1),
-    ("docs/lab/oid-mapping.md", 1),
-];
+const LEFT: [(&str, usize); 3] =
+    [("docs/lab/aging.md", 1), ("docs/lab/free-space.md", 1), ("docs/lab/oid-mapping.md", 1)];
 
 /// Documents with more such tables than they may have, or with fewer than this list says.
 pub fn problems(documents: &[&File]) -> Vec<String> {

@@ -4,13 +4,14 @@
 //! and only one server runs at a time.
 
 use super::content::Content;
-use super::rows::LEAST_KEYS;
 use crate::data;
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::time::Duration;
 
+/// Fewest keys with which a page of a listing is full.
+pub(super) const LEAST_KEYS: u64 = 2_000;
 /// Bytes of the pool that all objects are taken from.
 const POOL: usize = 16 << 20;
 

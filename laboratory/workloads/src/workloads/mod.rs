@@ -112,7 +112,7 @@ impl Contest for Stores<'_> {
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
-        settings::of(self.makers)
+        settings::of(self.makers, CACHE)
     }
 
     fn measure(&self, ctx: &Ctx, contestant: &str, out: &mut Vec<Figure>) -> Result<()> {

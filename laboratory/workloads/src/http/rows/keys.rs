@@ -7,7 +7,7 @@ use super::{LONG, Loop, scatter};
 use crate::http::client::Client;
 use crate::http::content::Content;
 use crate::http::load::{self, Limit};
-use crate::http::plan::Plan;
+use crate::http::plan::{LEAST_KEYS, Plan};
 use crate::http::server::{Program, Server};
 use crate::http::sign::BUCKET;
 use crate::http::usage::{self, Meter};
@@ -24,8 +24,7 @@ const BYTES: u64 = 100;
 const GROUP: u64 = 100;
 /// Groups that a page of 1,000 reaches, so many must lie behind its start.
 const PAGE_GROUPS: u64 = 20;
-/// Fewest keys with which a page is full.
-pub const LEAST: u64 = GROUP * PAGE_GROUPS;
+const _: () = assert!(LEAST_KEYS == GROUP * PAGE_GROUPS, "a page must be full");
 
 fn key(n: u64) -> String {
     let (group, rest) = (n / GROUP, n % GROUP);
@@ -127,7 +126,7 @@ mod tests {
     /// What a server has to answer, by the definition of the delimiter.
     #[test]
     fn a_page_has_the_keys_and_prefixes_that_are_expected() {
-        let keys: BTreeSet<String> = (0..LEAST).map(key).collect();
+        let keys: BTreeSet<String> = (0..LEAST_KEYS).map(key).collect();
         let mut page: Vec<String> = Vec::new();
         for key in keys.range("l/000000".to_owned()..) {
             let rest = &key["l/".len()..];

@@ -4,8 +4,6 @@ mod keys;
 mod large;
 mod objects;
 
-pub use keys::LEAST as LEAST_KEYS;
-
 use super::client::Client;
 use super::load::{self, Limit};
 use super::plan::{Phase, Plan};
