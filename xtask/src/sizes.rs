@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 /// Most lines of a crate, or of a house.
 const LINES: [(&str, usize); 5] = [
     // The gate, and the picture of ratios that was the workloads'.
-    ("laboratory/instrument", 6_530),
+    // Contestants with settings and notes of their own: servers and packages are contests too.
+    ("laboratory/instrument", 6_570),
     ("laboratory/peers", 920),
     ("laboratory/papers", 18_130),
-    ("laboratory/workloads", 7_605),
+    ("laboratory/workloads", 7_510),
     (LABORATORY, 33_160),
 ];
 /// Most circles of files in a house.

@@ -3,15 +3,20 @@
 //! Owns: its options and commands, also for programs that add commands of their own, and the
 //! two hidden commands that this program runs of itself.
 
+use crate::age::{self, Age};
 use crate::cost::{self, Instructions};
 use crate::edits::Edits;
-pub use crate::gate::GateArgs;
+use crate::gate::{self, GateArgs};
+use crate::http::bare_server::{self, BareServer};
+use crate::http::kill::{self, S3Kill};
+use crate::http::{Phase, Servers, Sizes};
 use crate::import::Import;
 use crate::memory::Memory;
-pub use crate::options::{Common, Select};
+use crate::options::{Common, Programs, Select};
 use crate::peer::Maker;
+use crate::script::{PYTHON, Script, WEBDAV};
 use crate::workloads::{self, Stores, Workload, w8_open};
-use crate::{execute, gate, stores};
+use crate::{execute, stores};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use holdall_instrument::contest::{self, Contest, Ctx};
@@ -52,6 +57,15 @@ pub enum Command {
     Memory(MemoryArgs),
     /// Instructions of single operations, by valgrind
     Instructions(Select),
+    /// S3 servers: Holdall's, MinIO, versitygw, a bare handler
+    S3(S3Args),
+    /// WebDAV servers: Holdall's, Apache mod_dav, rclone
+    Webdav(ScriptArgs),
+    /// The Python package beside py-lmdb, sqlite3, h5py, zarr's stores, archives, files
+    Python(ScriptArgs),
+    S3Kill(S3Kill),
+    /// A bounded volume filled, churned, emptied, compacted
+    Age(Age),
     /// W1 to W10, edits, import, instructions
     All(Select),
     /// Picture of every row's ratio to the best other store, from a kept run's results.json
@@ -66,7 +80,7 @@ pub enum Command {
     Gate(GateArgs),
     /// One store's part of one round; used by the others
     #[command(hide = true)]
-    One(One),
+    One(Box<One>),
     /// A plain workload for a profiler; prints nothing
     Work {
         /// Which
@@ -78,6 +92,9 @@ pub enum Command {
     /// Works on a store until it is killed; used by W8
     #[command(hide = true)]
     Killed(Killed),
+    /// The bare handler of `s3`
+    #[command(hide = true)]
+    BareServer(BareServer),
 }
 
 /// Options of `import`.
@@ -100,6 +117,42 @@ pub struct MemoryArgs {
     gb: u64,
 }
 
+/// Options of `s3`.
+#[derive(Debug, Clone, Args)]
+pub struct S3Args {
+    #[command(flatten)]
+    select: Select,
+    #[command(flatten)]
+    programs: Programs,
+    #[command(flatten)]
+    sizes: Sizes,
+    /// Only these phases
+    #[arg(long, value_delimiter = ',', value_name = "PHASE")]
+    phases: Vec<Phase>,
+}
+
+/// Options of comparisons by a script.
+#[derive(Debug, Clone, Args)]
+pub struct ScriptArgs {
+    #[command(flatten)]
+    select: Select,
+    #[command(flatten)]
+    programs: Programs,
+}
+
+/// What the processes of parts are told of a comparison's own options.
+#[derive(Debug, Clone, Default, Args)]
+struct Own {
+    #[arg(long = "tree")]
+    trees: Vec<PathBuf>,
+    #[arg(long, default_value_t = 0)]
+    gb: u64,
+    #[command(flatten)]
+    programs: Programs,
+    #[command(flatten)]
+    sizes: Sizes,
+}
+
 /// Options of the hidden command that runs one store's part.
 #[derive(Debug, Clone, Args)]
 pub struct One {
@@ -111,10 +164,8 @@ pub struct One {
     seed: u64,
     #[arg(long)]
     out: PathBuf,
-    #[arg(long = "tree")]
-    trees: Vec<PathBuf>,
-    #[arg(long, default_value_t = 0)]
-    gb: u64,
+    #[command(flatten)]
+    own: Own,
 }
 
 /// Options of the hidden command that is killed.
@@ -162,7 +213,7 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
     match command {
         Command::One(one) => {
             let makers: Vec<_> = makers.iter().map(|m| &**m).collect();
-            let contest = named(&one.workload, &makers, &one.trees, one.gb)?;
+            let contest = named(&one.workload, &makers, &one.own)?;
             contest::run_one(&ctx(one.seed), &*contest, &one.store, &one.out)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -182,36 +233,52 @@ pub fn execute(common: &Common, command: &Command, more: Vec<Box<dyn Maker>>) ->
             Ok(ExitCode::SUCCESS)
         }
         Command::Gate(args) => Ok(gate::execute(common, args)),
+        Command::Age(args) => age::run(&common.dir, args).map(|()| ExitCode::SUCCESS),
+        Command::S3Kill(args) => kill::run(common, args),
+        Command::BareServer(args) => bare_server::run(args).map(|()| ExitCode::SUCCESS),
         other => {
             let (ids, select) = chosen(other).context("no comparison")?;
-            let (trees, gb) = match other {
-                Command::Import(args) => (&args.trees[..], 0),
-                Command::Memory(args) => (&[][..], args.gb),
-                _ => (&[][..], 0),
-            };
-            let makers = execute::only(&makers, &select.only)?;
-            let contests = ids.iter().map(|id| named(id, &makers, trees, gb));
-            execute::contests(common, select, &makers, &contests.collect::<Result<Vec<_>>>()?)
+            let own = own(other)?;
+            let makers: Vec<_> = makers.iter().map(|m| &**m).collect();
+            let contests = ids.iter().map(|id| named(id, &makers, &own));
+            execute::contests(common, select, &contests.collect::<Result<Vec<_>>>()?)
         }
     }
 }
 
 /// The contest called `id`; one between stores is held between those named.
-fn named<'a>(
-    id: &str,
-    makers: &'a [&'a dyn Maker],
-    trees: &[PathBuf],
-    gb: u64,
-) -> Result<Box<dyn Contest + 'a>> {
+fn named<'a>(id: &str, makers: &'a [&'a dyn Maker], own: &Own) -> Result<Box<dyn Contest + 'a>> {
+    let Own { trees, gb, programs, sizes } = own;
+    if let Some(phase) = Phase::ALL.into_iter().find(|phase| phase.id() == id) {
+        return Ok(Box::new(Servers { phase, programs: programs.clone(), sizes: sizes.clone() }));
+    }
     if let Some(workload) = workloads::all().into_iter().find(|w| w.id() == id) {
         return Ok(Box::new(Stores { workload, makers }));
     }
     Ok(match id {
         "edits" => Box::new(Edits),
-        "import" => Box::new(Import { trees: trees.to_vec() }),
-        "memory" => Box::new(Memory { gb }),
+        "import" => Box::new(Import { trees: trees.clone() }),
+        "memory" => Box::new(Memory { gb: *gb }),
         "instructions" => Box::new(Instructions),
+        "webdav" => Box::new(Script { what: &WEBDAV, programs: programs.clone() }),
+        "python" => Box::new(Script { what: &PYTHON, programs: programs.clone() }),
         _ => bail!("no comparison {id:?}"),
+    })
+}
+
+/// A command's own options, programs found.
+fn own(command: &Command) -> Result<Own> {
+    let none = Own::default;
+    Ok(match command {
+        Command::Import(args) => Own { trees: args.trees.clone(), ..none() },
+        Command::Memory(args) => Own { gb: args.gb, ..none() },
+        Command::S3(args) => {
+            Own { programs: args.programs.found()?, sizes: args.sizes.clone(), ..none() }
+        }
+        Command::Webdav(args) | Command::Python(args) => {
+            Own { programs: args.programs.found()?, ..none() }
+        }
+        _ => none(),
     })
 }
 
@@ -234,10 +301,19 @@ fn chosen(command: &Command) -> Option<(Vec<&'static str>, &Select)> {
         Command::Import(args) => (vec!["import"], &args.select),
         Command::Memory(args) => (vec!["memory"], &args.select),
         Command::Instructions(s) => (vec!["instructions"], s),
+        Command::S3(args) => {
+            let wanted = |p: &Phase| args.phases.is_empty() || args.phases.contains(p);
+            (Phase::ALL.into_iter().filter(wanted).map(Phase::id).collect(), &args.select)
+        }
+        Command::Webdav(args) => (vec!["webdav"], &args.select),
+        Command::Python(args) => (vec!["python"], &args.select),
         Command::All(s) => ([stores(), vec!["edits", "import", "instructions"]].concat(), s),
         Command::Ratios { .. }
         | Command::Gate(_)
         | Command::One(_)
+        | Command::S3Kill(_)
+        | Command::Age(_)
+        | Command::BareServer(_)
         | Command::Killed(_)
         | Command::Work { .. } => return None,
     })

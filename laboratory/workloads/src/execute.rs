@@ -1,10 +1,9 @@
 //! Runs contests as the command line says, and tells and publishes what came of them.
 
 use crate::options::{Common, Select};
-use crate::peer::Maker;
-use crate::{settings, stores};
+use crate::stores;
 use anyhow::{Result, bail, ensure};
-use holdall_instrument::contest::{self, BARE, Contest, Keep, Outcome, Plan, is_ours};
+use holdall_instrument::contest::{self, BARE, Contest, Keep, Outcome, Plan, is_named, is_ours};
 use holdall_instrument::folder::{Folder, PLOTS, RESULTS, TABLES};
 use holdall_instrument::{ratios, system, version};
 use serde_json::{Value, json};
@@ -21,15 +20,15 @@ struct Head {
     cold: &'static str,
 }
 
-/// Runs the contests, of `makers` where they are of stores, prints them, and publishes them where a folder is asked for.
+/// Runs the contests, prints them, and publishes them if a folder is asked for.
 pub(crate) fn contests(
     common: &Common,
     select: &Select,
-    makers: &[&dyn Maker],
     contests: &[Box<dyn Contest + '_>],
 ) -> Result<ExitCode> {
     let rounds = common.rounds.unwrap_or(if common.quick { 1 } else { 3 });
     ensure!(rounds > 0, "at least one round is needed");
+    check_names(&select.only, contests)?;
     let folder = folder(common, contests, select, rounds)?;
     let here = system::machine(&common.dir);
     let keep = |dir: &Path| Keep::new(dir, &here, select.seed, common.quick);
@@ -39,6 +38,7 @@ pub(crate) fn contests(
         dir: work.as_deref().unwrap_or(&common.dir),
         quick: common.quick,
         rounds,
+        only: &select.only,
         seed: select.seed,
         keep: kept.map(keep).transpose()?,
         probe: !(common.quick || select.no_probe),
@@ -49,8 +49,15 @@ pub(crate) fn contests(
     }
     let head = Head { machine, cold: system::drop_caches(&common.dir, &[])? };
     let plots = folder.as_ref().map(|f| f.path().join(PLOTS)).or_else(|| select.plots.clone());
-    let mut run =
-        Run { plan, makers, head, folder, json: common.json, all: Vec::new(), text: String::new() };
+    let mut run = Run {
+        plan,
+        contests,
+        head,
+        folder,
+        json: common.json,
+        all: Vec::new(),
+        text: String::new(),
+    };
     run.begin()?;
     let (mut failed, mut whole) = (false, true);
     for contest in contests {
@@ -76,20 +83,18 @@ fn failed_here(outcome: &Outcome) -> bool {
     outcome.errors().iter().any(|(store, _)| ours(store))
 }
 
-/// The stores that `only` names; all where it names none.
-pub(crate) fn only<'a>(
-    makers: &'a [Box<dyn Maker>],
-    only: &[String],
-) -> Result<Vec<&'a dyn Maker>> {
-    let has = |m: &dyn Maker, word: &str| m.name().to_lowercase().contains(&word.to_lowercase());
+/// # Errors
+/// A word that is in the name of no contestant.
+fn check_names(only: &[String], contests: &[Box<dyn Contest + '_>]) -> Result<()> {
+    let mut names: Vec<_> = contests.iter().flat_map(|c| c.contestants()).collect();
+    names.sort_unstable();
+    names.dedup();
     for word in only {
-        if !makers.iter().any(|m| has(&**m, word)) {
-            let names: Vec<_> = makers.iter().map(|m| m.name()).collect();
+        if !names.iter().any(|name| is_named(name, word)) {
             bail!("no store {word:?}; there are {}", names.join(", "));
         }
     }
-    let wanted = |m: &&dyn Maker| only.is_empty() || only.iter().any(|word| has(*m, word));
-    Ok(makers.iter().map(|m| &**m).filter(wanted).collect())
+    Ok(())
 }
 
 /// The folder, if one is asked for: the same program with the same options goes on in it.
@@ -110,7 +115,7 @@ fn folder(
 /// A run as it is told.
 struct Run<'a> {
     plan: Plan<'a>,
-    makers: &'a [&'a dyn Maker],
+    contests: &'a [Box<dyn Contest + 'a>],
     head: Head,
     folder: Option<Folder>,
     json: bool,
@@ -134,7 +139,7 @@ impl Run<'_> {
     }
 
     fn end(&mut self, whole: bool) -> Result<()> {
-        let settings = settings::markdown(self.makers);
+        let settings = self.settings();
         self.print(&settings)?;
         if self.json {
             writeln!(std::io::stdout(), "{:#}", self.report(true))?;
@@ -179,9 +184,24 @@ impl Run<'_> {
             "rounds": plan.rounds,
             "seed": plan.seed,
             "probed": plan.probe,
-            "settings": settings::markdown(self.makers),
+            "settings": self.settings(),
             "workloads": self.all,
         })
+    }
+
+    /// Versions and settings of those who take part, each once.
+    fn settings(&self) -> String {
+        let mut lines = Vec::new();
+        for contest in self.contests {
+            let takes_part = self.plan.contestants(&**contest);
+            let of = contest.settings().into_iter().filter(|(name, _)| takes_part.contains(name));
+            for line in of.map(|(name, text)| format!("- **{name}**: {text}\n")) {
+                if !lines.contains(&line) {
+                    lines.push(line);
+                }
+            }
+        }
+        if lines.is_empty() { String::new() } else { format!("## Settings\n\n{}", lines.concat()) }
     }
 
     fn head(&self) -> String {

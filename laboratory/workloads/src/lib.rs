@@ -1,24 +1,27 @@
-//! Measurements of Holdall, and the workloads it shares with other stores.
+//! Measurements of Holdall, and the workloads it shares with other stores and servers.
 //!
-//! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), and those of Holdall
-//! alone; the adapters of Holdall and of plain files ([`stores`]); how stores are driven and what
+//! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), those of S3 servers,
+//! of WebDAV servers and of Python packages, and those of Holdall alone; the adapters of Holdall and of plain files ([`stores`]); how stores are driven and what
 //! they use ([`measure`]); the command line ([`cli`]). Turns, judgement and kept results are the
 //! instrument's.
 //! docs/benchmarks.md says what each figure means.
 
+mod age;
 pub mod bare;
-pub mod cli;
+mod cli;
 mod cost;
 pub mod data;
 mod edits;
 mod execute;
 mod gate;
+mod http;
 mod import;
 pub mod measure;
 mod memory;
 mod options;
 pub mod peer;
 pub mod product;
+mod script;
 mod settings;
 pub mod stores;
 pub mod workloads;

@@ -1,6 +1,9 @@
 //! Options that commands share. Owns nothing.
 
+use crate::product;
+use anyhow::{Context as _, Result};
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Options of all commands.
@@ -12,7 +15,7 @@ pub struct Common {
     /// Smaller and shorter; the figures are rougher
     #[arg(long, global = true)]
     pub quick: bool,
-    /// Rounds of each comparison [default: 3, with --quick 1; http-kill: 50, with --quick 5]
+    /// Rounds of each comparison [default: 3, with --quick 1; s3-kill: 50, with --quick 5]
     #[arg(long, global = true)]
     pub rounds: Option<usize>,
     /// Print JSON instead of Markdown
@@ -42,4 +45,55 @@ pub struct Select {
     /// Do not check before and after each round whether the machine is quiet; nor does --quick
     #[arg(long)]
     pub(crate) no_probe: bool,
+}
+
+/// Programs that take part in comparisons of servers and of Python packages.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Programs {
+    /// The program `holdall` [default: the one that Cargo builds of this checkout]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) server: Option<PathBuf>,
+    /// The program `minio`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) minio: Option<PathBuf>,
+    /// The program `versitygw`, run with its POSIX backend
+    #[arg(long, value_name = "PATH")]
+    pub(crate) versitygw: Option<PathBuf>,
+    /// The interpreter that has the packages to compare
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub(crate) python: PathBuf,
+}
+
+impl Programs {
+    /// The same with absolute paths; `holdall` is built if none is named.
+    ///
+    /// # Errors
+    /// A path that is not there; a build that fails.
+    pub(crate) fn found(&self) -> Result<Self> {
+        let whole = |path: &PathBuf| {
+            path.canonicalize().with_context(|| format!("looking for {}", path.display()))
+        };
+        let server = match &self.server {
+            Some(path) => whole(path)?,
+            None => product::command(true)?,
+        };
+        Ok(Self {
+            server: Some(server),
+            minio: self.minio.as_ref().map(whole).transpose()?,
+            versitygw: self.versitygw.as_ref().map(whole).transpose()?,
+            python: self.python.clone(),
+        })
+    }
+
+    /// As the command line says them again to the process of a part.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let named = [
+            ("--server", self.server.as_ref()),
+            ("--minio", self.minio.as_ref()),
+            ("--versitygw", self.versitygw.as_ref()),
+            ("--python", Some(&self.python)),
+        ];
+        let said = named.into_iter().filter_map(|(name, path)| Some((name, path?)));
+        said.flat_map(|(name, path)| [name.into(), path.into()]).collect()
+    }
 }

@@ -1,28 +1,19 @@
 //! The stores' settings, for the report. Owns nothing.
 
 use crate::peer::{Load, Maker, Setup};
-use crate::workloads::CACHE;
-use std::fmt::Write;
 
-/// Each store's settings, by the objects it is opened for where they differ.
-pub fn markdown(makers: &[&dyn Maker]) -> String {
-    let mut out = String::from("## Settings\n\n");
-    for maker in makers {
-        for line in of_maker(*maker) {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "- {line}");
-        }
-    }
-    out
+/// Each store's settings, by the objects it is opened for if they differ.
+pub fn of(makers: &[&dyn Maker], cache_bytes: u64) -> Vec<(&'static str, String)> {
+    makers.iter().flat_map(|maker| of_maker(*maker, cache_bytes)).collect()
 }
 
-fn of_maker(maker: &dyn Maker) -> Vec<String> {
+fn of_maker(maker: &dyn Maker, cache_bytes: u64) -> Vec<(&'static str, String)> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for (load, name) in [(Load::Small, "small"), (Load::Web, "web"), (Load::Large, "large")] {
         if !maker.takes(load) {
             continue;
         }
-        let text = maker.settings(&Setup { cache_bytes: CACHE, load });
+        let text = maker.settings(&Setup { cache_bytes, load });
         match all.iter_mut().find(|(t, _)| *t == text) {
             Some((_, names)) => names.push(name),
             None => all.push((text, vec![name])),
@@ -30,8 +21,8 @@ fn of_maker(maker: &dyn Maker) -> Vec<String> {
     }
     let one = all.len() == 1;
     let line = |(text, names): (String, Vec<&str>)| {
-        let loads = if one { String::new() } else { format!(" ({} objects)", names.join(", ")) };
-        format!("**{}**{loads}: {text}", maker.name())
+        let loads = if one { String::new() } else { format!("({} objects) ", names.join(", ")) };
+        (maker.name(), format!("{loads}{text}"))
     };
     all.into_iter().map(line).collect()
 }

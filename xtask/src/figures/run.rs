@@ -23,6 +23,9 @@ pub struct Run {
     pub machine: String,
     /// How often each contestant did each row.
     pub rounds: usize,
+    /// Whether it was looked for other work on the machine.
+    #[serde(default)]
+    probed: bool,
     workloads: Vec<Workload>,
 }
 
@@ -117,8 +120,9 @@ impl Run {
     pub fn origin(&self) -> String {
         let text = |part: &Option<String>| part.clone().unwrap_or_else(|| "unknown".into());
         let rounds = if self.rounds == 1 { "round" } else { "rounds" };
+        let probed = if self.probed { "" } else { ", not probed for other work" };
         format!(
-            "Commit {} of {}, {} {rounds}, on {}.",
+            "Commit {} of {}, {} {rounds}, on {}{probed}.",
             text(&self.commit),
             text(&self.date),
             self.rounds,

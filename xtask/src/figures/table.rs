@@ -29,7 +29,7 @@ pub fn of(items: &[Item<'_>], runs: &[Run]) -> Result<String> {
         let mark = if of.is_disturbed() { " †" } else { "" };
         disturbed |= of.is_disturbed();
         for row in rows {
-            let label = item.label.unwrap_or(&row.row);
+            let label = item.label.map_or_else(|| named(item.workload, &row.row), str::to_owned);
             shown.push(Shown { label: format!("{label}, {}{mark}", row.unit), row });
         }
         let origin = run.origin();
@@ -45,6 +45,16 @@ pub fn of(items: &[Item<'_>], runs: &[Run]) -> Result<String> {
     out.push_str(&markdown(&shown));
     out.push('\n');
     Ok(out)
+}
+
+/// A row's name with that of its workload, if that is one of W1 to W10 and is not in it already.
+fn named(workload: &str, row: &str) -> String {
+    let number = workload.strip_prefix('w').is_some_and(|n| n.parse::<u8>().is_ok());
+    if number && !row.starts_with('W') {
+        format!("{} {row}", workload.to_uppercase())
+    } else {
+        row.to_owned()
+    }
 }
 
 /// The rows that an item asks for: all, or the last whose name begins so.

@@ -18,8 +18,8 @@ fn tables_name_their_run_and_are_written_once() {
         | | Holdall by name / by OID | best other | ratio | disk ÷ logical; other |\n\
         |---|---|---|---|---|\n\
         | replace web objects, MB/s | 50 / 100 | fjall 200 | 0.25 / 0.5 | 1.14 / 1.13; 2.5 |\n\
-        | open after a clean close, ms † | 2 / – | redb 0.5 | 0.25 / – |  |\n\
-        | open after a kill, ms † | 50 / – | LMDB 0.4 | 0.008 / – |  |\n\n\
+        | W8 open after a clean close, ms † | 2 / – | redb 0.5 | 0.25 / – |  |\n\
+        | W8 open after a kill, ms † | 50 / – | LMDB 0.4 | 0.008 / – |  |\n\n\
         <!-- end -->\n\nB\n";
     assert_eq!(text, right);
     assert_eq!(written(&text, &runs()).unwrap(), text);

@@ -14,6 +14,8 @@ pub enum Unit {
     MbPerSecond,
     /// Milliseconds; less is better.
     Ms,
+    /// Microseconds; less is better.
+    Us,
     /// Memory resident, in MiB; less is better.
     Mib,
     /// Instructions of an operation; less is better.
@@ -28,6 +30,7 @@ impl Unit {
             Unit::PerSecond => "per s",
             Unit::MbPerSecond => "MB/s",
             Unit::Ms => "ms",
+            Unit::Us => "µs",
             Unit::Mib => "MiB",
             Unit::Instructions => "instructions",
         }
@@ -36,7 +39,7 @@ impl Unit {
     /// Whether less is better.
     #[must_use]
     pub fn less_is_better(self) -> bool {
-        matches!(self, Unit::Ms | Unit::Mib | Unit::Instructions)
+        matches!(self, Unit::Ms | Unit::Us | Unit::Mib | Unit::Instructions)
     }
 }
 
@@ -69,7 +72,10 @@ pub struct Figure {
     /// Most bytes of memory resident above what the process had before the store was opened.
     pub memory: Option<u64>,
     /// For drawings.
+    #[serde(default)]
     pub points: Vec<Point>,
+    /// What a reader must know of this figure.
+    pub note: Option<String>,
 }
 
 impl Figure {
@@ -84,6 +90,7 @@ impl Figure {
             device: None,
             memory: None,
             points: Vec::new(),
+            note: None,
         }
     }
 

@@ -48,6 +48,7 @@ fn line(line: &Line) -> Value {
         "memory_bytes": line.memory,
         "to_best_peer": line.to_best,
         "to_bare": line.to_bare,
+        "notes": line.notes,
     })
 }
 

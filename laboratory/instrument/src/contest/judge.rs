@@ -27,6 +27,8 @@ pub struct Line {
     pub to_best: Option<Spread>,
     /// The main figure ÷ the bare machine's.
     pub to_bare: Option<Spread>,
+    /// What a reader must know of it, each once.
+    pub notes: Vec<String>,
 }
 
 /// One row with all its stores.
@@ -153,6 +155,8 @@ fn line(outcome: &Outcome, store: &'static str, row: &str) -> Option<Line> {
     let latency = |pick: fn(&super::Latency) -> f64| {
         stats(of().filter_map(|f| f.latency.as_ref().map(pick))).map(|s| s.median)
     };
+    let mut notes: Vec<String> = of().filter_map(|f| f.note.clone()).collect();
+    notes.dedup();
     let latency = latency(|l| l.p50).zip(latency(|l| l.p99)).zip(latency(|l| l.max));
     Some(Line {
         store,
@@ -163,6 +167,7 @@ fn line(outcome: &Outcome, store: &'static str, row: &str) -> Option<Line> {
         memory: stats(of().filter_map(|f| f.memory.map(|m| m as f64))),
         to_best: ratio(&|round| outcome.best(round, row, What::Value, |_| true)),
         to_bare: ratio(&|round| outcome.figure(BARE, round, row).map(|f| f.value)),
+        notes,
     })
 }
 

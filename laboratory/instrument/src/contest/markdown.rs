@@ -106,6 +106,9 @@ fn table(out: &mut String, row: &Row) {
         let _ = writeln!(out, " {} | {} |", ratio(&line.to_best), ratio(&line.to_bare));
     }
     out.push('\n');
+    for line in row.lines.iter().filter(|line| !line.notes.is_empty()) {
+        let _ = writeln!(out, "{}: {}.\n", line.store, line.notes.join("; "));
+    }
 }
 
 fn goals(out: &mut String, verdicts: &[Verdict]) {

@@ -109,6 +109,10 @@ pub trait Contest: Sync {
     fn remark(&self) -> &'static str;
     /// Who takes part, in order; the bare machine last.
     fn contestants(&self) -> Vec<&'static str>;
+    /// Contestants with their versions and settings; shown once for a run.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
     /// What the command line must say again to the processes of its parts.
     fn arguments(&self) -> Vec<OsString> {
         Vec::new()
@@ -133,6 +137,9 @@ pub struct Plan<'a> {
     pub dir: &'a Path,
     /// Small sizes.
     pub quick: bool,
+    /// Only contestants whose names contain one of these, in any case, and the bare machine; all
+    /// if it is empty.
+    pub only: &'a [String],
     /// How often each contestant's part is run.
     pub rounds: usize,
     /// All data and choices come from it.
@@ -181,7 +188,23 @@ impl Outcome {
     }
 }
 
+/// Whether `word` is in the name of a contestant, in any case.
+#[must_use]
+pub fn is_named(name: &str, word: &str) -> bool {
+    name.to_lowercase().contains(&word.to_lowercase())
+}
+
 impl Plan<'_> {
+    /// Who takes part in a contest, in order.
+    #[must_use]
+    pub fn contestants(&self, contest: &dyn Contest) -> Vec<&'static str> {
+        let wanted = |name: &&str| {
+            let named = self.only.iter().any(|word| is_named(name, word));
+            self.only.is_empty() || *name == BARE || named
+        };
+        contest.contestants().into_iter().filter(wanted).collect()
+    }
+
     /// Runs a contest.
     ///
     /// # Errors
@@ -192,7 +215,7 @@ impl Plan<'_> {
         let own = scratch::make(self.dir)?;
         let dir = own.path().canonicalize()?;
         let ctx = Ctx { dir, quick: self.quick, seed: self.seed };
-        let stores = contest.contestants();
+        let stores = self.contestants(contest);
         let mut cells = vec![Vec::new(); stores.len()];
         let (mut attempts, mut whole) = (Vec::new(), true);
         for round in 0..self.rounds {

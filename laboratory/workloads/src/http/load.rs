@@ -1,9 +1,9 @@
 //! The loop of all clients: each sends its next request when the last one is answered.
 
 use super::client::Client;
+use crate::measure::Driven;
 use anyhow::Result;
 use futures::future::try_join_all;
-use holdall_bench::measure::Driven;
 use holdall_instrument::contest::Recorder;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;

@@ -1,8 +1,7 @@
-//! `http`: S3 servers side by side, and `http-kill`: Holdall's server killed again and again.
+//! S3 servers side by side, and `s3-kill`: Holdall's server killed again and again.
 //!
-//! Owns: the command lines and the turns. One thread generates all load, so that a second
-//! processor is the server's; each server runs alone, on a fresh directory for each phase and
-//! round, and every second round goes in reverse order.
+//! Owns: [`Servers`], one contest for each phase. One thread generates all load, so that a second
+//! processor is the server's; each server runs alone, on a fresh directory for each round.
 
 pub mod bare_server;
 mod client;
@@ -14,84 +13,30 @@ mod rows;
 mod server;
 mod sign;
 mod syncs;
-mod table;
 mod upload;
 mod usage;
 mod xml;
 
-use anyhow::{Context as _, Result, bail};
-use clap::Args;
-use holdall_bench::cli;
-use holdall_instrument::{scratch, system};
-use plan::{Phase, Plan, ROWS};
-use serde_json::json;
+pub use plan::{Phase, Sizes};
+
+use crate::options::Programs;
+use anyhow::{Context as _, Result};
+use holdall_instrument::contest::{Contest, Ctx, Figure, Goal};
+use plan::Plan;
 use server::{Kind, Program};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::path::Path;
 use syncs::Syncs;
-use table::{Report, Taken, Told};
 use tokio::runtime::Runtime;
 
-/// S3 servers side by side: Holdall's, MinIO, versitygw, a bare handler
-#[derive(Debug, Clone, Args)]
-pub struct Http {
-    /// The program `holdall`
-    #[arg(long, value_name = "PATH")]
-    server: Option<PathBuf>,
-    /// The program `minio`
-    #[arg(long, value_name = "PATH")]
-    minio: Option<PathBuf>,
-    /// The program `versitygw`, run with its POSIX backend
-    #[arg(long, value_name = "PATH")]
-    versitygw: Option<PathBuf>,
-    /// Only these rows
-    #[arg(long, value_delimiter = ',', value_name = "ROW", value_parser = row_ids())]
-    rows: Vec<String>,
-    /// Keys to list and to start with [default: 1,000,000, with --quick 4,000]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(rows::LEAST_KEYS..))]
-    keys: Option<u64>,
-    /// Clients of the row of memory [default: 256, with --quick 16]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    clients: Option<u16>,
-    /// MB that each of these puts [default: 100, with --quick 8]
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=5_000))]
-    size: Option<u32>,
-}
-
-fn row_ids() -> clap::builder::PossibleValuesParser {
-    ROWS.map(|row| row.id).into()
-}
-
-impl Http {
-    fn plan(&self, quick: bool) -> Plan {
-        let mut plan = Plan::new(quick);
-        if !self.rows.is_empty() {
-            plan.rows.retain(|row| self.rows.iter().any(|id| id == row.id));
-        }
-        plan.keys = self.keys.unwrap_or(plan.keys);
-        plan.clients = self.clients.map_or(plan.clients, usize::from);
-        plan.client_bytes = self.size.map_or(plan.client_bytes, |mb| u64::from(mb) * 1_000_000);
-        plan
-    }
-
-    fn programs(&self) -> Result<Vec<Program>> {
-        let given = [
-            (Kind::Holdall, &self.server),
-            (Kind::Minio, &self.minio),
-            (Kind::Versitygw, &self.versitygw),
-        ];
-        let mut programs = vec![Program::bare()?];
-        for (kind, path) in given {
-            let Some(path) = path else { continue };
-            let path = path.canonicalize().with_context(|| path.display().to_string())?;
-            programs.push(Program { kind, path });
-        }
-        if programs.len() == 1 {
-            bail!("name at least one of --server, --minio, --versitygw");
-        }
-        Ok(programs)
-    }
+/// One phase of the S3 rows as a contest of servers.
+pub struct Servers {
+    /// What they do.
+    pub phase: Phase,
+    /// Where the servers are.
+    pub programs: Programs,
+    /// How much of it.
+    pub sizes: Sizes,
 }
 
 /// The runtime of the generator: one thread.
@@ -99,133 +44,89 @@ fn runtime() -> Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Runs it and prints. The code is a failure where Holdall or the bare handler did not finish.
-///
-/// # Errors
-/// Those of the system.
-pub fn run(common: &cli::Common, args: &Http) -> Result<ExitCode> {
-    let (plan, programs) = (args.plan(common.quick), args.programs()?);
-    let machine = system::describe(&common.dir);
-    let rounds = common.rounds.unwrap_or(if common.quick { 1 } else { 3 });
-    let scratch = scratch::make(&common.dir)?;
-    let dir = scratch.path();
-    let runtime = runtime()?;
-    let mut report = Report::default();
-    for program in &programs {
-        report.servers.push(runtime.block_on(look(dir, &plan, program, &mut report.errors)));
-    }
-    for phase in Phase::ALL.into_iter().filter(|phase| plan.wants_phase(*phase)) {
-        let rounds = if phase.once() { 1 } else { rounds };
-        for round in 0..rounds {
-            let mut order: Vec<&Program> = programs.iter().collect();
-            if round % 2 == 1 {
-                order.reverse();
-            }
-            for program in order {
-                if program.kind != Kind::Bare || phase.has_bare() {
-                    one(dir, &plan, program, (phase, round), &runtime, &mut report)?;
-                }
-            }
+impl Servers {
+    /// The servers whose programs are named, the bare handler last.
+    fn all(&self) -> Vec<Program> {
+        let given = [
+            (Kind::Holdall, &self.programs.server),
+            (Kind::Minio, &self.programs.minio),
+            (Kind::Versitygw, &self.programs.versitygw),
+        ];
+        let named = |(kind, path): (Kind, &Option<_>)| Some(Program { kind, path: path.clone()? });
+        let mut all: Vec<Program> = given.into_iter().filter_map(named).collect();
+        if self.phase.has_bare() {
+            all.extend(Program::bare());
         }
+        all
     }
-    print(common, &machine, &plan, rounds, &report)?;
-    let ours = |kind: Kind| !kind.is_peer();
-    let failed = report.errors.iter().any(|(kind, _, _)| ours(*kind));
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// One server's part of one round of a phase.
-fn one(
-    scratch: &Path,
-    plan: &Plan,
-    program: &Program,
-    (phase, round): (Phase, usize),
-    runtime: &Runtime,
-    report: &mut Report,
-) -> Result<()> {
-    let kind = program.kind;
-    eprintln!("… {phase:?}, round {}, {}", round + 1, kind.name());
-    let dir = scratch.join("server");
-    // What the one before left to be written is not this one's.
-    system::sync_all(scratch)?;
-    match runtime.block_on(rows::run(phase, plan, program, &dir)) {
-        Ok(readings) => {
-            let taken = |reading| Taken { kind, round, reading };
-            report.taken.extend(readings.into_iter().map(taken));
-        }
-        Err(e) => {
-            eprintln!("… {} failed: {e:#}", kind.name());
-            let of = plan.rows.iter().find(|row| row.phase == phase);
-            report.errors.push((kind, of.map_or("", |row| row.id), format!("{e:#}")));
-        }
+impl Contest for Servers {
+    fn id(&self) -> &'static str {
+        self.phase.id()
     }
-    clear(&dir)
-}
 
-fn clear(dir: &Path) -> Result<()> {
-    for path in [dir.to_owned(), dir.with_extension("log")] {
-        let gone = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
+    fn title(&self, ctx: &Ctx) -> String {
+        format!("S3 servers: {}", self.phase.title(&Plan::new(ctx.quick, &self.sizes)))
+    }
+
+    fn remark(&self) -> &'static str {
+        "Requests of one generator over HTTP, presigned, with unsigned bodies. A server that answers \
+         single puts before it has synced has its durable rows under another name: it is no measure \
+         of them. The bare machine is a handler that takes the body, its MD5 and a file with one \
+         fdatasync, and gives a file out. Memory is all that the server has resident."
+    }
+
+    fn contestants(&self) -> Vec<&'static str> {
+        self.all().iter().map(|program| program.kind.name()).collect()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let of = |program: &Program| {
+            let Program { kind, .. } = program;
+            let version = program.version().map(|v| format!("{v}; ")).unwrap_or_default();
+            (kind.name(), format!("{version}{}", kind.settings()))
         };
-        match gone {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
-            _ => {}
-        }
+        self.all().iter().map(of).collect()
     }
-    Ok(())
+
+    fn arguments(&self) -> Vec<OsString> {
+        [self.programs.arguments(), self.sizes.arguments()].concat()
+    }
+
+    fn measure(&self, ctx: &Ctx, contestant: &str, out: &mut Vec<Figure>) -> Result<()> {
+        let all = self.all();
+        let program = all.iter().find(|program| program.kind.name() == contestant);
+        let program = program.context("no such server")?;
+        let plan = Plan::new(ctx.quick, &self.sizes);
+        let (runtime, dir) = (runtime()?, ctx.dir.join("server"));
+        let syncs = match self.phase.writes() {
+            true => Some(runtime.block_on(syncs(&ctx.dir, &plan, program))?),
+            false => None,
+        };
+        let measured = runtime.block_on(rows::run(self.phase, &plan, program, &dir, out));
+        for figure in out.iter_mut().filter(|figure| figure.row.contains(rows::DURABLE)) {
+            let Some(syncs) = &syncs else { continue };
+            if syncs.missing() {
+                figure.row = figure.row.replace(rows::DURABLE, "answered before a sync");
+            }
+            let more = figure.note.take().map(|note| format!("; {note}")).unwrap_or_default();
+            figure.note = Some(format!("{}{more}", syncs.text()));
+        }
+        measured
+    }
+
+    fn goals(&self, _ctx: &Ctx) -> Vec<Goal> {
+        Vec::new()
+    }
 }
 
-/// Version and syncs of a server.
-async fn look(
-    scratch: &Path,
-    plan: &Plan,
-    program: &Program,
-    errors: &mut Vec<(Kind, &'static str, String)>,
-) -> Told {
-    eprintln!("… syncs of {}", program.kind.name());
-    let version = if program.kind == Kind::Bare { String::new() } else { program.version() };
-    let dir = scratch.join("server");
-    let mut syncs = Vec::new();
-    let counted = async {
-        let server = program.serve(&dir).await?;
-        for (what, bytes, count) in [("4 KB", 4096, 20), ("10 MB", 10_000_000, 4)] {
-            let contents: Vec<_> = (0..=count).map(|n| plan.content(n, bytes)).collect();
-            syncs.push((what, syncs::count(&server, &contents, &scratch.join("trace")).await?));
-        }
-        server.stop()
-    };
-    if let Err(e) = counted.await {
-        errors.push((program.kind, "the count of syncs", format!("{e:#}")));
-        syncs.push(("puts", Syncs::NotCounted("see below".into())));
-    }
-    if let Err(e) = clear(&dir) {
-        errors.push((program.kind, "the count of syncs", format!("{e:#}")));
-    }
-    Told { kind: program.kind, version, syncs }
-}
-
-fn print(
-    common: &cli::Common,
-    machine: &str,
-    plan: &Plan,
-    rounds: usize,
-    report: &Report,
-) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    let debug = cfg!(debug_assertions);
-    if common.json {
-        let mut all = report.json(plan);
-        all["machine"] = json!(machine);
-        all["quick"] = json!(common.quick);
-        all["rounds"] = json!(rounds);
-        all["debug_build"] = json!(debug);
-        return Ok(writeln!(out, "{all:#}")?);
-    }
-    writeln!(out, "## S3 servers\n\n{machine}; rounds: {rounds}; median (least–most).\n")?;
-    if debug {
-        writeln!(out, "**The generator is a debug build: the figures mean nothing.**\n")?;
-    }
-    Ok(writeln!(out, "{}", report.markdown(plan))?)
+/// Whether a server syncs single puts before it answers, on a directory of its own.
+async fn syncs(scratch: &Path, plan: &Plan, program: &Program) -> Result<Syncs> {
+    let dir = scratch.join("traced");
+    let server = program.serve(&dir).await?;
+    let contents: Vec<_> = (0..=20).map(|n| plan.content(n, 4096)).collect();
+    let syncs = syncs::count(&server, &contents, &scratch.join("trace")).await?;
+    server.stop()?;
+    Ok(syncs)
 }

@@ -7,6 +7,7 @@ use super::client::Client;
 use super::content::Content;
 use super::sign::{ACCESS_KEY, BUCKET, REGION, SECRET_KEY};
 use anyhow::{Context as _, Result, bail};
+use holdall_instrument::contest::BARE;
 use http::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -35,16 +36,11 @@ impl Kind {
     /// What tables call it.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Bare => "bare handler",
+            Kind::Bare => BARE,
             Kind::Holdall => "Holdall",
             Kind::Minio => "MinIO",
             Kind::Versitygw => "versitygw",
         }
-    }
-
-    /// Whether Holdall is compared with it.
-    pub fn is_peer(self) -> bool {
-        matches!(self, Kind::Minio | Kind::Versitygw)
     }
 
     /// What the table says of its settings.
@@ -76,11 +72,11 @@ impl Program {
         Ok(Self { kind: Kind::Bare, path: std::env::current_exe()? })
     }
 
-    /// What the program says of its version, in one line; nothing where it says none.
-    pub fn version(&self) -> String {
-        let out = Command::new(&self.path).arg("--version").output();
-        let text = out.map(|o| String::from_utf8_lossy(&o.stdout).into_owned());
-        text.unwrap_or_default().lines().next().unwrap_or("").trim().to_owned()
+    /// What the program says of its version, in one line.
+    pub fn version(&self) -> Option<String> {
+        let out = Command::new(&self.path).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        text.lines().next().map(|line| line.trim().to_owned())
     }
 
     /// The process for directory `dir`.

@@ -1,12 +1,14 @@
-//! Processor time and memory of a server, and of this generator beside it.
+//! Memory of a server, and the processor time of this generator beside it.
 
+use crate::measure::Driven;
 use anyhow::{Context as _, Result};
-use holdall_bench::measure::Driven;
-use holdall_instrument::contest::Unit;
+use holdall_instrument::contest::{Figure, Unit};
 use holdall_instrument::system;
-use serde::Serialize;
 use std::fs;
 use std::time::Instant;
+
+/// Share of a processor beyond which the generator may be what is measured.
+const BOUND: f64 = 0.9;
 
 /// Counts from its start on.
 #[derive(Debug)]
@@ -14,7 +16,6 @@ pub struct Meter {
     pid: u32,
     begun: Instant,
     own: f64,
-    server: f64,
 }
 
 /// What was used since a meter's start.
@@ -22,8 +23,6 @@ pub struct Meter {
 pub struct Used {
     /// Seconds of processor that this process took.
     pub own: f64,
-    /// Seconds that the server took.
-    pub server: f64,
     /// Seconds that passed.
     pub passed: f64,
     /// Most bytes the server had resident.
@@ -34,7 +33,6 @@ impl Used {
     /// Adds what was used in another stretch of time.
     pub fn add(&mut self, other: &Self) {
         self.own += other.own;
-        self.server += other.server;
         self.passed += other.passed;
         self.peak = self.peak.max(other.peak);
     }
@@ -62,8 +60,7 @@ impl Meter {
     /// A process that has ended.
     pub fn start(pid: u32) -> Result<Self> {
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
-        let (own, server) = (processor(std::process::id())?, processor(pid)?);
-        Ok(Self { pid, begun: Instant::now(), own, server })
+        Ok(Self { pid, begun: Instant::now(), own: processor(std::process::id())? })
     }
 
     /// What was used since.
@@ -73,63 +70,26 @@ impl Meter {
     pub fn stop(&self) -> Result<Used> {
         Ok(Used {
             own: processor(std::process::id())? - self.own,
-            server: processor(self.pid)? - self.server,
             passed: self.begun.elapsed().as_secs_f64(),
             peak: system::peak_memory(self.pid)?,
         })
     }
 }
 
-/// What one server reached in one row of one round.
-#[derive(Debug, Clone, Serialize)]
-pub struct Reading {
-    /// The row.
-    pub row: &'static str,
-    /// What `value` counts.
-    pub unit: Unit,
-    /// The main figure.
-    pub value: f64,
-    /// Requests.
-    pub count: u64,
-    /// Half of all requests took this or less, in milliseconds.
-    pub p50_ms: f64,
-    /// 99 of 100 did.
-    pub p99_ms: f64,
-    /// Processor of this generator for each request, in microseconds.
-    pub generator_us: f64,
-    /// Processor of the server for each request, in microseconds.
-    pub server_us: f64,
-    /// Share of one processor that the generator took: near 1 it is the limit.
-    pub generator_share: f64,
-    /// Most bytes the server had resident.
-    pub peak_bytes: u64,
-}
-
-impl Reading {
-    /// Of a loop of requests; `value` by its rate of requests.
-    pub fn new(
-        row: &'static str,
-        unit: Unit,
-        driven: &Driven,
-        used: Used,
-        value: impl FnOnce(f64) -> f64,
-    ) -> Self {
-        let latency = driven.latency.summary();
-        let ms = |us: f64| us / 1e3;
-        let each = |seconds: f64| seconds * 1e6 / driven.count.max(1) as f64;
-        Self {
-            row,
-            unit,
-            value: value(driven.rate),
-            count: driven.count,
-            p50_ms: latency.as_ref().map_or(0.0, |l| ms(l.p50)),
-            p99_ms: latency.as_ref().map_or(0.0, |l| ms(l.p99)),
-            generator_us: each(used.own),
-            server_us: each(used.server),
-            generator_share: used.own / used.passed.max(f64::MIN_POSITIVE),
-            peak_bytes: used.peak,
-        }
+/// What a loop of requests reached; `value` makes the main figure of its rate of requests.
+pub fn figure(
+    row: &str,
+    unit: Unit,
+    driven: &Driven,
+    used: Used,
+    value: impl FnOnce(f64) -> f64,
+) -> Figure {
+    let mut figure = Figure::new(row, unit, value(driven.rate)).latency(&driven.latency);
+    figure.memory = Some(used.peak);
+    if used.own / used.passed.max(f64::MIN_POSITIVE) > BOUND {
+        figure.note = Some("the generator took more than 90 % of a processor".into());
     }
+    figure
 }
 
 #[cfg(test)]

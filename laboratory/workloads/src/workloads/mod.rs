@@ -21,6 +21,7 @@ pub use objects::{Objects, Sizes, hashed, key};
 pub use session::Session;
 
 use crate::peer::{Load, Maker, Setup};
+use crate::settings;
 use anyhow::{Context as _, Result};
 use holdall_instrument::contest::{BARE, Bound, Contest, Ctx, Figure, Goal, Plot, Than};
 use std::time::Duration;
@@ -108,6 +109,10 @@ impl Contest for Stores<'_> {
         };
         let stores = self.makers.iter().copied().filter(takes).map(Maker::name);
         stores.chain([BARE]).collect()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        settings::of(self.makers, CACHE)
     }
 
     fn measure(&self, ctx: &Ctx, contestant: &str, out: &mut Vec<Figure>) -> Result<()> {

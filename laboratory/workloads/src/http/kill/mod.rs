@@ -1,7 +1,7 @@
-//! `http-kill`: Holdall's server killed with SIGKILL at random moments under load.
+//! `s3-kill`: Holdall's server killed with SIGKILL at random moments under load.
 //!
 //! The page cache outlives the process, so this finds what is answered before it is committed,
-//! torn or lost by recovery, not a missing sync: `http` counts those.
+//! torn or lost by recovery, not a missing sync: `s3` counts those.
 
 mod check;
 mod model;
@@ -10,12 +10,13 @@ mod work;
 use super::client::Client;
 use super::load;
 use super::server::{Kind, Program};
+use crate::data;
+use crate::options::Common;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use check::{Unanswered, Violation};
 use clap::Args;
 use futures::future::join_all;
-use holdall_bench::{cli, data};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use serde_json::json;
@@ -34,7 +35,7 @@ const MOMENTS: (usize, usize) = (20, 1_500);
 /// Kills Holdall's server under load, once in each round [default: 50, with --quick 5], and checks
 /// what it holds
 #[derive(Debug, Clone, Args)]
-pub struct HttpKill {
+pub struct S3Kill {
     /// The program `holdall`
     #[arg(long, value_name = "PATH")]
     server: PathBuf,
@@ -60,7 +61,7 @@ struct Outcome {
 ///
 /// # Errors
 /// Those of the system; a server that does not start again.
-pub fn run(common: &cli::Common, args: &HttpKill) -> Result<ExitCode> {
+pub fn run(common: &Common, args: &S3Kill) -> Result<ExitCode> {
     let path = args.server.canonicalize();
     let path = path.with_context(|| args.server.display().to_string())?;
     let program = Program { kind: Kind::Holdall, path };
@@ -72,12 +73,7 @@ pub fn run(common: &cli::Common, args: &HttpKill) -> Result<ExitCode> {
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn rounds(
-    scratch: &Path,
-    args: &HttpKill,
-    program: &Program,
-    most: usize,
-) -> Result<Outcome> {
+async fn rounds(scratch: &Path, args: &S3Kill, program: &Program, most: usize) -> Result<Outcome> {
     let pool: Bytes = data::bytes(POOL, args.seed).into();
     let count = usize::try_from(args.clients)?;
     let mut workers: Vec<Worker> = (0..count).map(|n| Worker::new(n, &pool)).collect();
@@ -145,7 +141,7 @@ fn verify(program: &Program, store: &Path) -> Result<Result<(), String>> {
     Ok(if out.status.success() { Ok(()) } else { Err(format!("holdall verify: {said}")) })
 }
 
-fn print(common: &cli::Common, args: &HttpKill, outcome: &Outcome) -> Result<()> {
+fn print(common: &Common, args: &S3Kill, outcome: &Outcome) -> Result<()> {
     let Outcome { rounds, answered, unanswered, violations } = outcome;
     let (seed, clients) = (args.seed, args.clients);
     let mut out = std::io::stdout().lock();

@@ -2,12 +2,12 @@
 //! own, each noted before it is sent and when it is answered.
 
 use super::model::{Entry, Object, Upload, md5};
+use crate::data;
 use crate::http::client::Client;
 use crate::http::content::Content;
 use crate::http::upload;
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
-use holdall_bench::data;
 use http::{Method, StatusCode};
 use rand::Rng;
 use rand::rngs::SmallRng;

@@ -7,14 +7,15 @@ use crate::http::load::{self, Limit};
 use crate::http::plan::Plan;
 use crate::http::server::{Kind, Program, Server};
 use crate::http::upload;
-use crate::http::usage::Reading;
 use anyhow::{Result, ensure};
-use holdall_instrument::contest::Unit;
+use holdall_instrument::contest::{Figure, Unit};
 use http::Method;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::Duration;
 
+/// The row of inserts; others than Holdall put the object again.
+const INSERT: &str = "insert 1 KB in the middle, durable";
 /// Bytes inserted.
 const INSERTED: u64 = 1000;
 
@@ -22,7 +23,12 @@ const INSERTED: u64 = 1000;
 ///
 /// # Errors
 /// As [`super::run`].
-pub async fn complete(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Reading>> {
+pub async fn complete(
+    plan: &Plan,
+    program: &Program,
+    dir: &Path,
+    out: &mut Vec<Figure>,
+) -> Result<()> {
     let server = program.serve(dir).await?;
     let mut clients = load::clients(4, server.address)?;
     let id = upload::create(&mut clients[0], "large").await?;
@@ -38,14 +44,21 @@ pub async fn complete(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<
     let etags = etags.into_inner();
     let (clients, limit) = (&mut clients[..1], Limit { time: LONG, most: 1 });
     let warm = Duration::ZERO;
-    let reading = Loop { server: &server, clients, row: "complete", unit: Unit::Ms, limit, warm }
-        .run(
-            |rate| 1e3 / rate,
-            async |client: &mut Client, _| {
-                Ok(upload::complete(client, "large", &id, &etags).await?.0.took)
-            },
-        )
-        .await?;
+    let figure = Loop {
+        server: &server,
+        clients,
+        row: "complete a multipart upload, durable",
+        unit: Unit::Ms,
+        limit,
+        warm,
+    }
+    .run(
+        |rate| 1e3 / rate,
+        async |client: &mut Client, _| {
+            Ok(upload::complete(client, "large", &id, &etags).await?.0.took)
+        },
+    )
+    .await?;
     // The first part is at the object's beginning, and all are there.
     let line = clients[0].signer.object(rusty_s3::Method::Get, "large", &[])?;
     let whole = parts(plan);
@@ -60,8 +73,8 @@ pub async fn complete(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<
     };
     let answer = clients[0].send(Method::GET, line, Content::none(), check).await?;
     ensure!(same && answer.len == whole, "the completed object has other bytes");
-    server.stop()?;
-    Ok(vec![reading])
+    out.push(figure);
+    server.stop()
 }
 
 fn parts(plan: &Plan) -> u64 {
@@ -72,17 +85,22 @@ fn parts(plan: &Plan) -> u64 {
 ///
 /// # Errors
 /// As [`super::run`].
-pub async fn insert(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Reading>> {
+pub async fn insert(
+    plan: &Plan,
+    program: &Program,
+    dir: &Path,
+    out: &mut Vec<Figure>,
+) -> Result<()> {
     let server = program.serve(dir).await?;
     let clients = &mut load::clients(1, server.address)?;
     let whole = plan.content(0, plan.insert_bytes);
     clients[0].put("large", whole).await?;
-    let reading = if server.kind == Kind::Holdall {
+    let figure = if server.kind == Kind::Holdall {
         insert_bytes(plan, &server, clients).await?
     } else {
         let limit = Limit { time: plan.slice, most: plan.again };
         let warm = Duration::ZERO;
-        Loop { server: &server, clients, row: "insert", unit: Unit::Ms, limit, warm }
+        Loop { server: &server, clients, row: INSERT, unit: Unit::Ms, limit, warm }
             .run(
                 |rate| 1e3 / rate,
                 async |client: &mut Client, n| {
@@ -92,14 +110,14 @@ pub async fn insert(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Re
             )
             .await?
     };
-    server.stop()?;
-    Ok(vec![reading])
+    out.push(figure);
+    server.stop()
 }
 
-async fn insert_bytes(plan: &Plan, server: &Server, clients: &mut [Client]) -> Result<Reading> {
+async fn insert_bytes(plan: &Plan, server: &Server, clients: &mut [Client]) -> Result<Figure> {
     let size = Cell::new(plan.insert_bytes);
     let limit = Limit { time: plan.slice, most: 100_000 };
-    Loop { server, clients, row: "insert", unit: Unit::Ms, limit, warm: plan.slice / 10 }
+    Loop { server, clients, row: INSERT, unit: Unit::Ms, limit, warm: plan.slice / 10 }
         .run(
             |rate| 1e3 / rate,
             async |client: &mut Client, n| {
@@ -118,22 +136,33 @@ async fn insert_bytes(plan: &Plan, server: &Server, clients: &mut [Client]) -> R
 ///
 /// # Errors
 /// As [`super::run`].
-pub async fn memory(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Reading>> {
+pub async fn memory(
+    plan: &Plan,
+    program: &Program,
+    dir: &Path,
+    out: &mut Vec<Figure>,
+) -> Result<()> {
     let server = program.serve(dir).await?;
     let clients = &mut load::clients(plan.clients, server.address)?;
     let limit = Limit { time: LONG, most: plan.clients as u64 };
     let warm = Duration::ZERO;
-    let mut reading =
-        Loop { server: &server, clients, row: "memory", unit: Unit::Mib, limit, warm }
-            .run(
-                |rate| rate,
-                async |client: &mut Client, n| {
-                    let content = plan.content(n, plan.client_bytes);
-                    Ok(client.put(&format!("memory/{n:04}"), content).await?.took)
-                },
-            )
-            .await?;
-    reading.value = reading.peak_bytes as f64 / f64::from(1 << 20);
-    server.stop()?;
-    Ok(vec![reading])
+    let mut figure = Loop {
+        server: &server,
+        clients,
+        row: "memory while many clients put, durable",
+        unit: Unit::Mib,
+        limit,
+        warm,
+    }
+    .run(
+        |rate| rate,
+        async |client: &mut Client, n| {
+            let content = plan.content(n, plan.client_bytes);
+            Ok(client.put(&format!("memory/{n:04}"), content).await?.took)
+        },
+    )
+    .await?;
+    figure.value = figure.memory.unwrap_or_default() as f64 / f64::from(1 << 20);
+    out.push(figure);
+    server.stop()
 }

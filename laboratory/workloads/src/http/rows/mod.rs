@@ -4,33 +4,39 @@ mod keys;
 mod large;
 mod objects;
 
-pub use keys::LEAST as LEAST_KEYS;
-
 use super::client::Client;
 use super::load::{self, Limit};
 use super::plan::{Phase, Plan};
 use super::server::{Program, Server};
-use super::usage::{Meter, Reading};
+use super::usage::{self, Meter};
 use anyhow::Result;
-use holdall_instrument::contest::Unit;
+use holdall_instrument::contest::{Figure, Unit};
 use std::path::Path;
 use std::time::Duration;
 
+/// In the name of a row whose requests are durable when they are answered.
+pub const DURABLE: &str = "durable";
 /// No end by time, for loops with a number of requests.
 const LONG: Duration = Duration::from_secs(3 * 3600);
 
-/// Runs the rows of a phase that the plan asks for, on a server of its own in `dir`.
+/// Runs the rows of a phase on a server of its own in `dir`.
 ///
 /// # Errors
 /// Those of the server and of the system; wrong answers.
-pub async fn run(phase: Phase, plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Reading>> {
+pub async fn run(
+    phase: Phase,
+    plan: &Plan,
+    program: &Program,
+    dir: &Path,
+    out: &mut Vec<Figure>,
+) -> Result<()> {
     match phase {
-        Phase::Small => objects::small(plan, program, dir).await,
-        Phase::Large => objects::large(plan, program, dir).await,
-        Phase::Keys => keys::run(plan, program, dir).await,
-        Phase::Complete => large::complete(plan, program, dir).await,
-        Phase::Insert => large::insert(plan, program, dir).await,
-        Phase::Memory => large::memory(plan, program, dir).await,
+        Phase::Small => objects::small(plan, program, dir, out).await,
+        Phase::Large => objects::large(plan, program, dir, out).await,
+        Phase::Keys => keys::run(plan, program, dir, out).await,
+        Phase::Complete => large::complete(plan, program, dir, out).await,
+        Phase::Insert => large::insert(plan, program, dir, out).await,
+        Phase::Memory => large::memory(plan, program, dir, out).await,
     }
 }
 
@@ -51,7 +57,7 @@ impl Loop<'_> {
         self,
         value: impl FnOnce(f64) -> f64,
         op: impl AsyncFn(&mut Client, u64) -> Result<Duration>,
-    ) -> Result<Reading> {
+    ) -> Result<Figure> {
         let mut first = 0;
         if !self.warm.is_zero() {
             let limit = Limit { time: self.warm, ..self.limit };
@@ -59,7 +65,7 @@ impl Loop<'_> {
         }
         let meter = Meter::start(self.server.pid())?;
         let driven = load::drive(self.clients, first, self.limit, &op).await?;
-        Ok(Reading::new(self.row, self.unit, &driven, meter.stop()?, value))
+        Ok(usage::figure(self.row, self.unit, &driven, meter.stop()?, value))
     }
 }
 

@@ -5,9 +5,8 @@ use crate::http::client::Client;
 use crate::http::load::{self, Limit};
 use crate::http::plan::Plan;
 use crate::http::server::{Program, Server};
-use crate::http::usage::Reading;
 use anyhow::Result;
-use holdall_instrument::contest::Unit;
+use holdall_instrument::contest::{Figure, Unit};
 use holdall_instrument::system;
 use http::Uri;
 use rusty_s3::Method;
@@ -31,48 +30,42 @@ struct Objects<'a> {
 ///
 /// # Errors
 /// As [`super::run`].
-pub async fn small(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Reading>> {
+pub async fn small(
+    plan: &Plan,
+    program: &Program,
+    dir: &Path,
+    out: &mut Vec<Figure>,
+) -> Result<()> {
     let objects =
         Objects { plan, bytes: 4096, count: plan.small, clients: 32, unit: Unit::PerSecond };
     let server = program.serve(dir).await?;
-    let mut out = Vec::new();
-    if plan.wants("put-small") {
-        out.push(objects.put(&server, "put-small").await?);
-    }
-    if plan.wants("get-small") {
-        objects.fill(&server).await?;
-        out.push(objects.get(&server, "get-small").await?);
-    }
-    server.stop()?;
-    Ok(out)
+    out.push(objects.put(&server, "put 4 KB, 32 clients, durable").await?);
+    objects.fill(&server).await?;
+    out.push(objects.get(&server, "get 4 KB, 32 clients, hot").await?);
+    server.stop()
 }
 
 /// Objects of 10 MB.
 ///
 /// # Errors
 /// As [`super::run`].
-pub async fn large(plan: &Plan, program: &Program, dir: &Path) -> Result<Vec<Reading>> {
+pub async fn large(
+    plan: &Plan,
+    program: &Program,
+    dir: &Path,
+    out: &mut Vec<Figure>,
+) -> Result<()> {
     let (bytes, unit) = (10_000_000, Unit::MbPerSecond);
     let objects = Objects { plan, bytes, count: plan.large, clients: 4, unit };
-    let mut server = program.serve(dir).await?;
-    let mut out = Vec::new();
-    if plan.wants("put-large") {
-        out.push(objects.put(&server, "put-large").await?);
-    }
-    if plan.wants("get-large") || plan.wants("get-cold") {
-        objects.fill(&server).await?;
-    }
-    if plan.wants("get-large") {
-        out.push(objects.get(&server, "get-large").await?);
-    }
-    if plan.wants("get-cold") {
-        server.stop()?;
-        system::drop_caches_below(dir)?;
-        server = program.serve(dir).await?;
-        out.push(objects.get_cold(&server, "get-cold").await?);
-    }
+    let server = program.serve(dir).await?;
+    out.push(objects.put(&server, "put 10 MB, 4 clients, durable").await?);
+    objects.fill(&server).await?;
+    out.push(objects.get(&server, "get 10 MB, 4 clients, hot").await?);
     server.stop()?;
-    Ok(out)
+    system::drop_caches_below(dir)?;
+    let server = program.serve(dir).await?;
+    out.push(objects.get_cold(&server, "get 10 MB, 4 clients, cold, after a restart").await?);
+    server.stop()
 }
 
 impl Objects<'_> {
@@ -83,7 +76,7 @@ impl Objects<'_> {
     }
 
     /// New objects under keys of their own.
-    async fn put(&self, server: &Server, row: &'static str) -> Result<Reading> {
+    async fn put(&self, server: &Server, row: &'static str) -> Result<Figure> {
         let clients = &mut load::clients(self.clients, server.address)?;
         // A bound on what a fast disk would be given.
         let most = 30_000_000_000 / self.bytes;
@@ -118,7 +111,7 @@ impl Objects<'_> {
     }
 
     /// Gets at random.
-    async fn get(&self, server: &Server, row: &'static str) -> Result<Reading> {
+    async fn get(&self, server: &Server, row: &'static str) -> Result<Figure> {
         let lines = self.lines(server)?;
         let clients = &mut load::clients(self.clients, server.address)?;
         let limit = Limit { time: self.plan.slice, most: u64::MAX };
@@ -131,7 +124,7 @@ impl Objects<'_> {
     }
 
     /// Gets each object once.
-    async fn get_cold(&self, server: &Server, row: &'static str) -> Result<Reading> {
+    async fn get_cold(&self, server: &Server, row: &'static str) -> Result<Figure> {
         let lines = self.lines(server)?;
         let clients = &mut load::clients(self.clients, server.address)?;
         let limit = Limit { time: LONG, most: self.count };

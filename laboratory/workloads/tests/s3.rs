@@ -24,23 +24,24 @@ fn run(args: &[&str]) -> Value {
 
 #[test]
 fn rows_are_measured_and_puts_are_synced() {
-    let report = run(&["http", "--rows", "put-small,get-small,insert"]);
-    let rows = report["rows"].as_array().unwrap();
+    let report = run(&["s3", "--phases", "small,insert"]);
+    let of = |at: usize| report["workloads"][at]["rows"].as_array().unwrap();
+    let rows: Vec<&Value> = of(0).iter().chain(of(1)).collect();
     assert_eq!(rows.len(), 3, "{report:#}");
-    for row in rows {
-        for server in row["servers"].as_array().unwrap() {
+    for row in &rows {
+        for server in row["stores"].as_array().unwrap() {
             assert!(server["value"]["median"].as_f64().unwrap() > 0.0, "{row:#}");
-            assert_eq!(server["answers_before_sync"], false, "{row:#}");
         }
     }
-    let servers = |row: usize| rows[row]["servers"].as_array().unwrap().len();
+    assert_eq!(rows[0]["row"], "put 4 KB, 32 clients, durable", "it was found to sync");
+    let servers = |row: usize| rows[row]["stores"].as_array().unwrap().len();
     assert_eq!([servers(0), servers(1), servers(2)], [2, 2, 1], "no bare handler inserts");
-    assert_eq!(report["errors"].as_array().unwrap().len(), 0);
+    assert!(report["settings"].as_str().unwrap().contains("**Holdall**: holdall "), "{report:#}");
 }
 
 #[test]
 fn a_killed_server_keeps_what_it_answered() {
-    let report = run(&["http-kill", "--rounds", "2", "--clients", "8"]);
+    let report = run(&["s3-kill", "--rounds", "2", "--clients", "8"]);
     assert_eq!(report["rounds"], 2);
     assert_eq!(report["violations"].as_array().unwrap().len(), 0, "{report:#}");
     assert!(report["answered"]["puts"].as_u64().unwrap() > 0, "{report:#}");

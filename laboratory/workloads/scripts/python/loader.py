@@ -17,7 +17,7 @@ from pathlib import Path
 
 import lmdb
 import peers
-from rows import Row
+from rows import Prepare, Row
 
 import holdall
 
@@ -106,8 +106,8 @@ def read_zip(path: Path, names: Sequence[str]) -> int:
 #: What a worker keeps open.
 opened: dict[Path, object] = {}
 
-READ = {"holdall": read_holdall, "py-lmdb": read_lmdb, "files": read_files, "zip": read_zip}
-MAKE = {"holdall": make_holdall, "py-lmdb": make_lmdb, "files": make_files, "zip": make_zip,
+READ = {"Holdall": read_holdall, "py-lmdb": read_lmdb, "files": read_files, "zip": read_zip}
+MAKE = {"Holdall": make_holdall, "py-lmdb": make_lmdb, "files": make_files, "zip": make_zip,
         "tar in order": make_tar}  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def forget_pages() -> None:
     Path("/proc/sys/vm/drop_caches").write_text("3")
 
 
-def loading(how: str, cold: bool) -> Callable:
+def loading(how: str, cold: bool) -> Prepare:
     @contextlib.contextmanager
     def prepared(place: Path, quick: bool) -> Iterator[Callable[[], float]]:
         data, path = Set(quick), place / "set"
@@ -177,12 +177,11 @@ def loading(how: str, cold: bool) -> Callable:
     return prepared
 
 
-def row(title: str, cold: bool, goal: str) -> Row:
-    return Row(title, "objects per s", True, {how: loading(how, cold) for how in MAKE}, goal)
+def row(title: str, cold: bool) -> Row:
+    return Row(title, "PerSecond", {how: loading(how, cold) for how in MAKE})
 
 
 ROWS = {
-    "load-hot": row("8 workers read 200,000 objects at random, hot", False,
-                    "≥ 1.0 of the best"),
-    "load-cold": row("the same, cold", True, "≥ 1.0 of the best, ≥ 1.5 × files"),
-}  # fmt: skip
+    "load-hot": row("8 workers read objects at random, hot", False),
+    "load-cold": row("8 workers read objects at random, cold", True),
+}

@@ -1,10 +1,8 @@
-"""WebDAV servers side by side: Holdall, Apache mod_dav, wsgidav, rclone serve webdav.
+"""One WebDAV server's part of one round: Holdall, Apache mod_dav or rclone serve webdav.
 
-    python3 tests/dav/beside.py HOLDALL DIR [--rounds N]
-
-Each server that is installed runs alone on a fresh folder; every second round goes in reverse
-order. `wrk` makes the load of many clients. Only Holdall syncs its puts: the others answer before
-the bytes are on the disk.
+``webdav.py DIR --contestant NAME [--holdall PATH] [--quick]`` prints a line of JSON for each row.
+The server runs alone on a fresh folder; `wrk` makes the load of many clients. Only Holdall syncs
+its puts: the others answer before the bytes are on the disk.
 """
 
 import argparse
@@ -16,11 +14,9 @@ import socket
 import statistics
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
-SECONDS = 5
-FILES = 10_000
 LUA = """
 local body = string.rep("x", {size})
 local n, id = 0, 0
@@ -67,28 +63,22 @@ def apache(_: str, folder: Path, port: int) -> tuple[list[str], str]:
     return ["apache2", "-DFOREGROUND", "-f", str(folder / "conf")], "/bench"
 
 
-def wsgidav(_: str, folder: Path, port: int) -> tuple[list[str], str]:
-    (folder / "files" / "bench").mkdir(parents=True)
-    args = ["wsgidav", "--host", "127.0.0.1", "--port", str(port), "--root", str(folder / "files")]
-    return [*args, "--auth", "anonymous", "--server", "cheroot", "-q"], "/bench"
-
-
 def rclone(_: str, folder: Path, port: int) -> tuple[list[str], str]:
     (folder / "files" / "bench").mkdir(parents=True)
     args = ["rclone", "serve", "webdav", str(folder / "files"), "--addr", f"127.0.0.1:{port}"]
     return [*args, "--vfs-cache-mode", "off"], "/bench"
 
 
-PEERS = {"Holdall": holdall, "Apache mod_dav": apache, "wsgidav": wsgidav, "rclone": rclone}
-NEEDS = {"Apache mod_dav": "apache2", "wsgidav": "wsgidav", "rclone": "rclone"}
+SERVERS = {"Holdall": holdall, "Apache mod_dav": apache, "rclone": rclone}
 
 
 class Server:
-    def __init__(self, name: str, program: str, folder: Path) -> None:
+    def __init__(self, name: str, program: str, folder: Path, seconds: int) -> None:
+        self.seconds = seconds
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         self.port, self.folder = free_port(), folder
-        args, self.path = PEERS[name](program, folder, self.port)
+        args, self.path = SERVERS[name](program, folder, self.port)
         env = os.environ | {"APACHE_RUN_DIR": str(folder)}
         with (folder / "out").open("w") as out:
             self.process = subprocess.Popen(args, stdout=out, stderr=out, env=env)
@@ -118,7 +108,7 @@ class Server:
             LUA.replace("{size}", str(size)).replace("{get}", get).replace("{method}", method)
             .replace("{path}", self.path).replace("{count}", str(count))
         )
-        args = ["wrk", "-t1", f"-c{clients}", f"-d{SECONDS}s", "-s", str(script)]
+        args = ["wrk", "-t1", f"-c{clients}", f"-d{self.seconds}s", "-s", str(script)]
         ran = subprocess.run([*args, f"http://127.0.0.1:{self.port}"], capture_output=True, text=True)
         rate, bad = ran.stderr.split()[-2:]
         if float(bad) > 0:
@@ -140,67 +130,45 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def rows(server: Server) -> dict[str, float]:
-    found = {}
-    found["put 4 KB, 32 clients, per s"] = server.wrk("PUT", 4096, 32, 1)
+def rows(server: Server, files: int) -> Iterator[tuple[str, str, float]]:
+    yield "put 4 KB, 32 clients", "PerSecond", server.wrk("PUT", 4096, 32, 1)
     server.fill(server.path, 4096, 1000)
-    found["get 4 KB hot, 32 clients, per s"] = server.wrk("GET", 0, 32, 1000)
+    yield "get 4 KB, 32 clients, hot", "PerSecond", server.wrk("GET", 0, 32, 1000)
     big = 10_000_000
-    found["put 10 MB, 4 clients, MB/s"] = server.wrk("PUT", big, 4, 1) * 10
+    yield "put 10 MB, 4 clients", "MbPerSecond", server.wrk("PUT", big, 4, 1) * 10
     server.fill(server.path, big, 8)
-    found["get 10 MB hot, 4 clients, MB/s"] = server.wrk("GET", 0, 4, 8) * 10
+    yield "get 10 MB, 4 clients, hot", "MbPerSecond", server.wrk("GET", 0, 4, 8) * 10
     tree = f"{server.path}/tree"
     server.call("MKCOL", tree)
-    server.fill(tree, 100, FILES)
+    server.fill(tree, 100, files)
     times = []
     for _ in range(5):
         status, text, took = server.call("PROPFIND", f"{tree}/", Depth="1")
-        assert status == 207 and text.count(b"response>") > FILES, status
+        if status != 207 or text.count(b"response>") <= files:
+            raise RuntimeError(f"PROPFIND was answered with {status}")
         times.append(took)
-    found["PROPFIND of 10,000 files, ms"] = statistics.median(times) * 1000
+    yield f"PROPFIND of {files:,} files", "Ms", statistics.median(times) * 1000
     destination = f"http://127.0.0.1:{server.port}{server.path}/moved"
     status, _, took = server.call("MOVE", tree, Destination=destination)
-    assert status == 201, status
-    found["move of a tree of 10,000 files, ms"] = took * 1000
-    return found
+    if status != 201:
+        raise RuntimeError(f"MOVE was answered with {status}")
+    yield f"move a folder of {files:,} files", "Ms", took * 1000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("holdall")
     parser.add_argument("dir", type=Path)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--contestant", choices=SERVERS, required=True)
+    parser.add_argument("--holdall", default="holdall")
+    parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
-    names = [name for name in PEERS if name not in NEEDS or shutil.which(NEEDS[name])]
-    taken: dict[str, dict[str, list[float]]] = {}
-    for turn in range(args.rounds):
-        for name in names if turn % 2 == 0 else reversed(names):
-            server = Server(name, args.holdall, args.dir / "server")
-            try:
-                for row, value in rows(server).items():
-                    taken.setdefault(row, {}).setdefault(name, []).append(value)
-            except (RuntimeError, AssertionError, OSError, ValueError) as e:
-                print(f"{name} failed: {e!r}")
-            finally:
-                server.stop()
-    if args.json:
-        print(json.dumps(taken))
-        return
-    print("| |", " | ".join(names), "| ratio to the best |")
-    print("|---|" + "---|" * (len(names) + 1))
-    for row, of in taken.items():
-        middle = {name: statistics.median(values) for name, values in of.items()}
-        others = [value for name, value in middle.items() if name != "Holdall"]
-        timed = row.endswith("ms")
-        best = (min if timed else max)(others) if others else float("nan")
-        own = middle.get("Holdall", float("nan"))
-        ratio = best / own if timed else own / best
-        cells = [
-            f"{middle[n]:,.4g} ({min(of[n]):,.4g}–{max(of[n]):,.4g})" if n in of else "failed"
-            for n in names
-        ]
-        print(f"| {row} |", " | ".join(cells), f"| {ratio:.2f} |")
+    seconds, files = (1, 500) if args.quick else (5, 10_000)
+    server = Server(args.contestant, args.holdall, args.dir / "server", seconds)
+    try:
+        for row, unit, value in rows(server, files):
+            print(json.dumps({"row": row, "unit": unit, "value": value}), flush=True)
+    finally:
+        server.stop()
 
 
 if __name__ == "__main__":

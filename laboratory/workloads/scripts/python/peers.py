@@ -52,7 +52,7 @@ class Loop:
 
 
 class Holdall:
-    name = "holdall"
+    name = "Holdall"
 
     def put_all(self, path: Path, items: Items) -> None:
         with holdall.open(path, "x") as store:
