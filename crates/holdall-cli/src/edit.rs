@@ -9,7 +9,7 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use holdall::{Error, Key, Result, Store, WriteTx};
+use holdall::{Error, Key, ObjectsMut, Result, Store};
 
 use crate::failure::{Failure, Outcome};
 use crate::get::{Span, parse_range};
@@ -121,7 +121,10 @@ fn splice(place: &Place, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64
 }
 
 /// Opens the store and changes an object.
-fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result<u64>) -> Outcome {
+fn change(
+    place: &Place,
+    edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
+) -> Outcome {
     run(open::existing(&place.store)?, place, edit)
 }
 
@@ -129,7 +132,7 @@ fn change(place: &Place, edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result
 fn run(
     store: Store,
     place: &Place,
-    edit: impl FnOnce(&mut WriteTx, Key<'_>, u64) -> Result<u64>,
+    edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
 ) -> Outcome {
     let size = store.write(|tx| {
         let mut tx = open::target(tx, place.collection.as_deref())?;
@@ -176,7 +179,7 @@ impl Bytes {
         }
     }
 
-    fn splice(&mut self, tx: &mut WriteTx, key: Key<'_>, range: Range<u64>) -> Result<u64> {
+    fn splice(&mut self, tx: &mut ObjectsMut, key: Key<'_>, range: Range<u64>) -> Result<u64> {
         match self {
             Self::File(input, len) => {
                 let size = tx.splice_from(key, range, &mut input.file, *len)?;

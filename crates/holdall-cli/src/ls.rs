@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::failure::{ERROR, Failure, Outcome, complain};
 use crate::output::{self, Out};
-use crate::{files, name, open, stat, time};
+use crate::{name, open, stat, time};
 
 /// List names in byte order
 #[derive(clap::Args)]

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use holdall::{Attributes, Error, Oid, PutOptions, Result, Store, Target, WriteTx};
+use holdall::{Attributes, Error, ObjectsMut, Oid, PutOptions, Result, Store, Target};
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Outcome};
@@ -98,7 +98,7 @@ impl Source {
     }
 
     /// Puts the object; gives its OID and size.
-    fn store(&mut self, tx: &mut WriteTx, name: &[u8]) -> Result<(Oid, u64)> {
+    fn store(&mut self, tx: &mut ObjectsMut, name: &[u8]) -> Result<(Oid, u64)> {
         let head = self.head.len() as u64;
         if head < IN_MEMORY {
             return Ok((

@@ -512,7 +512,13 @@ pub fn push_composed(out: &mut Vec<u8>, page: PageNo, checksum: u32, parts: &[Pa
 }
 
 /// Appends a record of `count` pages from `page` on that lie in place, unsynced.
-pub fn push_in_place(out: &mut Vec<u8>, page: PageNo, count: u64, kind: InPlaceKind, checksum: u32) {
+pub fn push_in_place(
+    out: &mut Vec<u8>,
+    page: PageNo,
+    count: u64,
+    kind: InPlaceKind,
+    checksum: u32,
+) {
     let kind = match kind {
         InPlaceKind::Units => IN_PLACE_UNITS,
         InPlaceKind::Pages => IN_PLACE_PAGES,

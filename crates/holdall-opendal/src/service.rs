@@ -72,7 +72,7 @@ impl HoldallService {
     pub(crate) fn change<T>(
         &self,
         name: &str,
-        f: impl FnOnce(&mut holdall::WriteTx) -> holdall::Result<T>,
+        f: impl FnOnce(&mut holdall::ObjectsMut) -> holdall::Result<T>,
     ) -> Result<T> {
         let done = self.store.write(|tx| f(&mut *tx.collection(&self.collection)?));
         done.map_err(|e| error::of(name, e))

@@ -9,7 +9,8 @@ use crate::items::Items;
 use crate::keys::{Form, key, name};
 use crate::names::{Asked, Names};
 use crate::source::{Objects, Source, Transaction};
-use holdall::{Error, Key, ListOptions, Listed, Reader, WriteTx};
+use crate::view_edit::in_collection;
+use holdall::{Error, Key, ListOptions, Listed, ObjectsMut, Reader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use std::collections::BTreeMap;
@@ -58,12 +59,9 @@ impl View {
     pub(crate) fn in_tx<T>(
         tx: &Transaction,
         collection: Option<&str>,
-        f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
+        f: impl FnOnce(&mut ObjectsMut) -> Outcome<T>,
     ) -> Outcome<T> {
-        tx.with(|tx| match collection {
-            None => f(tx),
-            Some(name) => f(&mut *tx.collection(name)?),
-        })
+        tx.with(|tx| in_collection(tx, collection, f))
     }
 
     /// Runs one of two reads; `absent` where the collection is not there.
@@ -71,7 +69,7 @@ impl View {
         &self,
         absent: T,
         of_reader: impl FnOnce(&Reader) -> Outcome<T>,
-        of_tx: impl FnOnce(&mut WriteTx) -> Outcome<T>,
+        of_tx: impl FnOnce(&mut ObjectsMut) -> Outcome<T>,
     ) -> Outcome<T> {
         if let Objects::Transaction(tx) = &self.objects {
             return Self::in_tx(tx, self.collection.as_deref(), of_tx);

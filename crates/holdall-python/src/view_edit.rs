@@ -8,7 +8,7 @@ use crate::handle::Held;
 use crate::keys::{ObjectId, key, name};
 use crate::source::Objects;
 use crate::view::View;
-use holdall::{Attributes, Durability, Error, Key, PutMode, PutOptions, WriteTx};
+use holdall::{Attributes, Durability, Error, Key, ObjectsMut, PutMode, PutOptions, WriteTx};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -18,7 +18,7 @@ const BATCH: usize = 256;
 
 impl View {
     /// Runs `f` in the view's transaction, or in one of its own that is then committed.
-    pub(crate) fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Outcome<T>) -> Outcome<T> {
+    pub(crate) fn write<T>(&self, f: impl FnOnce(&mut ObjectsMut) -> Outcome<T>) -> Outcome<T> {
         self.write_as(self.objects.durability(), f)
     }
 
@@ -26,7 +26,7 @@ impl View {
     pub(crate) fn write_as<T>(
         &self,
         durability: Durability,
-        f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
+        f: impl FnOnce(&mut ObjectsMut) -> Outcome<T>,
     ) -> Outcome<T> {
         let collection = self.collection.as_deref();
         match &self.objects {
@@ -42,15 +42,33 @@ pub(crate) fn write_to<T>(
     handle: &Held,
     collection: Option<&str>,
     durability: Durability,
+    f: impl FnOnce(&mut ObjectsMut) -> Outcome<T>,
+) -> Outcome<T> {
+    transact(handle, durability, |tx| in_collection(tx, collection, f))
+}
+
+/// Runs `f` in a transaction of its own.
+pub(crate) fn transact<T>(
+    handle: &Held,
+    durability: Durability,
     f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
 ) -> Outcome<T> {
     let mut tx = handle.begin(durability)?;
-    let value = match collection {
-        None => f(&mut tx),
-        Some(name) => f(&mut *tx.collection(name)?),
-    }?;
+    let value = f(&mut tx)?;
     tx.commit()?;
     Ok(value)
+}
+
+/// Runs `f` on the objects of a collection, the default one if none is named.
+pub(crate) fn in_collection<T>(
+    tx: &mut WriteTx,
+    collection: Option<&str>,
+    f: impl FnOnce(&mut ObjectsMut) -> Outcome<T>,
+) -> Outcome<T> {
+    match collection {
+        None => f(tx),
+        Some(name) => f(&mut *tx.collection(name)?),
+    }
 }
 
 /// What a put does about an object that has the name.
@@ -118,7 +136,7 @@ fn edit<'k>(
     view: &View,
     py: Python<'_>,
     object: &'k Bound<'_, PyAny>,
-    f: impl FnOnce(&mut WriteTx, Key<'k>) -> holdall::Result<u64> + Send,
+    f: impl FnOnce(&mut ObjectsMut, Key<'k>) -> holdall::Result<u64> + Send,
 ) -> PyResult<u64> {
     let key = key(object)?;
     Ok(py.detach(|| view.write(|tx| Ok(f(tx, key)?)))?)
@@ -336,6 +354,13 @@ impl View {
 
     /// Drops a collection with all its objects; tells whether there was one.
     fn drop_collection(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        Ok(py.detach(|| self.write(|tx| Ok(tx.drop_collection(name)?)))?)
+        Ok(py.detach(|| match &self.objects {
+            Objects::Snapshot(_) => Err(Error::ReadOnly.into()),
+            Objects::Transaction(tx) => tx.with(|tx| Ok(tx.drop_collection(name)?)),
+            Objects::Newest(handle, _) => {
+                let durability = self.objects.durability();
+                transact(handle, durability, |tx| Ok(tx.drop_collection(name)?))
+            }
+        })?)
     }
 }

@@ -7,7 +7,7 @@ use crate::errors::{Fail, Outcome};
 use crate::keys::{ObjectId, key};
 use crate::source::Objects;
 use crate::view::View;
-use holdall::{Error, Fetched, Key, Layout, Metadata, Object, Reader, WriteTx};
+use holdall::{Error, Fetched, Key, Layout, Metadata, Object, ObjectsMut, Reader};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
@@ -159,7 +159,7 @@ impl View {
         if let (Objects::Snapshot(snapshot), None) = (&self.objects, &self.collection) {
             return snapshot.with(|reader| Ok(reader.fetch(key, bytes)?));
         }
-        let of_tx = |tx: &mut WriteTx, bytes: &mut Vec<u8>| {
+        let of_tx = |tx: &mut ObjectsMut, bytes: &mut Vec<u8>| {
             let found = tx.get(key)?;
             Ok(found.map(|found| {
                 *bytes = found;
@@ -196,7 +196,7 @@ fn whole<'py>(py: Python<'py>, object: &Object) -> PyResult<Bound<'py, PyBytes>>
 
 /// As [`View::read_at`], in a transaction.
 fn tx_read_at(
-    tx: &mut WriteTx,
+    tx: &mut ObjectsMut,
     key: &Key<'_>,
     offset: u64,
     buf: &mut [u8],

@@ -246,7 +246,7 @@ impl Catalog {
         let store = &self.stores[self.for_new].store;
         store
             .write(|tx| {
-                tx.collection(name)?.create()?;
+                tx.collection(name)?.create_collection()?;
                 // What the command line dropped may have left records.
                 records::forget_bucket(tx, name)?;
                 records::set_bucket_acl(tx, name, acl.unwrap_or_default())?;

@@ -17,7 +17,6 @@ use holdall::{Oid, PutOptions, Target, Version, WriteTx};
 use http::StatusCode;
 use s3s::{S3Result, s3_error};
 use std::ops::Range;
-use std::time::SystemTime;
 
 /// What must hold of the object beforehand.
 #[derive(Debug, Clone, Default)]

@@ -50,6 +50,8 @@ pub struct Tuning {
     pub auto_checkpoint: bool,
 }
 
+/// The time of all transactions, in milliseconds since 1970: a seed makes the same bytes each time.
+const NOW: u64 = 1_790_000_000_000;
 /// The id of every simulated store.
 pub(crate) const STORE_ID: [u8; 16] = *b"holdallsimulator";
 
@@ -136,18 +138,25 @@ impl Params {
         let t = &self.tuning;
         Options::default()
             .page_size(self.page_size)
-            .tuning(|t| t.space_pages(self.space_pages))
+            .tuning(|set| set.space_pages(self.space_pages))
             .cache_bytes(t.cache_bytes)
-            .tuning(|t| t.dirty_pages(t.dirty_pages))
+            .tuning(|set| set.dirty_pages(t.dirty_pages))
             .old_version_bytes(t.old_version_bytes)
             .pinned_bytes(t.pinned_bytes)
-            .tuning(|t| t.log_bytes(t.log_bytes).log_data_bytes(t.log_data_bytes).growth_bytes(t.growth_bytes).spare_bytes(t.spare_bytes).most_placements(t.most_placements).most_trees(t.most_trees))
+            .tuning(|set| {
+                set.log_bytes(t.log_bytes)
+                    .log_data_bytes(t.log_data_bytes)
+                    .growth_bytes(t.growth_bytes)
+                    .spare_bytes(t.spare_bytes)
+                    .most_placements(t.most_placements)
+                    .most_trees(t.most_trees)
+            })
             .max_bytes(self.max_bytes)
             .debug_sums(self.debug_sums)
             // Checkpoints with work between their steps need a log of its full size.
-            .tuning(|t| t.first_log_bytes(1 << 20))
+            .tuning(|set| set.first_log_bytes(1 << 20))
             .background(false)
             .defer(DEFER)
-            .tuning(|t| t.auto_checkpoint(t.auto_checkpoint).store_id(STORE_ID))
+            .tuning(|set| set.auto_checkpoint(t.auto_checkpoint).store_id(STORE_ID).clock(|| NOW))
     }
 }

@@ -78,7 +78,9 @@ fn options(rng: &mut SmallRng, replacing: bool) -> Options {
     let short = replacing || rng.random_bool(0.7);
     Options::default()
         .page_size(4096)
-        .tuning(|t| t.space_pages([64, 128, 512][rng.random_range(0..3)]).growth_bytes(4096).spare_bytes(0))
+        .tuning(|t| {
+            t.space_pages([64, 128, 512][rng.random_range(0..3)]).growth_bytes(4096).spare_bytes(0)
+        })
         .cache_bytes(if rng.random_bool(0.5) { 64 << 10 } else { 8 << 20 })
         .old_version_bytes(if rng.random_bool(0.5) { 0 } else { 1 << 20 })
         .pinned_bytes(rng.random_bool(0.7).then(|| rng.random_range(0..1_000_000)))

@@ -157,7 +157,8 @@ const V1: [(&str, &str, usize); 9] = [
 /// HOLDALL_REWRITE_STORES=1 only before the first release of a format.
 fn make_v1() -> Vec<u8> {
     let storage = Arc::new(MemoryStorage::new());
-    let options = quiet().tuning(|t| t.store_id(*b"Holdall store v1").space_pages(64).growth_bytes(4096));
+    let options =
+        quiet().tuning(|t| t.store_id(*b"Holdall store v1").space_pages(64).growth_bytes(4096));
     let store = options.create_on(storage.clone()).unwrap();
     for i in 0..32 {
         store

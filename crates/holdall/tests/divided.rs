@@ -2,7 +2,7 @@
 //! damage of the link between the parts.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 
-use holdall::{Attributes, DefragOptions, Error, Options, Store, WriteTx};
+use holdall::{Attributes, DefragOptions, Error, ObjectsMut, Options, Store};
 use holdall_core::heap_page::HeapPage;
 use holdall_core::heap_record::divided::{Part, part, set_link};
 use holdall_core::{PageKind, PageNo, handle_page::Location, page};
@@ -49,8 +49,9 @@ fn file_by_objects(n: usize, size: usize) -> (f64, f64, f64) {
     all.shuffle(&mut SmallRng::seed_from_u64(2));
     let half = &all[..n / 2];
     for some in half.chunks(500) {
-        let remove = |tx: &mut WriteTx| some.iter().try_for_each(|i| tx.remove(name(*i)).map(drop));
-        store.write(remove).unwrap();
+        let remove =
+            |tx: &mut ObjectsMut| some.iter().try_for_each(|i| tx.remove(name(*i)).map(drop));
+        store.write(|tx| remove(tx)).unwrap();
     }
     put(&store, &pool, half, size);
     store.checkpoint().unwrap();
@@ -89,7 +90,7 @@ fn no_constant_size_rounds_badly() {
 type Model = BTreeMap<String, Vec<u8>>;
 
 fn step(
-    tx: &mut WriteTx,
+    tx: &mut ObjectsMut,
     model: &mut Model,
     rng: &mut SmallRng,
     pool: &[u8],
@@ -237,10 +238,10 @@ fn parts_move_and_go_with_their_collection() {
     let options = Options::default().background(false);
     let store = options.create_on(storage).unwrap();
     let size = |i: usize| if i.is_multiple_of(3) { 700 } else { 4200 };
-    let fill = |tx: &mut WriteTx| {
+    let fill = |tx: &mut ObjectsMut| {
         (0..600).try_for_each(|i| tx.put(name(i), object(&pool, i, size(i))).map(drop))
     };
-    store.write(fill).unwrap();
+    store.write(|tx| fill(tx)).unwrap();
     store.write(|tx| fill(&mut *tx.collection("other")?)).unwrap();
     let gone = |i: &usize| !i.is_multiple_of(5);
     store.write(|tx| (0..600).filter(gone).try_for_each(|i| tx.remove(name(i)).map(drop))).unwrap();
@@ -263,7 +264,8 @@ const PAGE: usize = 4096;
 /// A closed store of four divided objects and more, and where first parts lie.
 fn sample() -> (Vec<u8>, Vec<(Location, Location)>) {
     let (pool, storage) = (pool(), Arc::new(MemoryStorage::new()));
-    let options = Options::default().background(false).page_size(PAGE).tuning(|t| t.store_id([7; 16]));
+    let options =
+        Options::default().background(false).page_size(PAGE).tuning(|t| t.store_id([7; 16]));
     let store = options.create_on(storage.clone()).unwrap();
     (0..8).for_each(|i| {
         store.write(|tx| tx.put(name(i), object(&pool, i, 2700))).unwrap();

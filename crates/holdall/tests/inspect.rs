@@ -31,8 +31,10 @@ fn golden(name: &str, text: &str) {
 fn sample() -> (Arc<MemoryStorage>, Store) {
     let storage = Arc::new(MemoryStorage::new());
     // No room to grow, so that a large object has to use the gaps and gets a tree.
-    let options =
-        quiet().tuning(|t| t.space_pages(128).growth_bytes(4096)).max_bytes(90 * 4096).tuning(|t| t.first_log_bytes(1 << 20));
+    let options = quiet()
+        .tuning(|t| t.space_pages(128).growth_bytes(4096))
+        .max_bytes(90 * 4096)
+        .tuning(|t| t.first_log_bytes(1 << 20));
     let store = options.create_on(storage.clone()).unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
     let attributes = Attributes::from([("type".into(), b"text/plain".to_vec())]);

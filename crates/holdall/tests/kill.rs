@@ -21,7 +21,8 @@ const THREADS: u32 = 8;
 
 fn options() -> Options {
     // Small limits, so that kills meet checkpoints and growth of the log.
-    let small = Options::default().tuning(|t| t.dirty_pages(256).log_bytes(2 << 20)).cache_bytes(4 << 20);
+    let small =
+        Options::default().tuning(|t| t.dirty_pages(256).log_bytes(2 << 20)).cache_bytes(4 << 20);
     small.debug_sums(true)
 }
 

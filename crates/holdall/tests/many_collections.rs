@@ -7,7 +7,8 @@ use holdall_io::MemoryStorage;
 use std::sync::Arc;
 
 fn options(dirty_pages: usize) -> Options {
-    let small = Options::default().background(false).page_size(4096).tuning(|t| t.dirty_pages(dirty_pages));
+    let small =
+        Options::default().background(false).page_size(4096).tuning(|t| t.dirty_pages(dirty_pages));
     small.tuning(|t| t.log_bytes(256 << 10).first_log_bytes(64 << 10))
 }
 

@@ -11,7 +11,11 @@ use std::sync::Arc;
 const PAGE: usize = 4096;
 
 fn options() -> Options {
-    Options::default().page_size(PAGE).tuning(|t| t.space_pages(64)).background(false).tuning(|t| t.growth_bytes(1))
+    Options::default()
+        .page_size(PAGE)
+        .tuning(|t| t.space_pages(64))
+        .background(false)
+        .tuning(|t| t.growth_bytes(1))
 }
 
 fn in_memory(options: &Options) -> Store {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn options() -> Options {
-    Options::default().background(false).tuning(|t| t.log_bytes(256 << 10).first_log_bytes(64 << 10))
+    Options::default()
+        .background(false)
+        .tuning(|t| t.log_bytes(256 << 10).first_log_bytes(64 << 10))
 }
 
 /// A directory for stores.

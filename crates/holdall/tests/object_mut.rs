@@ -11,7 +11,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 fn options() -> Options {
-    Options::default().background(false).page_size(4096).cache_bytes(64 << 10).tuning(|t| t.dirty_pages(600))
+    Options::default()
+        .background(false)
+        .page_size(4096)
+        .cache_bytes(64 << 10)
+        .tuning(|t| t.dirty_pages(600))
 }
 
 fn empty_store() -> Store {

@@ -7,7 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-use holdall::{Error, Oid, Options, Result, Store, WriteTx};
+use holdall::{Error, ObjectsMut, Oid, Options, Result, Store};
 use holdall_io::MemoryStorage;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn call(rng: &mut SmallRng, next: &mut u64) -> Vec<Given> {
     (0..[3, 40, 700][kind % 3]).map(object).collect()
 }
 
-fn one_by_one(tx: &mut WriteTx, all: &[Given]) -> Result<Vec<Oid>> {
+fn one_by_one(tx: &mut ObjectsMut, all: &[Given]) -> Result<Vec<Oid>> {
     let one = |(name, bytes): &Given| match name {
         Some(name) => tx.put(name, bytes),
         None => tx.create(bytes),
@@ -54,7 +54,7 @@ fn one_by_one(tx: &mut WriteTx, all: &[Given]) -> Result<Vec<Oid>> {
     all.iter().map(one).collect()
 }
 
-fn at_once(tx: &mut WriteTx, all: &[Given]) -> Result<Vec<Oid>> {
+fn at_once(tx: &mut ObjectsMut, all: &[Given]) -> Result<Vec<Oid>> {
     if all.first().is_some_and(|(name, _)| name.is_none()) {
         return tx.create_all(all.iter().map(|(_, bytes)| bytes));
     }
@@ -78,7 +78,7 @@ fn compare(seed: u64, page_size: usize, dirty_pages: usize) {
             .map(|_| live.swap_remove(rng.random_range(0..live.len())))
             .collect();
         let (named, dropped) = (rng.random_bool(0.3), rng.random_ratio(1, 8));
-        let run = |store: &Store, put: fn(&mut WriteTx, &[Given]) -> Result<Vec<Oid>>| {
+        let run = |store: &Store, put: fn(&mut ObjectsMut, &[Given]) -> Result<Vec<Oid>>| {
             store.write(|tx| {
                 gone.iter().try_for_each(|oid| tx.remove(*oid).map(drop))?;
                 let mut tx = tx.collection(if named { "other" } else { "default" })?;

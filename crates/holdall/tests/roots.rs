@@ -14,7 +14,10 @@ use std::sync::Arc;
 const PAGE: usize = 4096;
 
 fn options() -> Options {
-    Options::default().background(false).page_size(PAGE).tuning(|t| t.space_pages(64).growth_bytes(1))
+    Options::default()
+        .background(false)
+        .page_size(PAGE)
+        .tuning(|t| t.space_pages(64).growth_bytes(1))
 }
 
 fn bytes(i: usize) -> Vec<u8> {

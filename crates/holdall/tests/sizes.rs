@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Error, Options, Result, Store, Target, WriteTx};
+use holdall::{Error, ObjectsMut, Options, Result, Store, Target};
 use holdall_io::MemoryStorage;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const QUARTER: u64 = 1 << 62;
 
 /// A call that makes the collection longer by at least a few bytes.
-type Call = fn(&mut WriteTx) -> Result<()>;
+type Call = fn(&mut ObjectsMut) -> Result<()>;
 
 /// Every call that adds bytes.
 const CALLS: [(&str, Call); 15] = [
@@ -63,7 +63,7 @@ fn sizes_that_do_not_fit_the_count_are_refused_and_nothing_is_changed() {
     let stat = || store.stat().unwrap().collections.remove(0);
     assert_eq!(stat().logical_bytes, sum);
     for (name, call) in CALLS {
-        let refused = store.write(call).unwrap_err();
+        let refused = store.write(|tx| call(tx)).unwrap_err();
         let text = refused.to_string();
         assert!(matches!(refused, Error::Invalid(_)), "{name}: {refused:?}");
         assert!(text.contains("collection \"default\"") && text.contains("at most"), "{text}");

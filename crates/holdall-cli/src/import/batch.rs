@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdall::{Error, PutOptions, Result, Store, WriteTx};
+use holdall::{Error, ObjectsMut, PutOptions, Result, Store};
 
 use super::feed::{self, Event, Feed, Incoming};
 use super::settle::{self, Young};
@@ -301,7 +301,7 @@ impl Importer<'_, '_> {
     /// counts the bytes that this transaction has put already.
     fn store_file(
         &mut self,
-        tx: &mut WriteTx,
+        tx: &mut ObjectsMut,
         file: &Incoming,
         before: u64,
     ) -> Result<std::result::Result<Done, String>> {

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::time::Duration;
 
-use holdall::{PutOptions, Result, Store, Target, WriteTx};
+use holdall::{ObjectsMut, PutOptions, Result, Store, Target};
 
 use super::feed::Incoming;
 use super::source::{self, ATTEMPTS, CHANGES, Content, Opened};
@@ -50,7 +50,7 @@ fn check(opened: &Opened) -> std::result::Result<(), String> {
 /// Stores a file in a transaction with others.
 pub fn store(
     store: &Store,
-    tx: &mut WriteTx,
+    tx: &mut ObjectsMut,
     file: &Incoming,
     moved: &mut dyn FnMut(u64),
 ) -> Result<Stored> {
@@ -84,7 +84,7 @@ pub fn store(
 /// Stores a file with its holes; if it cannot be read, the transaction is to be given up.
 pub fn store_sparse(
     store: &Store,
-    tx: &mut WriteTx,
+    tx: &mut ObjectsMut,
     file: &Incoming,
     moved: &mut dyn FnMut(u64),
 ) -> Result<Stored> {

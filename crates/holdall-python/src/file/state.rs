@@ -6,8 +6,8 @@ use super::target::{DRAFT, Target};
 use crate::errors::{Fail, Outcome, none_beyond_end};
 use crate::handle::{Held, Keeps, process};
 use crate::source::Transaction;
-use crate::view_edit::write_to;
-use holdall::{Durability, Error, Object, Oid, StagedObject, WriteTx};
+use crate::view_edit::{transact, write_to};
+use holdall::{Durability, Error, Object, ObjectsMut, Oid, StagedObject};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ impl State {
     /// Changes the object in place.
     pub fn edit<T>(
         &mut self,
-        f: impl FnOnce(&mut WriteTx, Oid) -> holdall::Result<T>,
+        f: impl FnOnce(&mut ObjectsMut, Oid) -> holdall::Result<T>,
     ) -> Outcome<T> {
         self.check_process()?;
         if matches!(self.body, Body::Staged { .. }) {
@@ -184,7 +184,7 @@ impl State {
         getrandom::fill(&mut random)
             .map_err(|e| Error::io("asking for random bytes", std::io::Error::other(e)))?;
         let collection = format!("{DRAFT}{:016x}", u64::from_ne_bytes(random));
-        let oid = target.write(Durability::Deferred, |tx| {
+        let oid = transact(&target.handle, Durability::Deferred, |tx| {
             Ok(staged.finish(&mut *tx.collection(&collection)?)?)
         })?;
         let (handle, draft) = (target.handle.clone(), Some(Box::new((*target, collection))));
@@ -224,7 +224,7 @@ impl State {
         }
         match std::mem::replace(&mut self.body, Body::Closed) {
             Body::Staged { staged: Some(staged), target: Some(target) } if keep => {
-                target.write_into(into, |tx| Ok(staged.finish(tx).map(drop)?))
+                target.put_into(into, |tx| Ok(staged.finish(tx).map(drop)?))
             }
             Body::Live { oid, draft: Some(draft), .. } => {
                 let (target, collection) = &*draft;

@@ -7,8 +7,8 @@ use crate::errors::{Fail, Outcome};
 use crate::handle::{Held, process};
 use crate::source::Transaction;
 use crate::view::View;
-use crate::view_edit::write_to;
-use holdall::{Attributes, Durability, Error, Key, Oid, PutMode, PutOptions, WriteTx};
+use crate::view_edit::{in_collection, transact};
+use holdall::{Attributes, Durability, Error, Key, ObjectsMut, Oid, PutMode, PutOptions, WriteTx};
 use std::sync::Arc;
 
 /// Begins the names of collections of drafts.
@@ -26,34 +26,34 @@ pub struct Target {
 }
 
 impl Target {
-    /// Runs `f` in a transaction, in the collection that the object goes to.
-    pub fn write<T>(
-        &self,
-        durability: Durability,
-        f: impl FnOnce(&mut WriteTx) -> Outcome<T>,
-    ) -> Outcome<T> {
-        write_to(&self.handle, self.collection.as_deref(), durability, f)
-    }
-
-    /// As [`Target::write`], as durable as the file's user wants it; or in a transaction.
+    /// Runs `f` in a transaction as durable as the file's user wants it, or in `into`.
     pub fn write_into(
         &self,
         into: Option<&Transaction>,
         f: impl FnOnce(&mut WriteTx) -> Outcome<()>,
     ) -> Outcome<()> {
         match into {
-            Some(tx) => View::in_tx(tx, self.collection.as_deref(), f),
-            None => self.write(self.durability, f),
+            Some(tx) => tx.with(f),
+            None => transact(&self.handle, self.durability, f),
         }
+    }
+
+    /// As [`Target::write_into`], in the collection that the object goes to.
+    pub fn put_into(
+        &self,
+        into: Option<&Transaction>,
+        f: impl FnOnce(&mut ObjectsMut) -> Outcome<()>,
+    ) -> Outcome<()> {
+        self.write_into(into, |tx| in_collection(tx, self.collection.as_deref(), f))
     }
 
     /// Gives a draft its name.
     pub fn publish(&self, tx: &mut WriteTx, draft: Oid, collection: &str) -> Outcome<()> {
-        self.copy_draft(tx, draft)?;
+        in_collection(tx, self.collection.as_deref(), |tx| self.copy_draft(tx, draft))?;
         Ok(tx.drop_collection(collection).map(drop)?)
     }
 
-    fn copy_draft(&self, tx: &mut WriteTx, draft: Oid) -> Outcome<()> {
+    fn copy_draft(&self, tx: &mut ObjectsMut, draft: Oid) -> Outcome<()> {
         tx.check_put(&self.name, self.mode)?;
         tx.copy(draft, &self.name)?;
         Ok(tx.set_attributes(&self.name, &self.attributes)?)
@@ -79,12 +79,13 @@ impl Target {
 
     /// Drops a draft that nobody wants.
     pub fn drop_draft(&self, collection: &str) -> Outcome<()> {
-        self.write(Durability::Deferred, |tx| Ok(tx.drop_collection(collection).map(drop)?))
+        let drop_it = |tx: &mut WriteTx| Ok(tx.drop_collection(collection).map(drop)?);
+        transact(&self.handle, Durability::Deferred, drop_it)
     }
 }
 
 /// Finds the object of a key, or says that there is none.
-pub fn find(tx: &mut WriteTx, key: &Key<'_>) -> Outcome<Oid> {
+pub fn find(tx: &mut ObjectsMut, key: &Key<'_>) -> Outcome<Oid> {
     Ok(tx.metadata(key)?.oid)
 }
 

@@ -33,7 +33,6 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// Least bytes of a part that is not the last, as S3 has it.
 const LEAST_PART: u64 = 5 << 20;

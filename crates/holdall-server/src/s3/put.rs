@@ -17,7 +17,6 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::ops::Range;
-use std::time::SystemTime;
 
 /// A body to be put somewhere, with what the client announced of it.
 #[derive(Debug)]
@@ -221,12 +220,7 @@ impl Server {
             acl: asked.unwrap_or_default(),
             ..expires(asked_for.expires.as_deref(), input.expires)
         };
-        let meta = Meta {
-            modified: None,
-            content_type: input.content_type,
-            about,
-            of_bytes: None,
-        };
+        let meta = Meta { modified: None, content_type: input.content_type, about, of_bytes: None };
         let condition::Read { matches, matches_not, .. } = asked_for.conditions.clone();
         let mode = if matches.is_none() && matches_not.is_none() {
             PutMode::Overwrite

@@ -229,7 +229,7 @@ pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
     let to = bucket(&apart(&stamp), served);
     let begin = |tx: &mut WriteTx| {
         tx.collection(TRASH)?.put(&stamp, &record)?;
-        tx.collection(&to.name)?.create()
+        tx.collection(&to.name)?.create_collection()
     };
     served.store.write(begin).map_err(from_store)?;
     let place = place(&to.name, key.to_vec(), folder);

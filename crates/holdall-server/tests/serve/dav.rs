@@ -138,7 +138,7 @@ fn a_tree_moves_between_stores() {
     let dir = tempfile::tempdir().unwrap();
     for (store, name) in [("a.holdall", "first"), ("b.holdall", "second")] {
         let store = holdall::Store::create(dir.path().join(store)).unwrap();
-        store.write(|tx| tx.collection(name)?.create()).unwrap();
+        store.write(|tx| tx.collection(name)?.create_collection()).unwrap();
         store.write(|tx| tx.drop_collection("default").map(drop)).ok();
         store.close().unwrap();
     }

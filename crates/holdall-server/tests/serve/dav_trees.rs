@@ -10,7 +10,7 @@ fn serve() -> Running {
     let dir = tempfile::tempdir().unwrap();
     for (store, name) in [("a.holdall", "box"), ("b.holdall", "away")] {
         let store = holdall::Store::create(dir.path().join(store)).unwrap();
-        store.write(|tx| tx.collection(name)?.create()).unwrap();
+        store.write(|tx| tx.collection(name)?.create_collection()).unwrap();
     }
     let config = Config { public_acls: true, ..config };
     Running::within(dir, config, &["a.holdall", "b.holdall"])

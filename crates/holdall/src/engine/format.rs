@@ -46,7 +46,10 @@ impl Fresh {
 
     fn of(options: &Options) -> Result<Self> {
         let size = options.page_size;
-        Self::new(size, options.tuning.space_pages.unwrap_or(SpaceLayout::default_space_pages(size)))
+        Self::new(
+            size,
+            options.tuning.space_pages.unwrap_or(SpaceLayout::default_space_pages(size)),
+        )
     }
 
     fn bytes(&self) -> u64 {

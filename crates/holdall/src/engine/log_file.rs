@@ -229,7 +229,8 @@ impl Inner {
     /// [`Error::Full`], and the smaller log goes on serving.
     pub(super) fn grow_log(&self, most: u64) -> Result<()> {
         let old = self.pager.log.usage().capacity;
-        let mut new = old.saturating_mul(LOG_GROWTH).min(self.options.tuning.log_bytes_within(most));
+        let mut new =
+            old.saturating_mul(LOG_GROWTH).min(self.options.tuning.log_bytes_within(most));
         // Not for a little: each growth costs a checkpoint.
         if new < old * 2 {
             return Ok(());

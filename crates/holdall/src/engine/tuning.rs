@@ -1,10 +1,10 @@
 //! What the engine's measurements chose, for experiments and tests.
 
 use super::options::{MOST_BYTES, bounded};
+use holdall_core::Result;
 use holdall_core::buddy::MAX_SPACE_PAGES;
 use holdall_core::log_format::BLOCK;
 use holdall_core::space_dir::{MIN_SPACE_PAGES, SpaceLayout};
-use holdall_core::Result;
 use std::time::SystemTime;
 
 /// Pages of 4 KiB in 4 TiB.

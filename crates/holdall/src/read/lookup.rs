@@ -15,7 +15,7 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
 use crate::object::{self, Body, ObjectBody, own_in_place, own_record};
-use crate::read::long_read::{read_range_into, read_to};
+use crate::read::long_read::{read_range_into, read_up_to};
 use crate::read::state::State;
 use crate::txn::Pinned;
 use holdall_core::heap_record::divided::join;

@@ -6,7 +6,7 @@
 use crate::engine::catalog::{Collection, DEFAULT_COLLECTION};
 use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
-use crate::read::long_read::{Ahead, read_range, read_to};
+use crate::read::long_read::{Ahead, read_range, read_up_to};
 use crate::read::lookup::{Found, ObjectLookup};
 use crate::read::state::State;
 use crate::sharing::Sharing;

@@ -319,13 +319,7 @@ impl PageTx {
 }
 
 /// A page that a transaction at `base` holds no copy of.
-fn outside(
-    pager: &Pager,
-    new: &NewData,
-    base: Lsn,
-    no: PageNo,
-    kind: PageKind,
-) -> Result<PageRef> {
+fn outside(pager: &Pager, new: &NewData, base: Lsn, no: PageNo, kind: PageKind) -> Result<PageRef> {
     if new.is_early(no.0) {
         let found = read_in_place(&*pager.volume.disk, pager.page_size(), no)?;
         page::of_kind(&found, no, kind)?;

@@ -50,7 +50,7 @@ impl CollectionMut<'_> {
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::Io`].
-    pub fn create(&mut self) -> Result<()> {
+    pub fn create_collection(&mut self) -> Result<()> {
         let result = self.tx.current_or_new();
         self.tx.fail_with(result)
     }
@@ -111,7 +111,6 @@ impl WriteTx {
         self.fail_with(result)?;
         Ok(true)
     }
-
 }
 
 impl ObjectsMut {

@@ -85,10 +85,7 @@ pub struct ObjectsMut {
 
 impl ObjectsMut {
     /// Begins a transaction that keeps `store` open, if it is given.
-    fn new(
-        inner: &Arc<Inner>,
-        store: Option<Arc<dyn Debug + Send + Sync>>,
-    ) -> Result<Self> {
+    fn new(inner: &Arc<Inner>, store: Option<Arc<dyn Debug + Send + Sync>>) -> Result<Self> {
         inner.check_writable()?;
         inner.flush_overdue()?;
         Ok(Self {
@@ -193,8 +190,17 @@ impl ObjectsMut {
         let collection = self.opened.get(current).ok_or_else(missing)?;
         let (mut new, hints) = (collection.heap, collection.hints);
         let (handles, heap) = (&mut root.handles, &mut new);
-        let mut objects =
-            ObjectWrite { tx, handles, cursor, heap, placement, hints, epoch, time, scratch: record };
+        let mut objects = ObjectWrite {
+            tx,
+            handles,
+            cursor,
+            heap,
+            placement,
+            hints,
+            epoch,
+            time,
+            scratch: record,
+        };
         let value = f(&mut objects, collection)?;
         collection.heap = new;
         if collection.logical_bytes > u64::MAX.into() {

@@ -4,7 +4,7 @@
 //! its collection gets their true classes. Without that nothing is wrong, but they take no
 //! records until they change: so no failure here is one of the store.
 
-use super::{Durability, ObjectsMut};
+use super::{Durability, ObjectsMut, WriteTx};
 use crate::engine::Inner;
 use holdall_core::{Error, Result};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) fn forget_placements(inner: &Arc<Inner>, most: usize) -> Result<()> {
     let oldest = inner.cursors.lock().oldest(most);
     let mut rest = oldest.iter();
     while !rest.as_slice().is_empty() {
-        let mut tx = ObjectsMut::new(inner, None)?;
+        let mut tx = WriteTx::new(inner, None)?;
         tx.set_durability(Durability::Deferred);
         tx.start_now()?;
         match tx.forget_some(&mut rest).and_then(|()| tx.commit()) {

@@ -1,6 +1,6 @@
 //! What maintenance does inside a transaction: moving records and segments of objects.
 
-use super::{Durability, ObjectsMut};
+use super::{Durability, ObjectsMut, WriteTx};
 use crate::engine::Inner;
 use crate::object::Piece;
 use crate::space::{Class, Staged};
@@ -39,7 +39,7 @@ pub(crate) const MOST_IN_VAIN: u64 = 512;
 /// # Errors
 /// As [`Store::begin_write`](crate::Store::begin_write), and those of page access.
 pub(crate) fn collection_names(inner: &Arc<Inner>) -> Result<Vec<String>> {
-    let mut tx = ObjectsMut::new(inner, None)?;
+    let mut tx = WriteTx::new(inner, None)?;
     let begun = tx.begin()?;
     let all = begun.root.catalog.iter(&begun.tx, Bound::Unbounded);
     all.map(|entry| Ok(String::from_utf8_lossy(&entry?.0).into_owned())).collect()
@@ -55,7 +55,7 @@ pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
     for name in collection_names(inner)? {
         let (mut from, mut in_vain) = (u32::MAX, 0);
         while gained < pages && in_vain < MOST_IN_VAIN {
-            let mut tx = ObjectsMut::new(inner, None)?;
+            let mut tx = WriteTx::new(inner, None)?;
             tx.set_durability(Durability::Deferred);
             let emptied = tx.empty_heap_pages(&name, &mut from, MOVE_BYTES)?;
             if emptied.moved > 0 {

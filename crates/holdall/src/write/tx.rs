@@ -5,7 +5,7 @@
 use super::ObjectsMut;
 use crate::engine::Inner;
 use crate::space::SpaceTx;
-use holdall_core::{Error, Result};
+use holdall_core::Result;
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use crate::engine::Inner;
 use crate::engine::key::check_name;
 use crate::object::{self, Attributes, Data, Head, StoredHints};
 use crate::space::Stager;
-use crate::write::{PutMode, PutOptions, ObjectsMut};
+use crate::write::{ObjectsMut, PutMode, PutOptions};
 use holdall_core::checksum::Summing;
 use holdall_core::heap_page::max_record;
 use holdall_core::{Error, Oid, Result};

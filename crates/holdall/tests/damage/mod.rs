@@ -119,7 +119,8 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     let mut rng = SmallRng::seed_from_u64(page_size as u64);
     let mut model = Model::default();
     let storage = Arc::new(MemoryStorage::new());
-    let options = quiet().page_size(page_size).tuning(|t| t.space_pages(64).growth_bytes(page_size as u64));
+    let options =
+        quiet().page_size(page_size).tuning(|t| t.space_pages(64).growth_bytes(page_size as u64));
     let store = options.create_on(storage.clone()).unwrap();
     let mut put = |collection: &str, name: &str, bytes: Vec<u8>| {
         let attributes = match bytes.len() % 3 {

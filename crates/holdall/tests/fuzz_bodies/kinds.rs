@@ -3,7 +3,8 @@
 
 use super::Input;
 use holdall::{
-    Attributes, Error, Hints, ListOptions, Oid, Options, PageNo, PutOptions, Store, Target, WriteTx,
+    Attributes, Error, Hints, ListOptions, ObjectsMut, Oid, Options, PageNo, PutOptions, Store,
+    Target,
 };
 use holdall_core::page::{self, PageKind};
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES};
@@ -164,7 +165,7 @@ fn read_some(store: &Store) {
 
 /// One call of every sort.
 fn call(
-    tx: &mut WriteTx,
+    tx: &mut ObjectsMut,
     how: u8,
     name: &str,
     other: &str,

@@ -19,7 +19,11 @@ pub fn model(data: &[u8]) {
         .page_size(page_size)
         .tuning(|t| t.space_pages(64 + u32::from(input.u8())))
         .cache_bytes(page_size << (input.u8() % 8))
-        .tuning(|t| t.dirty_pages(64 + usize::from(input.u8())).log_bytes(1 << (16 + input.u8() % 6)).log_data_bytes(usize::from(input.u16()) * 4));
+        .tuning(|t| {
+            t.dirty_pages(64 + usize::from(input.u8()))
+                .log_bytes(1 << (16 + input.u8() % 6))
+                .log_data_bytes(usize::from(input.u16()) * 4)
+        });
     let mut storage = Arc::new(MemoryStorage::new());
     let mut store = options.create_on(storage.clone()).unwrap();
     let mut model = Model::new();

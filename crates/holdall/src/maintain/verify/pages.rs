@@ -89,7 +89,9 @@ impl<'a> Pages<'a> {
                 }
                 (None, Err(e)) if still => return Err(e),
                 (None, _) => {}
-                (Some((newest, in_place)), _) if newest != in_place => return self.cached(no, kind),
+                (Some((newest, in_place)), _) if newest != in_place => {
+                    return self.cached(no, kind);
+                }
                 (Some(_), result) => {
                     let cached = self.cached(no, kind)?;
                     let same = |bytes: PageRef| {

@@ -133,7 +133,9 @@ fn run_holds(volume: &Volume, run: PageRun, kind: InPlaceKind, checksum: u32) ->
     let (mut sums, mut whole) = (Vec::new(), true);
     let there = pieces(volume, run, |first, bytes| {
         match kind {
-            InPlaceKind::Units => sums.extend(bytes.chunks(UNIT).flat_map(|u| crc(u).to_le_bytes())),
+            InPlaceKind::Units => {
+                sums.extend(bytes.chunks(UNIT).flat_map(|u| crc(u).to_le_bytes()))
+            }
             InPlaceKind::Pages => {
                 for (no, page) in (first.0..).zip(bytes.chunks_exact(size)) {
                     whole &= page::check(page, PageNo(no)).is_ok();
