@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use holdall::{Problem, Store, VerifyReport};
+use holdall::{Problem, Store, VerifyOptions, VerifyReport};
 
 use crate::failure::{DAMAGED, Failure, Outcome, complain};
 use crate::name::escape;
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
-    let report = store.verify(&mut |progress| {
+    let report = store.verify_with(&VerifyOptions::default(), &mut |progress| {
         if progress.total > 0 {
             totals.set(0, progress.total);
         }

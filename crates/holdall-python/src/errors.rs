@@ -26,17 +26,6 @@ pub enum Fail {
 /// What calls give before there is an exception.
 pub type Outcome<T> = Result<T, Fail>;
 
-/// A read that begins beyond an object's end finds nothing there, as in a file.
-///
-/// # Errors
-/// All but that.
-pub fn none_beyond_end(read: holdall::Result<usize>) -> Outcome<usize> {
-    match read {
-        Err(Error::Range { .. }) => Ok(0),
-        read => Ok(read?),
-    }
-}
-
 impl From<Error> for Fail {
     fn from(e: Error) -> Self {
         Self::Store(e)

@@ -104,15 +104,6 @@ impl View {
     /// Up to `buf.len()` bytes of an object from `offset`; None where there is no such name.
     #[inline]
     fn read_at(&self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Outcome<Option<usize>> {
-        match self.read_inside(key, offset, buf) {
-            // Nothing lies beyond the end, as in a file.
-            Err(Fail::Store(Error::Range { .. })) => Ok(Some(0)),
-            read => read,
-        }
-    }
-
-    #[inline]
-    fn read_inside(&self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Outcome<Option<usize>> {
         match (&self.objects, self.collection.as_deref()) {
             (Objects::Newest(handle, _), None) => {
                 handle.with(|store| Ok(store.read_newest()?.read_at(key, offset, buf)?))

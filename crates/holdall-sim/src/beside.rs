@@ -76,7 +76,7 @@ impl World {
         }
         let store = self.store()?.clone();
         let (mut left, mut failure) = (work.iter(), None);
-        let report = store.verify(&mut |_| {
+        let report = store.verify_with(&holdall::VerifyOptions::default(), &mut |_| {
             if failure.is_none()
                 && let Some(op) = left.next()
             {

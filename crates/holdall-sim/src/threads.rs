@@ -135,7 +135,7 @@ fn at_the_end(shared: &Shared, store: &Store) -> Result<(), String> {
         let acknowledged = shared.histories[n].lock().acknowledged;
         shared.check(n, acknowledged, found.as_deref());
     }
-    let report = store.verify(&mut |_| {}).map_err(|e| format!("verifying: {e}"))?;
+    let report = store.verify().map_err(|e| format!("verifying: {e}"))?;
     if let Some(problem) = report.problems.first() {
         return Err(format!("verification: {problem}"));
     }
@@ -289,7 +289,7 @@ fn checkpoints(shared: &Shared, mut rng: SmallRng) {
     while !shared.done.load(SeqCst) {
         std::thread::sleep(Duration::from_micros(rng.random_range(0..5000)));
         let result = match rng.random_range(0..8) {
-            0 => match shared.store.verify(&mut |_| {}) {
+            0 => match shared.store.verify() {
                 Ok(report) => match report.problems.first() {
                     Some(problem) => Err(Error::Other(problem.to_string().into())),
                     None => Ok(()),

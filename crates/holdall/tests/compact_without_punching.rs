@@ -54,7 +54,7 @@ fn compacts(storage: &Arc<FaultyStorage>, check: impl Fn(&Store)) -> (u64, u64) 
     let store = options().open_on(storage.clone()).unwrap();
     let used = store.stat().unwrap().used_bytes;
     check(&store);
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
     drop(store);
     assert!(after <= used + used / 64 + 48 * PAGE, "{after} bytes for {used}, {before} before");
     assert!(before - after >= promised, "{promised} promised, {before} before, {after} after");
@@ -179,7 +179,7 @@ fn everything_that_lies_behind_a_gap_moves_into_it() {
     for i in 0..60 {
         store.write(|tx| tx.collection("c3")?.remove(format!("d{i}"))).unwrap();
     }
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_crash_at_any_moment_leaves_all_objects() {
             Arc::new(storage.crash(CrashKind::PowerCut(LossPolicy::LoseAll), part).unwrap());
         let store = options().open_on(after).unwrap();
         check_varied(&store);
-        assert!(store.verify(&mut |_| {}).unwrap().is_sound(), "part {part}");
+        assert!(store.verify().unwrap().is_sound(), "part {part}");
     }
 }
 
@@ -235,7 +235,7 @@ fn what_copies_share_stays_and_is_not_promised() {
     for (name, i, len) in [("a", 1, 1_000_000), ("b", 1, 1_000_000), ("last", 2, 2_000_000)] {
         assert!(reader.get(name).unwrap().unwrap() == bytes(i, len), "{name}");
     }
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 /// What is put while pages move down lies where others were removed a moment ago, in checksum
@@ -274,5 +274,5 @@ fn emptied_spaces_fill_again_while_pages_move() {
     store.defrag(&DefragOptions::default(), &mut beside).unwrap();
     assert!(calls > 0, "nothing moved");
     [0, 1].into_iter().for_each(has);
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }

@@ -20,7 +20,7 @@ fn data(rng: &mut SmallRng, len: usize) -> Vec<u8> {
 }
 
 fn sound(store: &Store, seed: u64) {
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "seed {seed}: {:?}", report.problems);
 }
 

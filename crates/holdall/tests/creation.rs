@@ -34,10 +34,10 @@ fn cut_short(options: &Options) -> Vec<Vec<u8>> {
 }
 
 fn use_it(store: &Store) {
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
     store.write(|tx| tx.put("a", b"1")).unwrap();
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn a_creation_cut_short_leaves_a_sound_store_or_nothing() {
             match options(page_size).open_on(place()) {
                 Ok(store) => {
                     stores += 1;
-                    let report = read.unwrap().verify(&mut |_| {}).unwrap();
+                    let report = read.unwrap().verify().unwrap();
                     assert!(report.is_sound(), "{:?}", report.problems);
                     use_it(&store);
                 }

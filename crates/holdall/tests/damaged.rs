@@ -53,7 +53,7 @@ fn a_file_cut_short_is_refused_at_every_length() {
     let mut longer = volume.clone();
     longer.extend([0xee; 10_000]);
     let store = open(&longer, None).unwrap();
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_log_that_is_missing_foreign_or_none_is_refused() {
     torn[last] ^= 1;
     let store = open(&volume, Some(&torn)).unwrap();
     assert_eq!(store.stat().unwrap().objects, 3);
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_closed_store_does_not_mind_a_log_left_beside_it() {
         assert_eq!(model.check(&store, &|| "with a foreign log".into()), 0);
         let storage = Arc::new(MemoryStorage::from_bytes(volume.clone(), Some(log)));
         let store = quiet().open_on(storage).unwrap();
-        assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+        assert!(store.verify().unwrap().is_sound());
     }
 }
 
@@ -212,7 +212,7 @@ fn the_store_of_version_1_opens_and_holds_what_it_held() {
     let volume = v1();
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
     let check = |store: &Store| {
-        assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+        assert!(store.verify().unwrap().is_sound());
         let reader = store.read().unwrap();
         assert_eq!(reader.collections().unwrap(), ["default", "gaps", "photos"]);
         for (n, (collection, name, len)) in V1.iter().enumerate() {
@@ -304,7 +304,7 @@ fn the_damaged_stores_are_told_as_their_recipes_say() {
         let recipe = cook(&std::fs::read_to_string(&path).unwrap());
         let opened = open(&recipe.volume, recipe.log.as_deref());
         let problems = match &opened {
-            Ok(store) => Ok(store.verify(&mut |_| {}).unwrap().problems),
+            Ok(store) => Ok(store.verify().unwrap().problems),
             Err(e) => Err(e.to_string()),
         };
         assert!(!recipe.expect.is_empty(), "{name} expects nothing");

@@ -55,7 +55,7 @@ fn file_by_objects(n: usize, size: usize) -> (f64, f64, f64) {
     }
     put(&store, &pool, half, size);
     store.checkpoint().unwrap();
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
     let reader = store.read().unwrap();
     for i in (0..n).step_by(7) {
@@ -166,7 +166,7 @@ fn step(
 }
 
 fn check(store: &Store, model: &Model, rng: &mut SmallRng) -> u64 {
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
     assert_eq!(report.objects, model.len() as u64);
     let reader = store.read_newest().unwrap();
@@ -247,7 +247,7 @@ fn parts_move_and_go_with_their_collection() {
     store.write(|tx| (0..600).filter(gone).try_for_each(|i| tx.remove(name(i)).map(drop))).unwrap();
     let report = store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()));
     assert!(report.unwrap().moved.heap_pages > 20, "pages were emptied");
-    let checked = store.verify(&mut |_| {}).unwrap();
+    let checked = store.verify().unwrap();
     assert!(checked.is_sound() && checked.divided > 100, "{checked:?}");
     let reader = store.read().unwrap();
     for i in (0..600).filter(|i| !gone(i)) {
@@ -255,7 +255,7 @@ fn parts_move_and_go_with_their_collection() {
     }
     drop(reader);
     assert!(store.write(|tx| tx.drop_collection("other")).unwrap());
-    let checked = store.verify(&mut |_| {}).unwrap();
+    let checked = store.verify().unwrap();
     assert!(checked.is_sound() && checked.objects == 120, "{checked:?}");
 }
 
@@ -323,7 +323,7 @@ fn answers(volume: Vec<u8>) -> String {
         }
     }
     assert!(wrong > 0, "damage is noticed");
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(!report.is_sound());
     let problems: Vec<String> = report.problems.iter().map(ToString::to_string).collect();
     problems.join("\n")

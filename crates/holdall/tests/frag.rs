@@ -47,7 +47,7 @@ fn consistent(r: &FragReport) {
 /// Counts of verification and of `stat` against those of the report.
 fn agrees(store: &Store, context: &str) {
     let (r, stat) = (report(store), store.stat().unwrap());
-    let sound = store.verify(&mut |_| {}).unwrap();
+    let sound = store.verify().unwrap();
     let size = stat.page_size as u64;
     assert!(sound.is_sound(), "{context}: {:?}", sound.problems);
     assert_eq!(r.geometry.used_pages(), sound.pages, "{context}");

@@ -43,7 +43,7 @@ fn check(store: &Store, live: &[(usize, usize)]) {
     for (i, len) in live {
         assert!(reader.get(name(*i)).unwrap().unwrap() == bytes(*i, *len), "{i}");
     }
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:?}", report.problems);
 }
 

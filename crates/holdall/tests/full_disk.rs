@@ -43,7 +43,7 @@ fn compare_and_empty(path: &Path, said: &Said) -> Result<()> {
         store.write(|tx| tx.remove(&name).map(drop))?;
     }
     assert_eq!(store.read()?.names("").count(), 0);
-    let report = store.verify(&mut |_| {})?;
+    let report = store.verify()?;
     assert!(report.is_sound(), "{:?}", report.problems);
     store.close()?;
     let store = options().open(path)?;

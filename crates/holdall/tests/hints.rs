@@ -70,7 +70,7 @@ fn an_operation_s_size_chooses_the_threshold() {
         Layout::Small => panic!("large"),
     };
     assert_eq!((of("x"), of("y")), (9, 5));
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 /// Bytes of pages that nothing fills after 2,000 appends of 100 bytes, which end a few
@@ -86,7 +86,7 @@ fn unfilled(append_mostly: bool) -> u64 {
         model.extend_from_slice(&line);
     }
     assert!(store.read().unwrap().get("log").unwrap().unwrap() == model);
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
     let reader = store.read().unwrap();
     let layout = reader.metadata("log").unwrap().layout;
     let Layout::Large { append_mostly: kept, .. } = layout else { return 0 };
@@ -118,6 +118,6 @@ fn small_objects_keep_their_hints_through_edits() {
     store.write(|tx| tx.set_hints("x", Hints::default())).unwrap();
     store.write(|tx| tx.append("x", b"!")).unwrap();
     assert_eq!(threshold(&store, "x"), None);
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
 }

@@ -93,7 +93,7 @@ fn dumps_of_a_fixed_store_are_as_expected() {
     store.close().unwrap();
     let store = quiet().open_on(storage).unwrap();
     let mut pages = String::new();
-    let count = store.verify(&mut |_| {}).unwrap().pages;
+    let count = store.verify().unwrap().pages;
     for no in 0..count {
         let _ = write!(pages, "{}", inspect::page(&store, PageNo(no)).unwrap());
     }

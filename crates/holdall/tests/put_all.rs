@@ -108,7 +108,7 @@ fn compare(seed: u64, page_size: usize, dirty_pages: usize) {
         }
     }
     assert!(live.len() > 500, "seed {seed} had too little to do: {}", live.len());
-    let report = many.verify(&mut |_| {}).unwrap();
+    let report = many.verify().unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
     single.close().unwrap();
     many.close().unwrap();
@@ -165,7 +165,7 @@ fn a_panic_of_the_callers_iterator_leaves_whole_objects() {
             Ok(())
         })
         .unwrap();
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
     assert_eq!(store.stat().unwrap().objects, 640, "the groups before");
 }

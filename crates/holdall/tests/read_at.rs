@@ -4,6 +4,7 @@
 
 use holdall::{Error, Options, Store};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
 fn options() -> Options {
@@ -90,8 +91,23 @@ fn one_call_reads_what_an_open_object_does() {
     let mut got = [0; 8];
     let size = data[1].1.len() as u64;
     for name in ["small", "one run", "tree"] {
-        let error = store.read_at(name, size * 100, &mut got).unwrap_err();
-        assert!(matches!(error, Error::Range { .. }), "{error}");
+        let reader = store.read().unwrap();
+        let mut object = reader.open(name).unwrap();
+        for at in [object.size(), object.size() + 1, size * 100, u64::MAX] {
+            assert_eq!(store.read_at(name, at, &mut got).unwrap(), Some(0));
+            assert_eq!(reader.read_at(name, at, &mut got).unwrap(), Some(0));
+            assert_eq!(object.read_at(at, &mut got).unwrap(), 0);
+            assert_eq!(reader.get_range(name, at..u64::MAX).unwrap(), Some(vec![]));
+            assert_eq!(object.seek(SeekFrom::Start(at)).unwrap(), at);
+            assert_eq!(object.read(&mut got).unwrap(), 0);
+            let in_tx = store.write(|tx| {
+                assert_eq!(tx.open(name)?.read_at(at, &mut [0; 8])?, 0);
+                tx.get_range(name, at..u64::MAX)
+            });
+            assert_eq!(in_tx.unwrap(), Some(vec![]));
+        }
+        let end = object.size();
+        assert_eq!(reader.get_range(name, end - 3..end + 9).unwrap().unwrap().len(), 3);
     }
     assert_eq!(store.read_at("none", 0, &mut got).unwrap(), None);
     let mut all = vec![7; 10];

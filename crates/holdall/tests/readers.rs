@@ -175,7 +175,7 @@ fn stress(background: bool, seed: u64) {
         Some(bytes) => assert!(store.read().unwrap().get("x").unwrap().unwrap() == bytes),
         None => assert_eq!(store.read().unwrap().get("x").unwrap(), None),
     }
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     println!("{changes} changes, {} objects read to their end", count.load(Ordering::Relaxed));
 }

@@ -83,7 +83,7 @@ fn said(volume: &[u8], log: Option<&[u8]>, what: &str) -> Said {
         Err(e) => panic!("{what}: {e:?}"),
     };
     assert!(read_only.is_ok(), "{what}");
-    let problems = store.verify(&mut |_| {}).unwrap().problems;
+    let problems = store.verify().unwrap().problems;
     let _ = store.defrag(&DefragOptions::default(), &mut |_| ControlFlow::Continue(()));
     whole(&store, what);
     drop(store);

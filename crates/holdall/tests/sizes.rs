@@ -82,7 +82,7 @@ fn sizes_that_do_not_fit_the_count_are_refused_and_nothing_is_changed() {
     store.write(|tx| tx.copy("b", Target::New).map(drop)).unwrap();
     assert_eq!(stat().logical_bytes, sum + 2);
     assert_eq!(store.stat().unwrap().logical_bytes, u64::MAX, "of all collections, at most");
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
     store.close().unwrap();
 }

@@ -132,7 +132,7 @@ fn names_in_order_stay_in_their_collection() {
     }
     assert_eq!(found, 5880);
     drop(readers);
-    assert!(store.verify(&mut |_| {}).unwrap().is_sound());
+    assert!(store.verify().unwrap().is_sound());
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn names_attributes_collections_and_ranges() {
     store.write(|tx| tx.put("d", b"x")).unwrap();
     assert!(matches!(store.write(|tx| tx.rename("c", "d")), Err(Error::Exists(_))));
     let range = store.read().unwrap().get_range("c", 2..6);
-    assert!(matches!(range, Err(Error::Range { size: 5, .. })));
+    assert_eq!(range.unwrap().unwrap(), b"llo");
     store.write(|tx| tx.collection("photos")?.put("c", b"other")).unwrap();
     let reader = store.read().unwrap();
     assert_eq!(reader.collections().unwrap(), ["default", "photos"]);

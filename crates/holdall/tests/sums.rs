@@ -28,7 +28,7 @@ fn options() -> Options {
 }
 
 fn verify(store: &Store) -> VerifyReport {
-    store.verify(&mut |_| {}).unwrap()
+    store.verify().unwrap()
 }
 
 /// All objects are compared, and have the bytes that they were given.

@@ -15,7 +15,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 
 fn sound(store: &Store, context: &str) -> VerifyReport {
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{context}: {:#?}", report.problems);
     report
 }
@@ -61,7 +61,7 @@ fn a_store_that_grows_meanwhile_is_not_taken_for_one_cut_short() {
     store.write(|tx| tx.put("first", b"1")).unwrap();
     store.checkpoint().unwrap();
     let mut calls = 0;
-    let report = store.verify(&mut |_| {
+    let report = store.verify_with(&VerifyOptions::default(), &mut |_| {
         // The superblock then names a length that the file had not when the check began.
         calls += 1;
         store.write(|tx| tx.put(format!("more {calls}"), &vec![7; 300_000])).unwrap();
@@ -76,7 +76,7 @@ fn progress_reaches_the_total_and_data_can_be_left_out() {
     let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     store.write(|tx| tx.put("large", &vec![3; 5 << 20])).unwrap();
     let mut steps = Vec::new();
-    let report = store.verify(&mut |p| steps.push(p)).unwrap();
+    let report = store.verify_with(&VerifyOptions::default(), &mut |p| steps.push(p)).unwrap();
     assert!(report.is_sound() && steps.len() > 4, "{report:?} {steps:?}");
     assert_eq!((steps[0].done, steps.remove(0).total), (0, 0), "told at the begin");
     assert!(steps.windows(2).all(|w| w[0].done <= w[1].done && w[0].total == w[1].total));
@@ -93,7 +93,7 @@ const PAGE: usize = 4096;
 fn report_of(volume: Vec<u8>) -> VerifyReport {
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
     let store = quiet().open_read_only_on(storage).unwrap();
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.problems.len() < 200, "summed up: {:#?}", report.problems);
     report
 }
@@ -290,18 +290,13 @@ fn damage_in_the_file_below_pages_in_memory_is_seen() {
     let at = pages[0] * PAGE as u64 + 4000;
     storage.volume().write_at(at, &[0xaa, 0x55]).unwrap();
     reader.names("").for_each(|n| drop(reader.get(n.unwrap().oid).unwrap()));
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert_eq!(report.problems.len(), 1, "{:#?}", report.problems);
     says(&report, &[&format!("page {} in the file", pages[0]), "while memory still has it right"]);
     // A page that waits for a checkpoint may differ; the checkpoint puts it right.
     let no = PageNo(pages[0]);
     let mut small = 0;
-    while store
-        .verify(&mut |_| {})
-        .unwrap()
-        .problems
-        .iter()
-        .any(|p| p.place.contains(&format!("page {no} ")))
+    while store.verify().unwrap().problems.iter().any(|p| p.place.contains(&format!("page {no} ")))
     {
         assert!(small < 200, "the page is never written");
         let name = format!("small {small}");

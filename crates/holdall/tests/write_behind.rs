@@ -22,7 +22,7 @@ fn len_of(i: u64) -> usize {
 
 fn assert_sound(path: &Path) {
     let store = options().open(path).unwrap();
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
 }
 

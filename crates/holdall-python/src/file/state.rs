@@ -3,7 +3,7 @@
 //! Owns: [`State`], [`Body`].
 
 use super::target::{DRAFT, Target};
-use crate::errors::{Fail, Outcome, none_beyond_end};
+use crate::errors::{Fail, Outcome};
 use crate::handle::{Held, Keeps, process};
 use crate::source::Transaction;
 use crate::view_edit::{transact, write_to};
@@ -105,10 +105,10 @@ impl State {
         }
         let at = self.position;
         let n = match &self.body {
-            Body::Object { object, .. } => none_beyond_end(object.read_at(at, buf))?,
+            Body::Object { object, .. } => object.read_at(at, buf)?,
             Body::Live { handle, oid, .. } => handle.with(|store| {
                 let read = store.read_newest()?.read_at(*oid, at, buf);
-                none_beyond_end(read.map(Option::unwrap_or_default))
+                Ok(read.map(Option::unwrap_or_default)?)
             })?,
             Body::Transaction { tx, oid, .. } => tx.with(|tx| {
                 let size = tx.metadata(*oid)?.size;

@@ -59,7 +59,7 @@ fn a_body_cut_short_leaves_nothing() {
     alive(&s);
     let store = s.store();
     let _dir = s.stop();
-    assert!(engine(&store).verify(&mut |_| {}).unwrap().is_sound());
+    assert!(engine(&store).verify().unwrap().is_sound());
 }
 
 #[test]

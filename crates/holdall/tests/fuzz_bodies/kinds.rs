@@ -130,7 +130,7 @@ fn changed(input: &mut Input<'_>) -> Vec<u8> {
 }
 
 fn read_some(store: &Store) {
-    let Ok(report) = store.verify(&mut |_| {}) else { return };
+    let Ok(report) = store.verify() else { return };
     let _ = store.stat();
     for no in 0..report.pages.min(60) {
         let _ = holdall::inspect::page(store, PageNo(no));
@@ -228,10 +228,10 @@ pub fn hostile_store(data: &[u8]) {
         for oid in oids {
             let _ = store.write(|tx| tx.insert(oid, 0, b"by its id").and_then(|_| tx.remove(oid)));
         }
-        let _ = (store.verify(&mut |_| {}), store.close());
+        let _ = (store.verify(), store.close());
     }
     if let Ok(store) = options().open_on(storage.clone()) {
-        let _ = store.verify(&mut |_| {});
+        let _ = store.verify();
     }
     let after = storage.volume().len().unwrap();
     assert!(after <= before.max(16 << 20), "grown from {before} to {after} bytes");

@@ -235,7 +235,7 @@ pub fn one_more_group(
 
 /// Reads what there is; whatever is nonsense is an error.
 fn read_all(store: &Store) {
-    let _ = (store.verify(&mut |_| {}), store.stat());
+    let _ = (store.verify(), store.stat());
     let Ok(reader) = store.read() else { return };
     for name in ["small", "large", "logged", "in place"] {
         let read = reader.open(name).and_then(|object| {

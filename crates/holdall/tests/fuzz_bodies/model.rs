@@ -46,7 +46,7 @@ pub fn model(data: &[u8]) {
             _ => transaction(&store, &mut model, &mut input, step),
         }
     }
-    let report = store.verify(&mut |_| {}).unwrap();
+    let report = store.verify().unwrap();
     assert!(report.is_sound(), "{:#?}", report.problems);
     assert_eq!(report.objects as usize, model.len());
     let reader = store.read().unwrap();

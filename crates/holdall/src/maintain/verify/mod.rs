@@ -52,7 +52,7 @@ impl Default for VerifyOptions {
 
 impl Store {
     /// Checks the newest durable state of the whole store; other transactions go on
-    /// meanwhile. `progress` is called now and then. Pages that are in memory are read from
+    /// meanwhile. Pages that are in memory are read from
     /// the file too, unless they wait for a checkpoint. Cost: reads every page in use once
     /// or twice; memory of two bits per page. With
     /// [`Options::debug_sums`](crate::Options::debug_sums) objects are held against their sums.
@@ -61,11 +61,11 @@ impl Store {
     /// Damage is not an error but in the report.
     /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) where writers changed
     /// more pages meanwhile than [`Options::old_version_bytes`](crate::Options) keeps.
-    pub fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<VerifyReport> {
-        self.verify_with(&VerifyOptions::default(), progress)
+    pub fn verify(&self) -> Result<VerifyReport> {
+        self.verify_with(&VerifyOptions::default(), &mut |_| ())
     }
 
-    /// As [`Store::verify`], of what `options` names.
+    /// As [`Store::verify`], of what `options` names. `progress` is called now and then.
     ///
     /// # Errors
     /// As [`Store::verify`].
