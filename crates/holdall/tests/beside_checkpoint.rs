@@ -1,45 +1,13 @@
-//! Commits beside a checkpoint do not wait for its pages.
+//! Commits that find the log full wait for the checkpoint under way.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use holdall::{Options, Store};
+use holdall::Options;
 use holdall_io::MemoryStorage;
 use holdall_testkit::{CostModel, CountedStorage};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-
-const OBJECTS: usize = 3500;
-
-/// A store whose log has grown and many of whose pages are dirty.
-fn busy() -> (Arc<MemoryStorage>, Arc<CountedStorage>, Store) {
-    let memory = Arc::new(MemoryStorage::new());
-    let storage = Arc::new(CountedStorage::new(memory.clone(), CostModel::default()));
-    // Else a checkpoint would follow the last commit.
-    let options = Options::default().background(false).tuning(|t| t.auto_checkpoint(false));
-    let store = options.create_on(storage.clone()).unwrap();
-    for byte in [1, 2, 3] {
-        // The second time all pages exist, and pass through a log that grows for it.
-        store
-            .write(|tx| {
-                (0..OBJECTS).try_for_each(|i| tx.put(format!("{i:04}"), &[byte; 2500]).map(drop))
-            })
-            .unwrap();
-    }
-    (memory, storage, store)
-}
-
-#[test]
-fn a_checkpoint_writes_its_pages_out_as_it_goes() {
-    let (_, storage, store) = busy();
-    let before = storage.volume_stats();
-    store.checkpoint().unwrap();
-    let done = storage.volume_stats() - before;
-    let hints = done.calls - done.reads - done.writes - done.syncs;
-    // A part has at least one MiB and less than two; each is waited for but the last.
-    let mib = done.bytes_written >> 20;
-    assert!(mib >= 8 && (mib - 1..=2 * mib).contains(&hints), "{hints} calls for {mib} MiB");
-}
 
 #[test]
 fn a_commit_that_finds_the_log_full_waits_for_the_checkpoint_under_way() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub fn quiet() -> Options {
-    Options::default().background(false).page_size(4096).tuning(|t| t.store_id([7; 16]))
+    Options::default().background(false).page_size(4096).tuning(|t| t.store_id([7; 16]).clock(|| 1))
 }
 
 /// Bytes that differ at every place.
