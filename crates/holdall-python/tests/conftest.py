@@ -1,9 +1,13 @@
 """Stores for tests, and what docstrings' examples run on."""
 
+import signal
 
 import pytest
 
 import holdall
+
+# Who starts the tests in the background has them ignore it, and processes that they start, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 //!
 //! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), those of S3 servers,
 //! of WebDAV servers and of Python packages, and those of Holdall alone; the adapters of Holdall and of plain files ([`stores`]); how stores are driven and what
-//! they use ([`measure`]); the command line ([`cli`]). Turns, judgement and kept results are the
+//! they use ([`measure`]); the command line (`cli`). Turns, judgement and kept results are the
 //! instrument's.
 //! docs/benchmarks.md says what each figure means.
 

@@ -7,6 +7,7 @@
 use crate::options::Programs;
 use anyhow::{Context as _, Result, ensure};
 use holdall_instrument::contest::{Contest, Ctx, Figure, Goal};
+use holdall_instrument::system;
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -92,6 +93,8 @@ impl Contest for Script {
         if ctx.quick {
             command.arg("--quick");
         }
+        // What the one before left to be written is not this one's.
+        system::sync_all(&ctx.dir)?;
         rows(&mut command, out)
     }
 
@@ -109,9 +112,18 @@ fn rows(command: &mut Command, out: &mut Vec<Figure>) -> Result<()> {
         let mut text = String::new();
         said.as_mut().map(|said| said.read_to_string(&mut text)).transpose().map(|_| text)
     });
-    for line in BufReader::new(printed.context("the script has no output")?).lines() {
-        let line = line?;
-        out.push(serde_json::from_str(&line).with_context(|| format!("no figure: {line}"))?);
+    let read = || -> Result<()> {
+        for line in BufReader::new(printed.context("the script has no output")?).lines() {
+            let line = line?;
+            out.push(serde_json::from_str(&line).with_context(|| format!("no figure: {line}"))?);
+        }
+        Ok(())
+    };
+    if let Err(error) = read() {
+        // Else it goes on beside the next contestant.
+        child.kill()?;
+        child.wait()?;
+        return Err(error);
     }
     let status = child.wait()?;
     let complaint = complaint.join().ok().and_then(Result::ok).unwrap_or_default();

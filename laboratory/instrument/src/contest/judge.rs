@@ -156,6 +156,7 @@ fn line(outcome: &Outcome, store: &'static str, row: &str) -> Option<Line> {
         stats(of().filter_map(|f| f.latency.as_ref().map(pick))).map(|s| s.median)
     };
     let mut notes: Vec<String> = of().filter_map(|f| f.note.clone()).collect();
+    notes.sort_unstable();
     notes.dedup();
     let latency = latency(|l| l.p50).zip(latency(|l| l.p99)).zip(latency(|l| l.max));
     Some(Line {

@@ -22,6 +22,7 @@ pub use plan::{Phase, Sizes};
 use crate::options::Programs;
 use anyhow::{Context as _, Result};
 use holdall_instrument::contest::{Contest, Ctx, Figure, Goal};
+use holdall_instrument::system;
 use plan::Plan;
 use server::{Kind, Program};
 use std::ffi::OsString;
@@ -100,6 +101,8 @@ impl Contest for Servers {
         let program = program.context("no such server")?;
         let plan = Plan::new(ctx.quick, &self.sizes);
         let (runtime, dir) = (runtime()?, ctx.dir.join("server"));
+        // What the one before left to be written is not this one's.
+        system::sync_all(&ctx.dir)?;
         let syncs = match self.phase.writes() {
             true => Some(runtime.block_on(syncs(&ctx.dir, &plan, program))?),
             false => None,
