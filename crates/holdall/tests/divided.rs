@@ -78,12 +78,14 @@ fn no_constant_size_rounds_badly() {
     ];
     for (size, n, most_divided) in sizes {
         let (loaded, churned, divided) = file_by_objects(n, size);
-        assert!(loaded <= 1.15, "{size}: {loaded} loaded");
+        // A time is 6 bytes of a record.
+        assert!(loaded <= 1.16, "{size}: {loaded} loaded");
         assert!(churned <= 1.21, "{size}: {churned} after removing half");
         assert!(divided > 0.0 && divided < most_divided, "{size}: {divided} divided");
     }
     let (loaded, ..) = file_by_objects(20_000, 200);
-    assert!(loaded <= 1.42, "200: {loaded} loaded");
+    // 16 of them to a page, 17 without the time.
+    assert!(loaded <= 1.48, "200: {loaded} loaded");
 }
 
 /// What a store should hold: bytes by name.

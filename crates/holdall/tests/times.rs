@@ -3,14 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Attributes, DefragOptions, Hints, MTIME, Options, PutOptions, Store};
+use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 
-static NOW: AtomicU64 = AtomicU64::new(1_700_000_000_000);
+thread_local! {
+    /// Each test's own clock: a store asks for the time on the thread that changes an object.
+    static NOW: Cell<u64> = const { Cell::new(1_700_000_000_000) };
+}
 
 fn options() -> Options {
-    Options::default().background(false).tuning(|t| t.clock(|| NOW.load(SeqCst)))
+    Options::default().background(false).tuning(|t| t.clock(|| NOW.get()))
 }
 
 fn at(millis: u64) -> Option<SystemTime> {
@@ -19,7 +22,8 @@ fn at(millis: u64) -> Option<SystemTime> {
 
 /// Lets time pass; returns the new time.
 fn later() -> Option<SystemTime> {
-    at(NOW.fetch_add(1234, SeqCst) + 1234)
+    NOW.set(NOW.get() + 1234);
+    at(NOW.get())
 }
 
 fn time(store: &Store, name: &str) -> Option<SystemTime> {
