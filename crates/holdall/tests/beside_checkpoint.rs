@@ -1,7 +1,5 @@
 //! Commits that find the log full wait for the checkpoint under way.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use holdall::Options;
 use holdall_io::MemoryStorage;
 use holdall_testkit::{CostModel, CountedStorage};

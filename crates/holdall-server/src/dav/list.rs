@@ -75,7 +75,7 @@ impl Resource {
 
 /// What is kept of an object or a marker; the side record is read only where it has properties.
 fn meta(reader: &Reader, found: &Metadata) -> S3Result<Meta> {
-    let meta = Meta::of(&found);
+    let meta = Meta::of(found);
     if meta.about.side {
         return side::complete(reader, found.oid, meta).map_err(from_store);
     }

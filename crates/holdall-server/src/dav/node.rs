@@ -72,7 +72,7 @@ impl Is {
 
 /// What conditions are held against; none where there is nothing.
 pub fn found(node: &Node) -> Option<Is> {
-    let modified = node.metadata().map(|m| Meta::of(&m).modified());
+    let modified = node.metadata().map(|m| Meta::of(m).modified());
     node.is_there().then(|| Is { etag: node.etag(), modified })
 }
 
