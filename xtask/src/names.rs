@@ -295,7 +295,7 @@ mod tests {
             ("../gone.md", "../README.md"),
             ("gone.json", "results.json"),
             ("Store::gone", "Store::write"),
-            ("Store::put_whole_gone", "WriteTx::put"),
+            ("Store::put_whole_gone", "ObjectsMut::put"),
             ("Gone::write", "Reader::get"),
             ("holdall::object::record", "holdall_core::segment_tree"),
             ("holdall_gone::checksum", "holdall_core::checksum::crc"),

@@ -64,8 +64,6 @@ pub enum Mutation {
     R12Ceiling,
     /// Rule 12: a clean close keeps the unique numbers.
     R12Close,
-    /// Rule 13: a page that became empty is freed, not filled as a new one.
-    R13Emptied,
     /// Rule 13: a page that changes after it was handed over is written in place again.
     R13DirectAgain,
     /// Rule 13: before pages of a group that lists data in place change there, both superblocks say that it is durable.
@@ -82,6 +80,8 @@ pub enum Mutation {
     R13DirectList,
     /// Rule 13: a group is acknowledged only when the data in place that it lists is synced too.
     R13DirectWait,
+    /// Rule 13: a page that became empty is freed, not filled as a new one.
+    R13Emptied,
     /// Rule 13: logged bytes of pages given back are not replayed.
     R13LoggedFree,
     /// Rule 13: a new page is replayed without reading the disk.

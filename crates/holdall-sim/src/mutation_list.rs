@@ -179,12 +179,6 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
-        Mutation::R13Emptied,
-        "13-emptied",
-        "a page that became empty is freed, not filled as a new one.",
-        Shows::Usually,
-    ),
-    entry(
         Mutation::R13DirectAgain,
         "13-direct-again",
         "a page that changes after it was handed over is written in place again.",
@@ -230,6 +224,12 @@ pub const ALL: &[Entry] = &[
         Mutation::R13DirectWait,
         "13-direct-wait",
         "a group is acknowledged only when the data in place that it lists is synced too.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R13Emptied,
+        "13-emptied",
+        "a page that became empty is freed, not filled as a new one.",
         Shows::Usually,
     ),
     entry(

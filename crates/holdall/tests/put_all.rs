@@ -13,7 +13,10 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 
 fn options(page_size: usize, dirty_pages: usize) -> Options {
-    Options::default().background(false).page_size(page_size).tuning(|t| t.dirty_pages(dirty_pages).clock(|| 1))
+    Options::default()
+        .background(false)
+        .page_size(page_size)
+        .tuning(|t| t.dirty_pages(dirty_pages).clock(|| 1))
 }
 
 /// An object to be put: its name, if it has one, and its bytes.

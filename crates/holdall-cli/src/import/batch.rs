@@ -305,19 +305,23 @@ impl Importer<'_, '_> {
         file: &Incoming,
         before: u64,
     ) -> Result<std::result::Result<Done, String>> {
-        let options = || PutOptions::with_attributes(file.source.attributes.clone());
         match &file.source.content {
-            Content::Bytes(bytes) => drop(tx.put_with(&file.name, bytes, &options())?),
+            Content::Bytes(bytes) => {
+                let options = PutOptions::with_attributes(file.source.attributes.clone());
+                tx.put_with(&file.name, bytes, &options)?;
+            }
             Content::Kept(all) => tx.set_attributes(&file.name, all)?,
             Content::Pieces(pieces) => {
                 let hints = source::hints(source::has_short_holes(pieces));
-                tx.put_with(&file.name, &[], &PutOptions { hints, ..options() })?;
+                tx.put_with(&file.name, &[], &PutOptions { hints, ..PutOptions::default() })?;
                 let mut object = tx.open(&file.name)?;
                 for (start, piece) in pieces {
                     object.write_at(*start, piece)?;
                 }
                 object.set_len(file.source.size)?;
                 object.finish()?;
+                // Only now: a change of the bytes drops their time.
+                tx.set_attributes(&file.name, &file.source.attributes)?;
             }
             Content::Streamed | Content::StreamedSparse(_) => {
                 let (store, mut moved) = (self.store, before);

@@ -92,9 +92,8 @@ pub fn store_sparse(
         Ok(opened) => opened,
         Err(why) => return Ok(Err(why)),
     };
-    let attributes = opened.attributes(&file.place);
     let hints = source::hints(matches!(file.source.content, Content::StreamedSparse(true)));
-    let options = PutOptions { attributes, hints, ..PutOptions::default() };
+    let options = PutOptions { hints, ..PutOptions::default() };
     let oid = tx.put_with(&file.name, &[], &options)?;
     let mut at = 0;
     loop {
@@ -118,6 +117,8 @@ pub fn store_sparse(
         at = data.end;
     }
     tx.set_len(oid, opened.data.len())?;
+    // Only now: a change of the bytes drops their time.
+    tx.set_attributes(oid, &opened.attributes(&file.place))?;
     Ok(check(&opened).map(|()| Done { size: opened.data.len(), young: opened.young() }))
 }
 

@@ -1,6 +1,6 @@
 //! What a user can set when creating or opening a store.
 
-use super::tuning::Tuning;
+use super::tuning::{MOST_BYTES, Tuning, bounded};
 use crate::space;
 use crate::txn::Limits;
 use holdall_core::{Error, Result, page};
@@ -170,20 +170,10 @@ impl Options {
     }
 }
 
-/// What a superblock can name of a log, and far more than any other option makes sense for.
-pub(super) const MOST_BYTES: u64 = 1 << 40;
 /// A day, in milliseconds.
 const MOST_DEFER: u64 = 86_400_000;
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;
-
-pub(super) fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result<()> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    let bound = if value < least { format!("at least {least}") } else { format!("at most {most}") };
-    Err(Error::Invalid(format!("{option} is {value}: it must be {bound}")))
-}
 
 impl Options {
     /// Checks the options, each against its bounds. Creating and opening do it before they touch

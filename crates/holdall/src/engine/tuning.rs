@@ -1,16 +1,26 @@
 //! What the engine's measurements chose, for experiments and tests.
 
-use super::options::{MOST_BYTES, bounded};
 use holdall_core::Result;
 use holdall_core::buddy::MAX_SPACE_PAGES;
 use holdall_core::log_format::BLOCK;
 use holdall_core::space_dir::{MIN_SPACE_PAGES, SpaceLayout};
 use std::time::SystemTime;
 
+/// What a superblock can name of a log, and far more than any other option makes sense for.
+pub(super) const MOST_BYTES: u64 = 1 << 40;
 /// Pages of 4 KiB in 4 TiB.
 const MOST_DIRTY_PAGES: u64 = 1 << 30;
 /// A commit's data in memory.
 const MOST_LOG_DATA: u64 = 1 << 30;
+
+/// Refuses a value outside its bounds.
+pub(super) fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result<()> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    let bound = if value < least { format!("at least {least}") } else { format!("at most {most}") };
+    Err(Error::Invalid(format!("{option} is {value}: it must be {bound}")))
+}
 
 /// Settings that measurements chose: an application leaves them alone. See
 /// [`Options::tuning`](crate::Options::tuning).
