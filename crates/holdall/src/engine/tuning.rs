@@ -1,9 +1,9 @@
 //! What the engine's measurements chose, for experiments and tests.
 
-use holdall_core::Result;
 use holdall_core::buddy::MAX_SPACE_PAGES;
 use holdall_core::log_format::BLOCK;
 use holdall_core::space_dir::{MIN_SPACE_PAGES, SpaceLayout};
+use holdall_core::{Error, Result};
 use std::time::SystemTime;
 
 /// What a superblock can name of a log, and far more than any other option makes sense for.
