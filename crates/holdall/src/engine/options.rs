@@ -3,7 +3,7 @@
 use super::tuning::{MOST_BYTES, Tuning, bounded};
 use crate::space;
 use crate::txn::Limits;
-use holdall_core::{Result, page};
+use holdall_core::{Error, Result, page};
 use std::time::Duration;
 
 /// How a store is created and opened; what is not set has its default.
