@@ -197,16 +197,15 @@ impl Head<'_> {
         Head { name, attributes, change: self.change, time: self.time }
     }
 
-    /// The same, of an object that was changed as `change` says.
-    pub fn with_change(&self, change: Change) -> Head<'_> {
+    /// The same, of an object that was changed at this time.
+    pub fn changed(&self, change: Change, time: u64) -> Head<'_> {
         let name = self.name.as_deref().map(Cow::Borrowed);
-        Head { name, attributes: Cow::Borrowed(&self.attributes), change, time: self.time }
+        Head { name, attributes: Cow::Borrowed(&self.attributes), change, time }
     }
 
     /// The same with the longest change and time: what the record may become later on.
     pub fn longest(&self) -> Head<'_> {
-        let change = Change { epoch: u32::MAX, count: u64::MAX };
-        Head { time: u64::MAX, ..self.with_change(change) }
+        self.changed(Change { epoch: u32::MAX, count: u64::MAX }, u64::MAX)
     }
 
     fn time_len(&self) -> usize {

@@ -136,6 +136,8 @@ pub enum Mutation {
     R26Change,
     /// Rule 26: versions of one recovery epoch do not come back in a later one.
     R26Epoch,
+    /// Rule 26: every change of bytes or attributes notes its time.
+    R26Time,
     /// Rule 27: both superblocks name one replay position before anything is punched out.
     R27Slots,
     /// Rule 28: a run is reserved while it is punched out.

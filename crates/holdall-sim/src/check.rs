@@ -48,6 +48,7 @@ pub fn dump(reader: &Reader) -> Result<State, Error> {
         let metadata = reader.metadata(oid)?;
         let bytes = reader.get(oid)?.ok_or(Error::Dangling(oid))?;
         state.versions.insert(oid, metadata.version.to_string());
+        state.times.extend(metadata.modified.map(|time| (oid, time)));
         let (name, attributes) = (metadata.name, metadata.attributes);
         state.objects.insert(oid, Object { name, attributes, bytes: bytes.into() }.into());
     }

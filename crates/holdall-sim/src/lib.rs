@@ -11,6 +11,7 @@
 
 mod beside;
 mod check;
+mod clock;
 mod commit;
 mod crash;
 mod damage;

@@ -8,6 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// An object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct State {
     /// Versions as text, of a state that was read out of a store. Two states with the same
     /// objects are equal whatever their versions: a change may leave the bytes as they were.
     pub versions: BTreeMap<Oid, String>,
+    /// When each object last changed, of a state that was read out of a store.
+    pub times: BTreeMap<Oid, SystemTime>,
 }
 
 impl PartialEq for State {

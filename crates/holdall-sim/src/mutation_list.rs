@@ -398,6 +398,12 @@ pub const ALL: &[Entry] = &[
         Shows::Usually,
     ),
     entry(
+        Mutation::R26Time,
+        "26-time",
+        "every change of bytes or attributes notes its time.",
+        Shows::Usually,
+    ),
+    entry(
         Mutation::R27Slots,
         "27-slots",
         "both superblocks name one replay position before anything is punched out.",

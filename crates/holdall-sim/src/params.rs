@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Params`], drawn by seed from ranges that reach down to the least the store takes.
 
+use crate::clock;
 use holdall::Options;
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -50,8 +51,6 @@ pub struct Tuning {
     pub auto_checkpoint: bool,
 }
 
-/// The time of all transactions, in milliseconds since 1970: a seed makes the same bytes each time.
-const NOW: u64 = 1_790_000_000_000;
 /// The id of every simulated store.
 pub(crate) const STORE_ID: [u8; 16] = *b"holdallsimulator";
 
@@ -157,6 +156,8 @@ impl Params {
             .tuning(|set| set.first_log_bytes(1 << 20))
             .background(false)
             .defer(DEFER)
-            .tuning(|set| set.auto_checkpoint(t.auto_checkpoint).store_id(STORE_ID).clock(|| NOW))
+            .tuning(|set| {
+                set.auto_checkpoint(t.auto_checkpoint).store_id(STORE_ID).clock(clock::next)
+            })
     }
 }

@@ -86,15 +86,24 @@ impl World {
         Err(text)
     }
 
-    /// A version stands for the same bytes and attributes whenever it is seen (rule 26).
+    /// A version stands for the same bytes, attributes and time whenever it is seen (rule 26),
+    /// and another version of the object has another time: the clock never stands still.
     pub(crate) fn check_versions(&mut self, found: &State) -> Outcome {
         for (oid, version) in &found.versions {
             let Some(object) = found.objects.get(oid) else { continue };
+            let Some(time) = found.times.get(oid) else {
+                return Err(format!("{oid} of version {version} has no time"));
+            };
             let mut hasher = DefaultHasher::new();
-            (&object.attributes, &object.bytes).hash(&mut hasher);
+            (&object.attributes, &object.bytes, time).hash(&mut hasher);
             let hash = hasher.finish();
             if *self.versions.entry(version.clone()).or_insert(hash) != hash {
-                return Err(format!("{oid} has version {version} with other bytes than before"));
+                let text = "with another time or other bytes than before";
+                return Err(format!("{oid} has version {version} {text}"));
+            }
+            let first = self.times.entry((*oid, *time)).or_insert_with(|| version.clone());
+            if first != version {
+                return Err(format!("{oid}: version {version} has the time of {first}"));
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! commits in order; `pending` is a commit that failed while it became durable.
 
 use crate::check::Bad;
+use crate::clock;
 use crate::model::State;
 use crate::op::{Crash, Fault, Op};
 use crate::pairs::Actor;
@@ -17,6 +18,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Ok, or what rule was broken.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
@@ -44,6 +46,8 @@ pub(crate) struct World {
     pub(crate) ever: BTreeMap<Oid, u8>,
     /// What each version ever seen stood for, as a hash (rule 26).
     pub(crate) versions: BTreeMap<String, u64>,
+    /// The version of an object that had this time.
+    pub(crate) times: BTreeMap<(Oid, SystemTime), String>,
     pub(crate) uniques: BTreeSet<u32>,
     pub(crate) armed: Option<(Fault, Crash)>,
     /// A fault of this life that is over but may have poisoned the store.
@@ -75,6 +79,7 @@ fn storage(script: &Script) -> Arc<FaultyStorage> {
 
 impl World {
     pub(crate) fn new(script: &Script) -> Self {
+        clock::start();
         Self {
             params: script.params.clone(),
             storage: storage(script),
@@ -87,6 +92,7 @@ impl World {
             staged: Vec::new(),
             ever: BTreeMap::new(),
             versions: BTreeMap::new(),
+            times: BTreeMap::new(),
             uniques: BTreeSet::new(),
             armed: None,
             past: None,

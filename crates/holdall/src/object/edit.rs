@@ -78,8 +78,8 @@ impl ObjectWrite<'_> {
     ) -> Result<Resized> {
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
-        let change = record.change.next(self.epoch);
-        let head = Head { change, time: self.time, ..record.head_of_new_bytes()? };
+        let head = record.head_of_new_bytes()?;
+        let head = head.changed(record.change.next(self.epoch), self.time_of_change(&head));
         let before = record.size()?;
         let (start, end) = (range.start, range.end);
         if start > end || end > before {

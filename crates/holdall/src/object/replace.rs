@@ -111,7 +111,7 @@ impl ObjectWrite<'_> {
     ) -> Result<u64> {
         self.drop_tree(place.oid, old)?;
         let kept = old.descriptor.as_deref().map(StoredHints::of);
-        let head = head.with_change(old.change.next(self.epoch));
+        let head = head.changed(old.change.next(self.epoch), self.time_of_change(head));
         let record = self.build(place.oid, &head, data, hints.or(kept))?;
         self.put_record(place, &record)?;
         Ok(old.size)

@@ -8,6 +8,7 @@ use crate::space::{SpaceTx, Staged};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
 use holdall_core::heap_record::divided::{Part, part};
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::{Oid, PageNo, PageRead, Result};
@@ -73,6 +74,11 @@ pub(super) fn owner_of(oid: Oid) -> u64 {
 }
 
 impl ObjectWrite<'_> {
+    /// The time that a changed object's record notes (rule 26).
+    pub(super) fn time_of_change(&self, before: &Head<'_>) -> u64 {
+        if mutation::is(Mutation::R26Time) { before.time } else { self.time }
+    }
+
     /// Creates an object. `near`: an object it should lie close to.
     ///
     /// # Errors
@@ -159,7 +165,7 @@ impl ObjectWrite<'_> {
         let record = Record::parse(&bytes)?;
         let mut head = change(record.head());
         if head.attributes != record.raw_attributes() {
-            (head.change, head.time) = (head.change.next(self.epoch), self.time);
+            (head.change, head.time) = (head.change.next(self.epoch), self.time_of_change(&head));
         }
         let record = match record.body {
             Body::Small(b) if self.fits_record(&head, b.len()) => head.small(oid, b),
