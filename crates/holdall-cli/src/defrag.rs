@@ -50,15 +50,14 @@ fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome 
     let store = open::existing(path)?;
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
-    let report = store.defrag(options, &mut |moved| {
+    let mut report = store.defrag(options, &mut |moved| {
         meter.at(0, moved.bytes());
         ControlFlow::Continue(())
     })?;
     open::close(store, "the store is in order")?;
     meter.finish();
     // Closing cuts the file once more.
-    let blocks = open::read_only(path)?.stat()?.file_bytes;
-    let report = DefragReport { blocks_after: blocks, ..report };
+    report.blocks_after = open::read_only(path)?.stat()?.file_bytes;
     let said = if json {
         output::json(&holdall_report::json::defrag(&report))
     } else {

@@ -136,8 +136,8 @@ pub fn describe(object: &mut Map<String, Value>, data: &Metadata, segments: &Seg
     object.insert("attributes".into(), Value::Object(attributes));
     let layout = match &data.layout {
         Layout::Small => json!({ "kind": "small" }),
-        Layout::Large { levels, threshold, tail, append_mostly } => {
-            let Segments { segments, nodes, pages, shared_pages, space } = *segments;
+        Layout::Large { levels, threshold, tail, append_mostly, .. } => {
+            let Segments { segments, nodes, pages, shared_pages, space, .. } = *segments;
             json!({
                 "kind": "large", "segments": segments, "nodes": nodes, "levels": levels,
                 "pages": pages, "shared_pages": shared_pages, "threshold": threshold,
@@ -150,7 +150,7 @@ pub fn describe(object: &mut Map<String, Value>, data: &Metadata, segments: &Seg
 }
 
 fn object_text(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
-    let Segments { segments, nodes, pages, shared_pages, space } = *segments;
+    let Segments { segments, nodes, pages, shared_pages, space, .. } = *segments;
     let mut out = Out::new();
     let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
     row("name", shown(arg, data).map_or_else(|| "-".to_owned(), name::escape))?;

@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Outcome {
 
 fn text(report: &VerifyReport) -> Outcome {
     let mut out = Out::new();
-    for Problem { place, detail } in &report.problems {
+    for Problem { place, detail, .. } in &report.problems {
         let line = format!("problem: {place}: {detail}");
         out.line(format_args!("{}", escape(line.as_bytes())))?;
     }

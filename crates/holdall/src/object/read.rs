@@ -17,6 +17,7 @@ pub enum Layout {
     /// Inside its heap record.
     Small,
     /// In segments.
+    #[non_exhaustive]
     Large {
         /// Levels of the positional tree; 0 where the record itself lists the segments.
         levels: u8,
@@ -31,6 +32,7 @@ pub enum Layout {
 
 /// What an object's segments are in numbers; all 0 for a small object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Segments {
     /// Runs of neighbouring pages.
     pub segments: u64,
@@ -47,6 +49,7 @@ pub struct Segments {
 
 /// What is known of an object without reading its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Metadata {
     /// Its id.
     pub oid: Oid,

@@ -32,6 +32,7 @@ pub enum Listed {
 
 /// A listing, or a part of one; from [`Reader::list`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Listing {
     /// In the order of names.
     pub entries: Vec<Listed>,

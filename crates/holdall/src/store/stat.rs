@@ -13,6 +13,7 @@ use std::time::Duration;
 
 /// Figures of one collection.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CollectionStat {
     /// Its name.
     pub name: String,
@@ -26,6 +27,7 @@ pub struct CollectionStat {
 
 /// Figures of a store.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct StoreStat {
     /// Objects.
     pub objects: u64,

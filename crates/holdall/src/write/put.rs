@@ -11,6 +11,7 @@ use holdall_core::{Error, Oid, Result, Version};
 
 /// What a put does about an object that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum PutMode {
     /// Replaces its bytes.
     #[default]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 /// When a transaction's commit counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Durability {
     /// When it survives a crash. Cost: one sync of the log, shared with commits that come
     /// together.

@@ -20,6 +20,7 @@ use std::sync::Arc;
 /// assert_eq!(Target::from("a"), Target::Name(b"a".to_vec()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// The object of this name, created or replaced.
     Name(Vec<u8>),

@@ -40,6 +40,7 @@ impl Default for DefragOptions {
 
 /// What a defragmentation has moved so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Moved {
     /// Heap pages emptied.
     pub heap_pages: u64,
@@ -76,6 +77,7 @@ impl Moved {
 
 /// What a defragmentation did, and what it left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DefragReport {
     /// What was moved.
     pub moved: Moved,

@@ -28,6 +28,7 @@ pub struct FragReport {
 
 /// The pages of the volume by what they are. All kinds together are the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Geometry {
     /// Bytes of a page.
     pub page_size: u64,
@@ -69,6 +70,7 @@ impl Geometry {
 
 /// A class of a histogram: sizes from `least` to below twice that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SizeClass {
     /// The least size, a power of two.
     pub least: u64,
@@ -80,6 +82,7 @@ pub struct SizeClass {
 
 /// Runs of neighbouring free pages, with and without blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct FreeRuns {
     /// How many.
     pub runs: u64,
@@ -91,6 +94,7 @@ pub struct FreeRuns {
 
 /// Large objects and their pieces: parts that lie in neighbouring pages.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct ObjectPieces {
     /// Objects with pieces.
     pub large: u64,
@@ -120,6 +124,7 @@ pub struct ObjectPieces {
 
 /// A large object with more pieces than needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CutObject {
     /// Its collection.
     pub collection: String,
@@ -144,6 +149,7 @@ impl CutObject {
 
 /// Heap files.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct HeapReport {
     /// Used share of all formatted pages.
     pub utilization: f64,
@@ -157,6 +163,7 @@ pub struct HeapReport {
 
 /// The heap file of one collection.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CollectionHeap {
     /// The collection's name.
     pub name: String,
@@ -174,6 +181,7 @@ pub struct CollectionHeap {
 
 /// The promise on space: `left_bytes` is at most `right_bytes` once maintenance has caught up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Contract {
     /// Bytes of blocks that the file takes.
     pub left_bytes: u64,
@@ -208,6 +216,7 @@ pub struct Contract {
 
 /// How well the store lies, from 0 to 1; [`Store::frag`](crate::Store::frag) has the formula.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Score {
     /// The product of the two below.
     pub value: f64,
@@ -225,6 +234,7 @@ pub struct Score {
 
 /// What can be done about a bad figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Remedy {
     /// What.
     pub action: Action,
@@ -252,6 +262,7 @@ pub enum Action {
 
 /// The volume in order, cut into cells of equal length.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VolumeMap {
     /// Pages of a cell; the last may have fewer.
     pub pages_per_cell: u64,
@@ -261,6 +272,7 @@ pub struct VolumeMap {
 
 /// Pages of one cell by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Cell {
     /// Of large objects' bytes.
     pub segment: u64,

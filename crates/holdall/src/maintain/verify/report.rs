@@ -5,6 +5,7 @@
 
 /// How far a long task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Progress {
     /// Bytes of pages looked at.
     pub done: u64,
@@ -14,6 +15,7 @@ pub struct Progress {
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Problem {
     /// What is damaged: an object and its bytes, a page, a part of the file.
     pub place: String,
@@ -29,6 +31,7 @@ impl std::fmt::Display for Problem {
 
 /// The result of a full check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VerifyReport {
     /// Pages in use, those of segments included.
     pub pages: u64,
