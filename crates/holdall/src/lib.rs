@@ -20,7 +20,7 @@
 //! store.write(|tx| tx.remove("old.raw"))?;
 //! assert_eq!(snapshot.get_range("notes.txt", 0..9)?, Some(b"oh, hello".into()));
 //! assert!(snapshot.get("old.raw")?.is_some(), "a snapshot stays what it was");
-//! assert!(store.read()?.get("old.raw")?.is_none());
+//! assert!(store.get("old.raw")?.is_none());
 //! drop(snapshot);
 //! store.close()?;
 //! # std::fs::remove_dir_all(&dir).unwrap();
@@ -53,7 +53,7 @@
 //!     tx.append("final", b", signed")?;
 //!     tx.put("log", b"renamed")
 //! })?;
-//! # assert_eq!(store.read()?.get("final")?.as_deref(), Some(&b"text, signed"[..]));
+//! # assert_eq!(store.get("final")?.as_deref(), Some(&b"text, signed"[..]));
 //! # Ok::<(), holdall::Error>(())
 //! ```
 //!
@@ -67,7 +67,7 @@
 //!     tx.delete_range("film", 1_000_000..1_500_000)?;
 //!     tx.splice("film", 0..4, b"magic")
 //! })?;
-//! # assert_eq!(store.read()?.metadata("film")?.size, 2_500_012);
+//! # assert_eq!(store.metadata("film")?.size, 2_500_012);
 //! # Ok::<(), holdall::Error>(())
 //! ```
 //!

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 /// ```
 ///
 /// A name that is missing is an answer: `None` of what reads an object, `false` of
-/// [`remove`](crate::WriteTx::remove). An OID is never given out again, and one that names no
+/// [`remove`](crate::ObjectsMut::remove). An OID is never given out again, and one that names no
 /// object is an error of every call: [`Error::Dangling`] where its object was deleted,
 /// [`Error::NotFound`] where the store never gave it out.
 #[derive(Debug, Clone, PartialEq, Eq)]

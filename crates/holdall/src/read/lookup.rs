@@ -14,12 +14,13 @@ use crate::engine::key::{Key, missing};
 use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
-use crate::object::{self, Body, ObjectBody, own_in_place, own_record};
-use crate::read::long_read::{read_range_into, read_up_to};
+use crate::object::{self, Body, Metadata, ObjectBody, own_in_place, own_record};
+use crate::read::long_read::{read_range, read_range_into, read_up_to};
 use crate::read::state::State;
 use crate::txn::Pinned;
 use holdall_core::heap_record::divided::join;
 use holdall_core::{Error, Oid, PageNo, Result};
+use std::ops::Range;
 
 /// Most lookups that take their steps together. Each asks for up to eight lines at a time, and
 /// processors wait for some dozens together.
@@ -314,6 +315,18 @@ impl<'a> ObjectLookup<'a> {
             None => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// See [`Reader::get_range`](super::Reader::get_range).
+    pub(crate) fn get_range(self, key: &Key<'_>, range: Range<u64>) -> Result<Option<Vec<u8>>> {
+        let Some((oid, whole)) = self.find(key)? else { return Ok(None) };
+        read_range(self.state, &whole, oid, range).map(Some)
+    }
+
+    /// See [`Reader::metadata`](super::Reader::metadata).
+    pub(crate) fn metadata(self, key: &Key<'_>) -> Result<Metadata> {
+        let oid = self.resolve(key)?;
+        object::metadata(self.state, &self.state.root().handles, oid)
     }
 
     /// See [`Reader::read_at`](super::Reader::read_at).

@@ -3,8 +3,8 @@
 //! `state` is a snapshot with what is needed to read; `lookup` leads from a key to bytes for
 //! every call; `reader` and `listing` are what users see.
 
+mod bindings;
 pub(crate) mod listing;
-mod located;
 pub(crate) mod long_read;
 pub(crate) mod lookup;
 mod many;
@@ -12,6 +12,6 @@ pub(crate) mod reader;
 pub(crate) mod state;
 pub(crate) mod view_cache;
 
+pub use bindings::{Fetched, Located};
 pub use listing::{Entry, Listed, Listing, NameIter};
-pub use located::Located;
-pub use reader::{Fetched, Object, Reader};
+pub use reader::{Object, Reader};

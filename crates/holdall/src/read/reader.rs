@@ -6,8 +6,8 @@
 use crate::engine::catalog::{Collection, DEFAULT_COLLECTION};
 use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
-use crate::read::long_read::{Ahead, read_range, read_up_to};
-use crate::read::lookup::{Found, ObjectLookup};
+use crate::read::long_read::{Ahead, read_up_to};
+use crate::read::lookup::ObjectLookup;
 use crate::read::state::State;
 use crate::sharing::Sharing;
 use holdall_core::{Error, Lsn, Oid, Result};
@@ -127,36 +127,7 @@ impl Reader {
         self.objects().get_into(&key.into(), bytes)
     }
 
-    /// As [`Reader::get_into`] for an object that lies in a page with others; one that has segments
-    /// of its own is opened, for memory of the right size can then be had for it. One look-up
-    /// does both.
-    ///
-    /// ```
-    /// # use holdall::{Fetched, Store};
-    /// # let store = Store::in_memory()?;
-    /// store.write(|tx| tx.put("a", b"small").and_then(|_| tx.put("b", &[7; 100_000])))?;
-    /// let (reader, mut bytes) = (store.read()?, Vec::new());
-    /// assert!(matches!(reader.fetch("a", &mut bytes)?, Some(Fetched::Read)));
-    /// assert_eq!(bytes, b"small");
-    /// let Some(Fetched::Opened(b)) = reader.fetch("b", &mut bytes)? else { panic!() };
-    /// assert_eq!(b.size(), 100_000);
-    /// # Ok::<(), holdall::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Reader::get`].
-    pub fn fetch<'k>(
-        &self,
-        key: impl Into<Key<'k>>,
-        bytes: &mut Vec<u8>,
-    ) -> Result<Option<Fetched>> {
-        Ok(self.objects().fetch(&key.into(), bytes)?.map(|found| match found {
-            Found::Small(()) => Fetched::Read,
-            Found::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
-        }))
-    }
-
-    fn object(&self, oid: Oid, whole: ObjectBody) -> Object {
+    pub(super) fn object(&self, oid: Oid, whole: ObjectBody) -> Object {
         Object { state: self.state.clone(), oid, whole, position: 0, ahead: Ahead::default() }
     }
 
@@ -170,8 +141,7 @@ impl Reader {
         key: impl Into<Key<'k>>,
         range: Range<u64>,
     ) -> Result<Option<Vec<u8>>> {
-        let Some((oid, whole)) = self.objects().find(&key.into())? else { return Ok(None) };
-        read_range(&*self.state, &whole, oid, range).map(Some)
+        self.objects().get_range(&key.into(), range)
     }
 
     /// Reads up to `buf.len()` bytes of an object from `offset`, and tells how many; fewer only
@@ -216,8 +186,7 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
-        let oid = self.resolve(&key.into())?;
-        object::metadata(&*self.state, &self.state.root().handles, oid)
+        self.objects().metadata(&key.into())
     }
 
     /// Counts the segments of an object and the pages they take. Cost: in proportion to their
@@ -235,15 +204,6 @@ impl Reader {
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
         self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
     }
-}
-
-/// What [`Reader::fetch`] did.
-#[derive(Debug, Clone)]
-pub enum Fetched {
-    /// The bytes were read.
-    Read,
-    /// The object was opened.
-    Opened(Object),
 }
 
 /// An object open for reading, as it was in its snapshot.

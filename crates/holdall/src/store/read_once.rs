@@ -1,18 +1,65 @@
 //! Reads of one object, of a state that is not kept open.
 //!
-//! Owns: [`Store::get_into`], [`Store::read_at`].
+//! Owns: [`Store::get`], [`Store::get_into`], [`Store::get_range`], [`Store::read_at`],
+//! [`Store::metadata`].
 
 use super::Store;
 use crate::engine::key::Key;
+use crate::object::Metadata;
 use crate::read::lookup::ObjectLookup;
 use crate::read::state::State;
 use holdall_core::{Error, Result};
+use std::ops::Range;
 
+/// Reads of one object of the default collection, as the newest durable commit has it. Each is
+/// [`Store::read`] and the call of [`Reader`](crate::Reader) that has its name, a little faster.
+/// Two such calls may see two states: for several reads of one state take a
+/// [`Reader`](crate::Reader).
 impl Store {
-    /// All bytes of an object as the newest durable commit has it, in place of what `bytes`
-    /// holds; `false` where no object has the name. As [`Store::read`] and
-    /// [`Reader::get_into`](crate::Reader::get_into), a little faster. For several objects of one state take a
-    /// [`Reader`](crate::Reader).
+    /// All bytes of an object; `None` if no object has the name.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// store.write(|tx| tx.put("greeting", b"hello"))?;
+    /// assert_eq!(store.get("greeting")?.as_deref(), Some(&b"hello"[..]));
+    /// assert_eq!(store.get_range("greeting", 1..3)?.as_deref(), Some(&b"el"[..]));
+    /// assert_eq!(store.metadata("greeting")?.size, 5);
+    /// assert_eq!(store.get("none")?, None);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::get`](crate::Reader::get).
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        Ok(self.get_into(key, &mut bytes)?.then_some(bytes))
+    }
+
+    /// The bytes `range` of an object, as far as there are such; `None` if no object has the
+    /// name.
+    ///
+    /// # Errors
+    /// As [`Reader::get_range`](crate::Reader::get_range).
+    pub fn get_range<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        range: Range<u64>,
+    ) -> Result<Option<Vec<u8>>> {
+        let key = key.into();
+        self.once(|state| ObjectLookup { state, collection: None }.get_range(&key, range.clone()))
+    }
+
+    /// What is known of an object without reading its bytes.
+    ///
+    /// # Errors
+    /// As [`Reader::metadata`](crate::Reader::metadata).
+    pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Metadata> {
+        let key = key.into();
+        self.once(|state| ObjectLookup { state, collection: None }.metadata(&key))
+    }
+
+    /// All bytes of an object, in place of what `bytes` holds, whose memory is used again; `false`
+    /// if no object has the name.
     ///
     /// # Errors
     /// As [`Reader::get_into`](crate::Reader::get_into).
@@ -21,9 +68,8 @@ impl Store {
         self.once(|state| ObjectLookup { state, collection: None }.get_into(&key, bytes))
     }
 
-    /// Up to `buf.len()` bytes of an object from `offset`, as the newest durable commit has it;
-    /// fewer only at the object's end, `None` where no object has the name. As [`Store::read`]
-    /// and [`Reader::read_at`](crate::Reader::read_at), a little faster.
+    /// Reads up to `buf.len()` bytes of an object from `offset`, and returns how many: fewer only
+    /// at the object's end. `None` if no object has the name.
     ///
     /// # Errors
     /// As [`Reader::read_at`](crate::Reader::read_at).
@@ -37,7 +83,7 @@ impl Store {
         self.once(|state| ObjectLookup { state, collection: None }.read_at(&key, offset, buf))
     }
 
-    /// What `f` finds in the newest durable state; in a newer one where that was given up
+    /// What `f` finds in the newest durable state; in a newer one if that was given up
     /// meanwhile.
     #[inline]
     fn once<T>(&self, mut f: impl FnMut(&State) -> Result<T>) -> Result<T> {

@@ -1,19 +1,28 @@
-//! Whole objects, many, to memory of their exact sizes.
+//! Reads for bindings to other languages, which have memory of their own for an object's bytes.
 //!
-//! Owns: [`Located`], objects that were found and are read in a second step: between the two
-//! the caller makes room for them, and no byte is copied twice.
+//! Owns: [`Fetched`]; [`Located`], objects that were found and are read in a second step: between
+//! the two the caller makes room for them, and no byte is copied twice.
 
 use crate::engine::key::Key;
 use crate::heap::{HeapFile, Location};
 use crate::object::ObjectBody;
 use crate::read::long_read::read_to;
 use crate::read::lookup::{
-    FoundBody, GROUP, Lookup, copy_parts, find, found_parts, prefetch_records,
+    Found, FoundBody, GROUP, Lookup, copy_parts, find, found_parts, prefetch_records,
 };
-use crate::read::reader::Reader;
+use crate::read::reader::{Object, Reader};
 use crate::read::state::State;
 use holdall_core::{Error, Oid, Result};
 use std::sync::Arc;
+
+/// What [`Reader::fetch`] did.
+#[derive(Debug, Clone)]
+pub enum Fetched {
+    /// The bytes were read.
+    Read,
+    /// The object was opened.
+    Opened(Object),
+}
 
 /// Objects of one state, found but not read, in the order of their keys: from
 /// [`Reader::locate_many`]. Keeps the state.
@@ -30,9 +39,39 @@ enum Place {
     Segments(Oid, ObjectBody),
 }
 
+/// For bindings to other languages, which must have memory of the right size before they read.
+/// Rust programs use [`Reader::get_into`] and [`Reader::get_many`].
 impl Reader {
-    /// Finds many objects, whose bytes [`Located::read_into`] then reads: for whoever has to
-    /// have memory of the right sizes before. As fast as [`Reader::get_many`] for small objects
+    /// As [`Reader::get_into`] for an object that lies in a page with others; one that has segments
+    /// of its own is opened, for memory of the right size can then be had for it. One look-up
+    /// does both.
+    ///
+    /// ```
+    /// # use holdall::{Fetched, Store};
+    /// # let store = Store::in_memory()?;
+    /// store.write(|tx| tx.put("a", b"small").and_then(|_| tx.put("b", &[7; 100_000])))?;
+    /// let (reader, mut bytes) = (store.read()?, Vec::new());
+    /// assert!(matches!(reader.fetch("a", &mut bytes)?, Some(Fetched::Read)));
+    /// assert_eq!(bytes, b"small");
+    /// let Some(Fetched::Opened(b)) = reader.fetch("b", &mut bytes)? else { panic!() };
+    /// assert_eq!(b.size(), 100_000);
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reader::get`].
+    pub fn fetch<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Option<Fetched>> {
+        Ok(self.objects().fetch(&key.into(), bytes)?.map(|found| match found {
+            Found::Small(()) => Fetched::Read,
+            Found::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
+        }))
+    }
+
+    /// Finds many objects, whose bytes [`Located::read_into`] then reads. As fast as [`Reader::get_many`] for small objects
     /// in memory, without its copy. Cost: as of the gets, without the bytes of those that lie in
     /// segments.
     ///
