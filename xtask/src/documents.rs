@@ -39,7 +39,8 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/python.md", 1380),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
-    ("docs/api.md", 600),
+    // Four doors side by side.
+    ("docs/api.md", 700),
     ("docs/lab", 4600),
 ];
 /// All documents together.

@@ -85,7 +85,7 @@ fn mode_of(exclusive: bool, if_version: Option<&str>) -> Outcome<PutMode> {
 }
 
 /// A commit of many puts, which takes what an iterator yields.
-fn put_all(
+fn put_many(
     view: &View,
     py: Python<'_>,
     items: &Bound<'_, PyAny>,
@@ -209,12 +209,12 @@ impl View {
     ) -> PyResult<u64> {
         let options = attributes.map(PutOptions::with_attributes);
         let Objects::Newest(handle, durability) = &self.objects else {
-            return put_all(self, py, items, options.as_ref());
+            return put_many(self, py, items, options.as_ref());
         };
         // One transaction around all, which other calls of this thread may not enter.
         let source = crate::source::begin(py, handle, *durability)?;
         let inner = Self { objects: source.0.clone(), ..self.clone() };
-        let count = put_all(&inner, py, items, options.as_ref())?;
+        let count = put_many(&inner, py, items, options.as_ref())?;
         source.end(py, true)?;
         Ok(count)
     }
@@ -287,7 +287,7 @@ impl View {
     }
 
     /// Cuts the bytes from `start` to `stop` out; gives the new size.
-    fn remove_range(
+    fn delete_range(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyAny>,

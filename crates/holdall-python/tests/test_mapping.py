@@ -182,7 +182,7 @@ def test_a_page_has_a_name(store):
 def test_edits(store):
     store["a"] = b"0123456789" * 100_000
     assert store.insert("a", 5, b"hello") == 1_000_005
-    assert store.remove_range("a", 0, 5) == 1_000_000
+    assert store.delete_range("a", 0, 5) == 1_000_000
     assert store.splice("a", 0, 5, b"bye") == 999_998
     assert store.append("a", b"end") == 1_000_001
     assert store.write_at("a", 3, b"__") == 1_000_001
@@ -196,7 +196,7 @@ def test_edits(store):
     store.rename("d", "e")
     with pytest.raises(FileExistsError):
         store.rename("e", "a")
-    for bad in (lambda: store.insert("a", 99, b""), lambda: store.remove_range("a", 5, 99)):
+    for bad in (lambda: store.insert("a", 99, b""), lambda: store.delete_range("a", 5, 99)):
         with pytest.raises(ValueError, match="outside"):
             bad()
     with pytest.raises(OverflowError):

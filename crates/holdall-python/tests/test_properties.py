@@ -32,7 +32,7 @@ class Model(dict):
     def insert(self, key, at, data):
         self.splice(key, at, at, data)
 
-    def remove_range(self, key, start, stop):
+    def delete_range(self, key, start, stop):
         self.splice(key, start, stop, b"")
 
     def write_at(self, key, at, data):
@@ -79,7 +79,7 @@ def one(draw, model):
         ("pop", key, None),
         ("splice", key, start, stop, draw(DATA)),
         ("insert", key, start, draw(DATA)),
-        ("remove_range", key, start, stop),
+        ("delete_range", key, start, stop),
         ("write_at", key, start, draw(DATA)),
         ("append", key, draw(DATA)),
         ("truncate", key, draw(st.sampled_from([stop, size + 10]))),

@@ -122,8 +122,8 @@ impl Playing<'_> {
         let (given, bad) = given(op, self.state);
         let mut tx = tx.collection(&model::collection(coll))?;
         let result = match names {
-            Names::None => tx.create_all(given.iter().map(|(_, bytes)| bytes)),
-            _ => tx.put_all(given.iter().map(|(name, bytes)| (name, bytes))),
+            Names::None => tx.create_many(given.iter().map(|(_, bytes)| bytes)),
+            _ => tx.put_many(given.iter().map(|(name, bytes)| (name, bytes))),
         };
         let oids = match (result, bad) {
             (Ok(oids), None) => oids,

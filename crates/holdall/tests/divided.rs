@@ -30,7 +30,7 @@ fn name(i: usize) -> String {
 fn put(store: &Store, pool: &[u8], all: &[usize], size: usize) {
     for some in all.chunks(500) {
         let objects = some.iter().map(|&i| (name(i), object(pool, i, size)));
-        store.write(|tx| tx.put_all(objects)).unwrap();
+        store.write(|tx| tx.put_many(objects)).unwrap();
     }
 }
 

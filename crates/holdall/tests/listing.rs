@@ -36,7 +36,7 @@ proptest! {
         turns in proptest::collection::vec(any::<bool>(), 1..20),
     ) {
         let store = Store::in_memory().unwrap();
-        store.write(|tx| tx.put_all(given.iter().map(|name| (name, b"x")))).unwrap();
+        store.write(|tx| tx.put_many(given.iter().map(|name| (name, b"x")))).unwrap();
         let reader = store.read().unwrap();
         let bound = |kind, name: &String| match kind {
             0 => Bound::Included(name.clone()),
@@ -74,7 +74,7 @@ proptest! {
 fn many_names_are_fetched_in_parts_from_either_end() {
     let store = Store::in_memory().unwrap();
     let name = |i: u32| i.to_be_bytes();
-    store.write(|tx| tx.put_all((0..5500).map(|i| (name(i), b"x")))).unwrap();
+    store.write(|tx| tx.put_many((0..5500).map(|i| (name(i), b"x")))).unwrap();
     let reader = store.read().unwrap();
     let wanted: Vec<Vec<u8>> = (0..5500).map(|i| name(i).to_vec()).collect();
     let mut back = names(reader.names("").rev());

@@ -27,9 +27,9 @@ const CALLS: [(&str, Call); 15] = [
     ("copy", |tx| tx.copy("a", Target::New).map(drop)),
     ("copy_range", |tx| tx.copy_range("a", 0..9, "small", 0).map(drop)),
     ("concat", |tx| tx.concat(&["a".into(), "b".into()], Target::New).map(drop)),
-    ("create_all and put_all", |tx| {
-        tx.create_all(["12", "34", "56"].map(str::as_bytes)).map(drop)?;
-        tx.put_all([("m", b"12"), ("n", b"34")]).map(drop)
+    ("create_many and put_many", |tx| {
+        tx.create_many(["12", "34", "56"].map(str::as_bytes)).map(drop)?;
+        tx.put_many([("m", b"12"), ("n", b"34")]).map(drop)
     }),
     ("open", |tx| {
         let mut object = tx.open("small")?;

@@ -77,7 +77,7 @@ fn a_transaction_goes_on_in_another_thread() -> Outcome {
 #[test]
 fn a_transaction_lists_what_it_has_put() -> Outcome {
     let store = Store::in_memory()?;
-    store.write(|tx| tx.put_all([("a/1", ""), ("b", "")]))?;
+    store.write(|tx| tx.put_many([("a/1", ""), ("b", "")]))?;
     store.write(|tx| {
         tx.put("a/2", b"")?;
         tx.remove("b")?;

@@ -60,11 +60,11 @@ const CHANGES: [(&str, Change); 24] = [
     ("create", |tx, rng| tx.create(&bytes(rng, 5000)).map(drop)),
     ("many", |tx, rng| {
         let all: Vec<_> = (0..100).map(|i| (format!("many {i:03}"), bytes(rng, i * 97))).collect();
-        tx.put_all(all).map(drop)
+        tx.put_many(all).map(drop)
     }),
     ("nameless", |tx, rng| {
         let all: Vec<_> = [10, 20_000, 30].map(|len| bytes(rng, len)).into();
-        tx.create_all(all).map(drop)
+        tx.create_many(all).map(drop)
     }),
     ("streamed", |tx, rng| {
         for (name, len) in [("stream", 2_000_000), ("trickle", 900)] {

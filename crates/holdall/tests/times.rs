@@ -73,8 +73,8 @@ fn all_ways_to_make_an_object_note_it() {
     let now = later();
     store
         .write(|tx| {
-            tx.put_all([("a", "one"), ("b", "two"), ("c", "three")])?;
-            let oids = tx.create_all(["four", "five"])?;
+            tx.put_many([("a", "one"), ("b", "two"), ("c", "three")])?;
+            let oids = tx.create_many(["four", "five"])?;
             assert_eq!(tx.metadata(oids[1])?.modified, now);
             let mut writer = tx.writer("w", PutOptions::default())?;
             writer.push(&[3; 200_000])?;

@@ -32,7 +32,7 @@ fn every_change_of_bytes_or_attributes_gives_another_version_and_nothing_else_do
         |tx| tx.set_attributes("a", &Attributes::from([("k".into(), b"v".to_vec())])),
         |tx| tx.copy("b", "a").map(drop),
         |tx| tx.copy_range("b", 0..200_000, "a", 3).map(drop),
-        |tx| tx.put_all([("a", "again")]).map(drop),
+        |tx| tx.put_many([("a", "again")]).map(drop),
         |tx| {
             let mut writer = tx.writer("a", PutOptions::default())?;
             writer.push(&[4; 70_000])?;

@@ -3,7 +3,7 @@
 //! In a bulk load one record mostly follows the other into the page that has most room. Here
 //! that page is chosen once, the records are written where they will lie, and the books are
 //! kept when it has them all: pages, books and placement are then what single insertions
-//! would have made them (tests/put_all.rs).
+//! would have made them (tests/put_many.rs).
 
 use super::{At, HeapFile, Location, Placement};
 use holdall_core::heap_page::HeapPageMut;

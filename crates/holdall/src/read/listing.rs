@@ -57,7 +57,7 @@ impl Reader {
     /// ```
     /// use holdall::{ListOptions, Listed};
     /// # let store = holdall::Store::in_memory()?;
-    /// store.write(|tx| tx.put_all([("a/1", ""), ("a/2", ""), ("b", "")]))?;
+    /// store.write(|tx| tx.put_many([("a/1", ""), ("a/2", ""), ("b", "")]))?;
     /// let top = ListOptions { delimiter: Some(b"/"), ..ListOptions::default() };
     /// let listing = store.read()?.list(&top)?;
     /// assert_eq!(listing.entries[0], Listed::Prefix(b"a/".to_vec()));
@@ -77,7 +77,7 @@ impl Reader {
     ///
     /// ```
     /// # let store = holdall::Store::in_memory()?;
-    /// store.write(|tx| tx.put_all([("a", ""), ("b", "")]))?;
+    /// store.write(|tx| tx.put_many([("a", ""), ("b", "")]))?;
     /// assert_eq!(store.read()?.count_names()?, 2);
     /// # Ok::<(), holdall::Error>(())
     /// ```
@@ -94,7 +94,7 @@ impl Reader {
     ///
     /// ```
     /// # let store = holdall::Store::in_memory()?;
-    /// store.write(|tx| tx.put_all([("2024/a", ""), ("2024/b", ""), ("2025/a", "")]))?;
+    /// store.write(|tx| tx.put_many([("2024/a", ""), ("2024/b", ""), ("2025/a", "")]))?;
     /// let reader = store.read()?;
     /// assert_eq!(reader.names("2024/").count(), 2);
     /// let last = reader.names("").next_back().transpose()?;
@@ -111,7 +111,7 @@ impl Reader {
     ///
     /// ```
     /// # let store = holdall::Store::in_memory()?;
-    /// store.write(|tx| tx.put_all([("a", ""), ("b", ""), ("c", "")]))?;
+    /// store.write(|tx| tx.put_many([("a", ""), ("b", ""), ("c", "")]))?;
     /// let reader = store.read()?;
     /// assert_eq!(reader.range("a".."c").count(), 2);
     /// assert_eq!(reader.range("b"..).rev().count(), 2);

@@ -1,10 +1,10 @@
 //! Many objects in one call.
 //!
-//! Owns: [`ObjectsMut::create_all`], [`ObjectsMut::put_all`]. Objects are taken in groups, and of a
+//! Owns: [`ObjectsMut::create_many`], [`ObjectsMut::put_many`]. Objects are taken in groups, and of a
 //! group those together that go to one heap page, one handle page and, where their names
 //! ascend, behind the last name: what a single call looks up and keeps book of for one object
 //! is done once for them. All others take the way of single calls. Either way the store ends
-//! up as single calls would have made it, byte for byte (tests/put_all.rs).
+//! up as single calls would have made it, byte for byte (tests/put_many.rs).
 //!
 //! Invariant: no code of the caller's runs while a page is half changed.
 
@@ -49,7 +49,7 @@ impl ObjectsMut {
     /// ```
     /// # fn main() -> holdall::Result<()> {
     /// # let store = holdall::Store::in_memory()?;
-    /// let oids = store.write(|tx| tx.create_all(["one", "two", "three"]))?;
+    /// let oids = store.write(|tx| tx.create_many(["one", "two", "three"]))?;
     /// assert_eq!(store.read()?.get(oids[2])?, Some(b"three".into()));
     /// # Ok(())
     /// # }
@@ -58,7 +58,7 @@ impl ObjectsMut {
     /// # Errors
     /// As [`ObjectsMut::create`], with the object's place in the call where it is to blame. The
     /// transaction can then only be given up, and nothing of it is kept.
-    pub fn create_all<B: AsRef<[u8]>>(
+    pub fn create_many<B: AsRef<[u8]>>(
         &mut self,
         objects: impl IntoIterator<Item = B>,
     ) -> Result<Vec<Oid>> {
@@ -68,12 +68,12 @@ impl ObjectsMut {
     /// Creates the objects of these names or replaces their bytes, in the order given, and
     /// returns their OIDs in that order. As [`ObjectsMut::put`] for each, a name given twice
     /// included; new names are fastest where they ascend and come after all others of the
-    /// collection. Cost in memory: as [`ObjectsMut::create_all`].
+    /// collection. Cost in memory: as [`ObjectsMut::create_many`].
     ///
     /// ```
     /// # fn main() -> holdall::Result<()> {
     /// # let store = holdall::Store::in_memory()?;
-    /// store.write(|tx| tx.put_all([("a", "first"), ("b", "second")]))?;
+    /// store.write(|tx| tx.put_many([("a", "first"), ("b", "second")]))?;
     /// assert_eq!(store.read()?.get("b")?, Some(b"second".into()));
     /// # Ok(())
     /// # }
@@ -82,7 +82,7 @@ impl ObjectsMut {
     /// # Errors
     /// As [`ObjectsMut::put`], with the object's place in the call and its name where it is to
     /// blame. The transaction can then only be given up, and nothing of it is kept.
-    pub fn put_all<N: AsRef<[u8]>, B: AsRef<[u8]>>(
+    pub fn put_many<N: AsRef<[u8]>, B: AsRef<[u8]>>(
         &mut self,
         objects: impl IntoIterator<Item = (N, B)>,
     ) -> Result<Vec<Oid>> {

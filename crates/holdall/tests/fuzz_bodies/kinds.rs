@@ -189,7 +189,7 @@ fn call(
         13 => tx.set_attributes(name, &Attributes::from([("a".into(), bytes[..9].to_vec())])),
         14 => tx.set_hints(name, Hints { threshold: Some(at as u16), ..Hints::default() }),
         15 => tx.set_bytes(name, bytes),
-        16 => tx.put_all((0..40).map(|i| (format!("{name}{i}"), &bytes[..9]))).map(drop),
+        16 => tx.put_many((0..40).map(|i| (format!("{name}{i}"), &bytes[..9]))).map(drop),
         _ => {
             let mut object = tx.open(name)?;
             object.set_position(at);

@@ -34,7 +34,7 @@ class Peer(Protocol):
 
     name: str
 
-    def put_all(self, path: Path, items: Items) -> None:
+    def put_many(self, path: Path, items: Items) -> None:
         """Makes a store and puts all objects, durable, in one transaction where it has any."""
 
     def reading(self, path: Path) -> contextlib.AbstractContextManager[Reader]:
@@ -54,7 +54,7 @@ class Loop:
 class Holdall:
     name = "Holdall"
 
-    def put_all(self, path: Path, items: Items) -> None:
+    def put_many(self, path: Path, items: Items) -> None:
         with holdall.open(path, "x") as store:
             store.update(items)
 
@@ -75,7 +75,7 @@ class Lmdb:
     def environment(path: Path, **options: object) -> lmdb.Environment:
         return lmdb.open(str(path), map_size=64 << 30, subdir=False, **options)
 
-    def put_all(self, path: Path, items: Items) -> None:
+    def put_many(self, path: Path, items: Items) -> None:
         with self.environment(path) as env, env.begin(write=True) as tx:
             with tx.cursor() as cursor:
                 cursor.putmulti([(key.encode(), value) for key, value in items])
@@ -100,7 +100,7 @@ class Lmdb:
 class Sqlite:
     name = "sqlite3"
 
-    def put_all(self, path: Path, items: Items) -> None:
+    def put_many(self, path: Path, items: Items) -> None:
         base = sqlite3.connect(path)
         base.execute("pragma journal_mode=wal")
         base.execute("pragma synchronous=full")
@@ -132,7 +132,7 @@ class Sqlite:
 class Files:
     name = "files"
 
-    def put_all(self, path: Path, items: Items) -> None:
+    def put_many(self, path: Path, items: Items) -> None:
         path.mkdir()
         for key, value in items:
             with open(path / key, "xb", buffering=0) as file:
@@ -158,7 +158,7 @@ class Files:
 class Hdf5:
     name = "h5py"
 
-    def put_all(self, path: Path, items: Items) -> None:
+    def put_many(self, path: Path, items: Items) -> None:
         with h5py.File(path, "x", libver="latest") as file:
             for key, value in items:
                 file.create_dataset(key, data=np.frombuffer(value, np.uint8))

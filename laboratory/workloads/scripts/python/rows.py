@@ -49,7 +49,7 @@ def gets(peer: peers.Peer, batch: int) -> Prepare:
         items = objects(count)
         store = place / "gets"
         if not store.exists():
-            peer.put_all(store, items)
+            peer.put_many(store, items)
         chance = random.Random(2)
         with peer.reading(store) as reader:
             for key, value in items:
@@ -84,7 +84,7 @@ def puts(peer: peers.Peer) -> Prepare:
             store = place / f"puts{next(turn)}"
             os.sync()
             start = time.perf_counter()
-            peer.put_all(store, items)
+            peer.put_many(store, items)
             taken = time.perf_counter() - start
             shutil.rmtree(store) if store.is_dir() else store.unlink()
             return len(items) / taken

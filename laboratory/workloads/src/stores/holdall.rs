@@ -111,14 +111,14 @@ impl Opened {
             }
         }
         let new = items.iter().filter(|(ordinal, _)| ids.get(*ordinal).is_none());
-        tx.create_all(new.map(|(_, bytes)| *bytes))
+        tx.create_many(new.map(|(_, bytes)| *bytes))
     }
 }
 
 impl Peer for Opened {
     fn put(&self, items: &[(&[u8], &[u8])]) -> Result<()> {
         let Some(ids) = &self.ids else {
-            self.store.write(|tx| tx.put_all(items.iter().copied()))?;
+            self.store.write(|tx| tx.put_many(items.iter().copied()))?;
             return Ok(());
         };
         let items: Vec<_> =

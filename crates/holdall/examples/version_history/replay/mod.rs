@@ -106,7 +106,7 @@ pub fn run(params: &Params, folder: &Path) -> Result<Report> {
     shared::verify(&store)?;
     store.close()?;
 
-    let (puts, put) = put_all(params, folder, last)?;
+    let (puts, put) = put_many(params, folder, last)?;
     let versions = params.versions;
     Ok(Report {
         versions,
@@ -153,7 +153,7 @@ fn compare(reader: &Reader, hash: blake3::Hash) -> Result<()> {
 }
 
 /// The same history without splices: every version put whole.
-fn put_all(params: &Params, folder: &Path, last: blake3::Hash) -> Result<(Steps, Form)> {
+fn put_many(params: &Params, folder: &Path, last: blake3::Hash) -> Result<(Steps, Form)> {
     let store = Store::create(folder.join("puts.holdall"))?;
     let mut author = Author::new(params.seed, params.kb as usize * 1024);
     let mut text = author.first();

@@ -56,7 +56,7 @@ impl Subject {
         let mut oids: Vec<Oid> = Vec::new();
         for first in (0..objects(settings)).step_by(10_000) {
             let bytes = (first..first + 10_000).map(|n| n.to_le_bytes());
-            oids.extend(store.write(|tx| tx.create_all(bytes))?);
+            oids.extend(store.write(|tx| tx.create_many(bytes))?);
         }
         store.checkpoint()?;
         let stat = store.stat()?;

@@ -59,9 +59,9 @@ fn one_by_one(tx: &mut ObjectsMut, all: &[Given]) -> Result<Vec<Oid>> {
 
 fn at_once(tx: &mut ObjectsMut, all: &[Given]) -> Result<Vec<Oid>> {
     if all.first().is_some_and(|(name, _)| name.is_none()) {
-        return tx.create_all(all.iter().map(|(_, bytes)| bytes));
+        return tx.create_many(all.iter().map(|(_, bytes)| bytes));
     }
-    tx.put_all(all.iter().map(|(name, bytes)| (name.as_deref().unwrap(), bytes)))
+    tx.put_many(all.iter().map(|(name, bytes)| (name.as_deref().unwrap(), bytes)))
 }
 
 /// The same calls to two stores that were one, by single calls and at once.
@@ -137,7 +137,7 @@ fn what_fails_is_named_and_nothing_is_kept() {
     let names: Vec<&[u8]> = vec![b"a", b"b", &long, b"c"];
     let mut after = String::new();
     let failed = store.write(|tx| {
-        let failed = tx.put_all(names.iter().map(|name| (name, "bytes"))).map(drop);
+        let failed = tx.put_many(names.iter().map(|name| (name, "bytes"))).map(drop);
         after = tx.put("d", b"more").unwrap_err().to_string();
         failed
     });
@@ -145,13 +145,13 @@ fn what_fails_is_named_and_nothing_is_kept() {
     assert!(text.starts_with("object 2 of the call (\"xxx"), "{text}");
     assert!(text.ends_with("too long; at most 1024"), "{text}");
     assert!(after.contains("failed earlier"), "{after}");
-    let empty = store.write(|tx| tx.put_all([("a", ""), ("", "")])).unwrap_err();
+    let empty = store.write(|tx| tx.put_many([("a", ""), ("", "")])).unwrap_err();
     assert_eq!(empty.to_string(), "object 1 of the call (\"\"): a name must not be empty");
     assert_eq!(store.read().unwrap().get("a").unwrap(), None);
-    let kept = store.write(|tx| tx.put_all([("a", "1"), ("b", "2"), ("a", "3")])).unwrap();
+    let kept = store.write(|tx| tx.put_many([("a", "1"), ("b", "2"), ("a", "3")])).unwrap();
     assert_eq!(kept[0], kept[2], "replaced");
     assert_eq!(store.read().unwrap().get("a").unwrap().unwrap(), b"3");
-    assert_eq!(store.write(|tx| tx.create_all([""; 0])).unwrap(), []);
+    assert_eq!(store.write(|tx| tx.create_many([""; 0])).unwrap(), []);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_panic_of_the_callers_iterator_leaves_whole_objects() {
                 assert!(i < 700, "on purpose");
                 [i as u8; 200]
             });
-            let call = std::panic::AssertUnwindSafe(|| tx.create_all(given));
+            let call = std::panic::AssertUnwindSafe(|| tx.create_many(given));
             assert!(std::panic::catch_unwind(call).is_err());
             Ok(())
         })
