@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use crate::files::{self, DIRECTORY};
 use crate::name;
 
-/// Bytes of a path given to the system at a time, where its parts allow that.
+/// Bytes of a path given to the system at a time, if its parts allow that.
 const PIECE: usize = 2048;
 
 /// Opens what lies at `below`; an empty path is the directory itself. Cost: a call for each 2 KiB
-/// of path, or for each of its parts where the system cannot follow a path without links.
+/// of path, or for each of its parts if the system cannot follow a path without links.
 ///
 /// # Errors
 /// Those of the system; a link on the way or at the end is one.
@@ -33,7 +33,7 @@ pub fn data(root: &OwnedFd, below: &Path) -> io::Result<Metadata> {
     File::from(open(root, below, LOOK)?).metadata()
 }
 
-/// Opens a file whatever its rights, where the system can, and does not wait for pipes.
+/// Opens a file whatever its rights, if the system can, and does not wait for pipes.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const LOOK: OFlags = OFlags::PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

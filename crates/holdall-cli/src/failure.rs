@@ -106,7 +106,7 @@ impl Failure {
         }
     }
 
-    /// Writes the one line on standard error, where there is something to say.
+    /// Writes the one line on standard error, if there is something to say.
     pub fn report(&self) {
         let line = match self {
             Self::Pipe | Self::Reported(_) => return,

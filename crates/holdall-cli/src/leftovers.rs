@@ -56,7 +56,7 @@ fn maker(name: &[u8]) -> Option<i32> {
 
 /// Locks what this process has made, so that others leave it alone.
 pub fn hold(made: impl AsFd) {
-    // Where there are no locks the process's number is enough.
+    // If there are no locks the process's number is enough.
     let _ = rustix::fs::flock(made, FlockOperation::NonBlockingLockExclusive);
 }
 

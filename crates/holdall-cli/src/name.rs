@@ -33,12 +33,12 @@ pub fn bytes(text: &OsStr) -> &[u8] {
     text.as_encoded_bytes()
 }
 
-/// The OID an argument spells, where it does.
+/// The OID an argument spells, if it does.
 pub fn as_oid(arg: &OsStr) -> Option<Oid> {
     arg.to_str()?.parse().ok()
 }
 
-/// What an argument refers to: an OID where it spells one, a name otherwise.
+/// What an argument refers to: an OID if it spells one, a name otherwise.
 pub fn key(arg: &OsStr) -> Key<'_> {
     as_oid(arg).map_or_else(|| bytes(arg).into(), Key::Oid)
 }

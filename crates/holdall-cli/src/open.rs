@@ -146,7 +146,7 @@ pub fn path_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// A snapshot of a collection, of the default one where none is named.
+/// A snapshot of a collection, of the default one if none is named.
 pub fn reader(store: &Store, collection: Option<&str>) -> Result<Reader> {
     let reader = store.read()?;
     match collection {

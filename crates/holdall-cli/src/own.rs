@@ -26,7 +26,7 @@ pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// Refuses to go on where a file of the store at `path` is standard output or standard error.
+/// Refuses to go on if a file of the store at `path` is standard output or standard error.
 /// Then nothing can be said on standard error, and only the exit code tells.
 pub fn refuse_streams(path: &Path) -> Outcome {
     let own = files(path);
@@ -97,7 +97,7 @@ fn files(path: &Path) -> Vec<FileId> {
     regular.map(|data| FileId::of(&data)).collect()
 }
 
-/// The path without links, also where nothing lies there yet.
+/// The path without links, also if nothing lies there yet.
 fn real(path: &Path) -> Option<PathBuf> {
     let made = || Some(directory(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(made)

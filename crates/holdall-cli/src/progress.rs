@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::complain;
 
-/// Time between two lines where there is no terminal.
+/// Time between two lines if there is no terminal.
 const EVERY: Duration = Duration::from_secs(5);
 const COUNTING: &str = "{spinner} {msg}{decimal_bytes}, {decimal_bytes_per_sec}";
 const KNOWN: &str = "{bar:30} {msg}{decimal_bytes} of {decimal_total_bytes}, \
@@ -100,7 +100,7 @@ impl<'t> Meter<'t> {
         }
     }
 
-    /// `5 files, `, or nothing where only bytes are counted.
+    /// `5 files, `, or nothing if only bytes are counted.
     fn counted(&self, count: u64) -> String {
         self.items.map_or_else(String::new, |items| format!("{count} {items}, "))
     }

@@ -4,7 +4,7 @@
 //! its target's place at the end), and the mask of the user's new files.
 //!
 //! Nobody but its owner may open a file before it is finished: what it will hold may be private.
-//! Where the system has files without a name, a command that is killed leaves nothing behind.
+//! If the system has files without a name, a command that is killed leaves nothing behind.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -47,7 +47,7 @@ impl Replacement {
         Self::named(dir, target)
     }
 
-    /// Where the system has no files without a name.
+    /// If the system has no files without a name.
     fn named(dir: Rc<OwnedFd>, target: OsString) -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let make = |name: &str| rustix::fs::openat(&dir, name, flags, PRIVATE);
@@ -99,7 +99,7 @@ impl Drop for Replacement {
     }
 }
 
-/// A file in `dir` without a name, where the system has such and can name it later.
+/// A file in `dir` without a name, if the system has such and can name it later.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn nameless(dir: &OwnedFd) -> Option<File> {
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;

@@ -117,7 +117,7 @@ fn log(json: bool) {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    // Fails only where a logger was set already.
+    // Fails only if a logger was set already.
     let _ = if json { format.json().try_init() } else { format.try_init() };
 }
 

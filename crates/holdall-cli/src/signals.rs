@@ -6,7 +6,7 @@
 /// process, which could neither say so nor close its store. To be called before threads start.
 pub fn survive_limits() {
     // SAFETY: no handler is set that could run at a bad moment, and the system knows the number.
-    // Where it refuses, the process ends as it would have.
+    // If it refuses, the process ends as it would have.
     #[expect(unsafe_code, reason = "no safe wrapper; see the argument above")]
     let _ = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

@@ -1,7 +1,7 @@
 //! The streams that the command was started with: which of them were open.
 //!
 //! Owns the answer for standard input and output, found before the runtime starts. The runtime
-//! opens `/dev/null` in place of a closed one: a `put` would store nothing where its input is
+//! opens `/dev/null` in place of a closed one: a `put` would store nothing if its input is
 //! missing, and a `get` throw away what it writes.
 
 use std::io;
@@ -70,7 +70,7 @@ pub fn need_input() -> Outcome {
     }
 }
 
-/// Refuses to go on where what is to be said cannot be: standard output is closed, or open for
+/// Refuses to go on if what is to be said cannot be: standard output is closed, or open for
 /// reading only, which the library takes for a place to throw text away.
 pub fn need_output() -> Outcome {
     let readable = rustix::fs::fcntl_getfl(io::stdout());

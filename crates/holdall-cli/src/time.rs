@@ -15,7 +15,7 @@ pub fn to_nanos(time: SystemTime) -> i128 {
     }
 }
 
-/// The time `nanos` after the start of 1970; `None` where the system cannot hold it.
+/// The time `nanos` after the start of 1970; `None` if the system cannot hold it.
 pub fn from_nanos(nanos: i128) -> Option<SystemTime> {
     let seconds = u64::try_from(nanos.unsigned_abs() / NANOS.unsigned_abs()).ok()?;
     let rest = u32::try_from(nanos.unsigned_abs() % NANOS.unsigned_abs()).ok()?;

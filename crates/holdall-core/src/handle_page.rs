@@ -80,7 +80,7 @@ struct Head {
     live: usize,
     /// Slots that were ever used.
     touched: usize,
-    /// The first of the free chain, plus one; 0 where there is none.
+    /// The first of the free chain, plus one; 0 if there is none.
     first_free: u16,
 }
 
@@ -96,7 +96,7 @@ impl<'a> HandlePage<'a> {
     /// Looks into page `no`, which must have logical index `index`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where index or counts are wrong.
+    /// [`Error::Corrupt`] if index or counts are wrong.
     #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo, index: u32) -> Result<Self> {
         // One look at the length covers all fields.
@@ -137,10 +137,10 @@ impl<'a> HandlePage<'a> {
         class(self.free(), self.bytes.len())
     }
 
-    /// The slot that the next insertion takes; `None` where the page is full.
+    /// The slot that the next insertion takes; `None` if the page is full.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the free chain leads astray.
+    /// [`Error::Corrupt`] if the free chain leads astray.
     #[inline]
     pub fn next_slot(&self) -> Result<Option<u16>> {
         let Head { first_free: first, touched, .. } = self.head;
@@ -163,7 +163,7 @@ impl<'a> HandlePage<'a> {
     /// What `slot` holds.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where a live handle names no page.
+    /// [`Error::Corrupt`] if a live handle names no page.
     #[inline]
     pub fn get(&self, slot: u16) -> Result<Handle> {
         if usize::from(slot) >= self.touched() {
@@ -275,10 +275,10 @@ impl<'a> HandlePageMut<'a> {
         put_u16(entry, 10, tail);
     }
 
-    /// Takes a free slot for an object; `None` where the page is full. `loc` must be valid.
+    /// Takes a free slot for an object; `None` if the page is full. `loc` must be valid.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the free chain leads astray.
+    /// [`Error::Corrupt`] if the free chain leads astray.
     pub fn insert(&mut self, unique: u32, loc: Location) -> Result<Option<u16>> {
         debug_assert!(loc.is_valid(), "{loc:?}");
         let Some(slot) = self.view().next_slot()? else { return Ok(None) };
@@ -301,7 +301,7 @@ impl<'a> HandlePageMut<'a> {
     /// most [`HandlePage::next_in_order`].
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where these are not the slots that come next.
+    /// [`Error::Corrupt`] if these are not the slots that come next.
     pub fn insert_run(
         &mut self,
         first: u16,
@@ -340,7 +340,7 @@ impl<'a> HandlePageMut<'a> {
     /// Frees live handle `slot`. The caller has looked at it with [`HandlePage::get`].
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the page counts no live handles.
+    /// [`Error::Corrupt`] if the page counts no live handles.
     pub fn remove(&mut self, slot: u16, unique: u32) -> Result<()> {
         let Head { live, touched, first_free } = self.head;
         if live == 0 || slot == NO_SLOT {

@@ -3,7 +3,7 @@
 //! Owns: the body of pages of kind `Heap` (docs/format.md "Heap page"). The slot array grows
 //! from the front, records from the end; a live record never changes its slot. A change
 //! touches only its own bytes, its slot and the header, so that the logged byte difference
-//! is small; other records move only where the free bytes suffice but do not lie together,
+//! is small; other records move only if the free bytes suffice but do not lie together,
 //! and then as few of their bytes as can be. Every number read from the page is checked, so a
 //! page with nonsense in it gives errors. Pure; no threads.
 
@@ -45,7 +45,7 @@ pub fn init(bytes: &mut [u8], index: u32) {
 /// What a heap file keeps book of for each page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreeSpace {
-    /// Length of the longest record that can be inserted now (0 where none can).
+    /// Length of the longest record that can be inserted now (0 if none can).
     pub free: usize,
     /// The page holds no record.
     pub empty: bool,
@@ -126,7 +126,7 @@ impl<'a> HeapPage<'a> {
     /// Looks into page `no`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the header cannot be.
+    /// [`Error::Corrupt`] if the header cannot be.
     #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo) -> Result<Self> {
         Ok(Self { bytes, no, head: Head::read(bytes, no)? })
@@ -152,10 +152,10 @@ impl<'a> HeapPage<'a> {
         self.room().free
     }
 
-    /// Where in the page the record of `slot` lies; `None` where the slot holds none.
+    /// Where in the page the record of `slot` lies; `None` if the slot holds none.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it would lie outside the record area.
+    /// [`Error::Corrupt`] if it would lie outside the record area.
     #[inline]
     pub fn range(&self, slot: u16) -> Result<Option<Range<usize>>> {
         if usize::from(slot) >= self.head.slots {
@@ -254,11 +254,11 @@ impl<'a> HeapPageMut<'a> {
         HeapPage { bytes: self.bytes, no: self.no, head: self.head }
     }
 
-    /// Inserts a record of 1..=[`max_record`] bytes; `None` where there is no room. Moves
-    /// other records only where the room does not lie together.
+    /// Inserts a record of 1..=[`max_record`] bytes; `None` if there is no room. Moves
+    /// other records only if the room does not lie together.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the page contradicts itself.
+    /// [`Error::Corrupt`] if the page contradicts itself.
     pub fn insert(&mut self, record: &[u8]) -> Result<Option<u16>> {
         self.insert_with(record.len(), |to| {
             to.copy_from_slice(record);
@@ -294,11 +294,11 @@ impl<'a> HeapPageMut<'a> {
         Ok(Some(slot as u16))
     }
 
-    /// Replaces the record of `slot`; `false`, and nothing changed, where the new one does
+    /// Replaces the record of `slot`; `false`, and nothing changed, if the new one does
     /// not fit. A record that does not grow stays where it is.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the slot holds no record or the page contradicts itself.
+    /// [`Error::Corrupt`] if the slot holds no record or the page contradicts itself.
     pub fn replace(&mut self, slot: u16, record: &[u8]) -> Result<bool> {
         debug_assert!(!record.is_empty(), "empty record");
         let old = self.record(slot)?;
@@ -327,7 +327,7 @@ impl<'a> HeapPageMut<'a> {
     /// Removes the record of `slot` and returns its length.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the slot holds no record or the page contradicts itself.
+    /// [`Error::Corrupt`] if the slot holds no record or the page contradicts itself.
     pub fn delete(&mut self, slot: u16) -> Result<usize> {
         let old = self.record(slot)?;
         self.head.drop_bytes(self.no, &old, self.bytes.len())?;
@@ -374,7 +374,7 @@ impl<'a> HeapPageMut<'a> {
 
     /// Finds `len` bytes for a record, counts them as used and returns where they begin;
     /// `grow` bytes more are needed behind the slots. The caller knows that there is room.
-    /// Other records move only where it does not lie together, and few of them.
+    /// Other records move only if it does not lie together, and few of them.
     fn make_room(&mut self, len: usize, grow: usize) -> Result<usize> {
         let size = self.bytes.len();
         let fits_gap = self.head.gap(size) >= len + grow;

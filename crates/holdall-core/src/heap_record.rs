@@ -299,7 +299,7 @@ pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, time: u64, byt
 /// Attributes as stored: key length, key, value length, value; repeated.
 ///
 /// # Errors
-/// [`Error::Invalid`] where they take more than `page_size / 8` or [`MAX_ATTRIBUTES`] bytes.
+/// [`Error::Invalid`] if they take more than `page_size / 8` or [`MAX_ATTRIBUTES`] bytes.
 pub fn encode_attributes(attributes: &Attributes, page_size: usize) -> Result<Vec<u8>> {
     let out = join_attributes(attributes);
     let most = most_attributes(page_size);

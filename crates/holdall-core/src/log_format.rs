@@ -57,7 +57,7 @@ impl BlockHeader {
         put_u32(b, 68, 0);
     }
 
-    /// Reads and checks a block: `None` where it is not a valid block of store and epoch.
+    /// Reads and checks a block: `None` if it is not a valid block of store and epoch.
     pub fn decode(b: &[u8], store_id: &[u8; 16], epoch: u32) -> Option<Self> {
         // Most blocks of a scan are not of this lap: told before the checksum is computed.
         if b.len() != BLOCK || b[8..24] != store_id[..] || u32_at(b, 24) != epoch {
@@ -94,7 +94,7 @@ impl BlockHeader {
     }
 }
 
-/// Whether a log may have left these bytes: zeros where nothing was written, else the mark
+/// Whether a log may have left these bytes: zeros if nothing was written, else the mark
 /// of a block, however torn it is behind its first bytes.
 pub fn may_be_block(b: &[u8]) -> bool {
     match b.get(..HEADER) {
@@ -233,7 +233,7 @@ impl<'a> Ranges<'a> {
     /// Writes the ranges over `page`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where a range does not fit the page; the page is then unusable.
+    /// [`Error::Corrupt`] if a range does not fit the page; the page is then unusable.
     pub fn apply(&self, page: &mut [u8]) -> Result<()> {
         let mut r = Reader::new(self.0);
         while !r.rest().is_empty() {
@@ -380,7 +380,7 @@ fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
     out.extend_from_slice(&(len as u32).to_le_bytes());
 }
 
-/// Appends a page record: what differs between `old` (zeros where `None`) and `new`, a page
+/// Appends a page record: what differs between `old` (zeros if `None`) and `new`, a page
 /// already sealed. Cost: one pass over the page.
 pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u8]) {
     let kind = if old.is_some() { PAGE_DIFF } else { PAGE_NEW };
@@ -538,7 +538,7 @@ pub fn push_commit(out: &mut Vec<u8>, lsn: Lsn) {
 /// Takes the next record off a payload; `None` at its end.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where the bytes are no record, [`Error::Unsupported`] for an unknown
+/// [`Error::Corrupt`] if the bytes are no record, [`Error::Unsupported`] for an unknown
 /// record that may not be skipped.
 pub fn next_record<'a>(r: &mut Reader<'a>) -> Result<Option<Record<'a>>> {
     if r.rest().is_empty() {

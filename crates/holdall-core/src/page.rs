@@ -95,7 +95,7 @@ pub fn kind(page: &[u8]) -> Option<PageKind> {
 /// Checks that a page, found sound when it was read, is of kind `kind`.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where it is of another.
+/// [`Error::Corrupt`] if it is of another.
 #[inline]
 pub fn of_kind(page: &[u8], address: PageNo, wanted: PageKind) -> Result<()> {
     if page.get(KIND) == Some(&(wanted as u8)) {

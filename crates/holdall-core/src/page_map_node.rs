@@ -126,7 +126,7 @@ impl<'a> Node<'a> {
     /// Looks into page `no`, which must be the node of `level` whose first index is `base`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it is another node.
+    /// [`Error::Corrupt`] if it is another node.
     #[inline]
     pub fn new(bytes: &'a [u8], no: PageNo, level: u8, base: u32) -> Result<Self> {
         let found = (bytes[LEVEL], u32_at(bytes, BASE));
@@ -144,7 +144,7 @@ impl<'a> Node<'a> {
     /// The entry `slot`, which must be below the fanout.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where bits are set that no version writes.
+    /// [`Error::Corrupt`] if bits are set that no version writes.
     #[inline]
     pub fn entry(&self, slot: usize) -> Result<Entry> {
         let raw = self.raw(slot);
@@ -178,9 +178,9 @@ impl<'a> Node<'a> {
         self.summary_within(0, Tag { class: FRESH, hole: true })
     }
 
-    /// As [`Node::summary`], where it is known to be at most `most`; the look begins at
+    /// As [`Node::summary`], if it is known to be at most `most`; the look begins at
     /// `slot`, going round, and ends once it has met that much. Cost: one pass over the node
-    /// at most; little where neighbours are alike.
+    /// at most; little if neighbours are alike.
     pub fn summary_within(&self, slot: usize, most: Tag) -> Tag {
         let (before, after) = self.entries().split_at(slot.min(fanout(self.bytes.len())));
         let mut sum = Tag::default();

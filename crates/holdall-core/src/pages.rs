@@ -21,11 +21,11 @@ pub trait PageRead {
     /// checked; the body has not. Cost: at most one page read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the page is damaged or of another kind, [`Error::Io`].
+    /// [`Error::Corrupt`] if the page is damaged or of another kind, [`Error::Io`].
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef>;
 
     /// Gives `f` the page as [`PageRead::page`] would: for a short look, without counting
-    /// another reference where that can be avoided. `f` must not wait for anything: while it
+    /// another reference if that can be avoided. `f` must not wait for anything: while it
     /// runs, memory of other pages may not be freed.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ pub trait PageWrite: PageRead {
     /// As [`PageRead::page`]; [`Error::TooLarge`] beyond the dirty limit.
     fn page_mut(&mut self, page: PageNo, kind: PageKind) -> Result<&mut [u8]>;
 
-    /// Allocates up to `want` neighbouring pages (at least one), close to `near` where that
+    /// Allocates up to `want` neighbouring pages (at least one), close to `near` if that
     /// is free. They hold nothing: each must be formatted before it is read.
     ///
     /// # Errors
@@ -58,13 +58,13 @@ pub trait PageWrite: PageRead {
     /// Makes an allocated page an empty one of this kind without reading it.
     ///
     /// # Errors
-    /// [`Error::Io`] where an early page had to be written out to make room.
+    /// [`Error::Io`] if an early page had to be written out to make room.
     fn format(&mut self, page: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]>;
 
     /// Frees a page. It is not used again before the next checkpoint.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it was free already.
+    /// [`Error::Corrupt`] if it was free already.
     fn free_page(&mut self, page: PageNo) -> Result<()>;
 
     /// Allocates and formats one page.

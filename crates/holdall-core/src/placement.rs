@@ -27,7 +27,7 @@ impl Default for Policy {
     }
 }
 
-/// Class of a page of a file whose empty pages have room for `max` bytes: 15 where it is
+/// Class of a page of a file whose empty pages have room for `max` bytes: 15 if it is
 /// empty, else the largest c of 0..=14 with `room.free >= c/15 max`.
 pub fn class_of(room: FreeSpace, max: usize) -> u8 {
     if room.empty { FRESH } else { (room.free * 15 / max.max(1)).min(14) as u8 }
@@ -96,12 +96,12 @@ impl Placement {
     }
 
     /// Forgets everything. Pages marked as full in the map stay so until they are next
-    /// changed: for a collection whose pages are gone, or where no earlier state was kept.
+    /// changed: for a collection whose pages are gone, or if no earlier state was kept.
     pub fn reset(&mut self) {
         *self = Self::new(self.policy);
     }
 
-    /// To be called before each use with the file's count of changes: where it is not the one
+    /// To be called before each use with the file's count of changes: if it is not the one
     /// last given to [`Placement::follow`], the cache describes another state, and is emptied.
     pub fn sync(&mut self, changes: u32) {
         if self.stamp != changes {

@@ -32,7 +32,7 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
     /// checked. Constant cost.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such stretch or the page is another one's.
+    /// [`Error::Corrupt`] if there is no such stretch or the page is another one's.
     pub fn open(layout: SpaceLayout, space: u32, stretch: u32, bytes: B) -> Result<Self> {
         let (first, run) = place(layout, space, stretch)?;
         let b = bytes.as_ref();
@@ -60,7 +60,7 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
     /// The CRC-32C of unit `unit` (4 KiB each) of page `index`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the stretch has no such page or the page no such unit.
+    /// [`Error::Corrupt`] if the stretch has no such page or the page no such unit.
     pub fn crc(&self, index: u32, unit: usize) -> Result<u32> {
         self.inside(index, 1)?;
         if unit >= self.layout.units() {
@@ -74,7 +74,7 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
     /// to `out`, as many as the stretch has; returns how many.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the stretch has no unit `first`.
+    /// [`Error::Corrupt`] if the stretch has no unit `first`.
     pub fn copy_crcs(&self, first: u64, out: &mut [u32]) -> Result<usize> {
         let units = self.layout.units() as u64;
         let left = (u64::from(self.pages) * units).saturating_sub(first) as usize;
@@ -92,7 +92,7 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
     /// The checksums of the pages `index..index + len` in order, all units of each.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the range leaves the stretch.
+    /// [`Error::Corrupt`] if the range leaves the stretch.
     pub fn crcs(&self, index: u32, len: u32) -> Result<impl Iterator<Item = u32> + '_> {
         self.inside(index, len)?;
         let range = self.sums_at(index)..self.sums_at(index + len);
@@ -102,7 +102,7 @@ impl<B: AsRef<[u8]>> SpaceInfo<B> {
     /// The owner noted for page `index`, 0 for none.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the stretch has no such page.
+    /// [`Error::Corrupt`] if the stretch has no such page.
     pub fn owner(&self, index: u32) -> Result<u64> {
         self.inside(index, 1)?;
         Ok(u64_at(self.bytes.as_ref(), self.owner_at(index)))
@@ -130,7 +130,7 @@ impl<'a> SpaceInfo<&'a mut [u8]> {
     /// `SpaceInfo`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such stretch, [`Error::Invalid`] where the page
+    /// [`Error::Corrupt`] if there is no such stretch, [`Error::Invalid`] if the page
     /// is not of the layout's size.
     pub fn init(
         layout: SpaceLayout,
@@ -151,7 +151,7 @@ impl<'a> SpaceInfo<&'a mut [u8]> {
     /// Sets the checksums of page `index`, one for each 4 KiB; leaves its owner.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the stretch has no such page, [`Error::Invalid`] where the
+    /// [`Error::Corrupt`] if the stretch has no such page, [`Error::Invalid`] if the
     /// number of checksums is wrong; nothing is changed.
     pub fn set_entry(&mut self, index: u32, crcs: &[u32]) -> Result<()> {
         self.inside(index, 1)?;
@@ -163,7 +163,7 @@ impl<'a> SpaceInfo<&'a mut [u8]> {
     /// Sets the owner noted for page `index`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the stretch has no such page.
+    /// [`Error::Corrupt`] if the stretch has no such page.
     pub fn set_owner(&mut self, index: u32, owner: u64) -> Result<()> {
         self.inside(index, 1)?;
         let at = self.owner_at(index);
@@ -172,7 +172,7 @@ impl<'a> SpaceInfo<&'a mut [u8]> {
     }
 
     /// Sets a new run of `len` pages from `index` on: `crcs` are the checksums of all its
-    /// pages in order, `owner` is noted for the first page, or 0 where the run began in the
+    /// pages in order, `owner` is noted for the first page, or 0 if the run began in the
     /// stretch before. Cost: the bytes written.
     ///
     /// # Errors

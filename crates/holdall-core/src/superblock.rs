@@ -122,11 +122,11 @@ impl Superblock {
         b
     }
 
-    /// Reads one slot: `Ok(None)` where it holds no valid superblock.
+    /// Reads one slot: `Ok(None)` if it holds no valid superblock.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a valid slot needs a newer build, [`Error::Corrupt`]
-    /// where a valid checksum covers impossible values.
+    /// [`Error::Unsupported`] if a valid slot needs a newer build, [`Error::Corrupt`]
+    /// if a valid checksum covers impossible values.
     pub fn decode(b: &[u8]) -> Result<Option<Self>> {
         if b.len() < SLOT_BYTES || b[..8] != MAGIC {
             return Ok(None);

@@ -43,7 +43,7 @@ impl Change {
         Self { epoch, count }
     }
 
-    /// Bytes of its encoding: none where the object is as it was created.
+    /// Bytes of its encoding: none if the object is as it was created.
     pub(crate) fn len(self) -> usize {
         if self.is_none() { 0 } else { varint_len(self.epoch.into()) + varint_len(self.count) }
     }

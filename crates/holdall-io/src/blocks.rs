@@ -11,10 +11,10 @@ use rustix::fs::FallocateFlags;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use rustix::io::Errno;
 
-/// Gives the range real blocks; the file grows where it reaches past the end.
+/// Gives the range real blocks; the file grows if it reaches past the end.
 ///
 /// # Errors
-/// Those of the system; "not supported" where the file system cannot.
+/// Those of the system; "not supported" if the file system cannot.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn allocate(file: &File, offset: u64, len: u64) -> io::Result<()> {
     change(file, FallocateFlags::empty(), offset, len)
@@ -75,7 +75,7 @@ pub(crate) fn punch(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Err(rustix::io::Errno::OPNOTSUPP.into())
 }
 
-/// Bytes that are written at a time where nothing can be reserved.
+/// Bytes that are written at a time if nothing can be reserved.
 const PIECE: usize = 256 << 10;
 
 /// Real blocks behind the end by writing zeros.

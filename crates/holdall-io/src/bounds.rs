@@ -11,7 +11,7 @@ pub const MAX_LEN: u64 = i64::MAX as u64;
 /// The end of `len` bytes at `offset` for a write.
 ///
 /// # Errors
-/// `InvalidInput` where no file can be so long.
+/// `InvalidInput` if no file can be so long.
 pub fn write_end(offset: u64, len: usize) -> io::Result<u64> {
     offset.checked_add(len as u64).filter(|&end| end <= MAX_LEN).ok_or_else(|| {
         io::Error::new(

@@ -1,4 +1,4 @@
-//! Reads and writes past the page cache (`O_DIRECT`), through aligned memory where the
+//! Reads and writes past the page cache (`O_DIRECT`), through aligned memory if the
 //! caller's is not.
 //!
 //! Owns: the file opened a second time for it, whether it turned out not to serve, and memory
@@ -37,7 +37,7 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    /// The same file once more, whatever its path leads to by now; `None` where that is not to
+    /// The same file once more, whatever its path leads to by now; `None` if that is not to
     /// be had.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn open(file: &File, write: bool) -> Option<Self> {

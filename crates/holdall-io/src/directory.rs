@@ -101,7 +101,7 @@ impl Directory {
     /// Whether the name, not followed if it is a link, leads to the file of `disk`.
     ///
     /// # Errors
-    /// Those of the operating system but `NotFound`; `Unsupported` where `disk` is no file.
+    /// Those of the operating system but `NotFound`; `Unsupported` if `disk` is no file.
     pub(crate) fn leads_to(&self, name: &OsStr, disk: &dyn Disk) -> io::Result<bool> {
         let own = disk.file_id()?.ok_or(io::ErrorKind::Unsupported)?;
         Ok(self.look(name)?.is_some_and(|(id, _)| id == own))

@@ -172,7 +172,7 @@ pub trait Disk: Send + Sync + Debug {
     fn truncate(&self, len: u64) -> io::Result<()>;
 
     /// Gives the blocks of `len` bytes at `offset` back to the file system; they read as zeros
-    /// from then on, and the length stays. Returns whether the file system can do that; where it
+    /// from then on, and the length stays. Returns whether the file system can do that; if it
     /// cannot, nothing has changed. Offset and length are multiples of 4 KiB, the range lies
     /// within the length. Durable with the next [`sync`](Self::sync).
     ///
@@ -183,7 +183,7 @@ pub trait Disk: Send + Sync + Debug {
         Ok(false)
     }
 
-    /// Whether [`punch`](Self::punch) is known to work here; false also where only a call would
+    /// Whether [`punch`](Self::punch) is known to work here; false also if only a call would
     /// tell. Changes nothing. Cost: a system call.
     fn can_punch(&self) -> bool {
         false
@@ -191,7 +191,7 @@ pub trait Disk: Send + Sync + Debug {
 
     /// Gives `len` bytes at `offset` real blocks where [`punch`](Self::punch) took them, so that
     /// writing there needs no space. What is stored there stays. The range lies within the length,
-    /// and nobody writes there meanwhile. Cost: one call; where the file system cannot reserve
+    /// and nobody writes there meanwhile. Cost: one call; if the file system cannot reserve
     /// blocks, or says that it has none, the range is read and written instead.
     ///
     /// # Errors
@@ -220,7 +220,7 @@ pub trait Disk: Send + Sync + Debug {
 
     /// Says that `len` bytes at `offset` will be read soon, through the page cache.
     /// Does not wait. Returns whether that
-    /// may help: false where the bytes are at hand already.
+    /// may help: false if the bytes are at hand already.
     ///
     /// # Errors
     /// Those of the operating system.
@@ -238,14 +238,14 @@ pub trait Storage: Send + Sync + Debug {
     /// The existing log, or `None` if there is none. While one is in use, the same disk again.
     ///
     /// # Errors
-    /// Those of the operating system; `WouldBlock` where another open store uses it.
+    /// Those of the operating system; `WouldBlock` if another open store uses it.
     fn open_log(&self) -> io::Result<Option<Arc<dyn Disk>>>;
 
     /// Creates an empty log. The name is not durable before [`sync_dir`](Self::sync_dir).
     ///
     /// # Errors
-    /// `AlreadyExists` where anything has its name; `StorageFull`, with [`NoInodes`](crate::NoInodes)
-    /// inside where no inode is free; those of the operating system; `PermissionDenied` if opened
+    /// `AlreadyExists` if anything has its name; `StorageFull`, with [`NoInodes`](crate::NoInodes)
+    /// inside if no inode is free; those of the operating system; `PermissionDenied` if opened
     /// read-only.
     fn create_log(&self) -> io::Result<Arc<dyn Disk>>;
 
@@ -263,14 +263,14 @@ pub trait Storage: Send + Sync + Debug {
     fn remove_log(&self, log: &dyn Disk) -> io::Result<()>;
 
     /// Whether the volume's name no longer leads to the volume, or the log's name to `log`.
-    /// `None` also where that cannot be told. Cost: two system calls.
+    /// `None` also if that cannot be told. Cost: two system calls.
     fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
         let _ = log;
         None
     }
 
     /// Whether the log's place is `name` in the directory `dir`, whether or not there is a log;
-    /// never for what has no place in the file system. Cost: a system call where the names are
+    /// never for what has no place in the file system. Cost: a system call if the names are
     /// the same.
     ///
     /// # Errors

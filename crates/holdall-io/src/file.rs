@@ -22,7 +22,7 @@ use crate::read_around::ReadAround;
 use crate::write_out::write_out;
 use crate::{Disk, FileId};
 
-/// Growth of at most so many bytes is written where it cannot be reserved; more would cost much
+/// Growth of at most so many bytes is written if it cannot be reserved; more would cost much
 /// only to find that the disk is full.
 const SMALL_GROWTH: u64 = 1 << 20;
 
@@ -47,7 +47,7 @@ pub struct FileDisk {
     /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
     failed: AtomicBool,
     process: u32,
-    /// The same file, opened to bypass the cache, where the system can.
+    /// The same file, opened to bypass the cache, if the system can.
     direct: Option<Direct>,
     around: ReadAround,
     map: Map,
@@ -59,7 +59,7 @@ impl Drop for FileDisk {
     /// lock is the parent's and stays.
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            // Where it fails, closing the descriptor gives the lock back.
+            // If it fails, closing the descriptor gives the lock back.
             let _ = self.file.unlock();
         }
     }
@@ -82,7 +82,7 @@ impl FileDisk {
     /// Locks the file: alone for writing, together with other readers for reading.
     ///
     /// # Errors
-    /// `WouldBlock` where somebody else has it.
+    /// `WouldBlock` if somebody else has it.
     pub(crate) fn lock(file: &File, access: Access) -> Result<(), TryLockError> {
         match access {
             Access::ReadOnly => file.try_lock_shared(),
@@ -114,7 +114,7 @@ impl FileDisk {
     }
 
     /// Reads the bytes at the start of the range that are in the page cache, without waiting for
-    /// the device. Returns how many bytes of `buf` it filled; 0 also where the system cannot tell.
+    /// the device. Returns how many bytes of `buf` it filled; 0 also if the system cannot tell.
     fn read_cached(&self, offset: u64, buf: &mut [u8]) -> usize {
         if write_end(offset, buf.len()).is_err() { 0 } else { read_now(&self.file, offset, buf) }
     }
@@ -278,7 +278,7 @@ impl Disk for FileDisk {
         }
         match blocks::allocate(&self.file, offset, len).map_err(full_kind) {
             // ext2 and ext3 punch holes and cannot fill them. XFS asks for the room of the whole
-            // range, also where it has blocks already.
+            // range, also if it has blocks already.
             Err(e) if is_unsupported(&e) || is_full(&e) => write_back(&self.file, offset, len),
             other => other,
         }
@@ -346,7 +346,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::StorageFull
 }
 
-/// Reads what can be had without waiting for the device; 0 where the system cannot tell.
+/// Reads what can be had without waiting for the device; 0 if the system cannot tell.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn read_now(file: &File, offset: u64, buf: &mut [u8]) -> usize {
     let mut to = [io::IoSliceMut::new(buf)];
@@ -358,7 +358,7 @@ fn read_now(_file: &File, _offset: u64, _buf: &mut [u8]) -> usize {
     0
 }
 
-/// Bytes of memory of this machine; 0 where the system does not tell.
+/// Bytes of memory of this machine; 0 if the system does not tell.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn memory() -> u64 {
     let info = rustix::system::sysinfo();

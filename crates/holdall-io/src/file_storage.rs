@@ -146,7 +146,7 @@ impl FileStorage {
     }
 
     /// Gives a new file beside the volume the volume's owner and mode: who may use the one may
-    /// use the other, and nobody else. Where the system refuses that, the file stays its maker's.
+    /// use the other, and nobody else. If the system refuses that, the file stays its maker's.
     fn give_rights(&self, file: &File) {
         let _ = self.volume.metadata().and_then(|volume| rights::give_as(file, &volume));
     }

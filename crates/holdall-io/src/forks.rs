@@ -10,7 +10,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 static WATCHED: Once = Once::new();
 
 /// How often this process and its ancestors were forked since [`watch_forks`]. Cost: a look into
-/// memory, where the number of the process is a system call.
+/// memory, if the number of the process is a system call.
 #[inline]
 #[must_use]
 pub fn forks() -> u32 {
@@ -25,7 +25,7 @@ pub fn watch_forks() {
         }
         // SAFETY: the function lives as long as the process, unwinds never, and does nothing but
         // change an atomic number, which a child may do whatever its parent's threads held.
-        // Where there is no memory for it, forks are not counted.
+        // If there is no memory for it, forks are not counted.
         #[expect(unsafe_code, reason = "no safe wrapper; see the argument above")]
         let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });

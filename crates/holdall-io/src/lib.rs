@@ -6,7 +6,7 @@
 //! `holdall-testkit`.
 //!
 //! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
-//! past the end), `StorageFull` (no space; [`NoInodes`] inside where a file finds no inode), `WouldBlock` (locked by somebody else),
+//! past the end), `StorageFull` (no space; [`NoInodes`] inside if a file finds no inode), `WouldBlock` (locked by somebody else),
 //! `AlreadyExists`, `NotFound`, `IsADirectory`, `PermissionDenied` (a change through a read-only
 //! open), `InvalidInput` (an offset no file can have; a path that leads to
 //! no regular file, or, for a log, to a link).

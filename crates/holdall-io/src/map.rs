@@ -2,17 +2,17 @@
 //!
 //! A `pread` of 4 KiB costs half as much again as the copy it makes. [`Map`] shows the file in
 //! memory and copies from there what is known to be resident. To know it takes a call too
-//! (`mincore`), as dear as what is saved; so it is asked for a [`WINDOW`] at a time, where
+//! (`mincore`), as dear as what is saved; so it is asked for a [`WINDOW`] at a time, if
 //! reads come often, and believed for [`TRUSTED`].
 //!
 //! Owns: the mappings, and what is believed of each window.
 //!
 //! Invariants:
-//! - A byte is touched only where all pages of its window (those before the end of the file)
+//! - A byte is touched only if all pages of its window (those before the end of the file)
 //!   were in the page cache at most [`TRUSTED`] ago. A page that was dropped since is read
-//!   by the touch: a wait, as the read by call would be. Only where the device fails in it as
+//!   by the touch: a wait, as the read by call would be. Only if the device fails in it as
 //!   well, after it had delivered the page shortly before, does the process end by `SIGBUS`.
-//!   The same where another program makes the file shorter in that time: it has to ignore the
+//!   The same if another program makes the file shorter in that time: it has to ignore the
 //!   lock for that.
 //! - `mincore` tells the truth only to who owns the file or may write it, and says "resident"
 //!   of everything to others (Linux 5.2 and later). So it is asked each time about a page
@@ -43,7 +43,7 @@ const GRAIN: u64 = 4096;
 const TRUSTED: u64 = 250;
 /// A window that was resident is asked about again by a read that comes at most so many
 /// milliseconds after its answer expired, or after the last read by call. Asking takes as long as
-/// reading some 200 KiB, and pays only where several reads follow within [`TRUSTED`].
+/// reading some 200 KiB, and pays only if several reads follow within [`TRUSTED`].
 const SOON: u64 = TRUSTED / 8;
 /// So much comes into a window before the system is first asked about it, in [`GRAIN`]s: its length
 /// three times. Few reads in many windows are better done by calls; and so is what is read for
@@ -91,7 +91,7 @@ const TIME_SHIFT: u32 = GRAINS_BITS + READS_BITS + 1;
 
 impl Window {
     /// Whether its first `grains` are trusted at `now`. `None`: the system should be asked.
-    /// Where nothing is known, a read of `len` bytes counts.
+    /// If nothing is known, a read of `len` bytes counts.
     fn holds(&self, grains: u64, len: usize, now: u64) -> Option<bool> {
         let state = self.0.load(Relaxed);
         let trusted = state & ((1 << GRAINS_BITS) - 1);
@@ -181,7 +181,7 @@ impl Map {
 
     /// Whether any of the `len` bytes from `at` on lie in windows that were not read through
     /// since they were written or the file was opened, and are not in the page cache. If
-    /// `count`, they are read now. `false` where that cannot be told.
+    /// `count`, they are read now. `false` if that cannot be told.
     pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
         let end = at.saturating_add(len);
         // A look at three pages: whoever read it before read all of it.
@@ -257,7 +257,7 @@ impl Map {
     ) -> Option<u64> {
         let page = at as usize / page_bytes() * page_bytes();
         if !chunk.mapping.is_resident(page, 1, &mut [0]) {
-            // Spares the look at the others where nothing is: that takes 20 times as long.
+            // Spares the look at the others if nothing is: that takes 20 times as long.
             return None;
         }
         let file_len = file.metadata().ok()?.len();

@@ -44,7 +44,7 @@ pub(crate) fn page_bytes() -> usize {
 
 impl Mapping {
     /// Shows `len` bytes from `offset` on, both multiples of [`page_bytes`]; behind the end of
-    /// the file too, where nothing is resident. Takes addresses, and memory only for what is
+    /// the file too, if nothing is resident. Takes addresses, and memory only for what is
     /// touched (8 bytes for each page).
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Mapping {
     }
 
     /// Copies `buf.len()` bytes from byte `at` on. Returns whether they lie inside. Waits for
-    /// the device where a page is not in memory, and ends the process where that fails.
+    /// the device if a page is not in memory, and ends the process if that fails.
     pub(crate) fn copy(&self, at: usize, buf: &mut [u8]) -> bool {
         if at.checked_add(buf.len()).is_none_or(|end| end > self.len) {
             return false;
@@ -159,7 +159,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         #[expect(unsafe_code, reason = "see the argument above")]
         // SAFETY: the addresses are ours, nothing refers to them, and nobody uses them after
-        // this. Where it fails they stay taken, which harms nobody.
+        // this. If it fails they stay taken, which harms nobody.
         let _ = unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

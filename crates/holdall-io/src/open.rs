@@ -36,7 +36,7 @@ pub(crate) fn checked(path: &Path, opened: io::Result<File>) -> io::Result<File>
     if kind.is_file() { Ok(file) } else { Err(unfit(path, "is not a regular file")) }
 }
 
-/// The error of a directory where a file is meant.
+/// The error of a directory if a file is meant.
 pub(crate) fn directory(path: &Path) -> io::Error {
     let message = format!("{}: is a directory, not a store", path.display());
     io::Error::new(io::ErrorKind::IsADirectory, message)

@@ -54,7 +54,7 @@ impl OverlayDisk {
         Self { base, state: RwLock::new(State { len, visible: len, granules }) }
     }
 
-    /// The base, where it alone shows these bytes: none was written over or cut off.
+    /// The base, if it alone shows these bytes: none was written over or cut off.
     fn below(&self, offset: u64, len: u64) -> Option<&dyn Disk> {
         let base = self.base.as_deref()?;
         let end = offset.checked_add(len)?;
@@ -143,7 +143,7 @@ impl Disk for OverlayDisk {
         for piece in state.granules.pieces(offset, bytes.len()) {
             if state.granules.get(piece.index).is_none() {
                 // The granule's other bytes come from below; stored only once they are read,
-                // and only where it differs: recovery writes much that is there already.
+                // and only if it differs: recovery writes much that is there already.
                 let mut below = [0; GRANULE];
                 self.read_base(state.visible, piece.index * GRANULE as u64, &mut below)?;
                 if below[piece.inside.clone()] == bytes[piece.outside.clone()] {

@@ -1,8 +1,8 @@
 //! Whether a small read that has to wait for the device brings its neighbourhood along.
 //!
 //! A read of one page costs the device nearly as much as one of some dozen pages beside each
-//! other. Where a file is small beside the memory, its pages will soon all be in the page
-//! cache, and reading it in large pieces brings them there at a fraction of the cost; where it
+//! other. If a file is small beside the memory, its pages will soon all be in the page
+//! cache, and reading it in large pieces brings them there at a fraction of the cost; if it
 //! is large and the places are drawn evenly, what was read around is not asked for before it
 //! is gone from the cache.
 //!
@@ -40,7 +40,7 @@ const MOST_WAITS: u64 = 32;
 /// One file's account.
 #[derive(Debug)]
 pub(crate) struct ReadAround {
-    /// Bytes of memory; 0 where that is not known.
+    /// Bytes of memory; 0 if that is not known.
     memory: u64,
     /// By kind of neighbourhood.
     accounts: [Account; 2],

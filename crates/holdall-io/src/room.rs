@@ -1,4 +1,4 @@
-//! What a file system lacks where it refuses to make a file, and what a new file takes.
+//! What a file system lacks if it refuses to make a file, and what a new file takes.
 //!
 //! Owns no state. The system has one error for both bytes and inodes that ran out.
 
@@ -58,7 +58,7 @@ pub fn lacks_inodes_at(path: &Path) -> bool {
         .is_ok_and(|found| lacks_inodes(&found))
 }
 
-/// A file system that makes inodes of its free blocks has none only where these ran out too.
+/// A file system that makes inodes of its free blocks has none only if these ran out too.
 fn lacks_inodes(found: &StatVfs) -> bool {
     // Btrfs counts no inodes: it has 0 of 0.
     found.f_files > 0 && found.f_favail == 0 && found.f_bavail > 0

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 
 /// Writes out `len` bytes from `offset`. Promises no durability: device caches and file
-/// metadata are not flushed. Where the file system or system has no such call, does nothing.
+/// metadata are not flushed. If the file system or system has no such call, does nothing.
 ///
 /// # Errors
 /// Those of the operating system; a write error is reported once, here or at the next sync.
@@ -44,7 +44,7 @@ pub(crate) fn write_out(file: &File, offset: u64, len: u64, how: WriteOut) -> io
     }
 }
 
-/// As on Linux, where there is nothing of the kind.
+/// As on Linux, if there is nothing of the kind.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn write_out(_file: &File, _offset: u64, _len: u64, _how: WriteOut) -> io::Result<()> {
     Ok(())

@@ -18,7 +18,7 @@
 //! let path = Path::from("tables/a.parquet");
 //! let put = bucket.put(&path, "first".into()).await?;
 //!
-//! // Only where nobody changed it meanwhile.
+//! // Only if nobody changed it meanwhile.
 //! let mode = PutMode::Update(put.into());
 //! bucket.put_opts(&path, "second".into(), mode.clone().into()).await?;
 //! assert!(bucket.put_opts(&path, "third".into(), mode.into()).await.is_err());

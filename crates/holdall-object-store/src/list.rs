@@ -53,7 +53,7 @@ fn page(own: &HoldallObjectStore, options: &ListOptions<'_>) -> Result<Page> {
     Ok((ListResult { objects, common_prefixes, extensions: Default::default() }, next))
 }
 
-/// All objects below a path, behind `offset` where one is given, a page at a time.
+/// All objects below a path, behind `offset` if one is given, a page at a time.
 pub fn stream(
     own: HoldallObjectStore,
     prefix: Option<&Path>,

@@ -47,7 +47,7 @@ impl HoldallObjectStore {
         Self { store, collection: name.into(), uploads: Arc::default() }
     }
 
-    /// The newest durable state of the collection; `None` where nothing was put there yet.
+    /// The newest durable state of the collection; `None` if nothing was put there yet.
     pub(crate) fn reader(&self) -> holdall::Result<Option<Reader>> {
         match self.store.read()?.collection(&self.collection) {
             Ok(reader) => Ok(Some(reader)),

@@ -100,7 +100,7 @@ pub fn remove(own: &HoldallObjectStore, paths: Vec<Result<Path>>) -> Vec<Result<
     }
 }
 
-/// Checks both ends of a copy or rename: the source is there, and the target is not where it must
+/// Checks both ends of a copy or rename: the source is there, and the target is not if it must
 /// be new.
 fn source(
     own: &HoldallObjectStore,
@@ -129,7 +129,7 @@ fn at(from: &Path, to: &Path) -> impl FnOnce(holdall::Error) -> object_store::Er
 /// Copies an object; the two share their segments. Cost: one commit, whatever its size.
 ///
 /// # Errors
-/// NotFound; AlreadyExists where the copy must be `new`; those of the engine.
+/// NotFound; AlreadyExists if the copy must be `new`; those of the engine.
 pub fn copy(own: &HoldallObjectStore, from: &Path, to: &Path, new: bool) -> Result<()> {
     let copied = own.store.write(|tx| {
         let oid = source(own, tx, from, to, new)?;

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 #[non_exhaustive]
 pub struct HoldallConfig {
-    /// The store's file, made where it is missing.
+    /// The store's file, made if it is missing.
     pub path: Option<String>,
-    /// The collection; the default one where there is none.
+    /// The collection; the default one if there is none.
     pub collection: Option<String>,
     /// What all names begin with.
     pub root: Option<String>,
@@ -45,7 +45,7 @@ impl Holdall {
         Self { store: Some(store), ..Self::default() }
     }
 
-    /// Of a store's file, made where it is missing. It is open for as long as the service is.
+    /// Of a store's file, made if it is missing. It is open for as long as the service is.
     pub fn open(path: impl Into<String>) -> Self {
         HoldallConfig { path: Some(path.into()), ..HoldallConfig::default() }.into_builder()
     }

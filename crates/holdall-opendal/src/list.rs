@@ -8,7 +8,7 @@ use opendal_core::Result;
 use opendal_core::raw::{OpList, build_rel_path, oio};
 use std::collections::VecDeque;
 
-/// Names read at a time where the caller does not say.
+/// Names read at a time if the caller does not say.
 const PAGE: usize = 1000;
 
 /// Pages of the names that begin with a path.

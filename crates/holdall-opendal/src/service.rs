@@ -40,7 +40,7 @@ impl HoldallService {
         build_abs_path(&self.root, path)
     }
 
-    /// The newest durable state of the collection; `None` where nothing was put there yet.
+    /// The newest durable state of the collection; `None` if nothing was put there yet.
     pub(crate) fn reader(&self) -> holdall::Result<Option<Reader>> {
         match self.store.read()?.collection(&self.collection) {
             Ok(reader) => Ok(Some(reader)),

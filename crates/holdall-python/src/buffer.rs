@@ -86,7 +86,7 @@ impl LentMut {
 /// has it, and [`Unfilled::fill`], which takes them all, is the only way to them. The objects
 /// are held meanwhile, so their memory stays; no two share any, since those of at most one
 /// byte, which CPython shares, are made when they are filled. Their bytes come from a foreign
-/// allocator: plain `u8` of which no value is invalid. Where filling fails nobody sees them.
+/// allocator: plain `u8` of which no value is invalid. If filling fails nobody sees them.
 #[derive(Default)]
 pub struct Unfilled<'py>(Vec<New<'py>>);
 

@@ -258,7 +258,7 @@ impl Handle {
         self.opened.load().is_none()
     }
 
-    /// Lets `holder` hear when the store is closed; at once where that has happened.
+    /// Lets `holder` hear when the store is closed; at once if that has happened.
     pub fn keep<K: Keeps + 'static>(&self, holder: &Arc<K>) {
         let weak: Weak<K> = Arc::downgrade(holder);
         match &*self.opened.load() {

@@ -57,7 +57,7 @@ pub struct Asked<'a, 'py> {
 const FORKED: &str = "the list of names was begun before a fork; only the process that began it \
      may go on with it";
 
-/// The first name above all that begin with `prefix`; None where there is none.
+/// The first name above all that begin with `prefix`; None if there is none.
 fn above(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
     let mut end = prefix[..=last].to_vec();
@@ -66,7 +66,7 @@ fn above(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Asked<'_, '_> {
-    /// The names that are meant; None where there can be none.
+    /// The names that are meant; None if there can be none.
     fn range(&self) -> PyResult<Option<Range>> {
         let own = |given: Option<&Bound<'_, PyAny>>| {
             given.map(|given| name(given).map(std::borrow::Cow::into_owned)).transpose()
@@ -160,7 +160,7 @@ impl Walk {
         *end = End::Excluded(name.to_vec());
     }
 
-    /// Goes on in the newest state where the error says that the walk's own was given up.
+    /// Goes on in the newest state if the error says that the walk's own was given up.
     ///
     /// # Errors
     /// All others.

@@ -37,14 +37,14 @@ pub enum Given {
 /// Seconds that an option gives.
 ///
 /// # Errors
-/// ValueError where they are below 0 or no number.
+/// ValueError if they are below 0 or no number.
 pub fn seconds(option: &str, given: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(given).map_err(|e| PyValueError::new_err(format!("{option}: {e}")))
 }
 
 /// Opens a store.
 ///
-/// mode: "r" to read, "r+" to write what is there, "a" to write and make it where it is
+/// mode: "r" to read, "r+" to write what is there, "a" to write and make it if it is
 /// missing, "w" to make it anew, "x" to make it if there is none.
 #[pyfunction]
 #[pyo3(signature = (path, mode, **options))]

@@ -29,7 +29,7 @@ pub struct View {
     pub(crate) form: Form,
 }
 
-/// Those of a reader's objects that are in a view's collection; None where it is not there.
+/// Those of a reader's objects that are in a view's collection; None if it is not there.
 fn of_collection(reader: &Reader, collection: Option<&str>) -> Outcome<Option<Reader>> {
     match collection.map(|name| reader.collection(name)) {
         None => Ok(Some(reader.clone())),
@@ -40,7 +40,7 @@ fn of_collection(reader: &Reader, collection: Option<&str>) -> Outcome<Option<Re
 }
 
 impl View {
-    /// A reader of this view's collection; None where that is not there. Not of a transaction.
+    /// A reader of this view's collection; None if that is not there. Not of a transaction.
     pub(crate) fn reader(&self) -> Outcome<Option<Reader>> {
         let collection = self.collection.as_deref();
         match &self.objects {
@@ -64,7 +64,7 @@ impl View {
         tx.with(|tx| in_collection(tx, collection, f))
     }
 
-    /// Runs one of two reads; `absent` where the collection is not there.
+    /// Runs one of two reads; `absent` if the collection is not there.
     pub(crate) fn read<T>(
         &self,
         absent: T,

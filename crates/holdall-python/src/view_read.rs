@@ -28,7 +28,7 @@ thread_local! {
 pub struct Info {
     /// Its id.
     oid: ObjectId,
-    /// Its name; None where it has none.
+    /// Its name; None if it has none.
     name: Option<Py<PyAny>>,
     /// Its size in bytes.
     size: u64,
@@ -38,7 +38,7 @@ pub struct Info {
     attributes: Py<PyDict>,
     /// When its bytes last changed; None if nobody knows it.
     modified: Option<SystemTime>,
-    /// "small" where it lies in a page with others, "large" where it has segments of its own.
+    /// "small" if it lies in a page with others, "large" if it has segments of its own.
     layout: &'static str,
 }
 
@@ -101,7 +101,7 @@ impl Info {
 }
 
 impl View {
-    /// Up to `buf.len()` bytes of an object from `offset`; None where there is no such name.
+    /// Up to `buf.len()` bytes of an object from `offset`; None if there is no such name.
     #[inline]
     fn read_at(&self, key: &Key<'_>, offset: u64, buf: &mut [u8]) -> Outcome<Option<usize>> {
         match (&self.objects, self.collection.as_deref()) {
@@ -121,7 +121,7 @@ impl View {
         }
     }
 
-    /// All bytes of an object; None where there is no such name.
+    /// All bytes of an object; None if there is no such name.
     pub(crate) fn bytes_of<'py>(
         &self,
         py: Python<'py>,
@@ -144,7 +144,7 @@ impl View {
         })
     }
 
-    /// Reads a small object, or opens a large one; None where there is no such name.
+    /// Reads a small object, or opens a large one; None if there is no such name.
     #[inline]
     fn fetch(&self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Outcome<Option<Fetched>> {
         if let (Objects::Snapshot(snapshot), None) = (&self.objects, &self.collection) {
@@ -252,7 +252,7 @@ impl View {
         PyList::new(py, there.collect::<Vec<_>>())
     }
 
-    /// The bytes from `start` to `stop` of an object, as a slice would have them; None where
+    /// The bytes from `start` to `stop` of an object, as a slice would have them; None if
     /// there is no such name.
     #[pyo3(signature = (key, start=0, stop=None))]
     fn get_range<'py>(
@@ -276,7 +276,7 @@ impl View {
             })
         };
         let Some((size, object)) = py.detach(find)? else { return Ok(None) };
-        // As a slice: from the end where it is negative, and never beyond it.
+        // As a slice: from the end if it is negative, and never beyond it.
         let place = |at: i64| match u64::try_from(at) {
             Ok(at) => at.min(size),
             Err(_) => size.saturating_sub(at.unsigned_abs()),

@@ -168,7 +168,7 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
-/// Adds `field` to a JSON object: text, lossy where the bytes are not UTF-8, and then the
+/// Adds `field` to a JSON object: text, lossy if the bytes are not UTF-8, and then the
 /// exact bytes as `field_hex`.
 pub fn to_json(object: &mut Map<String, Value>, field: &str, name: &[u8]) {
     object.insert(field.into(), Value::String(String::from_utf8_lossy(name).into_owned()));

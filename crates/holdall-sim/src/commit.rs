@@ -1,7 +1,7 @@
 //! Transactions, and what makes commits durable, played to store and model.
 //!
 //! Owns: the rules of acknowledgement: a commit that returned is durable, or durable in order
-//! where it was deferred; one that failed for anything but poison has changed nothing.
+//! if it was deferred; one that failed for anything but poison has changed nothing.
 
 use crate::check::Bad;
 use crate::model::{self, State};
@@ -147,7 +147,7 @@ impl World {
         result
     }
 
-    /// Fails where a transaction that was refused left a trace, and where a bounded store refused,
+    /// Fails if a transaction that was refused left a trace, and where a bounded store refused,
     /// as full, what it promises: deleting, and a put that free pages hold.
     fn check_refused(&mut self, full: bool, ops: &[TxOp]) -> Outcome {
         self.check_newest()?;

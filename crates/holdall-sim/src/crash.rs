@@ -83,7 +83,7 @@ impl World {
         Ok(found)
     }
 
-    /// Opens the crashed storage where no byte is free and no fill succeeds. All that a killed
+    /// Opens the crashed storage if no byte is free and no fill succeeds. All that a killed
     /// process relied on has its blocks; a power cut may have undone that. `None`: it asks for
     /// room.
     fn recover_when_full(&mut self, kind: CrashKind) -> Outcome<Option<Store>> {

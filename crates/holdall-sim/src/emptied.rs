@@ -1,6 +1,6 @@
 //! Emptied spaces: a meeting of writers with the movers that make the end of the file free.
 //!
-//! Owns: [`make`]. Where holes cannot be punched, defragmentation moves all kinds of pages towards
+//! Owns: [`make`]. If holes cannot be punched, defragmentation moves all kinds of pages towards
 //! the front; what lay behind is free for the next writer before the mover has ended.
 
 use crate::draws::{LARGE, any_call, commit, crash, put};
@@ -10,7 +10,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 
 /// Spaces fill and become empty, and fill again while a mover makes the end of the file free:
-/// where holes cannot be punched it moves all kinds of pages.
+/// if holes cannot be punched it moves all kinds of pages.
 pub(crate) fn make(script: &mut Script, rng: &mut SmallRng) {
     (script.params.space_pages, script.params.max_bytes) = (Some(64), u64::MAX);
     let page = script.params.page_size as u32;

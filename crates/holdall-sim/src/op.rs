@@ -38,7 +38,7 @@ pub enum Op {
     CheckpointWith(Vec<Op>),
     /// Puts the store in order, with one of these after each move.
     Defrag(Vec<Op>),
-    /// These, one after the other, where one is expected.
+    /// These, one after the other, if one is expected.
     Several(Vec<Op>),
     /// Begins to stage an object, which stays open over what follows.
     Stage {
@@ -74,7 +74,7 @@ pub enum Op {
     Probe(u64),
     /// Damages copies of the storage: what they then show is right or an error.
     Damage(u64),
-    /// Closes and opens again, with other options where a seed is given.
+    /// Closes and opens again, with other options if a seed is given.
     Close(Option<u64>),
     /// A crash now, then recovery.
     Crash(Crash),

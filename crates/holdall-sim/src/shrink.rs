@@ -8,7 +8,7 @@ use crate::params::Params;
 use crate::script::{Failure, Script, run};
 
 /// A script that fails and from which nothing more can be taken, and how it fails. Returns
-/// `None` where `script` does not fail. `tries` bounds the runs.
+/// `None` if `script` does not fail. `tries` bounds the runs.
 pub fn shrink(script: &Script, mut tries: usize) -> Option<(Script, Failure)> {
     let mut best = (script.clone(), *run(script).err()?);
     // What comes after the failure does not matter.
@@ -84,7 +84,7 @@ fn simplify(best: &mut (Script, Failure), tries: &mut usize) -> bool {
     any
 }
 
-/// The operation without its part number `part`; `None` where it has fewer.
+/// The operation without its part number `part`; `None` if it has fewer.
 fn without(op: &Op, part: usize) -> Option<Op> {
     let mut op = op.clone();
     match &mut op {

@@ -224,7 +224,7 @@ impl Playing<'_> {
         Ok(())
     }
 
-    /// By name, where the object has one and `at` is odd. Returns the size, as edits do.
+    /// By name, if the object has one and `at` is odd. Returns the size, as edits do.
     fn set_bytes(&self, tx: &mut WriteTx, oid: Oid, at: u16, new: &[u8]) -> Result<u64, Error> {
         let name = self.state.objects.get(&oid).and_then(|o| o.name.as_deref());
         match name.filter(|_| !at.is_multiple_of(2)) {

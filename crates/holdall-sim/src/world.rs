@@ -251,7 +251,7 @@ impl World {
         Ok(())
     }
 
-    /// Recovers where a planned crash has struck or the store is poisoned.
+    /// Recovers if a planned crash has struck or the store is poisoned.
     fn settle(&mut self) -> Outcome {
         if !self.storage.crashed() && !self.poisoned {
             return Ok(());

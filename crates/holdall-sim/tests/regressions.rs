@@ -28,7 +28,7 @@ fn a_close_after_a_recovery_without_a_commit_removes_the_log() {
         [LossPolicy::LoseAll, LossPolicy::KeepAll, LossPolicy::Random].map(CrashKind::PowerCut);
     for n in 1..40 {
         for (seed, kind) in cuts.into_iter().chain([CrashKind::ProcessKilled]).enumerate() {
-            // Also where the log was just being made: a log that no superblock asks for.
+            // Also if the log was just being made: a log that no superblock asks for.
             let arm = Op::Arm(Fault::Crash(n), crash(kind, seed as u64 + n));
             play(&Params::tiny(), vec![arm, put(0, 100, End::Commit), Op::Close(None)]);
         }

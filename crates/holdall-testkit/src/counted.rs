@@ -97,7 +97,7 @@ impl DiskStats {
 impl Sub for DiskStats {
     type Output = Self;
 
-    /// What happened since `earlier`; zero where a reset lies between.
+    /// What happened since `earlier`; zero if a reset lies between.
     fn sub(self, earlier: Self) -> Self {
         self.combine(earlier, u64::saturating_sub)
     }

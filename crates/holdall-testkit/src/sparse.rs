@@ -15,7 +15,7 @@ const GRANULE: usize = 64 * 1024;
 
 /// A sparse disk in memory of up to 2^63 - 1 bytes; bytes never written read as zeros.
 ///
-/// Zeros written where nothing is stored take no memory. Unlike what [`Disk::grow`] promises for
+/// Zeros written if nothing is stored take no memory. Unlike what [`Disk::grow`] promises for
 /// files, growing reserves nothing: memory is taken when it is written.
 pub struct SparseDisk {
     state: RwLock<State>,

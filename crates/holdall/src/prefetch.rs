@@ -16,7 +16,7 @@ pub(crate) const LINE: usize = 64;
 const MOST: usize = 8;
 
 /// Begins to bring the line with this address closer. A hint: any address will do, also one
-/// where nothing is; nothing is read. Does nothing on processors it was not written for.
+/// if nothing is; nothing is read. Does nothing on processors it was not written for.
 #[inline]
 pub(crate) fn line<T>(at: *const T) {
     // SAFETY: a prefetch is no access: it yields no value, changes no memory and raises no

@@ -1,18 +1,18 @@
 //! Copying to memory that is too large for the processor's caches.
 //!
 //! Owns: [`copy`], and nothing else. An ordinary store first reads the line it writes to, and
-//! puts out of the caches what will be used again; where the destination is much larger than
+//! puts out of the caches what will be used again; if the destination is much larger than
 //! they are, both are waste. Stores that go past the caches do neither.
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
     expect(unsafe_code, reason = "instructions that take pointers; the argument is below")
 )]
 
-/// Fills `to` with `from`, which are equally long, past the processor's caches where it can.
+/// Fills `to` with `from`, which are equally long, past the processor's caches if it can.
 /// For pieces of some KiB at least: it waits at its end until all is on its way.
 ///
 /// # Panics
-/// Where the lengths differ, as `copy_from_slice` does.
+/// If the lengths differ, as `copy_from_slice` does.
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {

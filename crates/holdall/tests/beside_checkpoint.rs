@@ -29,7 +29,7 @@ fn a_commit_that_finds_the_log_full_waits_for_the_checkpoint_under_way() {
         let between = &mut || {
             if writer.is_none() {
                 writer = Some(scope.spawn(more));
-                // Where it gets not as far as to a full log, nothing is shown, and nothing fails.
+                // If it gets not as far as to a full log, nothing is shown, and nothing fails.
                 thread::sleep(Duration::from_millis(200));
             }
         };

@@ -1,4 +1,4 @@
-//! Where the file system cannot punch holes, what lies high moves down and the file is cut: what
+//! If the file system cannot punch holes, what lies high moves down and the file is cut: what
 //! the report promises is what compacting gives.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 

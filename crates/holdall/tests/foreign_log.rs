@@ -153,7 +153,7 @@ fn an_older_copy_beside_a_newer_log_is_told_from_damage() {
         refused(options(1).open_on(place.clone()), &says);
         assert!(place.snapshot() == mixed, "nothing is changed");
     }
-    // What is advised, where the copy was clean.
+    // What is advised, if the copy was clean.
     let store = options(1).open_on(storage(&(closed.0, None))).unwrap();
     put(&store, "other").unwrap();
     assert_eq!(store.read().unwrap().get("old").unwrap().unwrap(), b"old");

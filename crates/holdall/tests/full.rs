@@ -75,7 +75,7 @@ fn deleting_works_when_nothing_else_does() {
     let mut live = fill(&store, &mut rng);
     assert!(store.stat().unwrap().fullness.share() > 0.99);
     check(&store, &live);
-    // A reader that keeps what is deleted is given up where the room is needed.
+    // A reader that keeps what is deleted is given up if the room is needed.
     let reader = store.read_newest().unwrap();
     for round in 0..6 {
         for _ in 0..live.len() / 4 {

@@ -17,7 +17,7 @@ fn run(names: &[&str], count: u64) {
             let mut rng = SmallRng::seed_from_u64(seed << 32 | i);
             let mut data = vec![0; rng.random_range(0..600)];
             rng.fill(&mut data[..]);
-            // Shown only where the body panics.
+            // Shown only if the body panics.
             println!("{name}: seed {seed}, input {i}");
             body(&data);
         }

@@ -53,7 +53,7 @@ fn blocks(path: &Path) -> u64 {
     std::fs::metadata(path).unwrap().blocks() * 512
 }
 
-/// Whether the file system of `dir` punches holes; says so where it does not.
+/// Whether the file system of `dir` punches holes; says so if it does not.
 fn punches(dir: &Path) -> bool {
     let path = dir.join("probe");
     std::fs::write(&path, vec![1; MIB]).unwrap();

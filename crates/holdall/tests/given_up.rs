@@ -17,7 +17,7 @@ fn store() -> Store {
     options().create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
-/// Ends the writer, also where the test fails.
+/// Ends the writer, also if the test fails.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {

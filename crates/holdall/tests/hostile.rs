@@ -48,7 +48,7 @@ fn run(body: fuzz_bodies::Body, what: &str, count: u64) -> usize {
         let mut rng = SmallRng::seed_from_u64(seed << 32 | i);
         let mut data = vec![0; rng.random_range(0..200)];
         rng.fill(&mut data[..]);
-        // Shown only where the body fails.
+        // Shown only if the body fails.
         println!("{what}: seed {seed}, input {i}");
         let begun = Instant::now();
         let taken = counting::peak(|| body(&data));

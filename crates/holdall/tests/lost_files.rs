@@ -72,7 +72,7 @@ fn each_fault_of_a_log_has_its_words() {
     assert_eq!(store.read().unwrap().get("logged 8").unwrap().unwrap(), [8; 3000]);
 }
 
-/// Runs as a user without rights, in a process of its own where this one is root's.
+/// Runs as a user without rights, in a process of its own if this one is root's.
 #[test]
 fn forbidden() {
     let Ok(path) = std::env::var(FORBIDDEN) else { return };

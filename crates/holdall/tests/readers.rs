@@ -82,7 +82,7 @@ fn change(store: &Store, model: &mut Option<Vec<u8>>, rng: &mut SmallRng) {
         .unwrap();
 }
 
-/// The hashes a snapshot must give; None where it has no object.
+/// The hashes a snapshot must give; None if it has no object.
 fn expected(reader: &Reader) -> Option<(u64, Vec<u64>)> {
     let Some(bytes) = reader.get("summary").unwrap() else {
         assert_eq!(reader.get("x").unwrap(), None);

@@ -97,7 +97,7 @@ fn snapshots_keep_what_they_saw() {
     assert_eq!(new.get(Key::Oid(oid)).unwrap().unwrap(), b"new");
 }
 
-/// Names in order go on in the last leaf of their own collection, also where the transaction
+/// Names in order go on in the last leaf of their own collection, also if the transaction
 /// changes between collections, makes one, or creates objects without names.
 #[test]
 fn names_in_order_stay_in_their_collection() {

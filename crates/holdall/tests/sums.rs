@@ -231,7 +231,7 @@ fn commits_beside_a_verification_raise_no_alarm() {
 fn defragmentation_beside_edits_puts_no_old_bytes_in_place() {
     let store = options().create_on(Arc::new(FaultyStorage::new(3))).unwrap();
     let mut rng = SmallRng::seed_from_u64(3);
-    // Room for what is joined, which stays where holes can be punched.
+    // Room for what is joined, which stays if holes can be punched.
     store.write(|tx| tx.put("room", &bytes(&mut rng, 4 << 20))).unwrap();
     store.write(|tx| tx.put("a", &bytes(&mut rng, 400_000))).unwrap();
     store.write(|tx| tx.remove("room")).unwrap();

@@ -52,7 +52,7 @@ fn is_there(dir: &OwnedFd, name: &OsStr) -> bool {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Whether `dir` takes different names for one. `false` also where no file can be made: then none
+/// Whether `dir` takes different names for one. `false` also if no file can be made: then none
 /// is exported either.
 pub fn folds(dir: &OwnedFd) -> bool {
     // A letter that not every file system can have, then one that it can.
@@ -77,7 +77,7 @@ impl Claims {
     }
 
     /// Claims a name in `dir`, if it is not another one of what is known. Cost: a look at the name;
-    /// where something lies there in another spelling, a look at each name known.
+    /// if something lies there in another spelling, a look at each name known.
     pub fn claim(&mut self, dir: &OwnedFd, name: &OsStr) -> io::Result<Claim> {
         let known = self.names.get(name);
         if known == Some(&Since::Now) {

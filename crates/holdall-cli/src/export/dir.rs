@@ -29,7 +29,7 @@ pub struct Dir {
     pub name: OsString,
     /// Whether the export made it.
     pub is_new: bool,
-    /// The names in it, where different ones may be the same.
+    /// The names in it, if different ones may be the same.
     pub claims: Option<Claims>,
     /// The bits it gets when it is left.
     bits: Option<u32>,
@@ -101,7 +101,7 @@ impl Dir {
         }
     }
 
-    /// Lets its owner write into it. Where that is not possible, what is written says so.
+    /// Lets its owner write into it. If that is not possible, what is written says so.
     fn make_writable(&mut self, fd: &OwnedFd) {
         let wanted = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
         if rustix::fs::accessat(fd, c".", wanted, AtFlags::EACCESS).is_ok() {

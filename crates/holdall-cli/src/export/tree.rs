@@ -44,7 +44,7 @@ impl<'s> Tree<'s> {
         Ok(Self { store, root, way: vec![dir], unset: Vec::new() })
     }
 
-    /// Goes to the directory `below` the root, made where it is missing; none on the way may be a
+    /// Goes to the directory `below` the root, made if it is missing; none on the way may be a
     /// link. `modes` is what the object says of the directories.
     pub fn enter(&mut self, below: &Path, modes: &Dirs) -> Result<(), Problem> {
         let parts: Vec<&OsStr> = below.iter().collect();

@@ -206,7 +206,7 @@ impl Importer<'_, '_> {
         self.store_files(&files)
     }
 
-    /// Stores `files`, in halves where they are too much for one transaction or where one of
+    /// Stores `files`, in halves if they are too much for one transaction or if one of
     /// them is refused, so that the others are stored all the same.
     fn store_files(&mut self, files: &[Incoming]) -> Outcome {
         let Some(last) = files.last() else { return Ok(()) };

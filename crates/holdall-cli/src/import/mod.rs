@@ -1,7 +1,7 @@
 //! `holdall import`: stores the regular files of a directory tree.
 //!
 //! Two threads walk the tree (`walk`) and read files ahead (`feed`), the main thread stores them in
-//! batches (`batch`), and where the import takes longer than a second another thread counts
+//! batches (`batch`), and if the import takes longer than a second another thread counts
 //! what there is to do. Files that are stored already are left alone (`compare`), so that an
 //! import that was interrupted goes on where it stopped. A file is stored as it was at one moment
 //! (`source`, `stream`, `settle`), or named. Objects below a directory learn of its new mode

@@ -23,7 +23,7 @@ use crate::{below, files, open};
 const BATCH: usize = 2000;
 
 /// Whether objects below the directory have another mode of it than `bits`. `dir` is the prefix of
-/// their names. Cost: looking up one object, more only where others were not imported.
+/// their names. Cost: looking up one object, more only if others were not imported.
 ///
 /// # Errors
 /// Those of the store.

@@ -118,12 +118,12 @@ impl Opened {
     /// Whether there is a hole in it.
     pub fn is_sparse(&self) -> io::Result<bool> {
         let size = self.data.len();
-        // Less room than bytes; also where the file system compresses them.
+        // Less room than bytes; also if the file system compresses them.
         let is_short = self.data.blocks().saturating_mul(512) < size;
         Ok(is_short && self.next_data(0)? != Some(0..size))
     }
 
-    /// The first stretch at or behind `from` that is no hole. Where the file system does not know
+    /// The first stretch at or behind `from` that is no hole. If the file system does not know
     /// holes, all is one stretch.
     pub fn next_data(&self, from: u64) -> io::Result<Option<Range<u64>>> {
         let size = self.data.len();

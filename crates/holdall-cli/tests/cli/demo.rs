@@ -76,7 +76,7 @@ fn one_big_file_is_killed_too() {
     home.file("tree/big", vec![7; 100 << 20]);
     let Some(run) = demo(&home) else { return };
     let said = run.text();
-    // Half way, or at its first batch where the disk was faster than the demo.
+    // Half way, or at its first batch if the disk was faster than the demo.
     assert!(said.contains("\nkilled ") && !said.contains("NOT KILLED"), "{said}");
     assert!(said.contains("\nidentical: 2 files; not stored: 0\n"), "{said}");
 }

@@ -14,7 +14,7 @@ pub fn succeeds(command: &mut Command) -> bool {
 }
 
 impl Mounted {
-    /// `None`, with a line, where that is not possible.
+    /// `None`, with a line, if that is not possible.
     pub fn new(home: &Home, mkfs: &[&str]) -> Option<Self> {
         let (image, path) = (home.path("image"), home.path("disk"));
         File::create(&image).unwrap().set_len(64 << 20).unwrap();

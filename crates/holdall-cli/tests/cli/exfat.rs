@@ -14,7 +14,7 @@ struct Exfat {
 }
 
 impl Exfat {
-    /// `None`, with a message, where the tools or the right to mount are missing.
+    /// `None`, with a message, if the tools or the right to mount are missing.
     fn mount(home: &Home, below: &str) -> Option<Self> {
         let (image, path) = (home.path("image"), home.path(below));
         fs::create_dir(&path).unwrap();

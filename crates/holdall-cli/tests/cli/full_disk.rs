@@ -10,7 +10,7 @@ use crate::support::{Home, Run, bytes, sound};
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None`, with a message, where this user may not mount.
+    /// `None`, with a message, if this user may not mount.
     fn mount(home: &Home, below: &str, megabytes: u32) -> Option<Self> {
         let path = home.path(below);
         fs::create_dir(&path).unwrap();

@@ -73,7 +73,7 @@ fn zeros_of_a_user_are_not_taken_for_a_creation_cut_short() {
     sound(&home, "empty");
 }
 
-/// A small tmpfs, unmounted at the end; `None`, with a message, where this user may not mount.
+/// A small tmpfs, unmounted at the end; `None`, with a message, if this user may not mount.
 struct Tmpfs(PathBuf);
 
 impl Tmpfs {
@@ -146,7 +146,7 @@ fn what_was_stored_is_said_where_the_store_cannot_be_closed() {
     sound(&home, "s");
 }
 
-/// A copy of the program that other users may run; `None`, with a message, where files cannot be
+/// A copy of the program that other users may run; `None`, with a message, if files cannot be
 /// given to others.
 fn shared(home: &Home) -> Option<PathBuf> {
     let program = home.path("holdall");

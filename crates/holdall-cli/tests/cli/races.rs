@@ -11,7 +11,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::support::{EndOnDrop, HOLDALL, Home, Run, files, sound};
 
-/// Runs `work` while `one` and `other` change places again and again; false where they cannot.
+/// Runs `work` while `one` and `other` change places again and again; false if they cannot.
 fn swapping(one: &Path, other: &Path, work: impl FnOnce()) -> bool {
     let swap = || renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
     if swap().and_then(|()| swap()).is_err() {

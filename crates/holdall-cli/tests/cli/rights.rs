@@ -143,7 +143,7 @@ fn directories_come_back_with_their_modes() {
     }
     let found = ["", "private", "shut"].map(|name| mode(home.path("strict").join(name)));
     assert_eq!(found, [0o711, 0o700, 0o500]);
-    // A second import stores what changed, and an export sets it where the directory is there.
+    // A second import stores what changed, and an export sets it if the directory is there.
     set_mode(home.path("tree/a/private"), 0o750);
     let again = home.json(&["import", "s", "tree", "--json"]);
     assert_eq!((&again["files"], &again["updated"]), (&0.into(), &1.into()), "{again}");

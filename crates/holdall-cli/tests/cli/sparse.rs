@@ -9,7 +9,7 @@ use crate::support::{Home, bytes, sound};
 /// Larger files would fill a disk if they were stored with their holes.
 const MIB: u64 = 1 << 20;
 
-/// A file of `size` bytes with data at some places; `None` where the system makes no holes.
+/// A file of `size` bytes with data at some places; `None` if the system makes no holes.
 fn sparse(path: &Path, size: u64, data: &[(u64, Vec<u8>)]) -> Option<File> {
     let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
     let file = file.unwrap();

@@ -43,7 +43,7 @@ impl SuperDirectory {
         }
     }
 
-    /// The largest order believed free in `space`; `None` where it is believed full or does
+    /// The largest order believed free in `space`; `None` if it is believed full or does
     /// not exist.
     pub fn get(&self, space: u32) -> Option<u8> {
         self.believed.get(space as usize)?.checked_sub(1)

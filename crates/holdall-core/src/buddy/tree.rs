@@ -5,7 +5,7 @@
 //! it, as 16 bits: that is what finds the smallest sufficient block in one descent, which a
 //! node holding only the largest order could not. A space of 32,768 pages takes 6 KiB.
 //!
-//! Invariants: a node is the union of its children, but where both are wholly free it is
+//! Invariants: a node is the union of its children, but if both are wholly free it is
 //! the one block of the next order (so buddies coalesce by construction); pages at or past
 //! `limit` are not free; `free` counts the set bits. Every change keeps them, and the state
 //! is a function of the bitmap and the limit alone. Not for use by two threads at once.
@@ -31,7 +31,7 @@ impl BuddyTree {
     /// bits past the limit are ignored. Cost: one visit per word and node.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the space has no page or more than [`MAX_SPACE_PAGES`], or
+    /// [`Error::Invalid`] if the space has no page or more than [`MAX_SPACE_PAGES`], or
     /// the limit is larger than the space.
     pub fn from_free_words(
         space_pages: u32,
@@ -66,7 +66,7 @@ impl BuddyTree {
         self.limit
     }
 
-    /// Order of the largest free block, `None` where no page is free. Constant cost.
+    /// Order of the largest free block, `None` if no page is free. Constant cost.
     pub fn largest(&self) -> Option<u8> {
         // At most 15, so the narrowing is exact.
         self.nodes[1].checked_ilog2().map(|k| k as u8)
@@ -94,9 +94,9 @@ impl BuddyTree {
     }
 
     /// Takes exactly `len` neighbouring pages: from the start of the smallest sufficient
-    /// block, the lowest of them; what the block has more stays free. Where no block
+    /// block, the lowest of them; what the block has more stays free. If no block
     /// suffices, from the start of the shortest sufficient run of neighbouring blocks. `None`
-    /// where there is no such run or `len` is 0. Cost: one descent and one visit per 64
+    /// if there is no such run or `len` is 0. Cost: one descent and one visit per 64
     /// pages taken; one pass over the words in the second case.
     pub fn alloc(&mut self, len: u32) -> Option<Run> {
         let run = self.block_for(len).or_else(|| self.straddling_run(len))?;
@@ -104,8 +104,8 @@ impl BuddyTree {
         Some(run)
     }
 
-    /// As [`BuddyTree::alloc`], but where no run of `len` pages is free takes the longest
-    /// free run, the lowest of them. `None` only where nothing is free or `len` is 0.
+    /// As [`BuddyTree::alloc`], but if no run of `len` pages is free takes the longest
+    /// free run, the lowest of them. `None` only if nothing is free or `len` is 0.
     pub fn alloc_up_to(&mut self, len: u32) -> Option<Run> {
         let run = self.block_for(len).or_else(|| self.best_run(len))?;
         self.take(run);
@@ -114,7 +114,7 @@ impl BuddyTree {
 
     /// As [`BuddyTree::alloc`], but only from a run of free pages that `len` fills for the
     /// most part: the shortest of at most `most` pages, the lowest of them. Cost: one pass
-    /// over the words, less where a run fits exactly.
+    /// over the words, less if a run fits exactly.
     pub fn alloc_snug(&mut self, len: u32, most: u32) -> Option<Run> {
         if len == 0 || len > self.free {
             return None;
@@ -169,7 +169,7 @@ impl BuddyTree {
     /// [`BuddyTree::alloc_at`].
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where a page is free already or outside the space; nothing is
+    /// [`Error::Corrupt`] if a page is free already or outside the space; nothing is
     /// changed.
     pub fn free(&mut self, start: u32, len: u32) -> Result<()> {
         let end = u64::from(start) + u64::from(len);
@@ -189,7 +189,7 @@ impl BuddyTree {
     /// the pages past it away. Cost: as [`BuddyTree::alloc_at`] for the difference.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the limit is larger than the space, or a page past a smaller
+    /// [`Error::Invalid`] if the limit is larger than the space, or a page past a smaller
     /// limit is not free; nothing is changed.
     pub fn set_limit(&mut self, limit: u32) -> Result<()> {
         if limit > self.space_pages {

@@ -15,7 +15,7 @@ pub(super) struct Window {
 
 /// The window of `need` bytes for which the fewest bytes move; of several the shortest, so
 /// that longer ones stay whole. `records` go from the page's end downwards and do not
-/// overlap; bytes from `floor` to `size` may be used. `None` where the records leave no such
+/// overlap; bytes from `floor` to `size` may be used. `None` if the records leave no such
 /// window, or one lies below `floor`.
 pub(super) fn least_moved(
     records: &[(u16, Range<usize>)],

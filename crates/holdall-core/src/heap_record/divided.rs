@@ -37,7 +37,7 @@ pub fn is_divided(record: &[u8]) -> bool {
 /// Which part of a record this is, and whose.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where it is too short, or leads to no place there can be.
+/// [`Error::Corrupt`] if it is too short, or leads to no place there can be.
 pub fn part(record: &[u8]) -> Result<(Oid, Part)> {
     let bad = |detail: &str| Error::corrupt("heap record", detail);
     let (oid, kind) = fixed(record)?;
@@ -81,7 +81,7 @@ pub fn continuation(record: &[u8], cut: usize) -> Vec<u8> {
 }
 
 /// A small object divided into these, which belong together, where it lies: its record with the
-/// first of its bytes for a body, and its other bytes. `None` where the parts must be joined
+/// first of its bytes for a body, and its other bytes. `None` if the parts must be joined
 /// first: the object is large, or what comes before its bytes is itself divided. Constant cost.
 #[inline]
 pub fn in_place<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(Record<'a>, &'a [u8])> {
@@ -95,7 +95,7 @@ pub fn in_place<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(Record<'a>, &'a 
 /// Checks that these are the two parts of one record, and tells whose.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where they are not.
+/// [`Error::Corrupt`] if they are not.
 #[inline]
 pub fn check_pair(first: &[u8], rest: &[u8]) -> Result<Oid> {
     let (oid, there) = (part(first)?.0, part(rest)?);

@@ -84,7 +84,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Puts a cell at position `i`, which the caller found by searching. Closes holes or
-    /// packs under a better prefix where that makes room. `false` if it does not fit: then
+    /// packs under a better prefix if that makes room. `false` if it does not fit: then
     /// nothing changed and the node must be split.
     ///
     /// # Errors
@@ -220,7 +220,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Takes out child `i` of an inner node that has another. The range it covered goes to
-    /// its left neighbour, or to the right one where it is the first.
+    /// its left neighbour, or to the right one if it is the first.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there is no such child.
@@ -241,7 +241,7 @@ fn most_packed(node: &Node<'_>) -> usize {
     node.capacity() - node.capacity() / 8
 }
 
-/// Bytes of keys in the cells of `page`; `None` where one lies outside.
+/// Bytes of keys in the cells of `page`; `None` if one lies outside.
 fn key_bytes(page: &[u8], count: usize) -> Option<usize> {
     let key = |i| {
         let at = usize::from(u16_at(page, slot(i).start));

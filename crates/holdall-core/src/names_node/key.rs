@@ -115,7 +115,7 @@ impl Cell<'_> {
         if self.key.starts_with(prefix) { prefix.len() } else { 0 }
     }
 
-    /// As [`Cell::cost`], where the node does not store the first `shared` bytes of the key.
+    /// As [`Cell::cost`], if the node does not store the first `shared` bytes of the key.
     pub(super) fn cost_without(&self, level: u8, shared: usize) -> usize {
         cell_header(level) + SLOT + self.key.len() - shared + self.payload.len()
     }

@@ -88,7 +88,7 @@ impl<'a> Node<'a> {
     /// The level of the children.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] at a leaf, where an inner node was expected.
+    /// [`Error::Corrupt`] at a leaf, if an inner node was expected.
     pub fn child_level(&self) -> Result<u8> {
         let below = self.level.checked_sub(1);
         below.ok_or_else(|| Error::page(self.no, "leaf where an inner names node belongs"))

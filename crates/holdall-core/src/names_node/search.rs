@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 impl Node<'_> {
-    /// Which child holds `key`. Cost: a binary search; where keys arrive in order one look.
+    /// Which child holds `key`. Cost: a binary search; if keys arrive in order one look.
     ///
     /// # Errors
     /// As [`Node::cell`].
@@ -41,7 +41,7 @@ impl Node<'_> {
 
     fn sought<'k>(&self, key: &'k [u8]) -> SoughtKey<'k> {
         let rest = key.strip_prefix(self.prefix);
-        // Where the prefix differs, it alone decides against all keys that have it.
+        // If the prefix differs, it alone decides against all keys that have it.
         let against = if rest.is_some() { Ordering::Equal } else { self.prefix.cmp(key) };
         SoughtKey {
             whole: Sought::new(key),
@@ -79,7 +79,7 @@ impl Node<'_> {
         })
     }
 
-    /// The head of cell `i`'s key after the prefix; `None` where it does not have the prefix.
+    /// The head of cell `i`'s key after the prefix; `None` if it does not have the prefix.
     #[inline]
     fn head_of(&self, i: usize) -> Option<u64> {
         let (shared, head, _) = self.key_at(i)?;
@@ -87,7 +87,7 @@ impl Node<'_> {
     }
 
     /// As [`Node::search`], beginning at the cell that `near`, from the parent, points to.
-    /// Where keys are spread evenly, as numbers and hashes are, one look or two find the key:
+    /// If keys are spread evenly, as numbers and hashes are, one look or two find the key:
     /// each look at a cell lies elsewhere in memory.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl<'a> Sought<'a> {
         }
     }
 
-    /// As [`Sought::order_of`] where the heads are equal.
+    /// As [`Sought::order_of`] if the heads are equal.
     fn order_behind(&self, page: &[u8], range: Range<usize>) -> Ordering {
         let len = range.len();
         // Equal heads of which one is padded: it begins the other, or is it.

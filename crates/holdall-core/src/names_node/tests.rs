@@ -119,7 +119,7 @@ fn a_common_prefix_is_stored_once() {
     }
     let node = Node::open(NO, &page).unwrap();
     assert!(node.prefix().starts_with(b"archive/2026/photos/summer/"));
-    // 3 + 6 + 12 bytes and a slot a cell at most, where the whole key takes 50.
+    // 3 + 6 + 12 bytes and a slot a cell at most, if the whole key takes 50.
     assert!(n > 4000 / 23, "{n} keys");
 }
 

@@ -155,7 +155,7 @@ pub enum Problem {
     /// T4: two slices have this page; or one does twice.
     PageTwice(u64),
     /// T5: the segments before and behind this byte of the object should be one. Also
-    /// found where the space had no neighbouring pages to give, so it is no damage.
+    /// found if the space had no neighbouring pages to give, so it is no damage.
     Threshold {
         /// First byte of the second segment.
         at: u64,

@@ -264,7 +264,7 @@ pub fn prefetch<S: NodeRead + Prefetch + ?Sized>(
 /// [`SegmentRead::read_run`] per slice.
 ///
 /// # Errors
-/// [`Error::Range`] (with no object name) where the bytes are not all there, and those of
+/// [`Error::Range`] (with no object name) if the bytes are not all there, and those of
 /// the store.
 pub fn read_at<S: NodeRead + SegmentRead + ?Sized>(
     store: &S,

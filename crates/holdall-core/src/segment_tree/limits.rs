@@ -1,7 +1,7 @@
 //! The sizes that edits keep to, and writing bytes as segments within them.
 //!
 //! Owns: [`Limits`]: page size, threshold T, largest segment, longest tail. Every run a
-//! store returns is checked here, and joined with the one before where they are neighbours.
+//! store returns is checked here, and joined with the one before if they are neighbours.
 
 use super::{Options, Pieces, SegmentRead, Segments, Slice, SliceKind};
 use crate::{Error, PageNo, Result};
@@ -84,7 +84,7 @@ impl Limits {
         Err(Error::Invalid(format!("the segment store wrote {runs:?} for {len} bytes")))
     }
 
-    /// Puts `slice` behind `out`, as one with the last where they are neighbours on disk.
+    /// Puts `slice` behind `out`, as one with the last if they are neighbours on disk.
     pub(super) fn push_slice(&self, out: &mut Vec<Slice>, slice: Slice) {
         if let Some(last) = out.last_mut()
             && last.flags == slice.flags

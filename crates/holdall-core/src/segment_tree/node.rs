@@ -106,7 +106,7 @@ impl Node {
     /// `place` names the node in errors. Cost: one pass over the entries.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where level, count, lengths, kinds, offsets or the sum are
+    /// [`Error::Corrupt`] if level, count, lengths, kinds, offsets or the sum are
     /// impossible; [`Error::Unsupported`] for a newer format or a reserved kind.
     pub fn decode(body: &[u8], page_size: usize, place: &dyn Fn() -> String) -> Result<Self> {
         let bad = |detail: String| Err(Error::corrupt(place(), detail));

@@ -25,7 +25,7 @@ pub(super) trait Entry: Copy {
     fn node(level: u8, entries: Vec<Self>) -> Node;
     /// The subtree it is, if any.
     fn child(&self) -> Option<Child>;
-    /// The top of a tree that holds these entries without a node, where there can be one.
+    /// The top of a tree that holds these entries without a node, if there can be one.
     fn inline(entries: &[Self], max: usize) -> Option<Top>;
 }
 
@@ -349,7 +349,7 @@ fn total<E: Entry>(entries: &[E]) -> Result<u64> {
 }
 
 /// Makes a tree whose topmost level has these entries, in place of the nodes `old`: inline,
-/// a root, or more levels; or fewer, where an inner root would have one child.
+/// a root, or more levels; or fewer, if an inner root would have one child.
 pub(super) fn plant<E: Entry, S: Nodes + ?Sized>(
     store: &mut S,
     level: u8,

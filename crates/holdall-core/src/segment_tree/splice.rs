@@ -28,7 +28,7 @@ pub struct Options {
     /// Threshold T in pages for descriptors that name none (Biliris §2.3); 0 and 1 mean no
     /// merging of segments.
     pub threshold: u16,
-    /// Whether bytes alone on a page beside an edit go along where that saves a page (the
+    /// Whether bytes alone on a page beside an edit go along if that saves a page (the
     /// reshuffling of bytes in EOS): denser for small T, for at most
     /// two pages more to read.
     pub shuffle_bytes: bool,
@@ -84,7 +84,7 @@ impl Content<'_> {
 /// The old one stays valid as long as the store keeps what was retired.
 ///
 /// Cost (Biliris §4.4): O(height) nodes; the pages of the new bytes, and up to about T pages
-/// on either side copied where the threshold asks for it, independent of the object's size.
+/// on either side copied if the threshold asks for it, independent of the object's size.
 /// Segments wholly inside `range` are retired without being read.
 ///
 /// # Errors

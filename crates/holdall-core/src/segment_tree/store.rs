@@ -13,7 +13,7 @@ pub trait NodeRead {
     /// The node `node`, expected at `level`. Cost: at most one page read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it is damaged, [`Error::Io`]. The tree itself checks level
+    /// [`Error::Corrupt`] if it is damaged, [`Error::Io`]. The tree itself checks level
     /// and sum against what the parent says.
     fn read_node(&self, node: NodeRef, level: u8) -> Result<Node>;
 
@@ -55,7 +55,7 @@ pub trait Nodes: NodeRead {
     /// Tells that the new state does not use `node`. It may be read until the edit ends.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it was free already.
+    /// [`Error::Corrupt`] if it was free already.
     fn retire_node(&mut self, node: NodeRef) -> Result<()>;
 }
 
@@ -69,14 +69,14 @@ pub trait SegmentRead {
     /// tree: it may start anywhere in a page (`offset`).
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where a checksum is wrong or the pages do not exist, [`Error::Io`].
+    /// [`Error::Corrupt`] if a checksum is wrong or the pages do not exist, [`Error::Io`].
     fn read_run(&self, slice: &Slice, at: u64, buf: &mut [u8]) -> Result<()>;
 }
 
 /// Tells a store which bytes will be read next; see [`super::prefetch`].
 pub trait Prefetch {
     /// `len` bytes of `slice` from its byte `at` will be read soon. Returns whether telling of
-    /// more may help; false where these are at hand already.
+    /// more may help; false if these are at hand already.
     fn will_read(&self, slice: &Slice, at: u64, len: u64) -> bool;
 }
 
@@ -101,7 +101,7 @@ pub trait Segments: SegmentRead {
     /// same edit or transaction.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where they were free already.
+    /// [`Error::Corrupt`] if they were free already.
     fn retire_run(&mut self, slice: &Slice) -> Result<()>;
 
     /// Whether a write of `pages` pages near `at` would, as things stand, lie right there. A
@@ -123,7 +123,7 @@ pub trait Source {
     /// Fills `buf` with the next bytes.
     ///
     /// # Errors
-    /// The source's own; [`Error::Invalid`] where it ends too early.
+    /// The source's own; [`Error::Invalid`] if it ends too early.
     fn fill(&mut self, buf: &mut [u8]) -> Result<()>;
 }
 
@@ -167,7 +167,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Takes in `next`, the piece behind, where both are copies of neighbouring bytes: one
+    /// Takes in `next`, the piece behind, if both are copies of neighbouring bytes: one
     /// read then brings what would take two.
     fn join(&mut self, next: &Self, page_size: u64) -> bool {
         let (Self::Copy(a), Self::Copy(b)) = (self, next) else { return false };
@@ -299,7 +299,7 @@ impl<'a> Pieces<'a> {
 
     /// Where the next bytes are two copies on neighbouring pages with at most one other piece
     /// between, as around an insert that borrows from the left: fills `buf` with all of them by
-    /// one read, where they fit, and returns their number; else 0.
+    /// one read, if they fit, and returns their number; else 0.
     fn fill_around<R: SegmentRead + ?Sized>(&mut self, store: &R, buf: &mut [u8]) -> Result<usize> {
         let Some((last, both)) = self.around(buf.len() as u64, store.page_size() as u64) else {
             return Ok(0);

@@ -40,7 +40,7 @@ impl SpaceLayout {
     /// The layout of a volume.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the page size is none, the space is not 64 to 32,768 pages
+    /// [`Error::Invalid`] if the page size is none, the space is not 64 to 32,768 pages
     /// long, or its directory does not fit into a page.
     pub fn new(page_size: usize, space_pages: u32) -> Result<Self> {
         if !page::valid_page_size(page_size) {
@@ -59,7 +59,7 @@ impl SpaceLayout {
         Ok(layout)
     }
 
-    /// Pages of a space where the creator does not say: 16,384 of 4 KiB, else 32,768.
+    /// Pages of a space if the creator does not say: 16,384 of 4 KiB, else 32,768.
     pub const fn default_space_pages(page_size: usize) -> u32 {
         if page_size == 4096 { 16_384 } else { MAX_SPACE_PAGES }
     }
@@ -95,7 +95,7 @@ impl SpaceLayout {
     }
 
     /// The pages of stretch `stretch` within its space; the last one may be shorter than
-    /// the others. `None` where there is no such stretch.
+    /// the others. `None` if there is no such stretch.
     pub fn stretch_run(&self, stretch: u32) -> Option<Run> {
         let start = stretch.checked_mul(self.stretch_pages())?;
         let rest = self.space_pages.checked_sub(start).filter(|&n| n > 0)?;
@@ -143,7 +143,7 @@ impl SpaceLayout {
     /// Space and index in it of a page.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where no volume has such a page.
+    /// [`Error::Corrupt`] if no volume has such a page.
     pub fn split(&self, page: PageNo) -> Result<(u32, u32)> {
         let n = u64::from(self.space_pages);
         match u32::try_from(page.0 / n) {
@@ -156,7 +156,7 @@ impl SpaceLayout {
     /// Space of a run, and the run in it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the run is empty or leaves its space.
+    /// [`Error::Corrupt`] if the run is empty or leaves its space.
     pub fn split_run(&self, run: PageRun) -> Result<(u32, Run)> {
         let (space, start) = self.split(run.start)?;
         if run.len == 0 || run.len > u64::from(self.space_pages - start) {
@@ -187,7 +187,7 @@ impl SpaceLayout {
     /// Spaces that a volume of `volume_pages` pages touches; the last may be cut short.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where there are more than page numbers allow.
+    /// [`Error::Invalid`] if there are more than page numbers allow.
     pub fn spaces(&self, volume_pages: u64) -> Result<u32> {
         let spaces = volume_pages.div_ceil(u64::from(self.space_pages));
         u32::try_from(spaces)

@@ -38,7 +38,7 @@ impl<B: AsRef<[u8]>> SpaceDir<B> {
     /// Looks at the directory of space `space`, whose header has been checked. Constant cost.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it is another space's, of another size, or has a fixed page
+    /// [`Error::Corrupt`] if it is another space's, of another size, or has a fixed page
     /// free.
     pub fn open(layout: SpaceLayout, space: u32, bytes: B) -> Result<Self> {
         let dir = Self { layout, space, bytes };
@@ -87,7 +87,7 @@ impl<B: AsRef<[u8]>> SpaceDir<B> {
     /// Allocated pages of `start..start + len`. Cost: one step per 64 pages.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the range leaves the space.
+    /// [`Error::Corrupt`] if the range leaves the space.
     pub fn count_allocated_in(&self, start: u32, len: u32) -> Result<u32> {
         self.inside(start, len)?;
         Ok(self.count(Run { start, len }))
@@ -105,16 +105,16 @@ impl<B: AsRef<[u8]>> SpaceDir<B> {
     /// one step per 64 pages.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the limit is larger than the space.
+    /// [`Error::Invalid`] if the limit is larger than the space.
     pub fn tree(&self, limit: u32) -> Result<BuddyTree> {
         BuddyTree::from_free_words(self.layout.space_pages(), limit, |w| self.free_word(w))
     }
 
-    /// The info page of a stretch, [`PageNo::NONE`] where it has none. The number is from
+    /// The info page of a stretch, [`PageNo::NONE`] if it has none. The number is from
     /// disk and may be any.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such stretch.
+    /// [`Error::Corrupt`] if there is no such stretch.
     pub fn info_page(&self, stretch: u32) -> Result<PageNo> {
         let (at, _) = self.stretch(stretch)?;
         Ok(PageNo(u48_at(self.bytes.as_ref(), at)))
@@ -123,7 +123,7 @@ impl<B: AsRef<[u8]>> SpaceDir<B> {
     /// Live segment pages of a stretch; at 0 its info page may be freed.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such stretch or the count is larger than it.
+    /// [`Error::Corrupt`] if there is no such stretch or the count is larger than it.
     pub fn segment_pages(&self, stretch: u32) -> Result<u32> {
         let (at, run) = self.stretch(stretch)?;
         let live = u32_at(self.bytes.as_ref(), at + LIVE);
@@ -138,7 +138,7 @@ impl<B: AsRef<[u8]>> SpaceDir<B> {
     /// later than the real change.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such granule.
+    /// [`Error::Corrupt`] if there is no such granule.
     pub fn last_change(&self, granule: u32) -> Result<Lsn> {
         if granule >= self.layout.granules() {
             return Err(self.damaged(format!("no granule {granule} in the space")));
@@ -208,7 +208,7 @@ impl<'a> SpaceDir<&'a mut [u8]> {
     /// the fixed pages.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the page is not of the layout's size.
+    /// [`Error::Invalid`] if the page is not of the layout's size.
     pub fn init(layout: SpaceLayout, space: u32, bytes: &'a mut [u8]) -> Result<Self> {
         if bytes.len() != layout.page_size() {
             let text = format!("{} bytes for a page of {}", bytes.len(), layout.page_size());
@@ -252,7 +252,7 @@ impl<'a> SpaceDir<&'a mut [u8]> {
     /// Sets the info page of a stretch; [`PageNo::NONE`] takes it away.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such stretch or it is to lose its info page
+    /// [`Error::Corrupt`] if there is no such stretch or it is to lose its info page
     /// while segment pages live in it; [`Error::Invalid`] for a number beyond 48 bits.
     pub fn set_info_page(&mut self, stretch: u32, info: PageNo) -> Result<()> {
         let (at, _) = self.stretch(stretch)?;
@@ -270,7 +270,7 @@ impl<'a> SpaceDir<&'a mut [u8]> {
     /// Changes the count of live segment pages of a stretch and returns the new one.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no such stretch or the count would leave
+    /// [`Error::Corrupt`] if there is no such stretch or the count would leave
     /// `0..=pages of the stretch`; nothing is changed.
     pub fn add_segment_pages(&mut self, stretch: u32, delta: i64) -> Result<u32> {
         let (at, run) = self.stretch(stretch)?;
@@ -289,7 +289,7 @@ impl<'a> SpaceDir<&'a mut [u8]> {
     /// MiB.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the range leaves the space.
+    /// [`Error::Corrupt`] if the range leaves the space.
     pub fn note_change(&mut self, start: u32, len: u32, lsn: Lsn) -> Result<()> {
         self.inside(start, len)?;
         let Some(last) = len.checked_sub(1) else { return Ok(()) };

@@ -35,7 +35,7 @@ fn drop_cache(file: &File) {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
 }
 
-/// Whether the system can drop what it has of a file: not where files lie in memory alone.
+/// Whether the system can drop what it has of a file: not if files lie in memory alone.
 fn can_drop() -> bool {
     let file = cached(PAGE);
     drop_cache(&file);

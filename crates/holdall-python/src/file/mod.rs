@@ -3,7 +3,7 @@
 //! Owns: [`RawFile`], below the package's classes for `io`. A file that
 //!
 //! - is read shows the object as it was when it was opened;
-//! - is written anew is staged, holds no lock, and becomes an object when it is closed. Where
+//! - is written anew is staged, holds no lock, and becomes an object when it is closed. If
 //!   its user seeks back, what was staged becomes a draft, an object in a collection of its
 //!   own, which closing moves to its name;
 //! - is edited changes the object in place. Each write is a commit, durable with the next
@@ -200,7 +200,7 @@ impl RawFile {
         self.with(py, State::flush)
     }
 
-    /// Closes the file. What was written anew becomes an object, of a transaction where one is
+    /// Closes the file. What was written anew becomes an object, of a transaction if one is
     /// given, or with `keep` false nothing.
     #[pyo3(signature = (keep, transaction=None))]
     fn close(

@@ -38,7 +38,7 @@ pub enum Body {
         /// Where one goes that is written anew.
         target: Option<Box<Target>>,
     },
-    /// The store was closed before the file; true where bytes written to it were lost.
+    /// The store was closed before the file; true if bytes written to it were lost.
     GivenUp(bool),
     Closed,
 }

@@ -67,7 +67,7 @@ impl Target {
         }
         let collection = self.collection.as_deref();
         if !keep {
-            // Where that fails the transaction has failed: it cannot be committed.
+            // If that fails the transaction has failed: it cannot be committed.
             let _ = View::in_tx(tx, collection, |tx| Ok(tx.remove(draft)?));
             return Ok(());
         }
@@ -133,7 +133,7 @@ pub fn stage(
     Ok(Body::Staged { staged: Some(Box::new(staged)), target: Some(Box::new(target)) })
 }
 
-/// Finds an object to be changed in place; one to append to is made where it is missing.
+/// Finds an object to be changed in place; one to append to is made if it is missing.
 pub fn live(view: &View, key: &Key<'_>, make: bool, attributes: &Attributes) -> Outcome<Oid> {
     view.write_as(Durability::Deferred, |tx| match find(tx, key) {
         Err(Fail::Store(Error::NotFound(_))) if make => {

@@ -64,7 +64,7 @@ impl SimFile {
         self.cached.len() - (self.holes.count() * CHUNK as u64).min(self.cached.len())
     }
 
-    /// How many bytes can be written at `offset`, of `len`, where `spare` more bytes of blocks
+    /// How many bytes can be written at `offset`, of `len`, if `spare` more bytes of blocks
     /// can be had.
     pub(super) fn fits(&self, offset: u64, len: u64, mut spare: u64) -> u64 {
         let end = offset.saturating_add(len);

@@ -83,7 +83,7 @@ pub enum CrashKind {
 /// What a power cut does to the changes that were not synced. Nothing durable is ever lost.
 ///
 /// Changes are writes, changes of a length and changes of the log's name. Changes of length take
-/// effect in order: where one is lost, so are all later ones of that file.
+/// effect in order: if one is lost, so are all later ones of that file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossPolicy {
     /// All are lost.
@@ -176,7 +176,7 @@ pub(super) enum Kind {
     RemoveLog,
 }
 
-/// Calls that change where a volume has blocks, those in which a crash struck included.
+/// Calls that change if a volume has blocks, those in which a crash struck included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reshaped {
     /// To make it longer.

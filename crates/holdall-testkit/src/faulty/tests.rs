@@ -282,7 +282,7 @@ fn a_crash_in_a_call_about_names_or_lengths() {
         }
         seen
     };
-    // Also where the call would have failed anyway.
+    // Also if the call would have failed anyway.
     let storage = planned(FaultPlan { crash_at: Some(1), ..FaultPlan::default() });
     assert!(is_crash(&storage.volume().grow(u64::MAX).unwrap_err()));
     let has_log = |s: &FaultyStorage| s.snapshot().1.is_some();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub const PIECE: usize = 1 << 20;
 
 /// Bytes this process handed over in write calls so far, all files and threads together.
-/// None where the system does not say: it needs Linux's /proc/self/io.
+/// None if the system does not say: it needs Linux's /proc/self/io.
 pub fn written() -> Option<u64> {
     let io = std::fs::read_to_string("/proc/self/io").ok()?;
     io.lines().find_map(|line| line.strip_prefix("wchar:")?.trim().parse().ok())
@@ -23,7 +23,7 @@ pub fn written() -> Option<u64> {
 #[derive(Debug, Default)]
 pub struct Steps {
     times: Vec<Duration>,
-    /// Bytes written in each; shorter than `times` where the system does not say.
+    /// Bytes written in each; shorter than `times` if the system does not say.
     written: Vec<u64>,
 }
 

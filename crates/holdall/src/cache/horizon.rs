@@ -29,7 +29,7 @@ impl Killed {
         self.0.store(micros.saturating_add(1), SeqCst);
     }
 
-    /// Written only where it changes: a store that all processors must see is dear.
+    /// Written only if it changes: a store that all processors must see is dear.
     fn clear(&self) {
         if self.is_set() {
             self.0.store(0, SeqCst);
@@ -302,7 +302,7 @@ impl Horizon {
         self.times.lock().note(lsn, now);
     }
 
-    /// How long before `now` the state was replaced that the oldest snapshot sees; `None` where
+    /// How long before `now` the state was replaced that the oldest snapshot sees; `None` if
     /// it is the newest.
     pub fn oldest_age(&self, now: Duration) -> Option<Duration> {
         let oldest = self.oldest_snapshot().filter(|oldest| *oldest < self.newest())?;

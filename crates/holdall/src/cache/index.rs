@@ -41,7 +41,7 @@ const _: () = assert!(align_of::<AtomicUsize>() > USED);
 pub(crate) struct Pin(Guard);
 
 impl Pin {
-    /// Begins to look. Cheap, and cheaper where the thread has a pin already. While any thread
+    /// Begins to look. Cheap, and cheaper if the thread has a pin already. While any thread
     /// keeps one, no page taken out of any index is freed: it is for one call's look-ups.
     pub(crate) fn new() -> Self {
         Self(epoch::pin())
@@ -135,7 +135,7 @@ impl Index {
             return None;
         }
         if found == start {
-            // Only where it changes. Where the place changed too, the mark is lost: a hint.
+            // Only if it changes. If the place changed too, the mark is lost: a hint.
             let marked = start.map_addr(|a| a | USED);
             let _ = place.compare_exchange(start, marked, Relaxed, Relaxed);
         }

@@ -7,7 +7,7 @@
 //! says what to prefetch, never what is there. Only single lookups use them: a group waits for
 //! its steps together, and hints cost it 9 to 15 % (docs/decisions/mechanisms.md).
 //!
-//! Threads: any; a hint is written only where it changes, since readers share its line.
+//! Threads: any; a hint is written only if it changes, since readers share its line.
 
 use holdall_core::PageNo;
 use std::sync::OnceLock;
@@ -40,7 +40,7 @@ impl LayoutHints {
         (chunk, page % CHUNK * HINTS + usize::from(n) % HINTS)
     }
 
-    /// The hint; 0 where there is none.
+    /// The hint; 0 if there is none.
     #[inline]
     pub(crate) fn get(&self, page: PageNo, n: u16) -> u16 {
         let (chunk, at) = self.place(page, n);

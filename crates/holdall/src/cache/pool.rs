@@ -45,7 +45,7 @@ impl Frame {
 
     /// Notes a use for the clock.
     fn touch(&self) {
-        // Only where it changes: readers share the line.
+        // Only if it changes: readers share the line.
         if !self.used.load(Relaxed) {
             self.used.store(true, Relaxed);
         }
@@ -195,7 +195,7 @@ impl Pool {
     /// is asked only on a miss. Cost: one page read on a miss.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Io`]; [`Error::SnapshotTooOld`] where no version that
+    /// [`Error::Corrupt`], [`Error::Io`]; [`Error::SnapshotTooOld`] if no version that
     /// old is left.
     pub fn get(
         &self,
@@ -343,7 +343,7 @@ impl Pool {
     /// Publishes a version. `in_place`: it is there already. `needed`: which older versions
     /// must stay; the version just replaced stays in any case, since readers may be opening
     /// at it.
-    /// `base` is that version: where its frame was evicted since it was read, it is in place
+    /// `base` is that version: if its frame was evicted since it was read, it is in place
     /// and comes back, because the frame now hides what is in place from those readers.
     pub fn install(
         &self,
@@ -389,7 +389,7 @@ impl Pool {
     }
 
     /// Forgets a page that is free: what it held is needed by nobody (rule 16 has passed).
-    /// Returns whether it did: not where its newest version is not in place, since a checkpoint
+    /// Returns whether it did: not if its newest version is not in place, since a checkpoint
     /// under way would bring that there, over what is put there meanwhile.
     pub fn forget(&self, page: PageNo) -> bool {
         let mut frames = self.shard(page).frames.write();
@@ -447,7 +447,7 @@ impl Pool {
         }
     }
 
-    /// LSNs of the newest version of a page and of the one in place; `None` where the page is
+    /// LSNs of the newest version of a page and of the one in place; `None` if the page is
     /// not in memory, so that its newest version is in place.
     pub fn in_place_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
         let frames = self.shard(page).frames.read();

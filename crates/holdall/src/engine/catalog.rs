@@ -58,7 +58,7 @@ impl Collection {
     /// stay wrong for ever.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where it is over [`u64::MAX`].
+    /// [`Error::Invalid`] if it is over [`u64::MAX`].
     pub(crate) fn logical_bytes(&self, name: &str) -> Result<u64> {
         u64::try_from(self.logical_bytes).map_err(|_| {
             let (sum, most) = (self.logical_bytes, u64::MAX);

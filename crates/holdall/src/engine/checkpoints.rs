@@ -50,7 +50,7 @@ impl Inner {
         self.after_commit()
     }
 
-    /// Makes deferred commits durable whose time is over, where no thread does. Called at the
+    /// Makes deferred commits durable whose time is over, if no thread does. Called at the
     /// begin of every call of the store. Cost: mostly the look at one number.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Inner {
         self.flush_unawaited()
     }
 
-    /// Makes deferred commits durable. Where they cannot be found the next transaction is told.
+    /// Makes deferred commits durable. If they cannot be found the next transaction is told.
     pub(crate) fn flush_unawaited(&self) -> Result<()> {
         self.pager.flush()?;
         drop(self.check_names());
@@ -113,7 +113,7 @@ impl Inner {
         self.alloc.checkpointed(lsn)
     }
 
-    /// After a commit: asks for a checkpoint, or runs it, where one is due.
+    /// After a commit: asks for a checkpoint, or runs it, if one is due.
     pub(crate) fn after_commit(&self) -> Result<()> {
         if let Err(e) = self.bound_pinned() {
             // As below: the commit has happened.
@@ -175,7 +175,7 @@ impl Inner {
 }
 
 impl Housekeeping for Inner {
-    /// Gives the log a file, lets it grow, waits for a checkpoint where too much is dirty.
+    /// Gives the log a file, lets it grow, waits for a checkpoint if too much is dirty.
     fn before_write(&self) -> Result<()> {
         self.check_writable()?;
         if !self.pager.log.attached() {
@@ -203,7 +203,7 @@ impl Housekeeping for Inner {
 
     fn make_log_room(&self) -> Result<()> {
         self.log_short.store(true, SeqCst);
-        // As before a write; where it is not enough the commit asks again.
+        // As before a write; if it is not enough the commit asks again.
         if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
     }
 

@@ -1,7 +1,7 @@
 //! Deferred commits: durable within [`Options::defer`](super::Options::defer).
 //!
 //! Owns: [`Deferred`], since when a commit waits to become durable. The store's flushing thread
-//! sees to it; where there is none, the next call of the store after that time does.
+//! sees to it; if there is none, the next call of the store after that time does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Since when deferred commits wait. Times are those of the storage's clock.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
-    /// Nanoseconds plus one; 0 where none waits.
+    /// Nanoseconds plus one; 0 if none waits.
     since: AtomicU64,
     /// Whether a thread flushes them.
     has_thread: AtomicBool,

@@ -118,7 +118,7 @@ fn look_into(disk: &dyn Disk, options: &Options) -> Result<Holds> {
 /// Reads the superblocks of a store.
 ///
 /// # Errors
-/// [`Error::Unfinished`] where there is nothing to read yet, [`Error::WrongLog`] where a log lies
+/// [`Error::Unfinished`] if there is nothing to read yet, [`Error::WrongLog`] if a log lies
 /// beside that; else those of
 /// [`txn::read_slots`](crate::txn::read_slots).
 pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slots> {
@@ -135,7 +135,7 @@ pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slo
 /// Checks the options of a store that is to be made, before anything is.
 ///
 /// # Errors
-/// As [`Options::check`]; [`Error::Invalid`] where `max_bytes` has no room for an empty store.
+/// As [`Options::check`]; [`Error::Invalid`] if `max_bytes` has no room for an empty store.
 pub(crate) fn check_creation(options: &Options) -> Result<()> {
     options.check()?;
     let (least, most) = (Fresh::of(options)?.bytes(), options.max_bytes);
@@ -151,8 +151,8 @@ pub(crate) fn check_creation(options: &Options) -> Result<()> {
 /// sync, so that a store cut short at creation is not taken for one.
 ///
 /// # Errors
-/// [`Error::Invalid`]; [`Error::Exists`] where the volume holds anything; [`Error::WrongLog`]
-/// where anything lies in the log's place; [`Error::Full`], [`Error::Io`].
+/// [`Error::Invalid`]; [`Error::Exists`] if the volume holds anything; [`Error::WrongLog`]
+/// if anything lies in the log's place; [`Error::Full`], [`Error::Io`].
 pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     check_creation(options)?;
     let fresh = Fresh::of(options)?;

@@ -20,7 +20,7 @@ pub struct GaveBack {
     pub failed_runs: u64,
     /// Bytes of these runs.
     pub failed_bytes: u64,
-    /// What failed last, with its cause; `None` where nothing did.
+    /// What failed last, with its cause; `None` if nothing did.
     pub failure: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct GiveBack {
     pub(crate) most_bytes: u64,
     /// Bytes of the shortest run that it punches out, if that is less than a hole's usual least.
     least: u64,
-    /// Whether it looks for free space where nothing was read since the opening, and punches out
+    /// Whether it looks for free space if nothing was read since the opening, and punches out
     /// again what is only taken for holes.
     deep: bool,
 }
@@ -92,7 +92,7 @@ impl Inner {
         wake.notify_all();
     }
 
-    /// What the checkpointing thread does where nobody has asked for a checkpoint for a while.
+    /// What the checkpointing thread does if nobody has asked for a checkpoint for a while.
     /// Returns whether it is to look again.
     pub(crate) fn give_back_paced(&self) -> bool {
         self.spare_told.store(false, SeqCst);
@@ -142,7 +142,7 @@ impl Inner {
         self.gave_back.lock().clone()
     }
 
-    /// As [`Inner::give_back`], where the caller keeps checkpoints from beginning.
+    /// As [`Inner::give_back`], if the caller keeps checkpoints from beginning.
     fn give_back_held(&self, how: GiveBack) -> Result<GaveBack> {
         self.pager.check_poison()?;
         let mut round = Round::default();
@@ -189,7 +189,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives back before a close. Where there are holes, what has blocks among the free runs goes
+    /// Gives back before a close. If there are holes, what has blocks among the free runs goes
     /// too: the next opening takes free runs for holes, and would not give them back.
     pub(super) fn give_back_at_close(&self) -> Result<()> {
         let _one = self.pager.hold_checkpoints();
@@ -248,7 +248,7 @@ impl Inner {
         }
     }
 
-    /// Where the file system cannot punch, and the file has all of its blocks, what was taken for
+    /// If the file system cannot punch, and the file has all of its blocks, what was taken for
     /// holes since the opening is none.
     fn forget_holes(&self) -> Result<()> {
         let disk = &self.pager.volume.disk;

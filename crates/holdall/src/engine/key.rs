@@ -25,8 +25,8 @@ use std::borrow::Cow;
 ///
 /// A name that is missing is an answer: `None` of what reads an object, `false` of
 /// [`remove`](crate::ObjectsMut::remove). An OID is never given out again, and one that names no
-/// object is an error of every call: [`Error::Dangling`] where its object was deleted,
-/// [`Error::NotFound`] where the store never gave it out.
+/// object is an error of every call: [`Error::Dangling`] if its object was deleted,
+/// [`Error::NotFound`] if the store never gave it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key<'a> {
     /// A name, any bytes up to 1 KiB.

@@ -43,7 +43,7 @@ impl LogFile {
         Self { disk: Mutex::new(disk), astray: AtomicBool::new(false) }
     }
 
-    /// The log's file; None where there is none, or none that matters.
+    /// The log's file; None if there is none, or none that matters.
     fn get(&self) -> Option<Arc<dyn Disk>> {
         self.disk.lock().clone()
     }
@@ -71,7 +71,7 @@ impl Inner {
         checked
     }
 
-    /// As [`Inner::check_names`], where the last look found something wrong.
+    /// As [`Inner::check_names`], if the last look found something wrong.
     pub(super) fn check_names_again(&self) -> Result<()> {
         if self.log_file.astray.load(SeqCst) { self.check_names() } else { Ok(()) }
     }
@@ -82,7 +82,7 @@ impl Inner {
     }
 
     /// Makes the log, if there is none yet, before data that is staged without the writer's lock
-    /// takes the room that it needs. Where another transaction runs, that one has made it.
+    /// takes the room that it needs. If another transaction runs, that one has made it.
     ///
     /// # Errors
     /// As for a transaction that begins.
@@ -182,7 +182,7 @@ impl Inner {
     /// Makes room for a log on a full disk; `lacks` says what was missing.
     ///
     /// # Errors
-    /// [`Error::NoRoom`] where all was given back before; those of giving back.
+    /// [`Error::NoRoom`] if all was given back before; those of giving back.
     fn free_room(&self, room: Option<Room>, lacks: String) -> Result<()> {
         let freed = match room {
             Some(Room::Tail) => self.alloc.cut_tail(),

@@ -38,7 +38,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The least that a closed file keeps for a log, where the disk has no more.
+/// The least that a closed file keeps for a log, if the disk has no more.
 const LEAST_RESERVE: u64 = 32 << 10;
 
 /// Requests to the store's own threads.
@@ -90,7 +90,7 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// Opens a store: superblocks, recovery where needed, then nothing is read before it is
+    /// Opens a store: superblocks, recovery if needed, then nothing is read before it is
     /// used. Cost after a clean close: two reads, constant.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
@@ -169,7 +169,7 @@ impl Inner {
     }
 
     /// # Errors
-    /// [`Error::ReadOnly`]; [`Error::Invalid`] where the store was closed; [`Error::Forked`].
+    /// [`Error::ReadOnly`]; [`Error::Invalid`] if the store was closed; [`Error::Forked`].
     pub(crate) fn check_writable(&self) -> Result<()> {
         if self.read_only {
             return Err(Error::ReadOnly);
@@ -209,7 +209,7 @@ impl Inner {
     }
 
     /// Closes: all durable and in place, the log gone, the file cut to what is in use and a reserve
-    /// of 64 KiB or, on XFS, of 320 KiB. Afterwards the store can be read but not written. Where its name leads elsewhere
+    /// of 64 KiB or, on XFS, of 320 KiB. Afterwards the store can be read but not written. If its name leads elsewhere
     /// all this is done to its own file, and told. Cost: a checkpoint, two superblocks.
     pub(crate) fn close(&self) -> Result<()> {
         if self.read_only || std::process::id() != self.process {

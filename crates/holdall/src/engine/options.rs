@@ -58,7 +58,7 @@ impl Default for Options {
 impl Options {
     /// Bytes of pages kept in memory; beside them up to 2 % of it to find them. Default: 96 MiB;
     /// at most 1 TiB.
-    /// Raise it where more than that of small objects is read again and again. Data of large
+    /// Raise it if more than that of small objects is read again and again. Data of large
     /// objects stays with the operating system's page cache.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
@@ -98,7 +98,7 @@ impl Options {
     /// Bytes of freed space that open snapshots may keep from being used again; beyond, the
     /// oldest one is given up, and its reads fail with
     /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). Default: 256 MiB or the bytes in
-    /// use, whichever is more. Where a writer finds no other space, [`Options::max_bytes`]
+    /// use, whichever is more. If a writer finds no other space, [`Options::max_bytes`]
     /// reached or the disk full, snapshots are given up earlier: writers never wait for them.
     pub fn pinned_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.pinned_bytes = bytes.into();
@@ -106,7 +106,7 @@ impl Options {
     }
 
     /// Bytes of old page versions kept for snapshots before the oldest one is given up. Default:
-    /// 32 MiB. Raise it where snapshots stay open long beside writers.
+    /// 32 MiB. Raise it if snapshots stay open long beside writers.
     pub fn old_version_bytes(mut self, bytes: usize) -> Self {
         self.old_version_bytes = bytes;
         self
@@ -116,22 +116,22 @@ impl Options {
     /// mapping of the file instead of by calls. Default: true. Only what the system has in its
     /// cache is touched, as it said at most a quarter of a second before. A page that it drops
     /// in that time and the device then fails to read, or a file that another program makes
-    /// shorter, ends the process with `SIGBUS` where a call returns an error: turn it off where
+    /// shorter, ends the process with `SIGBUS` if a call returns an error: turn it off if
     /// that may happen (a file system over a network). Takes addresses of up to twice the file,
     /// and the part of the page cache that was touched counts as memory of the process.
-    /// Without effect except on Linux with 64 bits, and where the file cannot be mapped.
+    /// Without effect except on Linux with 64 bits, and if the file cannot be mapped.
     pub fn map_reads(mut self, on: bool) -> Self {
         self.map_reads = on;
         self
     }
 
-    /// Whether reads of 256 KiB and more of large objects go past the page cache where
+    /// Whether reads of 256 KiB and more of large objects go past the page cache if
     /// what they read is not there and was not read since it was written or the store opened,
     /// those of more than 1 MiB by three threads, two of them made for the call. Default: true.
     /// What is read once then takes no memory from what is read often, and costs half the
     /// processor time; what is read again comes into the cache the second time, and from there
-    /// the third. Turn it off where many short-lived processes read the same large objects.
-    /// Without effect except on Linux with 64 bits, and where the file system does not offer it.
+    /// the third. Turn it off if many short-lived processes read the same large objects.
+    /// Without effect except on Linux with 64 bits, and if the file system does not offer it.
     pub fn direct_reads(mut self, on: bool) -> Self {
         self.direct_reads = on;
         self

@@ -1,7 +1,7 @@
 //! What an opening holds the root against, before anything trusts it.
 //!
 //! Owns: no state. A root page whose checksum is right may still have been made by somebody else.
-//! Where it contradicts the superblock or the file, nothing of the store can be read or given
+//! If it contradicts the superblock or the file, nothing of the store can be read or given
 //! back by it.
 
 use crate::page_map::PageMap;

@@ -90,7 +90,7 @@ impl Tuning {
     }
 
     /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB. Never more than
-    /// the file has, or 1 MiB where that is more: a small store stays small.
+    /// the file has, or 1 MiB if that is more: a small store stays small.
     pub fn growth_bytes(mut self, bytes: u64) -> Self {
         self.growth_bytes = bytes;
         self

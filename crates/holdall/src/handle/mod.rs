@@ -75,7 +75,7 @@ impl HandleTable {
     /// Where the record of `oid` lies. Cost: the map's height plus one page read.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an OID that never was; [`Error::Dangling`] where its object was
+    /// [`Error::NotFound`] for an OID that never was; [`Error::Dangling`] if its object was
     /// deleted; [`Error::Corrupt`], [`Error::Io`].
     #[inline]
     pub fn lookup<R: PageRead + ?Sized>(&self, pages: &R, oid: Oid) -> Result<Location> {
@@ -147,7 +147,7 @@ impl HandleTable {
     }
 
     /// Where the next new object's handle goes, for [`HandleTable::fill`] to put it there before
-    /// any other handle is added or removed: in the handle page of `near` where that has a
+    /// any other handle is added or removed: in the handle page of `near` if that has a
     /// free slot, else in the cursor's page, else in one with an eighth of its slots free, else
     /// in a new one. Cost: a look at one page; the map's height, a search or an allocation once
     /// per page filled.
@@ -177,7 +177,7 @@ impl HandleTable {
         spot.ok_or_else(|| Error::corrupt("handle table", format!("page {found} has no room")))
     }
 
-    /// The next free slot of handle page `index`; `None` where there is no such page or it is
+    /// The next free slot of handle page `index`; `None` if there is no such page or it is
     /// full.
     fn next_in<W: PageWrite + ?Sized>(
         &mut self,
@@ -205,7 +205,7 @@ impl HandleTable {
     }
 
     /// Makes the handle that [`HandleTable::next`] told of a live one. `unique` must never have
-    /// been used before. Cost: one changed page; the map's height where its class changes.
+    /// been used before. Cost: one changed page; the map's height if its class changes.
     ///
     /// # Errors
     /// As [`HandleTable::next`].
@@ -254,7 +254,7 @@ impl HandleTable {
         Self::update_in(pages, page, oid, loc)
     }
 
-    /// As [`HandleTable::update`], where the handle lies in `page`; see [`HandleTable::live`].
+    /// As [`HandleTable::update`], if the handle lies in `page`; see [`HandleTable::live`].
     /// Handle pages stay where they are. Cost: one changed page.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ impl HandleTable {
     }
 
     /// As [`HandleTable::fill`] for the slots from `spot` on that [`HandleTable::next_run`] told
-    /// of. Cost: one changed page; the map's height where its class changes.
+    /// of. Cost: one changed page; the map's height if its class changes.
     ///
     /// # Errors
     /// As [`HandleTable::fill`].

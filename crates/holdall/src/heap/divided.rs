@@ -20,11 +20,11 @@ use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
 const LEAST: usize = 16;
 
 impl HeapFile {
-    /// The whole of the record at `loc`. Cost: a page read, and another and a copy where it is
+    /// The whole of the record at `loc`. Cost: a page read, and another and a copy if it is
     /// divided.
     ///
     /// # Errors
-    /// As [`HeapFile::get`]; [`Error::Corrupt`] where its parts do not belong together.
+    /// As [`HeapFile::get`]; [`Error::Corrupt`] if its parts do not belong together.
     pub fn whole<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
         let first = Self::get(pages, loc)?;
         if !is_divided(&first) {
@@ -44,7 +44,7 @@ impl HeapFile {
 
     /// Gives `f` the record at `loc` where it lies: a whole one and nothing, or the first part of
     /// a divided one and its continuation. `alone`: no other lookup goes on beside it, and later ones are told where the record lies.
-    /// Cost: one page read, two where it is divided; no copy.
+    /// Cost: one page read, two if it is divided; no copy.
     ///
     /// # Errors
     /// As [`HeapFile::whole`]; those of `f`.
@@ -108,7 +108,7 @@ impl HeapFile {
     }
 
     /// The continuation of the record at `loc`, and the length of the record's bytes before it;
-    /// `None` where the record is not divided.
+    /// `None` if the record is not divided.
     fn rest_of<R: PageRead + ?Sized>(
         pages: &R,
         loc: Location,
@@ -122,7 +122,7 @@ impl HeapFile {
         Ok(Some((Self::link(loc, &first)?, first.len() - LINK)))
     }
 
-    /// Inserts a record in two parts, the first into the emptiest page at hand. `None` where
+    /// Inserts a record in two parts, the first into the emptiest page at hand. `None` if
     /// that is not worth it: the file is dense, or the page takes too little. Cost: two changed
     /// pages.
     ///
@@ -150,7 +150,7 @@ impl HeapFile {
     }
 
     /// A page with room for a first part of a record of `need` bytes, or even for all of it, and
-    /// how much it has: of a sparse file, or where each cached page would take half of it, so that
+    /// how much it has: of a sparse file, or if each cached page would take half of it, so that
     /// records of like lengths leave as much in all pages. A page that takes half is looked for,
     /// else the emptiest cached one has to do.
     fn page_to_fill<W: PageWrite + ?Sized>(
@@ -179,7 +179,7 @@ impl HeapFile {
     }
 
     /// As [`HeapFile::replace`] for a record that may be divided, and then may no longer be. The
-    /// parts keep their pages where the new one fits there.
+    /// parts keep their pages if the new one fits there.
     ///
     /// # Errors
     /// As [`HeapFile::replace`].
@@ -210,7 +210,7 @@ impl HeapFile {
         Ok(false)
     }
 
-    /// Puts a part in the place of the one at `loc`; `false`, and nothing changed, where its
+    /// Puts a part in the place of the one at `loc`; `false`, and nothing changed, if its
     /// page has no room.
     fn replace_part<W: PageWrite + ?Sized>(
         &mut self,
@@ -225,7 +225,7 @@ impl HeapFile {
     /// Deletes the record at `loc`, in all its parts; see [`HeapFile::delete`].
     ///
     /// # Errors
-    /// As [`HeapFile::delete`]; [`Error::Corrupt`] where its parts do not belong together.
+    /// As [`HeapFile::delete`]; [`Error::Corrupt`] if its parts do not belong together.
     pub fn delete_whole<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -242,7 +242,7 @@ impl HeapFile {
     /// `new`. Cost: one changed page.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it does not lead to `old`.
+    /// [`Error::Corrupt`] if it does not lead to `old`.
     pub fn relink<W: PageWrite + ?Sized>(
         pages: &mut W,
         loc: Location,

@@ -84,7 +84,7 @@ impl HeapFile {
         Ok(self.free(pages, at)?.filter(|&free| free >= need).map(|_| at))
     }
 
-    /// Room in a page; `None` where it is not page `at.index` of this file.
+    /// Room in a page; `None` if it is not page `at.index` of this file.
     pub(super) fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
         pages.look(at.page, PageKind::Heap, |bytes| {
             let page = HeapPage::new(bytes, at.page)?;
@@ -255,7 +255,7 @@ impl HeapFile {
     }
 
     /// Writes the true class of every cached page, so that nothing looks full that is not:
-    /// before a clean close, and where wanted before a checkpoint. The cache goes on; its
+    /// before a clean close, and if wanted before a checkpoint. The cache goes on; its
     /// pages are marked again when they next change. Empty ones leave it.
     ///
     /// # Errors

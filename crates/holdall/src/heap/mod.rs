@@ -114,7 +114,7 @@ impl HeapFile {
     /// Reads the stored file of collection `owner`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where its numbers contradict each other.
+    /// [`Error::Corrupt`] if its numbers contradict each other.
     pub fn decode(b: &[u8; Self::BYTES], owner: u64) -> Result<Self> {
         let mut map = [0; PageMap::BYTES];
         map.copy_from_slice(&b[..PageMap::BYTES]);
@@ -158,7 +158,7 @@ impl HeapFile {
     /// The record at `loc`, or the part of one that lies there. Cost: one page read.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no record, [`Error::Io`].
+    /// [`Error::Corrupt`] if there is no record, [`Error::Io`].
     pub fn get<R: PageRead + ?Sized>(pages: &R, loc: Location) -> Result<RecordRef> {
         let page = pages.page(loc.page, PageKind::Heap)?;
         let range = range_of(&page, loc)?;
@@ -166,7 +166,7 @@ impl HeapFile {
     }
 
     /// Gives `f` the whole record at `loc`; see [`PageRead::look`]. Cost: one page read, two
-    /// where the record is divided.
+    /// if the record is divided.
     ///
     /// # Errors
     /// As [`HeapFile::get`], and those of `f`.
@@ -221,8 +221,8 @@ impl HeapFile {
 
     /// Inserts a record of 1 to [`max_record`] bytes: on page `near` if that is a page of this
     /// file with room, else by HY(n,u): a cached page; while utilization is below u a page
-    /// found in the map; a new page. Cost: one changed page; the map is looked at where no
-    /// cached page has room, and changed where a page enters the cache or leaves it not full.
+    /// found in the map; a new page. Cost: one changed page; the map is looked at if no
+    /// cached page has room, and changed if a page enters the cache or leaves it not full.
     ///
     /// # Errors
     /// [`Error::Invalid`] for an empty or too long record; [`Error::Full`], page access.
@@ -239,7 +239,7 @@ impl HeapFile {
         self.put_in(pages, placement, at, record)
     }
 
-    /// As [`HeapFile::insert`], but `None` where the file would have to grow.
+    /// As [`HeapFile::insert`], but `None` if the file would have to grow.
     ///
     /// # Errors
     /// As [`HeapFile::insert`].
@@ -275,12 +275,12 @@ impl HeapFile {
         Ok(Location { page: at.page, slot })
     }
 
-    /// Replaces the record at `loc` where the new one fits its page; else deletes it, as
+    /// Replaces the record at `loc` if the new one fits its page; else deletes it, as
     /// [`HeapFile::delete`] does. Returns whether the new one is there. Cost: one changed page;
     /// the map as in [`HeapFile::delete`].
     ///
     /// # Errors
-    /// As [`HeapFile::insert`]; [`Error::Corrupt`] where there is no record.
+    /// As [`HeapFile::insert`]; [`Error::Corrupt`] if there is no record.
     pub fn replace<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -303,12 +303,12 @@ impl HeapFile {
         Ok(fits)
     }
 
-    /// Deletes the record at `loc`. A page that becomes empty is kept for reuse or, where
-    /// another empty one is at hand, freed. Cost: one changed page; the map is changed where
+    /// Deletes the record at `loc`. A page that becomes empty is kept for reuse or, if
+    /// another empty one is at hand, freed. Cost: one changed page; the map is changed if
     /// the page's class changes and the page is not cached.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where there is no record; page access.
+    /// [`Error::Corrupt`] if there is no record; page access.
     pub fn delete<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -389,7 +389,7 @@ fn lines_of(range: &Range<usize>) -> u16 {
     ((first << LENGTH) | (last - first + 1).min(TOUCHED)) as u16
 }
 
-/// Bytes that a layout hint names; none where there was none.
+/// Bytes that a layout hint names; none if there was none.
 #[inline]
 fn bytes_of(hint: u16) -> Range<usize> {
     let from = usize::from(hint >> LENGTH) * prefetch::LINE;

@@ -1,7 +1,7 @@
 //! Making room for a record no page has room for, by moving shorter ones away.
 //!
 //! Records longer than what any page has left would make the file grow although much of it
-//! is empty, a little in each page. Where the file is less full than the policy asks for,
+//! is empty, a little in each page. If the file is less full than the policy asks for,
 //! some short records of the emptiest page known go elsewhere instead. The moving is the
 //! object layer's, which knows whose records they are; here they are chosen.
 
@@ -27,9 +27,9 @@ pub struct Relocation {
 }
 
 impl HeapFile {
-    /// Which records to move so that one of `need` bytes fits their page. `None` where the
+    /// Which records to move so that one of `need` bytes fits their page. `None` if the
     /// file had better grow: it is dense, or too much would have to move. Cost: one page,
-    /// as a rule in memory, up to 16 where the emptiest do not serve.
+    /// as a rule in memory, up to 16 if the emptiest do not serve.
     ///
     /// # Errors
     /// Page access.
@@ -57,8 +57,8 @@ impl HeapFile {
         Ok(None)
     }
 
-    /// Inserts a record into a page before page `index` of the file: into `near`, where that has
-    /// room, else into the first there is, which `near` then names. `None` where no page has;
+    /// Inserts a record into a page before page `index` of the file: into `near`, if that has
+    /// room, else into the first there is, which `near` then names. `None` if no page has;
     /// the file never grows. Cost: as [`HeapFile::insert`].
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl HeapFile {
 }
 
 /// Slots of records with `short` bytes together, each of at most `most`: the shortest one
-/// that is enough, else the longest ones until they are. `None` where these are too many.
+/// that is enough, else the longest ones until they are. `None` if these are too many.
 fn choose(
     mut all: Vec<(usize, u16)>,
     short: usize,

@@ -14,7 +14,7 @@ const MOST: usize = 64;
 
 /// Records on their way into a heap file.
 pub trait Records {
-    /// Bytes of the `i`-th record, 1 to [`holdall_core::heap_page::max_record`]; `None` where
+    /// Bytes of the `i`-th record, 1 to [`holdall_core::heap_page::max_record`]; `None` if
     /// there are only `i`.
     fn len(&self, i: usize) -> Option<usize>;
 
@@ -48,7 +48,7 @@ impl Run {
 
 impl HeapFile {
     /// The length that the records of a run beginning with one of `len` bytes must have at
-    /// least; `None` where [`HeapFile::put_run`] would take none of them.
+    /// least; `None` if [`HeapFile::put_run`] would take none of them.
     pub fn run_from(&self, placement: &mut Placement, len: usize) -> Option<usize> {
         placement.sync(self.changes);
         let (chosen, least) = placement.choose_for_run(len)?;
@@ -56,7 +56,7 @@ impl HeapFile {
     }
 
     /// Puts the first of `records` into the cached page it belongs to, and those behind it as
-    /// long as they belong there too. `None`, and nothing changed, where there is no such page
+    /// long as they belong there too. `None`, and nothing changed, if there is no such page
     /// or what is remembered of it is wrong: [`HeapFile::insert`] is to be asked then. Cost: one
     /// changed page.
     ///

@@ -11,7 +11,7 @@ impl World {
         (430.0 / u.powf(1.0 / 1.2)) as usize
     }
 
-    /// Puts a record in as the object layer does: where need be others make room.
+    /// Puts a record in as the object layer does: if need be others make room.
     fn make_room(&mut self, len: usize) {
         let plan = self.file.relocate(&self.pages, &mut self.placement, len).unwrap();
         let Some(plan) = plan else {

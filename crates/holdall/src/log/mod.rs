@@ -50,7 +50,7 @@ pub trait DataFile {
     /// Waits for the sync that [`DataFile::ask_for_sync`] gave `ticket` for.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] where it failed.
+    /// [`Error::Poisoned`] if it failed.
     fn wait_synced(&self, ticket: u64) -> Result<()>;
 }
 
@@ -121,7 +121,7 @@ impl Appending<'_> {
     }
 }
 
-/// `len` bytes of `memory`, grown where it is too short, that begin where a block of a file may
+/// `len` bytes of `memory`, grown if it is too short, that begin where a block of a file may
 /// be written from past the page cache.
 fn aligned(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
     if memory.len() < len + BLOCK {
@@ -174,7 +174,7 @@ impl Log {
     /// written. Only while the log is empty (nothing to replay).
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the log is in use.
+    /// [`Error::Invalid`] if the log is in use.
     pub fn attach(&self, disk: Arc<dyn Disk>, capacity: u64) -> Result<()> {
         let mut state = self.state.lock();
         if state.group != state.tail || !state.payload.is_empty() || state.in_flight {
@@ -185,7 +185,7 @@ impl Log {
         Ok(())
     }
 
-    /// Lets go of the log's file, whose blocks then go back once its name is gone. Only where
+    /// Lets go of the log's file, whose blocks then go back once its name is gone. Only if
     /// nothing will be appended any more.
     pub fn detach(&self) {
         self.state.lock().disk = None;
@@ -195,7 +195,7 @@ impl Log {
     /// room until a checkpoint moves the tail.
     ///
     /// # Errors
-    /// [`Error::Poisoned`]; [`Error::TooLarge`] where the log could never hold it.
+    /// [`Error::Poisoned`]; [`Error::TooLarge`] if the log could never hold it.
     pub fn begin(&self, bytes: usize) -> Result<Option<Appending<'_>>> {
         self.check_poison()?;
         let state = self.state.lock();
@@ -218,11 +218,11 @@ impl Log {
     }
 
     /// Waits until commit `lsn` is durable, writing and syncing the group if nobody does.
-    /// Cost: one write and one sync for everything appended so far; where commits rely on data
+    /// Cost: one write and one sync for everything appended so far; if commits rely on data
     /// in place, a sync of that at the same time.
     ///
     /// # Errors
-    /// [`Error::Poisoned`] where the write or sync failed, now or earlier.
+    /// [`Error::Poisoned`] if the write or sync failed, now or earlier.
     pub fn wait_durable(&self, lsn: Lsn, data: &dyn DataFile) -> Result<()> {
         let mut state = self.state.lock();
         loop {
@@ -417,7 +417,7 @@ pub struct Usage {
 }
 
 /// Writes `bytes` at `lsn` of a circular file of `capacity` bytes, past the page cache
-/// where that can be: nothing is read from there before a crash, and the sync that follows
+/// if that can be: nothing is read from there before a crash, and the sync that follows
 /// then has only the device to wait for.
 pub(crate) fn write_circular(
     disk: &dyn Disk,
@@ -459,7 +459,7 @@ pub fn sign(disk: &dyn Disk, sb: &Superblock) -> Result<()> {
 /// syncs it. Cost: `capacity` bytes written, one sync.
 ///
 /// # Errors
-/// [`Error::Full`] where the disk has no room, [`Error::Io`].
+/// [`Error::Full`] if the disk has no room, [`Error::Io`].
 pub fn prepare_file(disk: &dyn Disk, capacity: u64) -> Result<()> {
     let fail = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::StorageFull => Error::Full(format!("the log needs {capacity} bytes")),

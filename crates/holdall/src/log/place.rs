@@ -53,10 +53,10 @@ const IN_USE: &str = "is the log of a store that is open, which was renamed away
 /// Bytes read at a time.
 const CHUNK: u64 = 64 * BLOCK as u64;
 
-/// Opens the log, whatever it holds; `None` where there is none.
+/// Opens the log, whatever it holds; `None` if there is none.
 ///
 /// # Errors
-/// [`Error::WrongLog`] where it is no regular file, in use by another store, or may not be opened;
+/// [`Error::WrongLog`] if it is no regular file, in use by another store, or may not be opened;
 /// [`Error::Io`].
 pub fn open(storage: &dyn Storage) -> Result<Option<Arc<dyn Disk>>> {
     opened(storage)?.map_err(|detail| wrong(storage, detail))
@@ -78,7 +78,7 @@ fn opened(storage: &dyn Storage) -> Result<Result<Option<Arc<dyn Disk>>, &'stati
 }
 
 /// Looks whose the file in the log's place is; a new store, without an id yet, has none.
-/// Cost: nothing where there is none, else one pass over it in pieces of 256 KiB.
+/// Cost: nothing if there is none, else one pass over it in pieces of 256 KiB.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -149,11 +149,11 @@ pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> 
     Err(Error::Moved { path, detail: detail.into(), advice: advice.into() })
 }
 
-/// The log that recovery has to read: where the store needs none, also one that a crash left.
+/// The log that recovery has to read: if the store needs none, also one that a crash left.
 ///
 /// # Errors
-/// [`Error::NoLog`] where the store needs a log that is missing,
-/// [`Error::Corrupt`] where it was cut short; [`Error::WrongLog`] where a later state of the store wrote it; those of [`look`].
+/// [`Error::NoLog`] if the store needs a log that is missing,
+/// [`Error::Corrupt`] if it was cut short; [`Error::WrongLog`] if a later state of the store wrote it; those of [`look`].
 pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
     if !sb.log_required {
         return match look(storage, Some(&sb.store_id))? {
@@ -172,7 +172,7 @@ pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<d
     Ok(Some(disk))
 }
 
-/// Refuses a volume that holds nothing where a log lies beside it: a creation makes none before
+/// Refuses a volume that holds nothing if a log lies beside it: a creation makes none before
 /// the volume is complete, so that a store was there.
 ///
 /// # Errors

@@ -49,7 +49,7 @@ pub struct Expect {
 /// that it lists is there. If not, its sync had not returned, and the group is left out.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where a later block proves that a missing or damaged one was durable;
+/// [`Error::Corrupt`] if a later block proves that a missing or damaged one was durable;
 /// those of `holds`.
 pub fn scan(
     disk: &dyn Disk,

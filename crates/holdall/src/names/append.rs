@@ -1,6 +1,6 @@
 //! Names in ascending order, several at once.
 //!
-//! A bulk load in order of names fills the last leaf, cell after cell. Where that leaf and its
+//! A bulk load in order of names fills the last leaf, cell after cell. If that leaf and its
 //! last key are known, the cells go in with one change of it; if the leaf is full, the slow path
 //! splits it. The tree is then what single insertions would have made it.
 
@@ -11,7 +11,7 @@ use holdall_core::{Error, PageWrite, Result};
 
 impl AppendCursor {
     /// How many of `keys` ascend, each beyond all keys of the tree: these are not in it. None
-    /// where the last leaf is not known, or for a key of no or too many bytes.
+    /// if the last leaf is not known, or for a key of no or too many bytes.
     pub fn ascending<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
         if self.leaf.is_none() || self.count.is_none() {
             return 0;

@@ -1,7 +1,7 @@
 //! Insertion and node splits.
 //!
 //! Owns: [`Names::insert`]. A full node is split by bytes in the middle; at the right edge
-//! of the tree, where ascending keys arrive, the full node stays as it is and the new cell
+//! of the tree, if ascending keys arrive, the full node stays as it is and the new cell
 //! begins a new one, so that a sorted load fills its leaves.
 
 use super::{AppendCursor, InsertPosition, Names, Path, check_key, level_above, load};

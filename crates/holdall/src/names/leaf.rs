@@ -21,7 +21,7 @@ pub struct Leaf {
 }
 
 impl Names {
-    /// The leaf that holds `key` if any does; `None` where none can. Cost: one page per level
+    /// The leaf that holds `key` if any does; `None` if none can. Cost: one page per level
     /// above the leaf.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ pub enum Line {
 pub struct Lines {
     /// In key order.
     pub entries: Vec<Line>,
-    /// Where there is more: the `start_after` that continues the listing.
+    /// If there is more: the `start_after` that continues the listing.
     pub next: Option<Vec<u8>>,
 }
 

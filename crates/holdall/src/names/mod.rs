@@ -77,7 +77,7 @@ impl InsertPosition {
 #[derive(Debug, Clone, Default)]
 pub struct AppendCursor {
     leaf: Option<PageNo>,
-    /// The leaf's cells, where `key` is the last of them.
+    /// The leaf's cells, if `key` is the last of them.
     count: Option<usize>,
     key: Vec<u8>,
 }

@@ -1,7 +1,7 @@
 //! Removal, merging and evening out of neighbours.
 //!
 //! Owns: [`Names::remove`]. A node under half full by bytes is merged with a neighbour if
-//! both fit into one, else takes cells from it. Both are economies, not duties: where that
+//! both fit into one, else takes cells from it. Both are economies, not duties: if that
 //! gains little, or a longer separator would not fit into the parent, the node stays small. An empty node goes
 //! at once, so removal never needs room anywhere and never fails for lack of it.
 
@@ -22,7 +22,7 @@ struct Pair {
 
 impl Names {
     /// Removes `key` and returns its value. Cost: one page per level, one page changed;
-    /// two more where neighbours are merged.
+    /// two more if neighbours are merged.
     ///
     /// # Errors
     /// [`Error::Corrupt`] and others of [`PageWrite`], after which the transaction must be
@@ -141,7 +141,7 @@ fn joined<'a>(up: &Node<'a>, at: usize, l: &Node<'a>, r: &Node<'a>) -> Result<Ve
 fn merge<W: PageWrite + ?Sized>(pages: &mut W, up: &Node<'_>, at: usize) -> Result<bool> {
     let pair = Pair::load(pages, up, at)?;
     let (left, right) = pair.nodes()?;
-    // Merging saves one of two equal prefixes; only where that may do, cells are counted.
+    // Merging saves one of two equal prefixes; only if that may do, cells are counted.
     let saved = left.prefix().len().min(right.prefix().len());
     if left.live() + right.live() > left.capacity() + saved {
         return Ok(false);
@@ -219,7 +219,7 @@ fn even_out<W: PageWrite + ?Sized>(pages: &mut W, up: &Node<'_>, at: usize) -> R
 }
 
 /// The cut of the joined cells that leaves both nodes most alike in bytes, each under its
-/// own prefix; `None` where that gains less than an eighth of a page, which would only put
+/// own prefix; `None` if that gains less than an eighth of a page, which would only put
 /// off the merge at the price of writing both. In inner nodes the cell at the cut goes up.
 fn balance(left: &Node<'_>, right: &Node<'_>, cells: &[Cell<'_>]) -> Option<usize> {
     let (level, old, up) = (left.level(), left.count(), usize::from(!left.is_leaf()));

@@ -16,7 +16,7 @@ use std::ops::Range;
 /// already, so it must be used in the same transaction or the transaction given up.
 #[derive(Debug, Default)]
 pub struct Shares {
-    /// Bytes before the runs: those up to the next page, or all where nothing is shared.
+    /// Bytes before the runs: those up to the next page, or all if nothing is shared.
     pub head: Vec<u8>,
     /// The runs.
     pub slices: Vec<Slice>,
@@ -38,7 +38,7 @@ impl ObjectWrite<'_> {
     /// less than T pages read, none written. Memory: 24 bytes per segment.
     ///
     /// # Errors
-    /// [`Error::Range`] where the range is not inside the object; [`Error::Dangling`],
+    /// [`Error::Range`] if the range is not inside the object; [`Error::Dangling`],
     /// [`Error::Full`], [`Error::Corrupt`], [`Error::Io`].
     pub fn share(&mut self, oid: Oid, range: Range<u64>) -> Result<Shares> {
         let bytes = read_record(&*self.tx, self.handles, oid)?;

@@ -29,8 +29,8 @@ impl ObjectWrite<'_> {
     /// either side at most (Biliris §4.4), whatever the object's size.
     ///
     /// # Errors
-    /// [`Error::Range`] where the range is not inside the object; [`Error::Full`];
-    /// [`Error::Invalid`] where the object would become too large.
+    /// [`Error::Range`] if the range is not inside the object; [`Error::Full`];
+    /// [`Error::Invalid`] if the object would become too large.
     pub fn splice(&mut self, oid: Oid, range: Range<u64>, content: Content<'_>) -> Result<Resized> {
         let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
         self.splice_at(place, oid, range, content)
@@ -123,7 +123,7 @@ impl ObjectWrite<'_> {
         tree_options(self.tx.alloc().layout(), most, d.threshold)
     }
 
-    /// Edits a large object and returns its new record: small again where it has become so.
+    /// Edits a large object and returns its new record: small again if it has become so.
     pub(super) fn edit(
         &mut self,
         oid: Oid,
@@ -159,7 +159,7 @@ impl ObjectWrite<'_> {
         Ok(head.small(oid, &bytes))
     }
 
-    /// An edit that shrinks the object joins no segments where pages run out: that may take
+    /// An edit that shrinks the object joins no segments if pages run out: that may take
     /// 4 T + 3 pages, more than the reserve promises (rule 25).
     fn threshold_now(&self, d: &Descriptor, options: &Options) -> u16 {
         let own = if d.threshold == 0 { options.threshold } else { d.threshold };

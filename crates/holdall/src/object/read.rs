@@ -19,7 +19,7 @@ pub enum Layout {
     /// In segments.
     #[non_exhaustive]
     Large {
-        /// Levels of the positional tree; 0 where the record itself lists the segments.
+        /// Levels of the positional tree; 0 if the record itself lists the segments.
         levels: u8,
         /// Segment threshold T in pages.
         threshold: u16,
@@ -36,7 +36,7 @@ pub enum Layout {
 pub struct Segments {
     /// Runs of neighbouring pages.
     pub segments: u64,
-    /// Nodes of the positional tree; 0 where the record itself lists the segments.
+    /// Nodes of the positional tree; 0 if the record itself lists the segments.
     pub nodes: u64,
     /// Pages of segments.
     pub pages: u64,
@@ -121,7 +121,7 @@ pub fn own_record(record: &[u8], loc: Location, oid: Oid) -> Result<Record<'_>> 
 }
 
 /// The bytes of a small object from the two parts of its record, where they lie, of which the
-/// first was found at `loc`; `None` where the parts are to be joined first.
+/// first was found at `loc`; `None` if the parts are to be joined first.
 #[inline]
 pub fn own_in_place<'a>(
     (first, rest): (&'a [u8], &'a [u8]),
@@ -220,7 +220,7 @@ impl ObjectBody {
         }
     }
 
-    /// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead where
+    /// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead if
     /// they lie in several segments. A hint; what goes wrong shows when they are
     /// read.
     pub fn prefetch<D: DataRead + ?Sized>(
@@ -233,7 +233,7 @@ impl ObjectBody {
         }
     }
 
-    /// Has all of its bytes read ahead, also where they lie in one segment: for whoever reads
+    /// Has all of its bytes read ahead, also if they lie in one segment: for whoever reads
     /// something else before. A hint.
     pub fn prefetch_all<D: DataRead + ?Sized>(&self, pages: &D) {
         if let Self::Large(d) = self {
@@ -381,7 +381,7 @@ fn time_of(millis: u64) -> Option<SystemTime> {
 }
 
 /// Counts an object's segments. Cost: all nodes of its tree, and the notes of sharing about
-/// them where it may share.
+/// them if it may share.
 ///
 /// # Errors
 /// As [`read_record`].

@@ -55,7 +55,7 @@ fn pieces_of<S: segment_tree::NodeRead + ?Sized>(
 
 impl ObjectWrite<'_> {
     /// Moves the records of heap page `index`, and parts of records, into pages before it, and returns how many bytes.
-    /// `None` where one of them found no room; those before it have moved. Cost: the page, those
+    /// `None` if one of them found no room; those before it have moved. Cost: the page, those
     /// that take its records, a handle page for each record, or a page that leads to it.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl ObjectWrite<'_> {
     }
 
     /// Puts staged data in the place of the same bytes of `seen`, neighbouring pieces of an
-    /// object: all of them, or a part that begins with a page. Returns whether it did: not where
+    /// object: all of them, or a part that begins with a page. Returns whether it did: not if
     /// the object has changed there, or may share them with a copy. Cost: the record and the
     /// nodes above them.
     ///

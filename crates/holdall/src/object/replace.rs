@@ -145,7 +145,7 @@ impl ObjectWrite<'_> {
     }
 
     pub(super) fn put_record(&mut self, place: ObjectLocation, record: &[u8]) -> Result<()> {
-        // Where it does not fit, the old one goes first: no record is moved that is to go, and
+        // If it does not fit, the old one goes first: no record is moved that is to go, and
         // its room may serve.
         if self.heap.replace_whole(self.tx, self.placement, place.loc, record)? {
             return Ok(());

@@ -69,7 +69,7 @@ impl<U: FnMut() -> Result<u32>> Records for Writing<'_, '_, U> {
 impl ObjectWrite<'_> {
     /// Creates the first of `objects`, all of which are small, and those behind it that go to
     /// the same pages, as [`ObjectWrite::create`] would one by one. Their OIDs are added to
-    /// `oids`. Returns how many there were: none, and nothing is changed that matters, where the
+    /// `oids`. Returns how many there were: none, and nothing is changed that matters, if the
     /// first has no page at hand. `unique` gives the numbers.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ pub fn max_tail(head: &Head<'_>, page_size: usize, flags: u8, size: u64) -> usiz
 }
 
 /// Most bytes of an inline tail by an object's size and its descriptor's flags: half a page; up
-/// to a whole one where the flags say that it mostly grows, or where the rest of that page would
+/// to a whole one if the flags say that it mostly grows, or if the rest of that page would
 /// be more than an eighth of the object.
 pub fn tail_limit(page_size: usize, flags: u8, size: u64) -> usize {
     if flags & APPEND_MOSTLY != 0 {
@@ -225,7 +225,7 @@ impl ObjectWrite<'_> {
         self.build(oid, head, Data::Staged(staged), hints)
     }
 
-    /// Moves the inline tail into a segment where the new head leaves it no room.
+    /// Moves the inline tail into a segment if the new head leaves it no room.
     pub(super) fn fit_tail(
         &mut self,
         oid: Oid,
@@ -243,7 +243,7 @@ impl ObjectWrite<'_> {
         segment_tree::splice(&mut store, &d, size..size, content, &options)
     }
 
-    /// Puts a record into the heap, where need be by moving shorter ones away, or in two parts.
+    /// Puts a record into the heap, if need be by moving shorter ones away, or in two parts.
     pub(super) fn place(&mut self, record: &[u8], near: Option<PageNo>) -> Result<Location> {
         self.placement.tighten(self.tx.alloc().is_short(0));
         let at_hand = self.heap.insert_at_hand(self.tx, self.placement, record, near)?;

@@ -1,6 +1,6 @@
 //! Searching a page map: a page with room, or a hole.
 //!
-//! Owns: the descent. It enters a subtree only where the sum says that there is what is
+//! Owns: the descent. It enters a subtree only if the sum says that there is what is
 //! wanted; only the one subtree that the search starts within can disappoint, so a search
 //! costs at most three reads per level, whatever the number of pages.
 
@@ -18,11 +18,11 @@ struct Search<'a, R: ?Sized> {
 
 impl PageMap {
     /// The first index from `from` on, going round once, whose page is of at least `class`
-    /// (next-fit; McAuliffe §3.2). `None` where there is none. Cost: at most three page reads
+    /// (next-fit; McAuliffe §3.2). `None` if there is none. Cost: at most three page reads
     /// per level.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] also where a sum promises what is not there; [`Error::Io`].
+    /// [`Error::Corrupt`] also if a sum promises what is not there; [`Error::Io`].
     pub fn find<R: PageRead + ?Sized>(
         &self,
         pages: &R,
@@ -33,7 +33,7 @@ impl PageMap {
     }
 
     /// As [`PageMap::find`], but passes over fresh pages. Cost: besides, a read for each node
-    /// below which only fresh pages have the class; these lie together, where the map grew.
+    /// below which only fresh pages have the class; these lie together, if the map grew.
     ///
     /// # Errors
     /// As [`PageMap::find`].

@@ -73,7 +73,7 @@ impl PageMap {
     /// Reads a stored map.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where root, height and length contradict each other.
+    /// [`Error::Corrupt`] if root, height and length contradict each other.
     pub fn decode(b: &[u8; Self::BYTES]) -> Result<Self> {
         let map = Self { root: PageNo(u48_at(b, 0)), height: b[6], len: u32_at(b, 8) };
         let empty = map.len == 0;
@@ -138,7 +138,7 @@ impl PageMap {
     }
 
     /// Points `index` to a page of class 0..=15; `index` may be the map's length, which then
-    /// grows by one. Cost: the height in reads, one changed leaf; ancestors change only where
+    /// grows by one. Cost: the height in reads, one changed leaf; ancestors change only if
     /// their maxima do.
     ///
     /// # Errors
@@ -199,10 +199,10 @@ impl PageMap {
     }
 
     /// Sets the class of the page at `index`; returns whether it was another. Cost: as
-    /// [`PageMap::set`], and without changing any page where the class is right already.
+    /// [`PageMap::set`], and without changing any page if the class is right already.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the index has no page; [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::Invalid`] if the index has no page; [`Error::Corrupt`], [`Error::Io`].
     pub fn set_class<W: PageWrite + ?Sized>(
         &mut self,
         pages: &mut W,
@@ -218,7 +218,7 @@ impl PageMap {
     }
 
     /// Takes the last index away and returns its page ([`PageNo::NONE`] for a hole), `None`
-    /// where the map is empty. Frees nodes that become empty, not the page. For dropping a
+    /// if the map is empty. Frees nodes that become empty, not the page. For dropping a
     /// file in as many transactions as it takes.
     ///
     /// # Errors
@@ -286,7 +286,7 @@ impl PageMap {
         Err(Error::corrupt("page map root", format!("index {index} in {self:?}")))
     }
 
-    /// Makes the way to the index `len`, adding nodes where there are none.
+    /// Makes the way to the index `len`, adding nodes if there are none.
     fn grow<W: PageWrite + ?Sized>(&mut self, pages: &mut W, owner: u64) -> Result<Path> {
         let (size, index) = (pages.page_size(), self.len);
         if self.height == 0 {
@@ -335,7 +335,7 @@ impl PageMap {
             let Some(above) = depth.checked_sub(1).map(|d| path.steps()[d]) else { break };
             let parent = entry_at(pages, above)?;
             let new = entry.tag;
-            // Only where the entry carried the maximum or a hole mark can the sum fall.
+            // Only if the entry carried the maximum or a hole mark can the sum fall.
             let falls = old.class == parent.tag.class && new.class < old.class;
             let sum = if falls || (old.hole && !new.hole) {
                 summary_at(pages, *step, parent.tag.join(new))?

@@ -134,7 +134,7 @@ impl Reader {
 }
 
 impl Located {
-    /// The sizes of the objects in bytes, in the order of their keys; `None` where no object has
+    /// The sizes of the objects in bytes, in the order of their keys; `None` if no object has
     /// the name.
     pub fn sizes(&self) -> impl ExactSizeIterator<Item = Option<u64>> + '_ {
         self.found.iter().map(|place| match place.as_ref()? {
@@ -144,11 +144,11 @@ impl Located {
     }
 
     /// Fills one buffer for each object that is there, in their order, with its first bytes: all
-    /// where the buffer is as long as the object. Cost: a page for each that lies in a record,
+    /// if the buffer is as long as the object. Cost: a page for each that lies in a record,
     /// as of [`Object::read_at`](crate::Object::read_at) for the others.
     ///
     /// # Errors
-    /// As [`Reader::get`]; [`Error::Range`] where a buffer is longer than its object.
+    /// As [`Reader::get`]; [`Error::Range`] if a buffer is longer than its object.
     pub fn read_into<'b>(&self, buffers: impl IntoIterator<Item = &'b mut [u8]>) -> Result<()> {
         // The device works on what comes later while what comes first is read and checked.
         for place in self.found.iter().flatten() {

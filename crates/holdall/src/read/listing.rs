@@ -36,7 +36,7 @@ pub enum Listed {
 pub struct Listing {
     /// In the order of names.
     pub entries: Vec<Listed>,
-    /// Where there is more: the `start_after` that continues the listing.
+    /// If there is more: the `start_after` that continues the listing.
     pub next: Option<Vec<u8>>,
 }
 

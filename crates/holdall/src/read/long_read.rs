@@ -13,10 +13,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, Builder};
 
-/// Bytes of an object read at a time, where one thread reads them.
+/// Bytes of an object read at a time, if one thread reads them.
 const PIECE: usize = 4 << 20;
 
-/// Bytes that are read ahead of a sequential read, where they lie in several segments.
+/// Bytes that are read ahead of a sequential read, if they lie in several segments.
 const AHEAD: u64 = 8 << 20;
 
 /// From this length on, what is read does not stay in the processor's caches until it is used.
@@ -181,7 +181,7 @@ fn read_new<D: DataRead + Sync + ?Sized>(
                 let _counted = helper;
                 work();
             };
-            // Where there are no more threads, those there are read all.
+            // If there are no more threads, those there are read all.
             if Builder::new().spawn_scoped(scope, help).is_err() {
                 break;
             }

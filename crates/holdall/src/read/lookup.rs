@@ -50,7 +50,7 @@ impl<'k> Lookup<'k> {
         Self { key, step: Step::Begin }
     }
 
-    /// What `f` makes of the object's body, after [`find`]; `None` where no object has the name.
+    /// What `f` makes of the object's body, after [`find`]; `None` if no object has the name.
     ///
     /// # Errors
     /// Those of [`find`], and of `f`.
@@ -259,8 +259,8 @@ impl<'a> ObjectLookup<'a> {
         }
     }
 
-    /// What `small` makes of the bytes of the object of this key, where they lie in its record;
-    /// `None` where no object has the name.
+    /// What `small` makes of the bytes of the object of this key, if they lie in its record;
+    /// `None` if no object has the name.
     #[inline]
     fn look<T>(
         self,
@@ -295,7 +295,7 @@ impl<'a> ObjectLookup<'a> {
         }
     }
 
-    /// Fills `bytes` where they lie in the record.
+    /// Fills `bytes` if they lie in the record.
     #[inline]
     pub(crate) fn fetch(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<Option<Found<()>>> {
         bytes.clear();
@@ -351,7 +351,7 @@ impl<'a> ObjectLookup<'a> {
         })
     }
 
-    /// Where an object's bytes lie; `None` where no object has the name.
+    /// Where an object's bytes lie; `None` if no object has the name.
     pub(crate) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
         Ok(match self.look(key, |oid, loc, _| Ok((oid, loc)))? {
             // Keeps its page, and so counts a reference.

@@ -12,7 +12,7 @@ use std::ops::Range;
 impl Reader {
     /// All bytes of many objects, in the order of `keys`: `each` is called once for each key
     /// with its place among them and what [`Reader::get`] would return. What it returns is
-    /// returned at once where it is an error, and the keys that follow are not looked up.
+    /// returned at once if it is an error, and the keys that follow are not looked up.
     ///
     /// For small objects in memory this is two to three times as fast as single gets: keys
     /// are looked up 16 at a time, and wait for the processor's memory together. Any number of keys,

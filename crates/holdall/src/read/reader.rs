@@ -40,7 +40,7 @@ impl Reader {
     /// The same state, seen through collection `name`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none of this name.
+    /// [`Error::NotFound`] if there is none of this name.
     pub fn collection(&self, name: &str) -> Result<Self> {
         if name == DEFAULT_COLLECTION {
             // It exists as soon as something is put there.
@@ -81,7 +81,7 @@ impl Reader {
         ObjectLookup { state: &self.state, collection: self.collection.as_ref() }
     }
 
-    /// All bytes of an object; `None` where no object has the name.
+    /// All bytes of an object; `None` if no object has the name.
     ///
     /// ```
     /// # use holdall::{Error, Store};
@@ -106,7 +106,7 @@ impl Reader {
     }
 
     /// As [`Reader::get`], in place of what `bytes` holds, whose memory is used again; returns
-    /// whether there is such an object, and empties `bytes` where there is none. After an error
+    /// whether there is such an object, and empties `bytes` if there is none. After an error
     /// `bytes` holds nothing of use.
     ///
     /// ```
@@ -146,7 +146,7 @@ impl Reader {
 
     /// Reads up to `buf.len()` bytes of an object from `offset`, and tells how many; fewer only
     /// at the object's end, none beyond it, `None` if no object has the name. For one read of an object:
-    /// faster than to open it for that, and no slower where it is large or the bytes are not in
+    /// faster than to open it for that, and no slower if it is large or the bytes are not in
     /// memory. For several reads of one object, open it.
     ///
     /// ```
@@ -174,7 +174,7 @@ impl Reader {
     /// Opens an object for reading.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none; as [`Reader::get`].
+    /// [`Error::NotFound`] if there is none; as [`Reader::get`].
     pub fn open<'k>(&self, key: impl Into<Key<'k>>) -> Result<Object> {
         let key = key.into();
         let (oid, whole) = self.objects().find(&key)?.ok_or_else(|| missing(&key))?;
@@ -227,7 +227,7 @@ impl Object {
         self.oid
     }
 
-    /// The first stretch of bytes in `range` that were never written, where there is one: they
+    /// The first stretch of bytes in `range` that were never written, if there is one: they
     /// read as zeros and take no space. For whoever copies an object and would keep its holes.
     /// Cost: O(tree height + segments before the stretch) pages.
     ///

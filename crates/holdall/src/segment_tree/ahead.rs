@@ -36,7 +36,7 @@ impl<D: DataRead + ?Sized, F: Fn(PageNo, u64, u64) -> bool> Prefetch for Ahead<'
     }
 }
 
-/// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead where they lie
+/// Has the bytes `range`, of which up to `at_once` are read in one go, read ahead if they lie
 /// in several segments. A hint; what goes wrong shows when they are read.
 pub fn prefetch<D: DataRead + ?Sized>(pages: &D, tree: &Tree, (range, at_once): (Range<u64>, u64)) {
     let each = |start, offset, len| pages.will_need(start, offset, len, at_once);

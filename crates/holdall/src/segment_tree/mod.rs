@@ -20,7 +20,7 @@ mod lower;
 
 /// Slices kept inline in a descriptor.
 pub const MAX_INLINE: usize = 8;
-/// Threshold T where neither object nor collection names one (docs/design.md).
+/// Threshold T if neither object nor collection names one (docs/design.md).
 pub const DEFAULT_THRESHOLD: u16 = 8;
 
 /// Limits of the tree for a store of this geometry.
@@ -127,7 +127,7 @@ fn node_at<P: PageRead + ?Sized>(pages: &P, node: NodeRef) -> Result<Node> {
 /// The first page of a run.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where it can be none.
+/// [`Error::Corrupt`] if it can be none.
 pub fn run_start(slice: &Slice) -> Result<PageNo> {
     match slice.reference {
         1..=0xffff_ffff_ffff => Ok(PageNo(slice.reference)),

@@ -190,7 +190,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Pages `from..to` have this many references; nothing where that is no page.
+    /// Pages `from..to` have this many references; nothing if that is no page.
     fn push(&mut self, from: u64, to: u64, references: u64) {
         if from >= to {
             return;

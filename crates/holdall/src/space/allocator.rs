@@ -305,7 +305,7 @@ impl Allocator {
         s.directory.resize(last as u32 + 1, MOST_ORDER);
         for space in first..=last {
             let space = space as u32;
-            // Made again from the bitmap when asked for: where a crash undid growth, pages past
+            // Made again from the bitmap when asked for: if a crash undid growth, pages past
             // the old end may be allocated.
             let gone = s.trees.remove(space);
             s.free = s.free.saturating_sub(gone);
@@ -317,7 +317,7 @@ impl Allocator {
     /// Gives back pages reserved and not committed.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where they were not reserved.
+    /// [`Error::Corrupt`] if they were not reserved.
     pub fn unreserve(&self, run: PageRun) -> Result<()> {
         let mut s = self.state.lock();
         s.reserved.remove(run);
@@ -390,14 +390,14 @@ impl Allocator {
     /// A checkpoint that began at `lsn` is durable.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the allocator contradicts itself.
+    /// [`Error::Corrupt`] if the allocator contradicts itself.
     pub fn checkpointed(&self, lsn: Lsn) -> Result<()> {
         let mut s = self.state.lock();
         s.checkpointed = s.checkpointed.max(lsn);
         self.release_ready(&mut s).map(|_| ())
     }
 
-    /// Makes waiting pages free where nobody needs them. Returns whether any became free.
+    /// Makes waiting pages free if nobody needs them. Returns whether any became free.
     fn release_ready(&self, s: &mut MutexGuard<'_, State>) -> Result<bool> {
         let limit = match (s.checkpointed, self.pager.horizon.oldest()) {
             (_, oldest) if mutation::is(Mutation::R16Checkpoint) => oldest,
@@ -408,7 +408,7 @@ impl Allocator {
         while s.queue.front().is_some_and(|f| f.lsn <= limit) {
             let Some(freed) = s.queue.pop_front() else { break };
             for run in freed.runs {
-                // Looked at, so that what is free there counts. Where it cannot be read the
+                // Looked at, so that what is free there counts. If it cannot be read the
                 // next look tells.
                 let _ = self.tree(s, (run.start.0 / u64::from(self.layout.space_pages())) as u32);
                 s.waiting.remove(run);
@@ -461,7 +461,7 @@ impl Allocator {
     /// Gives up the oldest snapshot, if it keeps pages from being free. Returns whether it did.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the allocator contradicts itself.
+    /// [`Error::Corrupt`] if the allocator contradicts itself.
     pub fn expire_oldest(&self) -> Result<bool> {
         self.expire(&mut self.state.lock())
     }

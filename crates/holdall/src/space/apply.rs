@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// The directory page of a space that nothing is allocated in yet.
 ///
 /// # Errors
-/// [`Error::Invalid`] where the geometry is impossible.
+/// [`Error::Invalid`] if the geometry is impossible.
 pub fn fresh_directory(layout: &SpaceLayout, space: u32) -> Result<Vec<u8>> {
     let mut bytes = vec![0; layout.page_size()];
     page::format(&mut bytes, PageKind::SpaceDir, layout.dir_page(space), u64::from(space));
@@ -201,7 +201,7 @@ fn give_back_info_page(
     Ok(Some(PageNo::NONE))
 }
 
-/// The info page of a stretch, made anew where it holds nothing that matters.
+/// The info page of a stretch, made anew if it holds nothing that matters.
 fn info_page(tx: &mut SpaceTx, layout: &SpaceLayout, stretch: &Stretch) -> Result<PageNo> {
     let dir = directory(tx, layout, stretch.space)?;
     let mut info = dir.info_page(stretch.number)?;

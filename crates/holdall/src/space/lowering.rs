@@ -49,7 +49,7 @@ impl Lowering {
     /// there. Cost: a page read and a new one.
     ///
     /// # Errors
-    /// [`Error::Full`](holdall_core::Error::Full) where there is no room below the line; page
+    /// [`Error::Full`](holdall_core::Error::Full) if there is no room below the line; page
     /// access.
     pub fn page<W: PageWrite + ?Sized>(
         &mut self,

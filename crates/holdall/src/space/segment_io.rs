@@ -1,14 +1,14 @@
 //! Reading segment data, checked.
 //!
 //! Owns: the checksum unit of 4 KiB (rule 22) and its lookup by place. Segment pages do not
-//! pass through the pool: they are read straight into the caller's buffer where the range
+//! pass through the pool: they are read straight into the caller's buffer if the range
 //! covers whole units, and through a copy at its ragged ends (Biliris §3.2, the 3-step read).
 //! Every byte is checked: what the page cache holds may be read anew from the device at any
 //! time.
 //!
 //! The bytes come from one of three places (docs/decisions/mechanisms.md): from the device past
-//! the page cache, where a long read is new to that cache; from the mapping of the page cache;
-//! or by a call. What the mapping gave is checked in the caller's copy; where it is wrong it is
+//! the page cache, if a long read is new to that cache; from the mapping of the page cache;
+//! or by a call. What the mapping gave is checked in the caller's copy; if it is wrong it is
 //! read by call, whose answer counts.
 
 use crate::stream;
@@ -33,7 +33,7 @@ const STEP: usize = 64 * UNIT;
 /// What goes to memory much larger than the caches is read and checked in parts of this size,
 /// in the processor's nearest cache.
 const NEAR: usize = 4 * UNIT;
-/// Reads of so much go past the page cache where they are new to it.
+/// Reads of so much go past the page cache if they are new to it.
 pub const LEAST_NEW: usize = 64 * UNIT;
 
 /// Which places a read may take its bytes from beside a call, and how.
@@ -109,7 +109,7 @@ fn read_step<R: PageRead + ?Sized>(
         || disk.read_resident(at, step) && is_right(sums, at, step)?)
 }
 
-/// As [`read_step`], checked where it is near, and not looked at again where it goes.
+/// As [`read_step`], checked if it is near, and not looked at again where it goes.
 fn stream_step<R: PageRead + ?Sized>(
     sums: &mut Checksums<'_, R>,
     disk: &dyn Disk,

@@ -54,7 +54,7 @@ pub struct Staged {
     pub len: u64,
     /// Bytes after those, which did not fill a page.
     pub tail: Vec<u8>,
-    /// The runs' bytes where they are few enough for the log; else they need a sync.
+    /// The runs' bytes if they are few enough for the log; else they need a sync.
     pub bytes: Option<Vec<u8>>,
     /// Where those bytes come from, if some lie in the volume already.
     pub origins: Option<Vec<Origin>>,
@@ -77,7 +77,7 @@ impl Drop for Staged {
 
 fn give_back(alloc: &Allocator, runs: &[PageRun]) {
     for run in runs {
-        // It can only fail where the allocator contradicts itself; the pages then stay
+        // It can only fail if the allocator contradicts itself; the pages then stay
         // reserved until the store is closed, which loses nothing.
         let _ = alloc.unreserve(*run);
     }
@@ -295,7 +295,7 @@ impl Stager {
             self.write_kept()?;
         }
         let disk = &self.pager.volume.disk;
-        // Past the cache where others' syncs would wait behind ours. Else through it: the device
+        // Past the cache if others' syncs would wait behind ours. Else through it: the device
         // works while the next piece is copied, and whoever reads the object finds it there.
         let written = if self.unwritten {
             Ok(())

@@ -55,7 +55,7 @@ impl SpaceTx {
         Ok(Self::of(PageTx::begin(pager)?, alloc, root))
     }
 
-    /// As [`SpaceTx::begin`], waiting no longer than `limit`; `None` where that was not enough.
+    /// As [`SpaceTx::begin`], waiting no longer than `limit`; `None` if that was not enough.
     ///
     /// # Errors
     /// As [`PageTx::begin`].
@@ -166,7 +166,7 @@ impl SpaceTx {
     }
 
     /// Sees to it that `bytes`, those of `runs`, are written before the commit. Cost: none but
-    /// the write where there is one run.
+    /// the write if there is one run.
     fn hold(&mut self, runs: &[PageRun], mut bytes: Vec<u8>) {
         for run in runs.iter().rev() {
             let before = bytes.len().saturating_sub(run.len as usize * self.page_size());

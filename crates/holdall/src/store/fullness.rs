@@ -22,11 +22,11 @@ const DESCRIPTOR: u64 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Fullness {
-    /// [`Options::max_bytes`](crate::Options::max_bytes); where there is no such bound, the file's
+    /// [`Options::max_bytes`](crate::Options::max_bytes); if there is no such bound, the file's
     /// length, or stored bytes and metadata if these are more.
     pub limit_bytes: u64,
     /// Kept for pages of transactions, for deleting and for maintenance: a 128th of
-    /// `max_bytes`, at least 32 pages, at most 16 MiB; 0 without such a bound, or where it
+    /// `max_bytes`, at least 32 pages, at most 16 MiB; 0 without such a bound, or if it
     /// is less than 256 pages. A put that fits is then not promised to succeed.
     pub reserve_bytes: u64,
     /// Pages that are neither of large objects' bytes nor formatted heap pages, and directories
@@ -47,7 +47,7 @@ impl Fullness {
         self.limit_bytes.saturating_sub(self.reserve_bytes.saturating_add(self.metadata_bytes))
     }
 
-    /// Stored bytes ÷ capacity; above 1 where the reserve is in use.
+    /// Stored bytes ÷ capacity; above 1 if the reserve is in use.
     pub fn share(&self) -> f64 {
         self.stored_bytes as f64 / self.capacity().max(1) as f64
     }

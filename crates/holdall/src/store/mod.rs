@@ -115,7 +115,7 @@ impl Store {
         Options::default().open(path)
     }
 
-    /// Opens a store, or creates it where it is missing, with default options, as
+    /// Opens a store, or creates it if it is missing, with default options, as
     /// [`Options::open_or_create`].
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Store {
     }
 
     /// Runs a transaction and commits it: all of it is durable when this returns `Ok`, nothing
-    /// of it happens where `f` returns an error. Cost: see
+    /// of it happens if `f` returns an error. Cost: see
     /// [`Durability::Immediate`](crate::Durability::Immediate).
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl Store {
     /// Makes all commits durable.
     ///
     /// # Errors
-    /// [`Error::Poisoned`]; [`Error::Moved`] where they are, but in files that the store's name
+    /// [`Error::Poisoned`]; [`Error::Moved`] if they are, but in files that the store's name
     /// does not lead to.
     pub fn flush(&self) -> Result<()> {
         self.inner.check_process()?;
@@ -304,7 +304,7 @@ impl Store {
     /// in use. Other handles can then no longer write.
     ///
     /// # Errors
-    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers. [`Error::Moved`] where
+    /// [`Error::Poisoned`], [`Error::Io`]; the next opening then recovers. [`Error::Moved`] if
     /// the store is closed, but its name leads elsewhere.
     pub fn close(self) -> Result<()> {
         close(&self.inner)
@@ -316,7 +316,7 @@ impl Store {
         most_attributes(self.inner.layout.page_size())
     }
 
-    /// Figures of the store. Cost: one pass over the space directories. Where writers need the
+    /// Figures of the store. Cost: one pass over the space directories. If writers need the
     /// space of the state being read again and again, it waits for the transaction under way and
     /// keeps others out: it never fails with [`Error::SnapshotTooOld`].
     ///

@@ -14,7 +14,7 @@ impl Options {
     /// creation. Nothing that is a log may lie beside it.
     ///
     /// # Errors
-    /// [`Error::Exists`] where the file is there, [`Error::WrongLog`] where something else lies
+    /// [`Error::Exists`] if the file is there, [`Error::WrongLog`] if something else lies
     /// in the log's place, [`Error::Invalid`] for impossible options, [`Error::Full`],
     /// [`Error::NoRoom`], [`Error::Io`].
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
@@ -51,7 +51,7 @@ impl Options {
         self.open_on(Arc::new(storage))
     }
 
-    /// Opens a store, or creates it where the file is missing. A file that holds nothing stays as
+    /// Opens a store, or creates it if the file is missing. A file that holds nothing stays as
     /// it is, since a store may have been there: only [`Options::create`] makes one of it.
     ///
     /// # Errors

@@ -43,7 +43,7 @@ impl Store {
 
     /// Whether a file put into the directory `dir` as `name` would lie where the store has its
     /// log, or will have it: another file there keeps the store from being changed.
-    /// Cost: a comparison of names, and a system call where they are the same.
+    /// Cost: a comparison of names, and a system call if they are the same.
     ///
     /// ```
     /// use holdall::{FileId, Store};

@@ -63,7 +63,7 @@ pub struct StoreStat {
     pub fullness: Fullness,
     /// Bytes of the freed ones that only snapshots keep.
     pub pinned_bytes: u64,
-    /// How long ago the state was replaced that the oldest open snapshot sees; `None` where
+    /// How long ago the state was replaced that the oldest open snapshot sees; `None` if
     /// none sees an older state than the newest.
     pub oldest_reader: Option<Duration>,
     /// Each collection.
@@ -98,7 +98,7 @@ pub struct StoreStat {
     pub page_misses: u64,
 }
 
-/// The figures. Those that are read from pages are of one state; it is read again where it was
+/// The figures. Those that are read from pages are of one state; it is read again if it was
 /// given up for writers, and at last with the writers kept out.
 pub(crate) fn stat(store: &Store) -> Result<StoreStat> {
     let pager = &store.inner.pager;

@@ -28,7 +28,7 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// Starts them: one here, which starts the others, so that opening a store does not wait
-    /// for all. Without them, where the system gives none, the store works: commits meet
+    /// for all. Without them, if the system gives none, the store works: commits meet
     /// full limits and help themselves, the next call flushes deferred commits whose time is over.
     pub(crate) fn start(inner: &Arc<Inner>) -> Self {
         let shared = inner.requests.clone();

@@ -18,7 +18,7 @@ pub trait Housekeeping: Send + Sync {
     fn before_write(&self) -> Result<()>;
 
     /// Makes room in the log, by a checkpoint or by waiting for the one under way. Called again
-    /// where that is not enough.
+    /// if that is not enough.
     ///
     /// # Errors
     /// Whatever stops the checkpoint; the transaction then fails, nothing is installed.
@@ -28,7 +28,7 @@ pub trait Housekeeping: Send + Sync {
     /// grew.
     ///
     /// # Errors
-    /// As [`Housekeeping::make_log_room`]; [`holdall_core::Error::Full`] where the disk has no room
+    /// As [`Housekeeping::make_log_room`]; [`holdall_core::Error::Full`] if the disk has no room
     /// for a larger one.
     fn enlarge_log(&self) -> Result<bool>;
 
@@ -39,7 +39,7 @@ pub trait Housekeeping: Send + Sync {
     fn free_waiting(&self) -> Result<()>;
 
     /// Empties sparse pages, so that about `pages` of them wait to be freed. Returns whether there
-    /// was one; not where this thread holds the writer's lock.
+    /// was one; not if this thread holds the writer's lock.
     ///
     /// # Errors
     /// Those of the transactions that it makes.

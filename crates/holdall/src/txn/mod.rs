@@ -155,7 +155,7 @@ impl Pager {
             match self.get(page, kind, newest) {
                 // A commit replaced the version between the two looks, and nobody kept it.
                 Err(Error::SnapshotTooOld { .. }) => {}
-                // The same, where a checkpoint has brought the newer one in place.
+                // The same, if a checkpoint has brought the newer one in place.
                 Err(_) if tries < MOST_TRIES && self.horizon.newest() != newest => {}
                 result => return result,
             }
@@ -183,7 +183,7 @@ impl Pager {
     }
 
     /// LSNs of the newest version of a page and of the one in place, for verification; `None`
-    /// where the page is not in memory, so that its newest version is in place.
+    /// if the page is not in memory, so that its newest version is in place.
     pub fn in_place_state(&self, page: PageNo) -> Option<(Lsn, Lsn)> {
         self.pool.in_place_state(page)
     }
@@ -201,7 +201,7 @@ impl Pager {
     /// Keeps all transactions out for as long as the value lives; waits for a running one.
     ///
     /// # Errors
-    /// [`holdall_core::Error::Invalid`] where this thread runs one.
+    /// [`holdall_core::Error::Invalid`] if this thread runs one.
     pub fn lock_writer(&self) -> Result<impl Drop + use<>> {
         self.writer.lock()
     }

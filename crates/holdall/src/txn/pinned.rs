@@ -10,7 +10,7 @@
 //! then was sound bytes in any case, and of the snapshot's state if it still holds.
 //!
 //! Threads: none of its own. Short-lived: memory of replaced pages is not freed meanwhile, so
-//! the pin ends where a page is read from disk.
+//! the pin ends if a page is read from disk.
 
 use super::Snapshot;
 use crate::cache::index::Pin;
@@ -30,7 +30,7 @@ impl Snapshot {
     /// What `f` finds in this state's pages. `f` runs no code of the user's.
     ///
     /// # Errors
-    /// Those of `f`; [`holdall_core::Error::SnapshotTooOld`] where the snapshot was given up.
+    /// Those of `f`; [`holdall_core::Error::SnapshotTooOld`] if the snapshot was given up.
     #[inline]
     pub fn pinned<T>(&self, f: impl FnOnce(&Pinned<'_>) -> Result<T>) -> Result<T> {
         let pages = Pinned { snapshot: self, pin: RefCell::new(Some(Pin::new())) };
@@ -92,7 +92,7 @@ impl Pinned<'_> {
         self.snapshot.seen.pager.pool.prefetch(page, bytes);
     }
 
-    /// What [`Pinned::set_layout_hint`] said of a page, if that was kept; 0 where it was not.
+    /// What [`Pinned::set_layout_hint`] said of a page, if that was kept; 0 if it was not.
     /// Good only to say what to prefetch.
     #[inline]
     pub fn layout_hint(&self, page: PageNo, n: u16) -> u16 {

@@ -33,17 +33,17 @@ pub struct Recovered {
     pub log: Option<Arc<dyn Disk>>,
 }
 
-/// Bytes that deleting and closing need after a recovery where everything that changes is written
+/// Bytes that deleting and closing need after a recovery if everything that changes is written
 /// to a new place: stores on a full Btrfs were emptied once 8 MiB were free, not with 2.
 const AFTERWARDS: u64 = 6 << 20;
 
 /// Brings the volume to its last durable commit. Afterwards the log holds nothing that
 /// matters, the epoch is raised and the LSN is one lap ahead (rule 2). Cost: one pass over
 /// the log, one read and one write of each page it names, at most five syncs; nothing
-/// where the store was closed cleanly.
+/// if the store was closed cleanly.
 ///
 /// # Errors
-/// [`Error::Corrupt`] where log or volume contradict what was acknowledged, [`Error::Io`].
+/// [`Error::Corrupt`] if log or volume contradict what was acknowledged, [`Error::Io`].
 pub fn recover(storage: &dyn Storage, volume: &Volume) -> Result<Recovered> {
     let mut room = 1 << 20;
     replayed(storage, volume, &mut room).map_err(|e| match e {
@@ -196,7 +196,7 @@ fn read_part(volume: &Volume, from: u64, to: &mut [u8]) -> Option<Error> {
     }
 }
 
-/// Makes growth again that the crash undid, in small steps where there is little room: a file
+/// Makes growth again that the crash undid, in small steps if there is little room: a file
 /// system may ask for more than a step takes.
 fn grow_to(volume: &Volume, length: u64, end: u64) -> Result<()> {
     const STEP: u64 = 1 << 20;
@@ -220,7 +220,7 @@ fn write_in_place(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     grow_to(volume, length, end)?;
     let sb = volume.superblock();
     let (holes, layout) = (sb.holes, SpaceLayout::new(sb.page_size as usize, sb.space_pages)?);
-    // A crash may have undone that a run got blocks. Where it has them still, a full disk may
+    // A crash may have undone that a run got blocks. If it has them still, a full disk may
     // refuse to reserve them: what is written next tells.
     let fill = |first: PageNo, pages: u64| match volume.fill_holes(PageRun::new(first, pages)) {
         Err(Error::Full(_)) => Ok(()),

@@ -48,7 +48,7 @@ impl Snapshot {
     }
 
     /// # Errors
-    /// [`holdall_core::Error::SnapshotTooOld`] where it was given up.
+    /// [`holdall_core::Error::SnapshotTooOld`] if it was given up.
     #[inline]
     pub fn check(&self) -> Result<()> {
         self.seen.pager.horizon.check(&self.registration)

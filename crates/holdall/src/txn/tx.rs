@@ -39,13 +39,13 @@ impl PageTx {
     /// Takes the writer's lock, waiting for the transaction that has it.
     ///
     /// # Errors
-    /// [`Error::Poisoned`]; [`Error::Invalid`] where this thread has it; those of
+    /// [`Error::Poisoned`]; [`Error::Invalid`] if this thread has it; those of
     /// [`Housekeeping::before_write`].
     pub fn begin(pager: &Arc<Pager>) -> Result<Self> {
         Self::begin_locked(pager, pager.writer.lock()?)
     }
 
-    /// As [`PageTx::begin`], waiting no longer than `limit`; `None` where that was not enough.
+    /// As [`PageTx::begin`], waiting no longer than `limit`; `None` if that was not enough.
     ///
     /// # Errors
     /// As [`PageTx::begin`].
@@ -158,8 +158,8 @@ impl PageTx {
     /// Makes a page that this transaction allocated an empty one, without reading it.
     ///
     /// # Errors
-    /// [`Error::Io`] where earlier new pages had to be written out to make room;
-    /// [`Error::Corrupt`] where the page is in use, or was until the last checkpoint.
+    /// [`Error::Io`] if earlier new pages had to be written out to make room;
+    /// [`Error::Corrupt`] if the page is in use, or was until the last checkpoint.
     pub fn format(&mut self, no: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
         let new = self.pages.len() - self.existing.min(self.pages.len());
         if new >= (self.pager.limits.dirty_pages / 2).max(1) {

@@ -99,7 +99,7 @@ impl Volume {
         mine
     }
 
-    /// Waits until sync number `mine` is done, running it where nobody does.
+    /// Waits until sync number `mine` is done, running it if nobody does.
     fn wait_synced(&self, mine: u64) -> Result<()> {
         let mut s = self.syncs.lock();
         loop {
@@ -197,7 +197,7 @@ impl Volume {
     }
 
     /// Before a commit whose last page ends at byte `end`: keeps what replay would have to make
-    /// again to 64 MiB. Cost: none but where the file grew by so much since
+    /// again to 64 MiB. Cost: none but if the file grew by so much since
     /// the last sync, then one.
     ///
     /// # Errors
@@ -216,7 +216,7 @@ impl Volume {
         self.disk.write_at(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
-    /// As [`Volume::write_pages`], past the page cache where that can be: for pages that
+    /// As [`Volume::write_pages`], past the page cache if that can be: for pages that
     /// will not be read from there soon and whose sync follows.
     ///
     /// # Errors
@@ -266,7 +266,7 @@ impl Volume {
         Ok(next)
     }
 
-    /// Writes the newest superblock once more into its slot. Where its first sync failed, the system
+    /// Writes the newest superblock once more into its slot. If its first sync failed, the system
     /// may show what is not on the disk, and the next one goes over the copy that is (rule 7).
     /// Torn it is either as before, if it was on the disk, or the other copy serves. Cost: one
     /// write, one sync; nothing if the other copy is not valid or says the same.
@@ -318,7 +318,7 @@ impl Volume {
     }
 
     /// Gives a run blocks where holes may be (rule 29). Cost: one call, of some microseconds
-    /// where there are blocks.
+    /// if there are blocks.
     ///
     /// # Errors
     /// [`Error::Full`], [`Error::Io`].
@@ -396,8 +396,8 @@ pub fn slots_are_whole(disk: &dyn Disk) -> Result<bool> {
 /// Reads the superblocks of a store.
 ///
 /// # Errors
-/// [`Error::NotAStore`] where neither slot looks like a Holdall store,
-/// [`Error::Corrupt`] where both are damaged, [`Error::Unsupported`], [`Error::Io`].
+/// [`Error::NotAStore`] if neither slot looks like a Holdall store,
+/// [`Error::Corrupt`] if both are damaged, [`Error::Unsupported`], [`Error::Io`].
 pub fn read_slots(disk: &dyn Disk, name: &str) -> Result<Slots> {
     let length = disk.len().map_err(|e| Error::io(format!("reading the length of {name}"), e))?;
     // Both slots, the root and the first directory come in one read of the device.

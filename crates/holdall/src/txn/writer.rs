@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     lock: Arc<Mutex<()>>,
-    /// Number of the thread plus one; 0 where nobody holds it.
+    /// Number of the thread plus one; 0 if nobody holds it.
     holder: Arc<AtomicUsize>,
 }
 
@@ -29,7 +29,7 @@ impl Writer {
     /// Takes the lock, waiting for the transaction that has it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where that is one of this thread.
+    /// [`Error::Invalid`] if that is one of this thread.
     pub(super) fn lock(&self) -> Result<WriterLock> {
         if self.is_mine() {
             let text = "a transaction of this thread is still running; end it before the next";
@@ -38,7 +38,7 @@ impl Writer {
         Ok(self.held(self.lock.lock_arc()))
     }
 
-    /// As [`Writer::lock`], waiting no longer than `limit`; `None` where that was not enough.
+    /// As [`Writer::lock`], waiting no longer than `limit`; `None` if that was not enough.
     ///
     /// # Errors
     /// As [`Writer::lock`].

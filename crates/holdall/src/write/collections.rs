@@ -98,7 +98,7 @@ impl WriteTx {
     ///
     /// # Errors
     /// [`Error::Invalid`] for the default collection, which is always there;
-    /// [`Error::TooLarge`], at the commit, where its objects are too many for one transaction:
+    /// [`Error::TooLarge`], at the commit, if its objects are too many for one transaction:
     /// remove some of them before; [`Error::Corrupt`], [`Error::Io`].
     pub fn drop_collection(&mut self, name: &str) -> Result<bool> {
         if name == DEFAULT_COLLECTION {
@@ -173,7 +173,7 @@ impl ObjectsMut {
         Ok(Some(collection))
     }
 
-    /// Makes the collection that calls go to, where it is missing.
+    /// Makes the collection that calls go to, if it is missing.
     pub(crate) fn current_or_new(&mut self) -> Result<()> {
         if self.current()?.is_some() {
             return Ok(());

@@ -68,7 +68,7 @@ impl ObjectsMut {
     /// pages at either end. Returns the new size of `to`.
     ///
     /// # Errors
-    /// As [`ObjectsMut::copy`]; [`Error::Range`](holdall_core::Error::Range) where the range or
+    /// As [`ObjectsMut::copy`]; [`Error::Range`](holdall_core::Error::Range) if the range or
     /// `at` is not inside its object.
     pub fn copy_range<'f, 't>(
         &mut self,

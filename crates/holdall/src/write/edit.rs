@@ -14,7 +14,7 @@ impl ObjectsMut {
     /// about T pages beside the range are copied at most. Returns the new size.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`]; [`Error::Range`] where the range is not
+    /// [`Error::NotFound`], [`Error::Dangling`]; [`Error::Range`] if the range is not
     /// inside the object; [`Error::Full`], [`Error::Io`].
     pub fn splice<'k>(
         &mut self,
@@ -28,7 +28,7 @@ impl ObjectsMut {
     /// As [`ObjectsMut::splice`], with `len` bytes of a stream, which need not fit memory.
     ///
     /// # Errors
-    /// As [`ObjectsMut::splice`]; those of the stream, and [`Error::Io`] where it ends early.
+    /// As [`ObjectsMut::splice`]; those of the stream, and [`Error::Io`] if it ends early.
     pub fn splice_from<'k>(
         &mut self,
         key: impl Into<Key<'k>>,

@@ -9,7 +9,7 @@ impl ObjectsMut {
     /// Gives an object another name; OID and bytes stay.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Exists`] where `to` is there already.
+    /// [`Error::NotFound`]; [`Error::Exists`] if `to` is there already.
     pub fn rename(&mut self, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to)?;
@@ -31,7 +31,7 @@ impl ObjectsMut {
     /// Replaces an object's attributes.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Invalid`] where they are too long.
+    /// [`Error::NotFound`], [`Error::Dangling`], [`Error::Invalid`] if they are too long.
     pub fn set_attributes<'k>(
         &mut self,
         key: impl Into<Key<'k>>,

@@ -41,12 +41,12 @@ impl ObjectsMut {
     /// on and have no hints of their own.
     ///
     /// # Errors
-    /// [`Error::Full`](holdall_core::Error::Full) where the collection is new.
+    /// [`Error::Full`](holdall_core::Error::Full) if the collection is new.
     pub fn set_collection_hints(&mut self, hints: Hints) -> Result<()> {
         let kept = hints.kept(self.page_size());
         self.with_objects(|objects, c| {
             c.hints = kept;
-            // The commit writes the collection, but only where a page is changed.
+            // The commit writes the collection, but only if a page is changed.
             objects.tx.page_mut(c.page, PageKind::Collection).map(drop)
         })
     }

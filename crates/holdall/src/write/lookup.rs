@@ -21,7 +21,7 @@ impl ObjectsMut {
         c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
     }
 
-    /// Whether the collection that calls go to is there. A put makes it where it is missing.
+    /// Whether the collection that calls go to is there. A put makes it if it is missing.
     ///
     /// # Errors
     /// As [`ObjectsMut::lookup`].
@@ -63,7 +63,7 @@ impl ObjectsMut {
         c.names.count(&begun.tx)
     }
 
-    /// The object of this key; `None` where no object has the name.
+    /// The object of this key; `None` if no object has the name.
     pub(crate) fn object_of(&mut self, key: &Key<'_>) -> Result<Option<Oid>> {
         match key {
             Key::Oid(oid) => Ok(Some(*oid)),
@@ -75,7 +75,7 @@ impl ObjectsMut {
         self.object_of(key)?.ok_or_else(|| missing(key))
     }
 
-    /// All bytes of an object; `None` where no object has the name.
+    /// All bytes of an object; `None` if no object has the name.
     ///
     /// # Errors
     /// As [`Reader::get`](crate::Reader::get).
@@ -83,7 +83,7 @@ impl ObjectsMut {
         self.get_part(&key.into(), |size| 0..size)
     }
 
-    /// The bytes `range` of an object; `None` where no object has the name.
+    /// The bytes `range` of an object; `None` if no object has the name.
     ///
     /// # Errors
     /// As [`Reader::get_range`](crate::Reader::get_range).

@@ -15,7 +15,7 @@ impl ObjectsMut {
     /// where to go on. Returns whether there are more.
     ///
     /// # Errors
-    /// Those of page access; [`Error::Full`](holdall_core::Error::Full) where there is no room
+    /// Those of page access; [`Error::Full`](holdall_core::Error::Full) if there is no room
     /// below the line. The transaction can then only be given up.
     pub(crate) fn lower_heap(
         &mut self,

@@ -1,7 +1,7 @@
 //! Many objects in one call.
 //!
 //! Owns: [`ObjectsMut::create_many`], [`ObjectsMut::put_many`]. Objects are taken in groups, and of a
-//! group those together that go to one heap page, one handle page and, where their names
+//! group those together that go to one heap page, one handle page and, if their names
 //! ascend, behind the last name: what a single call looks up and keeps book of for one object
 //! is done once for them. All others take the way of single calls. Either way the store ends
 //! up as single calls would have made it, byte for byte (tests/put_many.rs).
@@ -67,7 +67,7 @@ impl ObjectsMut {
 
     /// Creates the objects of these names or replaces their bytes, in the order given, and
     /// returns their OIDs in that order. As [`ObjectsMut::put`] for each, a name given twice
-    /// included; new names are fastest where they ascend and come after all others of the
+    /// included; new names are fastest if they ascend and come after all others of the
     /// collection. Cost in memory: as [`ObjectsMut::create_many`].
     ///
     /// ```
@@ -80,7 +80,7 @@ impl ObjectsMut {
     /// ```
     ///
     /// # Errors
-    /// As [`ObjectsMut::put`], with the object's place in the call and its name where it is to
+    /// As [`ObjectsMut::put`], with the object's place in the call and its name if it is to
     /// blame. The transaction can then only be given up, and nothing of it is kept.
     pub fn put_many<N: AsRef<[u8]>, B: AsRef<[u8]>>(
         &mut self,
@@ -134,7 +134,7 @@ impl ObjectsMut {
     }
 
     /// Creates the first of `objects`, and those behind it that go to the same pages; returns
-    /// how many, none where the first is not small, may not be new or has no page at hand.
+    /// how many, none if the first is not small, may not be new or has no page at hand.
     fn add_run(&mut self, objects: &[New<'_>], oids: &mut Vec<Oid>) -> Result<usize> {
         let size = self.page_size();
         let small = objects.iter().take_while(|new| new.is_small(size)).count();
@@ -186,7 +186,7 @@ impl ObjectsMut {
     }
 }
 
-/// Says which object of a call an error is about, where the error tells of what was asked.
+/// Says which object of a call an error is about, if the error tells of what was asked.
 fn blame(e: Error, at: usize, new: &New<'_>) -> Error {
     let name = new.name.map(|name| format!(" ({})", show_name(name))).unwrap_or_default();
     let which = |text: String| format!("object {at} of the call{name}: {text}");

@@ -210,7 +210,7 @@ impl ObjectsMut {
         Ok(value)
     }
 
-    /// As [`ObjectsMut::lookup`]; where there is none, the place for its name.
+    /// As [`ObjectsMut::lookup`]; if there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
         self.begin()?;
         let known = self.opened.get(self.current).map(|c| (c.number, c.names));
@@ -375,7 +375,7 @@ impl ObjectsMut {
         Ok(oid)
     }
 
-    /// Removes an object and its name; returns whether there was one: `false` where no object
+    /// Removes an object and its name; returns whether there was one: `false` if no object
     /// has the name, which leaves the transaction as it was. Its data is not read.
     ///
     /// ```
@@ -435,7 +435,7 @@ impl ObjectsMut {
         result
     }
 
-    /// Installs all changes; `None` where the transaction never touched a page. `awaited`: the
+    /// Installs all changes; `None` if the transaction never touched a page. `awaited`: the
     /// caller will wait until it is durable.
     fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
         if self.failed {

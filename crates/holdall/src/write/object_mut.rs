@@ -4,7 +4,7 @@
 //! (`pending`), because each splice costs a record, tree nodes and copies at its borders;
 //! reads see what is gathered.
 //!
-//! Invariants: an argument that cannot be used is refused before anything changes; where
+//! Invariants: an argument that cannot be used is refused before anything changes; if
 //! gathered bytes cannot be written the transaction fails, so that no commit lacks them.
 //!
 //! Threads: it borrows its transaction, which one thread has.
@@ -44,7 +44,7 @@ impl ObjectsMut {
     }
 
     /// As [`ObjectsMut::open`], for the object of this name in the current collection, which is
-    /// created empty where it is missing. A new object that is only written from its
+    /// created empty if it is missing. A new object that is only written from its
     /// beginning to its end is cheaper through [`ObjectsMut::writer`].
     ///
     /// ```
@@ -85,7 +85,7 @@ impl ObjectsMut {
 ///
 /// Edits next to each other, up to 1 MiB, become one; a call that returned `Ok` may thus
 /// fail later, at the latest in [`ObjectMut::finish`]. Dropped without that, the object
-/// still gets all bytes; where they cannot be written, the transaction cannot be committed.
+/// still gets all bytes; if they cannot be written, the transaction cannot be committed.
 /// Errors in `std::io` calls carry an [`Error`], which [`io::Error::downcast`] returns.
 ///
 /// ```
@@ -186,7 +186,7 @@ impl<'a> ObjectMut<'a> {
 
     /// Writes all of `bytes` at the position and moves it behind them, as
     /// [`io::Write::write_all`]: over what is there, beyond the end what is missing. A gap
-    /// before the position reads as zeros, which take no space where it is long. No bytes
+    /// before the position reads as zeros, which take no space if it is long. No bytes
     /// fill no gap.
     ///
     /// ```
@@ -206,7 +206,7 @@ impl<'a> ObjectMut<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] where the object would become larger than an object can be, with
+    /// [`Error::Invalid`] if the object would become larger than an object can be, with
     /// nothing changed; [`Error::Full`], [`Error::Io`].
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         self.take_in(self.position, bytes, Mode::Over)?;
@@ -268,7 +268,7 @@ impl<'a> ObjectMut<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Range`] where the range is not inside the object, with nothing changed;
+    /// [`Error::Range`] if the range is not inside the object, with nothing changed;
     /// [`Error::Full`], [`Error::Io`].
     pub fn delete_range(&mut self, range: Range<u64>) -> Result<()> {
         check_range(&self.oid.into(), &range, self.size())?;
@@ -283,7 +283,7 @@ impl<'a> ObjectMut<'a> {
     }
 
     /// Makes the object `len` bytes long: cuts its end, or adds zeros, which take no space
-    /// where they are many. The position stays, even where it is then beyond the end.
+    /// if they are many. The position stays, even if it is then beyond the end.
     ///
     /// ```
     /// # use holdall::{Error, Store};

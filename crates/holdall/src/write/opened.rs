@@ -45,7 +45,7 @@ impl Opened {
         self.slots.get_mut(slot)?.collection.as_mut()
     }
 
-    /// Notes the state of the collection in `slot`; None where there is none any more.
+    /// Notes the state of the collection in `slot`; None if there is none any more.
     pub(crate) fn set(&mut self, slot: usize, collection: Option<Collection>) {
         if let Some(slot) = self.slots.get_mut(slot) {
             slot.collection = collection;

@@ -45,7 +45,7 @@ impl Pending {
         stored - self.replaced + self.bytes.len() as u64
     }
 
-    /// Bytes that a write or an insert at `at` may bring; `None` where `at` is not inside or
+    /// Bytes that a write or an insert at `at` may bring; `None` if `at` is not inside or
     /// next to what is gathered.
     ///
     /// The gathered bytes end at a multiple of the page size when full, so that a stream of
@@ -91,7 +91,7 @@ impl Pending {
     }
 
     /// Takes out the bytes `range`, which is inside the object. False, with nothing done,
-    /// where it does not touch what is gathered.
+    /// if it does not touch what is gathered.
     pub(crate) fn delete(&mut self, range: Range<u64>) -> bool {
         self.start = self.start_for(range.start);
         let (start, end) = (self.start, self.end());
@@ -106,7 +106,7 @@ impl Pending {
         true
     }
 
-    /// Ends the object at `len`, which is at most its size. False, with nothing done, where
+    /// Ends the object at `len`, which is at most its size. False, with nothing done, if
     /// that is behind what is gathered.
     pub(crate) fn cut(&mut self, len: u64, stored: u64) -> bool {
         self.start = self.start_for(len);

@@ -18,7 +18,7 @@ pub enum PutMode {
     Overwrite,
     /// Refuses, with [`Error::Exists`].
     Create,
-    /// Replaces its bytes if it still is of this version; refuses otherwise, and where there is
+    /// Replaces its bytes if it still is of this version; refuses otherwise, and if there is
     /// no such object, with [`Error::Conflict`].
     Update(Version),
 }
@@ -43,11 +43,11 @@ pub struct PutOptions {
     pub mode: PutMode,
     /// The object's attributes. Those of an object that is replaced are dropped.
     pub attributes: Attributes,
-    /// How it will be used; the collection's hints where there are none.
+    /// How it will be used; the collection's hints if there are none.
     pub hints: Option<Hints>,
     /// An object that a new one should lie close to.
     pub near: Option<Oid>,
-    /// Of a writer: the size in bytes; the object then lies in one segment where there is room.
+    /// Of a writer: the size in bytes; the object then lies in one segment if there is room.
     /// A hint only.
     pub expected_size: Option<u64>,
 }
@@ -77,7 +77,7 @@ impl ObjectsMut {
     /// As [`ObjectsMut::put`], with attributes, hints or a condition.
     ///
     /// # Errors
-    /// As [`ObjectsMut::put`]; [`Error::Invalid`] where the attributes are too long;
+    /// As [`ObjectsMut::put`]; [`Error::Invalid`] if the attributes are too long;
     /// [`Error::Exists`] and [`Error::Conflict`] as [`PutMode`] says, which leave the
     /// transaction usable.
     pub fn put_with(

@@ -77,10 +77,10 @@ impl WriteTx {
     /// Makes the transaction's changes happen, as its [`Durability`] says.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) where a call of the transaction failed;
+    /// [`Error::Invalid`](crate::Error::Invalid) if a call of the transaction failed;
     /// [`Error::TooLarge`](crate::Error::TooLarge); [`Error::Full`](crate::Error::Full);
-    /// [`Error::Poisoned`](crate::Error::Poisoned) where it cannot be made durable;
-    /// [`Error::Moved`](crate::Error::Moved) where nobody would find it.
+    /// [`Error::Poisoned`](crate::Error::Poisoned) if it cannot be made durable;
+    /// [`Error::Moved`](crate::Error::Moved) if nobody would find it.
     pub fn commit(self) -> Result<()> {
         let (inner, durability) = (self.0.inner.clone(), self.0.durability);
         let Some(lsn) = self.0.install_all(durability == Durability::Immediate)? else {
@@ -114,8 +114,8 @@ impl WriteTx {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) where this thread runs another transaction, or
-    /// where this one has failed; [`Error::Poisoned`](crate::Error::Poisoned),
+    /// [`Error::Invalid`](crate::Error::Invalid) if this thread runs another transaction, or
+    /// if this one has failed; [`Error::Poisoned`](crate::Error::Poisoned),
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
     pub fn wait(&mut self, limit: Duration) -> Result<bool> {
         let tx = &mut self.0;

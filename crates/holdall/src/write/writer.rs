@@ -189,7 +189,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     /// Whether the collection that the object goes to is there. Takes the writer's lock, as
-    /// [`ObjectWriter::finish`] does, which makes it where it is missing.
+    /// [`ObjectWriter::finish`] does, which makes it if it is missing.
     ///
     /// # Errors
     /// As [`ObjectsMut::has_collection`].

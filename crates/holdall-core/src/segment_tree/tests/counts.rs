@@ -25,7 +25,7 @@ fn an_insert_in_the_middle_costs_the_same_in_a_large_object() {
         for _ in 0..50 {
             let before = store.counts().clone();
             let mut copy = store.clone();
-            // Away from the segment's ends, where a small rest would be copied whole.
+            // Away from the segment's ends, if a small rest would be copied whole.
             let at = rng.random_range(0..pages / 100) * 1600 + rng.random_range(40 * 16..60 * 16);
             let new = splice(&mut copy, &d, at..at, Content::Bytes(b"middle"), &o).unwrap();
             assert_eq!(new.size(), d.size() + 6);

@@ -125,7 +125,7 @@ fn damaged_nodes_are_found_and_never_followed_for_ever() {
             let mut bad = store.clone();
             bad.damage_node(node, |body| body[at] ^= 1);
             // Flags, page numbers and offsets mean nothing to the tree; a second owner of a
-            // page or node is found where there is one.
+            // page or node is found if there is one.
             let damaged = check(&bad, &d, &options).unwrap().problems;
             if at < 16 {
                 assert!(damaged.iter().any(Problem::is_damage), "node {node} byte {at}");

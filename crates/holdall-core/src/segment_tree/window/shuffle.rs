@@ -2,7 +2,7 @@
 //!
 //! Owns: no state. Biliris says of EOS that the parts of a split segment are shuffled (§2.3)
 //! and leaves the rules to another paper; here, as in ESM's improved insert (§3.4), the bytes
-//! of one neighbour join what is written where that saves a page. Only with
+//! of one neighbour join what is written if that saves a page. Only with
 //! [`super::Options::shuffle_bytes`].
 
 use super::{Item, Origin, Window};

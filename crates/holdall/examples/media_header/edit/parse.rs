@@ -113,7 +113,7 @@ impl Atom {
         Ok(found)
     }
 
-    /// The boxes inside; none where it is not made of boxes.
+    /// The boxes inside; none if it is not made of boxes.
     pub fn children(&self, source: &mut impl Source) -> Result<Vec<Self>> {
         match &self.kind {
             kind if CONTAINERS.contains(&kind) => Self::all(source, self.body..self.end),

@@ -19,7 +19,7 @@ pub struct Member {
     pub name: String,
     /// Bytes of its data.
     pub size: u64,
-    /// Its header, with those that come before it where its name is long.
+    /// Its header, with those that come before it if its name is long.
     pub headers: Vec<u8>,
     number: u64,
 }

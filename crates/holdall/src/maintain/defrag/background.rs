@@ -53,7 +53,7 @@ impl Drop for Defragmenter {
 
 impl Store {
     /// Keeps the store in order from now on, by a thread that every few seconds does a part of
-    /// what [`Store::defrag`] does where something was written since: at most 16 MiB a second
+    /// what [`Store::defrag`] does if something was written since: at most 16 MiB a second
     /// unless `options` say otherwise. It does not keep the store open.
     ///
     /// ```
@@ -65,7 +65,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Io`] where the system gives no thread.
+    /// [`Error::ReadOnly`], [`Error::Io`] if the system gives no thread.
     pub fn keep_in_order(&self, options: &DefragOptions) -> Result<Defragmenter> {
         self.inner.check_writable()?;
         let shared = Both::default();

@@ -1,4 +1,4 @@
-//! Moving what lies high in the file down, so that its free end can be cut: where the file system
+//! Moving what lies high in the file down, so that its free end can be cut: if the file system
 //! cannot punch holes, nothing else gives space back.
 
 use super::Work;

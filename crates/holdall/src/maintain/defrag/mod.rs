@@ -199,7 +199,7 @@ impl<'a> Work<'a> {
         (self.progress)(&self.report.moved)
     }
 
-    /// Sleeps where it was faster than the options say.
+    /// Sleeps if it was faster than the options say.
     fn pace(&mut self) -> Result<()> {
         if self.report.moved.bytes() - self.checkpointed > CHECKPOINT_BYTES {
             self.checkpoint()?;

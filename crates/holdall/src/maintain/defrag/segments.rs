@@ -123,7 +123,7 @@ impl Work<'_> {
     }
 
     /// Copies the bytes `range` of pieces into `run`, which is reserved for them, and puts them
-    /// there. `None` where the state of `reader` was given up meanwhile.
+    /// there. `None` if the state of `reader` was given up meanwhile.
     pub(super) fn move_window(
         &mut self,
         oid: Oid,
@@ -149,7 +149,7 @@ impl Work<'_> {
         room.map_or(Ok(()), |run| self.store.inner.alloc.unreserve(run))
     }
 
-    /// Reserves a free run of `pages` pages; `None` where none is as long.
+    /// Reserves a free run of `pages` pages; `None` if none is as long.
     fn find_room(&mut self, pages: u64) -> Result<Option<PageRun>> {
         let inner = &self.store.inner;
         let run = inner.alloc.reserve_at_hand(pages)?;
@@ -276,7 +276,7 @@ pub(super) fn gone<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// `None` where the state being read was given up for writers' sake: there is a newer one.
+/// `None` if the state being read was given up for writers' sake: there is a newer one.
 pub(super) fn kept<T>(result: Result<T>) -> Option<Result<T>> {
     match result {
         Err(Error::SnapshotTooOld { .. }) => None,

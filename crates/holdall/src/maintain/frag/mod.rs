@@ -27,13 +27,13 @@ use walk::Walk;
 impl Store {
     /// How fragmented the newest state is, and what would help; other transactions go on
     /// meanwhile. `progress` gets bytes of pages done and in all. Of a store opened for reading
-    /// only, where free space may lack blocks, the longest free runs are taken for holes.
+    /// only, if free space may lack blocks, the longest free runs are taken for holes.
     ///
     /// The score is the product of two shares, 1 is best:
     ///
     /// - pieces: the fewest pieces that each large object could have ÷ those it has, the mean
     ///   over objects weighted by bytes;
-    /// - space: needed ÷ (needed + free bytes with blocks beyond the spare + heap slack), where
+    /// - space: needed ÷ (needed + free bytes with blocks beyond the spare + heap slack), if
     ///   needed are the bytes of pages in use without that slack.
     ///
     /// Cost: reads every directory, heap page and tree node once; no data of large objects.
@@ -50,7 +50,7 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`](holdall_core::Error::Corrupt) at the first damage met,
     /// [`Error::Io`](holdall_core::Error::Io), and
-    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) where writers changed more
+    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if writers changed more
     /// meanwhile than [`Options::old_version_bytes`](crate::Options::old_version_bytes) keeps.
     pub fn frag(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<FragReport> {
         let reader = self.read_newest()?;

@@ -206,7 +206,7 @@ pub struct Contract {
     /// Bytes of pages that wait for a checkpoint or a snapshot, or are reserved.
     pub waiting_bytes: u64,
     /// Free pages in runs under 16 KiB, which keep their blocks until
-    /// [`Store::defrag`](crate::Store::defrag); all free pages where the file system is known not
+    /// [`Store::defrag`](crate::Store::defrag); all free pages if the file system is known not
     /// to punch holes.
     pub kept_bytes: u64,
     /// 1 MiB, what [`Tuning::spare_bytes`](crate::Tuning::spare_bytes) keeps, and a 64th of the

@@ -16,7 +16,7 @@ impl PageBits {
     /// The empty set of pages below `limit`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where there is no memory for it.
+    /// [`Error::Invalid`] if there is no memory for it.
     pub(super) fn new(limit: u64) -> Result<Self> {
         let none = || Error::Invalid(format!("no memory to mark {limit} pages"));
         let len = usize::try_from(limit.div_ceil(64)).map_err(|_| none())?;
@@ -26,7 +26,7 @@ impl PageBits {
         Ok(Self { words, limit })
     }
 
-    /// Adds `page`; false where it was there or lies beyond the limit.
+    /// Adds `page`; false if it was there or lies beyond the limit.
     pub(super) fn add(&mut self, page: u64) -> bool {
         let inside = page < self.limit;
         let Some(word) = self.words.get_mut((page / 64) as usize).filter(|_| inside) else {

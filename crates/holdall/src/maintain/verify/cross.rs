@@ -3,7 +3,7 @@
 //!
 //! Owns: [`Fingerprint`], a sum over a set that does not depend on the order it is read in.
 //! Equal counts and sums of both sides mean equal sets, but for a chance of 2^-64; so each
-//! side is read in its own order, with constant memory. Only where they differ is each entry
+//! side is read in its own order, with constant memory. Only if they differ is each entry
 //! looked up, which costs a page read or two for each.
 
 use super::bits::PageBits;
@@ -46,7 +46,7 @@ impl Fingerprint {
     }
 }
 
-/// Objects in messages: OID, name where known, collection.
+/// Objects in messages: OID, name if known, collection.
 pub(super) fn show(oid: Oid, name: Option<&[u8]>, collection: &str) -> String {
     let place = format!("in collection {collection:?}");
     match name {
@@ -100,7 +100,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Holds handles against records; where they differ, each handle and each record.
+    /// Holds handles against records; if they differ, each handle and each record.
     ///
     /// # Errors
     /// Anything but damage.
@@ -133,7 +133,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Holds continuations against the records that lead to them; where they differ, each.
+    /// Holds continuations against the records that lead to them; if they differ, each.
     ///
     /// # Errors
     /// Anything but damage.

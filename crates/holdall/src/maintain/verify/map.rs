@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
         Ok(self.map_node(&map_of, (map.root(), level, 0), entry)?.is_some())
     }
 
-    /// Returns the sum over the subtree, `None` where part of it is lost.
+    /// Returns the sum over the subtree, `None` if part of it is lost.
     fn map_node(
         &mut self,
         map: &Map<'_>,

@@ -7,7 +7,7 @@
 //! kind are listed up to a limit and then counted.
 //!
 //! Who refers to whom is compared by fingerprints ([`cross`]), so that a sound store is read
-//! in the order it lies in; only where they differ is each entry looked up.
+//! in the order it lies in; only if they differ is each entry looked up.
 //!
 //! No checksum covers free pages, pages allocated for later
 //! ([`VerifyReport::blank_pages`]) and what lies behind a superblock in its page. The first are
@@ -40,7 +40,7 @@ use walk::Walk;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Whether the bytes of large objects are read and held against their checksums, and those
-    /// of all objects against their sums where the store has them; without it only the structure is checked, which reads a small share of a store of large objects.
+    /// of all objects against their sums if the store has them; without it only the structure is checked, which reads a small share of a store of large objects.
     pub data: bool,
 }
 
@@ -59,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     /// Damage is not an error but in the report.
-    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) where writers changed
+    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if writers changed
     /// more pages meanwhile than [`Options::old_version_bytes`](crate::Options) keeps.
     pub fn verify(&self) -> Result<VerifyReport> {
         self.verify_with(&VerifyOptions::default(), &mut |_| ())

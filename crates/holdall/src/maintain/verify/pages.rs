@@ -1,8 +1,8 @@
 //! Pages of the snapshot, each also held against what lies in the file.
 //!
 //! Owns: [`Pages`]. The pool keeps pages in memory, so damage in the file below them would
-//! stay unseen: the first read of each page goes to the file. Where the page is in memory
-//! and newer than the file, the file may hold anything; where it is not in memory, the file
+//! stay unseen: the first read of each page goes to the file. If the page is in memory
+//! and newer than the file, the file may hold anything; if it is not in memory, the file
 //! has the newest version, and the pool is not filled by the walk.
 
 use super::bits::PageBits;
@@ -38,7 +38,7 @@ impl<'a> Pages<'a> {
     /// Pages of `snapshot`.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Invalid`] where memory is short.
+    /// [`Error::Io`]; [`Error::Invalid`] if memory is short.
     pub(super) fn new(inner: &'a Inner, snapshot: &'a Snapshot) -> Result<Self> {
         let pager = &*inner.pager;
         let length = pager.volume.disk.len();
@@ -75,7 +75,7 @@ impl<'a> Pages<'a> {
         std::mem::take(&mut *self.hidden.borrow_mut())
     }
 
-    /// Reads a page for the first time: from the file, and from memory where it is there.
+    /// Reads a page for the first time: from the file, and from memory if it is there.
     fn first(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         self.count(self.layout.page_size() as u64);
         for _ in 0..ATTEMPTS {

@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
     /// A walk that has not begun.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where memory is short.
+    /// [`Error::Invalid`] if memory is short.
     pub(super) fn new(
         pages: &'a Pages<'a>,
         options: VerifyOptions,
@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
         self.found.add(Kind::Page, format!("page {page} ({what})"), detail);
     }
 
-    /// Enters a reference to `page`. False where it must not be followed.
+    /// Enters a reference to `page`. False if it must not be followed.
     pub(super) fn reach(&mut self, page: PageNo, what: &dyn Fn() -> String) -> bool {
         self.tick(1);
         if page.is_none() || page.0 >= self.pages.volume_pages {
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
 /// Place, if it has one, and text of an error that is damage.
 ///
 /// # Errors
-/// The error itself where it is not.
+/// The error itself if it is not.
 pub(super) fn damage(e: Error) -> Result<(Option<String>, String)> {
     match e {
         Error::Corrupt { place, detail } => Ok((Some(place), detail)),

@@ -1,6 +1,6 @@
 //! Who may have the last free pages of a bounded volume (rule 25).
 //!
-//! Owns: [`Class`], the size of the reserve. Nothing is set aside: a request is refused where it
+//! Owns: [`Class`], the size of the reserve. Nothing is set aside: a request is refused if it
 //! would leave fewer free pages than its class has to.
 
 use super::{Allocator, State};
@@ -63,7 +63,7 @@ impl Allocator {
         }
     }
 
-    /// Waits until what is being moved has been, where others do it and need not wait for this
+    /// Waits until what is being moved has been, if others do it and need not wait for this
     /// thread. Returns whether it waited.
     pub(super) fn await_moves(&self, s: &mut MutexGuard<'_, State>) -> bool {
         let others = s.moving.pages() > 0 && s.mover != thread_number();
@@ -74,7 +74,7 @@ impl Allocator {
         true
     }
 
-    /// Pages that a request of this class may have now, after a checkpoint where need be.
+    /// Pages that a request of this class may have now, after a checkpoint if need be.
     pub(super) fn allowed(&self, s: &mut MutexGuard<'_, State>, class: Class) -> Result<u64> {
         let kept = match class {
             Class::Data => self.kept_reserve(),
@@ -90,7 +90,7 @@ impl Allocator {
     }
 
     /// Bytes that stay free for pages of transactions, for deleting and for maintenance: a 128th
-    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none where the volume has no bound, or one of
+    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none if the volume has no bound, or one of
     /// less than 256 pages.
     pub fn reserve_bytes(&self) -> u64 {
         let least = LEAST_PAGES * self.layout.page_size() as u64;
@@ -104,7 +104,7 @@ impl Allocator {
         self.reserve_bytes() / self.layout.page_size() as u64
     }
 
-    /// Pages that are free, may be grown by, or wait; all of them where they are many. Cost: the
+    /// Pages that are free, may be grown by, or wait; all of them if they are many. Cost: the
     /// first time that a volume is nearly full, all its directories.
     fn available(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
         let n = u64::from(self.layout.space_pages());

@@ -49,7 +49,7 @@ impl Allocator {
             && s.waiting.pages() > self.kept_pages(&s)
     }
 
-    /// As [`Allocator::has_spare_waiting`], also where only a snapshot keeps them.
+    /// As [`Allocator::has_spare_waiting`], also if only a snapshot keeps them.
     pub fn has_much_waiting(&self) -> bool {
         let s = self.state.lock();
         s.waiting.pages() > self.kept_pages(&s)
@@ -163,7 +163,7 @@ impl Allocator {
     /// All holes have blocks after all.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the allocator contradicts itself.
+    /// [`Error::Corrupt`] if the allocator contradicts itself.
     pub fn forget_holes(&self) -> Result<()> {
         let mut s = self.state.lock();
         let all: Vec<PageRun> = s.holes.iter().collect();
@@ -235,7 +235,7 @@ impl Allocator {
         Ok(())
     }
 
-    /// Cuts the free end of the file, but for a step of growth, where it is long; with `whole` all
+    /// Cuts the free end of the file, but for a step of growth, if it is long; with `whole` all
     /// of it. The caller lets no checkpoint begin: it would name the length from before.
     ///
     /// # Errors

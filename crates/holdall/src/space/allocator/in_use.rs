@@ -33,7 +33,7 @@ impl State {
 }
 
 impl Allocator {
-    /// The tree of a space, built where it is not in memory.
+    /// The tree of a space, built if it is not in memory.
     pub(super) fn tree<'a>(
         &self,
         s: &'a mut MutexGuard<'_, State>,

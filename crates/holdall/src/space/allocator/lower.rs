@@ -5,7 +5,7 @@ use holdall_core::{PageNo, PageRun, Result};
 
 impl Allocator {
     /// Reserves free pages below page `line` for a move, from page `from` on: the first run of
-    /// `want` pages, else the longest there is, at most `want` pages. `None` where nothing is
+    /// `want` pages, else the longest there is, at most `want` pages. `None` if nothing is
     /// free there. Cost: a pass over the free runs between the two.
     ///
     /// # Errors

@@ -8,8 +8,8 @@ use parking_lot::MutexGuard;
 const WHOLE: u64 = 16;
 
 impl Allocator {
-    /// Reserves one run of at most `want` pages. A shorter run is taken where it has at
-    /// least `least` pages; else the volume grows. Where nothing is free that `class` may have, a
+    /// Reserves one run of at most `want` pages. A shorter run is taken if it has at
+    /// least `least` pages; else the volume grows. If nothing is free that `class` may have, a
     /// checkpoint makes free what waits, the oldest snapshot is given up if it holds pages, and
     /// sparse heap pages are emptied, in this order. Cost: in a steady state the directory
     /// pages are in memory (Biliris §3.1: at most one access).
@@ -105,7 +105,7 @@ impl Allocator {
         Ok(self.find_any(s, want, near)?.ok_or(full))
     }
 
-    /// A run of exactly `want` pages, for which a checkpoint is made where that frees one: what
+    /// A run of exactly `want` pages, for which a checkpoint is made if that frees one: what
     /// is replaced over and over in a nearly full volume so fills the runs that it leaves,
     /// instead of the crumbs between them.
     fn find_whole(
@@ -150,7 +150,7 @@ impl Allocator {
         }
     }
 
-    /// Reserves one run of exactly `want` pages for a move, where one is free: the volume does not
+    /// Reserves one run of exactly `want` pages for a move, if one is free: the volume does not
     /// grow, and nobody waits. At most [`Allocator::most_to_move`].
     ///
     /// # Errors

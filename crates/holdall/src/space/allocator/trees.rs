@@ -63,7 +63,7 @@ impl Trees {
     }
 
     /// Counts pages that became free in a space whose tree is not kept. Returns whether they
-    /// count: not where the space was never looked at.
+    /// count: not if the space was never looked at.
     pub(super) fn freed(&mut self, space: u32, pages: u64) -> bool {
         self.gone.get_mut(&space).map(|free| *free += pages).is_some()
     }

@@ -77,7 +77,7 @@ impl List {
 /// Whether all that a group lists lies in place as it was written. Cost: one read of it.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::Corrupt`] where the group is none.
+/// [`Error::Io`]; [`Error::Corrupt`] if the group is none.
 pub fn holds(volume: &Volume, payload: &[u8]) -> Result<bool> {
     let mut all = true;
     each(payload, volume.page_size(), |run, kind, checksum| {

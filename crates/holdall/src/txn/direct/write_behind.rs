@@ -11,7 +11,7 @@
 //! - after `finish` or `wait` nothing is under way: pages may be given back then, not before.
 //!
 //! Threads: one transaction at a time hands over; one thread writes, or the transaction itself
-//! where there is none, which keeps a simulated store deterministic.
+//! if there is none, which keeps a simulated store deterministic.
 
 use crate::txn::Volume;
 use holdall_core::{PageNo, PageRef, Result};

@@ -9,7 +9,7 @@ use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::{Lsn, PageNo, Result};
 
 /// Has `fill` give blocks to all pages that the replayed page `no`, if it is a directory, holds
-/// as allocated where something changed after `since`. Cost: a call for each run of such pages.
+/// as allocated if something changed after `since`. Cost: a call for each run of such pages.
 ///
 /// # Errors
 /// [`Error::Corrupt`](holdall_core::Error::Corrupt); those of `fill`.

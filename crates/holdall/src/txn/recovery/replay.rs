@@ -201,7 +201,7 @@ impl<'a> Replay<'a> {
     /// Gives `f` each page as the log makes it, in order of place.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where one is not what was committed, [`Error::Io`], those of `f`.
+    /// [`Error::Corrupt`] if one is not what was committed, [`Error::Io`], those of `f`.
     pub(super) fn each_page(
         &self,
         volume: &Volume,
