@@ -37,7 +37,7 @@ pub enum Failure {
     Told(String, String, u8),
     /// Nobody reads standard output any more: end without a word.
     Pipe,
-    /// All was said already; only the exit code is left.
+    /// All was printed already; only the exit code is left.
     Reported(u8),
 }
 

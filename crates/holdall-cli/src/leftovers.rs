@@ -1,8 +1,8 @@
 //! Temporary names: those that commands make, and those that were left when one was killed.
 //!
-//! Owns: the form of the names, and which of them nobody uses any more. A temporary bears the number
-//! of its process, and its maker holds a lock on it. It is removed when no such process is there
-//! and the lock is free: a process of another machine or container may have the same number.
+//! Owns: the form of the names, and which of them nobody uses any more. A temporary bears the
+//! number of its process, and its maker holds a lock on it. It is removed when no such process is
+//! there and the lock is free: a process of another machine or container may have the same number.
 
 use std::ffi::OsStr;
 use std::io;

@@ -43,7 +43,7 @@ pub fn key(arg: &OsStr) -> Key<'_> {
     as_oid(arg).map_or_else(|| bytes(arg).into(), Key::Oid)
 }
 
-/// The name behind an argument; `name_of` tells the name of an object given by OID.
+/// The name behind an argument; `name_of` gives the name of an object given by OID.
 pub fn resolve(
     arg: &OsStr,
     name_of: impl FnOnce(Oid) -> holdall::Result<Option<Vec<u8>>>,

@@ -95,7 +95,7 @@ impl Deref for Made<'_> {
 }
 
 /// Says what is wrong with a path before the engine sees it. Comes before anything else that
-/// may fail, since what is said could go into the store.
+/// may fail, since what is printed could go into the store.
 pub fn check(path: &Path, must_exist: bool) -> Outcome {
     own::refuse_streams(path)?;
     match path.metadata() {

@@ -79,7 +79,7 @@ pub fn say(text: Arguments<'_>) -> Outcome {
     out.finish()
 }
 
-/// What is left of saying that `done` came about: it came about, even if it cannot be said.
+/// The result of reporting `done`, which is done even if that cannot be printed.
 pub fn after(done: &str, said: Outcome) -> Outcome {
     said.map_err(|failure| failure.after(done))
 }

@@ -1,7 +1,7 @@
 //! What belongs to the store at work: no output goes there, no input comes from there.
 //!
 //! Owns: the refusals. Which files are the store's is decided by the open store. Only for the
-//! standard streams, which are looked at before it is opened and before anything is said, it is
+//! standard streams, which are looked at before it is opened and before anything is printed, it is
 //! decided here, in the same way: by device and inode.
 
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ pub fn directory(path: &Path) -> &Path {
 }
 
 /// Refuses to go on if a file of the store at `path` is standard output or standard error.
-/// Then nothing can be said on standard error, and only the exit code tells.
+/// Then nothing can be printed on standard error, and only the exit code is left.
 pub fn refuse_streams(path: &Path) -> Outcome {
     let own = files(path);
     if own.is_empty() {

@@ -123,7 +123,7 @@ fn descriptor(file: &File) -> String {
 }
 
 /// The bits of `wanted` that the user lets new files have. To be called first by a thread that is
-/// alone: the system tells its mask only by setting another one.
+/// alone: the system returns its mask only by setting another one.
 pub fn masked(wanted: u32) -> u32 {
     static MASK: OnceLock<u32> = OnceLock::new();
     let mask = MASK.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! `holdall serve`: answers S3 over store files until it is told to stop.
+//! `holdall serve`: answers S3 over store files until it is stopped.
 //!
 //! Owns: the command line of the server; all else is the crate `holdall-server`.
 

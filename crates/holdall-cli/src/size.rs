@@ -2,7 +2,7 @@
 //!
 //! Owns: how they are written, as other tools have them.
 
-/// What is said of other text.
+/// The error for other text.
 const FORM: &str = "write a number of bytes, with K, M, G, T or P behind it for 1,024s (also k, KiB), or KB, \
                     MB .. for 1,000s; with a unit it may have decimals, as 1.5G";
 /// Decimals beyond these are less than a byte of any unit.

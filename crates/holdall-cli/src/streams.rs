@@ -70,7 +70,7 @@ pub fn need_input() -> Outcome {
     }
 }
 
-/// Refuses to go on if what is to be said cannot be: standard output is closed, or open for
+/// Refuses to go on if what is to be printed cannot be: standard output is closed, or open for
 /// reading only, which the library takes for a place to throw text away.
 pub fn need_output() -> Outcome {
     let readable = rustix::fs::fcntl_getfl(io::stdout());

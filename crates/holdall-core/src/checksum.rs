@@ -1,5 +1,5 @@
 //! Checksums: CRC-32C, chosen because processors compute it (docs/design.md); and [`Sum`], which
-//! tells bytes of any length apart, for tests.
+//! distinguishes bytes of any length, for tests.
 
 use crc_fast::{CrcAlgorithm, Digest};
 use std::fmt;
@@ -14,7 +14,7 @@ pub fn crc_append(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |state, byte| TABLE[usize::from(state as u8 ^ byte)] ^ (state >> 8))
 }
 
-/// What tells an object's bytes from others, wherever they lie: their number and CRC-64.
+/// What distinguishes an object's bytes from others, wherever they lie: their number and CRC-64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sum {
     /// How many there are.

@@ -12,7 +12,7 @@ use crate::{Error, Oid, Result};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Attributes of an object, such as its content type. One whose key begins with `#` tells something
+/// Attributes of an object, such as its content type. One whose key begins with `#` says something
 /// of the bytes, as a digest does, and so does [`MTIME`]: a change of the bytes drops them.
 pub type Attributes = BTreeMap<String, Vec<u8>>;
 
@@ -20,12 +20,12 @@ pub type Attributes = BTreeMap<String, Vec<u8>>;
 /// with smaller ones.
 pub const MAX_ATTRIBUTES: usize = 4096;
 
-/// An attribute whose key begins so tells something of the object's bytes, as a digest does:
+/// An attribute whose key begins so says something of the object's bytes, as a digest does:
 /// with any change of the bytes it goes.
 pub const OF_BYTES: char = '#';
 
 /// The attribute by which a caller names a time of the last change that is not the engine's, as of
-/// a file that was imported: nanoseconds since 1970 UTC as decimal text. It tells of the bytes.
+/// a file that was imported: nanoseconds since 1970 UTC as decimal text. It is of the bytes.
 pub const MTIME: &str = "mtime";
 
 const SMALL: u8 = 1;
@@ -139,7 +139,7 @@ impl<'a> Record<'a> {
         Head { name, attributes, change: self.change, time: self.time }.into_owned()
     }
 
-    /// As [`Record::head`], for a record of changed bytes: without the attributes that told
+    /// As [`Record::head`], for a record of changed bytes: without the attributes that spoke
     /// something of the old ones.
     ///
     /// # Errors
@@ -281,7 +281,7 @@ fn put_varint(out: &mut [u8], mut n: u64) -> usize {
 }
 
 /// Writes the record that [`Head::small`] would make of the same, without attributes, to `out`,
-/// which has the length that [`small_len`] tells.
+/// which has the length that [`small_len`] gives.
 pub fn write_small(out: &mut [u8], oid: Oid, name: Option<&[u8]>, time: u64, bytes: &[u8]) {
     let (fixed, mut rest) = out.split_at_mut(FIXED);
     fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);

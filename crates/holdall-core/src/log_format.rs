@@ -59,7 +59,7 @@ impl BlockHeader {
 
     /// Reads and checks a block: `None` if it is not a valid block of store and epoch.
     pub fn decode(b: &[u8], store_id: &[u8; 16], epoch: u32) -> Option<Self> {
-        // Most blocks of a scan are not of this lap: told before the checksum is computed.
+        // Most blocks of a scan are not of this lap, which is seen before the checksum is computed.
         if b.len() != BLOCK || b[8..24] != store_id[..] || u32_at(b, 24) != epoch {
             return None;
         }

@@ -2,9 +2,9 @@
 //!
 //! Owns: [`Mutation`], one for each rule or part of one, and which of them is active. A rule that
 //! nothing notices missing is untested: `holdall-sim --mutants` activates one after the other and
-//! expects a failure (the list with names is there). Where a mutation stands in the code, the code asks [`is`], which is the
-//! constant `false` unless the build has `--cfg holdall_mutations`. The rules are listed in
-//! docs/recovery.md.
+//! expects a failure (the list with names is there). Where a mutation stands in the code, the code
+//! asks [`is`], which is the constant `false` unless the build has `--cfg holdall_mutations`. The
+//! rules are listed in docs/recovery.md.
 
 /// What takes one rule away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Mutation {
     R03LogSync,
     /// Rule 4: the superblock names the highest LSN in place before pages go there.
     R04Announce,
-    /// Rule 4: damage in the middle of the log is told from a torn tail.
+    /// Rule 4: damage in the middle of the log is distinguished from a torn tail.
     R04Middle,
     /// Rule 4: replay that ends below the highest LSN in place is refused.
     R04Refuse,
@@ -66,11 +66,14 @@ pub enum Mutation {
     R12Close,
     /// Rule 13: a page that changes after it was handed over is written in place again.
     R13DirectAgain,
-    /// Rule 13: before pages of a group that lists data in place change there, both superblocks say that it is durable.
+    /// Rule 13: before pages of a group that lists data in place change there, both superblocks say
+    /// that it is durable.
     R13DirectBoth,
-    /// Rule 13: what a checkpoint found durable is not doubted: its pages may have changed in place.
+    /// Rule 13: what a checkpoint found durable is not doubted: its pages may have changed in
+    /// place.
     R13DirectDoubt,
-    /// Rule 13: pages written in place before the end of their transaction are synced before the group.
+    /// Rule 13: pages written in place before the end of their transaction are synced before the
+    /// group.
     R13DirectEarly,
     /// Rule 13: segment data that waits to be written in place is written before the group.
     R13DirectHeld,

@@ -96,7 +96,7 @@ impl Want {
         }
     }
 
-    /// What to look for in an inner node: its sums tell of the largest class below only.
+    /// What to look for in an inner node: its sums give the largest class below only.
     pub fn in_inner(self) -> Self {
         match self {
             Self::Partly(class) => Self::Class(class),

@@ -62,7 +62,7 @@ impl PageRun {
 /// Logical object id of 12 bytes (Eickler §2): stable wherever the object lies.
 ///
 /// `unique` comes from a store-wide counter that never goes back, so an OID whose slot was
-/// reused is told from the new owner's.
+/// reused is distinguished from the new owner's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Oid {
     /// The site (store) number; 0 in a store of one machine.

@@ -1,4 +1,4 @@
-//! Versions of objects, by which a change tells that nobody came before it.
+//! Versions of objects, by which a change knows that no other came before it.
 //!
 //! Owns: [`Change`], which a heap record keeps, and [`Version`], its public form.
 //!

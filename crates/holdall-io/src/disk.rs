@@ -109,7 +109,7 @@ pub trait Disk: Send + Sync + Debug {
     }
 
     /// Whether [`read_bulk`](Self::read_bulk) would read `len` bytes at `offset` now, as far as
-    /// that can be told before. Reads nothing and counts as no read. Who reads that way gives
+    /// that is known before. Reads nothing and counts as no read. Who reads that way gives
     /// no [`read_hint`](Self::read_hint), which brings into the cache what is to go past it.
     fn reads_bulk(&self, offset: u64, len: u64) -> bool {
         let _ = (offset, len);
@@ -263,7 +263,7 @@ pub trait Storage: Send + Sync + Debug {
     fn remove_log(&self, log: &dyn Disk) -> io::Result<()>;
 
     /// Whether the volume's name no longer leads to the volume, or the log's name to `log`.
-    /// `None` also if that cannot be told. Cost: two system calls.
+    /// `None` also if that is not known. Cost: two system calls.
     fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
         let _ = log;
         None

@@ -44,7 +44,7 @@ pub struct FileDisk {
     id: OnceLock<FileId>,
     /// Held while the length changes.
     resize: Mutex<()>,
-    /// A write-out failed outside `sync`, which must report it: the kernel tells an error once.
+    /// A write-out failed outside `sync`, which must report it: the kernel reports an error once.
     failed: AtomicBool,
     process: u32,
     /// The same file, opened to bypass the cache, if the system can.
@@ -237,7 +237,7 @@ impl Disk for FileDisk {
                 self.file.set_len(len).and_then(|()| write_zeros(&self.file, old, len))
             }
             Err(e) if is_unsupported(&e) => write_zeros(&self.file, old, len),
-            // XFS asks for more room than it takes: whether a little fits, a write tells.
+            // XFS asks for more room than it takes: whether a little fits, a write shows.
             Err(e) if is_full(&e) && len - old <= SMALL_GROWTH => write_zeros(&self.file, old, len),
             other => other,
         };
@@ -358,7 +358,7 @@ fn read_now(_file: &File, _offset: u64, _buf: &mut [u8]) -> usize {
     0
 }
 
-/// Bytes of memory of this machine; 0 if the system does not tell.
+/// Bytes of memory of this machine; 0 if the system does not say.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn memory() -> u64 {
     let info = rustix::system::sysinfo();

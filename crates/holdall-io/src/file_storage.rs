@@ -193,7 +193,7 @@ impl Storage for FileStorage {
     }
 
     fn astray(&self, log: Option<&dyn Disk>) -> Option<Astray> {
-        // What cannot be told is no evidence: a process may have given up the right to look.
+        // What is not known is no evidence: a process may have given up the right to look.
         let lost = |path, disk| matches!(self.directory.leads_to(name_of(path), disk), Ok(false));
         if lost(&self.path, &*self.volume) {
             let deleted = self.volume.is_deleted();

@@ -6,10 +6,10 @@
 //! `holdall-testkit`.
 //!
 //! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
-//! past the end), `StorageFull` (no space; [`NoInodes`] inside if a file finds no inode), `WouldBlock` (locked by somebody else),
-//! `AlreadyExists`, `NotFound`, `IsADirectory`, `PermissionDenied` (a change through a read-only
-//! open), `InvalidInput` (an offset no file can have; a path that leads to
-//! no regular file, or, for a log, to a link).
+//! past the end), `StorageFull` (no space; [`NoInodes`] inside if a file finds no inode),
+//! `WouldBlock` (locked by somebody else), `AlreadyExists`, `NotFound`, `IsADirectory`,
+//! `PermissionDenied` (a change through a read-only open), `InvalidInput` (an offset no file can
+//! have; a path that leads to no regular file, or, for a log, to a link).
 //!
 //! Threads: every type is `Send + Sync`. Concurrent calls on separate byte ranges do not disturb
 //! each other; a caller orders calls on overlapping ranges itself.

@@ -14,7 +14,7 @@
 //!   well, after it had delivered the page shortly before, does the process end by `SIGBUS`.
 //!   The same if another program makes the file shorter in that time: it has to ignore the
 //!   lock for that.
-//! - `mincore` tells the truth only to who owns the file or may write it, and says "resident"
+//! - `mincore` is right only for the owner of the file or may write it, and says "resident"
 //!   of everything to others (Linux 5.2 and later). So it is asked each time about a page
 //!   behind the end of the file as well, which cannot be.
 //! - Making the file shorter goes through [`Map::cut`], which leaves no page behind the new end
@@ -181,7 +181,7 @@ impl Map {
 
     /// Whether any of the `len` bytes from `at` on lie in windows that were not read through
     /// since they were written or the file was opened, and are not in the page cache. If
-    /// `count`, they are read now. `false` if that cannot be told.
+    /// `count`, they are read now. `false` if that is not known.
     pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
         let end = at.saturating_add(len);
         // A look at three pages: whoever read it before read all of it.
@@ -248,7 +248,7 @@ impl Map {
         grains
     }
 
-    /// `None`: not all that the file has of the window is resident, or that cannot be told.
+    /// `None`: not all that the file has of the window is resident, or that is not known.
     fn resident_grains(
         &self,
         file: &File,
@@ -271,7 +271,7 @@ impl Map {
         (resident && self.tells_truth(file, file_len)).then_some((len as u64).div_ceil(GRAIN))
     }
 
-    /// Whether this process is told what is resident: of a page behind the end of the file,
+    /// Whether this process learns what is resident: of a page behind the end of the file,
     /// that it is not. Such a page is the last one of the mapping in which the file ends.
     fn tells_truth(&self, file: &File, file_len: u64) -> bool {
         let number = place(file_len);

@@ -12,7 +12,7 @@
 //!   callers who check what they got. No memory of this program is written through a mapping.
 //! - *Pages that cannot be had.* Touching a page behind the end of the file, or one that the
 //!   device fails to deliver, ends the process by `SIGBUS`. That breaks no rule of memory, but
-//!   is no answer to an error either. So callers touch only what [`Mapping::is_resident`] told
+//!   is no answer to an error either. So callers touch only what [`Mapping::is_resident`] found
 //!   them lies in the page cache (`map.rs` says for how long that is believed), and who
 //!   makes the file shorter calls [`Mapping::cut`] before: it puts zeros in the place of the
 //!   pages, in one step as far as threads can see that copy them at the time.

@@ -316,7 +316,7 @@ fn bulk_writes_are_read_back_whatever_their_alignment() {
     }
 }
 
-/// Bytes of the front of the range that are in the page cache; 0 if that cannot be told.
+/// Bytes of the front of the range that are in the page cache; 0 if that is not known.
 fn cached(file: &fs::File, at: u64, buf: &mut [u8]) -> usize {
     let mut to = [std::io::IoSliceMut::new(buf)];
     rustix::io::preadv2(file, &mut to, at, rustix::io::ReadWriteFlags::NOWAIT).unwrap_or(0)

@@ -78,7 +78,7 @@ pub fn shown(kept: &Kept) -> Attributes {
     named.chain(user).map(|(name, value)| (name, AttributeValue::from(value))).collect()
 }
 
-/// What is told of an object. Its time is 1970 if nobody knows it.
+/// What is known of an object. Its time is 1970 if nobody knows it.
 pub fn meta(location: Path, found: &Metadata) -> ObjectMeta {
     ObjectMeta {
         location,

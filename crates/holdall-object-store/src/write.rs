@@ -28,7 +28,7 @@ fn mode(location: &Path, given: &PutMode) -> Result<Mode> {
     })
 }
 
-/// What a put tells.
+/// What a put returns.
 pub fn result(tx: &mut WriteTx, oid: Oid) -> holdall::Result<PutResult> {
     let e_tag = Some(tx.metadata(oid)?.version.to_string());
     Ok(PutResult { e_tag, version: None, extensions: Default::default() })
@@ -74,7 +74,7 @@ pub fn put(
     })
 }
 
-/// Removes objects in one transaction; those that are not there are told so.
+/// Removes objects in one transaction; those that are not there get an error each.
 pub fn remove(own: &HoldallObjectStore, paths: Vec<Result<Path>>) -> Vec<Result<Path>> {
     let removed = own.store.write(|tx| {
         let mut objects = tx.collection(&own.collection)?;

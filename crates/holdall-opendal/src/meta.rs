@@ -16,7 +16,7 @@ pub fn kept(content_type: Option<&str>) -> Attributes {
     kept
 }
 
-/// What is told of an object.
+/// What is known of an object.
 pub fn file(found: &holdall::Metadata) -> Metadata {
     let text = |name: &str| std::str::from_utf8(found.attributes.get(name)?).ok();
     let mut told = MetadataBuilder::file(found.size);
@@ -30,7 +30,7 @@ pub fn file(found: &holdall::Metadata) -> Metadata {
     told.build()
 }
 
-/// What is told of a folder.
+/// What is known of a folder.
 pub fn folder() -> Metadata {
     MetadataBuilder::dir().build()
 }

@@ -1,9 +1,9 @@
 //! An open store of a Python program: its life, and what a fork does to it.
 //!
-//! Owns: [`Handle`], [`Held`]. After a fork, locks of the store may be held by threads that the child
-//! does not have, so a child touches nothing that its parent opened: a store opened for reading
-//! it opens again, one opened for writing is an error. What the parent opened is forgotten, not
-//! closed.
+//! Owns: [`Handle`], [`Held`]. After a fork, locks of the store may be held by threads that the
+//! child does not have, so a child touches nothing that its parent opened: a store opened for
+//! reading it opens again, one opened for writing is an error. What the parent opened is forgotten,
+//! not closed.
 
 use crate::errors::{Fail, Outcome};
 use crate::keys::Form;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Time between two calls of a progress function.
 const PACE: Duration = Duration::from_millis(100);
 
-/// A Python function that is told how far a long task is.
+/// A Python function that learns how far a long task is.
 struct Watcher {
     call: Option<Py<PyAny>>,
     told: Option<Instant>,

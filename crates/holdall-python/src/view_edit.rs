@@ -131,7 +131,7 @@ fn put_many(
     }
 }
 
-/// An edit of one object that tells its new size.
+/// An edit of one object that returns its new size.
 fn edit<'k>(
     view: &View,
     py: Python<'_>,
@@ -198,7 +198,7 @@ impl View {
         Ok(ObjectId(oid))
     }
 
-    /// Puts what an iterable of pairs yields, as one transaction; tells how many. All get the
+    /// Puts what an iterable of pairs yields, as one transaction; returns how many. All get the
     /// same attributes.
     #[pyo3(signature = (items, *, attributes=None))]
     fn put_many(
@@ -219,7 +219,7 @@ impl View {
         Ok(count)
     }
 
-    /// Removes an object; tells whether there was one.
+    /// Removes an object; returns whether there was one.
     fn remove(&self, py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = key(object)?;
         Ok(py.detach(|| self.write(|tx| Ok(tx.remove(key)?)))?)
@@ -352,7 +352,7 @@ impl View {
         Ok(py.detach(|| self.write(|tx| Ok(tx.set_attributes(key, &attributes)?)))?)
     }
 
-    /// Drops a collection with all its objects; tells whether there was one.
+    /// Drops a collection with all its objects; returns whether there was one.
     fn drop_collection(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         Ok(py.detach(|| match &self.objects {
             Objects::Snapshot(_) => Err(Error::ReadOnly.into()),

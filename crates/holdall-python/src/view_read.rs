@@ -300,7 +300,7 @@ impl View {
         .map(Some)
     }
 
-    /// Fills a buffer with an object's bytes from `offset`, and tells how many; fewer than fit
+    /// Fills a buffer with an object's bytes from `offset`, and returns how many; fewer than fit
     /// only at the object's end.
     #[pyo3(signature = (key, buffer, offset=0))]
     fn read_into(

@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// Verifies while these are done, one at each call that tells of progress.
+    /// Verifies while these are done, one at each report of progress.
     pub(crate) fn verify_beside(&mut self, work: &[Op]) -> Outcome {
         if self.inside || !self.is_quiet() || self.storage.crashed() || self.poisoned {
             return Ok(());

@@ -21,7 +21,7 @@ const SECTOR: usize = 512;
 
 impl World {
     /// Inverts a bit in copies of the storage. Each copy opens to a state that may be, or says
-    /// that it is damaged. Damage to the log's last group cannot be told from a torn tail
+    /// that it is damaged. Damage to the log's last group cannot be distinguished from a torn tail
     /// (rule 4): the state before it may be shown.
     pub(crate) fn damage(&mut self, seed: u64) -> Outcome {
         if self.storage.crashed() {

@@ -63,7 +63,7 @@ pub(crate) fn name(n: u8) -> Vec<u8> {
 /// of [`name`].
 const NUMBERED: &str = "object ";
 
-/// The name with this number, which tells its order too.
+/// The name with this number, which gives its order too.
 pub(crate) fn numbered(n: u32) -> Vec<u8> {
     let mut name = format!("{NUMBERED}{n:09}").into_bytes();
     match n {

@@ -30,7 +30,7 @@ pub enum Op {
     Flush,
     /// Time goes by, until deferred commits must be durable.
     Wait,
-    /// A verification with one of these at each call that tells of progress.
+    /// A verification with one of these at each report of progress.
     VerifyBeside(Vec<Op>),
     /// A whole checkpoint.
     Checkpoint,
@@ -138,7 +138,7 @@ pub enum End {
     Abort,
 }
 
-/// What a streaming writer is told of the size.
+/// What a streaming writer knows of the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing.

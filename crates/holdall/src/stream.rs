@@ -54,7 +54,7 @@ fn copy_lines(from: &[u8], to: &mut [u8]) {
         }
     }
     // SAFETY: no memory is touched. Such stores are in no order with others: after this, who
-    // is told of them sees them, as with any other store.
+    // knows of them sees them, as with any other store.
     unsafe {
         _mm_sfence();
     }

@@ -1,4 +1,4 @@
-//! Attributes that tell something of an object's bytes go when those change, others stay.
+//! Attributes that describe an object's bytes go when those change, others stay.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,7 +1,7 @@
-//! Files that were cut, mixed up or damaged: each is refused or told of in plain words.
+//! Files that were cut, mixed up or damaged: each is refused or reported in plain words.
 //!
 //! testdata/stores/v1.holdall is a closed store of format version 1 that every later version
-//! must read. testdata/damaged/*.txt say how to damage a copy of it and what must be said.
+//! must read. testdata/damaged/*.txt say how to damage a copy of it and what must be reported.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

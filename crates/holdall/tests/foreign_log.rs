@@ -1,5 +1,5 @@
 //! A file in the log's place that is not this store's log is never emptied or removed, and
-//! what it is is said; what crashes leave of logs does not stop a store.
+//! the error names it; what crashes leave of logs does not stop a store.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -200,7 +200,7 @@ fn no_crash_leaves_a_log_that_the_store_does_not_know_again() {
     let (closed, mut killed) = closed_and_killed(1);
     at_every_crash(&closed, open_and_put);
     at_every_crash(&killed, open_and_close);
-    // The only group is torn so that nothing tells whose log it is.
+    // The only group is torn so that nothing shows whose log it is.
     let log = killed.1.as_mut().unwrap();
     let at = log.iter().position(|b| *b != 0).unwrap() / 4096 * 4096;
     log[at..at + 32].fill(0);

@@ -1,4 +1,5 @@
-//! A store does not survive a fork: the child is told so, whatever it does, and disturbs nothing.
+//! A store does not survive a fork: the child gets an error, whatever it does, and disturbs
+//! nothing.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -20,7 +20,7 @@ fn store(cache_bytes: usize, old_version_bytes: usize) -> Store {
     options.create_on(Arc::new(MemoryStorage::new())).unwrap()
 }
 
-/// What a get said, to be compared.
+/// What a get returned, to be compared.
 type Said = Result<Option<Vec<u8>>, String>;
 
 fn said(got: holdall::Result<Option<impl AsRef<[u8]>>>) -> Said {

@@ -29,7 +29,7 @@ impl Drop for End<'_> {
 /// Rounds of a writer beside what is tried.
 const ROUNDS: u64 = 10;
 
-/// Replaces objects as fast as it can, with checkpoints, until told to end.
+/// Replaces objects as fast as it can, with checkpoints, until stopped.
 fn disturb(store: &Store, stop: &AtomicBool, done: &AtomicU64) {
     let mut rounds = 0_u64;
     while !stop.load(SeqCst) {
@@ -129,7 +129,7 @@ fn writes_between_the_moves_do_not_end_a_defragmentation() {
         })
         .unwrap();
     assert!(n > 0 && !report.stopped, "{report:?}");
-    // Each was tried again, and what was left is told.
+    // Each was tried again, and what was left is reported.
     assert!(report.given_up > 0 && n > report.given_up, "{report:?}");
     assert!(store.verify().unwrap().is_sound());
 }

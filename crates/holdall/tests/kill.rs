@@ -2,7 +2,7 @@
 //! order: everything it acknowledged is there, the store is sound, and its objects have the bytes
 //! of their versions by the sums beside it.
 //!
-//! The child is this test binary again, told by an environment variable what to do.
+//! The child is this test binary again, which an environment variable directs.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -102,7 +102,7 @@ fn child() {
     });
 }
 
-/// Starts the child, kills it after `after`, and returns what it said: names put, and names
+/// Starts the child, kills it after `after`, and returns what it printed: names put, and names
 /// it began to delete.
 fn run_and_kill(path: &Path, round: u32, after: Duration) -> (Vec<String>, Vec<String>) {
     let mut child = Command::new(std::env::current_exe().unwrap())

@@ -1,4 +1,4 @@
-//! What is said of a store whose file was emptied, or whose log is lost, foreign, damaged or not to
+//! Errors of a store whose file was emptied, or whose log is lost, foreign, damaged or not to
 //! be opened: each in words of its own, and nothing is changed.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

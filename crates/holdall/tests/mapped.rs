@@ -215,7 +215,7 @@ fn long_reads_go_past_the_cache_where_the_disk_lets_them() {
     for (at, n) in LONG {
         assert!(part(&store, oid, (at, n)).unwrap() == bytes[at..at + n], "{n} at {at}");
     }
-    // What is wrong is told, wherever in a range it lies.
+    // What is wrong is an error, wherever in a range it lies.
     answer.bulk.store(before, Relaxed);
     answer.wrong.store(1, Relaxed);
     for (at, n) in LONG {

@@ -412,7 +412,7 @@ fn the_commit_fails_where_only_the_drop_could_not_write() {
     assert!(result.is_err());
     assert_eq!(store.read().unwrap().get("x").unwrap(), None);
 
-    // With finish the reason is told, through std::io too.
+    // With finish the reason is returned, through std::io too.
     let told = store.write(|tx| {
         let mut o = tx.open_or_create("x")?;
         o.push(&[1; 1_000_000])?;

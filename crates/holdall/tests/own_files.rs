@@ -29,7 +29,7 @@ fn a_store_knows_its_files_by_every_name() {
     {
         assert_eq!(store.is_own_file(id(&at(name))).unwrap(), own, "{name}");
     }
-    // What a crash leaves is told by readers, too.
+    // What a crash leaves is reported by readers, too.
     fs::create_dir(at("left")).unwrap();
     fs::copy(at("s"), at("left/s")).unwrap();
     fs::copy(at("s-log"), at("left/s-log")).unwrap();

@@ -125,7 +125,7 @@ fn stripes(object: &Object, size: u64, hashes: &[u64]) {
     });
 }
 
-/// Takes snapshots and reads them until told to stop. Counts the objects read to their end.
+/// Takes snapshots and reads them until stopped. Counts the objects read to their end.
 fn read_on(store: &Store, seed: u64, stop: &AtomicBool, count: &AtomicU64) {
     let mut rng = SmallRng::seed_from_u64(seed);
     while !stop.load(Ordering::Relaxed) {

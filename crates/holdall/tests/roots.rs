@@ -1,5 +1,5 @@
 //! Roots and superblocks made by somebody who can compute checksums: what contradicts the rest is
-//! refused at the opening or told by verification, and nothing of the content is cut away.
+//! refused at the opening or reported by verification, and nothing of the content is cut away.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,11 +1,11 @@
 //! Which names a file system takes for one.
 //!
-//! Owns: [`Claims`], the names in a directory that takes different ones for the same (capitals, ways
-//! of writing a letter, dots at the end). Whether two names are one is decided by the file system
-//! itself; its numbers of files need not be trusted, which some give anew for each name. A name
-//! under which nothing lies is free. For one under which something lies in another spelling, a
-//! directory is made for a moment, with a file of that name in it: each known name that
-//! leads to this file is the same. Memory: the names of the directories on the way.
+//! Owns: [`Claims`], the names in a directory that takes different ones for the same (capitals,
+//! ways of writing a letter, dots at the end). Whether two names are one is decided by the file
+//! system itself; its numbers of files need not be trusted, which some give anew for each name. A
+//! name under which nothing lies is free. For one under which something lies in another spelling, a
+//! directory is made for a moment, with a file of that name in it: each known name that leads to
+//! this file is the same. Memory: the names of the directories on the way.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,8 @@
 //! A directory that an export writes into.
 //!
-//! Owns: [`Dir`], its rights while it is written into, and its mode afterwards. A directory that the
-//! export makes is its owner's only until it is left, if it has a mode; one that is there and that
-//! its owner must not write into can be written into meanwhile. Its mode is then that of the
+//! Owns: [`Dir`], its rights while it is written into, and its mode afterwards. A directory that
+//! the export makes is its owner's only until it is left, if it has a mode; one that is there and
+//! that its owner must not write into can be written into meanwhile. Its mode is then that of the
 //! objects below it, the bits that all of them name; if none does, the one it had.
 
 use std::ffi::{OsStr, OsString};

@@ -87,7 +87,7 @@ pub struct Importer<'s, 't> {
     pub prefix: Vec<u8>,
     /// Stored files that are to be looked at again.
     pub young: Vec<Young>,
-    /// The directory whose objects were told of new modes last.
+    /// The directory whose objects last got new modes.
     pub refreshed: Option<Vec<u8>>,
 }
 

@@ -51,7 +51,7 @@ pub fn gone(
     remove(importer, &mut gone)
 }
 
-/// What is said if objects stay that may be gone from the directory.
+/// The note if objects stay that may be gone from the directory.
 pub const STOPPED: &str =
     "no more objects are deleted: a directory cannot be read, and its files may be there";
 

@@ -26,7 +26,7 @@ const DELIVERY: usize = 1 << 20;
 /// Bytes an event takes beside its name and content, roughly.
 const EVENT: usize = 512;
 
-/// What is said of a file above `--max-size`.
+/// The note on a file above `--max-size`.
 pub const LARGE: &str = "larger than --max-size";
 
 /// A file to store.
@@ -237,7 +237,7 @@ impl<'s> Feed<'s> {
         self.deliver(number, events, cost, true)
     }
 
-    /// What is to be said of what the walk met; of a directory mostly nothing.
+    /// What is to be printed about what the walk met; of a directory mostly nothing.
     fn event(&self, found: Found, reader: Option<&Reader>) -> Option<Event> {
         let name = found.name;
         Some(match found.what {

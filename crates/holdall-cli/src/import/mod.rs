@@ -159,7 +159,7 @@ fn import(
         let stop = feed.stop_on_drop();
         let outcome = importer.run(&feed);
         drop((stop, over));
-        // A thread that panicked has already said so; the import is not complete then.
+        // A thread that panicked has already printed so; the import is not complete then.
         let lost = readers.into_iter().filter_map(|reader| reader.join().err()).count();
         let _ = counter.join();
         match outcome {

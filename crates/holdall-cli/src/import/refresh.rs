@@ -1,6 +1,6 @@
 //! What objects say of directories, when a directory has another mode than it had.
 //!
-//! Owns: which objects are told of a new mode. Each object carries the modes of the directories
+//! Owns: which objects get a new mode. Each object carries the modes of the directories
 //! above it. An object whose file is gone, or is left out today, would keep an old mode, and an
 //! export could not know which one counts. So all objects below a directory get its new mode.
 //!

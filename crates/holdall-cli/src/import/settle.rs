@@ -19,7 +19,7 @@ use crate::open;
 
 /// How often a file is looked at again.
 const ROUNDS: usize = 2;
-/// What is said of one that did change.
+/// The note on one that did change.
 const TORN: &str = "it changes while it is read, and what is stored may be torn: import again when \
                     nobody writes to it";
 
@@ -29,7 +29,7 @@ pub struct Young {
     pub name: Vec<u8>,
     /// Where it lies.
     pub place: Place,
-    /// When its times tell of any change before.
+    /// From when on its times show any change before.
     pub until: Instant,
 }
 
@@ -39,7 +39,7 @@ enum Verdict {
     Whole,
     /// It was changed again, as far as its times can say: how long until they say more.
     Young(Duration),
-    /// What is stored may be torn, or nobody can tell: why.
+    /// What is stored may be torn, or nobody knows: why.
     Torn(String),
 }
 

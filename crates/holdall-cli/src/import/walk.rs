@@ -107,11 +107,11 @@ struct Listing {
     broken: Option<io::Error>,
 }
 
-/// What is said of a symbolic link.
+/// The note on a symbolic link.
 pub const LINK: &str = "link";
-/// What is said of what `--exclude` leaves out.
+/// The note on what `--exclude` leaves out.
 pub const EXCLUDED: &str = "excluded";
-/// What is said of what an export or `get` has begun.
+/// The note on what an export or `get` has begun.
 pub const TEMPORARY: &str = "a temporary file of holdall";
 
 /// What an entry is.
@@ -276,7 +276,7 @@ fn entry(bytes: &[u8], start: usize) -> (Kind, &[u8]) {
     (Kind::from_byte(kind), bytes.get(start + 3..start + 3 + len).unwrap_or_default())
 }
 
-/// What lies under `name`; a file if that cannot be told, which is named when it cannot be opened.
+/// What lies under `name`; a file if that is not known, which is named when it cannot be opened.
 fn kind_of(dir: &File, name: &[u8]) -> FileType {
     let name = files::os_string(name).unwrap_or_default();
     let found = rustix::fs::statat(dir, AsRef::<OsStr>::as_ref(&name), AtFlags::SYMLINK_NOFOLLOW);

@@ -122,7 +122,7 @@ fn fields_of_an_object_are_the_documented_ones() {
     let mut found = fields(&unnamed);
     found.extend(listed.iter().flat_map(fields));
     assert_same(&found, &table);
-    // `stat` prints what `ls` does; what a large object has more is told of as such.
+    // `stat` prints what `ls` does; what only a large object has is documented as such.
     let mut of: Vec<BTreeSet<_>> = Vec::new();
     for name in ["large", "small"] {
         let stat = home.json(&["stat", "s", name, "--json"]);

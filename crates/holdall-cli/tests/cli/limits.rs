@@ -1,5 +1,5 @@
 //! Limits of the system that are no full disk: the greatest size of a file, inodes, what a user or
-//! a directory allows. Each is said as what it is, and nothing half done is left.
+//! a directory allows. Each error names what it is, and nothing half done is left.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};

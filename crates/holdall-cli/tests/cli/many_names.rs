@@ -1,4 +1,4 @@
-//! Lists of names: printed, read, removed; and what is said of names, paths and streams that
+//! Lists of names: printed, read, removed; and messages about names, paths and streams that
 //! are not as they should be.
 
 use std::fs::{self, File};

@@ -52,7 +52,7 @@ fn an_import_stays_inside_while_directories_become_links() {
             run = Some(home.run(&["import", "s", "tree", "--force"]));
         });
         let Some(run) = run.filter(|_| is_possible) else { return };
-        // Some files may not be found; then that is said.
+        // Some files may not be found; then that is printed.
         assert!(run.code == 0 || run.err.contains("not imported: d"), "{round}: {}", run.err);
         let store = holdall::Store::open(home.path("s")).unwrap();
         let reader = store.read().unwrap();

@@ -110,7 +110,7 @@ fn links_and_special_files_are_counted_and_named_if_asked() {
     std::os::unix::fs::symlink("file", home.path("tree/link")).unwrap();
     std::os::unix::fs::symlink("/etc", home.path("tree/dirlink")).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(home.path("tree/socket")).unwrap();
-    // `json` demands that nothing is said on standard error.
+    // `json` demands that nothing is printed on standard error.
     let result = home.json(&["import", "s", "tree", "--json"]);
     assert_eq!((&result["files"], &result["skipped_links"]), (&1.into(), &2.into()));
     assert_eq!(result["skipped_special"], 1);

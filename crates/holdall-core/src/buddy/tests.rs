@@ -292,7 +292,7 @@ fn an_allocation_in_a_large_space_visits_few_nodes() {
     let (more, n) = visits(|| tree.alloc_at(16_384, 9000));
     assert_eq!(more, 9000);
     assert!(n <= 3 * 142 + 20, "{n} visits for 9000 pages in place");
-    // What cannot be served is told from the root.
+    // What cannot be served is known at the root.
     assert_eq!(visits(|| tree.alloc(30_000)), (None, 0));
 }
 

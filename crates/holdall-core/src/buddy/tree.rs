@@ -237,7 +237,7 @@ impl BuddyTree {
 
     /// `len` pages in a run of several blocks, none of which holds them alone.
     fn straddling_run(&self, len: u32) -> Option<Run> {
-        // Most spaces that cannot serve are told by their largest block, without the pass.
+        // Most spaces that cannot serve are known by their largest block, without the pass.
         if len > self.free || self.largest()? < least_order_for(len) {
             return None;
         }

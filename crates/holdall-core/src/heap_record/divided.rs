@@ -92,7 +92,7 @@ pub fn in_place<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(Record<'a>, &'a 
     small.then_some((record, rest.get(FIXED..)?))
 }
 
-/// Checks that these are the two parts of one record, and tells whose.
+/// Checks that these are the two parts of one record, and returns whose.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if they are not.

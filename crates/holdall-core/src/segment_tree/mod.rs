@@ -7,7 +7,7 @@
 //! object's [`Descriptor`], as do up to half a page of bytes at its end.
 //!
 //! Owns: no state. Every edit is a function from (descriptor, operation) to a new
-//! descriptor; nodes and segments live behind the traits of [`store`], which are told what
+//! descriptor; nodes and segments live behind the traits of [`store`], which learn what
 //! was written and what is retired. Nothing is freed, synced or committed here. A node that
 //! changes may come back under a new reference, which goes into its parent; nodes point
 //! only downwards.

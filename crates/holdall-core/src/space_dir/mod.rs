@@ -1,4 +1,4 @@
-//! The directory page of a buddy space (Biliris 1992 §3.1): one page tells everything
+//! The directory page of a buddy space (Biliris 1992 §3.1): one page holds everything
 //! about the pages of its space.
 //!
 //! Owns: the body of pages of kind `SpaceDir` (docs/format.md "Space directory"): which

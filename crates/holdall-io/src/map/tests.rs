@@ -133,7 +133,7 @@ fn what_is_not_resident_is_not_touched() {
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random).unwrap();
     file.read_exact_at(&mut buf, 2 << 20).unwrap();
     assert!(!read(&map, &file, 2 << 20, &mut buf));
-    // What the system said is believed for a while.
+    // The system's answer is believed for a while.
     let mut all = vec![0; 4 << 20];
     file.read_exact_at(&mut all, 0).unwrap();
     assert!(!read(&map, &file, 2 << 20, &mut buf));
@@ -277,7 +277,7 @@ fn who_may_only_read_the_file_reads_too() {
     std::fs::write(&path, content(1 << 20)).unwrap();
     let disk = FileStorage::open(&path, Access::ReadOnly).unwrap().volume();
     let mut page = [0; PAGE];
-    // The owner is told the truth about it.
+    // The owner learns the truth about it.
     assert!(read_disk(&*disk, 8192, &mut page));
     assert_eq!(page[..], content(1 << 20)[8192..][..PAGE]);
     let other = OpenOptions::new().write(true).open(&path).unwrap();

@@ -170,7 +170,7 @@ impl RawFile {
         Ok(bytes.len())
     }
 
-    /// Cuts out as many bytes from the position on, fewer at the end; tells how many.
+    /// Cuts out as many bytes from the position on, fewer at the end; returns how many.
     fn delete(&self, py: Python<'_>, length: u64) -> PyResult<u64> {
         self.with(py, |state| {
             let at = state.position;

@@ -1,4 +1,4 @@
-//! What a [`FaultyStorage`](super::FaultyStorage) is told to do wrong, and what a crash leaves.
+//! What a [`FaultyStorage`](super::FaultyStorage) is to do wrong, and what a crash leaves.
 //!
 //! Owns the plan's types and the decision, call by call, whether a fault is due ([`Planned`]), and
 //! at a crash, change by change, which change survives ([`Chooser`]). Everything here is a
@@ -34,7 +34,8 @@ pub struct FaultPlan {
     /// would change something, it has done so wholly, partly or not at all, by the seed.
     pub crash_at: Option<u64>,
     /// The same, counting only calls that change something: write, sync, grow, truncate, punch,
-    /// fill, create, remove, `sync_dir`. Reads change no state: these are all the crash points that differ.
+    /// fill, create, remove, `sync_dir`. Reads change no state: these are all the crash points that
+    /// differ.
     pub crash_at_change: Option<u64>,
     /// This read fails.
     pub fail_read_at: Option<u64>,
@@ -157,7 +158,7 @@ impl Chooser {
     }
 }
 
-/// The kinds of calls that plans tell apart.
+/// The kinds of calls that plans distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Read,

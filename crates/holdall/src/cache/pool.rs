@@ -210,7 +210,7 @@ impl Pool {
     }
 
     /// The newest version of a page in memory, where a reader at `lsn` sees it: without a lock
-    /// and without counting a reference. `None` says nothing; [`Pool::get`] tells.
+    /// and without counting a reference. `None` says nothing; [`Pool::get`] answers.
     #[inline]
     pub fn peek<'p>(&self, page: PageNo, lsn: Lsn, pin: &'p Pin) -> Option<&'p [u8]> {
         self.index.get(page, lsn, pin)
@@ -284,7 +284,7 @@ impl Pool {
         let bytes = read?;
         let own = page::lsn(&bytes);
         if own > lsn {
-            // A snapshot given up meets this legitimately; its owner tells the two apart.
+            // A snapshot given up meets this legitimately; its owner distinguishes the two.
             let detail = format!("has LSN {own}, newer than the state {lsn} being read");
             return Err(Error::page(page, detail));
         }

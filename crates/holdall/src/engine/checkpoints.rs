@@ -71,7 +71,7 @@ impl Inner {
         self.flush_unawaited()
     }
 
-    /// Makes deferred commits durable. If they cannot be found the next transaction is told.
+    /// Makes deferred commits durable. If they cannot be found the next transaction fails.
     pub(crate) fn flush_unawaited(&self) -> Result<()> {
         self.pager.flush()?;
         drop(self.check_names());

@@ -114,8 +114,8 @@ impl Inner {
         }
     }
 
-    /// Gives back what can be. For a caller whose work is done without it: what went wrong is told
-    /// by `stat`, and a poisoned store by the next commit.
+    /// Gives back what can be. For a caller whose work is done without it: what went wrong is
+    /// reported by `stat`, and a poisoned store by the next commit.
     pub(crate) fn try_to_give_back(&self, how: GiveBack) {
         if let Err(e) = self.give_back(how) {
             self.gave_back.lock().failure = Some(e.to_string());

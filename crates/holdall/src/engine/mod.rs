@@ -74,7 +74,7 @@ pub struct Inner {
     log_file: LogFile,
     closed: AtomicBool,
     log_short: AtomicBool,
-    /// The checkpointing thread was told to look for free space.
+    /// The checkpointing thread is to look for free space.
     spare_told: AtomicBool,
     /// The file system cannot punch holes.
     cannot_punch: AtomicBool,
@@ -209,8 +209,9 @@ impl Inner {
     }
 
     /// Closes: all durable and in place, the log gone, the file cut to what is in use and a reserve
-    /// of 64 KiB or, on XFS, of 320 KiB. Afterwards the store can be read but not written. If its name leads elsewhere
-    /// all this is done to its own file, and told. Cost: a checkpoint, two superblocks.
+    /// of 64 KiB or, on XFS, of 320 KiB. Afterwards the store can be read but not written. If its
+    /// name leads elsewhere all this is done to its own file, and returned as an error. Cost: a
+    /// checkpoint, two superblocks.
     pub(crate) fn close(&self) -> Result<()> {
         if self.read_only || std::process::id() != self.process {
             return Ok(());

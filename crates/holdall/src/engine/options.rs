@@ -16,7 +16,7 @@ use std::time::Duration;
 /// # Ok::<(), holdall::Error>(())
 /// ```
 ///
-/// What is said under "creation" is fixed in the file, all else holds for one opening.
+/// What stands under "creation" is fixed in the file, all else holds for one opening.
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing before a store is opened with them"]
 pub struct Options {
@@ -114,9 +114,9 @@ impl Options {
 
     /// Whether reads of large objects that hit the page cache are copied from a read-only
     /// mapping of the file instead of by calls. Default: true. Only what the system has in its
-    /// cache is touched, as it said at most a quarter of a second before. A page that it drops
+    /// cache is touched, as it reported at most a quarter of a second before. A page that it drops
     /// in that time and the device then fails to read, or a file that another program makes
-    /// shorter, ends the process with `SIGBUS` if a call returns an error: turn it off if
+    /// shorter, ends the process with `SIGBUS`, not with an error of a call: turn it off if
     /// that may happen (a file system over a network). Takes addresses of up to twice the file,
     /// and the part of the page cache that was touched counts as memory of the process.
     /// Without effect except on Linux with 64 bits, and if the file cannot be mapped.

@@ -126,7 +126,7 @@ impl Sums {
     }
 
     /// The newest version of an object that a state at `seen` must have, if one of `epoch` was
-    /// noted. Epochs end with a crash, which may take commits back, so others tell nothing.
+    /// noted. Epochs end with a crash, which may take commits back, so others prove nothing.
     pub(crate) fn newest(&self, oid: Oid, epoch: u32, seen: Lsn) -> Option<Change> {
         let state = self.state.lock();
         let known = state.known.get(&oid)?.iter().rev();

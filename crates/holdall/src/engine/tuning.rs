@@ -74,23 +74,24 @@ impl Tuning {
         self
     }
 
-    /// Largest size of the log file in bytes, 64 KiB to 1 TiB. Default: 32 MiB. It begins smaller and grows when
-    /// it is short: to 4 MiB or a 64th of the volume, and beyond that for a commit that needs it.
+    /// Largest size of the log file in bytes, 64 KiB to 1 TiB. Default: 32 MiB. It begins smaller
+    /// and grows when it is short: to 4 MiB or a 64th of the volume, and beyond that for a commit
+    /// that needs it.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
     }
 
     /// New pages, and new data of large objects, of a commit up to this many bytes pass through
-    /// the log. Default: 128 KiB; at most 1 GiB. More is written once, in place, and synced while the log is;
-    /// beyond 32 MiB before it (docs/recovery.md, "What is synced when").
+    /// the log. Default: 128 KiB; at most 1 GiB. More is written once, in place, and synced while
+    /// the log is; beyond 32 MiB before it (docs/recovery.md, "What is synced when").
     pub fn log_data_bytes(mut self, bytes: usize) -> Self {
         self.log_data_bytes = bytes;
         self
     }
 
-    /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB. Never more than
-    /// the file has, or 1 MiB if that is more: a small store stays small.
+    /// Least step in bytes by which the file grows, at most 1 TiB. Default: 256 KiB. Never more
+    /// than the file has, or 1 MiB if that is more: a small store stays small.
     pub fn growth_bytes(mut self, bytes: u64) -> Self {
         self.growth_bytes = bytes;
         self
@@ -132,14 +133,15 @@ impl Tuning {
         self
     }
 
-    /// What gives the time, in milliseconds since 1970 UTC; the system's unless a test sets another.
+    /// What gives the time, in milliseconds since 1970 UTC; the system's unless a test sets
+    /// another.
     #[doc(hidden)]
     pub fn clock(mut self, clock: fn() -> u64) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Creation: the 16 bytes that tell this store from others; drawn unless a test sets them.
+    /// Creation: the 16 bytes that identify this store; drawn unless a test sets them.
     #[doc(hidden)]
     pub fn store_id(mut self, id: impl Into<Option<[u8; 16]>>) -> Self {
         self.store_id = id.into();

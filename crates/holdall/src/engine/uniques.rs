@@ -1,4 +1,4 @@
-//! The numbers that tell one owner of a handle slot from the next.
+//! The numbers that distinguish one owner of a handle slot from the next.
 
 use super::Inner;
 use holdall_core::Result;

@@ -2,7 +2,7 @@
 //!
 //! Owns: the pages of kind `Handle` and their map. An OID names handle page (a logical
 //! index) and slot, so a look-up is the map and one page (Eickler §3.1.4); the number in
-//! `unique` tells the slot's former owners from the present one. Records move behind the
+//! `unique` distinguishes the slot's former owners from the present one. Records move behind the
 //! handle, handle pages behind the map. Handle pages are allocated in extents so that they
 //! lie together; the pages of an extent are formatted when first used. Map classes are
 //! exact: `FRESH` for a page never formatted, else [`handle_page::class`]. Handle pages are
@@ -204,7 +204,7 @@ impl HandleTable {
         Ok(slot.map(|slot| HandleSlot { index, page, slot, fresh: false }))
     }
 
-    /// Makes the handle that [`HandleTable::next`] told of a live one. `unique` must never have
+    /// Makes the handle that [`HandleTable::next`] chose a live one. `unique` must never have
     /// been used before. Cost: one changed page; the map's height if its class changes.
     ///
     /// # Errors

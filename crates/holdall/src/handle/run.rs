@@ -36,7 +36,7 @@ impl HandleTable {
         Ok((spot, most))
     }
 
-    /// As [`HandleTable::fill`] for the slots from `spot` on that [`HandleTable::next_run`] told
+    /// As [`HandleTable::fill`] for the slots from `spot` on that [`HandleTable::next_run`] counted
     /// of. Cost: one changed page; the map's height if its class changes.
     ///
     /// # Errors

@@ -43,8 +43,8 @@ impl HeapFile {
     }
 
     /// Gives `f` the record at `loc` where it lies: a whole one and nothing, or the first part of
-    /// a divided one and its continuation. `alone`: no other lookup goes on beside it, and later ones are told where the record lies.
-    /// Cost: one page read, two if it is divided; no copy.
+    /// a divided one and its continuation. `alone`: no other lookup goes on beside it, and later
+    /// ones learn where the record lies. Cost: one page read, two if it is divided; no copy.
     ///
     /// # Errors
     /// As [`HeapFile::whole`]; those of `f`.

@@ -58,7 +58,7 @@ pub struct HeapFile {
     used: u64,
     /// Pages that are not fresh.
     formatted: u32,
-    /// Changes so far, going round: tells a placement of another state from its own.
+    /// Changes so far, going round: by it a placement knows its own state.
     changes: u32,
 }
 
@@ -198,7 +198,7 @@ impl HeapFile {
         pages.prefetch(loc.page, heap_page::place(loc.slot));
     }
 
-    /// Of a lookup alone: has slot and record prefetched at once, where an earlier lookup said
+    /// Of a lookup alone: has slot and record prefetched at once, where an earlier lookup found
     /// where the record lies.
     #[inline]
     pub fn prefetch_alone(pages: &Pinned<'_>, loc: Location) {

@@ -170,8 +170,8 @@ impl Log {
         self.state.lock().disk.clone()
     }
 
-    /// Gives the log its file, or says that it is larger now: `disk` is `capacity` bytes long and already
-    /// written. Only while the log is empty (nothing to replay).
+    /// Gives the log its file, or says that it is larger now: `disk` is `capacity` bytes long and
+    /// already written. Only while the log is empty (nothing to replay).
     ///
     /// # Errors
     /// [`Error::Invalid`] if the log is in use.

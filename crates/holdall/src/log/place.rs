@@ -40,7 +40,7 @@ impl Newest {
         self.checkpoint = self.checkpoint.max(header.checkpoint);
     }
 
-    /// Whether a later state of the store wrote this than the one that `sb` tells of.
+    /// Whether a later state of the store wrote this than the one that `sb` names.
     pub fn is_after(&self, sb: &Superblock) -> bool {
         self.epoch > sb.epoch || self.checkpoint > sb.sequence
     }
@@ -153,7 +153,8 @@ pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> 
 ///
 /// # Errors
 /// [`Error::NoLog`] if the store needs a log that is missing,
-/// [`Error::Corrupt`] if it was cut short; [`Error::WrongLog`] if a later state of the store wrote it; those of [`look`].
+/// [`Error::Corrupt`] if it was cut short; [`Error::WrongLog`] if a later state of the store wrote
+/// it; those of [`look`].
 pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
     if !sb.log_required {
         return match look(storage, Some(&sb.store_id))? {

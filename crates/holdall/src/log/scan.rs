@@ -45,7 +45,7 @@ pub struct Expect {
 /// Reads all durable groups from `expect.from` on. Cost: one pass over the log, read in
 /// blocks of up to 256 KiB.
 ///
-/// `holds` is given the end and the payload of the last group and tells whether the data in place
+/// `holds` is given the end and the payload of the last group and returns whether the data in place
 /// that it lists is there. If not, its sync had not returned, and the group is left out.
 ///
 /// # Errors

@@ -27,8 +27,8 @@ impl AppendCursor {
 }
 
 impl Names {
-    /// Adds cells whose keys [`AppendCursor::ascending`] told of, with values of one length. `tail` then
-    /// says what is known of the last leaf. Cost: one changed page, and a split for each leaf
+    /// Adds cells whose keys [`AppendCursor::ascending`] found, with values of one length. `tail`
+    /// then says what is known of the last leaf. Cost: one changed page, and a split for each leaf
     /// filled.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ impl Names {
         Ok(old)
     }
 
-    /// Adds `key`, which [`Names::locate`] said is missing; `gap` is what it gave, and the tree
+    /// Adds `key`, which [`Names::locate`] did not find; `gap` is what it gave, and the tree
     /// is as it was then. `tail` then says what is known of the last leaf. Cost: as
     /// [`Names::insert`] without the way down.
     ///

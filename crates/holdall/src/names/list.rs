@@ -14,11 +14,13 @@ pub struct ListOptions<'a> {
     /// Only keys that begin with this.
     pub prefix: &'a [u8],
     /// Only keys above this. If it is a common prefix that this listing would roll up (as
-    /// [`Listing::next`](crate::Listing::next) may be), everything below that prefix is left out too.
+    /// [`Listing::next`](crate::Listing::next) may be), everything below that prefix is left out
+    /// too.
     pub start_after: Option<&'a [u8]>,
     /// Rolls up keys at its first occurrence after the prefix. An empty one counts as none.
     pub delimiter: Option<&'a [u8]>,
-    /// Most entries to return; with 0 there are none, and [`Listing::next`](crate::Listing::next) is `None`.
+    /// Most entries to return; with 0 there are none, and [`Listing::next`](crate::Listing::next)
+    /// is `None`.
     pub limit: usize,
 }
 

@@ -73,7 +73,7 @@ impl InsertPosition {
 }
 
 /// The last leaf of a tree, if it is known: keys beyond its last belong there, and need no way
-/// down. Good until the tree is changed; an insertion tells of it anew.
+/// down. Good until the tree is changed; an insertion finds it anew.
 #[derive(Debug, Clone, Default)]
 pub struct AppendCursor {
     leaf: Option<PageNo>,

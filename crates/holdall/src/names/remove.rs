@@ -2,8 +2,8 @@
 //!
 //! Owns: [`Names::remove`]. A node under half full by bytes is merged with a neighbour if
 //! both fit into one, else takes cells from it. Both are economies, not duties: if that
-//! gains little, or a longer separator would not fit into the parent, the node stays small. An empty node goes
-//! at once, so removal never needs room anywhere and never fails for lack of it.
+//! gains little, or a longer separator would not fit into the parent, the node stays small. An
+//! empty node goes at once, so removal never needs room anywhere and never fails for lack of it.
 
 use super::insert::{child_of, node_mut};
 use super::{Names, load, open};

@@ -11,7 +11,7 @@ use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARE
 use holdall_core::{Error, Oid, PageNo, PageRun, Result, Version};
 use std::time::{Duration, SystemTime};
 
-/// How an object is stored, as its record tells.
+/// How an object is stored, as its record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// Inside its heap record.
@@ -308,7 +308,7 @@ fn damaged(oid: Oid, detail: &str) -> Error {
     Error::corrupt(oid.to_string(), detail)
 }
 
-/// Adds object and range to what is said of a page.
+/// Adds object and range to what an error says of a page.
 fn name_range(e: Error, oid: Oid, start: u64, end: u64) -> Error {
     match e {
         Error::Corrupt { place, detail } => Error::corrupt(

@@ -54,9 +54,10 @@ fn pieces_of<S: segment_tree::NodeRead + ?Sized>(
 }
 
 impl ObjectWrite<'_> {
-    /// Moves the records of heap page `index`, and parts of records, into pages before it, and returns how many bytes.
-    /// `None` if one of them found no room; those before it have moved. Cost: the page, those
-    /// that take its records, a handle page for each record, or a page that leads to it.
+    /// Moves the records of heap page `index`, and parts of records, into pages before it, and
+    /// returns how many bytes. `None` if one of them found no room; those before it have moved.
+    /// Cost: the page, those that take its records, a handle page for each record, or a page that
+    /// leads to it.
     ///
     /// # Errors
     /// Page access, after which the transaction must be aborted.

@@ -4,7 +4,7 @@ use super::PageMap;
 use holdall_core::page_map_node::{self as node, Entry, Node, Tag};
 use holdall_core::{Error, PageKind, PageNo, PageRead, Result};
 
-/// What a full check tells its caller: each of the structure's own pages.
+/// What a full check gives its caller: each of the structure's own pages.
 pub type VisitPage<'a> = dyn FnMut(PageNo) -> Result<()> + 'a;
 
 struct Check<'a, 'v, R: ?Sized> {

@@ -71,9 +71,9 @@ impl Reader {
         }))
     }
 
-    /// Finds many objects, whose bytes [`Located::read_into`] then reads. As fast as [`Reader::get_many`] for small objects
-    /// in memory, without its copy. Cost: as of the gets, without the bytes of those that lie in
-    /// segments.
+    /// Finds many objects, whose bytes [`Located::read_into`] then reads. As fast as
+    /// [`Reader::get_many`] for small objects in memory, without its copy. Cost: as of the gets,
+    /// without the bytes of those that lie in segments.
     ///
     /// ```
     /// # use holdall::Store;

@@ -1,6 +1,6 @@
 //! Reading many bytes of an object.
 //!
-//! Owns: in which pieces they are read, what is told to the system before, and the threads that
+//! Owns: in which pieces they are read, what the system learns before, and the threads that
 //! read what is new: where one checks its piece and copies it, the device delivers the others'.
 //!
 //! Threads: those made here end before the call does.
@@ -191,7 +191,7 @@ fn read_new<D: DataRead + Sync + ?Sized>(
     failed.into_inner().map_or(Ok(()), |(_, e)| Err(e))
 }
 
-/// How far a sequential read has told what comes next.
+/// How far a sequential read has announced what comes next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ahead {
     until: u64,

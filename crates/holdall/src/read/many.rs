@@ -15,10 +15,10 @@ impl Reader {
     /// returned at once if it is an error, and the keys that follow are not looked up.
     ///
     /// For small objects in memory this is two to three times as fast as single gets: keys
-    /// are looked up 16 at a time, and wait for the processor's memory together. Any number of keys,
-    /// in any order, by name and by OID, is good; the same one may come twice. Cost beside
-    /// that of the gets: a buffer for the objects of 16 keys that lie in records, and one for
-    /// the largest that does not.
+    /// are looked up 16 at a time, and wait for the processor's memory together. Any number of
+    /// keys, in any order, by name and by OID, is good; the same one may come twice. Cost beside
+    /// that of the gets: a buffer for the objects of 16 keys that lie in records, and one for the
+    /// largest that does not.
     ///
     /// ```
     /// # use holdall::{Error, Store};
@@ -87,8 +87,8 @@ impl Reader {
         }
     }
 
-    /// Appends the bytes of those objects of a group that lie in records to `out`, and tells
-    /// where. What is wrong with a key, its own lookup tells.
+    /// Appends the bytes of those objects of a group that lie in records to `out`, and notes
+    /// where. What is wrong with a key, its own lookup keeps.
     fn find_small(&self, group: &[Key<'_>], out: &mut Vec<u8>) -> Vec<Option<Range<usize>>> {
         let state = &self.state;
         // Before the pin: it may be read from disk.

@@ -144,10 +144,10 @@ impl Reader {
         self.objects().get_range(&key.into(), range)
     }
 
-    /// Reads up to `buf.len()` bytes of an object from `offset`, and tells how many; fewer only
-    /// at the object's end, none beyond it, `None` if no object has the name. For one read of an object:
-    /// faster than to open it for that, and no slower if it is large or the bytes are not in
-    /// memory. For several reads of one object, open it.
+    /// Reads up to `buf.len()` bytes of an object from `offset`, and returns how many; fewer only
+    /// at the object's end, none beyond it, `None` if no object has the name. For one read of an
+    /// object: faster than to open it for that, and no slower if it is large or the bytes are not
+    /// in memory. For several reads of one object, open it.
     ///
     /// ```
     /// # use holdall::Store;
@@ -190,7 +190,7 @@ impl Reader {
     }
 
     /// Counts the segments of an object and the pages they take. Cost: in proportion to their
-    /// number; [`Reader::metadata`] tells what can be told without.
+    /// number; [`Reader::metadata`] gives what is known without.
     ///
     /// # Errors
     /// As [`Reader::open`].

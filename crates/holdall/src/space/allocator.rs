@@ -409,7 +409,7 @@ impl Allocator {
             let Some(freed) = s.queue.pop_front() else { break };
             for run in freed.runs {
                 // Looked at, so that what is free there counts. If it cannot be read the
-                // next look tells.
+                // next look finds.
                 let _ = self.tree(s, (run.start.0 / u64::from(self.layout.space_pages())) as u32);
                 s.waiting.remove(run);
                 s.waiting_segments.remove(run);

@@ -3,8 +3,8 @@
 //! Owns: reservations until a transaction takes them; the data's checksums. Needs no writer's
 //! lock (rule 10). Dropped unused, everything is given back and no trace remains.
 //!
-//! Each page is written whole and once (docs/format.md, "Segment data"). Written ranges are pushed to
-//! the device as they come and what is dirty in the cache is bounded (rule 8).
+//! Each page is written whole and once (docs/format.md, "Segment data"). Written ranges are pushed
+//! to the device as they come and what is dirty in the cache is bounded (rule 8).
 
 use super::{Allocator, Class, Near, UNIT};
 use crate::txn::direct::{most_composed, most_logged};

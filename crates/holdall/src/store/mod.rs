@@ -272,7 +272,7 @@ impl Store {
     }
 
     /// Makes all commits durable and brings them to their place in the file, and gives back free
-    /// space that is known. What of that fails is no error but told by
+    /// space that is known. What of that fails is no error but reported by
     /// [`StoreStat::gave_back`]: the checkpoint has happened.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Which files of the operating system are the store's own.
 //!
-//! Owns no state. Files are told by device and inode, since many names may lead to one.
+//! Owns no state. Files are recognised by device and inode, since many names may lead to one.
 
 use super::Store;
 use holdall_core::{Error, Result};

@@ -241,7 +241,7 @@ fn pages(store: &Store, spaces: u32) -> Result<Pages> {
     Ok(all)
 }
 
-/// Adds all that directories tell. `capacity`: bytes that all formatted heap pages hold.
+/// Adds all that directories hold. `capacity`: bytes that all formatted heap pages hold.
 fn add_pages(full: &mut Fullness, store: &Store, pages: &Pages, capacity: u64) {
     let (inner, layout) = (&store.inner, &store.inner.layout);
     let size = layout.page_size() as u64;

@@ -96,7 +96,7 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
             continue;
         }
         if let Err(e) = inner.checkpoint() {
-            // The next commit meets the cause; a full disk or a poisoned store is told there.
+            // The next commit meets the cause; a full disk or a poisoned store is reported there.
             inner.note_background_error(&e);
         }
         spare = inner.has_spare();

@@ -92,7 +92,7 @@ impl Pinned<'_> {
         self.snapshot.seen.pager.pool.prefetch(page, bytes);
     }
 
-    /// What [`Pinned::set_layout_hint`] said of a page, if that was kept; 0 if it was not.
+    /// What [`Pinned::set_layout_hint`] noted for a page, if that was kept; 0 if it was not.
     /// Good only to say what to prefetch.
     #[inline]
     pub fn layout_hint(&self, page: PageNo, n: u16) -> u16 {

@@ -158,7 +158,7 @@ fn refuse_contradictions(storage: &dyn Storage, sb: &Superblock, scan: &Scan) ->
 ///
 /// What it is copied from lies unchanged (rule 16), unless the other superblock was lost with a
 /// checkpoint that allowed its reuse: then that checkpoint synced this data in place, so it is
-/// there, or was itself freed before, and nobody will read it. The checksum tells which.
+/// there, or was itself freed before, and nobody will read it. The checksum decides.
 fn compose(volume: &Volume, segment: &Segment<'_>, checksum: u32, parts: &Parts<'_>) -> Result<()> {
     let size = volume.page_size() as u64;
     // At most MAX_COMPOSED.
@@ -221,7 +221,7 @@ fn write_in_place(volume: &Volume, replay: &Replay<'_>) -> Result<()> {
     let sb = volume.superblock();
     let (holes, layout) = (sb.holes, SpaceLayout::new(sb.page_size as usize, sb.space_pages)?);
     // A crash may have undone that a run got blocks. If it has them still, a full disk may
-    // refuse to reserve them: what is written next tells.
+    // refuse to reserve them: the next write shows it.
     let fill = |first: PageNo, pages: u64| match volume.fill_holes(PageRun::new(first, pages)) {
         Err(Error::Full(_)) => Ok(()),
         result => result,

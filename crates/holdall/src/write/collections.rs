@@ -15,8 +15,8 @@ use std::ops::{Bound, Deref, DerefMut};
 /// Longest name of a collection in bytes.
 const MOST_NAME: usize = 255;
 
-/// A collection in a transaction, from [`WriteTx::collection`]: calls on objects, which are those of
-/// [`ObjectsMut`], go to it.
+/// A collection in a transaction, from [`WriteTx::collection`]: calls on objects, which are those
+/// of [`ObjectsMut`], go to it.
 #[derive(Debug)]
 #[must_use = "calls go to the collection through this value only"]
 pub struct CollectionMut<'a> {

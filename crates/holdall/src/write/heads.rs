@@ -1,4 +1,4 @@
-//! Changing what an object is called and what is said of it, not its bytes.
+//! Changing an object's name and attributes, not its bytes.
 
 use super::ObjectsMut;
 use crate::engine::key::{Key, check_name, show_name};

@@ -1,10 +1,10 @@
 //! Many objects in one call.
 //!
-//! Owns: [`ObjectsMut::create_many`], [`ObjectsMut::put_many`]. Objects are taken in groups, and of a
-//! group those together that go to one heap page, one handle page and, if their names
-//! ascend, behind the last name: what a single call looks up and keeps book of for one object
-//! is done once for them. All others take the way of single calls. Either way the store ends
-//! up as single calls would have made it, byte for byte (tests/put_many.rs).
+//! Owns: [`ObjectsMut::create_many`], [`ObjectsMut::put_many`]. Objects are taken in groups, and of
+//! a group those together that go to one heap page, one handle page and, if their names ascend,
+//! behind the last name: what a single call looks up and keeps book of for one object is done once
+//! for them. All others take the way of single calls. Either way the store ends up as single calls
+//! would have made it, byte for byte (tests/put_many.rs).
 //!
 //! Invariant: no code of the caller's runs while a page is half changed.
 
@@ -186,7 +186,7 @@ impl ObjectsMut {
     }
 }
 
-/// Says which object of a call an error is about, if the error tells of what was asked.
+/// Says which object of a call an error is about, if the error is about what was asked.
 fn blame(e: Error, at: usize, new: &New<'_>) -> Error {
     let name = new.name.map(|name| format!(" ({})", show_name(name))).unwrap_or_default();
     let which = |text: String| format!("object {at} of the call{name}: {text}");

@@ -63,9 +63,9 @@ struct Begun {
 /// The objects of one collection in a transaction: what [`WriteTx`] and [`CollectionMut`] lead to.
 ///
 /// A call that fails with [`Error::NotFound`], [`Error::Dangling`], [`Error::Exists`],
-/// [`Error::Conflict`], [`Error::Range`] or [`Error::Invalid`] was refused: nothing has changed, and
-/// the transaction goes on, unless the call says otherwise. After any other error it can only be
-/// given up, and every later call says so.
+/// [`Error::Conflict`], [`Error::Range`] or [`Error::Invalid`] was refused: nothing has changed,
+/// and the transaction goes on, unless the call says otherwise. After any other error it can only
+/// be given up, and every later call says so.
 #[derive(Debug)]
 pub struct ObjectsMut {
     inner: Arc<Inner>,

@@ -396,7 +396,7 @@ impl<'a> ObjectMut<'a> {
                 Ok(())
             }
             Err(e) => {
-                // The caller was told that these bytes are part of the transaction.
+                // The caller knows that these bytes are part of the transaction.
                 self.tx.fail();
                 Err(e)
             }

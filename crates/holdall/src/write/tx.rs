@@ -96,7 +96,7 @@ impl WriteTx {
         }
     }
 
-    /// Waits at most `limit` for the transaction under way, and then begins; tells whether it
+    /// Waits at most `limit` for the transaction under way, and then begins; returns whether it
     /// has begun, as the first call that touches the store would have it after any wait. Asked
     /// again, it goes on waiting.
     ///

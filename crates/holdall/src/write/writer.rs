@@ -35,8 +35,9 @@ impl<N: AsRef<[u8]>> From<N> for Target {
 }
 
 /// Bytes of an object on their way in, which belong to no transaction yet: from
-/// [`Store::stage`](crate::Store::stage). Taking them needs no lock, so that any number may be under way beside a
-/// transaction, in any threads. Dropped before [`StagedObject::finish`] it leaves no trace.
+/// [`Store::stage`](crate::Store::stage). Taking them needs no lock, so that any number may be
+/// under way beside a transaction, in any threads. Dropped before [`StagedObject::finish`] it
+/// leaves no trace.
 ///
 /// ```
 /// # use holdall::{PutOptions, Store};

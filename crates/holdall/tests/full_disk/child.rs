@@ -100,7 +100,7 @@ pub fn run(path: &Path) {
     }
 }
 
-/// What a child said before it was killed.
+/// What a child printed before it was killed.
 #[derive(Debug, Default)]
 pub struct Said {
     /// Names of objects that are there.
@@ -111,7 +111,7 @@ pub struct Said {
     pub ended: Option<String>,
 }
 
-/// Runs a child of this test binary and kills it once it has said `lines` lines.
+/// Runs a child of this test binary and kills it once it has printed `lines` lines.
 pub fn run_and_kill(path: &Path, seed: u64, lines: usize) -> Said {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_process", "--nocapture"])

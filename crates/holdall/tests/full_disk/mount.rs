@@ -14,7 +14,7 @@ pub struct Kind {
     pub megabytes: u64,
     /// Whether it writes what changes to a new place.
     pub copies: bool,
-    /// Whether it is told not to, by `chattr +C` on the directory.
+    /// Whether it does not, by `chattr +C` on the directory.
     pub in_place: bool,
 }
 

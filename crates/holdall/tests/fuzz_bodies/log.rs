@@ -211,8 +211,8 @@ fn changed(input: &mut Input<'_>, base: &Crashed) -> (Vec<u8>, Vec<u8>) {
     (volume, log)
 }
 
-/// A crashed store whose log ends with one more group of one commit: `records` gives it, told
-/// the commit's LSN and the pages of the volume.
+/// A crashed store whose log ends with one more group of one commit: `records` gives it, called
+/// with the commit's LSN and the pages of the volume.
 pub fn one_more_group(
     page_size: usize,
     records: impl FnOnce(Lsn, u64) -> Vec<u8>,

@@ -32,7 +32,7 @@ pub fn compare(object: Object, model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// What the system's tar said of the exported archive.
+/// What the system's tar printed for the exported archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
     /// It lists these many members, those of the model in its order.

@@ -57,7 +57,7 @@ pub struct Report {
     pub before: Form,
     /// The object after.
     pub after: Form,
-    /// What the system's tar said.
+    /// What the system's tar printed.
     pub listed: Listed,
 }
 

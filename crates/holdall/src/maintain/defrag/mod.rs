@@ -96,7 +96,7 @@ pub struct DefragReport {
     pub blocks_after: u64,
     /// What of the free space could not be given back, and why.
     pub gave_back: GaveBack,
-    /// Whether it was told to stop before it was done.
+    /// Whether it was stopped before it was done.
     pub stopped: bool,
 }
 

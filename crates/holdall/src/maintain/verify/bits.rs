@@ -44,7 +44,7 @@ impl PageBits {
     }
 }
 
-/// Pages told as runs: the first few, and how many there are.
+/// Pages shown as runs: the first few, and how many there are.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     first: Vec<(u64, u64)>,

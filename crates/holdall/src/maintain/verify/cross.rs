@@ -160,7 +160,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Objects that a name leads to but whose record cannot be read: told with their names.
+    /// Objects that a name leads to but whose record cannot be read, reported with their names.
     fn lost_by_name(&mut self, root: &RootView, c: &Loaded, told: &mut HashSet<Oid>) -> Result<()> {
         let pages = self.pages;
         each_name(pages, &c.names, &mut |name, oid| {
@@ -237,7 +237,7 @@ impl Walk<'_> {
     }
 }
 
-/// What was told before is passed over; what is no damage is not.
+/// What was reported before is passed over; what is no damage is not.
 pub(super) fn quiet<T>(result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

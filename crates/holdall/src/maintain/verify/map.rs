@@ -105,7 +105,7 @@ fn wrong_entry(entry: &Entry, level: u8, beyond: bool) -> Option<&'static str> {
 }
 
 /// Visits index and page of all that `map` names and that is not fresh, as far as it can be
-/// read; for a second pass, which tells no problem again.
+/// read; for a second pass, which reports no problem again.
 ///
 /// # Errors
 /// Anything but damage.

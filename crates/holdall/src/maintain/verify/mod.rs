@@ -40,7 +40,8 @@ use walk::Walk;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Whether the bytes of large objects are read and held against their checksums, and those
-    /// of all objects against their sums if the store has them; without it only the structure is checked, which reads a small share of a store of large objects.
+    /// of all objects against their sums if the store has them; without it only the structure is
+    /// checked, which reads a small share of a store of large objects.
     pub data: bool,
 }
 

@@ -133,7 +133,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Reads the pages `run` of a slice and tells what is damaged.
+    /// Reads the pages `run` of a slice and reports what is damaged.
     fn check_run(
         &mut self,
         object: &Object<'_>,

@@ -1,7 +1,7 @@
 //! Space directories and info pages: the bitmaps against what was reached.
 //!
 //! Owns: no state. Directories and info pages are entered before the walk, so that the total
-//! is known and damage is told once; bitmaps and counts are compared behind it.
+//! is known and damage is reported once; bitmaps and counts are compared behind it.
 
 use super::bits::Runs;
 use super::report::Kind;

@@ -1,9 +1,9 @@
 //! Holding objects against the sums that [`Options::debug_sums`](crate::Options::debug_sums) keeps.
 //!
-//! Owns: [`Compare`]. It tells of bytes that are not those of the object's version, though every
+//! Owns: [`Compare`]. It reports bytes that are not those of the object's version, though every
 //! checksum is right, and of a version that is older than the newest one noted.
 //!
-//! The second is told only of versions of the store's present epoch, made by commits that the
+//! The second is reported only for versions of the store's present epoch, made by commits that the
 //! snapshot sees: no crash has come since, so no commit among them may be gone.
 
 use super::report::Kind;
@@ -43,7 +43,7 @@ impl Walk<'_> {
     /// Holds an object against its sum; `what` names it.
     ///
     /// # Errors
-    /// Anything but damage, which is told by who walks the object.
+    /// Anything but damage, which the walk of the object reports.
     pub(super) fn compare(&mut self, record: &Record<'_>, what: &dyn Fn() -> String) -> Result<()> {
         let Some(Compare { sums, epoch, seen, .. }) = &self.sums else { return Ok(()) };
         let (oid, own) = (record.oid, record.change);

@@ -90,8 +90,8 @@ impl Allocator {
     }
 
     /// Bytes that stay free for pages of transactions, for deleting and for maintenance: a 128th
-    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none if the volume has no bound, or one of
-    /// less than 256 pages.
+    /// of `max_bytes`, at least 32 pages, at most 16 MiB; none if the volume has no bound, or one
+    /// of less than 256 pages.
     pub fn reserve_bytes(&self) -> u64 {
         let least = LEAST_PAGES * self.layout.page_size() as u64;
         if self.limits.max_bytes == u64::MAX || self.limits.max_bytes < 8 * least {

@@ -1,7 +1,7 @@
 //! What is in use: the one answer to that question (rule 10).
 //!
 //! A page is in use if the newest installed bitmap says so, if it is *claimed*, or if it is one of
-//! its space's own pages. Claimed is what no bitmap tells: what is reserved by a transaction, a
+//! its space's own pages. Claimed is what no bitmap holds: what is reserved by a transaction, a
 //! staged object or a mover, and what waits for a checkpoint or for the snapshots that pin it.
 //! A space may have claimed pages long before its directory exists. Holes are free, but in no
 //! tree (rule 29).

@@ -6,7 +6,7 @@ use super::Allocator;
 use crate::space::RunSet;
 use std::collections::BTreeSet;
 
-/// Free space that bitmaps do not tell of, at one moment.
+/// Free space that bitmaps do not hold, at one moment.
 #[derive(Debug, Clone)]
 pub struct SpacePicture {
     /// Pages of the volume.

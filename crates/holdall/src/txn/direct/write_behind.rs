@@ -105,7 +105,7 @@ pub struct WriteBehind {
 }
 
 impl WriteBehind {
-    /// Hands a batch over. Without a writing thread it is written here. Failures are told by
+    /// Hands a batch over. Without a writing thread it is written here. Failures are returned by
     /// [`WriteBehind::finish`].
     pub(super) fn send(&self, volume: &Volume, batch: Batch) {
         let mut s = self.state.lock();
