@@ -8,13 +8,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// Most of them. Five come with `crc-fast`, which looks for what the processor can only with its
-/// feature `std`, and that brings `digest`. `crc32c` needs none, and takes twice the time for a page.
+/// feature `std`, and that brings `digest`. `crc32c` needs none, and takes twice the time for a
+/// page.
 const MOST: usize = 19;
 
 /// Their names.
 ///
 /// # Errors
-/// Cargo that does not run, or fails, as it does where it cannot load a crate.
+/// Cargo that does not run, or fails, as it does if it cannot load a crate.
 pub fn of_holdall(root: &Path) -> Result<BTreeSet<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let kinds = "normal,no-proc-macro";
@@ -33,7 +34,7 @@ fn names(printed: &str) -> BTreeSet<String> {
     names.filter(|n| !n.is_empty() && !n.starts_with("holdall")).map(str::to_owned).collect()
 }
 
-/// What is said if there are more than there may be.
+/// The message if there are more than there may be.
 ///
 /// # Errors
 /// As [`of_holdall`].

@@ -15,7 +15,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1262),
-    // What moves where holes cannot be punched, and what reports promise then.
+    // What moves if holes cannot be punched, and what reports promise then.
     ("docs/design.md", 3535),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
@@ -26,13 +26,16 @@ const BUDGETS: [(&str, usize); 19] = [
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
     ("docs/testing.md", 2535),
     // Every command, option, error and pattern, with examples that are run; what import and export
-    // promise of modes, times, holes, young files and ends by a signal; closed streams, which names print alike.
+    // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
+    // print alike.
     ("docs/cli.md", 5892),
-    // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists that S3 requests are
-    // dispatched on, with each header by its whole name, and what is refused as readable in two ways.
-    // The user and the health check of the container; conditions of a begun upload.
+    // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
+    // that S3 requests are dispatched on, with each header by its whole name, and what is refused
+    // as readable in two ways. The user and the health check of the container; conditions of a
+    // begun upload.
     ("docs/serve.md", 3180),
-    // The forms of names that no address can carry, and conditions; the properties of Windows that are kept.
+    // The forms of names that no address can carry, and conditions; the properties of Windows that
+    // are kept.
     ("docs/webdav.md", 1220),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),

@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use crate::source;
 
-    /// What is said of a document that holds `text`.
+    /// The message of a document that holds `text`.
     fn said(tree: &Tree, text: &str) -> Vec<String> {
         problems(tree, &[File { path: "docs/x.md".into(), text: text.into() }])
     }

@@ -1,7 +1,7 @@
 //! The root page: where everything is found, apart from the buddy spaces.
 //!
 //! Owns: the body of the page of kind Root (docs/format.md "Root page"). Pure accessors at
-//! fixed offsets; the numbers they give are checked by whoever follows them.
+//! fixed offsets; the numbers they give are checked by their users.
 
 use crate::PageNo;
 use crate::bytes::{put_u32, put_u64, u32_at, u64_at};

@@ -22,7 +22,7 @@ use crate::read_around::ReadAround;
 use crate::write_out::write_out;
 use crate::{Disk, FileId};
 
-/// Growth of at most so many bytes is written if it cannot be reserved; more would cost much
+/// Growth of at most this many bytes is written if it cannot be reserved; more would cost much
 /// only to find that the disk is full.
 const SMALL_GROWTH: u64 = 1 << 20;
 

@@ -41,7 +41,7 @@ const WINDOW: u64 = 2 << 20;
 const GRAIN: u64 = 4096;
 /// So long the answer is believed, in milliseconds.
 const TRUSTED: u64 = 250;
-/// A window that was resident is asked about again by a read that comes at most so many
+/// A window that was resident is asked about again by a read that comes at most this many
 /// milliseconds after its answer expired, or after the last read by call. Asking takes as long as
 /// reading some 200 KiB, and pays only if several reads follow within [`TRUSTED`].
 const SOON: u64 = TRUSTED / 8;
@@ -184,7 +184,7 @@ impl Map {
     /// `count`, they are read now. `false` if that is not known.
     pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
         let end = at.saturating_add(len);
-        // A look at three pages: whoever read it before read all of it.
+        // A look at three pages: the read before it read all of it.
         let pages = [at, at.saturating_add(len / 2), end.saturating_sub(1)];
         let new = self.any_new(file, at..end, false)
             && !pages.into_iter().all(|at| self.holds_page(file, at));

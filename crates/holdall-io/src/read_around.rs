@@ -32,7 +32,7 @@ const EARNED: i64 = 64 << 10;
 const SHARE: u64 = 16;
 /// So many reads found in the cache make up for one that waited.
 const CALM: u64 = 256;
-/// After so many waits pieces are twice as large.
+/// After this many waits pieces are twice as large.
 const DOUBLES: u64 = 3;
 /// Waits beyond which no more are counted: pieces are largest well before.
 const MOST_WAITS: u64 = 32;

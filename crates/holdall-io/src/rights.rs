@@ -1,7 +1,7 @@
 //! The rights of new files: [`PRIVATE`] until they are known, then those of another file.
 //!
 //! Owns no state. A new file stands beside or in place of another one and holds the same bytes:
-//! nobody may read it who could not read that one, and whoever works with that one must not be
+//! nobody may read it who could not read that one, and all who work with that one must not be
 //! locked out.
 
 use std::fs::{File, Metadata};

@@ -356,7 +356,7 @@ fn what_is_new_is_read_past_the_cache_and_only_once() {
     assert!(!disk.reads_bulk(8 * MIB as u64, 4 * MIB as u64), "it was read");
     let hinted = (14 * MIB as u64, MIB as u64);
     assert!(disk.reads_bulk(hinted.0, hinted.1), "it is new");
-    // Whoever hints will read through the cache, whatever another way there is.
+    // A caller that hints will read through the cache, whatever another way there is.
     assert!(disk.read_hint(hinted.0, hinted.1).unwrap(), "it is not at hand");
     disk.read_at(hinted.0, &mut vec![0; MIB]).unwrap();
     assert!(!disk.reads_bulk(hinted.0, hinted.1), "it is in the cache");

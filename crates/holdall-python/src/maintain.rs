@@ -144,7 +144,7 @@ impl Source {
         })?)
     }
 
-    /// Keeps the store in order from now on, at so many bytes a second; or ends that.
+    /// Keeps the store in order from now on, at this many bytes a second; or ends that.
     #[pyo3(signature = (on, rate=None))]
     fn keep_in_order(&self, py: Python<'_>, on: bool, rate: Option<u64>) -> PyResult<()> {
         let options = on.then_some(DefragOptions { rate, join: true });

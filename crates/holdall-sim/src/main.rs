@@ -21,7 +21,7 @@ struct Arguments {
     /// Run the seeds A..B.
     #[arg(long, value_name = "A..B")]
     seeds: Option<String>,
-    /// Run fresh seeds for so many minutes.
+    /// Run fresh seeds for this many minutes.
     #[arg(long)]
     minutes: Option<u64>,
     /// Try every crash point of every sequence of up to K operations.

@@ -123,7 +123,7 @@ pub enum Fault {
     Sync(u64),
     /// A failed growth, cut, creation or removal.
     Other(u64),
-    /// A disk with so many more bytes.
+    /// A disk with this many more bytes.
     Full(u64),
 }
 

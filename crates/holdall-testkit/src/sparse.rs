@@ -33,7 +33,7 @@ impl SparseDisk {
         Self::with_granules(GRANULE)
     }
 
-    /// An empty disk that stores pieces of so many bytes, at least 1: small ones for a few bytes
+    /// An empty disk that stores pieces of this many bytes, at least 1: small ones for a few bytes
     /// here and there.
     #[must_use]
     pub fn with_granules(bytes: usize) -> Self {

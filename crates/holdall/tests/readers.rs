@@ -158,7 +158,7 @@ fn stress(background: bool, seed: u64) {
             })
             .collect();
         let began = Instant::now();
-        // At least so many of both, however slow the machine; a reader that fails ends it.
+        // At least this many of both, however slow the machine; a reader that fails ends it.
         while began.elapsed() < Duration::from_secs(1)
             || (changes < 100 || count.load(Ordering::Relaxed) < 60)
                 && !readers.iter().any(|r| r.is_finished())

@@ -1,5 +1,6 @@
-//! New data that is written in place while its transaction is at work: transactions that end without a
-//! commit leave nothing, whoever gets their pages next; readers of the same transaction see it.
+//! New data that is written in place while its transaction is at work: transactions that end
+//! without a commit leave nothing, whichever transaction gets their pages next; readers of the same
+//! transaction see it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -78,7 +78,7 @@ impl Claim {
         Self { ratio: Some(ratio), ..self }
     }
 
-    /// What looking into a failure found; kept only where the claim fails.
+    /// What looking into a failure found; kept only if the claim fails.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {
         if self.verdict == Verdict::Fails { self.remark(why) } else { self }

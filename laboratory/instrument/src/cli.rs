@@ -80,7 +80,7 @@ struct Options {
     /// Run again what is already there.
     #[arg(long)]
     force: bool,
-    /// How often what is timed is repeated; 3 where nothing is said, 1 in a quick run.
+    /// How often what is timed is repeated; 3 by default, 1 in a quick run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: Option<u32>,
     /// Experiments at once; what is timed has the machine for itself even so.

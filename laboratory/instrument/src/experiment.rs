@@ -34,17 +34,17 @@ pub struct Claim {
     pub id: String,
     /// What the paper says, in our words.
     pub text: String,
-    /// The paper's figure, or nothing where it has none.
+    /// The paper's figure, or nothing if it has none.
     pub paper: String,
     /// Our figure.
     pub ours: String,
-    /// Ours ÷ paper's, where both are numbers.
+    /// Ours ÷ paper's, if both are numbers.
     pub ratio: Option<f64>,
     /// What is allowed, fixed before the run: `=`, `5 %`, `80–90 %`, a sentence.
     pub tolerance: String,
     /// Whether it holds.
     pub verdict: Verdict,
-    /// Where it fails or surprises: what looking into it found. Empty else.
+    /// If it fails or surprises: what looking into it found. Empty else.
     pub explanation: String,
     /// Whether a quick run judges it too.
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub struct Outcome {
     pub tables: Vec<Table>,
     /// Claims checked.
     pub claims: Vec<Claim>,
-    /// Parameters used, assumptions where the paper leaves something open, what to see.
+    /// Parameters used, assumptions if the paper leaves something open, what to see.
     pub notes: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// The disk of today, measured where nobody gave it.
+    /// The disk of today, measured if nobody gave it.
     ///
     /// # Errors
     /// It cannot be measured.

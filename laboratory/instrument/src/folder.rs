@@ -131,7 +131,7 @@ fn name(date: &str, commit: &str) -> String {
     format!("{date}-{commit}")
 }
 
-/// `name`, or with a number behind it where another run has that name.
+/// `name`, or with a number behind it if another run has that name.
 fn free(into: &Path, name: &str) -> String {
     let numbered = (2..).map(|n: u32| format!("{name}-{n}"));
     let mut all = std::iter::once(name.to_owned()).chain(numbered);
@@ -160,8 +160,8 @@ fn date(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{:02}", days + 1)
 }
 
-/// The commit of the current directory, with `-dirty` where files of it are changed; "unknown"
-/// where there is no git. Files that git does not track are no change: results are such files.
+/// The commit of the current directory, with `-dirty` if files of it are changed; "unknown"
+/// if there is no git. Files that git does not track are no change: results are such files.
 fn commit() -> String {
     let git = |args: &[&str]| {
         let out = Command::new("git").args(args).output().ok()?;

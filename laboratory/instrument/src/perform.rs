@@ -1,4 +1,4 @@
-//! Carries out a command that runs experiments, and tells how it went: lines as they end, then
+//! Carries out a command that runs experiments, and reports how it went: lines as they end, then
 //! the claims as a table or everything as JSON.
 
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub(crate) struct Wish {
     pub(crate) jobs: usize,
 }
 
-/// Runs `chosen` of `experiments`, tells how each ended and what came out; gives the exit code.
+/// Runs `chosen` of `experiments`, reports how each ended and what came out; gives the exit code.
 pub(crate) fn perform(
     library: &Library,
     experiments: &[Box<dyn Experiment>],

@@ -75,7 +75,7 @@ impl Status {
     }
 }
 
-/// Runs `plan` and tells `ended` of each experiment when it ends; the result is in the plan's
+/// Runs `plan` and reports `ended` of each experiment when it ends; the result is in the plan's
 /// order. The report is written after each, so that a run that is broken off has one.
 pub fn run(plan: &Plan<'_>, ended: &(dyn Fn(&str, &Status) + Sync)) -> Vec<Status> {
     let bars = MultiProgress::new();

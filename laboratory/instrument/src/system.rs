@@ -1,4 +1,4 @@
-//! What the operating system tells and does: written bytes, memory, caches.
+//! What the operating system reports and does: written bytes, memory, caches.
 
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File};
@@ -49,12 +49,12 @@ pub fn peak_memory(pid: u32) -> Result<u64> {
 /// Bytes resident now in this process.
 ///
 /// # Errors
-/// None where /proc is.
+/// None if /proc is.
 pub fn resident() -> Result<u64> {
     Ok(field(&fs::read_to_string("/proc/self/status")?, "VmRSS:")? * 1024)
 }
 
-/// Lets [`peak_memory`] of this process begin anew, where the system allows; else it goes on
+/// Lets [`peak_memory`] of this process begin anew, if the system allows; else it goes on
 /// from the process's start.
 pub fn forget_peak_memory() {
     let _ = fs::write("/proc/self/clear_refs", "5");
@@ -110,7 +110,7 @@ pub fn drop_caches_below(dir: &Path) -> Result<&'static str> {
     drop_caches(dir, &files)
 }
 
-/// Removes `paths`, if there, from the page cache: of the whole machine where we may, else
+/// Removes `paths`, if there, from the page cache: of the whole machine if we may, else
 /// of these files. Returns which.
 pub fn drop_caches(dir: &Path, paths: &[&Path]) -> Result<&'static str> {
     sync_all(dir)?;

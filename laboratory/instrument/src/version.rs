@@ -4,7 +4,7 @@
 
 use std::fs;
 
-/// `0.1.0 3f2a..`: the first 12 digits of the hash; the number alone where the file cannot be
+/// `0.1.0 3f2a..`: the first 12 digits of the hash; the number alone if the file cannot be
 /// read. Reads the program's file once.
 #[must_use]
 pub fn of_program() -> String {

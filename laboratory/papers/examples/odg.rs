@@ -1,7 +1,7 @@
 //! An object dependence graph in files: which pages are to be built again when fragments change.
 //!
 //! `cargo run --release -p holdall-lab --example odg -- DIR [SHARE]` builds a share of the 2000
-//! Olympic Games' graph (0.01 where none is given) in an empty directory, over hash tables on
+//! Olympic Games' graph (0.01 if none is given) in an empty directory, over hash tables on
 //! disk and over Holdall; run again, it opens them. `docs/lab/allocation.md` explains it.
 
 use anyhow::{Context, Result};

@@ -202,7 +202,7 @@ pub(crate) fn main(more: Vec<Box<dyn Maker>>) -> ExitCode {
 }
 
 /// Runs a command for Holdall, plain files and the stores of `more`. The code is a failure
-/// where Holdall, plain files or the bare machine failed; missed goals are none.
+/// if Holdall, plain files or the bare machine failed; missed goals are none.
 ///
 /// # Errors
 /// A store named that is not there; those of the system and of output.

@@ -1,4 +1,4 @@
-//! Runs contests as the command line says, and tells and publishes what came of them.
+//! Runs contests as the command line says, and reports and publishes what came of them.
 
 use crate::options::{Common, Select};
 use crate::stores;

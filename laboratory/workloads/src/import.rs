@@ -28,7 +28,7 @@ struct Size {
     bytes: u64,
 }
 
-/// The contest, over these trees; over parts of /usr where there are none.
+/// The contest, over these trees; over parts of /usr if there are none.
 pub struct Import {
     /// Directories.
     pub trees: Vec<PathBuf>,
@@ -170,7 +170,7 @@ fn import(cli: &Path, store: &Path, tree: &Path, i: usize) -> Result<u64> {
     watch(child, "holdall import")
 }
 
-/// Waits for a command; its memory, or its last words where it fails.
+/// Waits for a command; its memory, or its last words if it fails.
 fn watch(mut child: std::process::Child, what: &str) -> Result<u64> {
     let errors = child.stderr.take().context("the child's errors")?;
     let reader = std::thread::spawn(move || std::io::read_to_string(errors));

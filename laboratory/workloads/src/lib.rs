@@ -1,10 +1,10 @@
 //! Measurements of Holdall, and the workloads it shares with other stores and servers.
 //!
 //! Owns: the workloads W1 to W10 ([`workloads`]) behind one trait ([`peer`]), those of S3 servers,
-//! of WebDAV servers and of Python packages, and those of Holdall alone; the adapters of Holdall and of plain files ([`stores`]); how stores are driven and what
-//! they use ([`measure`]); the command line (`cli`). Turns, judgement and kept results are the
-//! instrument's.
-//! docs/benchmarks.md says what each figure means.
+//! of WebDAV servers and of Python packages, and those of Holdall alone; the adapters of Holdall
+//! and of plain files ([`stores`]); how stores are driven and what they use ([`measure`]); the
+//! command line (`cli`). Turns, judgement and kept results are the instrument's. docs/benchmarks.md
+//! says what each figure means.
 
 mod age;
 pub mod bare;
@@ -28,7 +28,7 @@ pub mod workloads;
 
 use std::process::ExitCode;
 
-/// What Holdall is called where no store but it takes part.
+/// What Holdall is called if no store but it takes part.
 const HOLDALL: &str = "Holdall";
 
 /// The command line of the workloads, for Holdall and plain files, which are always there,

@@ -53,14 +53,14 @@ pub trait Maker: Send + Sync {
 
     /// Whether its keys must be ordinals (eight bytes, big-endian, below 2^30) because the
     /// store gives out ids of its own and the adapter looks those up by ordinal. Such stores
-    /// sit out where keys are random.
+    /// sit out if keys are random.
     fn by_ordinal(&self) -> bool {
         false
     }
 }
 
 /// An open store: a map from key to bytes. Shared by threads. Every call that changes
-/// something is durable when it returns, and all or nothing where the store can do so.
+/// something is durable when it returns, and all or nothing if the store can do so.
 pub trait Peer: Send + Sync {
     /// Puts all of `items` in one commit, each in place of what its key had.
     ///
@@ -90,7 +90,7 @@ pub trait Peer: Send + Sync {
     /// newest commit.
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool>;
 
-    /// Gets all of `keys`, each of which exists, in one read transaction or snapshot where the
+    /// Gets all of `keys`, each of which exists, in one read transaction or snapshot if the
     /// store has such a thing, and calls `seen` with each object in order. Without: one
     /// [`Peer::get`] after the other.
     ///
@@ -126,7 +126,7 @@ pub trait Peer: Send + Sync {
     fn delete(&self, keys: &[&[u8]]) -> Result<()>;
 
     /// What a careful operator lets run before measuring space or a second phase: the
-    /// store's own checkpoint or compaction where its documentation tells to run one.
+    /// store's own checkpoint or compaction if its documentation asks for one.
     fn settle(&self) -> Result<()> {
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Owns: [`SuperDirectory`], in memory only: for each space the largest order believed
 //! free. A new entry is optimistic and a visit to the space corrects it, so that a wrong
 //! belief costs one visit. A belief that is too high costs a visit; one that is too low
-//! hides space: whoever frees pages must call [`SuperDirectory::set`] or
+//! hides space: the code that frees pages must call [`SuperDirectory::set`] or
 //! [`SuperDirectory::raise`].
 //!
 //! Invariant: `groups[g]` is the largest of its 128 entries, so that 16,384 full spaces are

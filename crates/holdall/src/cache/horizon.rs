@@ -4,7 +4,7 @@
 //! dropped or reused, never at commit.
 //!
 //! Threads: registering publishes a slot, then reads the visible LSN again until it has not
-//! moved (rule 18), so that whoever computes the horizon afterwards sees the slot.
+//! moved (rule 18), so that a later computation of the horizon sees the slot.
 
 use super::times::Times;
 use holdall_core::mutation::{self, Mutation};

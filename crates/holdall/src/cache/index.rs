@@ -32,7 +32,7 @@ use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 const USED: usize = 1;
 /// Most places: 64 MiB of them. In a larger pool more pages are found in their shard only.
 const MOST_PLACES: usize = 1 << 23;
-/// Neighbours among so many pages, the smallest space by default, keep neighbouring places.
+/// Neighbours among this many pages, the smallest space by default, keep neighbouring places.
 const STRIDE_BITS: u32 = 14;
 // `Arc<[u8]>` keeps two counts before the bytes, so these are aligned as the counts are.
 const _: () = assert!(align_of::<AtomicUsize>() > USED);

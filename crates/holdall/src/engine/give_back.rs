@@ -63,7 +63,7 @@ impl Round {
 }
 
 impl GiveBack {
-    /// In the background: so much a second disturbs no commit.
+    /// In the background: this much a second disturbs no commit.
     pub(crate) const PACED: Self =
         Self { which: Spare::Unused, most_bytes: 256 << 20, least: LEAST_HOLE, deep: false };
     /// At once, what is known to be free.

@@ -3,7 +3,7 @@
 //! Owns: when a record is divided, and its two parts as one: here a location is that of a
 //! whole record or of a first part, while [`HeapFile::get`], [`HeapFile::insert`] and their like
 //! take any part for a record of its own. A record has two parts at most. The first one leads to
-//! the other, which whoever moves that one must follow ([`HeapFile::relink`]).
+//! the other, which a mover of that one must follow ([`HeapFile::relink`]).
 
 use super::{
     At, HeapFile, Location, Placement, RecordRef, check_length, lines_of, range_of, touch,

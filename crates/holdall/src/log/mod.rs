@@ -3,7 +3,7 @@
 //! Owns: the log file between two checkpoints; which LSNs are durable; poison. Knows pages
 //! only as bytes inside records (`holdall_core::log_format`).
 //!
-//! Threads: committers append under one mutex ([`Log::begin`]); whoever waits first becomes
+//! Threads: committers append under one mutex ([`Log::begin`]); the first to wait becomes
 //! the leader, writes and syncs everything appended so far, and wakes the rest. Appending
 //! goes on while a group is in flight, so writers share syncs.
 //!
@@ -330,7 +330,7 @@ impl Log {
         self.state.lock().last_in_place
     }
 
-    /// Groups synced since the store was opened: whoever writes much looks here for others.
+    /// Groups synced since the store was opened, where a heavy writer looks for others.
     pub fn groups(&self) -> u64 {
         self.groups.load(Relaxed)
     }

@@ -1,7 +1,7 @@
 //! Copies that share: taking references to an object's runs for another one.
 //!
 //! Owns: [`Shares`], a range of an object as runs shared and bytes copied. A shared page is
-//! never written, as no segment page is; whoever edits a copy writes new pages and gives the
+//! never written, as no segment page is; an edit of a copy writes new pages and gives the
 //! old references back.
 
 use super::{Body, Head, ObjectLocation, ObjectWrite, Record, StoredHints, read_record};
@@ -22,7 +22,7 @@ pub struct Shares {
     pub slices: Vec<Slice>,
     /// Bytes behind them, from the object's tail.
     pub tail: Vec<u8>,
-    /// The descriptor's flags that whoever takes them must have.
+    /// The descriptor's flags that a taker must have.
     pub flags: u8,
     /// The object's hints.
     pub hints: StoredHints,

@@ -69,7 +69,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// When the bytes last changed, for whoever shows it: as the attribute [`MTIME`] says, which a
+    /// When the bytes last changed, for display: as the attribute [`MTIME`] says, which a
     /// change of the bytes drops, else [`Metadata::modified`].
     #[must_use]
     pub fn last_modified(&self) -> Option<SystemTime> {
@@ -78,7 +78,7 @@ impl Metadata {
     }
 }
 
-/// The time so many nanoseconds after 1970 UTC, or before, if the system can have it.
+/// The time this many nanoseconds after 1970 UTC, or before, if the system can have it.
 fn time_at(nanos: i128) -> Option<SystemTime> {
     let away = nanos.unsigned_abs();
     let seconds = u64::try_from(away / 1_000_000_000).ok()?;
@@ -233,7 +233,7 @@ impl ObjectBody {
         }
     }
 
-    /// Has all of its bytes read ahead, also if they lie in one segment: for whoever reads
+    /// Has all of its bytes read ahead, also if they lie in one segment: for callers that read
     /// something else before. A hint.
     pub fn prefetch_all<D: DataRead + ?Sized>(&self, pages: &D) {
         if let Self::Large(d) = self {
@@ -375,7 +375,7 @@ pub fn metadata<D: DataRead + ?Sized>(
     })
 }
 
-/// The time so many milliseconds after 1970 UTC, if it is known and one that the system can have.
+/// The time this many milliseconds after 1970 UTC, if it is known and one that the system can have.
 fn time_of(millis: u64) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis)).filter(|_| millis > 0)
 }

@@ -228,7 +228,7 @@ impl Object {
     }
 
     /// The first stretch of bytes in `range` that were never written, if there is one: they
-    /// read as zeros and take no space. For whoever copies an object and would keep its holes.
+    /// read as zeros and take no space. For copies of an object that keep its holes.
     /// Cost: O(tree height + segments before the stretch) pages.
     ///
     /// # Errors

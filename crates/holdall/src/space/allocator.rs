@@ -123,7 +123,7 @@ pub struct Limits {
 /// Bytes of a step of growth that any volume may take.
 const FREE_STEP: u64 = 1 << 20;
 
-/// Growth by so many pages is always tried, whatever was refused before.
+/// Growth by this many pages is always tried, whatever was refused before.
 const SMALL_GROWTH: u64 = 16;
 
 /// Free pages that are no reason yet to look for holes: growth adds about as many.

@@ -23,7 +23,7 @@ mod sums;
 /// Bytes under one checksum.
 pub const UNIT: usize = 4096;
 /// Ranges up to this length are read in one step through a copy: a second read costs as much
-/// as copying about so much.
+/// as copying about this many bytes.
 const ONE_STEP: usize = 4 * UNIT;
 /// Longer ranges are read in pieces of this size.
 const PIECE: usize = 256 * UNIT;
@@ -33,7 +33,7 @@ const STEP: usize = 64 * UNIT;
 /// What goes to memory much larger than the caches is read and checked in parts of this size,
 /// in the processor's nearest cache.
 const NEAR: usize = 4 * UNIT;
-/// Reads of so much go past the page cache if they are new to it.
+/// Reads of this many bytes go past the page cache if they are new to it.
 pub const LEAST_NEW: usize = 64 * UNIT;
 
 /// Which places a read may take its bytes from beside a call, and how.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// First run of a stream of unknown length, in bytes; each further one doubles.
 const FIRST_BYTES: u64 = 64 << 10;
-/// A request of up to so many pages gets one run, if need be by growing the volume: the
+/// A request of up to this many pages gets one run, if need be by growing the volume: the
 /// smaller holes serve smaller requests. Beyond, pieces of an eighth are taken.
 const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
@@ -26,7 +26,7 @@ const MOST_BYTES: u64 = 32 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
 const PIECE: usize = 1 << 20;
 
-/// Write-out in flight: started for every so many bytes, and so many ranges before the
+/// Write-out in flight: started for every this many bytes, and this many ranges before the
 /// oldest is waited for.
 #[derive(Clone, Copy)]
 struct Depth {
@@ -58,7 +58,7 @@ pub struct Staged {
     pub bytes: Option<Vec<u8>>,
     /// Where those bytes come from, if some lie in the volume already.
     pub origins: Option<Vec<Origin>>,
-    /// None of those bytes was written yet: whoever adopts them does it.
+    /// None of those bytes was written yet: the adopter does it.
     pub unwritten: bool,
 }
 
@@ -296,7 +296,7 @@ impl Stager {
         }
         let disk = &self.pager.volume.disk;
         // Past the cache if others' syncs would wait behind ours. Else through it: the device
-        // works while the next piece is copied, and whoever reads the object finds it there.
+        // works while the next piece is copied, and a reader of the object finds it there.
         let written = if self.unwritten {
             Ok(())
         } else if !kept && self.shared {

@@ -51,7 +51,7 @@ struct Slotted {
     older: Option<Superblock>,
 }
 
-/// A commit lies at most so many bytes behind the end that the file is known to have after a
+/// A commit lies at most this many bytes behind the end that the file is known to have after a
 /// power cut. Replay, which makes growth again that was lost, so knows what it may be asked for,
 /// and a log of a few bytes cannot ask for a terabyte.
 pub const MOST_UNSYNCED_GROWTH: u64 = 64 << 20;
@@ -197,7 +197,7 @@ impl Volume {
     }
 
     /// Before a commit whose last page ends at byte `end`: keeps what replay would have to make
-    /// again to 64 MiB. Cost: none but if the file grew by so much since
+    /// again to 64 MiB. Cost: none but if the file grew by that much since
     /// the last sync, then one.
     ///
     /// # Errors

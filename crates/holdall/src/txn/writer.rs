@@ -57,7 +57,8 @@ impl Writer {
 
     /// Whether this thread holds the lock.
     pub(super) fn is_mine(&self) -> bool {
-        // Only this thread sets its own number, and whoever took the transaction over clears it.
+        // Only this thread sets its own number, and the thread that took the transaction over
+        // clears it.
         self.holder.load(Relaxed) == thread_number() + 1
     }
 }

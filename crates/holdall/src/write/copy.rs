@@ -18,7 +18,7 @@ impl ObjectsMut {
     /// # Errors
     /// [`Error::NotFound`](holdall_core::Error::NotFound),
     /// [`Error::Dangling`](holdall_core::Error::Dangling),
-    /// [`Error::TooLarge`](holdall_core::Error::TooLarge) for an object of so many segments
+    /// [`Error::TooLarge`](holdall_core::Error::TooLarge) for an object of that many segments
     /// that noting their references would change more pages than
     /// [`Tuning::dirty_pages`](crate::Tuning::dirty_pages).
     ///

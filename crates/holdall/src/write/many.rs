@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 /// Most objects of a group.
 const GROUP: usize = 64;
-/// With so many bytes a group has no more objects: those of the caller's stay in memory so
+/// With this many bytes a group has no more objects: those of the caller's stay in memory so
 /// long.
 const GROUP_BYTES: usize = 256 << 10;
 

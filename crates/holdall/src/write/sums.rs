@@ -5,7 +5,7 @@
 //! commit. Since that would take damage for right bytes, an object is held against its sum
 //! before it is edited, and so is one that parts are copied from.
 //!
-//! An object that cannot be read is not compared and gets no sum: whoever needs the bytes meets
+//! An object that cannot be read is not compared and gets no sum: a read of the bytes meets
 //! the error, and no transaction fails that would not fail without the option.
 
 use super::ObjectsMut;

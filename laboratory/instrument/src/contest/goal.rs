@@ -18,7 +18,7 @@ pub enum What {
 pub enum Than {
     /// As it is.
     Nothing,
-    /// The best of the peers; of those whose names begin so, where names are given.
+    /// The best of the peers; of those whose names begin so, if names are given.
     Best(&'static [&'static str]),
     /// The best of the peers but those whose names begin so.
     BestBut(&'static [&'static str]),

@@ -25,7 +25,7 @@ pub fn json(outcome: &Outcome) -> Value {
     })
 }
 
-/// The probes around a round; `quiet` is null where there were none.
+/// The probes around a round; `quiet` is null if there were none.
 fn probed(attempts: &Attempts) -> Value {
     let quiet = attempts.quiet();
     json!({ "quiet": quiet, "disturbed": quiet == Some(false), "attempts": attempts })

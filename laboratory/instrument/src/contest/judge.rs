@@ -47,7 +47,7 @@ pub struct Row {
 pub struct Verdict {
     /// The goal.
     pub goal: Goal,
-    /// The figure or ratio it is about; none where who it is set against was not there.
+    /// The figure or ratio it is about; none if who it is set against was not there.
     pub got: Option<Spread>,
 }
 

@@ -41,7 +41,7 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// Cells in `dir`, which is made where there is none, measured by this very program on
+    /// Cells in `dir`, which is made if there is none, measured by this very program on
     /// `machine`.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub fn tables(outcome: &Outcome) -> String {
     out
 }
 
-/// Which rounds ran on a quiet machine. Nothing where none was probed: the head says that.
+/// Which rounds ran on a quiet machine. Nothing if none was probed: the head says that.
 fn quiet(out: &mut String, outcome: &Outcome) {
     let all = &outcome.attempts;
     if all.iter().all(|a| a.quiet().is_none()) {
@@ -53,7 +53,7 @@ fn quiet(out: &mut String, outcome: &Outcome) {
     }
 }
 
-/// Which line is the best by a figure, the bare machine left out; none where it is alone.
+/// Which line is the best by a figure, the bare machine left out; none if it is alone.
 fn best(row: &Row, less: bool, of: impl Fn(&Line) -> Option<f64>) -> Option<f64> {
     let all: Vec<f64> = row.lines.iter().filter(|l| l.store != BARE).filter_map(of).collect();
     let pick = |a: f64, b: f64| if less { a.min(b) } else { a.max(b) };

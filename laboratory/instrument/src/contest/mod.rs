@@ -59,7 +59,7 @@ pub struct Ctx {
 }
 
 impl Ctx {
-    /// `full`, or `quick` where little time is to be spent.
+    /// `full`, or `quick` if little time is to be spent.
     #[must_use]
     pub fn pick<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
@@ -81,7 +81,7 @@ pub enum Source {
         x: &'static str,
         /// What the axis upwards shows.
         y: &'static str,
-        /// Labels of x = 0, 1, 2 …, drawn as bars; lines where there are none.
+        /// Labels of x = 0, 1, 2 …, drawn as bars; lines if there are none.
         ticks: Vec<&'static str>,
     },
     /// The distribution of latencies of this row.

@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Two probes agree where neither figure of one exceeds the other's by more than this factor.
+/// Two probes agree if neither figure of one exceeds the other's by more than this factor.
 const AGREE: f64 = 1.1;
 /// Attempts at a round: the first and at most three more.
 const MOST: usize = 4;
@@ -126,7 +126,7 @@ pub(super) enum Step {
 }
 
 impl Attempts {
-    /// Whether the last attempt's probes agree; none where there was no probe.
+    /// Whether the last attempt's probes agree; none if there was no probe.
     pub fn quiet(&self) -> Option<bool> {
         self.0.last().and_then(Attempt::quiet)
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// `text` where an absolute path is only its last part. Paths below `dir` are replaced first,
+/// `text` if an absolute path is only its last part. Paths below `dir` are replaced first,
 /// because they may contain spaces.
 pub(super) fn paths(text: &str, dir: &Path) -> String {
     let text = text.replace(&*dir.to_string_lossy(), "/DIR");

@@ -56,7 +56,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The attempts an earlier run made; none where the round is not probed, because that is
+    /// The attempts an earlier run made; none if the round is not probed, because that is
     /// not wanted or because kept cells were measured without.
     fn begun(&self, place: Place<'_>) -> Result<Option<Attempts>> {
         let Some(keep) = self.keep.as_ref().filter(|_| self.probe) else {

@@ -3,7 +3,7 @@
 //! Owns: [`Interval`], [`Verdict`] and the bounds of the gate.
 //!
 //! The interval is the exact one of the sign test: two order statistics of the ratios. For `n`
-//! pairs it reaches from the `k`-th smallest to the `k`-th largest ratio, where `k` is the
+//! pairs it reaches from the `k`-th smallest to the `k`-th largest ratio, if `k` is the
 //! greatest with `2 P(B ≤ k − 1) ≤ 0.05` and `B` counts heads in `n` tosses of a fair coin. It
 //! assumes that pairs are independent and nothing about how ratios are distributed. With nine
 //! pairs it leaves out one ratio at each end and covers the true median in 96.1 % of all runs,

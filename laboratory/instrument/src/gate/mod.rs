@@ -41,7 +41,7 @@ impl Limit {
         self.whole.saturating_sub(self.begun.elapsed())
     }
 
-    /// What is said when nothing is left.
+    /// The message when nothing is left.
     fn is_up(&self) -> String {
         let minutes = self.whole.as_secs_f64() / 60.0;
         format!("the turns have {minutes:.1} minutes; name fewer rows or give --minutes")
@@ -116,8 +116,8 @@ impl Gate<'_> {
     /// Runs all pairs and says how far it is on standard error.
     ///
     /// # Errors
-    /// Whatever a build says; rows that a build does not have; pairs that take too long: known after
-    /// the first pair, and held.
+    /// Whatever a build says; rows that a build does not have; pairs that take too long: known
+    /// after the first pair, and held.
     pub fn run(&self) -> Result<Comparison> {
         let parts = self.parts()?;
         let limit = Limit::from_now(self.whole);

@@ -89,7 +89,7 @@ impl Mapped {
         }
     }
 
-    /// Where bars stand: at zero, or at the beginning where zero is not on the axis.
+    /// Where bars stand: at zero, or at the beginning if zero is not on the axis.
     pub(crate) fn base(&self) -> f64 {
         match self.place(0.0) {
             Place::At(at) => at.clamp(0.0, 1.0),

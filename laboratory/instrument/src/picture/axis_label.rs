@@ -1,5 +1,5 @@
-//! Labels under the axis to the right: beside each other where they fit, else in two rows, else
-//! upright; where even that is too tight, only every second, third, … is written. The points
+//! Labels under the axis to the right: beside each other if they fit, else in two rows, else
+//! upright; if even that is too tight, only every second, third, … is written. The points
 //! of a tick without a label are drawn all the same.
 
 use super::text;

@@ -3,7 +3,7 @@
 use super::{Panel, Table};
 
 impl Panel {
-    /// One row per point: the series' name, x and y with all their digits, and, where the axis
+    /// One row per point: the series' name, x and y with all their digits, and, if the axis
     /// names its values, the name of x. Non-finite coordinates are written `NaN` or `inf`.
     ///
     /// The first line names the columns by the axes' labels.

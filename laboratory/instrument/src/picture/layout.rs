@@ -7,7 +7,7 @@ use super::{Axis, Kind, Panel, Scale, text};
 
 /// Width of a drawing.
 pub(crate) const WIDTH: f64 = 760.0;
-/// Height of the plot itself where nothing else is asked for.
+/// Height of the plot itself if nothing else is asked for.
 const PLOT: f64 = 330.0;
 /// Height of a row of an ordinal axis upwards.
 const ROW: f64 = 18.0;
@@ -183,7 +183,7 @@ fn legend(panel: &Panel) -> Vec<Entry> {
     entries
 }
 
-/// Lines that can hardly be told apart: nearly all points of the later within three units of
+/// Lines that can hardly be distinguished: nearly all points of the later within three units of
 /// the drawing of those of an earlier one.
 fn hidden(panel: &Panel, x: &Mapped, y: &Mapped) -> Vec<String> {
     let place = |p: &(f64, f64)| match (x.place(p.0), y.place(p.1)) {

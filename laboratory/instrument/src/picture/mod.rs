@@ -44,9 +44,9 @@ pub struct Axis {
     pub label: String,
     /// How it is scaled.
     pub scale: Scale,
-    /// First and last value; taken from the points where there is none.
+    /// First and last value; taken from the points if there is none.
     pub range: Option<(f64, f64)>,
-    /// Values that get a labelled tick; where there are none, the scale chooses them. An
+    /// Values that get a labelled tick; if there are none, the scale chooses them. An
     /// [`Scale::Ordinal`] axis labels every value: those not named here by their number.
     pub ticks: Vec<(f64, String)>,
 }
@@ -74,7 +74,7 @@ pub enum Kind {
     Bars,
     /// Marks alone, for ratios: the first `large` series large and in colour, the others small
     /// and grey. A y axis of [`Scale::Ordinal`] gives each row its own height; a line shows
-    /// where x is one.
+    /// if x is one.
     Dots {
         /// Series that stand out.
         large: usize,
@@ -88,7 +88,7 @@ pub struct Panel {
     pub id: String,
     /// Above the drawing.
     pub title: String,
-    /// Below the drawing: what to see in it. Empty where there is nothing to say.
+    /// Below the drawing: what to see in it. Empty if there is nothing to say.
     #[serde(default)]
     pub caption: String,
     /// How series are drawn.

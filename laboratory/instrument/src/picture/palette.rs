@@ -72,11 +72,11 @@ const MARKS: [Mark; 12] = [
 pub(crate) fn colour(index: usize) -> (u8, u8, u8) {
     let (r, g, b) = COLOURS[index % COLOURS.len()];
     let round = index / COLOURS.len();
-    // The low six bits of blue can be told apart by the style sheet, not by the eye.
+    // The low six bits of blue can be distinguished by the style sheet, not by the eye.
     (r, g, b ^ u8::try_from(round % 64).unwrap_or(0))
 }
 
-/// Dashes of the series at `index`; none where it is solid.
+/// Dashes of the series at `index`; none if it is solid.
 pub(crate) fn dash(index: usize) -> Option<&'static str> {
     let pattern = DASHES[(index / 4 + index / COLOURS.len()) % DASHES.len()];
     (!pattern.is_empty()).then_some(pattern)

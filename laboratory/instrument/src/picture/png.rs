@@ -23,7 +23,7 @@ static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
 
 impl Panel {
     /// The drawing as a PNG of `width` × `height` pixels, on white. The plot takes the height
-    /// that title, labels and legend leave; where they leave too little, all is drawn smaller,
+    /// that title, labels and legend leave; if they leave too little, all is drawn smaller,
     /// in the middle. Twice [`Self::size`] looks good.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::{Panel, Table, number};
 
 impl Panel {
     /// The panel's numbers for reading, about four digits each: a row per x with a column per
-    /// series, or, where a series has several points at one x, a row per point.
+    /// series, or, if a series has several points at one x, a row per point.
     #[must_use]
     pub fn table(&self) -> Table {
         let x_name = |x: f64| {

@@ -47,7 +47,7 @@ pub(crate) fn wrap(text: &str, size: f64, bold: bool, limit: f64) -> Vec<String>
     lines
 }
 
-/// `text` as far as it fits into `limit`, with an ellipsis where something is missing.
+/// `text` as far as it fits into `limit`, with an ellipsis if something is missing.
 pub(crate) fn cut(text: &str, size: f64, bold: bool, limit: f64) -> String {
     if width(text, size, bold) <= limit {
         return text.to_string();

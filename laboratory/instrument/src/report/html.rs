@@ -66,7 +66,7 @@ fn page(library: &Library, records: &[Record]) -> String {
     out + "</body>\n</html>\n"
 }
 
-/// A paper: what it asked, what its claims came to, its figures. Empty where nothing of it ran.
+/// A paper: what it asked, what its claims came to, its figures. Empty if nothing of it ran.
 fn paper_part(library: &Library, records: &[Record], paper: &'static Paper) -> String {
     let own = || records.iter().filter(|r| r.paper == paper.name);
     if own().next().is_none() {

@@ -36,7 +36,7 @@ pub(super) fn section(library: &Library, records: &[Record]) -> String {
     }
 }
 
-/// How many rows of a claim hold, with a link to the first; `None` where none was judged.
+/// How many rows of a claim hold, with a link to the first; `None` if none was judged.
 fn rows(library: &Library, records: &[Record], number: &str) -> Option<String> {
     let mut all = claims::of_source(library, records, library.claiming(number));
     all.retain(|(_, _, claim)| claim.id.split_whitespace().next() == Some(number));

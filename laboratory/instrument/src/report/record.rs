@@ -28,10 +28,10 @@ pub struct Parameters {
     pub seed: u64,
     /// Of the program: its number and the hash of its file.
     pub version: String,
-    /// The disk of today, where it was given and the experiment asks for it.
+    /// The disk of today, if it was given and the experiment asks for it.
     #[serde(default)]
     pub disk: Option<Price>,
-    /// How often what is timed is repeated, where the experiment times anything.
+    /// How often what is timed is repeated, if the experiment times anything.
     #[serde(default)]
     pub repetitions: Option<u32>,
 }
@@ -76,7 +76,7 @@ impl Record {
         }
     }
 
-    /// Reads the record of experiment `id` under `dir`; `None` where there is none that can be
+    /// Reads the record of experiment `id` under `dir`; `None` if there is none that can be
     /// read, or one of another format.
     #[must_use]
     pub fn read(dir: &Path, id: &str) -> Option<Self> {
@@ -146,7 +146,7 @@ impl Record {
     }
 
     /// Names of the files without their endings: of the panels, of the tables. Different ones,
-    /// and plain even where an experiment's name for its panel is not.
+    /// and plain even if an experiment's name for its panel is not.
     #[must_use]
     pub fn names(&self) -> (Vec<String>, Vec<String>) {
         let mut used = HashSet::new();

@@ -49,7 +49,7 @@ pub(super) struct Aged<'r> {
     spent: Duration,
     written: u64,
     last: (Duration, u64),
-    /// Read calls of an object at the last point, `None` where another process reads.
+    /// Read calls of an object at the last point, `None` if another process reads.
     calls: Option<f64>,
     /// Mean fragments at the last point: of the smaller half of the objects, and of the larger.
     halves: [f64; 2],
@@ -86,7 +86,7 @@ impl<'r> Aged<'r> {
         self.store.as_mut().context("the store is closed")
     }
 
-    /// Fills the store and ages it; what it reached is in `run`, also where it was full.
+    /// Fills the store and ages it; what it reached is in `run`, also if it was full.
     pub(super) fn age(mut self, run: &mut Run) -> Result<()> {
         let ended = self.ages(run);
         run.objects = self.objects.len();

@@ -66,7 +66,7 @@ impl<'a> Bench<'a> {
         aged.and(forgotten)
     }
 
-    /// A fresh volume for `case`; none where it is skipped, which a remark says.
+    /// A fresh volume for `case`; none if it is skipped, which a remark says.
     fn volume(&self, case: &Case, remarks: &mut Vec<String>) -> Result<Option<Volume>> {
         let system = case.kind.file_system();
         let scratch = self.scratch.path();

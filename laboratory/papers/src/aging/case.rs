@@ -27,7 +27,7 @@ impl Sizes {
         }
     }
 
-    /// Sizes of the objects that fill `wanted` bytes: the next would not fit. One object where
+    /// Sizes of the objects that fill `wanted` bytes: the next would not fit. One object if
     /// not even the first does.
     pub fn filling(self, wanted: u64, rng: &mut SmallRng) -> Vec<usize> {
         let mut sum = 0;
@@ -111,7 +111,7 @@ pub struct Point {
 pub struct Run {
     /// The system's name.
     pub system: String,
-    /// By age; none where the system was skipped.
+    /// By age; none if the system was skipped.
     pub points: Vec<Point>,
     /// Objects in the store.
     pub objects: usize,

@@ -1,7 +1,7 @@
 //! Sears 2006: large objects in files and databases as a store ages.
 //!
 //! Real stores on real volumes: nothing here is simulated. `bench` runs a `case` on a fresh
-//! `volume`, where a store (`system`) ages (`aged`); `markers` and `places` count fragments in the
+//! `volume`, if a store (`system`) ages (`aged`); `markers` and `places` count fragments in the
 //! raw bytes; `figures` draw the curves and judge the claims.
 
 mod aged;

@@ -53,7 +53,7 @@ pub fn runs(extents: &[Extent]) -> usize {
     extents.windows(2).filter(broken).count() + usize::from(!extents.is_empty())
 }
 
-/// The extents of `file` by FIEMAP; an error where `filefrag` is missing or the file system
+/// The extents of `file` by FIEMAP; an error if `filefrag` is missing or the file system
 /// does not tell.
 pub fn extents(file: &Path) -> Result<Vec<Extent>> {
     Ok(parse(&tool("filefrag", &[&"-v", &format!("-b{BLOCK}"), &file])?))
@@ -75,7 +75,7 @@ pub fn of_image(image: &Path, logs: &[PathBuf], live: &dyn Fn(Mark) -> bool) -> 
     Ok(places)
 }
 
-/// Searches `files` themselves; addresses are those of the disk below where the file system
+/// Searches `files` themselves; addresses are those of the disk below if the file system
 /// tells them, else offsets in the files.
 pub fn of_files(files: &[PathBuf], live: &dyn Fn(Mark) -> bool) -> Result<Places> {
     let mut places = Places::default();

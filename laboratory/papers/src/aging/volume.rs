@@ -111,7 +111,7 @@ impl Volume {
         &self.dir
     }
 
-    /// The image, where one is mounted.
+    /// The image, if one is mounted.
     pub fn image(&self) -> Option<&Path> {
         self.image.as_deref()
     }
@@ -121,7 +121,7 @@ impl Volume {
         self.bytes
     }
 
-    /// Brings everything to the disk, and tells the image which blocks are free, so that what
+    /// Brings everything to the disk, and reports the image which blocks are free, so that what
     /// was freed is not found in it.
     pub fn settle(&self) -> Result<()> {
         rustix::fs::syncfs(File::open(&self.dir)?)?;

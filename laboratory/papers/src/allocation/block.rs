@@ -58,7 +58,7 @@ pub struct Params {
     pub checkpoint_every: u32,
     /// Bytes by which the file grows.
     pub growth: u64,
-    /// Whether writes whose order matters are told apart by a sync, so that the order survives a
+    /// Whether writes whose order matters are distinguished by a sync, so that the order survives a
     /// power cut and not only the end of the process.
     pub barriers: bool,
 }
@@ -127,7 +127,7 @@ impl Header {
         out
     }
 
-    /// The header in `bytes`; nothing where the code bytes do not repeat the tag.
+    /// The header in `bytes`; nothing if the code bytes do not repeat the tag.
     pub fn decode(bytes: &[u8], nonce: u32) -> Option<Self> {
         let tag = u32_at(bytes, 0) as i32;
         let known = u32_at(bytes, 4) == code(tag, nonce) || is(Mutation::CodeBytes);

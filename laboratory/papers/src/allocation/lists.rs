@@ -28,7 +28,7 @@ pub struct FreeLists {
 pub struct Taken {
     /// The block.
     pub block: Block,
-    /// The block that led to it; none where it was the head.
+    /// The block that led to it; none if it was the head.
     pub above: Option<Block>,
     /// Address of the block it led to; 0 for none.
     pub below: u64,

@@ -5,7 +5,7 @@
 //! that keep free blocks on disk, batch allocation, the hash table on disk, the object dependence
 //! graph ([`odg`]) and one experiment for each figure, with the claims checked. From the bottom
 //! up: `block`, `lists`, `pmflf` with `recovery`, `oba`, `htod`, `odg`, `workload`, figures.
-//! Errors are those of the disk where nothing else is said. Threads: none but a mutex around
+//! Errors are those of the disk unless stated otherwise. Threads: none but a mutex around
 //! runs that figures share.
 
 mod block;

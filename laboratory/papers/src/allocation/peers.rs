@@ -37,13 +37,13 @@ pub trait Peer {
     fn get(&mut self, key: &str, out: &mut Vec<u8>) -> Result<()>;
     /// Looks through everything; gives the bytes handed out.
     fn look(&mut self, look: Look) -> Result<u64>;
-    /// Ends a transaction; where `durable` was asked for, what it did survives a power cut.
+    /// Ends a transaction; if `durable` was asked for, what it did survives a power cut.
     fn commit(&mut self) -> Result<()>;
     /// Lets reads see what was committed without waiting for it.
     fn settle(&mut self) -> Result<()> {
         Ok(())
     }
-    /// What its file of blocks holds, where it has one.
+    /// What its file of blocks holds, if it has one.
     fn usage(&self) -> Option<Usage> {
         None
     }
@@ -97,7 +97,8 @@ impl Kind {
             }
             Self::Holdall => {
                 // A commit of every item at once must fit in the log.
-                let options = Options::default().tuning(|t| t.log_bytes(256 << 20).dirty_pages(1 << 16));
+                let options =
+                    Options::default().tuning(|t| t.log_bytes(256 << 20).dirty_pages(1 << 16));
                 let store = options.create(dir.join("holdall"))?;
                 let durability = if durable { Durability::Immediate } else { Durability::Deferred };
                 Box::new(Engine { store, durability, tx: None })

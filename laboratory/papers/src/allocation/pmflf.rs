@@ -188,7 +188,7 @@ impl Pmflf {
         u64::from(grains) * u64::from(self.p.grain)
     }
 
-    /// Allocates a block for `len` bytes; nothing but its tag is written. One access where
+    /// Allocates a block for `len` bytes; nothing but its tag is written. One access if
     /// nothing is split.
     pub fn allocate(&mut self, len: usize) -> Result<Block> {
         self.place(len, &[])
@@ -475,7 +475,7 @@ impl Pmflf {
         self.checkpoint()
     }
 
-    /// Tells the writes before apart from those behind, where the parameters ask for it.
+    /// Tells the writes before apart from those behind, if the parameters ask for it.
     pub fn barrier(&self) -> Result<()> {
         if self.p.barriers {
             self.disk.sync()?;

@@ -150,7 +150,7 @@ impl Pmflf {
 
     /// The free blocks of one disk list, head first. Of PL's, all; of PFL's, those behind the
     /// blocks that were allocated since the last checkpoint, which are at its head. A list is
-    /// left where a split has made a block of another list of its blocks.
+    /// left if a split has made a block of another list of its blocks.
     fn follow(
         &self,
         class: usize,

@@ -40,7 +40,7 @@ impl Buckets {
         above as u8
     }
 
-    /// The least bucket all of whose pages have `need` free bytes; [`UNALLOCATED`] where even an
+    /// The least bucket all of whose pages have `need` free bytes; [`UNALLOCATED`] if even an
     /// empty page has not.
     pub fn promising(&self, need: usize) -> u8 {
         let bucket = self.floor.iter().take_while(|&&t| t < need).count() as u8;

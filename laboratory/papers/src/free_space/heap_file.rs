@@ -25,7 +25,7 @@ pub enum Release {
     /// The inventory is told at the deletion; who comes to the page later finds out whether the
     /// deleter has ended.
     Lazy,
-    /// The deleter comes back to each page at commit, and the inventory is told then. Pages
+    /// The deleter comes back to each page at commit, and the inventory learns then. Pages
     /// that are empty then leave the file.
     Eager,
 }
@@ -184,7 +184,7 @@ impl HeapFile {
     }
 
     /// Begins a transaction.
-    /// Errors: [`Error::Misuse`] where five are active already.
+    /// Errors: [`Error::Misuse`] if five are active already.
     pub fn begin(&mut self) -> Result<TxId> {
         if self.active.len() == RESERVATIONS {
             return Err(Error::Misuse("five transactions are active"));
@@ -283,7 +283,7 @@ impl HeapFile {
     }
 
     /// Deletes an object for `tx`, and gives its bytes.
-    /// Errors: [`Error::Misuse`] where there is none; [`Error::Locked`]; those of the disk.
+    /// Errors: [`Error::Misuse`] if there is none; [`Error::Locked`]; those of the disk.
     pub fn delete(&mut self, tx: TxId, rid: Rid) -> Result<&[u8]> {
         let at = self.find(tx)?;
         let others = self.active.iter().filter(|t| t.id != tx.0);
@@ -310,7 +310,7 @@ impl HeapFile {
         }
     }
 
-    /// The bytes of an object, or `None` where there is none.
+    /// The bytes of an object, or `None` if there is none.
     pub fn read(&mut self, rid: Rid) -> Result<Option<&[u8]>> {
         if rid.page >= self.volume.pages() {
             return Ok(None);
@@ -339,7 +339,7 @@ impl HeapFile {
     }
 
     /// Ends `tx`; what it did stays.
-    /// Errors: [`Error::Misuse`] where it is not active; those of the disk.
+    /// Errors: [`Error::Misuse`] if it is not active; those of the disk.
     pub fn commit(&mut self, tx: TxId) -> Result<()> {
         let at = self.find(tx)?;
         let ended = self.active.swap_remove(at);

@@ -6,7 +6,7 @@
 //! experiment for each of its figures, with the claims checked. Objects are real bytes: each one
 //! deleted or read is compared with what was stored. From the bottom up: [`buckets`], `nibbles`,
 //! [`page`], [`volume`], [`algorithm`], [`heap_file`], `workload`, figures. Threads:
-//! none but a mutex around runs that figures share. Errors are those of the disk where nothing
+//! none but a mutex around runs that figures share. Errors are those of the disk if nothing
 //! else is said.
 
 pub mod algorithm;

@@ -1,6 +1,6 @@
 //! Packed entries of 4 bits, and searches over them 16 at a time.
 //!
-//! Owns no state. Entry i is the low half of byte i/2 where i is even, else the high half. The
+//! Owns no state. Entry i is the low half of byte i/2 if i is even, else the high half. The
 //! searches return the same entry as a loop over single entries would; how many entries such a
 //! loop looks at follows from the answer, so counts stay exact. Pure; no threads.
 

@@ -49,7 +49,7 @@ pub struct PageMut<'a> {
     pub(super) bytes: &'a mut [u8],
 }
 
-/// The record in `slot` of a page; `None` where the slot holds none.
+/// The record in `slot` of a page; `None` if the slot holds none.
 pub fn record(bytes: &[u8], slot: u16) -> Option<&[u8]> {
     let slot = usize::from(slot);
     if slot >= usize::from(u16_at(bytes, SLOTS)) {
@@ -90,7 +90,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// An existing page.
-    /// Errors: [`Error::Corrupt`] where the bytes are not page `no`.
+    /// Errors: [`Error::Corrupt`] if the bytes are not page `no`.
     pub fn new(bytes: &'a mut [u8], no: u32) -> Result<Self> {
         if is_page(bytes, no) {
             return Ok(Self { bytes });
@@ -155,8 +155,8 @@ impl<'a> PageMut<'a> {
         len + slot <= self.available(tx)
     }
 
-    /// Puts a record on the page; `None` where it does not fit. Cost: the record's length, the
-    /// page's where it must be compacted.
+    /// Puts a record on the page; `None` if it does not fit. Cost: the record's length, the
+    /// page's if it must be compacted.
     pub fn insert(&mut self, tx: u64, record: &[u8]) -> Option<u16> {
         if !self.fits(tx, record.len()) {
             return None;
@@ -179,7 +179,7 @@ impl<'a> PageMut<'a> {
 
     /// Deletes the record in `slot` for `tx` and reserves its bytes and its slot. Gives the
     /// record's bytes to `keep`, for a rollback.
-    /// Errors: [`Error::Misuse`] where there is no such record or no room for another reservation.
+    /// Errors: [`Error::Misuse`] if there is no such record or no room for another reservation.
     pub fn delete(&mut self, tx: u64, slot: u16, keep: &mut Vec<u8>) -> Result<()> {
         keep.extend_from_slice(record(self.bytes, slot).ok_or(Error::Misuse("no such object"))?);
         let entry = self.entry_of(tx)?;
@@ -190,7 +190,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// Takes a record out for good, without reserving anything: the rollback of its creation.
-    /// Errors: [`Error::Misuse`] where there is no such record.
+    /// Errors: [`Error::Misuse`] if there is no such record.
     pub fn remove(&mut self, slot: u16) -> Result<()> {
         record(self.bytes, slot).ok_or(Error::Misuse("no such object"))?;
         self.take_out(usize::from(slot));
@@ -201,7 +201,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// Puts a deleted record back into its slot: the rollback of its deletion by `tx`.
-    /// Errors: [`Error::Corrupt`] where the slot is no ghost of `tx` or the room is gone.
+    /// Errors: [`Error::Corrupt`] if the slot is no ghost of `tx` or the room is gone.
     pub fn restore(&mut self, tx: u64, slot: u16, record: &[u8]) -> Result<()> {
         let slot = usize::from(slot);
         let broken = || Error::Corrupt("reserved space is gone".to_owned());
@@ -216,7 +216,7 @@ impl<'a> PageMut<'a> {
     }
 
     /// Gives up the reservations of transactions that are not active any more; says whether
-    /// there was one. Cost: a look at five entries, at all slots where one is given up.
+    /// there was one. Cost: a look at five entries, at all slots if one is given up.
     pub fn purge(&mut self, active: impl Fn(u64) -> bool) -> bool {
         let mut any = false;
         for entry in 0..RESERVATIONS {
@@ -268,7 +268,7 @@ impl<'a> PageMut<'a> {
         self.put_slot(slot, at as u16, record.len());
     }
 
-    /// Moves the records together where the gap before them has less than `len` bytes.
+    /// Moves the records together if the gap before them has less than `len` bytes.
     fn make_gap(&mut self, len: usize) {
         let size = self.bytes.len();
         if size - self.get(TOP) - OVERHEAD - self.get(SLOTS) * SLOT >= len {

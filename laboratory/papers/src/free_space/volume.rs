@@ -3,7 +3,7 @@
 //!
 //! Owns the pool, the geometry and the counts of entries examined. Disk page 0 and every
 //! (E+1)-th after it is an FSIP for the E pages behind it, E being twice the usable bytes of a
-//! page: 16,216 at 8 KiB. Entry i is the bucket of file page i, 15 where the page is not
+//! page: 16,216 at 8 KiB. Entry i is the bucket of file page i, 15 if the page is not
 //! allocated. FSIPs go through the pool as all pages do. Threads: none.
 
 use super::buckets::{Buckets, OVERHEAD, UNALLOCATED};
@@ -65,7 +65,7 @@ pub struct Volume {
 
 impl Volume {
     /// A volume over `pool`; an empty disk is an empty file. At most `max_pages` data pages.
-    /// Errors: those of the disk; [`Error::Corrupt`] where an FSIP should be and is not.
+    /// Errors: those of the disk; [`Error::Corrupt`] if an FSIP should be and is not.
     pub fn open(pool: Pool, max_pages: u32) -> Result<Self> {
         let buckets = Buckets::new(pool.page_size());
         let disk_pages = pool.disk().len()? / pool.page_size() as u64;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Calls that read from files so far, `None` where the kernel keeps no count. What a mapping or a
+/// Calls that read from files so far, `None` if the kernel keeps no count. What a mapping or a
 /// socket gives is not among them.
 #[must_use]
 pub fn reads() -> Option<u64> {

@@ -52,7 +52,7 @@ pub struct Pool {
     page_size: usize,
     bytes: Vec<u8>,
     frames: Vec<Frame>,
-    /// Frame of each page number, [`NONE`] where it is in none.
+    /// Frame of each page number, [`NONE`] if it is in none.
     table: Vec<u32>,
     newest: u32,
     oldest: u32,

@@ -4,7 +4,7 @@
 //! Owns: nothing itself. `store` is what lies beneath (areas, pool, index pages), `technique`
 //! the family, `workload` and `runs` what is done to objects, `figures` the experiments.
 //! Objects are used by one thread; the cache of results is shared. Errors are those of the disk
-//! and of ranges outside the object where nothing else is said.
+//! and of ranges outside the object unless stated otherwise.
 
 mod figures;
 mod runs;

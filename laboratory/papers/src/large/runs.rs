@@ -125,7 +125,7 @@ pub struct MixRun {
 }
 
 impl MixRun {
-    /// The paper's parameters, and our assumptions where it has none.
+    /// The paper's parameters, and our assumptions if it has none.
     pub fn paper(technique: Technique, mean: u64, settings: &Settings<'_>) -> Self {
         // A Starburst update copies the whole object at one and the same cost.
         let ops = match (technique, settings.quick) {

@@ -178,7 +178,7 @@ fn disk_page(page: u32) -> u32 {
 }
 
 impl Mapping for Direct {
-    /// Cost: no page where the chosen one is in the buffer; a new one for each 170 new handles.
+    /// Cost: no page if the chosen one is in the buffer; a new one for each 170 new handles.
     fn create(&mut self, place: Place, handle: Handle) -> Result<Oid> {
         ensure!(handle.page != 0, "data page 0 means none; give a handle with a page");
         let page = self.choose(place)?;

@@ -16,18 +16,18 @@ pub struct Place {
 }
 
 /// A persistent map from logical OIDs to handles. An OID is given out once: that of a deleted
-/// object never names another one. All of it fails where the disk does, and on damaged pages.
+/// object never names another one. All of it fails if the disk does, and on damaged pages.
 pub trait Mapping: Send {
     /// Records a new object and gives its OID.
     fn create(&mut self, place: Place, handle: Handle) -> Result<Oid>;
 
-    /// The handle of an object; `None` where it was deleted or never was.
+    /// The handle of an object; `None` if it was deleted or never was.
     fn lookup(&mut self, oid: Oid) -> Result<Option<Handle>>;
 
-    /// Records that an object moved; `false` where there is none.
+    /// Records that an object moved; `false` if there is none.
     fn update(&mut self, oid: Oid, handle: Handle) -> Result<bool>;
 
-    /// Forgets a deleted object; `false` where there is none.
+    /// Forgets a deleted object; `false` if there is none.
     fn remove(&mut self, oid: Oid) -> Result<bool>;
 
     /// Writes everything to the disk and syncs it; what opens it later finds it.

@@ -101,7 +101,7 @@ impl Pages {
         Self { pool, frames, faults, kept: VecDeque::new(), keep: 0, fixes: 0 }
     }
 
-    /// The mapping's state on page 0; `None` where the file is empty, which then gets that page.
+    /// The mapping's state on page 0; `None` if the file is empty, which then gets that page.
     pub(super) fn state(&mut self) -> Result<Option<Vec<u64>>> {
         if self.pool.disk().len()? == 0 {
             self.fresh(0, Kind::Header, true)?;
@@ -185,7 +185,7 @@ impl Pages {
         Ok(self.pool.bytes_mut(frame))
     }
 
-    /// Page `no` as a new page of zeros behind its head. A fault where the file `grows` by it.
+    /// Page `no` as a new page of zeros behind its head. A fault if the file `grows` by it.
     pub(super) fn fresh(&mut self, no: u32, kind: Kind, grows: bool) -> Result<&mut [u8]> {
         self.hold()?;
         self.faults.0[8 + kind as usize] += u64::from(grows);

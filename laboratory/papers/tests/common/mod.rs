@@ -15,7 +15,7 @@ pub enum Does {
     Ends,
     Fails,
     Panics,
-    /// Keeps a part and is broken off; ends where the part is there.
+    /// Keeps a part and is broken off; ends if the part is there.
     Halfway,
 }
 

@@ -72,7 +72,7 @@ fn table(cache: &Cache, load: Load) -> BlockBasedOptions {
     table
 }
 
-/// The tuning guide's 16 KiB, but RocksDB's default of 4 KiB for small objects, where a get
+/// The tuning guide's 16 KiB, but RocksDB's default of 4 KiB for small objects, if a get
 /// searches the whole block.
 fn block_bytes(load: Load) -> usize {
     match load {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const CATCH_UP: Duration = Duration::from_secs(300);
 
 impl Volume {
-    /// Waits for maintenance, and fails where a promise is missed.
+    /// Waits for maintenance, and fails if a promise is missed.
     ///
     /// # Errors
     /// Those of the store; what was promised.

@@ -76,7 +76,7 @@ pub struct Age {
     /// Keep the volume in order beside the work
     #[arg(long)]
     keep_in_order: bool,
-    /// Fail where after an age the contract does not hold, a put that fits was refused,
+    /// Fail if after an age the contract does not hold, a put that fits was refused,
     /// verification finds a problem, or an object has other bytes
     #[arg(long)]
     check: bool,

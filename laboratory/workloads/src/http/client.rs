@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
-    /// The ETag without quotes; empty where there is none.
+    /// The ETag without quotes; empty if there is none.
     pub etag: String,
     /// Bytes of the body.
     pub len: u64,
@@ -128,7 +128,7 @@ impl Client {
         Ok((answer, String::from_utf8_lossy(&all).into_owned()))
     }
 
-    /// As [`Client::text`], where anything but success is an error.
+    /// As [`Client::text`], if anything but success is an error.
     ///
     /// # Errors
     /// Those of the connection; an answer that is no success.
@@ -154,7 +154,7 @@ impl Client {
         Ok(self.done(Method::PUT, line, content).await?.0)
     }
 
-    /// Gets an object by a signed line and checks its length and, where `all`, each byte.
+    /// Gets an object by a signed line and checks its length and, if `all`, each byte.
     ///
     /// # Errors
     /// Those of the connection; another answer than the object.

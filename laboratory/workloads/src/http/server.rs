@@ -169,7 +169,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Asks for `path` until that is answered with success and, where it is said, with these
+    /// Asks for `path` until that is answered with success and, if it is said, with these
     /// bytes. Returns the time since the start.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Server {
         bail!("{} does not answer within {PATIENCE:?}: {last}; {}", self.kind.name(), self.said())
     }
 
-    /// The end of what it said.
+    /// The end of its output.
     pub fn said(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -211,7 +211,7 @@ impl Server {
 
     /// Ends it at once, as a crash would.
     pub fn kill(&mut self) {
-        // Fails where it has ended already.
+        // Fails if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,7 @@
 //! Whether a server syncs before it answers a put, by its system calls.
 //!
 //! A short run of single puts under `strace`, apart from all measurements. A put counts as synced
-//! where a sync ended between its first byte and its answer: one that follows later counts not.
+//! if a sync ended between its first byte and its answer: one that follows later counts not.
 
 use super::client::Client;
 use super::content::Content;
@@ -105,7 +105,7 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Starts `strace` on all threads of a process; none where it may not.
+/// Starts `strace` on all threads of a process; none if it may not.
 async fn attach(pid: u32, trace: &Path) -> Result<Option<Child>> {
     let said = File::create(trace.with_extension("said"))?;
     let mut command = Command::new("strace");
@@ -168,7 +168,7 @@ fn sync_ends(trace: &str) -> Vec<f64> {
     trace.lines().filter_map(sync_end).collect()
 }
 
-/// When the sync of this line ended; none where the line is another call or its beginning.
+/// When the sync of this line ended; none if the line is another call or its beginning.
 fn sync_end(line: &str) -> Option<f64> {
     let (_thread, rest) = line.split_once(' ')?;
     let (time, call) = rest.trim_start().split_once(' ')?;

@@ -54,7 +54,7 @@ fn ticks(stat: &str) -> Option<u64> {
 }
 
 impl Meter {
-    /// Starts counting; the server's peak of memory begins anew where the system allows.
+    /// Starts counting; the server's peak of memory begins anew if the system allows.
     ///
     /// # Errors
     /// A process that has ended.

@@ -54,7 +54,7 @@ impl Meter {
         Ok(Self { dir: dir.to_owned(), written: Written::now(dir)?, base })
     }
 
-    /// Fills the figure's memory and, where bytes of objects were `written`, its bytes at the
+    /// Fills the figure's memory and, if bytes of objects were `written`, its bytes at the
     /// device.
     ///
     /// # Errors

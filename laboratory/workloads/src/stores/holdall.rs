@@ -81,7 +81,7 @@ fn ordinal(key: &[u8]) -> Result<u64> {
 }
 
 impl Opened {
-    /// What the object is called in calls of Holdall; none where its OID is not known.
+    /// What the object is called in calls of Holdall; none if its OID is not known.
     fn key<'k>(&self, key: &'k [u8]) -> Result<Option<Key<'k>>> {
         match &self.ids {
             None => Ok(Some(key.into())),

@@ -73,7 +73,7 @@ impl Ids {
         Ok(std::fs::write(path, out)?)
     }
 
-    /// Reads what [`Ids::save`] wrote; nothing known where there is no file.
+    /// Reads what [`Ids::save`] wrote; nothing known if there is no file.
     pub fn load(path: &Path) -> Result<Self> {
         let ids = Self::new();
         if !path.exists() {

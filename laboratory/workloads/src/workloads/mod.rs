@@ -1,8 +1,8 @@
 //! The workloads W1 to W10, each for any store, and the bare machine's counterpart of each.
 //!
-//! Owns: the trait, the list, and [`Stores`], by which a workload is a contest of stores. It runs in a
-//! process of its own for each store and round (see [`holdall_instrument::contest`]), pushes one figure for
-//! each of its rows, and checks that the store returns what was put.
+//! Owns: the trait, the list, and [`Stores`], by which a workload is a contest of stores. It runs
+//! in a process of its own for each store and round (see [`holdall_instrument::contest`]), pushes
+//! one figure for each of its rows, and checks that the store returns what was put.
 
 pub mod objects;
 pub mod session;
@@ -26,7 +26,7 @@ use anyhow::{Context as _, Result};
 use holdall_instrument::contest::{BARE, Bound, Contest, Ctx, Figure, Goal, Plot, Than};
 use std::time::Duration;
 
-/// Bytes of cache every store gets, where a workload does not say otherwise.
+/// Bytes of cache every store gets, if a workload does not say otherwise.
 pub const CACHE: u64 = 256 << 20;
 
 /// A load, or a part of replacements or deletions, that has run so long ends with its next

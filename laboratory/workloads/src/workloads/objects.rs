@@ -106,7 +106,7 @@ impl Objects {
     }
 
     /// Checks a hundred of objects `0..count`, which have keys of their ordinals and the
-    /// version that `version` tells.
+    /// version that `version` names.
     ///
     /// # Errors
     /// One is wrong.

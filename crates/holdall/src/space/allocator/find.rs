@@ -8,7 +8,7 @@ use parking_lot::MutexGuard;
 
 /// Spaces looked into where a run may but need not be: the search stays bounded.
 const MOST_VISITS: usize = 8;
-/// Holes of so many pages serve pages that need not lie together.
+/// Holes of this many pages serve pages that need not lie together.
 const CRUMB: u32 = 4;
 
 impl Allocator {

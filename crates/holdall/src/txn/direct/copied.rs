@@ -8,8 +8,8 @@ use holdall_core::Lsn;
 use holdall_core::log_format::most_composed as most_copied;
 use std::collections::VecDeque;
 
-/// Bytes that one commit may ask for; what copies more is written in place and is synced. Replay of so
-/// many takes some tenths of a second.
+/// Bytes that one commit may ask for; what copies more is written in place and is synced. Replay of
+/// so many takes some tenths of a second.
 pub(super) const COPIED_MOST: u64 = 128 << 20;
 
 /// Bytes that replay would copy, by commit.
@@ -37,7 +37,7 @@ impl Copied {
         }
     }
 
-    /// Whether so much has gathered that a checkpoint should begin.
+    /// whether enough has gathered that a checkpoint should begin.
     pub fn is_much(&self, capacity: u64) -> bool {
         self.fresh > most_copied(capacity) / 2
     }

@@ -8,7 +8,8 @@ use holdall_core::PageNo;
 use holdall_core::checksum::crc;
 use holdall_core::log_format::{MAX_COMPOSED, Part, push_composed, push_segment};
 
-/// Beyond so many bytes copied by one edit a sync costs less than copying them again after a crash.
+/// Beyond this many bytes copied by one edit a sync costs less than copying them again after a
+/// crash.
 const EDIT_COPIED_MOST: u64 = 1 << 20;
 
 /// Most bytes of an object that pass through the log; a longer one is written in place.

@@ -18,7 +18,7 @@ use holdall_core::{PageNo, PageRef, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 
-/// A batch of so many bytes is handed over: with less the calls cost more than they spare,
+/// A batch of this many bytes is handed over: with less the calls cost more than they spare,
 /// with more the device waits for the first (docs/design.md).
 pub(super) const BATCH_BYTES: usize = 128 << 10;
 /// Batches waiting; beyond, the transaction writes one itself.

@@ -17,12 +17,12 @@ use holdall_instrument::experiment::{Claim, Outcome, Settings};
 const TOGETHER: usize = 16;
 /// What interleaved appends may cost Holdall over safe writes, in fragments.
 const NEAR: f64 = 1.5;
-/// The systems that can be told an object's size.
+/// The systems that can be given an object's size.
 const HINTED: [Kind; 4] = [Kind::Holdall, FILES, Kind::Sqlite, Kind::Redb];
 /// Request sizes in bytes.
 const REQUESTS: [usize; 4] = [4 * KB, 16 * KB, 64 * KB, MB];
 
-/// The systems that an object reaches by requests of this size, without a hint and, where one can
+/// The systems that an object reaches by requests of this size, without a hint and, if one can
 /// be given, with it. SQLite, redb and bytea take an object whole: one size stands for all.
 fn request_set(request: usize, settings: &Settings<'_>) -> Set {
     let (volume, ages) =

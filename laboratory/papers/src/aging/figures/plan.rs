@@ -15,7 +15,7 @@ use holdall_instrument::experiment::{Claim, Outcome, Settings};
 
 pub(super) const KB: usize = 1 << 10;
 pub(super) const MB: usize = 1 << 20;
-/// One file for each object, where it is measured in any case.
+/// One file for each object, if it is measured in any case.
 pub(super) const FILES: Kind = Kind::Files(FileSystem::Ext4);
 /// Of most panels.
 pub(super) const FRAGMENTS: &str = "fragments per object";
@@ -60,7 +60,7 @@ pub(super) struct Group {
     pub(super) runs: Vec<Run>,
 }
 
-/// Runs the sets; progress is told before each case.
+/// Runs the sets; progress is reported before each case.
 pub(super) fn run(settings: &Settings<'_>, sets: &[Set]) -> Result<Vec<Group>> {
     let bench = Bench::new(settings)?;
     let total = sets.iter().map(|(_, cases)| cases.len() as u64).sum();

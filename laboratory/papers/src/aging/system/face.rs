@@ -22,7 +22,7 @@ pub trait System {
     fn put(&mut self, key: u64, bytes: &[u8], ask: Ask) -> Result<()>;
 
     /// Adds bytes at the end of an object, which may be new; durable on return. `expected` is
-    /// the size that it will have in the end, where the store is to know.
+    /// the size that it will have in the end, if the store is to know.
     fn append(&mut self, key: u64, bytes: &[u8], expected: Option<u64>) -> Result<()>;
 
     /// Reads an object.
@@ -42,7 +42,7 @@ pub trait System {
     }
 
     /// What the store or its file system itself counts of the objects `keys`, in words, for
-    /// explanations; empty where it tells nothing.
+    /// explanations; empty if it tells nothing.
     fn account(&mut self, _keys: &[u64]) -> Result<String> {
         Ok(String::new())
     }

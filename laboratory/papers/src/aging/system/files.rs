@@ -92,7 +92,7 @@ impl System for Opened {
         let mut text = format!("a file has {} extents", number(all as f64 / keys.len() as f64));
         let probe = self.dir.join("temporary");
         let mut file = File::create(&probe)?;
-        // Where the volume is full there is no room for it.
+        // If the volume is full there is no room for it.
         if (0..256).all(|_| file.write_all(&[1; 4096]).is_ok()) {
             let before = runs(&extents(&probe)?);
             file.sync_all()?;

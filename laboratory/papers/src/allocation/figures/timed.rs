@@ -46,13 +46,13 @@ impl Board {
         }
     }
 
-    /// The spread of one; nothing where it was not measured.
+    /// The spread of one; nothing if it was not measured.
     pub fn spread(&self, store: &str, phase: &str) -> Option<Spread> {
         let found = self.0.iter().find(|r| r.0 == store && r.1 == phase)?;
         Some(Spread::of(&found.2))
     }
 
-    /// Its median; not a number where nothing was measured.
+    /// Its median; not a number if nothing was measured.
     pub fn median(&self, store: &str, phase: &str) -> f64 {
         self.spread(store, phase).map_or(f64::NAN, |s| s.median)
     }
@@ -90,7 +90,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// By the kernel's own count; all zero where it keeps none.
+    /// By the kernel's own count; all zero if it keeps none.
     pub fn of(dir: &Path) -> Self {
         let text = fs::metadata(dir).and_then(|found| {
             let (major, minor) = (libc::major(found.dev()), libc::minor(found.dev()));
@@ -103,7 +103,7 @@ impl Device {
     }
 }
 
-/// Writes out what earlier phases left dirty, so that it does not disturb the next ones. Where
+/// Writes out what earlier phases left dirty, so that it does not disturb the next ones. If
 /// the program is missing nothing is done.
 pub(super) fn write_out(dir: &Path) {
     let mut sync = Command::new("sync");

@@ -113,7 +113,7 @@ fn one(
     Ok(all)
 }
 
-/// The same writes where each commit must survive a power cut.
+/// The same writes if each commit must survive a power cut.
 fn durable(settings: &Settings<'_>, items: &Items, all: &mut Board) -> Result<()> {
     for (kind, every, name) in MODES {
         let scratch = settings.scratch()?;

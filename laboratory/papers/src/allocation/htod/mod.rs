@@ -122,7 +122,7 @@ impl Htod {
         self.root.buckets
     }
 
-    /// The value of a key. One access for each item of the chain up to it, one more where it is
+    /// The value of a key. One access for each item of the chain up to it, one more if it is
     /// longer than 4 KiB.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match self.find(key)? {

@@ -4,7 +4,7 @@
 //! Owns nodes and edges as objects in tables. Table 0 has all nodes, and the edges of each
 //! object that at most 50 others depend on, as one object; of an object with more, each edge is
 //! an object of a table of its own. The graph keeps nothing in memory but the number of tables:
-//! what is in the tables is the graph, whoever keeps them ([`tables`]). Threads: none.
+//! what is in the tables is the graph, whatever keeps them ([`tables`]). Threads: none.
 
 pub mod sample;
 pub mod tables;
@@ -90,7 +90,7 @@ impl<T: Tables> Odg<T> {
         self.tables.put(0, &node_key(name.as_bytes()), &value)
     }
 
-    /// Adds an edge: `to` depends on `from`. `about` is kept with it where `from` has many.
+    /// Adds an edge: `to` depends on `from`. `about` is kept with it if `from` has many.
     ///
     /// # Errors
     /// A node that is missing; an edge that would close a cycle; those of the tables.

@@ -33,7 +33,7 @@ pub trait Tables {
     fn close(self) -> Result<()>;
 }
 
-/// Gives the disk of a table; emptied where asked for.
+/// Gives the disk of a table; emptied if asked for.
 pub type Disks = Box<dyn Fn(u32, bool) -> Result<Arc<dyn Disk>>>;
 
 /// A file for each table in `dir`.

@@ -23,7 +23,7 @@ fn file(params: Params) -> (Pmflf, Arc<dyn Disk>) {
     (Pmflf::create(disk.clone(), params, 1).unwrap(), disk)
 }
 
-/// Content that tells its number.
+/// Content that holds its number.
 fn content(number: u64, len: usize) -> Vec<u8> {
     (0..len).map(|i| (number.wrapping_mul(31) + i as u64) as u8).collect()
 }

@@ -34,7 +34,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// By a rule; with the histogram where `histogram`.
+    /// By a rule; with the histogram if `histogram`.
     pub fn new(buckets: Buckets, rule: Rule, histogram: bool) -> Self {
         let histogram = histogram.then(Histogram::default);
         Self { buckets, rule, cursor: 0, last_need: usize::MAX, scan: Scan::default(), histogram }

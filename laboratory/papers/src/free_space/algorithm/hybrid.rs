@@ -4,7 +4,7 @@
 //!
 //! Owns the cache, the histogram and the cursor. AO's cache takes pages that are added, never
 //! looks at one again that left, and uses no inventory. A deletion puts its page into HY's cache
-//! where it has more free space than the fullest there, reserved space included; a creator
+//! if it has more free space than the fullest there, reserved space included; a creator
 //! refused by reserved space takes it out (§3.3). No threads.
 
 use super::pid_cache::{CacheOptions, PidCache};

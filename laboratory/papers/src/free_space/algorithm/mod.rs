@@ -2,7 +2,7 @@
 //!
 //! Owns the trait of the family and the list of its members. An algorithm keeps transient state
 //! only; what is persistent is the volume's inventory. The heap file asks for a page, tries it,
-//! and asks again where it was refused; it tells of every change of a page's free space.
+//! and asks again if it was refused; it reports every change of a page's free space.
 //! Threads: none; a heap file has its algorithm alone.
 
 mod best_fit;
@@ -56,11 +56,11 @@ pub enum Cause {
 pub struct Change {
     /// The page.
     pub page: u32,
-    /// Its bucket before; 15 where it was not in the file.
+    /// Its bucket before; 15 if it was not in the file.
     pub old: u8,
     /// Its bucket now.
     pub new: u8,
-    /// Its free bytes now, as far as the inventory is told.
+    /// Its free bytes now, as far as the inventory knows.
     pub free: usize,
     /// What happened.
     pub cause: Cause,
@@ -72,7 +72,7 @@ pub trait Algorithm: Send + std::fmt::Debug {
     fn load(&mut self, volume: &mut Volume) -> Result<()>;
 
     /// A page that should take an object, or `None`: a page is to be added. Never a page of
-    /// [`Request::refused`]. A page given is refused where its space is reserved.
+    /// [`Request::refused`]. A page given is refused if its space is reserved.
     fn choose(&mut self, request: &Request<'_>, volume: &mut Volume) -> Result<Option<u32>>;
 
     /// The page last chosen did not take the object.

@@ -14,7 +14,7 @@ use crate::mutation::{Mutation, is};
 pub enum Eviction {
     /// The one longest in it: the cache has the n pages most recently added.
     Oldest,
-    /// The one with the least free space, and only where the new page has more.
+    /// The one with the least free space, and only if the new page has more.
     Fullest,
 }
 

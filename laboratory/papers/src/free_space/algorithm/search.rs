@@ -46,7 +46,7 @@ impl Histogram {
     }
 }
 
-/// A search that goes on where a page was refused.
+/// A search that goes on if a page was refused.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Scan {
     next: u32,

@@ -89,7 +89,7 @@ fn make(workload: Workload, kind: Kind, settings: &Settings<'_>, share: &Share<'
 }
 
 /// The paper's fill; a volume of 49 MB when quick. Searches from the beginning of the file are
-/// cut at 5 % of the volume, where the paper gave FF up.
+/// cut at 5 % of the volume, if the paper gave FF up.
 pub(super) fn fill_params(workload: Workload, kind: Kind, settings: &Settings<'_>) -> Fill {
     let mut options = Options::default();
     if settings.quick {

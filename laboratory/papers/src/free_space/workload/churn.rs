@@ -112,7 +112,7 @@ impl World<'_> {
     }
 }
 
-/// Runs it on a disk in memory. `progress` is told the transactions committed now and then.
+/// Runs it on a disk in memory. `progress` gets the transactions committed now and then.
 pub fn churn(kind: Kind, params: &Churn, progress: &dyn Fn(u64)) -> Result<Run> {
     let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), params.disk));
     let mut world = World {

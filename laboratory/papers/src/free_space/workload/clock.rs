@@ -1,4 +1,4 @@
-//! Processor time of this thread. Owns no state; Linux tells it, elsewhere the wall clock stands
+//! Processor time of this thread. Owns no state; Linux gives it, elsewhere the wall clock stands
 //! in for it.
 
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ impl CpuClock {
         Self { wall: Instant::now(), cpu: thread_time() }
     }
 
-    /// Processor time since then, of the thread that asks; wall time where it is not to be had.
+    /// Processor time since then, of the thread that asks; wall time if it is not to be had.
     pub fn elapsed(&self) -> Duration {
         match (self.cpu, thread_time()) {
             (Some(from), Some(to)) => to.saturating_sub(from),

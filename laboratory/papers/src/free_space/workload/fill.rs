@@ -33,7 +33,7 @@ pub struct Fill {
 /// Each object of this many is read again after the run.
 const PROBE: u64 = 997;
 
-/// Fills a volume in memory. `progress` is told the pages of the file now and then.
+/// Fills a volume in memory. `progress` gets the pages of the file now and then.
 pub fn fill(kind: Kind, fill: &Fill, progress: &dyn Fn(u64)) -> Result<Run> {
     let disk = Arc::new(CountedDisk::new(Arc::new(SparseDisk::new()), fill.disk));
     let mut file = HeapFile::open(disk.clone(), fill.options, kind)?;

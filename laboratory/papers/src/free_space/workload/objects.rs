@@ -101,7 +101,7 @@ impl Objects {
         }
     }
 
-    /// Takes an object out, to be deleted; `None` where there is none.
+    /// Takes an object out, to be deleted; `None` if there is none.
     pub(super) fn take(&mut self, rng: &mut SmallRng) -> Option<Live> {
         if self.count() == 0 {
             return None;

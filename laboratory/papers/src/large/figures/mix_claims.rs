@@ -1,4 +1,4 @@
-//! The claims on figures 7 to 12. Where two numbers of ours are compared, the paper's column is
+//! The claims on figures 7 to 12. If two numbers of ours are compared, the paper's column is
 //! empty.
 
 use std::fmt::Display;

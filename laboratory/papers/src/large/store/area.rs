@@ -60,7 +60,7 @@ impl Area {
         self.counted.stats()
     }
 
-    /// Visits to directories of spaces so far; a visit is an access where directories are not
+    /// Visits to directories of spaces so far; a visit is an access if directories are not
     /// kept in memory.
     pub fn visits(&self) -> u64 {
         self.visits
@@ -81,7 +81,7 @@ impl Area {
         self.used - self.freed.iter().map(|f| f.1).sum::<u64>()
     }
 
-    /// Takes `pages` neighbouring pages and returns the first. Adds a space where none is known
+    /// Takes `pages` neighbouring pages and returns the first. Adds a space if none is known
     /// to have a free block that holds them: one visit, at any number of spaces (§3.1).
     /// Errors: [`Error::Invalid`] for no page or more than a segment may have.
     pub fn take(&mut self, pages: u64) -> Result<u64> {

@@ -1,7 +1,7 @@
 //! Two areas under one pool, and the rules of reading and writing segments.
 //!
 //! Owns: [`Volume`]. A read of up to [`Config::pool_segment`] pages goes through the pool in
-//! one access; a larger one goes straight to its target, in three where its ends do not meet
+//! one access; a larger one goes straight to its target, in three if its ends do not meet
 //! page borders (Biliris §3.2). Segments are written straight to the disk; a page of theirs
 //! that is in the pool follows. After an error the volume is not to be used.
 
@@ -75,7 +75,7 @@ pub enum Purpose {
     Client,
     /// The same, up to the segment's last byte; see [`Config::spill`].
     ClientToEnd,
-    /// An update's own memory, where whole pages can go.
+    /// An update's own memory, if whole pages can go.
     Update,
 }
 
@@ -245,7 +245,7 @@ impl Volume {
         Ok(())
     }
 
-    /// The first and the last page through the pool where the range has only part of them,
+    /// The first and the last page through the pool if the range has only part of them,
     /// what lies between straight into `buf` (Biliris §3.2, Figure 4).
     fn read_in_steps(
         &self,

@@ -7,7 +7,7 @@
 //! not. Once there are index pages below the root, appends are the engine's.
 //!
 //! With [`Bytes::Shuffled`] bytes alone on a page beside an edit go along with what is written
-//! where that saves a page (`Options::shuffle_bytes` of the tree; without it small thresholds
+//! if that saves a page (`Options::shuffle_bytes` of the tree; without it small thresholds
 //! end in pages of a few bytes); the engine leaves them where they are.
 
 use anyhow::{Result, ensure};
@@ -25,7 +25,7 @@ use crate::mutation::{Mutation, is};
 pub enum Bytes {
     /// They stay, as in the engine.
     Stay,
-    /// They go along where that saves a page.
+    /// They go along if that saves a page.
     Shuffled,
 }
 

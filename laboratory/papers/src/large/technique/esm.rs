@@ -19,17 +19,17 @@ use super::{LargeObject, Shape, check_range};
 use crate::large::store::{MAX_SEGMENT_PAGES, NoSegments, Peek, Volume};
 use crate::mutation::{Mutation, is};
 
-/// What an insert does where a leaf overflows (§3.4).
+/// What an insert does if a leaf overflows (§3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertRule {
     /// The leaf's bytes and the new ones go evenly to new leaves.
     Basic,
-    /// A neighbour's bytes join them where that saves a leaf: of the two the one with more
+    /// A neighbour's bytes join them if that saves a leaf: of the two the one with more
     /// room (the paper leaves open which).
     Improved,
-    /// The same with the left neighbour, and the right one only where that does not serve.
+    /// The same with the left neighbour, and the right one only if that does not serve.
     ImprovedLeft,
-    /// The same with both neighbours where neither serves alone: beyond the paper, which takes
+    /// The same with both neighbours if neither serves alone: beyond the paper, which takes
     /// one of them.
     ImprovedBoth,
 }

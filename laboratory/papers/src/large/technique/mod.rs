@@ -1,8 +1,8 @@
 //! The family of techniques for large objects, behind one trait.
 //!
 //! Owns: [`LargeObject`] and [`Shape`]. Each technique stores and returns bytes and is held
-//! against bytes in memory by one suite (`tests::conformance`). An object has a volume of its own, as
-//! in Biliris' simulation. After an error an object is not to be used.
+//! against bytes in memory by one suite (`tests::conformance`). An object has a volume of its own,
+//! as in Biliris' simulation. After an error an object is not to be used.
 
 mod eos;
 mod esm;
@@ -91,13 +91,13 @@ pub trait LargeObject {
 /// A technique with its parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Technique {
-    /// EXODUS storage manager: fixed leaves of so many pages, improved insert.
+    /// EXODUS storage manager: fixed leaves of this many pages, improved insert.
     Esm(u16),
     /// The same with the basic insert.
     EsmBasic(u16),
     /// The same with the improved insert that prefers the left neighbour.
     EsmLeft(u16),
-    /// The same with both neighbours where neither serves alone.
+    /// The same with both neighbours if neither serves alone.
     EsmBoth(u16),
     /// Starburst long fields.
     Starburst,

@@ -126,7 +126,7 @@ fn cut<'a>(pieces: Vec<Piece<'a>>, sizes: &[u64]) -> Vec<Vec<Piece<'a>>> {
     outputs
 }
 
-/// Puts a piece behind the others, as one with the last where they are neighbours.
+/// Puts a piece behind the others, as one with the last if they are neighbours.
 fn push<'a>(output: &mut Vec<Piece<'a>>, piece: Piece<'a>) {
     if let (Some(Piece::Old(last, a)), Piece::Old(leaf, b)) = (output.last_mut(), &piece)
         && *last == *leaf
@@ -146,7 +146,7 @@ fn plan(leaves: &[Slice], output: &[Piece<'_>]) -> Plan {
         {
             Plan::Extend(*leaf)
         }
-        // Bytes that were useful are written over, where they are.
+        // Bytes that were useful are written over, if they are.
         [Piece::Old(leaf, range), _, ..] if range.start == 0 && is(Mutation::LeafShadow) => {
             Plan::Over(*leaf)
         }

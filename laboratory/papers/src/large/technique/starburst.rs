@@ -1,5 +1,5 @@
 //! Starburst's long field manager (Biliris §2.2, §3.5): segments that double, or of the
-//! largest size where the size is known, and copying everything behind a change of length.
+//! largest size if the size is known, and copying everything behind a change of length.
 //!
 //! Owns: [`Starburst`], a descriptor of segments in memory (it is the root, never flushed).
 //! Invariant: after a change of length all segments but the last have the largest size, since

@@ -240,7 +240,7 @@ fn eos_keeps_to_its_threshold() {
     };
     // With T = 1 the page of the change is written and no other.
     assert_eq!(insert(1, 100_000).pages_written, 1);
-    // 100 bytes may not stay beside others in less than T pages where one segment holds both.
+    // 100 bytes may not stay beside others in less than T pages if one segment holds both.
     for threshold in [4, 16] {
         let done = insert(threshold, 100_000);
         assert_eq!(done.writes, 1);

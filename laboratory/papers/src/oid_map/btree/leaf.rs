@@ -35,7 +35,7 @@ fn at(prefix: usize, place: usize) -> usize {
     PREFIX + prefix + place * step(prefix)
 }
 
-/// So many entries fit where the keys have `prefix` bytes in common.
+/// So many entries fit if the keys have `prefix` bytes in common.
 pub(super) fn capacity(prefix: usize) -> usize {
     (PAGE - PREFIX - prefix) / step(prefix)
 }
@@ -113,7 +113,7 @@ pub(super) fn write(bytes: &mut [u8], entries: &[Entry], issued: Oid) {
     }
 }
 
-/// Inserts at `place`, where the key belongs; `false` where the leaf is over-full by it.
+/// Inserts at `place`, if the key belongs; `false` if the leaf is over-full by it.
 pub(super) fn insert(bytes: &mut [u8], place: usize, key: Oid, handle: Handle) -> bool {
     let (n, common) = (count(bytes), prefix(bytes));
     let issued = issued(bytes).max(key);

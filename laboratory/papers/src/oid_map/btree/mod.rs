@@ -44,7 +44,7 @@ impl Split {
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     leaf: u32,
-    /// From here on; all below the upper end where there is none.
+    /// From here on; all below the upper end if there is none.
     low: Option<Oid>,
     /// Below this.
     high: Option<Oid>,
@@ -113,7 +113,7 @@ impl BTree {
     }
 
     /// Records the mapping of an OID that some server gave out. Cost: the way from the root,
-    /// none of it where the last new mapping lies in the same leaf; a new page for a split.
+    /// none of it if the last new mapping lies in the same leaf; a new page for a split.
     pub fn insert(&mut self, key: Oid, handle: Handle) -> Result<()> {
         let spot = match self.last {
             Some(spot) if spot.has(key) => spot,

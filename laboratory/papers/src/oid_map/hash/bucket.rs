@@ -47,7 +47,7 @@ pub(super) fn oid(bytes: &[u8], place: usize) -> Oid {
     Oid::from_bytes(oid)
 }
 
-/// Adds an entry; `false` where the page is full.
+/// Adds an entry; `false` if the page is full.
 pub(super) fn push(bytes: &mut [u8], oid: Oid, handle: Handle) -> bool {
     let n = count(bytes);
     if n == CAPACITY {

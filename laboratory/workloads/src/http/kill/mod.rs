@@ -57,7 +57,7 @@ struct Outcome {
     violations: Vec<(usize, Violation)>,
 }
 
-/// Runs it and prints. The code is a failure where anything was violated.
+/// Runs it and prints. The code is a failure if anything was violated.
 ///
 /// # Errors
 /// Those of the system; a server that does not start again.

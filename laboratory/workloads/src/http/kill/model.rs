@@ -9,7 +9,7 @@ use md5::{Digest as _, Md5};
 pub struct Object {
     /// Its bytes.
     pub bytes: Bytes,
-    /// Its ETag without quotes; none where only the server's answer would have told it.
+    /// Its ETag without quotes; none if only the server's answer would have told it.
     pub etag: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Entry {
         }
     }
 
-    /// Takes what was found for the state from now on. `None` where nothing was under way.
+    /// Takes what was found for the state from now on. `None` if nothing was under way.
     ///
     /// # Errors
     /// In words, what was found that may not be.

@@ -3,7 +3,7 @@
 //! Owns: the adapter. Log and catalogue lie on the scratch disk, as the paper gave SQL Server a
 //! drive of its own for them. A new version is a new row, and what was deleted can be used again
 //! after VACUUM: the adapter runs it whenever half as many bytes died as the volume has free,
-//! where the server's own would wait a minute.
+//! if the server's own would wait a minute.
 
 mod server;
 
@@ -18,7 +18,7 @@ pub use self::server::Server;
 use super::face::{Ask, System, found};
 use holdall_instrument::draw::number;
 
-/// Bytes that may be dead where more than twice as many are free.
+/// Bytes that may be dead if more than twice as many are free.
 const MOST_DEAD: u64 = 64 << 20;
 
 /// Values of a statement with their types, by which it needs one turn only.

@@ -27,7 +27,7 @@ const SOCKET_PATH: usize = 85;
 pub struct Server {
     child: Child,
     dir: PathBuf,
-    /// User and group that it runs as, where it is not ours.
+    /// User and group that it runs as, if it is not ours.
     user: Option<(u32, u32)>,
 }
 
