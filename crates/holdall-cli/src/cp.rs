@@ -29,7 +29,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
     if let Some(oid) = name::as_oid(&args.to) {
-        return Err(Failure::told(format!("{oid} is an OID"), "give a name"));
+        return Err(Failure::new(format!("{oid} is an OID"), "give a name"));
     }
     let to = name::bytes(&args.to);
     name::check(to)?;

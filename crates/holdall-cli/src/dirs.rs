@@ -26,7 +26,7 @@ pub enum Dirs {
 
 impl Dirs {
     /// What `attributes` say. What cannot be read says that nothing is known.
-    pub fn of(attributes: &Attributes) -> Self {
+    pub fn from_attributes(attributes: &Attributes) -> Self {
         match attributes.get(DIRS) {
             None if attributes.contains_key(MODE) => Self::Common,
             None => Self::Silent,
@@ -111,7 +111,7 @@ pub fn is_short(attributes: &Attributes) -> bool {
 
 /// Shortens the attribute until all of `attributes` take at most `most` bytes, if that is enough.
 pub fn fit(attributes: &mut Attributes, most: usize) {
-    let all: usize = attributes.iter().map(taken).sum();
+    let all: usize = attributes.iter().map(encoded_len).sum();
     let Some(value) = attributes.get(DIRS).filter(|_| all > most) else { return };
     let room = (most + value.len()).saturating_sub(all);
     // Whether the others fit is for the store to say.
@@ -121,7 +121,7 @@ pub fn fit(attributes: &mut Attributes, most: usize) {
 }
 
 /// Bytes of an attribute in a record: its key and value, each with its length.
-fn taken((key, value): (&String, &Vec<u8>)) -> usize {
+fn encoded_len((key, value): (&String, &Vec<u8>)) -> usize {
     let length = |len: usize| if len < 128 { 1 } else { 2 };
     length(key.len()) + key.len() + length(value.len()) + value.len()
 }
@@ -141,8 +141,8 @@ mod tests {
     fn modes_in_a_row_are_named_once_and_the_old_form_is_read() {
         let modes = [Some(0o755), Some(0o755), Some(0o700), None, None, Some(0)];
         assert_eq!(text(&modes), b"755*2/700/-*2/0");
-        assert_eq!(Dirs::of(&with("755*2/700/-*2/0")), Dirs::Last(modes.to_vec()));
-        let old = Dirs::of(&with("750/711/700"));
+        assert_eq!(Dirs::from_attributes(&with("755*2/700/-*2/0")), Dirs::Last(modes.to_vec()));
+        let old = Dirs::from_attributes(&with("750/711/700"));
         assert_eq!(
             [0, 1, 2, 3].map(|at| old.bits(at)),
             [Some(0o700), Some(0o711), Some(0o750), None]
@@ -150,11 +150,11 @@ mod tests {
         assert_eq!(old.last(4), [None, Some(0o750), Some(0o711), Some(0o700)]);
         assert_eq!(old.last(1).len(), 3);
         for bad in ["", "x", "755*", "755*99999999", "755//755", "-1", "755*-1"] {
-            assert_eq!(Dirs::of(&with(bad)), Dirs::Silent, "{bad}");
+            assert_eq!(Dirs::from_attributes(&with(bad)), Dirs::Silent, "{bad}");
         }
         let imported = Attributes::from([(MODE.to_owned(), b"644".to_vec())]);
-        assert_eq!(Dirs::of(&imported).bits(7), Some(COMMON));
-        assert_eq!(Dirs::of(&Attributes::new()).bits(0), None);
+        assert_eq!(Dirs::from_attributes(&imported).bits(7), Some(COMMON));
+        assert_eq!(Dirs::from_attributes(&Attributes::new()).bits(0), None);
     }
 
     #[test]
@@ -166,9 +166,9 @@ mod tests {
         fit(&mut attributes, 4096);
         assert!(attributes == whole && !is_short(&attributes));
         fit(&mut attributes, 1024);
-        let total: usize = attributes.iter().map(taken).sum();
+        let total: usize = attributes.iter().map(encoded_len).sum();
         assert!((1000..=1024).contains(&total) && is_short(&attributes), "{total}");
-        let left = Dirs::of(&attributes);
+        let left = Dirs::from_attributes(&attributes);
         assert_eq!((left.bits(0), left.bits(1)), (Some(0o700), Some(0o755)));
         assert!(left.bits(299).is_none() && left.hides(299) && !left.hides(0) && !left.hides(300));
         assert_eq!(left.last(0).len(), 300);

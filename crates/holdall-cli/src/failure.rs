@@ -49,7 +49,7 @@ impl From<Error> for Failure {
 
 impl Failure {
     /// An error of exit code 1.
-    pub fn told(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Told(what.into(), hint.into(), ERROR)
     }
 

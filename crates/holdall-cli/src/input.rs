@@ -61,7 +61,7 @@ impl Input {
         let data = file.metadata().map_err(failed)?;
         if data.is_dir() {
             let what = format!("{} is a directory", label.display());
-            return Err(Failure::told(what, hint));
+            return Err(Failure::new(what, hint));
         }
         own::refuse_input_early(store, &data, &label)?;
         // Only a regular file's size says how much there is to read.

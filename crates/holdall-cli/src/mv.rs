@@ -24,7 +24,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, true)?;
     if let Some(oid) = name::as_oid(&args.to) {
-        return Err(Failure::told(format!("{oid} is an OID"), "give a new name"));
+        return Err(Failure::new(format!("{oid} is an OID"), "give a new name"));
     }
     let store = open::existing(&args.store)?;
     let collection = args.collection.as_deref();

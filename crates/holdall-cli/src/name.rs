@@ -14,13 +14,13 @@ pub const MAX_NAME: usize = 1024;
 /// Refuses a name that no store takes, before anything is read or made for it.
 pub fn check(name: &[u8]) -> Outcome {
     if name.is_empty() {
-        return Err(Failure::told("a name must not be empty", "give a name of at least one byte"));
+        return Err(Failure::new("a name must not be empty", "give a name of at least one byte"));
     }
     if name.len() <= MAX_NAME {
         return Ok(());
     }
     let what = format!("the name of {} bytes is too long", name.len());
-    Err(Failure::told(what, format!("use at most {MAX_NAME} bytes")))
+    Err(Failure::new(what, format!("use at most {MAX_NAME} bytes")))
 }
 
 /// As [`check`], for the name of a collection, if one is given.
@@ -50,7 +50,7 @@ pub fn resolve(
 ) -> Outcome<Vec<u8>> {
     let Some(oid) = as_oid(arg) else { return Ok(bytes(arg).to_vec()) };
     name_of(oid)?
-        .ok_or_else(|| Failure::told(format!("{oid} has no name"), "give an object that has one"))
+        .ok_or_else(|| Failure::new(format!("{oid} has no name"), "give an object that has one"))
 }
 
 #[cfg(test)]

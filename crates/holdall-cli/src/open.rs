@@ -62,8 +62,9 @@ impl Made<'_> {
             return;
         }
         for path in [self.path, Path::new(&log)] {
-            let own = fs::symlink_metadata(path)
-                .is_ok_and(|data| self.store.is_own_file(FileId::of(&data)).unwrap_or(false));
+            let own = fs::symlink_metadata(path).is_ok_and(|data| {
+                self.store.is_own_file(FileId::from_metadata(&data)).unwrap_or(false)
+            });
             if own {
                 // What stays is an empty store: no more can be done about it.
                 let _ = fs::remove_file(path);
@@ -99,7 +100,7 @@ impl Deref for Made<'_> {
 pub fn check(path: &Path, must_exist: bool) -> Outcome {
     own::refuse_streams(path)?;
     match path.metadata() {
-        Ok(data) if data.is_dir() => Err(Failure::told(
+        Ok(data) if data.is_dir() => Err(Failure::new(
             format!("{} is a directory", path.display()),
             "give the path of a store file",
         )),
@@ -141,7 +142,7 @@ pub fn path_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
     let is_missing = error.kind() == io::ErrorKind::NotFound || in_the_way;
     let missing = is_missing.then(|| missing(path)).flatten();
     match missing {
-        Some((what, hint)) => Failure::told(format!("{action} {what}"), hint),
+        Some((what, hint)) => Failure::new(format!("{action} {what}"), hint),
         None => Failure::file(action, path, error),
     }
 }

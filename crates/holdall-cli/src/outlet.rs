@@ -40,7 +40,7 @@ impl<'p> Outlet<'p> {
             && (found.is_dir() || names_directory(found) || names_directory(path))
         {
             let what = format!("{} is a directory", path.display());
-            return Err(Failure::told(what, "give a file to write to"));
+            return Err(Failure::new(what, "give a file to write to"));
         }
         Ok(Self { label: path, place })
     }

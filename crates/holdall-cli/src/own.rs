@@ -38,19 +38,19 @@ pub fn refuse_streams(path: &Path) -> Outcome {
     }
     if is_among(&own, io::stdout()) {
         let what = format!("standard output is a file of the store {}", path.display());
-        return Err(Failure::told(what, "send it elsewhere"));
+        return Err(Failure::new(what, "send it elsewhere"));
     }
     Ok(())
 }
 
 /// Refuses an input that is a file of the store at `path`, which is not open yet.
 pub fn refuse_input_early(path: &Path, input: &Metadata, label: &Path) -> Outcome {
-    if files(path).contains(&FileId::of(input)) { Err(no_input(label)) } else { Ok(()) }
+    if files(path).contains(&FileId::from_metadata(input)) { Err(no_input(label)) } else { Ok(()) }
 }
 
 /// Refuses an input that is a file of `store`.
 pub fn refuse_input(store: &Store, input: &Metadata, label: &Path) -> Outcome {
-    if store.is_own_file(FileId::of(input))? { Err(no_input(label)) } else { Ok(()) }
+    if store.is_own_file(FileId::from_metadata(input))? { Err(no_input(label)) } else { Ok(()) }
 }
 
 /// Refuses to replace or write what lies, or would lie, at `path`.
@@ -60,16 +60,16 @@ pub fn refuse_output(store: &Store, path: &Path) -> Outcome {
     }
     if is_log_place(store, path)? {
         let what = format!("{} is the place of the store's log", path.display());
-        return Err(Failure::told(what, "give another file to write to"));
+        return Err(Failure::new(what, "give another file to write to"));
     }
     Ok(())
 }
 
 /// Refuses to write to the file that `found` is of.
 pub fn refuse_written(store: &Store, found: &Metadata, label: &Path) -> Outcome {
-    if store.is_own_file(FileId::of(found))? {
+    if store.is_own_file(FileId::from_metadata(found))? {
         let what = format!("{} belongs to the store", label.display());
-        return Err(Failure::told(what, "give another file to write to"));
+        return Err(Failure::new(what, "give another file to write to"));
     }
     Ok(())
 }
@@ -79,12 +79,12 @@ pub fn is_log_place(store: &Store, path: &Path) -> Result<bool> {
     let (Some(name), Ok(dir)) = (path.file_name(), directory(path).metadata()) else {
         return Ok(false);
     };
-    store.is_log_place(FileId::of(&dir), name)
+    store.is_log_place(FileId::from_metadata(&dir), name)
 }
 
 fn no_input(label: &Path) -> Failure {
     let what = format!("{} belongs to the store", label.display());
-    Failure::told(what, "give another file to read from, or a copy made before")
+    Failure::new(what, "give another file to read from, or a copy made before")
 }
 
 /// The files of the store at `path` that are there.
@@ -94,7 +94,7 @@ fn files(path: &Path) -> Vec<FileId> {
     log.push("-log");
     let found = [fs::metadata(&volume), fs::symlink_metadata(log)];
     let regular = found.into_iter().filter_map(std::result::Result::ok).filter(Metadata::is_file);
-    regular.map(|data| FileId::of(&data)).collect()
+    regular.map(|data| FileId::from_metadata(&data)).collect()
 }
 
 /// The path without links, also if nothing lies there yet.

@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     name::check_collection(args.collection.as_deref())?;
     let hint = "give a file, or use `holdall import`";
-    let mut source = Source::of(Input::open(args.file.as_deref(), &args.store, hint)?);
+    let mut source = Source::from_input(Input::open(args.file.as_deref(), &args.store, hint)?);
     source.read_head()?;
     let store = open::or_create(&args.store)?;
     let outcome = store_object(args, &store, &mut source);
@@ -76,7 +76,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(input: Input) -> Self {
+    fn from_input(input: Input) -> Self {
         let mtime = match input.is_stream {
             true => Some(time::to_nanos(SystemTime::now())),
             false => files::mtime(&input.data),

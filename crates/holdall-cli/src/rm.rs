@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Outcome {
     let prefix = args.prefix.as_deref().map(name::bytes);
     if prefix == Some(&[]) {
         let hint = "give its beginning, or all names with `holdall ls -0 | holdall rm --from - -0`";
-        return Err(Failure::told("an empty prefix is that of every name", hint));
+        return Err(Failure::new("an empty prefix is that of every name", hint));
     }
     // All of it before the store is opened: slow input keeps nobody else out.
     let listed = args.from.as_deref().map(|_| listed(args)).transpose()?;
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(prefix) = prefix {
         let deleted = below(args, &store, prefix)?;
         open::close(store, &format!("deleted {deleted} objects"))?;
-        return said(args, deleted, None);
+        return report(args, deleted, None);
     }
     let given = || args.names.iter().map(|arg| (name::bytes(arg), name::key(arg)));
     match &listed {
@@ -71,8 +71,8 @@ pub fn run(args: &Args) -> Outcome {
     }
     open::close(store, "the objects are deleted")?;
     match listed {
-        Some(names) => said(args, names.len(), Some(&names)),
-        None => said(
+        Some(names) => report(args, names.len(), Some(&names)),
+        None => report(
             args,
             args.names.len(),
             Some(&given().map(|(name, _)| name.to_vec()).collect::<Vec<_>>()),
@@ -95,7 +95,7 @@ fn listed(args: &Args) -> Outcome<Vec<Vec<u8>>> {
     let name = |(at, text): (usize, &[u8])| {
         let failed = |why: &str| {
             let what = format!("{} has no name in line {}: {why}", input.label.display(), at + 1);
-            Failure::told(
+            Failure::new(
                 what,
                 "nothing was deleted; correct it, or end raw names with NUL bytes and use -0",
             )
@@ -150,7 +150,7 @@ fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
 }
 
 /// Says what was deleted; `names` were given.
-fn said(args: &Args, deleted: usize, names: Option<&[Vec<u8>]>) -> Outcome {
+fn report(args: &Args, deleted: usize, names: Option<&[Vec<u8>]>) -> Outcome {
     let mut result = json!({ "deleted": deleted });
     if args.json {
         if let Some(names) = names {

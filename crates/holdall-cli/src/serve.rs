@@ -51,10 +51,10 @@ pub fn run(args: &Args) -> Outcome {
         // Each long body has one: they must not be all that there are.
         .max_blocking_threads(options.config.limits.streams.saturating_add(BLOCKING))
         .build()
-        .map_err(|e| Failure::told(format!("start threads: {e}"), "free some memory"))?;
+        .map_err(|e| Failure::new(format!("start threads: {e}"), "free some memory"))?;
     runtime.block_on(async {
-        let server = holdall_server::start(options).await.map_err(told)?;
-        let address = server.address().map_err(told)?;
+        let server = holdall_server::start(options).await.map_err(failure_to_start)?;
+        let address = server.address().map_err(failure_to_start)?;
         // Before anybody learns that it runs, and may send a signal.
         let stop = stop(args, &server)?;
         if args.json {
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Outcome {
             stop.await;
             tell_manager("STOPPING=1");
         };
-        server.run(stopped).await.map_err(told)
+        server.run(stopped).await.map_err(failure_to_start)
     })
 }
 
@@ -90,14 +90,14 @@ fn config(file: Option<&Path>, anonymous: bool) -> Result<Config, StartError> {
 }
 
 fn options(args: &Args) -> Outcome<Options> {
-    let config = config(args.config.as_deref(), args.anonymous).map_err(told)?;
+    let config = config(args.config.as_deref(), args.anonymous).map_err(failure_to_start)?;
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let keys = match (set("HOLDALL_ACCESS_KEY"), set("HOLDALL_SECRET_KEY")) {
         (Some(access), Some(secret)) => Some((access, secret)),
         (None, None) => None,
         _ => {
             let what = "only one of HOLDALL_ACCESS_KEY and HOLDALL_SECRET_KEY is set";
-            return Err(Failure::told(what, "set both, or neither"));
+            return Err(Failure::new(what, "set both, or neither"));
         }
     };
     let cache_bytes = args.cache.map(|mib| mib.saturating_mul(1 << 20));
@@ -127,7 +127,7 @@ fn stop(args: &Args, server: &Server) -> Outcome<impl Future<Output = ()> + use<
     use tokio::signal::unix::{SignalKind, signal};
     let take = |kind| {
         let failed =
-            |e| Failure::told(format!("wait for signals: {e}"), "check the system's limits");
+            |e| Failure::new(format!("wait for signals: {e}"), "check the system's limits");
         signal(kind).map_err(failed)
     };
     let (mut interrupt, mut terminate) =
@@ -161,9 +161,9 @@ async fn reload(reloader: Reloader) {
     tell_manager("READY=1");
 }
 
-fn told(e: StartError) -> Failure {
+fn failure_to_start(e: StartError) -> Failure {
     match e {
         StartError::Store { source, .. } => Failure::from(source),
-        other => Failure::told(other.to_string(), "see docs/serve.md"),
+        other => Failure::new(other.to_string(), "see docs/serve.md"),
     }
 }

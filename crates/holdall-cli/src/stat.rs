@@ -110,14 +110,14 @@ fn percent(share: f64) -> String {
 }
 
 /// The name to show: the object's own, or the one it was asked for by.
-fn shown<'a>(arg: &'a OsStr, data: &'a Metadata) -> Option<&'a [u8]> {
+fn display_name<'a>(arg: &'a OsStr, data: &'a Metadata) -> Option<&'a [u8]> {
     let asked = name::as_oid(arg).is_none().then(|| name::bytes(arg));
     data.name.as_deref().or(asked)
 }
 
 fn object_json(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
     let mut object = Map::new();
-    match shown(arg, data) {
+    match display_name(arg, data) {
         Some(name) => name::to_json(&mut object, "name", name),
         None => drop(object.insert("name".into(), Value::Null)),
     }
@@ -153,7 +153,7 @@ fn object_text(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
     let Segments { segments, nodes, pages, shared_pages, space, .. } = *segments;
     let mut out = Out::new();
     let mut row = |label: &str, value: String| out.line(format_args!("{label:<17} {value}"));
-    row("name", shown(arg, data).map_or_else(|| "-".to_owned(), name::escape))?;
+    row("name", display_name(arg, data).map_or_else(|| "-".to_owned(), name::escape))?;
     row("oid", data.oid.to_string())?;
     row("size", data.size.to_string())?;
     let layout = match &data.layout {

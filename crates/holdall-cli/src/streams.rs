@@ -32,9 +32,9 @@ static CLOSED: AtomicU8 = AtomicU8::new(0);
     // SAFETY: as above.
     unsafe(link_section = "__DATA,__mod_init_func")
 )]
-static LOOK: extern "C" fn() = look;
+static LOOK: extern "C" fn() = note_closed;
 
-extern "C" fn look() {
+extern "C" fn note_closed() {
     for number in 0..3 {
         // SAFETY: the descriptor is only asked about, which a closed one allows.
         #[expect(unsafe_code, reason = "the number may be that of no descriptor")]
@@ -82,5 +82,5 @@ pub fn need_output() -> Outcome {
 }
 
 fn closed(which: &str, hint: &str) -> Failure {
-    Failure::told(format!("standard {which} is closed"), format!("nothing was done; {hint}"))
+    Failure::new(format!("standard {which} is closed"), format!("nothing was done; {hint}"))
 }

@@ -25,7 +25,7 @@ pub struct Sum {
 
 impl Sum {
     /// Of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self { len: bytes.len() as u64, crc: crc_fast::crc64_nvme(bytes) }
     }
 }
@@ -100,17 +100,17 @@ mod tests {
     /// Check value of the CRC catalogue; parts sum as the whole.
     #[test]
     fn sums_do_not_depend_on_the_parts() {
-        assert_eq!(Sum::of(b"123456789"), Sum { len: 9, crc: 0xae8b_1486_0a79_9888 });
+        assert_eq!(Sum::compute(b"123456789"), Sum { len: 9, crc: 0xae8b_1486_0a79_9888 });
         let bytes: Vec<u8> = (0..70_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         for at in [0, 1, 4096, 69_999] {
             let mut parts = Summing::new();
             parts.update(&bytes[..at]);
             parts.update(&bytes[at..]);
-            assert_eq!(parts.sum(), Sum::of(&bytes), "{at}");
+            assert_eq!(parts.sum(), Sum::compute(&bytes), "{at}");
         }
         let mut other = bytes.clone();
         other[5] ^= 1;
-        assert_ne!(Sum::of(&other), Sum::of(&bytes));
+        assert_ne!(Sum::compute(&other), Sum::compute(&bytes));
     }
 
     /// By the definition: reflected, polynomial 0x1edc6f41, bit by bit.

@@ -49,7 +49,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    fn of(raw: u64) -> Self {
+    fn from_raw(raw: u64) -> Self {
         Self { class: class_bits(raw), hole: raw & HOLE_BIT != 0 }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Node<'a> {
         if raw & !KNOWN != 0 {
             return Err(Error::page(self.no, format!("map entry {slot} is {raw:#x}")));
         }
-        Ok(Entry { page: PageNo(raw & PageNo::MAX.0), tag: Tag::of(raw) })
+        Ok(Entry { page: PageNo(raw & PageNo::MAX.0), tag: Tag::from_raw(raw) })
     }
 
     fn entries(&self) -> &'a [[u8; ENTRY]] {
@@ -185,7 +185,7 @@ impl<'a> Node<'a> {
         let (before, after) = self.entries().split_at(slot.min(fanout(self.bytes.len())));
         let mut sum = Tag::default();
         for block in after.chunks(BLOCK).chain(before.chunks(BLOCK)) {
-            let tags = block.iter().map(|entry| Tag::of(u64::from_le_bytes(*entry)));
+            let tags = block.iter().map(|entry| Tag::from_raw(u64::from_le_bytes(*entry)));
             sum = tags.fold(sum, Tag::join);
             if sum == most {
                 break;

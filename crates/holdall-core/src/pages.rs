@@ -30,7 +30,7 @@ pub trait PageRead {
     ///
     /// # Errors
     /// As [`PageRead::page`], and those of `f`.
-    fn look<T>(
+    fn with_page<T>(
         &self,
         page: PageNo,
         kind: PageKind,

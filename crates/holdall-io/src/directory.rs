@@ -104,7 +104,7 @@ impl Directory {
     /// Those of the operating system but `NotFound`; `Unsupported` if `disk` is no file.
     pub(crate) fn leads_to(&self, name: &OsStr, disk: &dyn Disk) -> io::Result<bool> {
         let own = disk.file_id()?.ok_or(io::ErrorKind::Unsupported)?;
-        Ok(self.look(name)?.is_some_and(|(id, _)| id == own))
+        Ok(self.stat(name)?.is_some_and(|(id, _)| id == own))
     }
 
     /// The regular file that the name, not followed if it is a link, leads to.
@@ -112,10 +112,10 @@ impl Directory {
     /// # Errors
     /// Those of the operating system.
     pub(crate) fn file_at(&self, name: &OsStr) -> io::Result<Option<FileId>> {
-        Ok(self.look(name)?.filter(|(_, kind)| *kind == FileType::RegularFile).map(|(id, _)| id))
+        Ok(self.stat(name)?.filter(|(_, kind)| *kind == FileType::RegularFile).map(|(id, _)| id))
     }
 
-    fn look(&self, name: &OsStr) -> io::Result<Option<(FileId, FileType)>> {
+    fn stat(&self, name: &OsStr) -> io::Result<Option<(FileId, FileType)>> {
         match identity(&self.at, name) {
             Ok(found) => Ok(Some(found)),
             Err(Errno::NOENT) => Ok(None),

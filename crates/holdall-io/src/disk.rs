@@ -39,7 +39,7 @@ pub struct FileId {
 impl FileId {
     /// The file that `metadata` is of.
     #[must_use]
-    pub fn of(metadata: &std::fs::Metadata) -> Self {
+    pub fn from_metadata(metadata: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         Self { device: metadata.dev(), inode: metadata.ino() }
     }

@@ -164,7 +164,7 @@ impl Disk for FileDisk {
 
     fn read_near(&self, offset: u64, buf: &mut [u8], near: Near) -> io::Result<()> {
         if self.read_cached(offset, buf) == buf.len() {
-            self.around.found(near);
+            self.around.note(near);
             return Ok(());
         }
         let len = self.len()?;
@@ -219,7 +219,7 @@ impl Disk for FileDisk {
         if let Some(id) = self.id.get() {
             return Ok(Some(*id));
         }
-        let id = FileId::of(&self.file.metadata()?);
+        let id = FileId::from_metadata(&self.file.metadata()?);
         Ok(Some(*self.id.get_or_init(|| id)))
     }
 

@@ -133,7 +133,7 @@ impl FileStorage {
     /// The disk of the log that was opened; the one in use if it is the same file.
     fn log(&self, file: File) -> io::Result<Arc<FileDisk>> {
         let mut last = self.log.lock();
-        let id = FileId::of(&file.metadata().map_err(|e| named(&self.log_path, &e))?);
+        let id = FileId::from_metadata(&file.metadata().map_err(|e| named(&self.log_path, &e))?);
         if let Some(used) = last.upgrade()
             && used.file_id()? == Some(id)
         {

@@ -81,7 +81,7 @@ impl ReadAround {
     }
 
     /// Notes a read that did not wait.
-    pub(crate) fn found(&self, near: Near) {
+    pub(crate) fn note(&self, near: Near) {
         let account = self.account(near);
         // Never above zero: what is earned gives back what was spent.
         if account.balance.load(Relaxed) < 0 {
@@ -153,7 +153,7 @@ mod tests {
         let (mut pieces, mut bytes) = (0, 0);
         for at in places {
             if cached.iter().any(|r| r.contains(&at)) {
-                around.found(near);
+                around.note(near);
             } else if let Some(piece) = around.piece(near, at, file) {
                 assert!(piece.contains(&at) && piece.end <= file, "{at} in {piece:?}");
                 pieces += 1;

@@ -50,7 +50,7 @@ impl HoldallService {
     }
 
     /// What is known of an object or a folder. Blocks.
-    fn look(&self, name: &str) -> Result<RpStat> {
+    fn stat_name(&self, name: &str) -> Result<RpStat> {
         let none = || Error::new(ErrorKind::NotFound, "no object has this name");
         let failed = |e| error::of(name, e);
         let Some(reader) = self.reader().map_err(failed)? else {
@@ -143,7 +143,7 @@ impl Service for HoldallService {
 
     async fn stat(&self, _: &OperationContext, path: &str, _: OpStat) -> Result<RpStat> {
         let (own, name) = (self.clone(), self.name(path));
-        blocking(move || own.look(&name)).await
+        blocking(move || own.stat_name(&name)).await
     }
 
     fn read(&self, _: &OperationContext, path: &str, _: OpRead) -> Result<Self::Reader> {

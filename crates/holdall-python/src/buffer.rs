@@ -32,7 +32,7 @@ impl<'a> Lent<'a> {
     ///
     /// # Errors
     /// TypeError, BufferError.
-    pub fn of(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn borrow(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(bytes) = object.cast::<PyBytes>() {
             return Ok(Self::Bytes(bytes.as_bytes()));
         }
@@ -60,7 +60,7 @@ impl LentMut {
     ///
     /// # Errors
     /// TypeError.
-    pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn borrow(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let buffer = PyUntypedBuffer::get(object)?;
         if buffer.readonly() || !buffer.is_c_contiguous() {
             // As of the files of `io`.

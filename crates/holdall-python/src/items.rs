@@ -51,14 +51,14 @@ impl Items {
     /// Of the objects of a view that have names.
     ///
     /// # Errors
-    /// As [`Walk::of`].
+    /// As [`Walk::new`].
     pub fn new(
         py: Python<'_>,
         view: &View,
         asked: &Asked<'_, '_>,
         with_names: bool,
     ) -> PyResult<Self> {
-        let walk = Walk::of(py, view, asked)?;
+        let walk = Walk::start(py, view, asked)?;
         let state = State { walk, found: VecDeque::new(), ready: VecDeque::new() };
         let state = Arc::new(Mutex::new(state));
         py.detach(|| view.objects.handle().keep(&state));
@@ -92,7 +92,7 @@ impl State {
                 self.ready.extend(made);
                 return Ok(());
             }
-            let tried = py.detach(|| self.look());
+            let tried = py.detach(|| self.fetch_batch());
             let Some((reader, sizes)) = tried? else { return Ok(()) };
             let mut new = Unfilled::default();
             for size in &sizes {
@@ -139,7 +139,7 @@ impl State {
     }
 
     /// Finds what is fetched next, of which state, and how large it is. None at the end.
-    fn look(&mut self) -> Outcome<Option<(Reader, Vec<u64>)>> {
+    fn fetch_batch(&mut self) -> Outcome<Option<(Reader, Vec<u64>)>> {
         loop {
             if self.found.is_empty() {
                 self.found = self.walk.next(BATCH)?.into();

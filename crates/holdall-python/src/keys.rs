@@ -88,7 +88,7 @@ impl Form {
     ///
     /// # Errors
     /// ValueError.
-    pub fn of(keys: &str) -> PyResult<Self> {
+    pub fn parse(keys: &str) -> PyResult<Self> {
         match keys {
             "str" => Ok(Self::Text),
             "bytes" => Ok(Self::Bytes),

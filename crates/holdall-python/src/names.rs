@@ -265,7 +265,7 @@ impl Walk {
     ///
     /// # Errors
     /// TypeError; those of reading.
-    pub fn of(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
+    pub fn start(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
         let (range, reverse) = (asked.range()?, asked.reverse);
         let view = view.clone();
         Ok(py.detach(|| Self::new(view, range, reverse))?)
@@ -284,9 +284,9 @@ impl Names {
     /// Of the names of a view.
     ///
     /// # Errors
-    /// As [`Walk::of`].
-    pub fn new(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
-        let state = State { ready: Vec::new().into_iter(), walk: Walk::of(py, view, asked)? };
+    /// As [`Walk::new`].
+    pub fn start(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
+        let state = State { ready: Vec::new().into_iter(), walk: Walk::start(py, view, asked)? };
         let state = Arc::new(Mutex::new(state));
         py.detach(|| view.objects.handle().keep(&state));
         Ok(Self(state, view.form))

@@ -132,7 +132,7 @@ const LOOK: Duration = Duration::from_millis(50);
 struct Wait(Option<Duration>);
 
 impl Wait {
-    fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn from_object(given: &Bound<'_, PyAny>) -> PyResult<Self> {
         match given.extract::<bool>() {
             Ok(true) => Ok(Self(None)),
             Ok(false) => Ok(Self(Some(Duration::ZERO))),
@@ -161,12 +161,12 @@ fn settings_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Settings, Wait)> 
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
         if name == "wait" {
-            wait = Wait::of(&value)?;
+            wait = Wait::from_object(&value)?;
             continue;
         }
         set.given.insert(name.clone(), given_of(&value)?);
         match name.as_str() {
-            "keys" => set.form = Form::of(&value.extract::<String>()?)?,
+            "keys" => set.form = Form::parse(&value.extract::<String>()?)?,
             "timeout" => {
                 let limit: Option<f64> = value.extract()?;
                 set.limit = limit.map(|limit| seconds("timeout", limit)).transpose()?;

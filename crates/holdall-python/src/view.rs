@@ -88,7 +88,7 @@ impl View {
     fn new(source: &Source, collection: Option<String>, keys: Option<&str>) -> PyResult<Self> {
         let collection = collection.filter(|name| name != holdall::DEFAULT_COLLECTION);
         let form = match keys {
-            Some(keys) => Form::of(keys)?,
+            Some(keys) => Form::parse(keys)?,
             None => source.0.handle().settings().form,
         };
         Ok(Self { objects: source.0.clone(), collection: collection.map(Into::into), form })

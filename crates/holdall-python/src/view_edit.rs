@@ -114,7 +114,7 @@ fn put_many(
         count += pairs.len() as u64;
         let mut given = Vec::with_capacity(pairs.len());
         for (object, bytes) in &pairs {
-            given.push((name(object)?, Lent::of(bytes)?));
+            given.push((name(object)?, Lent::borrow(bytes)?));
         }
         let given: Vec<_> = given.iter().map(|(name, bytes)| (name, bytes.bytes())).collect();
         py.detach(|| {
@@ -150,7 +150,7 @@ impl View {
         object: &Bound<'_, PyAny>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let (name, lent) = (name(object)?, Lent::of(data)?);
+        let (name, lent) = (name(object)?, Lent::borrow(data)?);
         let bytes = lent.bytes();
         Ok(py.detach(|| self.write(|tx| Ok(tx.put(&name, bytes).map(drop)?)))?)
     }
@@ -174,7 +174,7 @@ impl View {
         exclusive: bool,
         if_version: Option<&str>,
     ) -> PyResult<ObjectId> {
-        let (name, lent) = (crate::keys::name(name)?, Lent::of(data)?);
+        let (name, lent) = (crate::keys::name(name)?, Lent::borrow(data)?);
         let mode = mode_of(exclusive, if_version)?;
         let attributes = attributes.unwrap_or_default();
         let options = PutOptions { mode, attributes, ..PutOptions::default() };
@@ -191,7 +191,7 @@ impl View {
         data: &Bound<'_, PyAny>,
         attributes: Option<Attributes>,
     ) -> PyResult<ObjectId> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let options = PutOptions::with_attributes(attributes.unwrap_or_default());
         let bytes = lent.bytes();
         let oid = py.detach(|| self.write(|tx| Ok(tx.create_with(bytes, &options)?)))?;
@@ -281,7 +281,7 @@ impl View {
         at: u64,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let bytes = lent.bytes();
         edit(self, py, key, |tx, key| tx.insert(key, at, bytes))
     }
@@ -306,7 +306,7 @@ impl View {
         stop: u64,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let bytes = lent.bytes();
         edit(self, py, key, |tx, key| tx.splice(key, start..stop, bytes))
     }
@@ -319,7 +319,7 @@ impl View {
         at: u64,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let bytes = lent.bytes();
         edit(self, py, key, |tx, key| tx.write_at(key, at, bytes))
     }
@@ -331,7 +331,7 @@ impl View {
         key: &Bound<'_, PyAny>,
         data: &Bound<'_, PyAny>,
     ) -> PyResult<u64> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let bytes = lent.bytes();
         edit(self, py, key, |tx, key| tx.append(key, bytes))
     }

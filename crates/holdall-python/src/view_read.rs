@@ -311,7 +311,7 @@ impl View {
         offset: u64,
     ) -> PyResult<usize> {
         let wanted = crate::keys::key(key)?;
-        let mut lent = LentMut::of(buffer)?;
+        let mut lent = LentMut::borrow(buffer)?;
         let buf = lent.bytes();
         let read = py.detach(|| self.read_at(&wanted, offset, buf))?;
         read.ok_or_else(|| Self::missing(key))

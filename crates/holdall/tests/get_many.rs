@@ -163,11 +163,11 @@ impl Model {
                     self.store.write(|tx| tx.remove(oid)).unwrap();
                 }
             }
-            Op::Snapshot => self.look(),
+            Op::Snapshot => self.take_snapshot(),
         }
     }
 
-    fn look(&mut self) {
+    fn take_snapshot(&mut self) {
         let reader = self.store.read().unwrap();
         let (named, by_oid) = (self.named.clone(), self.by_oid.clone());
         self.seen.push(Seen { reader, named, by_oid });
@@ -229,7 +229,7 @@ proptest! {
         for (i, op) in ops.iter().enumerate() {
             model.run(i, op);
         }
-        model.look();
+        model.take_snapshot();
         check_all(&model, &draws);
     }
 }

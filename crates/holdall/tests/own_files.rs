@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use holdall::{FileId, Options, Store};
 
 fn id(path: &Path) -> FileId {
-    FileId::of(&fs::metadata(path).unwrap())
+    FileId::from_metadata(&fs::metadata(path).unwrap())
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_store_knows_its_files_by_every_name() {
 #[test]
 fn who_asks_while_a_log_is_made_meets_no_lock() {
     let dir = tempfile::tempdir().unwrap();
-    let other = FileId::of(&fs::metadata(dir.path()).unwrap());
+    let other = FileId::from_metadata(&fs::metadata(dir.path()).unwrap());
     // A log that takes a while to be made, and is there meanwhile.
     let options = Options::default().tuning(|t| t.first_log_bytes(16 << 20));
     for round in 0..10 {

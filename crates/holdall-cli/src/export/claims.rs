@@ -70,7 +70,7 @@ pub fn folds(dir: &OwnedFd) -> bool {
 
 impl Claims {
     /// Notes a name that was there before.
-    pub fn found(&mut self, name: &[u8]) {
+    pub fn note(&mut self, name: &[u8]) {
         if let Some(name) = files::os_string(name) {
             self.names.insert(name, Since::Before);
         }

@@ -46,7 +46,12 @@ pub fn first_mode(modes: &Dirs, above: usize) -> u32 {
 
 impl Dir {
     /// A directory that is open; a new one takes names for the same as the one above does.
-    pub fn of(fd: OwnedFd, name: OsString, is_new: bool, above: Option<&Self>) -> io::Result<Self> {
+    pub fn new(
+        fd: OwnedFd,
+        name: OsString,
+        is_new: bool,
+        above: Option<&Self>,
+    ) -> io::Result<Self> {
         let id = own::id(&rustix::fs::fstat(&fd)?);
         let mut dir = Self {
             fd: None,
@@ -70,7 +75,7 @@ impl Dir {
             // One that cannot be read has nothing that could be removed.
             let _ = leftovers::list(&fd, &mut |name| {
                 if let Some(claims) = &mut claims {
-                    claims.found(name);
+                    claims.note(name);
                 }
             });
         }

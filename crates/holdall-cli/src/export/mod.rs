@@ -117,7 +117,7 @@ fn refuse_directory(store: &Store, dir: &Path) -> Outcome {
     for part in dir.ancestors() {
         if own::is_log_place(store, part)? {
             let what = format!("{} is the place of the store's log", part.display());
-            return Err(Failure::told(what, "give another directory"));
+            return Err(Failure::new(what, "give another directory"));
         }
     }
     Ok(())
@@ -237,7 +237,7 @@ impl Exporter<'_> {
     fn export(&mut self, name: &[u8], data: &Metadata) -> Result<(), Problem> {
         let below = path::relative(name).map_err(|why| Problem::This(why.into()))?;
         let path = self.root.join(&below);
-        let modes = Dirs::of(&data.attributes);
+        let modes = Dirs::from_attributes(&data.attributes);
         let entered = self.tree.enter(below.parent().unwrap_or(Path::new("")), &modes);
         self.note_directories();
         entered?;

@@ -42,7 +42,7 @@ pub fn time(file: &File, attributes: &Attributes) -> io::Result<()> {
 /// Looks whether the finished file `name` has its time, and sets it again if not.
 pub fn check_time(dir: &OwnedFd, name: &OsStr, attributes: &Attributes) -> io::Result<()> {
     let Some(wanted) = stored_time(attributes) else { return Ok(()) };
-    let before = look(dir, name)?;
+    let before = stat(dir, name)?;
     if mtime(&before) == wanted {
         return Ok(());
     }
@@ -54,7 +54,7 @@ pub fn check_time(dir: &OwnedFd, name: &OsStr, attributes: &Attributes) -> io::R
     let last_modification = Timespec { tv_sec: seconds, tv_nsec: nanos as _ };
     let times = Timestamps { last_access, last_modification };
     rustix::fs::utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    let found = mtime(&look(dir, name)?);
+    let found = mtime(&stat(dir, name)?);
     if (found - wanted).abs() < COARSEST {
         return Ok(());
     }
@@ -66,7 +66,7 @@ fn stored_time(attributes: &Attributes) -> Option<i128> {
     attributes.get(files::MTIME).and_then(|text| time::parse(text))
 }
 
-fn look(dir: &OwnedFd, name: &OsStr) -> io::Result<Stat> {
+fn stat(dir: &OwnedFd, name: &OsStr) -> io::Result<Stat> {
     Ok(rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 

@@ -40,7 +40,7 @@ pub struct Tree<'s> {
 impl<'s> Tree<'s> {
     /// A tree at `root`, which the export made or not.
     pub fn new(store: &'s Store, root: PathBuf, is_new: bool) -> io::Result<Self> {
-        let dir = Dir::of(files::open_directory(&root)?, OsString::new(), is_new, None)?;
+        let dir = Dir::new(files::open_directory(&root)?, OsString::new(), is_new, None)?;
         Ok(Self { store, root, way: vec![dir], unset: Vec::new() })
     }
 
@@ -118,7 +118,7 @@ impl<'s> Tree<'s> {
             Problem::This(format!("{path} is {what} where a directory is needed"))
         })?;
         let mut inner =
-            Dir::of(inner, part.to_owned(), is_new, Some(&*dir)).map_err(|e| failed(&e))?;
+            Dir::new(inner, part.to_owned(), is_new, Some(&*dir)).map_err(|e| failed(&e))?;
         inner.learn(modes, above);
         self.way.push(inner);
         // The root stays open.

@@ -247,14 +247,14 @@ impl Importer<'_, '_> {
                 self.store_files(first)?;
                 self.store_files(second)
             }
-            Err(error) if is_refusal(&error) => self.refused(last, error),
+            Err(error) if is_refusal(&error) => self.note_refused(last, error),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Names a file that the store has refused. A large one may be too much for the room that
     /// is left; without room for a small one no other would fare better.
-    fn refused(&mut self, file: &Incoming, error: Error) -> Outcome {
+    fn note_refused(&mut self, file: &Incoming, error: Error) -> Outcome {
         let why = reason(&error);
         if !is_full(&error) {
             self.failed(&file.name, &why);
@@ -364,7 +364,7 @@ impl Importer<'_, '_> {
                     return self.acknowledge(&file.name);
                 }
                 (Err(_), Some(why)) if why == CHANGES => {}
-                (Err(error), _) if is_refusal(&error) => return self.refused(file, error),
+                (Err(error), _) if is_refusal(&error) => return self.note_refused(file, error),
                 (Err(error), _) => return Err(error.into()),
             }
         }

@@ -56,7 +56,7 @@ pub fn updated(stored: &Attributes, new: &Attributes, most: usize) -> Option<Att
 /// Whether a change of attributes is one that users see.
 pub fn is_visible(stored: &Attributes, new: &Attributes) -> bool {
     let differs = |key: &str| stored.get(key) != new.get(key);
-    differs(MTIME) || differs(MODE) || Dirs::of(stored) != Dirs::of(new)
+    differs(MTIME) || differs(MODE) || Dirs::from_attributes(stored) != Dirs::from_attributes(new)
 }
 
 /// Why two contents could not be compared.

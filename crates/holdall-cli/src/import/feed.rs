@@ -270,10 +270,10 @@ impl<'s> Feed<'s> {
             && let Ok(data) = place.data()
             && compare::is_trusted(stored, &data)
         {
-            return self.kept(name, stored, attributes_now(&data, &place), place);
+            return self.keep(name, stored, attributes_now(&data, &place), place);
         }
         let most = self.choices.max_size.unwrap_or(u64::MAX);
-        let mut source = match source::look(&place, self.store, most) {
+        let mut source = match source::examine(&place, self.store, most) {
             Ok(Look::Source(source)) => source,
             Ok(Look::Own) => return Event::Own(name),
             Ok(Look::Large) => return Event::Skipped(name, LARGE),
@@ -285,7 +285,7 @@ impl<'s> Feed<'s> {
                 || compare::is_alike(&stored, source.size, &source.attributes))
         {
             match compare::is_same(reader, &stored, &mut source, &place) {
-                Ok(true) => return self.kept(name, &stored, source.attributes, place),
+                Ok(true) => return self.keep(name, &stored, source.attributes, place),
                 Ok(false) => {}
                 Err(compare::Problem::File(error)) => {
                     return Event::Failed(name, error.to_string());
@@ -297,7 +297,7 @@ impl<'s> Feed<'s> {
     }
 
     /// A file whose bytes are stored already.
-    fn kept(&self, name: Vec<u8>, stored: &Metadata, new: Attributes, place: Place) -> Event {
+    fn keep(&self, name: Vec<u8>, stored: &Metadata, new: Attributes, place: Place) -> Event {
         let most = self.store.attribute_bytes();
         let Some(all) = compare::updated(&stored.attributes, &new, most) else {
             return Event::Same(stored.size);

@@ -130,7 +130,7 @@ fn directory(dir: &Path) -> Outcome<Arc<OwnedFd>> {
     let root = files::open_directory(dir).map_err(|e| match e.kind() {
         ErrorKind::NotADirectory if dir.exists() => {
             let what = format!("{} is not a directory", dir.display());
-            Failure::told(what, "give a directory, or store a file with `holdall put`")
+            Failure::new(what, "give a directory, or store a file with `holdall put`")
         }
         _ => open::path_failure("open", dir, &e),
     })?;
@@ -163,7 +163,7 @@ fn import(
         let lost = readers.into_iter().filter_map(|reader| reader.join().err()).count();
         let _ = counter.join();
         match outcome {
-            Ok(()) if lost > 0 => Err(Failure::told(
+            Ok(()) if lost > 0 => Err(Failure::new(
                 "a reader thread ended early, files may be missing",
                 "run the import again and report the fault",
             )),

@@ -33,7 +33,7 @@ pub fn is_stale(reader: &Reader, dir: &[u8], bits: u32) -> Result<bool, Error> {
         let attributes = reader.metadata(oid)?.attributes;
         if attributes.contains_key(MODE) {
             let rest = name.get(dir.len()..).unwrap_or_default();
-            return Ok(Dirs::of(&attributes).bits(slashes(rest)) != Some(bits));
+            return Ok(Dirs::from_attributes(&attributes).bits(slashes(rest)) != Some(bits));
         }
     }
     Ok(false)
@@ -89,7 +89,7 @@ fn refreshed(
     if !stored.contains_key(MODE) {
         return None;
     }
-    let mut modes = Dirs::of(stored).last(now.len());
+    let mut modes = Dirs::from_attributes(stored).last(now.len());
     let before = modes.clone();
     for (mode, now) in modes.iter_mut().rev().zip(now.iter().rev()) {
         *mode = now.or(*mode);

@@ -56,7 +56,7 @@ pub fn settle(importer: &mut Importer<'_, '_>) -> Outcome {
         let reader = open::reader(importer.store, importer.collection)?;
         let mut buffer = vec![0; CHUNK];
         for file in young {
-            match look(&reader, &file, &mut buffer) {
+            match compare(&reader, &file, &mut buffer) {
                 Ok(Verdict::Whole) => {}
                 Ok(Verdict::Young(limit)) => {
                     importer.young.push(Young { until: Instant::now() + limit, ..file });
@@ -72,7 +72,7 @@ pub fn settle(importer: &mut Importer<'_, '_>) -> Outcome {
     Ok(())
 }
 
-fn look(reader: &Reader, file: &Young, buffer: &mut [u8]) -> Result<Verdict, Error> {
+fn compare(reader: &Reader, file: &Young, buffer: &mut [u8]) -> Result<Verdict, Error> {
     match compared(reader, file, buffer) {
         Ok(verdict) => Ok(verdict),
         Err(Problem::File(error)) => {

@@ -86,7 +86,7 @@ impl Opened {
 
     /// Whether it belongs to the store.
     pub fn is_own(&self, store: &Store) -> io::Result<bool> {
-        Ok(store.is_own_file(FileId::of(&self.data))?)
+        Ok(store.is_own_file(FileId::from_metadata(&self.data))?)
     }
 
     /// Whether it is now as it was then, as far as its size and times say.
@@ -170,7 +170,7 @@ pub fn attributes_now(data: &Metadata, place: &Place) -> Attributes {
 }
 
 /// Reads a file that fits in memory, without its holes.
-pub fn look(place: &Place, store: &Store, most: u64) -> io::Result<Look> {
+pub fn examine(place: &Place, store: &Store, most: u64) -> io::Result<Look> {
     for _ in 0..ATTEMPTS {
         let opened = Opened::open(place)?;
         let size = opened.data.len();

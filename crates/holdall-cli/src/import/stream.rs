@@ -103,7 +103,7 @@ pub fn store_sparse(
             Err(error) => return Ok(Err(error.to_string())),
         };
         tx.set_len(oid, data.start)?;
-        let mut stretch = match Stretch::of(&opened.file, data.start, moved) {
+        let mut stretch = match Stretch::new(&opened.file, data.start, moved) {
             Ok(stretch) => stretch,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -130,7 +130,7 @@ struct Stretch<'f> {
 }
 
 impl<'f> Stretch<'f> {
-    fn of(file: &'f File, start: u64, moved: &'f mut dyn FnMut(u64)) -> io::Result<Self> {
+    fn new(file: &'f File, start: u64, moved: &'f mut dyn FnMut(u64)) -> io::Result<Self> {
         rustix::fs::seek(file, rustix::fs::SeekFrom::Start(start))?;
         Ok(Self { file, moved, failed: None })
     }

@@ -124,7 +124,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(found: FileType) -> Self {
+    fn from_type(found: FileType) -> Self {
         match found {
             FileType::RegularFile => Self::File,
             FileType::Directory => Self::Directory,
@@ -168,7 +168,7 @@ impl<'e> Walk<'e> {
             }
             Err(error) => What::Unread(error.to_string()),
         };
-        self.found(&below, what)
+        self.report(&below, what)
     }
 
     fn read(&self, below: &[u8]) -> io::Result<Listing> {
@@ -183,16 +183,16 @@ impl<'e> Walk<'e> {
         Ok(Listing::read(&dir, below, modes, dirs))
     }
 
-    fn found(&self, below: &[u8], what: What) -> Found {
+    fn report(&self, below: &[u8], what: What) -> Found {
         Found { name: [&self.prefix, below].concat(), what }
     }
 
     /// What an entry is; a directory is entered.
-    fn look(&mut self, kind: Kind, below: Vec<u8>, dirs: Option<Arc<[u8]>>) -> Found {
+    fn visit(&mut self, kind: Kind, below: Vec<u8>, dirs: Option<Arc<[u8]>>) -> Found {
         let is_dir = kind == Kind::Directory;
         let plain = below.strip_suffix(b"/").unwrap_or(&below);
         if self.excludes.leave_out(plain, is_dir) {
-            return self.found(&below, What::Skipped(EXCLUDED));
+            return self.report(&below, What::Skipped(EXCLUDED));
         }
         let last = plain.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let what = match kind {
@@ -205,7 +205,7 @@ impl<'e> Walk<'e> {
                 What::File(Place { root: self.root.clone(), below: path, dirs })
             }
         };
-        self.found(&below, what)
+        self.report(&below, what)
     }
 }
 
@@ -224,7 +224,7 @@ impl Iterator for Walk<'_> {
                 continue;
             };
             let dirs = dir.dirs.clone();
-            return Some(self.look(kind, below, dirs));
+            return Some(self.visit(kind, below, dirs));
         }
     }
 }
@@ -250,7 +250,7 @@ impl Listing {
                 FileType::Unknown => kind_of(dir, name),
                 kind => kind,
             };
-            let kind = Kind::of(kind);
+            let kind = Kind::from_type(kind);
             let slash: &[u8] = if kind == Kind::Directory { b"/" } else { b"" };
             let len = u16::try_from(name.len() + slash.len()).map_err(io::Error::other)?;
             self.starts.push(self.bytes.len());

@@ -19,7 +19,11 @@ pub(super) struct Limits {
 
 impl Limits {
     /// The limits of an object whose descriptor says `threshold`.
-    pub(super) fn of(threshold: u16, page_size: usize, options: &Options) -> Result<Self> {
+    pub(super) fn for_threshold(
+        threshold: u16,
+        page_size: usize,
+        options: &Options,
+    ) -> Result<Self> {
         let page = page_size as u64;
         let max_pages = options.max_segment_pages;
         if page == 0 || u32::try_from(page).is_err() || max_pages == 0 {

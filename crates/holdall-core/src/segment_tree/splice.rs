@@ -300,7 +300,7 @@ pub fn stage<S: Segments + ?Sized>(
         let detail = format!("an object can have {MAX_OBJECT} bytes at most");
         return Err(Error::Invalid(detail));
     }
-    let limits = Limits::of(0, store.page_size(), options)?;
+    let limits = Limits::for_threshold(0, store.page_size(), options)?;
     let mut pieces = Pieces::from_source(source, len);
     let mut out = Vec::new();
     limits.write_runs(store, &mut pieces, len - limits.tail_of(len), near, &mut out)?;

@@ -68,7 +68,7 @@ impl<'a> Window<'a> {
         cut: Range<u64>,
         options: &Options,
     ) -> Result<Self> {
-        let limits = Limits::of(descriptor.threshold, page_size, options)?;
+        let limits = Limits::for_threshold(descriptor.threshold, page_size, options)?;
         Ok(Self {
             limits,
             page: limits.page,

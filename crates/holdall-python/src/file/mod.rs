@@ -112,13 +112,13 @@ impl RawFile {
     }
 
     fn readinto(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let mut lent = LentMut::of(buffer)?;
+        let mut lent = LentMut::borrow(buffer)?;
         let buf = lent.bytes();
         self.with(py, |state| state.read(buf))
     }
 
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let bytes = lent.bytes();
         self.with(py, |state| state.write(bytes))?;
         Ok(bytes.len())
@@ -159,7 +159,7 @@ impl RawFile {
 
     /// Inserts bytes at the position, which moves behind them.
     fn insert(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let lent = Lent::of(data)?;
+        let lent = Lent::borrow(data)?;
         let bytes = lent.bytes();
         self.with(py, |state| {
             let at = state.position;

@@ -28,7 +28,7 @@ pub(crate) struct Collection {
 
 impl Collection {
     pub(crate) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
-        pages.look(no, PageKind::Collection, |bytes| Self::decode(bytes, no))
+        pages.with_page(no, PageKind::Collection, |bytes| Self::decode(bytes, no))
     }
 
     fn decode(bytes: &[u8], no: PageNo) -> Result<Self> {
@@ -94,7 +94,7 @@ pub(crate) struct Root {
 
 impl Root {
     pub(crate) fn load<R: PageRead + ?Sized>(pages: &R, no: PageNo) -> Result<Self> {
-        pages.look(no, PageKind::Root, |bytes| {
+        pages.with_page(no, PageKind::Root, |bytes| {
             Ok(Self {
                 catalog: Names { root: root_page::catalog(bytes) },
                 handles: HandleTable { map: PageMap::decode(&root_page::handles(bytes))? },

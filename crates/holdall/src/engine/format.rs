@@ -44,7 +44,7 @@ impl Fresh {
         Ok(Self { space_pages, pages: u64::from(fixed) + 4, root, written })
     }
 
-    fn of(options: &Options) -> Result<Self> {
+    fn from_options(options: &Options) -> Result<Self> {
         let size = options.page_size;
         Self::new(
             size,
@@ -93,14 +93,14 @@ enum Holds {
 ///
 /// # Errors
 /// [`Error::Io`].
-fn look_into(disk: &dyn Disk, options: &Options) -> Result<Holds> {
+fn contents(disk: &dyn Disk, options: &Options) -> Result<Holds> {
     let length = disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
     if length == 0 {
         return Ok(Holds::Creation);
     }
     let sizes = (12..=16).map(|bits| 1 << bits);
     let usual = sizes.map(|size| Fresh::new(size, SpaceLayout::default_space_pages(size)));
-    let candidates = usual.chain([Fresh::of(options)]).flatten();
+    let candidates = usual.chain([Fresh::from_options(options)]).flatten();
     let candidates: Vec<_> = candidates.filter(|fresh| length <= fresh.bytes()).collect();
     if candidates.is_empty() {
         return Ok(Holds::Something);
@@ -124,7 +124,7 @@ fn look_into(disk: &dyn Disk, options: &Options) -> Result<Holds> {
 pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slots> {
     let disk = storage.volume();
     match txn::read_slots(&*disk, &storage.name()) {
-        Err(Error::NotAStore { .. }) if look_into(&*disk, options)? != Holds::Something => {
+        Err(Error::NotAStore { .. }) if contents(&*disk, options)? != Holds::Something => {
             place::refuse_beside_empty(storage)?;
             Err(Error::Unfinished { path: storage.name() })
         }
@@ -138,7 +138,7 @@ pub(crate) fn read_slots(storage: &dyn Storage, options: &Options) -> Result<Slo
 /// As [`Options::check`]; [`Error::Invalid`] if `max_bytes` has no room for an empty store.
 pub(crate) fn check_creation(options: &Options) -> Result<()> {
     options.check()?;
-    let (least, most) = (Fresh::of(options)?.bytes(), options.max_bytes);
+    let (least, most) = (Fresh::from_options(options)?.bytes(), options.max_bytes);
     if most < least {
         let text = format!("max_bytes is {most}: an empty store needs at least {least}");
         return Err(Error::Invalid(text));
@@ -155,13 +155,13 @@ pub(crate) fn check_creation(options: &Options) -> Result<()> {
 /// if anything lies in the log's place; [`Error::Full`], [`Error::Io`].
 pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
     check_creation(options)?;
-    let fresh = Fresh::of(options)?;
+    let fresh = Fresh::from_options(options)?;
     let disk = storage.volume();
     let fail = |e| crate::txn::io_error("creating the store", e);
-    if look_into(&*disk, options)? != Holds::Creation {
+    if contents(&*disk, options)? != Holds::Creation {
         return Err(Error::Exists(format!("file {}", storage.name())));
     }
-    match place::look(storage, None)? {
+    match place::examine(storage, None)? {
         Found::Nothing => {}
         Found::Blank(log) | Found::Own(log, _) => storage.remove_log(&*log).map_err(fail)?,
         Found::Foreign(what) => return Err(place::wrong(storage, what)),

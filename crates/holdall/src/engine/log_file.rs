@@ -209,7 +209,7 @@ impl Inner {
     /// one may be the new log of a store that was just renamed.
     fn empty_log(&self) -> Result<Arc<dyn Disk>> {
         let fail = |e| txn::io_error("creating the log file", e);
-        match place::look(&*self.storage, Some(&self.pager.volume.superblock().store_id))? {
+        match place::examine(&*self.storage, Some(&self.pager.volume.superblock().store_id))? {
             Found::Nothing => {}
             Found::Blank(disk) | Found::Own(disk, _) => {
                 self.storage.remove_log(&*disk).map_err(fail)?;
@@ -271,7 +271,10 @@ impl Inner {
         }
         if required {
             if let Some(disk) = self.log_file.get()
-                && matches!(place::look_into(disk.clone(), Some(&sb.store_id))?, Found::Foreign(_))
+                && matches!(
+                    place::examine_disk(disk.clone(), Some(&sb.store_id))?,
+                    Found::Foreign(_)
+                )
             {
                 // All that was in it was torn.
                 log::sign(&*disk, &sb)?;
@@ -281,7 +284,7 @@ impl Inner {
         if place::check_names(&*self.storage, None).is_err() {
             return Ok(false);
         }
-        match place::look(&*self.storage, Some(&sb.store_id))? {
+        match place::examine(&*self.storage, Some(&sb.store_id))? {
             Found::Own(disk, _) | Found::Blank(disk) => {
                 self.log_file.set(disk);
                 Ok(true)

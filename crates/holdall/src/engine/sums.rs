@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn entry(unique: u32, (epoch, count): (u32, u64), bytes: &[u8]) -> Entry {
-        Entry { oid: oid(unique), change: Change { epoch, count }, sum: Sum::of(bytes) }
+        Entry { oid: oid(unique), change: Change { epoch, count }, sum: Sum::compute(bytes) }
     }
 
     #[test]
@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(disk.len().unwrap(), 4 * RECORD as u64);
         disk.truncate(4 * RECORD as u64 - 1).unwrap();
         let sums = Sums::open(&storage, &ID, true).unwrap();
-        assert_eq!(sums.of(oid(1), Change::NONE), Some(Sum::of(b"a")));
-        assert_eq!(sums.of(oid(1), entries[1].change), Some(Sum::of(b"b")));
+        assert_eq!(sums.of(oid(1), Change::NONE), Some(Sum::compute(b"a")));
+        assert_eq!(sums.of(oid(1), entries[1].change), Some(Sum::compute(b"b")));
         assert_eq!(sums.of(oid(2), entries[2].change), None);
         // The next one lies over it, and a later one for a version counts.
         let sums = Sums::open(&storage, &ID, false).unwrap();
@@ -219,8 +219,8 @@ mod tests {
         disk.write_at(RECORD as u64 + 30, b"x").unwrap();
         let sums = Sums::open(&storage, &ID, true).unwrap();
         assert_eq!(sums.of(oid(1), Change::NONE), None, "its CRC is wrong");
-        assert_eq!(sums.of(oid(1), entries[1].change), Some(Sum::of(b"d")));
-        assert_eq!(sums.of(oid(2), entries[2].change), Some(Sum::of(b"c")));
+        assert_eq!(sums.of(oid(1), entries[1].change), Some(Sum::compute(b"d")));
+        assert_eq!(sums.of(oid(2), entries[2].change), Some(Sum::compute(b"c")));
     }
 
     #[test]

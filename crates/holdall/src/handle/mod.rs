@@ -122,7 +122,7 @@ impl HandleTable {
     /// As [`HandleTable::lookup`].
     #[inline]
     pub fn lookup_in<R: PageRead + ?Sized>(pages: &R, page: PageNo, oid: Oid) -> Result<Location> {
-        let found = pages.look(page, PageKind::Handle, |bytes| {
+        let found = pages.with_page(page, PageKind::Handle, |bytes| {
             HandlePage::new(bytes, page, oid.page)?.get(oid.slot)
         })?;
         place_of(oid, found)
@@ -197,7 +197,7 @@ impl HandleTable {
                 page
             }
         };
-        let slot = pages.look(page, PageKind::Handle, |bytes| {
+        let slot = pages.with_page(page, PageKind::Handle, |bytes| {
             HandlePage::new(bytes, page, index)?.next_slot()
         })?;
         cursor.known = Some((index, page));

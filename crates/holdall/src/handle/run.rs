@@ -30,7 +30,7 @@ impl HandleTable {
         cursor: &mut HandleCursor,
     ) -> Result<(HandleSlot, usize)> {
         let spot = self.next(pages, cursor, None)?;
-        let most = pages.look(spot.page, PageKind::Handle, |bytes| {
+        let most = pages.with_page(spot.page, PageKind::Handle, |bytes| {
             Ok(HandlePage::new(bytes, spot.page, spot.index)?.next_in_order())
         })?;
         Ok((spot, most))

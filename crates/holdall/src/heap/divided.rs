@@ -38,7 +38,7 @@ impl HeapFile {
     pub fn joined<R: PageRead + ?Sized>(pages: &R, loc: Location, first: &[u8]) -> Result<Vec<u8>> {
         let link = Self::link(loc, first)?;
         pages
-            .look(link.page, PageKind::Heap, |page| join(first, &page[range_of(page, link)?]))
+            .with_page(link.page, PageKind::Heap, |page| join(first, &page[range_of(page, link)?]))
             .map_err(|e| unlinked(loc, link, e))
     }
 
@@ -55,7 +55,7 @@ impl HeapFile {
         alone: bool,
         f: impl FnOnce(&[u8], &[u8]) -> Result<T>,
     ) -> Result<T> {
-        let looked = pages.look(loc.page, PageKind::Heap, |page| {
+        let looked = pages.with_page(loc.page, PageKind::Heap, |page| {
             let record = part_at(pages, page, loc, alone)?;
             if !is_divided(record) {
                 return f(record, &[]).map(Ok);
@@ -64,7 +64,7 @@ impl HeapFile {
             if alone {
                 Self::prefetch_alone(pages, link);
             }
-            pages.look_in_memory(link.page, PageKind::Heap, |page| match page {
+            pages.with_page_in_memory(link.page, PageKind::Heap, |page| match page {
                 Some(page) => {
                     let rest = part_at(pages, page, link, alone);
                     let rest = rest.map_err(|e| unlinked(loc, link, e))?;

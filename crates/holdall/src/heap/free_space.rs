@@ -86,7 +86,7 @@ impl HeapFile {
 
     /// Room in a page; `None` if it is not page `at.index` of this file.
     pub(super) fn free<R: PageRead + ?Sized>(&self, pages: &R, at: At) -> Result<Option<usize>> {
-        pages.look(at.page, PageKind::Heap, |bytes| {
+        pages.with_page(at.page, PageKind::Heap, |bytes| {
             let page = HeapPage::new(bytes, at.page)?;
             let own = holdall_core::page::owner(bytes) == self.owner && page.index() == at.index;
             Ok(own.then(|| page.free_bytes()))

@@ -165,18 +165,18 @@ impl HeapFile {
         Ok(RecordRef::InPage(page, range))
     }
 
-    /// Gives `f` the whole record at `loc`; see [`PageRead::look`]. Cost: one page read, two
+    /// Gives `f` the whole record at `loc`; see [`PageRead::with_page`]. Cost: one page read, two
     /// if the record is divided.
     ///
     /// # Errors
     /// As [`HeapFile::get`], and those of `f`.
     #[inline]
-    pub fn look<R: PageRead + ?Sized, T>(
+    pub fn with_record<R: PageRead + ?Sized, T>(
         pages: &R,
         loc: Location,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        let looked = pages.look(loc.page, PageKind::Heap, |page| {
+        let looked = pages.with_page(loc.page, PageKind::Heap, |page| {
             let record = &page[range_of(page, loc)?];
             touch(record);
             if is_divided(record) {
@@ -363,7 +363,7 @@ impl HeapFile {
 
     /// The index of `page`, which must be a heap page of this file.
     fn own<R: PageRead + ?Sized>(&self, pages: &R, page: PageNo) -> Result<At> {
-        pages.look(page, PageKind::Heap, |bytes| {
+        pages.with_page(page, PageKind::Heap, |bytes| {
             Ok(At { index: index_of(bytes, page, self.owner)?, page })
         })
     }

@@ -115,7 +115,7 @@ impl HeapFile {
         need: usize,
         most: usize,
     ) -> Result<Option<Relocation>> {
-        pages.look(cached.page, PageKind::Heap, |bytes| {
+        pages.with_page(cached.page, PageKind::Heap, |bytes| {
             let heap_page = HeapPage::new(bytes, cached.page)?;
             let own = page::owner(bytes) == self.owner && heap_page.index() == cached.index;
             let short = need.saturating_sub(heap_page.free_bytes());

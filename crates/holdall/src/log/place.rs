@@ -82,9 +82,9 @@ fn opened(storage: &dyn Storage) -> Result<Result<Option<Arc<dyn Disk>>, &'stati
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn look(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found> {
+pub fn examine(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found> {
     match opened(storage)? {
-        Ok(Some(disk)) => look_into(disk, store_id),
+        Ok(Some(disk)) => examine_disk(disk, store_id),
         Ok(None) => Ok(Found::Nothing),
         Err(detail) => Ok(Found::Foreign(detail)),
     }
@@ -94,7 +94,7 @@ pub fn look(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found>
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn look_into(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<Found> {
+pub fn examine_disk(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<Found> {
     let fail = |e| Error::io("reading what lies in the log's place", e);
     let length = disk.len().map_err(fail)?;
     let (mut newest, mut own, mut strange) = (Newest::default(), false, false);
@@ -157,7 +157,7 @@ pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> 
 /// it; those of [`look`].
 pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
     if !sb.log_required {
-        return match look(storage, Some(&sb.store_id))? {
+        return match examine(storage, Some(&sb.store_id))? {
             Found::Own(_, newest) if newest.is_after(sb) => Err(older_copy(storage)),
             Found::Own(disk, _) | Found::Blank(disk) => Ok(Some(disk)),
             Found::Nothing | Found::Foreign(_) => Ok(None),
@@ -180,7 +180,7 @@ pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<d
 /// [`Error::WrongLog`]; those of [`look`].
 pub fn refuse_beside_empty(storage: &dyn Storage) -> Result<()> {
     // What is blank holds nothing either.
-    let (Found::Foreign(_) | Found::Own(..)) = look(storage, None)? else { return Ok(()) };
+    let (Found::Foreign(_) | Found::Own(..)) = examine(storage, None)? else { return Ok(()) };
     Err(Error::WrongLog {
         path: name(storage),
         detail: "lies beside a store file that is empty or was cut short".into(),

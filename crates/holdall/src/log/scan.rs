@@ -78,7 +78,7 @@ pub fn scan(
         found.last_group = None;
         found.groups.pop();
     }
-    look_for_damage(&mut window, &mut found, limit)?;
+    find_damage(&mut window, &mut found, limit)?;
     Ok(found)
 }
 
@@ -179,7 +179,7 @@ fn read_group(
 /// A block beyond the end that was written when the log was durable past the end proves
 /// that what is missing was acknowledged. A block of another store, or of an epoch this
 /// store has not reached, proves that log and volume do not belong together.
-fn look_for_damage(window: &mut Window<'_>, found: &mut Scan, limit: u64) -> Result<()> {
+fn find_damage(window: &mut Window<'_>, found: &mut Scan, limit: u64) -> Result<()> {
     let (end, mut damage) = (found.end, None);
     let (mut at, mut blocks, mut strange) = (end, 0u64, 0u64);
     let (capacity, length) = (window.expect.capacity, window.length);

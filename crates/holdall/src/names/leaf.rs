@@ -32,7 +32,7 @@ impl Names {
         }
         let (mut no, mut level, mut near) = (self.root, None, None);
         loop {
-            let next = pages.look(no, PageKind::Names, |page| {
+            let next = pages.with_page(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
                 if node.is_leaf() {
                     return Ok(Next::Found(Leaf { no, near }));
@@ -140,7 +140,7 @@ impl Leaf {
         key: &[u8],
         f: impl FnOnce(&Node<'_>, usize) -> Result<T>,
     ) -> Result<Option<T>> {
-        pages.look(self.no, PageKind::Names, |page| {
+        pages.with_page(self.no, PageKind::Names, |page| {
             let node = Node::open_at(self.no, page, 0)?;
             node.search_near(key, self.near)?.ok().map(|i| f(&node, i)).transpose()
         })

@@ -109,7 +109,7 @@ impl AppendCursor {
         if let Some(count) = self.count {
             return Ok((key > &self.key[..]).then(|| gap(count)));
         }
-        pages.look(leaf, PageKind::Names, |page| {
+        pages.with_page(leaf, PageKind::Names, |page| {
             let node = Node::open_at(leaf, page, 0)?;
             Ok(node.is_beyond(key)?.then(|| gap(node.count())))
         })
@@ -184,9 +184,9 @@ impl Names {
         let (leaf, at, rightmost) = self.leaf(pages, key)?;
         match at {
             Err(i) => Ok(Err(InsertPosition { leaf, i, rightmost, end: false })),
-            Ok(i) => {
-                pages.look(leaf, PageKind::Names, |page| Node::open(leaf, page)?.value(i)).map(Ok)
-            }
+            Ok(i) => pages
+                .with_page(leaf, PageKind::Names, |page| Node::open(leaf, page)?.value(i))
+                .map(Ok),
         }
     }
 
@@ -199,7 +199,7 @@ impl Names {
     ) -> Result<(PageNo, Result<usize, usize>, bool)> {
         let (mut no, mut level, mut near, mut rightmost) = (self.root, None, None, true);
         loop {
-            let next = pages.look(no, PageKind::Names, |page| {
+            let next = pages.with_page(no, PageKind::Names, |page| {
                 let node = open(no, page, level)?;
                 if node.is_leaf() {
                     return Ok(Next::Found(node.search_near(key, near)?));

@@ -70,7 +70,7 @@ impl ObjectWrite<'_> {
     ) -> Result<Shares> {
         let page = self.tx.page_size() as u64;
         let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
-        let mut shares = Shares { hints: StoredHints::of(&d), ..Shares::default() };
+        let mut shares = Shares { hints: StoredHints::from_descriptor(&d), ..Shares::default() };
         if range.end - range.start < u64::from(threshold) * page {
             shares.head = self.copied(&d, range)?;
             return Ok(shares);
@@ -101,7 +101,7 @@ impl ObjectWrite<'_> {
         shares.flags = MAY_HOLD_SHARED_RUNS;
         if d.flags & MAY_HOLD_SHARED_RUNS == 0 && !mutation::is(Mutation::R24Flag) {
             d.flags |= MAY_HOLD_SHARED_RUNS;
-            let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+            let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
             self.put_record(place, &head.large(oid, &d))?;
         }
         Ok(shares)

@@ -32,7 +32,7 @@ impl ObjectWrite<'_> {
     /// [`Error::Range`] if the range is not inside the object; [`Error::Full`];
     /// [`Error::Invalid`] if the object would become too large.
     pub fn splice(&mut self, oid: Oid, range: Range<u64>, content: Content<'_>) -> Result<Resized> {
-        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
         self.splice_at(place, oid, range, content)
     }
 
@@ -63,7 +63,7 @@ impl ObjectWrite<'_> {
             return self.splice(oid, at..at, Content::Bytes(&head));
         }
         let content = Content::Staged { head: &head, slices, tail: &tail };
-        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
         self.splice_with(place, oid, at..at, content, flags)
     }
 
@@ -145,7 +145,7 @@ impl ObjectWrite<'_> {
             d.flags &= !MAY_HOLD_SHARED_RUNS;
         }
         // Hints of its own lie in the descriptor.
-        let small = StoredHints::of(&d) == self.hints
+        let small = StoredHints::from_descriptor(&d) == self.hints
             && usize::try_from(d.size()).is_ok_and(|n| self.demotes(head, n));
         if !small {
             // Bytes that just fitted a record come as a tail that may be too long.

@@ -48,7 +48,7 @@ pub struct StoredHints {
 
 impl StoredHints {
     /// What a descriptor keeps.
-    pub fn of(d: &Descriptor) -> Self {
+    pub fn from_descriptor(d: &Descriptor) -> Self {
         Self { threshold: d.threshold, flags: d.flags & APPEND_MOSTLY }
     }
 

@@ -41,7 +41,7 @@ impl ObjectWrite<'_> {
     /// # Errors
     /// As [`ObjectWrite::lower_heap_page`].
     pub fn lower_nodes(&mut self, oid: Oid, low: &mut Lowering) -> Result<()> {
-        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let Body::Large(d) = record.body else { return Ok(()) };

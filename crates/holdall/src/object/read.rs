@@ -156,7 +156,7 @@ pub fn open<D: DataRead + ?Sized>(
     handles: &HandleTable,
     oid: Oid,
 ) -> Result<ObjectBody> {
-    let large = look(pages, handles, oid, |body| match body {
+    let large = with_body(pages, handles, oid, |body| match body {
         Body::Large(descriptor) => ObjectBody::large(descriptor).map(Some),
         Body::Small(_) => Ok(None),
     })?;
@@ -188,14 +188,14 @@ pub fn open_at<D: DataRead + ?Sized>(pages: &D, loc: Location, oid: Oid) -> Resu
 /// # Errors
 /// As [`read_record`], and those of `f`.
 #[inline]
-pub fn look<D: DataRead + ?Sized, T>(
+pub fn with_body<D: DataRead + ?Sized, T>(
     pages: &D,
     handles: &HandleTable,
     oid: Oid,
     f: impl FnOnce(Body<'_>) -> Result<T>,
 ) -> Result<T> {
     let loc = handles.lookup(pages, oid)?;
-    HeapFile::look(pages, loc, |record| f(own_record(record, loc, oid)?.body))
+    HeapFile::with_record(pages, loc, |record| f(own_record(record, loc, oid)?.body))
 }
 
 #[cold]

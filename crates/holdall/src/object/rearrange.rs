@@ -90,7 +90,7 @@ impl ObjectWrite<'_> {
         (seen, range): (&[Piece], Range<u64>),
         staged: Staged,
     ) -> Result<bool> {
-        let place = match ObjectLocation::of(&*self.tx, self.handles, oid) {
+        let place = match ObjectLocation::find(&*self.tx, self.handles, oid) {
             Err(Error::Dangling(_) | Error::NotFound(_)) => return Ok(false),
             other => other?,
         };

@@ -24,7 +24,7 @@ impl ObjectLocation {
     ///
     /// # Errors
     /// As [`super::read_record`].
-    pub fn of<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) -> Result<Self> {
+    pub fn find<D: DataRead + ?Sized>(pages: &D, handles: &HandleTable, oid: Oid) -> Result<Self> {
         let (handle, loc) = handles.live(pages, oid)?;
         Ok(Self { oid, handle, loc })
     }
@@ -43,12 +43,12 @@ impl ObjectLocation {
     ///
     /// # Errors
     /// As [`super::read_record`], and those of `f`.
-    pub fn look<D: DataRead + ?Sized, T>(
+    pub fn with_record<D: DataRead + ?Sized, T>(
         &self,
         pages: &D,
         f: impl FnOnce(&Record<'_>) -> Result<T>,
     ) -> Result<T> {
-        HeapFile::look(pages, self.loc, |record| {
+        HeapFile::with_record(pages, self.loc, |record| {
             f(&super::read::own_record(record, self.loc, self.oid)?)
         })
     }
@@ -67,7 +67,7 @@ impl PreviousBody {
     ///
     /// # Errors
     /// [`holdall_core::Error::Corrupt`].
-    pub fn of(record: &Record<'_>) -> Result<Self> {
+    pub fn from_record(record: &Record<'_>) -> Result<Self> {
         let (size, descriptor) = match record.body {
             Body::Small(bytes) => (bytes.len() as u64, None),
             Body::Large(bytes) => {
@@ -92,8 +92,8 @@ impl ObjectWrite<'_> {
         data: Data<'_>,
         hints: Option<StoredHints>,
     ) -> Result<u64> {
-        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
-        let old = place.look(&*self.tx, PreviousBody::of)?;
+        let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
+        let old = place.with_record(&*self.tx, PreviousBody::from_record)?;
         self.replace_at(place, &old, head, data, hints)
     }
 
@@ -110,7 +110,7 @@ impl ObjectWrite<'_> {
         hints: Option<StoredHints>,
     ) -> Result<u64> {
         self.drop_tree(place.oid, old)?;
-        let kept = old.descriptor.as_deref().map(StoredHints::of);
+        let kept = old.descriptor.as_deref().map(StoredHints::from_descriptor);
         let head = head.changed(old.change.next(self.epoch), self.time_of_change(head));
         let record = self.build(place.oid, &head, data, hints.or(kept))?;
         self.put_record(place, &record)?;

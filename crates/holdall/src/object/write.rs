@@ -160,7 +160,7 @@ impl ObjectWrite<'_> {
         oid: Oid,
         change: impl FnOnce(Head<'static>) -> Head<'static>,
     ) -> Result<()> {
-        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let mut head = change(record.head());
@@ -184,7 +184,7 @@ impl ObjectWrite<'_> {
     /// # Errors
     /// As [`ObjectWrite::replace`].
     pub fn set_hints(&mut self, oid: Oid, hints: StoredHints) -> Result<()> {
-        let place = ObjectLocation::of(&*self.tx, self.handles, oid)?;
+        let place = ObjectLocation::find(&*self.tx, self.handles, oid)?;
         let bytes = place.record(&*self.tx)?;
         let record = Record::parse(&bytes)?;
         let head = record.head();

@@ -39,7 +39,7 @@ impl PageMap {
                 break;
             }
             let look = |bytes: &[u8]| Node::new(bytes, no, level, base)?.entry(slot);
-            let entry = pages.look(no, PageKind::PageMap, look)?;
+            let entry = pages.with_page(no, PageKind::PageMap, look)?;
             let mut child = super::child_of(no, entry, first as u32)?;
             if let Some(new) = low.page(pages, child, PageKind::PageMap)? {
                 let bytes = pages.page_mut(no, PageKind::PageMap)?;

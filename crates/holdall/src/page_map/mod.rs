@@ -378,14 +378,14 @@ fn child_of(no: PageNo, entry: Entry, index: u32) -> Result<PageNo> {
 /// The entry that a step takes in its checked node.
 #[inline]
 fn entry_at<R: PageRead + ?Sized>(pages: &R, step: Step) -> Result<Entry> {
-    pages.look(step.node, PageKind::PageMap, |bytes| {
+    pages.with_page(step.node, PageKind::PageMap, |bytes| {
         Node::new(bytes, step.node, step.level, step.base)?.entry(step.slot)
     })
 }
 
 /// The sum over a step's checked node, which is at most `most`.
 fn summary_at<R: PageRead + ?Sized>(pages: &R, step: Step, most: Tag) -> Result<Tag> {
-    pages.look(step.node, PageKind::PageMap, |bytes| {
+    pages.with_page(step.node, PageKind::PageMap, |bytes| {
         let node = Node::new(bytes, step.node, step.level, step.base)?;
         Ok(node.summary_within(step.slot, most))
     })

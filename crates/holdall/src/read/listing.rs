@@ -41,7 +41,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn of(lines: names::Lines) -> Result<Self> {
+    pub(crate) fn from_lines(lines: names::Lines) -> Result<Self> {
         let listed = |line| match line {
             Line::Key(name, value) => Ok(Listed::Object(Entry { name, oid: oid_of(&value)? })),
             Line::Prefix(prefix) => Ok(Listed::Prefix(prefix)),
@@ -69,7 +69,7 @@ impl Reader {
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
     pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
         let Some(c) = self.current()? else { return Ok(Listing::default()) };
-        Listing::of(c.names.list(&*self.state, options)?)
+        Listing::from_lines(c.names.list(&*self.state, options)?)
     }
 
     /// How many names the collection has; objects without one are not among them. Cost: every

@@ -82,11 +82,11 @@ pub(crate) fn found_parts<T>(
     f: impl FnOnce(FoundBody<'_>) -> Result<T>,
 ) -> Result<T> {
     if rest.is_empty() {
-        return f(FoundBody::of(own_record(first, loc, oid)?.body));
+        return f(FoundBody::from_body(own_record(first, loc, oid)?.body));
     }
     match own_in_place((first, rest), loc, oid)? {
         Some(parts) => f(FoundBody::Small(parts)),
-        None => f(FoundBody::of(own_record(&join(first, rest)?, loc, oid)?.body)),
+        None => f(FoundBody::from_body(own_record(&join(first, rest)?, loc, oid)?.body)),
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) enum FoundBody<'a> {
 }
 
 impl<'a> FoundBody<'a> {
-    fn of(body: Body<'a>) -> Self {
+    fn from_body(body: Body<'a>) -> Self {
         match body {
             Body::Small(bytes) => Self::Small([bytes, &[]]),
             Body::Large(descriptor) => Self::Large(descriptor),
@@ -262,7 +262,7 @@ impl<'a> ObjectLookup<'a> {
     /// What `small` makes of the bytes of the object of this key, if they lie in its record;
     /// `None` if no object has the name.
     #[inline]
-    fn look<T>(
+    fn with_small<T>(
         self,
         key: &Key<'_>,
         small: impl FnOnce(Oid, Location, [&[u8]; 2]) -> Result<T>,
@@ -299,7 +299,7 @@ impl<'a> ObjectLookup<'a> {
     #[inline]
     pub(crate) fn fetch(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<Option<Found<()>>> {
         bytes.clear();
-        self.look(key, |_, _, small| {
+        self.with_small(key, |_, _, small| {
             small.iter().for_each(|part| bytes.extend_from_slice(part));
             Ok(())
         })
@@ -336,7 +336,7 @@ impl<'a> ObjectLookup<'a> {
         offset: u64,
         buf: &mut [u8],
     ) -> Result<Option<usize>> {
-        let found = self.look(key, |_, _, small| {
+        let found = self.with_small(key, |_, _, small| {
             let size: u64 = small.iter().map(|part| part.len() as u64).sum();
             let n = buf.len().min(size.saturating_sub(offset) as usize);
             copy_parts(small, size.min(offset) as usize, &mut buf[..n]);
@@ -353,7 +353,7 @@ impl<'a> ObjectLookup<'a> {
 
     /// Where an object's bytes lie; `None` if no object has the name.
     pub(crate) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
-        Ok(match self.look(key, |oid, loc, _| Ok((oid, loc)))? {
+        Ok(match self.with_small(key, |oid, loc, _| Ok((oid, loc)))? {
             // Keeps its page, and so counts a reference.
             Some(Found::Small((oid, loc))) => Some((oid, object::open_at(self.state, loc, oid)?)),
             Some(Found::Large(oid, whole)) => Some((oid, whole)),

@@ -81,13 +81,13 @@ impl PageRead for State {
     }
 
     #[inline]
-    fn look<T>(
+    fn with_page<T>(
         &self,
         page: PageNo,
         kind: PageKind,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        self.snapshot.look(page, kind, f)
+        self.snapshot.with_page(page, kind, f)
     }
 }
 

@@ -52,7 +52,7 @@ impl SpaceTx {
     /// # Errors
     /// As [`PageTx::begin`].
     pub fn begin(pager: &Arc<Pager>, alloc: &Arc<Allocator>, root: PageNo) -> Result<Self> {
-        Ok(Self::of(PageTx::begin(pager)?, alloc, root))
+        Ok(Self::from_pages(PageTx::begin(pager)?, alloc, root))
     }
 
     /// As [`SpaceTx::begin`], waiting no longer than `limit`; `None` if that was not enough.
@@ -66,10 +66,10 @@ impl SpaceTx {
         limit: Duration,
     ) -> Result<Option<Self>> {
         let pages = PageTx::begin_within(pager, limit)?;
-        Ok(pages.map(|pages| Self::of(pages, alloc, root)))
+        Ok(pages.map(|pages| Self::from_pages(pages, alloc, root)))
     }
 
-    fn of(pages: PageTx, alloc: &Arc<Allocator>, root: PageNo) -> Self {
+    fn from_pages(pages: PageTx, alloc: &Arc<Allocator>, root: PageNo) -> Self {
         Self {
             pages,
             alloc: alloc.clone(),
@@ -356,13 +356,13 @@ impl PageRead for SpaceTx {
         self.pages.page(page, kind)
     }
 
-    fn look<T>(
+    fn with_page<T>(
         &self,
         page: PageNo,
         kind: PageKind,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        self.pages.look(page, kind, f)
+        self.pages.with_page(page, kind, f)
     }
 }
 

@@ -140,7 +140,7 @@ impl Store {
         Options::default().create_in_memory()
     }
 
-    fn of(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
+    fn from_inner(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
         let views = Arc::new(ViewCache::new());
         // Nobody else sets it.
         let _ = inner.compactor.set(crate::write::compact);

@@ -107,7 +107,7 @@ impl Options {
         self.check()?;
         let inner = Inner::open(storage, self, false)?;
         let threads = self.background.then(|| threads::Threads::start(&inner));
-        Ok(Store::of(inner, threads))
+        Ok(Store::from_inner(inner, threads))
     }
 
     /// Opens a store on any storage for reading only.
@@ -118,7 +118,7 @@ impl Options {
         self.check()?;
         let overlay = OverlayStorage::new(storage)
             .map_err(|e| Error::io("opening the store for reading", e))?;
-        Ok(Store::of(Inner::open(Arc::new(overlay), self, true)?, None))
+        Ok(Store::from_inner(Inner::open(Arc::new(overlay), self, true)?, None))
     }
 }
 

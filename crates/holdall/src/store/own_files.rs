@@ -21,7 +21,7 @@ impl Store {
     /// let store = Store::open_or_create(&path)?;
     /// std::fs::hard_link(&path, dir.join("alias")).unwrap();
     /// let found = std::fs::metadata(dir.join("alias")).unwrap();
-    /// assert!(store.is_own_file(FileId::of(&found))?);
+    /// assert!(store.is_own_file(FileId::from_metadata(&found))?);
     /// # drop(store);
     /// # std::fs::remove_dir_all(&dir).unwrap();
     /// # Ok::<(), holdall::Error>(())
@@ -50,7 +50,7 @@ impl Store {
     /// # let dir = std::env::temp_dir().join(format!("holdall-place-{}", std::process::id()));
     /// # std::fs::create_dir_all(&dir).unwrap();
     /// let store = Store::open_or_create(dir.join("photos.holdall"))?;
-    /// let here = FileId::of(&std::fs::metadata(&dir).unwrap());
+    /// let here = FileId::from_metadata(&std::fs::metadata(&dir).unwrap());
     /// assert!(store.is_log_place(here, "photos.holdall-log".as_ref())?);
     /// assert!(!store.is_log_place(here, "other-log".as_ref())?);
     /// # drop(store);

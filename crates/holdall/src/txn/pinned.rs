@@ -63,12 +63,12 @@ impl Pinned<'_> {
     /// from disk.
     #[inline]
     pub fn hint(&self, page: PageNo, kind: PageKind, f: impl FnOnce(&[u8])) {
-        self.look_in_memory(page, kind, |bytes| bytes.map(f));
+        self.with_page_in_memory(page, kind, |bytes| bytes.map(f));
     }
 
     /// What `f` makes of the page if it is in memory and of kind `kind`; of `None` otherwise.
     #[inline]
-    pub fn look_in_memory<T>(
+    pub fn with_page_in_memory<T>(
         &self,
         page: PageNo,
         kind: PageKind,
@@ -117,7 +117,7 @@ impl PageRead for Pinned<'_> {
     }
 
     #[inline]
-    fn look<T>(
+    fn with_page<T>(
         &self,
         page: PageNo,
         kind: PageKind,
@@ -170,12 +170,12 @@ mod tests {
     fn a_page_read_inside_another_look_leaves_that_ones_bytes_in_place() {
         let snapshot = pager().snapshot();
         let number = |pages: &Pinned<'_>, no| {
-            pages.look(PageNo(no), PageKind::Heap, |bytes| Ok(page::address(bytes)))
+            pages.with_page(PageNo(no), PageKind::Heap, |bytes| Ok(page::address(bytes)))
         };
         let seen = snapshot.pinned(|pages| {
             assert_eq!(number(pages, 1)?, PageNo(1), "read from disk");
             assert!(pages.pin.borrow().is_some(), "the pin begins again");
-            pages.look(PageNo(1), PageKind::Heap, |bytes| {
+            pages.with_page(PageNo(1), PageKind::Heap, |bytes| {
                 let inner = number(pages, 2)?;
                 assert!(pages.pin.borrow().is_some(), "the look around it has its pin");
                 Ok([page::address(bytes), inner, number(pages, 3)?])
@@ -183,7 +183,8 @@ mod tests {
         });
         assert_eq!(seen.unwrap(), [1, 2, 3].map(PageNo));
         assert_eq!(snapshot.seen.pager.pool_stats().misses, 3);
-        let wrong = snapshot.pinned(|pages| pages.look(PageNo(1), PageKind::Names, |_| Ok(())));
+        let wrong =
+            snapshot.pinned(|pages| pages.with_page(PageNo(1), PageKind::Names, |_| Ok(())));
         assert!(wrong.is_err(), "of another kind");
     }
 }

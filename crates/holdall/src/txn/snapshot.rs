@@ -74,7 +74,7 @@ impl PageRead for Snapshot {
     }
 
     #[inline]
-    fn look<T>(
+    fn with_page<T>(
         &self,
         page: PageNo,
         kind: PageKind,

@@ -92,11 +92,11 @@ impl PageTx {
         }
     }
 
-    /// Gives `f` the page as this transaction sees it; see [`holdall_core::PageRead::look`].
+    /// Gives `f` the page as this transaction sees it; see [`holdall_core::PageRead::with_page`].
     ///
     /// # Errors
     /// As [`PageTx::page`], and those of `f`.
-    pub fn look<T>(
+    pub fn with_page<T>(
         &self,
         no: PageNo,
         kind: PageKind,

@@ -142,7 +142,7 @@ impl ObjectsMut {
             }
             let record = HeapFile::whole(&self.begin()?.tx, loc)?;
             let record = Record::parse(&record)?;
-            let (oid, old) = (record.oid, PreviousBody::of(&record)?);
+            let (oid, old) = (record.oid, PreviousBody::from_record(&record)?);
             self.with_objects_of(|objects, _| objects.give_up(oid, &old))?;
         }
         Ok(())
@@ -198,13 +198,14 @@ impl ObjectsMut {
         }
         let current = self.opened.get(self.current).map(|c| u64::from(c.number));
         let begun = self.begin()?;
-        let owner = begun.tx.look(place.page(), PageKind::Heap, |page| Ok(page::owner(page)))?;
+        let owner =
+            begun.tx.with_page(place.page(), PageKind::Heap, |page| Ok(page::owner(page)))?;
         if current == Some(owner) {
             return Ok(self.current);
         }
         for (name, no) in self.catalog()? {
             let pages = &self.begin()?.tx;
-            if pages.look(no, PageKind::Collection, |page| Ok(page::owner(page)))? == owner {
+            if pages.with_page(no, PageKind::Collection, |page| Ok(page::owner(page)))? == owner {
                 return Ok(self.opened.slot(&name));
             }
         }

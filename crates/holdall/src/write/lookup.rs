@@ -49,7 +49,7 @@ impl ObjectsMut {
     pub fn list(&mut self, options: &ListOptions<'_>) -> Result<Listing> {
         let Some(c) = self.current()? else { return Ok(Listing::default()) };
         let begun = self.begin()?;
-        Listing::of(c.names.list(&begun.tx, options)?)
+        Listing::from_lines(c.names.list(&begun.tx, options)?)
     }
 
     /// How many names the collection has; see

@@ -235,7 +235,8 @@ impl ObjectsMut {
     /// An object's size in bytes.
     pub(crate) fn object_size(&mut self, oid: Oid) -> Result<u64> {
         let begun = self.begin()?;
-        ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?.look(&begun.tx, |r| r.size())
+        ObjectLocation::find(&begun.tx, &begun.root.handles, oid)?
+            .with_record(&begun.tx, |r| r.size())
     }
 
     /// Finds an object, and gives `f` its record.
@@ -245,8 +246,8 @@ impl ObjectsMut {
         f: impl FnOnce(&Record<'_>) -> Result<T>,
     ) -> Result<(ObjectLocation, T)> {
         let begun = self.begin()?;
-        let place = ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?;
-        Ok((place, place.look(&begun.tx, f)?))
+        let place = ObjectLocation::find(&begun.tx, &begun.root.handles, oid)?;
+        Ok((place, place.with_record(&begun.tx, f)?))
     }
 
     /// Finds an object's bytes as this transaction sees them until its next change.
@@ -305,7 +306,7 @@ impl ObjectsMut {
     pub fn set_bytes<'k>(&mut self, key: impl Into<Key<'k>>, bytes: &[u8]) -> Result<()> {
         let oid = self.resolve(&key.into())?;
         let (place, (old, head)) =
-            self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.head_of_new_bytes()?)))?;
+            self.place_of(oid, |r| Ok((PreviousBody::from_record(r)?, r.head_of_new_bytes()?)))?;
         let head = Head { time: self.time, ..head };
         let data = self.stage(&head, bytes)?;
         self.with_placed(place, |objects, c| {
@@ -395,8 +396,8 @@ impl ObjectsMut {
     /// transaction usable; [`Error::Corrupt`], [`Error::Io`].
     pub fn remove<'k>(&mut self, key: impl Into<Key<'k>>) -> Result<bool> {
         let Some(oid) = self.object_of(&key.into())? else { return Ok(false) };
-        let (place, (old, name)) =
-            self.place_of(oid, |r| Ok((PreviousBody::of(r)?, r.name.map(<[u8]>::to_vec))))?;
+        let (place, (old, name)) = self
+            .place_of(oid, |r| Ok((PreviousBody::from_record(r)?, r.name.map(<[u8]>::to_vec))))?;
         self.with_placed(place, |objects, c| {
             objects.tx.set_class(Class::Shrink);
             let size = objects.delete(place, &old)?;
@@ -418,7 +419,7 @@ impl ObjectsMut {
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
         let begun = self.begin()?;
-        let place = ObjectLocation::of(&begun.tx, &begun.root.handles, oid)?;
+        let place = ObjectLocation::find(&begun.tx, &begun.root.handles, oid)?;
         self.with_placed(place, f)
     }
 

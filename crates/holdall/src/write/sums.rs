@@ -27,7 +27,7 @@ impl ObjectsMut {
     #[inline]
     pub(super) fn note_bytes(&mut self, oid: Oid, bytes: &[u8]) {
         if let Some(noted) = &mut self.sums {
-            noted.insert(oid, Some(Sum::of(bytes)));
+            noted.insert(oid, Some(Sum::compute(bytes)));
         }
     }
 

@@ -76,7 +76,7 @@ impl Walk<'_> {
     /// The sum of the object's bytes, which are not read unless there are `len` of them.
     fn sum(&mut self, record: &Record<'_>, len: u64) -> Result<Found> {
         let d = match record.body {
-            Body::Small(bytes) => return Ok(Found::Sum(Sum::of(bytes))),
+            Body::Small(bytes) => return Ok(Found::Sum(Sum::compute(bytes))),
             Body::Large(bytes) => Descriptor::decode(bytes)?,
         };
         if d.size() != len {

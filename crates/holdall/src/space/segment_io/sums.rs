@@ -47,7 +47,7 @@ impl Sums {
         let first = unit - s.first * layout.units() as u64;
         let wanted = &mut self.sums[..wanted.clamp(1, BATCH)];
         self.known = 0..0;
-        let count = pages.look(info, PageKind::SpaceInfo, |bytes| {
+        let count = pages.with_page(info, PageKind::SpaceInfo, |bytes| {
             SpaceInfo::open(*layout, s.space, s.number, bytes)?.copy_crcs(first, wanted)
         })?;
         self.known = unit..unit + count as u64;
@@ -67,7 +67,7 @@ fn info_page<R: PageRead + ?Sized>(
     s: &Stretch,
     page: PageNo,
 ) -> Result<PageNo> {
-    let info = pages.look(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
+    let info = pages.with_page(layout.dir_page(s.space), PageKind::SpaceDir, |bytes| {
         SpaceDir::open(*layout, s.space, bytes)?.info_page(s.number)
     })?;
     if info.is_none() {

@@ -67,7 +67,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(volume: &Volume, log_bytes: u64) -> Result<Self> {
+    fn read(volume: &Volume, log_bytes: u64) -> Result<Self> {
         let length = volume.disk.len().map_err(|e| Error::io("reading the volume's length", e))?;
         let page_size = volume.page_size() as u64;
         let end = length.saturating_add(MOST_UNSYNCED_GROWTH) / page_size;
@@ -100,7 +100,7 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub(super) fn read(volume: &Volume, scan: &'a Scan, log_bytes: u64) -> Result<Self> {
-        let mut bounds = Bounds::of(volume, log_bytes)?;
+        let mut bounds = Bounds::read(volume, log_bytes)?;
         let (edits, segments) = (Vec::new(), Vec::new());
         let mut replay = Self { edits, kept: Vec::new(), pages: 0, segments, commits: 0, end: 0 };
         for group in &scan.groups {
