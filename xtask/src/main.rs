@@ -40,6 +40,8 @@ enum Command {
     Figures,
     /// Print lines, words, cycles and other figures of the tree
     Count,
+    /// Print how often comments, strings, names and documents have phrases of foreign grammar
+    Words,
 }
 
 fn main() -> Result<ExitCode> {
@@ -66,6 +68,7 @@ fn main() -> Result<ExitCode> {
             }
         }
         Command::Count => count::print(&root)?,
+        Command::Words => words::print(&source::files(&root)?, &documents::files(&root)?),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -31,8 +31,35 @@ const BANNED: [(&str, &str, usize); 21] = [
     ("in order to", "to", 0),
 ];
 
-/// Phrases that stand where they should not.
-pub fn problems(files: &[File], documents: &[File]) -> Vec<String> {
+/// Grammar of another language, what English says instead, and in how many places it may still
+/// stand.
+const GRAMMAR: [(&str, &str, usize); 22] = [
+    ("where it is", "if it is", 0),
+    ("where it has", "if it has", 0),
+    ("where it does", "if it does", 0),
+    ("where it can", "if it can", 0),
+    ("where it cannot", "if it cannot", 0),
+    ("where they are", "if they are", 0),
+    ("where there is", "if there is", 0),
+    ("where there are", "if there are", 0),
+    ("where that is", "if that is", 0),
+    ("where no", "if no", 0),
+    ("where none", "if none", 0),
+    ("where nothing", "if nothing", 0),
+    ("is told", "learns, or reports", 0),
+    ("are told", "learn, or report", 0),
+    ("be told", "be known, or reported", 0),
+    ("tells whether", "returns whether", 0),
+    ("tells how", "returns how", 0),
+    ("is said", "is printed, or stated", 0),
+    ("said of", "known of, or printed about", 0),
+    ("so many", "this many", 0),
+    ("so much", "this much", 0),
+    ("whoever", "who it is", 0),
+];
+
+/// All that people read: comments, strings and identifiers of sources, paragraphs of documents.
+fn readable<'f>(files: &'f [File], documents: &'f [File]) -> Vec<(&'f str, String)> {
     let mut all: Vec<(&str, String)> = Vec::new();
     for file in files.iter().filter(|f| !f.path.starts_with("xtask/")) {
         let of_it = parts(&file.text).into_iter().map(|part| match part {
@@ -45,8 +72,26 @@ pub fn problems(files: &[File], documents: &[File]) -> Vec<String> {
         let paragraphs = file.text.split("\n\n");
         all.extend(paragraphs.map(|text| (file.path.as_str(), joined(text))));
     }
+    all
+}
+
+/// Prints in how many places each phrase of [`GRAMMAR`] stands.
+pub fn print(files: &[File], documents: &[File]) {
+    let all = readable(files, documents);
+    let mut total = 0;
+    for (phrase, instead, left) in GRAMMAR {
+        let found: usize = all.iter().map(|(_, text)| count(text, phrase)).sum();
+        total += found;
+        println!("{found:>5} of {left:>3} left  {phrase} ({instead})");
+    }
+    println!("{total:>5} in all");
+}
+
+/// Phrases that stand where they should not.
+pub fn problems(files: &[File], documents: &[File]) -> Vec<String> {
+    let all = readable(files, documents);
     let mut out = Vec::new();
-    for (phrase, instead, left) in BANNED {
+    for (phrase, instead, left) in BANNED.into_iter().chain(GRAMMAR) {
         let found = all.iter().flat_map(|(path, text)| vec![*path; count(text, phrase)]);
         let found: Vec<&str> = found.collect();
         if found.len() > left {

@@ -153,11 +153,11 @@ impl View {
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Names> {
-        Names::new(py, self, &Asked::default())
+        Names::start(py, self, &Asked::default())
     }
 
     fn __reversed__(&self, py: Python<'_>) -> PyResult<Names> {
-        Names::new(py, self, &Asked { reverse: true, ..Asked::default() })
+        Names::start(py, self, &Asked { reverse: true, ..Asked::default() })
     }
 
     /// The objects' bytes, or pairs of names and bytes, in the order of names or backwards.
@@ -176,7 +176,7 @@ impl View {
         stop: Option<&Bound<'_, PyAny>>,
         reverse: bool,
     ) -> PyResult<Names> {
-        Names::new(py, self, &Asked { prefix, start, stop, reverse })
+        Names::start(py, self, &Asked { prefix, start, stop, reverse })
     }
 
     /// Names and common prefixes up to a delimiter, and where the next page begins.

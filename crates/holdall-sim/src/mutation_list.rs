@@ -358,7 +358,7 @@ pub const ALL: &[Entry] = &[
         Mutation::R22Moved,
         "22-moved",
         "an info page changes with its segments only.",
-        Shows::In("163..164"),
+        Shows::Usually,
     ),
     entry(
         Mutation::R22Waiting,
