@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Outcome {
 
 fn tell_manager(state: &str) {
     if let Err(e) = notify::tell(state) {
-        tracing::warn!(error = %e, state, "systemd could not be told");
+        tracing::warn!(error = %e, state, "systemd was not notified");
     }
 }
 

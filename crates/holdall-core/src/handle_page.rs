@@ -154,7 +154,7 @@ impl<'a> HandlePage<'a> {
         Ok(Some(first - 1))
     }
 
-    /// So many slots, from [`HandlePage::next_slot`] on, are taken one after the other.
+    /// This many slots, from [`HandlePage::next_slot`] on, are taken one after the other.
     pub fn next_in_order(&self) -> usize {
         let Head { first_free, touched, .. } = self.head;
         if first_free == 0 { capacity(self.bytes.len()) - touched } else { 1 }

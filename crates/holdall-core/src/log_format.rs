@@ -275,7 +275,7 @@ pub enum Part<'a> {
         /// How many.
         len: u64,
     },
-    /// So many zeros.
+    /// This many zeros.
     Zeros(u64),
 }
 

@@ -1,6 +1,6 @@
 //! The range arithmetic and the errors that all backends share.
 //!
-//! Owns no state. Whoever writes a backend of its own calls these, so that it gives the same
+//! Owns no state. Backends call these, so that it gives the same
 //! kinds of errors for the same calls.
 
 use std::io;

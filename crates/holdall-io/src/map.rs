@@ -45,9 +45,9 @@ const TRUSTED: u64 = 250;
 /// milliseconds after its answer expired, or after the last read by call. Asking takes as long as
 /// reading some 200 KiB, and pays only if several reads follow within [`TRUSTED`].
 const SOON: u64 = TRUSTED / 8;
-/// So much comes into a window before the system is first asked about it, in [`GRAIN`]s: its length
-/// three times. Few reads in many windows are better done by calls; and so is what is read for
-/// the first time, as each page that is touched first here costs the system a look, on some
+/// This much comes into a window before the system is first asked about it, in [`GRAIN`]s: its
+/// length three times. Few reads in many windows are better done by calls; and so is what is read
+/// for the first time, as each page that is touched first here costs the system a look, on some
 /// virtual machines ten times as much as the page's copy.
 const OFTEN: u64 = 3 * WINDOW / GRAIN;
 /// What a read of few bytes counts, of which the call is the larger part: six are often.

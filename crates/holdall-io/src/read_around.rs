@@ -30,7 +30,7 @@ const TRIAL: i64 = 16 << 20;
 const EARNED: i64 = 64 << 10;
 /// Part of the memory that a file may have to be read in whole.
 const SHARE: u64 = 16;
-/// So many reads found in the cache make up for one that waited.
+/// This many reads found in the cache make up for one that waited.
 const CALM: u64 = 256;
 /// After this many waits pieces are twice as large.
 const DOUBLES: u64 = 3;

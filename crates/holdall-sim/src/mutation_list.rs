@@ -70,7 +70,7 @@ pub const ALL: &[Entry] = &[
     entry(
         Mutation::R04Middle,
         "04-middle",
-        "damage in the middle of the log is told from a torn tail.",
+        "damage in the middle of the log is distinguished from a torn tail.",
         Shows::Usually,
     ),
     entry(

@@ -143,7 +143,7 @@ fn a_first_log_is_not_made_beside_another_store() {
 fn a_log_grows_by_its_file() {
     let place = Place::new();
     let a = place.store();
-    // So much that the next transaction makes the log longer.
+    // Enough that the next transaction makes the log longer.
     a.write(|tx| (0..20).try_for_each(|n| tx.put(format!("n{n}"), &[n; 2500]).map(drop))).unwrap();
     let logs = |name: &str| fs::metadata(place.at(name)).unwrap().len();
     assert_eq!(logs("s-log"), 64 << 10);

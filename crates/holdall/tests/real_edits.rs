@@ -143,7 +143,7 @@ fn members_of_an_archive_are_cut_and_inserted() {
     }
     let had = std::process::Command::new("tar").arg("--version").output().is_ok();
     let none = report.listed == tar_members::Listed::NoProgram;
-    assert_ne!(had, none, "the system's tar is used where there is one");
+    assert_ne!(had, none, "the system's tar is used if there is one");
 }
 
 #[test]

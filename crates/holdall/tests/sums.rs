@@ -353,7 +353,7 @@ fn what_cannot_be_read_is_told_once_and_not_compared() {
     store.write(|tx| staged.finish(tx)).unwrap();
     let report = verify(&store);
     assert!(!report.is_sound(), "its checksum is wrong as well");
-    assert_eq!(report.compared, Some(0), "what cannot be read is told once");
+    assert_eq!(report.compared, Some(0), "what cannot be read is reported once");
 }
 
 #[test]

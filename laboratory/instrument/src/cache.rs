@@ -1,7 +1,7 @@
 //! Runs that several figures share, each made once per process.
 //!
 //! Owns: [`Cache`]. Threads: results are behind a mutex that is not held while one is made.
-//! Another behind it lets one run be made at a time per cache: whoever waits for it finds it.
+//! Another behind it lets one run be made at a time per cache: one that waits for it finds it.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -149,7 +149,7 @@ pub fn run(
     };
     match ended {
         Ok(code) => code,
-        // Whoever read the output has seen enough, and is not there to be told.
+        // The reader of the output has seen enough and has gone.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => FAILED,
         Err(error) => {
             complain(err, &format!("cannot write the results: {error}"));

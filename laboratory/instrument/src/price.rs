@@ -132,7 +132,7 @@ impl DiskPrice {
     /// # Errors
     /// The file measured on cannot be written or read.
     pub fn get(&self, parts: &dyn Parts) -> Result<Priced> {
-        // Whoever panicked here left the price unknown or whole.
+        // A panic here left the price unknown or whole.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(price) = known.as_ref() {
             return Ok(price.clone());

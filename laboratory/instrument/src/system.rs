@@ -126,7 +126,7 @@ pub fn drop_caches(dir: &Path, paths: &[&Path]) -> Result<&'static str> {
 }
 
 /// Writes to `bytes` of memory and frees it again. A virtual machine may have handed idle
-/// memory back to its host: whoever takes it first pays, and it should not be one side.
+/// memory back to its host: the first to take it pays, and it should not be one side.
 pub fn touch_memory(bytes: usize) {
     let mut memory: Vec<u8> = Vec::with_capacity(bytes);
     memory.resize(bytes, 1);

@@ -48,7 +48,7 @@ mutations! {
     Db2Smaller "McAuliffe §4: FF of DB2/2 begins anew for a smaller request only."
     NfCursor "McAuliffe §3.2: NF begins at the page last used."
     NfWrap "McAuliffe §3.2: NF goes on at the beginning of the file."
-    NfHistogram "McAuliffe §3.2: NF(H) does not search where no page can serve."
+    NfHistogram "McAuliffe §3.2: NF(H) does not search if no page can serve."
     WitnessFirst "McAuliffe §3.2: a known witness spares the search."
     WitnessMoved "McAuliffe §3.2: a witness that changes its bucket is forgotten there."
     WitnessSeen "McAuliffe §3.2: a search picks up witnesses on its way."

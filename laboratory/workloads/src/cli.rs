@@ -140,7 +140,7 @@ pub struct ScriptArgs {
     programs: Programs,
 }
 
-/// What the processes of parts are told of a comparison's own options.
+/// What the processes of parts know of a comparison's own options.
 #[derive(Debug, Clone, Default, Args)]
 struct Own {
     #[arg(long = "tree")]

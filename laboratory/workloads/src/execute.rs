@@ -112,7 +112,7 @@ fn folder(
     Folder::begin(into, &common.dir, &options).map(Some)
 }
 
-/// A run as it is told.
+/// A run as the arguments describe it.
 struct Run<'a> {
     plan: Plan<'a>,
     contests: &'a [Box<dyn Contest + 'a>],

@@ -290,7 +290,7 @@ fn a_service_manager_is_told_when_it_is_ready_and_when_it_stops() {
     // One that is not there keeps it from nothing.
     let env = [("NOTIFY_SOCKET", "@holdall-test-that-nobody-listens-to")];
     Serving::start(&home, &[], &env).stop();
-    assert!(log(&home).contains("could not be told"));
+    assert!(log(&home).contains("was not notified"));
 }
 
 fn packaging(name: &str) -> std::path::PathBuf {

@@ -157,7 +157,7 @@ impl Node<'_> {
         Ok((self.child(i)?, self.share(&key, i)))
     }
 
-    /// How far between the ends of a node of some cells the key is, where no parent says it.
+    /// How far between the ends of a node of some cells the key is, if no parent says it.
     fn guess(&self, key: &SoughtKey<'_>) -> Option<Share> {
         let last = self.count.checked_sub(1).filter(|last| *last >= NEAR * STRIDE)?;
         let (below, above) = (self.head_of(0)?, self.head_of(last)?);

@@ -184,11 +184,11 @@ impl Piece<'_> {
 /// Where bytes on their way into a segment come from; see [`Pieces::origins`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// So many new bytes.
+    /// This many new bytes.
     New(u64),
     /// Bytes of these pages, from the slice's first byte on.
     Copy(Slice),
-    /// So many zeros.
+    /// This many zeros.
     Zeros(u64),
 }
 

@@ -210,7 +210,7 @@ impl<'a> Window<'a> {
     }
 
     /// Writes out short stretches of zeros beside what is written anyway, so that objects
-    /// written here and there do not end in crumbs. Tells whether there were any.
+    /// written here and there do not end in crumbs. Returns whether there were any.
     fn absorb_zeros(&mut self) -> bool {
         let least = self.least_bytes();
         for at in 0..self.items.len() {

@@ -86,7 +86,7 @@ enum Holds {
     Something,
 }
 
-/// Tells whether the volume, in which no superblock was found, is empty or what a crash leaves of
+/// Returns whether the volume, in which no superblock was found, is empty or what a crash leaves of
 /// a creation: with these options, or with any page size and no other choice. Such a file holds
 /// nothing. The file gets its length in one step and is written to only then: one of any other
 /// length is the user's, also one of zeros. Cost: reads up to 448 KiB, nothing of a longer file.

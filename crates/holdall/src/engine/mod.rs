@@ -268,7 +268,7 @@ impl Inner {
             let length = in_use.saturating_add(log).min(self.options.max_bytes).max(in_use);
             disk.truncate(length).map_err(fail)?;
             match disk.grow(length).and_then(|()| fill(length - in_use)).map_err(fail) {
-                // Whoever took what the log left has it; a part may be left.
+                // Another file may have taken what the log left; a part may be left.
                 Err(Error::Full(_)) if log > LEAST_RESERVE => log /= 2,
                 Err(Error::Full(_)) => return Ok(()),
                 result => return result,

@@ -46,9 +46,9 @@ impl Newest {
     }
 }
 
-/// Said of a link, a pipe, a directory.
+/// The message about a link, a pipe, a directory.
 const NO_FILE: &str = "is not a regular file";
-/// Said of what another store has locked.
+/// The message about what another store has locked.
 const IN_USE: &str = "is the log of a store that is open, which was renamed away or copied";
 /// Bytes read at a time.
 const CHUNK: u64 = 64 * BLOCK as u64;

@@ -144,7 +144,7 @@ impl Volume {
                 continue;
             }
             drop(s);
-            // Whoever asked finds the failure when it waits.
+            // The caller finds the failure when it waits.
             let _ = self.wait_synced(asked);
             s = self.syncs.lock();
         }

@@ -56,7 +56,7 @@ impl ObjectsMut {
     /// ```
     ///
     /// # Errors
-    /// As [`ObjectsMut::create`], with the object's place in the call where it is to blame. The
+    /// As [`ObjectsMut::create`], with the object's place in the call if that is to blame. The
     /// transaction can then only be given up, and nothing of it is kept.
     pub fn create_many<B: AsRef<[u8]>>(
         &mut self,

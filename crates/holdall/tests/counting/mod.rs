@@ -1,6 +1,6 @@
 //! How much memory a call takes: an allocator that counts, for the whole test program.
 
-#![expect(unsafe_code, reason = "an allocator is told of by an unsafe trait; it only counts")]
+#![expect(unsafe_code, reason = "an allocator implements an unsafe trait; it only counts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -12,7 +12,7 @@ const TALLEST: f64 = 170.0;
 /// How the labels stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stand {
-    /// In so many rows, in turns.
+    /// In this many rows, in turns.
     Rows(usize),
     /// Turned by a quarter.
     Upright,

@@ -29,6 +29,6 @@ pub static PAPER: Paper = Paper {
                from the raw disk in how many fragments each lies.",
     bearing: "Objects of every size lie in one file, in segments from buddy spaces, and a writer \
               takes a size hint: figures 3, 5 and 7 show what that does to fragments as the \
-              store ages, the interleaved appends what is left where no hint can be given.",
+              store ages, the interleaved appends what is left if no hint can be given.",
     experiments: figures::experiments,
 };

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// When space freed by a deletion is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
-    /// The inventory is told at the deletion; who comes to the page later finds out whether the
+    /// The inventory learns it at the deletion; who comes to the page later finds out whether the
     /// deleter has ended.
     Lazy,
     /// The deleter comes back to each page at commit, and the inventory learns then. Pages

@@ -55,7 +55,7 @@ fn filled(text: &str, words: &[&dyn Display]) -> String {
 }
 
 impl Row {
-    /// The row called `name`, with what is said of the one claim `id` besides.
+    /// The row called `name`, with a remark on the one claim `id` besides.
     fn of(name: &str, id: &str) -> Result<Self, String> {
         let rows = ROWS.as_ref().map_err(|e| format!("claims.toml: {e}"))?;
         let part = |key: &str| rows.get(key).and_then(toml::Value::as_table).cloned();

@@ -23,7 +23,7 @@ pub const OBJECT: u64 = 10 * MIB;
 pub const MEANS: [(u64, &str); 3] = [(100, "a"), (10 * 1024, "b"), (100 * 1024, "c")];
 /// Leaf sizes of ESM and thresholds of EOS (§4.1).
 pub const SIZES: [u16; 4] = [1, 4, 16, 64];
-/// A mark every so many operations (§4.4).
+/// A mark at intervals of this many operations (§4.4).
 pub const EVERY: u64 = 2000;
 /// Append size the objects of the mix are built with (open in the paper).
 pub const BUILD_APPEND: u64 = 512 * 1024;
@@ -118,7 +118,7 @@ pub struct MixRun {
     pub mix: Mix,
     /// How many.
     pub ops: u64,
-    /// A mark every so many.
+    /// A mark at intervals of this many operations.
     pub every: u64,
     /// Of all draws.
     pub seed: u64,

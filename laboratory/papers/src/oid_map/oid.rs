@@ -61,7 +61,7 @@ impl Oid {
         Self(bytes)
     }
 
-    /// So many bytes that both begin with.
+    /// This many bytes that both begin with.
     pub fn common(&self, other: &Self) -> usize {
         self.0.iter().zip(&other.0).take_while(|(a, b)| a == b).count()
     }

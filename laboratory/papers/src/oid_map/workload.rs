@@ -176,7 +176,7 @@ impl Base {
         self.objects(work, module).into_iter().try_for_each(|object| self.look_up(object))
     }
 
-    /// Faults per request with a buffer of `frames`, over so many `requests` after a warm-up of a
+    /// Faults per request with a buffer of `frames`, over this many `requests` after a warm-up of a
     /// third as many.
     pub fn rate(&mut self, work: Workload, frames: usize, requests: u64) -> Result<f64> {
         self.mapping.pages().set_buffer(frames)?;

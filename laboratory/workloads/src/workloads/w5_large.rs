@@ -70,7 +70,7 @@ const COLD_RANGE: &str = "4 KiB range, cold";
 /// Only of the bare machine.
 const COPY: &str = "memcpy";
 
-/// Reads every byte, as whoever looks at an object does.
+/// Reads every byte, as a program that looks at an object does.
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let words = words.iter().fold(0_u64, |s, w| s.wrapping_add(u64::from_le_bytes(*w)));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const EDITS: [(usize, &str); 2] = [(100, "100 B"), (10 << 10, "10 KiB")];
 /// A block of the file system, the least that it can insert.
 const BLOCK: u64 = 4096;
-/// Edits are within so many bytes of the middle.
+/// Edits are within this many bytes of the middle.
 const AROUND: u64 = 256 << 10;
 
 pub(super) struct Insert;

@@ -54,7 +54,7 @@ impl Window<'_> {
         usize::from(at > 0 && !self.is_old(at - 1))
     }
 
-    /// Bytes alone on a page: at the end of the item before `at`; and, where that is all of
+    /// Bytes alone on a page: at the end of the item before `at`; and, if that is all of
     /// its segment, at the end of the one before.
     fn alone_before(&self, at: usize) -> Vec<u64> {
         let mut steps = Vec::new();

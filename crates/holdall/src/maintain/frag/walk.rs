@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Tells how far the walk is.
+    /// Reports how far the walk is.
     pub(super) fn tell(&mut self) {
         let size = self.page_size();
         (self.progress)(self.done.min(self.total) * size, self.total * size);

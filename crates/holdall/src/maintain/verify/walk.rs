@@ -190,7 +190,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Tells how far the walk is; of a total of 0 as long as that is not known.
+    /// Reports how far the walk is; of a total of 0 as long as that is not known.
     pub(super) fn tell(&mut self) {
         self.told = self.done;
         let size = self.layout.page_size() as u64;

@@ -7,7 +7,7 @@
 //! tree (rule 29).
 //!
 //! Owns: the trees of free pages as they are built, and every look at how far the volume is in
-//! use. Whoever gives out, punches, cuts or counts space asks here.
+//! use. All that give out, punch, cut or count space ask here.
 
 use super::{Allocator, State};
 use holdall_core::buddy::BuddyTree;

@@ -9,7 +9,7 @@ use holdall_core::log_format::most_composed as most_copied;
 use std::collections::VecDeque;
 
 /// Bytes that one commit may ask for; what copies more is written in place and is synced. Replay of
-/// so many takes some tenths of a second.
+/// that many takes some tenths of a second.
 pub(super) const COPIED_MOST: u64 = 128 << 20;
 
 /// Bytes that replay would copy, by commit.

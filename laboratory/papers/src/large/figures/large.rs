@@ -191,7 +191,7 @@ fn skew(settings: &Settings<'_>) -> Result<Outcome> {
         format!(
             "{ops} operations each, means over the second half. Places are drawn by stretches of \
          4 KiB with ranks scattered over the object; as bytes move, a place that is hot stays \
-         where it is counted from the object's start."
+         which it counts from the object's start."
         ),
     ];
     Ok(Outcome { tables, notes, ..Outcome::default() })

@@ -120,7 +120,7 @@ fn a_space_that_cannot_serve_is_not_visited() {
         assert!(area.take(6).unwrap() > 16_256);
     }
     assert_eq!(area.most_visits(), 1);
-    assert_eq!(area.take(3).unwrap(), 1, "where it does fit the first space serves");
+    assert_eq!(area.take(3).unwrap(), 1, "if it does fit the first space serves");
     assert!(area.take(0).is_err() && area.take(8193).is_err());
 }
 

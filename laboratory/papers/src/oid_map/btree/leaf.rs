@@ -35,7 +35,7 @@ fn at(prefix: usize, place: usize) -> usize {
     PREFIX + prefix + place * step(prefix)
 }
 
-/// So many entries fit if the keys have `prefix` bytes in common.
+/// This many entries fit if the keys have `prefix` bytes in common.
 pub(super) fn capacity(prefix: usize) -> usize {
     (PAGE - PREFIX - prefix) / step(prefix)
 }

@@ -31,7 +31,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// So many of the entries of an over-full node stay in it.
+    /// This many of the entries of an over-full node stay in it.
     fn cut(self, entries: usize) -> usize {
         match self {
             Self::Tuned if !is(Mutation::TunedSplit) => entries - 1,

@@ -29,9 +29,9 @@ const ALL: [Open; 6] = [
 /// What is done with a mapping; objects are chosen by number, modulo those there were.
 #[derive(Debug, Clone)]
 enum Op {
-    /// So many objects; near another one, or not.
+    /// This many objects; near another one, or not.
     Create(usize, Option<usize>),
-    /// So many objects from this one on.
+    /// This many objects from this one on.
     Remove(usize, usize),
     Update(usize),
     Reopen,

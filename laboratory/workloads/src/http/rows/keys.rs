@@ -22,7 +22,7 @@ use std::path::Path;
 const BYTES: u64 = 100;
 /// Keys in a group.
 const GROUP: u64 = 100;
-/// Groups that a page of 1,000 reaches, so many must lie behind its start.
+/// Groups that a page of 1,000 reaches, this many must lie behind its start.
 const PAGE_GROUPS: u64 = 20;
 const _: () = assert!(LEAST_KEYS == GROUP * PAGE_GROUPS, "a page must be full");
 

@@ -13,7 +13,7 @@ use rusty_s3::Method;
 use std::path::Path;
 use std::time::Duration;
 
-/// One get in so many has its bytes compared; of all the length is.
+/// One get in this many has its bytes compared; of all the length is.
 const COMPARED: u64 = 16;
 
 /// Objects of one size and who handles them.
