@@ -17,7 +17,7 @@ use crate::files::{self, DIRECTORY};
 use crate::name;
 
 /// Bytes of a path given to the system at a time, if its parts allow that.
-const PIECE: usize = 2048;
+const PATH_BYTES_AT_ONCE: usize = 2048;
 
 /// Opens what lies at `below`; an empty path is the directory itself. Cost: a call for each 2 KiB
 /// of path, or for each of its parts if the system cannot follow a path without links.
@@ -64,7 +64,7 @@ fn follow(root: &OwnedFd, below: &Path, flags: OFlags, step: Step<'_>) -> io::Re
 
 /// A piece from the front of a path, and what follows the slash behind it.
 fn cut(path: &[u8]) -> (&[u8], Option<&[u8]>) {
-    if path.len() <= PIECE {
+    if path.len() <= PATH_BYTES_AT_ONCE {
         return (path, None);
     }
     let is_slash = |byte: &u8| *byte == b'/';

@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::{name, open, output};
 
 /// Names below a prefix that one transaction removes.
-const BATCH: usize = 2000;
+const NAMES_PER_TRANSACTION: usize = 2000;
 
 /// Delete objects; if one of those named is missing none is deleted
 #[derive(clap::Args)]
@@ -133,7 +133,7 @@ fn below(args: &Args, store: &Store, prefix: &[u8]) -> Outcome<usize> {
             0 => failure,
             deleted => failure.after(&format!("deleted {deleted} objects")),
         };
-        let batch = names.by_ref().take(BATCH).collect::<Result<Vec<_>, _>>();
+        let batch = names.by_ref().take(NAMES_PER_TRANSACTION).collect::<Result<Vec<_>, _>>();
         let batch = batch.map_err(|e| so_far(e.into()))?;
         if batch.is_empty() {
             break;

@@ -76,17 +76,17 @@ pub(crate) fn punch(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
 }
 
 /// Bytes that are written at a time if nothing can be reserved.
-const PIECE: usize = 256 << 10;
+const ZEROS_AT_ONCE: usize = 256 << 10;
 
 /// Real blocks behind the end by writing zeros.
 ///
 /// # Errors
 /// Those of the system; some of the range may then be written.
 pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
-    let zeros = vec![0; PIECE];
+    let zeros = vec![0; ZEROS_AT_ONCE];
     let mut at = from;
     while at < to {
-        let n = (to - at).min(PIECE as u64);
+        let n = (to - at).min(ZEROS_AT_ONCE as u64);
         write_all(file, at, &zeros[..n as usize])?;
         at += n;
     }
@@ -99,11 +99,11 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
 /// # Errors
 /// As [`write_zeros`].
 pub(crate) fn write_back(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    let mut buffer = vec![0; len.min(PIECE as u64) as usize];
+    let mut buffer = vec![0; len.min(ZEROS_AT_ONCE as u64) as usize];
     let end = offset.saturating_add(len);
     let mut at = offset;
     while at < end {
-        let part = &mut buffer[..(end - at).min(PIECE as u64) as usize];
+        let part = &mut buffer[..(end - at).min(ZEROS_AT_ONCE as u64) as usize];
         file.read_exact_at(part, at)?;
         write_all(file, at, part)?;
         at += part.len() as u64;

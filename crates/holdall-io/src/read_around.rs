@@ -11,7 +11,7 @@
 //! memory starts with its own length: it may be read once in whole, in pieces that grow with
 //! the number of waits, so that a few single reads stay cheap; beside the largest it is swept
 //! once from its start, which is not paid. Any other starts with
-//! [`TRIAL`], in pieces of [`LEAST`].
+//! [`TRIAL`], in pieces of [`LEAST_PIECE`].
 //!
 //! Threads: counters without order between them; lost or doubled counts change how much is
 //! read around, never what is read.
@@ -21,9 +21,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// The smallest piece.
-const LEAST: u64 = 64 << 10;
+const LEAST_PIECE: u64 = 64 << 10;
 /// The largest piece.
-const MOST: u64 = 8 << 20;
+const MOST_PIECE: u64 = 8 << 20;
 /// What may be read around on trial, in bytes.
 const TRIAL: i64 = 16 << 20;
 /// What a read found in the cache earns: the bytes a device transfers in the time of a seek.
@@ -105,10 +105,10 @@ impl ReadAround {
         let (granted, size) = if whole {
             let waits = account.waits.load(Relaxed).min(MOST_WAITS) + 1;
             account.waits.store(waits, Relaxed);
-            let size = (LEAST << (waits / DOUBLES)).min(MOST);
+            let size = (LEAST_PIECE << (waits / DOUBLES)).min(MOST_PIECE);
             (i64::try_from(len).unwrap_or(i64::MAX), size)
         } else {
-            (TRIAL, LEAST)
+            (TRIAL, LEAST_PIECE)
         };
         if account.balance.load(Relaxed).saturating_add(granted) < 0 {
             return None;
@@ -129,11 +129,11 @@ impl ReadAround {
     /// has work when nobody waits. Once over a file of `len` bytes.
     pub(crate) fn sweep(&self, near: Near, piece: &Range<u64>, len: u64) -> Option<Range<u64>> {
         let account = self.account(near);
-        if piece.end - piece.start < MOST || account.swept.load(Relaxed) >= len {
+        if piece.end - piece.start < MOST_PIECE || account.swept.load(Relaxed) >= len {
             return None;
         }
-        let start = account.swept.fetch_add(MOST, Relaxed);
-        let end = start.saturating_add(MOST).min(len);
+        let start = account.swept.fetch_add(MOST_PIECE, Relaxed);
+        let end = start.saturating_add(MOST_PIECE).min(len);
         (start < end).then_some(start..end)
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     fn in_a_large_file_it_ends_when_nothing_is_found() {
         for near in [Near::Few, Near::Many] {
             let (_, bytes) = run(1 << 40, near, scattered(1 << 40, 100_000));
-            assert!(bytes <= TRIAL as u64 + LEAST, "{near:?}: {bytes} bytes");
+            assert!(bytes <= TRIAL as u64 + LEAST_PIECE, "{near:?}: {bytes} bytes");
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
         for at in scattered(FILE, 1000) {
             let Some(piece) = around.piece(Near::Many, at, FILE) else { continue };
             let more = around.sweep(Near::Many, &piece, FILE);
-            assert!(more.is_none() || piece.end - piece.start == MOST, "{piece:?}");
+            assert!(more.is_none() || piece.end - piece.start == MOST_PIECE, "{piece:?}");
             swept.extend(more);
         }
         assert!(swept.windows(2).all(|pair| pair[0].end == pair[1].start), "{swept:?}");

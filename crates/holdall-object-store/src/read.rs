@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of an object read at a time.
-const PIECE: u64 = 1 << 20;
+const BYTES_PER_READ: u64 = 1 << 20;
 
 fn reader(own: &HoldallObjectStore, path: &Path) -> Result<Reader> {
     let none = || error::of(path.as_ref(), holdall::Error::NotFound(path.to_string()));
@@ -65,7 +65,7 @@ fn pieces(
     if range.is_empty() {
         return Ok(stream::empty().boxed());
     }
-    let next = |at: u64| at..range.end.min(at.saturating_add(PIECE));
+    let next = |at: u64| at..range.end.min(at.saturating_add(BYTES_PER_READ));
     let first = next(range.start);
     let begun = piece(&path, &object, first.clone())?;
     let once = stream::once(async { Ok(begun) });
@@ -75,7 +75,7 @@ fn pieces(
     let shared = Arc::new((path, object));
     let rest = stream::try_unfold(first.end, move |at| {
         let shared = shared.clone();
-        let next = at..range.end.min(at.saturating_add(PIECE));
+        let next = at..range.end.min(at.saturating_add(BYTES_PER_READ));
         async move {
             if next.is_empty() {
                 return Ok(None);

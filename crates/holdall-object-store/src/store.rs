@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Names removed in one transaction.
-const BATCH: usize = 1000;
+const NAMES_PER_TRANSACTION: usize = 1000;
 
 /// One collection of a store. Clones share it.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ impl ObjectStore for HoldallObjectStore {
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
         let own = self.clone();
-        let batches = locations.ready_chunks(BATCH).then(move |batch| {
+        let batches = locations.ready_chunks(NAMES_PER_TRANSACTION).then(move |batch| {
             let own = own.clone();
             async move { own.run(move |own| Ok(write::remove(own, batch))).await }
         });

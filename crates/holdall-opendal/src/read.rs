@@ -9,7 +9,7 @@ use opendal_core::{Buffer, BytesRange, Error, ErrorKind, Result};
 use std::ops::Range;
 
 /// Bytes read at a time.
-const PIECE: u64 = 1 << 20;
+const BYTES_PER_READ: u64 = 1 << 20;
 
 /// An object that is about to be read.
 pub struct Source {
@@ -48,7 +48,7 @@ impl oio::StreamRead for Source {
 
 impl oio::ReadStream for Bytes {
     async fn read(&mut self) -> Result<Buffer> {
-        let len = PIECE.min(self.left.end - self.left.start);
+        let len = BYTES_PER_READ.min(self.left.end - self.left.start);
         if len == 0 {
             return Ok(Buffer::new());
         }

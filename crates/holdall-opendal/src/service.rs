@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The scheme of the service.
 pub const SCHEME: &str = "holdall";
 /// Names removed in one transaction.
-pub(crate) const BATCH: usize = 1000;
+pub(crate) const NAMES_PER_TRANSACTION: usize = 1000;
 
 /// Objects of one collection below one root. Clones share the store.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Service for HoldallService {
             write_with_if_not_exists: true,
             create_dir: true,
             delete: true,
-            delete_max_size: Some(BATCH),
+            delete_max_size: Some(NAMES_PER_TRANSACTION),
             copy: true,
             rename: true,
             list: true,
@@ -155,7 +155,7 @@ impl Service for HoldallService {
     }
 
     fn delete(&self, _: &OperationContext) -> Result<Self::Deleter> {
-        Ok(oio::BatchDeleter::new(Remover(self.clone()), Some(BATCH)))
+        Ok(oio::BatchDeleter::new(Remover(self.clone()), Some(NAMES_PER_TRANSACTION)))
     }
 
     fn list(&self, _: &OperationContext, path: &str, args: OpList) -> Result<Self::Lister> {

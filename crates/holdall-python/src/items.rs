@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Objects fetched at a time.
-const BATCH: usize = 256;
+const OBJECTS_AT_ONCE: usize = 256;
 /// Bytes of objects fetched at a time; a larger object is fetched alone.
 const BYTES: u64 = 8 << 20;
 
@@ -122,9 +122,9 @@ impl State {
             return Ok(None);
         }
         let (mut read, mut total) = (Vec::new(), 0);
-        while read.len() < BATCH && total < BYTES {
+        while read.len() < OBJECTS_AT_ONCE && total < BYTES {
             if self.found.is_empty() {
-                self.found = self.walk.next(BATCH)?.into();
+                self.found = self.walk.next(OBJECTS_AT_ONCE)?.into();
             }
             let (Some(entry), Some(tx)) = (self.found.pop_front(), self.walk.transaction()) else {
                 break;
@@ -142,7 +142,7 @@ impl State {
     fn fetch_batch(&mut self) -> Outcome<Option<(Reader, Vec<u64>)>> {
         loop {
             if self.found.is_empty() {
-                self.found = self.walk.next(BATCH)?.into();
+                self.found = self.walk.next(OBJECTS_AT_ONCE)?.into();
             }
             let Some(reader) = self.walk.reader().filter(|_| !self.found.is_empty()) else {
                 return Ok(None);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::vec;
 
 /// Names fetched at a time.
-const BATCH: usize = 1000;
+const NAMES_AT_ONCE: usize = 1000;
 
 /// The names that are left of a walk.
 type Range = (End<Vec<u8>>, End<Vec<u8>>);
@@ -308,7 +308,7 @@ impl Names {
                 if ready.is_some() {
                     return Ok(ready);
                 }
-                state.ready = state.walk.next(BATCH)?.into_iter();
+                state.ready = state.walk.next(NAMES_AT_ONCE)?.into_iter();
                 Ok(state.ready.next())
             })?;
         }

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 /// Objects of `put_many` that are taken to the engine at a time.
-const BATCH: usize = 256;
+const OBJECTS_AT_ONCE: usize = 256;
 
 impl View {
     /// Runs `f` in the view's transaction, or in one of its own that is then committed.
@@ -94,8 +94,8 @@ fn put_many(
     let mut items = items.try_iter()?;
     let mut count = 0;
     loop {
-        let mut pairs = Vec::with_capacity(BATCH);
-        for item in items.by_ref().take(BATCH) {
+        let mut pairs = Vec::with_capacity(OBJECTS_AT_ONCE);
+        for item in items.by_ref().take(OBJECTS_AT_ONCE) {
             let item = item?;
             let pair = match item.cast_into::<PyTuple>() {
                 Ok(pair) if pair.len() == 2 => (pair.get_item(0)?, pair.get_item(1)?),

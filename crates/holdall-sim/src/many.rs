@@ -16,7 +16,7 @@ use rand::{Rng, SeedableRng};
 use std::sync::Arc;
 
 /// With more objects than this in the store, calls add few: comparing all of them takes time.
-const ENOUGH: usize = 200;
+const MANY_OBJECTS: usize = 200;
 
 /// Puts such calls into transactions of the script, and makes some edits replace all bytes.
 pub(crate) fn add(script: &mut Script) {
@@ -87,7 +87,7 @@ fn given(op: &TxOp, state: &State) -> (Vec<Given>, Option<usize>) {
         return (Vec::new(), None);
     };
     let mut rng = SmallRng::seed_from_u64(seed);
-    let count = if state.objects.len() > ENOUGH { count % 8 } else { count };
+    let count = if state.objects.len() > MANY_OBJECTS { count % 8 } else { count };
     let next = state.next_numbered(&model::collection(coll));
     let name = |rng: &mut SmallRng, i: u32| match names {
         Names::None => Vec::new(),

@@ -13,7 +13,7 @@ use std::ops::Range;
 /// Bytes of a line of the processor's caches, on most.
 pub(crate) const LINE: usize = 64;
 /// Lines asked for at once: those behind come by themselves as bytes are read in order.
-const MOST: usize = 8;
+const LINES_AT_ONCE: usize = 8;
 
 /// Begins to bring the line with this address closer. A hint: any address will do, also one
 /// if nothing is; nothing is read. Does nothing on processors it was not written for.
@@ -34,7 +34,7 @@ pub(crate) fn line<T>(at: *const T) {
 #[inline]
 pub(crate) fn range(start: *const u8, bytes: Range<usize>) {
     let last = bytes.end.saturating_sub(1);
-    for at in bytes.step_by(LINE).take(MOST) {
+    for at in bytes.step_by(LINE).take(LINES_AT_ONCE) {
         line(start.wrapping_add(at));
     }
     line(start.wrapping_add(last));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
 /// Blocks that one eighth of [`filled`], its metadata and what the store keeps may take.
-const MOST: u64 = 3 * MIB as u64 + MIB as u64 / 2;
+const MOST_BLOCKS: u64 = 3 * MIB as u64 + MIB as u64 / 2;
 
 fn options() -> Options {
     Options::default().background(false)
@@ -72,7 +72,7 @@ fn one_call_is_enough(path: &Path, how: &str) {
     let store = options().open(path).unwrap();
     let report = compact(&store);
     assert_eq!((report.gave_back.failure, report.gave_back.cannot_punch), (None, false));
-    assert!(blocks(path) < MOST, "{how}: {} bytes of blocks, {before} before", blocks(path));
+    assert!(blocks(path) < MOST_BLOCKS, "{how}: {} bytes of blocks, {before} before", blocks(path));
     assert_eq!(report.blocks_after, blocks(path));
     check(&store);
     drop(store);
@@ -211,10 +211,10 @@ fn a_checkpoint_whose_space_is_not_given_back_has_happened() {
         }
         // The others were given back beside the failed one, and that in the next round.
         let left = storage.volume().allocated().unwrap();
-        assert!(left < MOST + 3 * MIB as u64, "call {n}: {left} bytes of blocks");
+        assert!(left < MOST_BLOCKS + 3 * MIB as u64, "call {n}: {left} bytes of blocks");
         store.checkpoint().unwrap();
         let left = storage.volume().allocated().unwrap();
-        assert!(left < MOST, "call {n}: {left} bytes of blocks");
+        assert!(left < MOST_BLOCKS, "call {n}: {left} bytes of blocks");
         assert_eq!(store.stat().unwrap().gave_back.failure, None);
         check(&store);
         // What was punched in part and kept is used again.
@@ -241,7 +241,7 @@ fn compact_tells_what_it_could_not_give_back() {
         let again = compact(&store);
         assert_eq!((again.gave_back.failed_runs, again.gave_back.failure), (0, None));
         let left = storage.volume().allocated().unwrap();
-        assert!(left < MOST, "call {n}: {left} bytes of blocks");
+        assert!(left < MOST_BLOCKS, "call {n}: {left} bytes of blocks");
         check(&store);
     }
     assert!(failed >= 4, "{failed}");

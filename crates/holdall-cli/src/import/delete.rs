@@ -13,7 +13,7 @@ use crate::name::escape;
 use crate::open;
 
 /// Names removed in one transaction.
-const BATCH: usize = 2000;
+const NAMES_PER_TRANSACTION: usize = 2000;
 
 /// Removes the objects below `prefix` that `walk` does not meet. What `excludes` leaves out
 /// stays. Ends at the first directory that cannot be read.
@@ -44,7 +44,7 @@ pub fn gone(
         if !is_there && !excludes.cover(below) {
             gone.push(name);
         }
-        if gone.len() == BATCH {
+        if gone.len() == NAMES_PER_TRANSACTION {
             remove(importer, &mut gone)?;
         }
     }

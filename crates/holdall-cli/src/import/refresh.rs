@@ -20,7 +20,7 @@ use crate::files::MODE;
 use crate::{below, files, open};
 
 /// Objects changed in one transaction.
-const BATCH: usize = 2000;
+const OBJECTS_PER_TRANSACTION: usize = 2000;
 
 /// Whether objects below the directory have another mode of it than `bits`. `dir` is the prefix of
 /// their names. Cost: looking up one object, more only if others were not imported.
@@ -58,7 +58,7 @@ pub fn all_below(importer: &mut Importer<'_, '_>, dir: &[u8]) -> Outcome {
         if let Some(all) = refreshed(importer, &stored, &ways.modes(rest)) {
             changed.push((name, all));
         }
-        if changed.len() == BATCH {
+        if changed.len() == OBJECTS_PER_TRANSACTION {
             store(importer, &mut changed)?;
         }
     }

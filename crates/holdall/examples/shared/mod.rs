@@ -10,7 +10,7 @@ use std::io::Read;
 use std::time::{Duration, Instant};
 
 /// Bytes of a read or write of much data.
-pub const PIECE: usize = 1 << 20;
+pub const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// Bytes this process handed over in write calls so far, all files and threads together.
 /// None if the system does not say: it needs Linux's /proc/self/io.
@@ -105,7 +105,7 @@ impl fmt::Display for Form {
 
 /// Hash of all that `source` still gives.
 pub fn hash_of(mut source: impl Read) -> Result<blake3::Hash> {
-    let (mut hasher, mut piece) = (blake3::Hasher::new(), vec![0; PIECE]);
+    let (mut hasher, mut piece) = (blake3::Hasher::new(), vec![0; BYTES_AT_ONCE]);
     loop {
         match source.read(&mut piece)? {
             0 => return Ok(hasher.finalize()),

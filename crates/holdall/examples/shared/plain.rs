@@ -1,7 +1,7 @@
 //! What the examples that work on large plain files share: data that need not be kept because it
 //! can be made again, copies whose writes are counted, the edit of a plain file.
 
-use crate::shared::PIECE;
+use crate::shared::BYTES_AT_ONCE;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -29,7 +29,7 @@ pub fn rewrite_file(from: &Path, to: &Path, range: Range<u64>, bytes: &[u8]) -> 
 
 /// Copies by read and write calls, so that [`written`](crate::shared::written) counts them.
 pub fn copy(mut from: impl Read, mut to: impl Write) -> Result<u64> {
-    let (mut piece, mut all) = (vec![0; PIECE], 0);
+    let (mut piece, mut all) = (vec![0; BYTES_AT_ONCE], 0);
     loop {
         let n = from.read(&mut piece)?;
         if n == 0 {

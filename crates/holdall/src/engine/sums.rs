@@ -30,7 +30,7 @@ const CRC_AT: usize = RECORD - 4;
 const MAGIC: &[u8; 8] = b"holdsums";
 const FORMAT: u32 = 1;
 /// Records read at once.
-const BATCH: usize = 4096;
+const RECORDS_PER_READ: usize = 4096;
 
 /// What an object's bytes are at one of its versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,7 @@ fn decode(record: &[u8]) -> Option<Entry> {
 fn load(disk: &dyn Disk, len: u64) -> std::io::Result<State> {
     let end = len / RECORD as u64 * RECORD as u64;
     let mut state = State { end, ..State::default() };
-    let (mut at, mut buffer) = (RECORD as u64, vec![0; BATCH * RECORD]);
+    let (mut at, mut buffer) = (RECORD as u64, vec![0; RECORDS_PER_READ * RECORD]);
     while at < end {
         let n = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
         disk.read_at(at, &mut buffer[..n])?;

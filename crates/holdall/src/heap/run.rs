@@ -10,7 +10,7 @@ use holdall_core::heap_page::HeapPageMut;
 use holdall_core::{PageKind, PageNo, PageWrite, Result};
 
 /// Most records of a run.
-const MOST: usize = 64;
+const MOST_RECORDS: usize = 64;
 
 /// Records on their way into a heap file.
 pub trait Records {
@@ -30,7 +30,7 @@ pub trait Records {
 pub struct Run {
     /// Their page.
     page: PageNo,
-    slots: [u16; MOST],
+    slots: [u16; MOST_RECORDS],
     len: usize,
 }
 
@@ -73,7 +73,7 @@ impl HeapFile {
         let chosen = placement.choose_for_run(first).filter(|(cached, _)| cached.marked);
         let Some((cached, least)) = chosen else { return Ok(None) };
         let at = At { index: cached.index, page: cached.page };
-        let mut run = Run { page: at.page, slots: [0; MOST], len: 0 };
+        let mut run = Run { page: at.page, slots: [0; MOST_RECORDS], len: 0 };
         let bytes = pages.page_mut(at.page, PageKind::Heap)?;
         let own = holdall_core::page::owner(bytes) == self.owner;
         let mut page = HeapPageMut::new(bytes, at.page)?;
@@ -81,7 +81,7 @@ impl HeapFile {
             return Ok(None);
         }
         let before = page.view().room();
-        while run.len < MOST
+        while run.len < MOST_RECORDS
             && let Some(len) = records.len(run.len).filter(|len| *len >= least)
             && let Some(slot) = page.insert_with(len, |to| records.write(run.len, to))?
         {

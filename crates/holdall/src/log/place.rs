@@ -51,7 +51,7 @@ const NO_FILE: &str = "is not a regular file";
 /// The message about what another store has locked.
 const IN_USE: &str = "is the log of a store that is open, which was renamed away or copied";
 /// Bytes read at a time.
-const CHUNK: u64 = 64 * BLOCK as u64;
+const BYTES_PER_READ: u64 = 64 * BLOCK as u64;
 
 /// Opens the log, whatever it holds; `None` if there is none.
 ///
@@ -98,9 +98,9 @@ pub fn examine_disk(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<
     let fail = |e| Error::io("reading what lies in the log's place", e);
     let length = disk.len().map_err(fail)?;
     let (mut newest, mut own, mut strange) = (Newest::default(), false, false);
-    let mut buffer = vec![0; CHUNK.min(length) as usize];
-    for at in (0..length).step_by(CHUNK as usize) {
-        buffer.truncate((length - at).min(CHUNK) as usize);
+    let mut buffer = vec![0; BYTES_PER_READ.min(length) as usize];
+    for at in (0..length).step_by(BYTES_PER_READ as usize) {
+        buffer.truncate((length - at).min(BYTES_PER_READ) as usize);
         disk.read_at(at, &mut buffer).map_err(fail)?;
         for block in buffer.chunks(BLOCK).filter(|block| block.iter().any(|b| *b != 0)) {
             match (BlockHeader::decode_any(block), store_id) {

@@ -10,7 +10,7 @@ use std::ops::{Bound, RangeBounds};
 use std::vec;
 
 /// Entries fetched at a time.
-const BATCH: usize = 1000;
+const ENTRIES_AT_ONCE: usize = 1000;
 
 /// A name and its object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,21 +144,21 @@ impl NameIter {
         Self { reader: reader.clone(), from, to, front: none(), back: none(), done: false }
     }
 
-    /// Takes up to [`BATCH`] of the entries that a walk yields, while they are `inside`.
+    /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`.
     fn take(
         &mut self,
         walk: impl Iterator<Item = Result<(Vec<u8>, names::Value)>>,
         inside: impl Fn(&[u8]) -> bool,
     ) -> Result<Vec<Entry>> {
         let mut taken = Vec::new();
-        for entry in walk.take(BATCH) {
+        for entry in walk.take(ENTRIES_AT_ONCE) {
             let (name, value) = entry?;
             if !inside(&name) {
                 break;
             }
             taken.push(Entry { oid: oid_of(&value)?, name });
         }
-        self.done = taken.len() < BATCH;
+        self.done = taken.len() < ENTRIES_AT_ONCE;
         Ok(taken)
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, Builder};
 
 /// Bytes of an object read at a time, if one thread reads them.
-const PIECE: usize = 4 << 20;
+const BYTES_PER_STEP: usize = 4 << 20;
 
 /// Bytes that are read ahead of a sequential read, if they lie in several segments.
 const AHEAD: u64 = 8 << 20;
@@ -101,7 +101,7 @@ pub(crate) fn read_range_into<D: DataRead + Sync + ?Sized>(
     let mut at = 0;
     while at < len {
         let from = start + at as u64;
-        let next = len.min(at + PIECE);
+        let next = len.min(at + BYTES_PER_STEP);
         if len - at > PART && whole.is_new(pages, from..start + next as u64) {
             bytes.resize(len, 0);
             return read_new(pages, (whole, oid), from, &mut bytes[at..]);
@@ -137,7 +137,7 @@ pub(crate) fn read_to<D: DataRead + Sync + ?Sized>(
     from: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let next = from.saturating_add(buf.len().min(PIECE) as u64);
+    let next = from.saturating_add(buf.len().min(BYTES_PER_STEP) as u64);
     if buf.len() > PART && whole.is_new(pages, from..next) {
         return read_new(pages, (whole, oid), from, buf);
     }
@@ -207,7 +207,7 @@ impl Ahead {
         range: Range<u64>,
         at_once: usize,
     ) {
-        let (at, end, piece) = (range.start, range.end, PIECE as u64);
+        let (at, end, piece) = (range.start, range.end, BYTES_PER_STEP as u64);
         if at.saturating_add(piece) <= self.until || self.until.max(at) >= end {
             return;
         }

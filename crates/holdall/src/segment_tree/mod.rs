@@ -212,7 +212,7 @@ impl SegmentRead for TreeWrite<'_> {
 }
 
 /// Bytes moved at a time between a tree's pieces and the stager.
-const CHUNK: usize = 256 << 10;
+const BYTES_PER_MOVE: usize = 256 << 10;
 
 impl Segments for TreeWrite<'_> {
     fn write_runs(
@@ -227,7 +227,7 @@ impl Segments for TreeWrite<'_> {
             Stager::new(&alloc, self.tx.pager(), Some(len)).near(near).class(self.tx.class());
         let mut stager = stager.origins(origins);
         let mut left = len;
-        let mut chunk = vec![0; CHUNK.min(len as usize)];
+        let mut chunk = vec![0; BYTES_PER_MOVE.min(len as usize)];
         while left > 0 {
             let n = chunk.len().min(left as usize);
             pieces.fill(self, &mut chunk[..n])?;

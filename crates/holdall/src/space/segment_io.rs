@@ -26,7 +26,7 @@ pub const UNIT: usize = 4096;
 /// as copying about this many bytes.
 const ONE_STEP: usize = 4 * UNIT;
 /// Longer ranges are read in pieces of this size.
-const PIECE: usize = 256 * UNIT;
+const BYTES_PER_PIECE: usize = 256 * UNIT;
 /// What the mapping gives is checked in steps of this size, so that it is still in the
 /// processor's caches when it is checked.
 const STEP: usize = 64 * UNIT;
@@ -156,7 +156,7 @@ fn read_new<R: PageRead + ?Sized>(
     while buf.len() - done >= LEAST_NEW {
         let place = at + done as u64;
         let skip = (place % UNIT as u64) as usize;
-        let end = buf.len().min(done + PIECE - skip);
+        let end = buf.len().min(done + BYTES_PER_PIECE - skip);
         // Units of which only a part is wanted are read with the others.
         let (mut before, mut behind) = ([0; UNIT], [0; UNIT]);
         let (first, rest) = buf[done..end].split_at_mut((UNIT - skip) % UNIT);
@@ -195,7 +195,7 @@ fn read_disk<R: PageRead + ?Sized>(
     let whole = rest.len() / UNIT * UNIT;
     let (middle, last) = rest.split_at_mut(whole);
     let mut place = at + head as u64;
-    for piece in middle.chunks_mut(PIECE) {
+    for piece in middle.chunks_mut(BYTES_PER_PIECE) {
         // The few bytes of the last unit come from where those before them came from.
         let mapped = read_checked(sums, disk, place, piece)?;
         place += piece.len() as u64;
@@ -221,7 +221,7 @@ pub fn check_segment<R: PageRead + ?Sized>(
     let last = start.0.checked_add(count).filter(|end| *end <= PageNo::MAX.0 + 1);
     let last = last.ok_or_else(|| Error::page(start, format!("run of {count} pages")))?;
     let (mut at, end) = (start.0 * size, last * size);
-    let mut piece = vec![0; PIECE.min((end - at) as usize)];
+    let mut piece = vec![0; BYTES_PER_PIECE.min((end - at) as usize)];
     while at < end {
         let n = piece.len().min((end - at) as usize);
         read_checked(&mut sums, disk, at, &mut piece[..n])?;

@@ -24,7 +24,7 @@ const WHOLE_PAGES: u64 = 32;
 /// Runs of a stream of unknown length grow to this size.
 const MOST_BYTES: u64 = 32 << 20;
 /// Checksums and writes go in pieces of this size, to stay in the cache.
-const PIECE: usize = 1 << 20;
+const BYTES_PER_WRITE: usize = 1 << 20;
 
 /// Write-out in flight: started for every this many bytes, and this many ranges before the
 /// oldest is waited for.
@@ -191,10 +191,10 @@ impl Stager {
     pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         let size = self.pager.page_size();
         if !self.buffer.is_empty() {
-            let n = bytes.len().min(PIECE - self.buffer.len());
+            let n = bytes.len().min(BYTES_PER_WRITE - self.buffer.len());
             self.buffer.extend_from_slice(&bytes[..n]);
             bytes = &bytes[n..];
-            if self.buffer.len() < PIECE {
+            if self.buffer.len() < BYTES_PER_WRITE {
                 return Ok(());
             }
             let full = std::mem::take(&mut self.buffer);
@@ -202,10 +202,10 @@ impl Stager {
             self.buffer = full;
             self.buffer.clear();
         }
-        let whole = bytes.len() / PIECE * PIECE;
+        let whole = bytes.len() / BYTES_PER_WRITE * BYTES_PER_WRITE;
         // With room for a padded last page: the end of the data is not moved again.
         self.buffer.reserve((bytes.len() - whole).next_multiple_of(size));
-        debug_assert!(PIECE.is_multiple_of(size), "pieces are whole pages");
+        debug_assert!(BYTES_PER_WRITE.is_multiple_of(size), "pieces are whole pages");
         self.write_pages(&bytes[..whole])?;
         self.buffer.extend_from_slice(&bytes[whole..]);
         Ok(())
@@ -278,7 +278,7 @@ impl Stager {
             if self.left == 0 {
                 self.more_room(bytes.len())?;
             }
-            let most = (self.left as usize).saturating_mul(size).min(PIECE);
+            let most = (self.left as usize).saturating_mul(size).min(BYTES_PER_WRITE);
             let (piece, rest) = bytes.split_at(bytes.len().min(most));
             self.write_piece(piece)?;
             bytes = rest;

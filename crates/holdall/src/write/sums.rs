@@ -20,7 +20,7 @@ pub(super) type Noted = BTreeMap<Oid, Option<Sum>>;
 /// Longer objects are not read to be summed: they may be zeros that take no space.
 const MOST_READ: u64 = 1 << 30;
 /// Bytes read at once.
-const PIECE: u64 = 1 << 20;
+const BYTES_PER_READ: u64 = 1 << 20;
 
 impl ObjectsMut {
     /// Notes that the object's bytes are `bytes` now.
@@ -67,9 +67,9 @@ impl ObjectsMut {
     fn read_sum(&mut self, oid: Oid) -> Option<Sum> {
         let whole = self.open_whole(oid).ok().filter(|whole| whole.size() <= MOST_READ)?;
         let (mut at, mut summing) = (0, Summing::new());
-        let mut buffer = vec![0; whole.size().min(PIECE) as usize];
+        let mut buffer = vec![0; whole.size().min(BYTES_PER_READ) as usize];
         while at < whole.size() {
-            let piece = &mut buffer[..(whole.size() - at).min(PIECE) as usize];
+            let piece = &mut buffer[..(whole.size() - at).min(BYTES_PER_READ) as usize];
             self.read_whole(&whole, oid, at, piece).ok()?;
             summing.update(piece);
             at += piece.len() as u64;

@@ -13,7 +13,7 @@ use std::ops::{ControlFlow, Range};
 /// Times that everything is gone through: what one pass frees is room for the next.
 const MOST_ROUNDS: u32 = 4;
 /// Pages that one transaction moves.
-const BATCH: u32 = 64;
+const PAGES_PER_TRANSACTION: u32 = 64;
 /// Moves of parts of one object that make way for another: in a file without holes each is as
 /// long as what is free below.
 const MOST_PARTS: u32 = 1 << 12;
@@ -82,7 +82,7 @@ impl Work<'_> {
         mut step: impl FnMut(&mut WriteTx, &mut Lowering) -> Result<bool>,
     ) -> Result<ControlFlow<()>> {
         loop {
-            let mut low = Lowering::new(line, BATCH);
+            let mut low = Lowering::new(line, PAGES_PER_TRANSACTION);
             let mut tx = WriteTx::new(&self.store.inner, None)?;
             tx.set_durability(Durability::Deferred);
             let more = match step(&mut tx, &mut low) {

@@ -15,7 +15,7 @@ const LONG: u64 = 16 << 20;
 /// States from which a move is begun before it is left.
 const MOST_TRIES: u32 = 8;
 /// Bytes read and written at a time.
-const CHUNK: usize = 256 << 10;
+const BYTES_PER_COPY: usize = 256 << 10;
 
 impl Work<'_> {
     /// Joins pieces of objects of which that makes fewer, those of `most` handle pages from
@@ -215,7 +215,7 @@ impl Work<'_> {
         let inner = &self.store.inner;
         let len = range.end - range.start;
         let mut stager = Stager::new(&inner.alloc, &inner.pager, Some(len)).within(run);
-        let mut chunk = vec![0; CHUNK.min(len as usize)];
+        let mut chunk = vec![0; BYTES_PER_COPY.min(len as usize)];
         let mut at = range.start;
         while at < range.end {
             let n = chunk.len().min((range.end - at) as usize);

@@ -17,7 +17,7 @@ use holdall_core::space_info::SpaceInfo;
 use holdall_core::{Oid, PageNo, PageRead, PageRun, Result};
 
 /// Pages of data checked between two calls of the progress function.
-const BATCH: u64 = 1024;
+const PAGES_PER_REPORT: u64 = 1024;
 
 /// The object being walked.
 struct Object<'o> {
@@ -145,7 +145,7 @@ impl Walk<'_> {
         let mut bad = Bad { runs: Runs::default(), first: None, why: String::new() };
         let mut at = run.start.0;
         while at < run.end() {
-            let n = BATCH.min(run.end() - at);
+            let n = PAGES_PER_REPORT.min(run.end() - at);
             self.pages.count(n * size);
             if self.data(PageRun::new(PageNo(at), n))?.is_some() {
                 // Which of them: one by one.

@@ -82,7 +82,7 @@ pub(super) enum Kind {
 
 const KINDS: usize = 7;
 /// Problems of one kind that are listed.
-const MOST: u64 = 1000;
+const LISTED_OF_A_KIND: u64 = 1000;
 
 impl Kind {
     fn advice(self) -> &'static str {
@@ -135,7 +135,7 @@ impl Found {
     pub(super) fn add(&mut self, kind: Kind, place: impl Into<String>, detail: impl AsRef<str>) {
         let count = &mut self.counts[kind as usize];
         *count += 1;
-        if *count <= MOST {
+        if *count <= LISTED_OF_A_KIND {
             let detail = format!("{}; {}", detail.as_ref(), kind.advice());
             let list = if kind == Kind::Note { &mut self.notes } else { &mut self.problems };
             list.push(Problem { place: place.into(), detail });
@@ -144,15 +144,16 @@ impl Found {
 
     /// Whether more of this kind would only be counted.
     pub(super) fn is_full(&self, kind: Kind) -> bool {
-        self.counts[kind as usize] >= MOST
+        self.counts[kind as usize] >= LISTED_OF_A_KIND
     }
 
     /// Problems and notes, with one more for each kind that was cut.
     pub(super) fn finish(mut self) -> (Vec<Problem>, Vec<Problem>) {
         for kind in ALL {
             let count = self.counts[kind as usize];
-            if count > MOST {
-                let detail = format!("{} more like the {MOST} listed", count - MOST);
+            if count > LISTED_OF_A_KIND {
+                let detail =
+                    format!("{} more like the {LISTED_OF_A_KIND} listed", count - LISTED_OF_A_KIND);
                 let list = if kind == Kind::Note { &mut self.notes } else { &mut self.problems };
                 list.push(Problem { place: kind.title().into(), detail });
             }

@@ -19,7 +19,7 @@ use holdall_core::version::Change;
 use holdall_core::{Lsn, Result, Version};
 
 /// Bytes of an object read at once.
-const PIECE: u64 = 1 << 20;
+const BYTES_PER_READ: u64 = 1 << 20;
 
 /// What objects are compared with.
 #[derive(Debug)]
@@ -83,9 +83,9 @@ impl Walk<'_> {
             return Ok(Found::Size(d.size()));
         }
         let (mut at, mut summing) = (0, Summing::new());
-        let mut buffer = vec![0; len.min(PIECE) as usize];
+        let mut buffer = vec![0; len.min(BYTES_PER_READ) as usize];
         while at < len {
-            let piece = &mut buffer[..(len - at).min(PIECE) as usize];
+            let piece = &mut buffer[..(len - at).min(BYTES_PER_READ) as usize];
             segment_tree::read_at(&TreeRead(self.pages), &d, at, piece)?;
             summing.update(piece);
             at += piece.len() as u64;

@@ -12,19 +12,19 @@ use holdall_core::{Error, PageNo, PageRead, Result};
 use std::ops::Range;
 
 /// Checksums looked up at a time: those of a step.
-const BATCH: usize = STEP / UNIT;
+const SUMS_AT_ONCE: usize = STEP / UNIT;
 
 /// Checksums of some units in a row, as one info page has them.
 #[derive(Debug)]
 struct Sums {
     /// The units whose checksums these are.
     known: Range<u64>,
-    sums: [u32; BATCH],
+    sums: [u32; SUMS_AT_ONCE],
 }
 
 impl Sums {
     /// None yet.
-    const NONE: Self = Self { known: 0..0, sums: [0; BATCH] };
+    const NONE: Self = Self { known: 0..0, sums: [0; SUMS_AT_ONCE] };
 
     /// The checksum of a unit, if it is among these.
     #[inline]
@@ -45,7 +45,7 @@ impl Sums {
         let s = stretch_of(layout, page)?;
         let info = info_page(pages, layout, &s, page)?;
         let first = unit - s.first * layout.units() as u64;
-        let wanted = &mut self.sums[..wanted.clamp(1, BATCH)];
+        let wanted = &mut self.sums[..wanted.clamp(1, SUMS_AT_ONCE)];
         self.known = 0..0;
         let count = pages.with_page(info, PageKind::SpaceInfo, |bytes| {
             SpaceInfo::open(*layout, s.space, s.number, bytes)?.copy_crcs(first, wanted)

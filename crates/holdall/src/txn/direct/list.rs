@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 32 << 20;
 /// Bytes under one checksum of segment data.
 const UNIT: usize = 4096;
 /// Recovery reads and writes pieces of this size.
-const PIECE: usize = 1 << 20;
+const BYTES_PER_READ: usize = 1 << 20;
 
 /// What a transaction wrote in place, with checksums.
 #[derive(Debug, Default)]
@@ -156,7 +156,7 @@ fn pieces(
     mut f: impl FnMut(PageNo, &[u8]) -> Result<()>,
 ) -> Result<bool> {
     let size = volume.page_size() as u64;
-    let most = PIECE as u64 / size;
+    let most = BYTES_PER_READ as u64 / size;
     let (mut at, mut buffer) = (run.start.0, Vec::new());
     while at < run.end() {
         let count = most.min(run.end() - at);
