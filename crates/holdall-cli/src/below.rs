@@ -68,7 +68,7 @@ fn cut(path: &[u8]) -> (&[u8], Option<&[u8]>) {
         return (path, None);
     }
     let is_slash = |byte: &u8| *byte == b'/';
-    let head = path.get(..PIECE).unwrap_or_default();
+    let head = path.get(..PATH_BYTES_AT_ONCE).unwrap_or_default();
     let last = head.iter().rposition(is_slash);
     match last.or_else(|| path.iter().position(is_slash)) {
         Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..)),
