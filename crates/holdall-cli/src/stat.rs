@@ -129,6 +129,11 @@ fn object_json(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
 pub fn describe(object: &mut Map<String, Value>, data: &Metadata, segments: &Segments) {
     object.insert("oid".into(), data.oid.to_string().into());
     object.insert("size".into(), data.size.into());
+    let nanos = data.modified.map(time::to_nanos);
+    object.insert(
+        "modified".into(),
+        nanos.map_or(Value::Null, |n| json!(i64::try_from(n / 1_000_000).ok())),
+    );
     let mut attributes = Map::new();
     for (key, value) in &data.attributes {
         name::to_json(&mut attributes, key, value);
@@ -156,6 +161,7 @@ fn object_text(arg: &OsStr, data: &Metadata, segments: &Segments) -> Outcome {
     row("name", display_name(arg, data).map_or_else(|| "-".to_owned(), name::escape))?;
     row("oid", data.oid.to_string())?;
     row("size", data.size.to_string())?;
+    row("modified", data.modified.map_or("-".into(), |at| time::date(time::to_nanos(at))))?;
     let layout = match &data.layout {
         Layout::Small => "small: in a heap record".to_owned(),
         Layout::Large { levels, threshold, tail, .. } => {

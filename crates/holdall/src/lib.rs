@@ -104,6 +104,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # What it promises
+//!
+//! - A commit is acknowledged when it survives a power cut, for one sync of the log, which commits
+//!   that come together share. [`Durability::Deferred`] does not wait.
+//! - A transaction happens whole or not at all. One writes at a time; others wait for it, with a
+//!   limit if [`WriteTx::wait`] sets one. Readers never wait for it.
+//! - A snapshot shows one state until it is dropped, or until writers need the space that it
+//!   holds ([`Options::pinned_bytes`], [`Options::old_version_bytes`]); then its reads fail with [`Error::SnapshotTooOld`].
+//! - A damaged byte on disk is an error that names the object, the range or the page.
+//! - Threads share a [`Store`], a [`Reader`] and an [`Object`]; a [`WriteTx`] may go from thread to
+//!   thread. A process that writes to a store has it alone; many may read one that nobody writes.
+//! - A name has at most 1,024 bytes, and need not be text.
+//!
+//! The file format is not final before 1.0; each build opens files of earlier versions. The crate
+//! has no features to choose. It is tested on Linux and compiles for macOS and FreeBSD.
+//!
 //! # Layers
 //!
 //! From the bottom: log, cache, txn, space, page map, handle, heap, names, sharing, segment tree,
