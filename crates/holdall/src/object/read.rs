@@ -373,7 +373,7 @@ pub fn metadata<D: DataRead + ?Sized>(
 }
 
 /// The time so many milliseconds after 1970 UTC, if it is known and one that the system can have.
-fn time_of(millis: u64) -> Option<SystemTime> {
+pub fn time_of(millis: u64) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis)).filter(|_| millis > 0)
 }
 
