@@ -2,7 +2,7 @@
 //!
 //! Owns: the names of the fields.
 
-use super::json::{error, location, named, segment, superblocks};
+use super::json_parts::{error, location, named, segment, superblocks};
 use super::text::runs;
 use crate::name::hex;
 use holdall::inspect::{

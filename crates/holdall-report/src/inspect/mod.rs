@@ -5,6 +5,7 @@
 
 pub mod json;
 mod json_page;
+mod json_parts;
 mod log;
 mod object;
 mod page;

@@ -2,7 +2,7 @@
 //! dropped and made up, blocks sealed again. Opened for reading and for writing.
 
 use super::Input;
-use holdall::inspect::{self, LogPart, Record};
+use holdall::inspect::{self, LogPart};
 use holdall::{Lsn, Options, PageNo, Store, Target};
 use holdall_core::bytes::Reader;
 use holdall_core::checksum::crc;
