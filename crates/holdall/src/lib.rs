@@ -130,9 +130,8 @@ mod txn;
 mod write;
 
 pub use engine::catalog::DEFAULT_COLLECTION;
-pub use engine::give_back::GaveBack;
 pub use engine::key::Key;
-pub use engine::{Options, Tuning};
+pub use engine::{GaveBack, Options, Tuning};
 pub use holdall_core::heap_record::MTIME;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};
