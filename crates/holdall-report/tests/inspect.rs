@@ -383,15 +383,3 @@ fn shared_pages_are_shown_by_range() {
     let ranges = &json::sharing(&found)["ranges"];
     assert_eq!(ranges, &serde_json::json!([{ "page": 20, "pages": 12, "references": 2 }]));
 }
-
-/// A record of an earlier format has no time; the engine reads it as 0.
-#[test]
-fn an_object_whose_last_change_is_not_known_says_so() {
-    let storage = Arc::new(MemoryStorage::new());
-    let store = quiet().tuning(|t| t.clock(|| 0)).create_on(storage).unwrap();
-    store.write(|tx| tx.put("old", b"x")).unwrap();
-    let found = inspect::object(&store, "default", "old").unwrap();
-    let text = words::object(&found);
-    assert!(text.contains("\nno time of last change\n"), "{text}");
-    assert!(json::object(&found)["modified"].is_null());
-}
