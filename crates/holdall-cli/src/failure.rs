@@ -10,7 +10,7 @@ use holdall::Error;
 use holdall_io::lacks_inodes_at;
 use rustix::process::{Resource, getrlimit};
 
-use crate::name::{escape, is_hidden};
+use holdall_report::name::{escape, is_hidden};
 
 /// Anything without a code of its own.
 pub const ERROR: u8 = 1;

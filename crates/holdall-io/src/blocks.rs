@@ -4,14 +4,37 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::file::write_all;
-
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use rustix::fs::FallocateFlags;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use rustix::io::Errno;
 
-/// Gives the range real blocks; the file grows if it reaches past the end.
+/// Writes all bytes, however many calls that takes.
+pub(crate) fn write_all(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                bytes = &bytes[n..];
+                offset += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(full_kind(e)),
+        }
+    }
+    Ok(())
+}
+
+/// An exhausted quota is a full disk to us.
+pub(crate) fn full_kind(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::QuotaExceeded {
+        io::Error::new(io::ErrorKind::StorageFull, error)
+    } else {
+        error
+    }
+}
+
+/// Gives the range real blocks; the file grows where it reaches past the end.
 ///
 /// # Errors
 /// Those of the system; "not supported" if the file system cannot.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-use crate::file::write_all;
+use crate::blocks::write_all;
 
 /// Alignment of offset, length and memory.
 const ALIGN: usize = 4096;

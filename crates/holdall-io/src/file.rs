@@ -5,14 +5,14 @@
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
-use crate::blocks::{self, write_back, write_zeros};
+use crate::blocks::{self, full_kind, write_all, write_back, write_zeros};
 use crate::bounds::{check_len, past_the_end, read_only, write_end};
 use crate::direct::Direct;
 use crate::disk::Near;
@@ -311,30 +311,6 @@ impl Disk for FileDisk {
             return Ok(false);
         }
         will_need(&self.file, offset, len).map(|()| true)
-    }
-}
-
-pub(crate) fn write_all(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.write_at(bytes, offset) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => {
-                bytes = &bytes[n..];
-                offset += n as u64;
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(full_kind(e)),
-        }
-    }
-    Ok(())
-}
-
-/// An exhausted quota is a full disk to us.
-pub(crate) fn full_kind(error: io::Error) -> io::Error {
-    if error.kind() == io::ErrorKind::QuotaExceeded {
-        io::Error::new(io::ErrorKind::StorageFull, error)
-    } else {
-        error
     }
 }
 

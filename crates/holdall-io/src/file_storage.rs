@@ -23,9 +23,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::fs::OFlags;
 
+use crate::blocks::full_kind;
 use crate::bounds::read_only;
 use crate::directory::Directory;
-use crate::file::{Access, full_kind, is_full};
+use crate::file::{Access, is_full};
 use crate::open::{directory, named, open};
 use crate::rights;
 use crate::room::{self, not_made};

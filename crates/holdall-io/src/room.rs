@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::StatVfs;
 
-use crate::file::full_kind;
+use crate::blocks::full_kind;
 use crate::open::named;
 
 /// Why a file could not be made, inside an [`io::Error`] of the kind `StorageFull`: the file

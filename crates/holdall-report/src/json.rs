@@ -191,7 +191,8 @@ fn cut(object: &CutObject) -> Value {
     Value::Object(out)
 }
 
-fn remedies(r: &FragReport) -> Vec<Value> {
+/// What would help, and how much.
+pub(crate) fn remedies(r: &FragReport) -> Vec<Value> {
     let name = |action| match action {
         Action::JoinPieces => "join_pieces",
         Action::EmptyHeapPages => "empty_heap_pages",

@@ -111,7 +111,8 @@
 //! - A transaction happens whole or not at all. One writes at a time; others wait for it, with a
 //!   limit if [`WriteTx::wait`] sets one. Readers never wait for it.
 //! - A snapshot shows one state until it is dropped, or until writers need the space that it
-//!   holds ([`Options::pinned_bytes`], [`Options::old_version_bytes`]); then its reads fail with [`Error::SnapshotTooOld`].
+//!   holds ([`Options::pinned_bytes`], [`Options::old_version_bytes`]); then its reads fail with
+//!   [`Error::SnapshotTooOld`].
 //! - A damaged byte on disk is an error that names the object, the range or the page.
 //! - Threads share a [`Store`], a [`Reader`] and an [`Object`]; a [`WriteTx`] may go from thread to
 //!   thread. A process that writes to a store has it alone; many may read one that nobody writes.
@@ -146,9 +147,8 @@ mod txn;
 mod write;
 
 pub use engine::catalog::DEFAULT_COLLECTION;
-pub use engine::give_back::GaveBack;
 pub use engine::key::Key;
-pub use engine::{Options, Tuning};
+pub use engine::{GaveBack, Options, Tuning};
 pub use holdall_core::heap_record::MTIME;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};

@@ -6,6 +6,7 @@
 mod damage;
 
 use damage::{pages_of, quiet, sample};
+use holdall::inspect::{self, ObjectBody, TreePart};
 use holdall::{PageNo, Store, VerifyOptions, VerifyReport};
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
@@ -146,19 +147,19 @@ fn a_damaged_heap_page_is_told_with_the_names_of_its_objects() {
 #[test]
 fn damaged_data_is_told_as_bytes_of_the_object() {
     let (volume, _) = sample(PAGE);
-    let text = {
+    let object = {
         let storage = Arc::new(MemoryStorage::from_bytes(volume.clone(), None));
         let store = quiet().open_read_only_on(storage).unwrap();
-        holdall::inspect::object(&store, "default", "large").unwrap()
+        inspect::object(&store, "default", "large").unwrap()
     };
-    // Pages of the object in order, from lines such as "0..8192 in 2 pages from 34".
+    let ObjectBody::Large(large) = &object.body else { panic!("{object:?}") };
+    // Pages of the object in order.
     let mut pages: Vec<usize> = Vec::new();
-    for line in text.lines().filter(|l| l.contains(" pages from ")) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let (count, from): (usize, usize) = (words[2].parse().unwrap(), words[5].parse().unwrap());
-        pages.extend(from..from + count);
+    for part in &large.tree {
+        let TreePart::Segment(_, slice) = part else { continue };
+        pages.extend((slice.reference..slice.end_page(PAGE as u64)).map(|page| page as usize));
     }
-    assert_eq!(pages.len(), 6, "{text}");
+    assert_eq!(pages.len(), 6, "{object:?}");
     let mut volume = volume;
     for i in [1, 2, 4] {
         volume[pages[i] * PAGE + 17] ^= 1;

@@ -205,10 +205,21 @@ fn inspection_describes_each_part() {
         &["inspect", "s", "object", "one"],
         &["inspect", "s", "names"],
         &["inspect", "s", "names", "o"],
+        &["inspect", "s", "sharing"],
+        &["inspect", "s", "volume"],
     ] {
         let text = String::from_utf8(home.ok(args)).unwrap();
         assert!(text.ends_with('\n'), "{args:?}");
+        let value = home.json(&[args, &["--json"]].concat());
+        let rows = ["log", "names"].contains(&args[2]) || args == ["inspect", "s", "space"];
+        let elements = value.as_array().map(Vec::len);
+        assert_eq!(elements, rows.then(|| text.lines().count()), "{args:?}: {text}{value}");
     }
+    let object = home.json(&["inspect", "s", "--json", "object", "one"]);
+    assert_eq!((&object["name"], &object["body"]["bytes"]), (&"one".into(), &"78".into()));
+    assert!(object["modified"].as_u64() > Some(0), "{object}");
+    let names = home.json(&["inspect", "s", "names", "--json"]);
+    assert_eq!((&names[2]["name"], &names[2]["oid"]), (&"one".into(), &object["oid"]));
     home.fails(&["inspect", "none", "log"], 3, "not found");
     assert_eq!(home.run(&["inspect", "s"]).code, 2);
 }

@@ -3,7 +3,7 @@
 //! Owns: [`Node`]. Opening checks the few header fields against each other; every access
 //! to a cell checks that cell. Nothing is trusted, nothing is passed over twice.
 
-use super::search::{HEAD, cut, last_word, word_at};
+use super::key::{HEAD, cut, last_word, word_at};
 use super::{CHILD, COUNT, Cell, HOLES, Key, LEFTMOST, LEVEL, MAX_KEY, MAX_LEVEL, MAX_VALUE};
 use super::{PREFIX, SHARED, SLOT, SLOTS, USED, Value, cell_header};
 use crate::bytes::{u16_at, u48_at};

@@ -3,6 +3,7 @@
 //! Owns: the search within a node and the order of keys there.
 
 use super::Share;
+use super::key::{HEAD, last_word};
 use super::read::{Node, slot};
 use crate::bytes::u16_at;
 use crate::{PageNo, Result};
@@ -240,9 +241,6 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// Bytes compared as one number.
-pub(super) const HEAD: usize = 8;
-
 /// The first bytes, padded with zeros, as a number that compares as they do.
 #[inline]
 fn head(bytes: &[u8]) -> u64 {
@@ -252,33 +250,10 @@ fn head(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The word at `at`, which is there.
-#[inline]
-pub(super) fn word_at(chunk: &[u8; 3 + HEAD], at: usize) -> u64 {
-    let mut word = [0; HEAD];
-    word.copy_from_slice(&chunk[at..at + HEAD]);
-    u64::from_be_bytes(word)
-}
-
-/// As a word at `at`, of which the bytes may not have all.
-#[cold]
-pub(super) fn last_word(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; HEAD];
-    for (to, from) in word.iter_mut().zip(bytes.get(at..).unwrap_or(&[])) {
-        *to = *from;
-    }
-    u64::from_be_bytes(word)
-}
-
-/// The head of `len` bytes of which a word has the first: what follows them does not count.
-#[inline]
-pub(super) fn cut(word: u64, len: usize) -> u64 {
-    if len < HEAD { word & !(u64::MAX >> (8 * len)) } else { word }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Cell;
+    use super::super::key::cut;
     use super::*;
 
     /// A node of `level` whose cells hold every third number.

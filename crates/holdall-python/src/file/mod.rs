@@ -9,6 +9,7 @@
 //! - is edited changes the object in place. Each write is a commit, durable with the next
 //!   flush. One of a transaction changes the object in it.
 
+mod open;
 mod state;
 mod target;
 
@@ -19,12 +20,13 @@ use crate::keys::ObjectId;
 use crate::source::Objects;
 use crate::view::View;
 use holdall::{Attributes, Error, Key, Store};
+use open::{live, object, open_in_tx, stage};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use state::{Body, CLOSED, State};
 use std::sync::Arc;
-use target::{DRAFT, live, object, open_in_tx, stage};
+use target::DRAFT;
 
 /// Whether a collection is one of drafts.
 pub fn is_draft(collection: &str) -> bool {

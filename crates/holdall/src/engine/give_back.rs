@@ -1,35 +1,12 @@
 //! Giving free space back to the file system, at a pace.
 //!
-//! Owns: [`GaveBack`], what could not be given back and why. A call that fails costs its own run
-//! only, which the next round tries again.
+//! Owns: the rounds, which note in [`GaveBack`] what could not be given back and why. A call that
+//! fails costs its own run only, which the next round tries again.
 
-use super::Inner;
+use super::{GaveBack, Inner};
 use crate::space::{LEAST_HOLE, Spare};
 use holdall_core::{Error, PageRun, Result};
 use std::sync::atomic::Ordering::SeqCst;
-
-/// What the last round of giving free space back could not do. Nothing is lost by it: the space
-/// is free, and the store works as before.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct GaveBack {
-    /// The file system cannot punch holes: only the free end of the file is given back. Known once
-    /// a round has tried since the opening.
-    pub cannot_punch: bool,
-    /// Free runs that keep their blocks because a call failed. The next round tries them again.
-    pub failed_runs: u64,
-    /// Bytes of these runs.
-    pub failed_bytes: u64,
-    /// What failed last, with its cause; `None` if nothing did.
-    pub failure: Option<String>,
-}
-
-impl GaveBack {
-    /// Whether all was done that this file system can.
-    pub fn is_complete(&self) -> bool {
-        self.failure.is_none()
-    }
-}
 
 /// What one call may do.
 #[derive(Debug, Clone, Copy)]

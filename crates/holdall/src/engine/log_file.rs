@@ -1,26 +1,22 @@
 //! The log file beside the volume: made at the first commit, grown when it is short.
 //!
-//! Owns: [`LogFile`]. The log is known by its file, not by its name, which may lead to another
-//! store's log once somebody renames the open store.
+//! Owns: no state; [`LogFile`](super::LogFile) is the store's. The log is known by its file, not by
+//! its name, which may lead to another store's log once somebody renames the open store.
 
 use super::give_back::GiveBack;
-use super::{Inner, LEAST_RESERVE};
+use super::{Inner, LEAST_LOG, LEAST_RESERVE};
 use crate::log;
 use crate::log::place::{self, Found};
 use crate::txn;
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 /// A log that proves short grows by this factor.
 const LOG_GROWTH: u64 = 4;
-/// The smallest log that is made, and what a closed file keeps for it.
-pub(super) const LEAST_LOG: u64 = 64 << 10;
-
 /// What a store on a full disk gives back for its log.
 #[derive(Debug, Clone, Copy)]
 enum Room {
@@ -28,34 +24,6 @@ enum Room {
     Tail,
     /// Blocks of free pages.
     FreePages,
-}
-
-/// The store's log, from its recovery or its making on.
-#[derive(Debug, Default)]
-pub(crate) struct LogFile {
-    disk: Mutex<Option<Arc<dyn Disk>>>,
-    /// Deferred commits went into files that no name of the store leads to.
-    astray: AtomicBool,
-}
-
-impl LogFile {
-    pub(super) fn new(disk: Option<Arc<dyn Disk>>) -> Self {
-        Self { disk: Mutex::new(disk), astray: AtomicBool::new(false) }
-    }
-
-    /// The log's file; None if there is none, or none that matters.
-    fn get(&self) -> Option<Arc<dyn Disk>> {
-        self.disk.lock().clone()
-    }
-
-    /// Lets go of it: its blocks go back once its name is gone.
-    pub(super) fn take(&self) -> Option<Arc<dyn Disk>> {
-        self.disk.lock().take()
-    }
-
-    fn set(&self, disk: Arc<dyn Disk>) {
-        *self.disk.lock() = Some(disk);
-    }
 }
 
 impl Inner {

@@ -1,7 +1,8 @@
 //! An open store, as what reads and what writes share it: its parts, opening and closing.
 //!
-//! Owns: [`Inner`]. In its files: when a checkpoint runs (`checkpoints`), the log file
-//! (`log_file`), the `unique` counter (`uniques`), hints between transactions (`cursors`).
+//! Owns: [`Inner`], with [`LogFile`] and [`GaveBack`]. In its files: when a checkpoint runs
+//! (`checkpoints`), the log file (`log_file`), the `unique` counter (`uniques`), hints between
+//! transactions (`cursors`).
 
 pub(crate) mod catalog;
 mod checkpoints;
@@ -22,8 +23,6 @@ pub use tuning::Tuning;
 
 use crate::engine::cursors::Cursors;
 use crate::engine::deferred::Deferred;
-use crate::engine::give_back::GaveBack;
-use crate::engine::log_file::LogFile;
 use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
 use crate::space::Allocator;
@@ -33,13 +32,67 @@ use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, PageNo, Result, root_page};
-use holdall_io::{Storage, watch_forks};
+use holdall_io::{Disk, Storage, watch_forks};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The least that a closed file keeps for a log, if the disk has no more.
 const LEAST_RESERVE: u64 = 32 << 10;
+
+/// The smallest log that is made, and what a closed file keeps for it.
+const LEAST_LOG: u64 = 64 << 10;
+
+/// What the last round of giving free space back could not do. Nothing is lost by it: the space
+/// is free, and the store works as before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct GaveBack {
+    /// The file system cannot punch holes: only the free end of the file is given back. Known once
+    /// a round has tried since the opening.
+    pub cannot_punch: bool,
+    /// Free runs that keep their blocks because a call failed. The next round tries them again.
+    pub failed_runs: u64,
+    /// Bytes of these runs.
+    pub failed_bytes: u64,
+    /// What failed last, with its cause; `None` if nothing did.
+    pub failure: Option<String>,
+}
+
+impl GaveBack {
+    /// Whether all was done that this file system can.
+    pub fn is_complete(&self) -> bool {
+        self.failure.is_none()
+    }
+}
+
+/// The store's log, from its recovery or its making on.
+#[derive(Debug, Default)]
+pub(crate) struct LogFile {
+    disk: Mutex<Option<Arc<dyn Disk>>>,
+    /// Deferred commits went into files that no name of the store leads to.
+    astray: AtomicBool,
+}
+
+impl LogFile {
+    fn new(disk: Option<Arc<dyn Disk>>) -> Self {
+        Self { disk: Mutex::new(disk), astray: AtomicBool::new(false) }
+    }
+
+    /// The log's file; None if there is none, or none that matters.
+    fn get(&self) -> Option<Arc<dyn Disk>> {
+        self.disk.lock().clone()
+    }
+
+    /// Lets go of it: its blocks go back once its name is gone.
+    fn take(&self) -> Option<Arc<dyn Disk>> {
+        self.disk.lock().take()
+    }
+
+    fn set(&self, disk: Arc<dyn Disk>) {
+        *self.disk.lock() = Some(disk);
+    }
+}
 
 /// Requests to the store's own threads.
 #[derive(Debug, Default)]
@@ -263,7 +316,7 @@ impl Inner {
         // Free pages behind the last one in use may have been punched out.
         let holes = self.pager.volume.superblock().holes;
         let fill = |len| if holes { disk.fill_holes(in_use, len) } else { Ok(()) };
-        let mut log = log_file::LEAST_LOG + self.storage.room_of_log_name();
+        let mut log = LEAST_LOG + self.storage.room_of_log_name();
         loop {
             let length = in_use.saturating_add(log).min(self.options.max_bytes).max(in_use);
             disk.truncate(length).map_err(fail)?;

@@ -19,7 +19,7 @@ pub use hints::{Hints, StoredHints};
 pub use holdall_core::heap_record::{Attributes, Body, Head, Record, encode_attributes};
 pub use read::{
     Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_in_place, own_record,
-    read_record, segments,
+    read_record, segments, time_of,
 };
 pub use rearrange::{Piece, pieces};
 pub use replace::{ObjectLocation, PreviousBody};

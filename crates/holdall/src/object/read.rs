@@ -375,8 +375,8 @@ pub fn metadata<D: DataRead + ?Sized>(
     })
 }
 
-/// The time this many milliseconds after 1970 UTC, if it is known and one that the system can have.
-fn time_of(millis: u64) -> Option<SystemTime> {
+/// The time so many milliseconds after 1970 UTC, if it is known and one that the system can have.
+pub fn time_of(millis: u64) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis)).filter(|_| millis > 0)
 }
 

@@ -1,8 +1,8 @@
 //! Figures of a store.
 
 use super::{Fullness, Store};
+use crate::engine::GaveBack;
 use crate::engine::catalog::{Collection, Root, page_of};
-use crate::engine::give_back::GaveBack;
 use crate::sharing::{Shared, Sharing};
 use crate::txn::Pager;
 use holdall_core::heap_page::max_record;

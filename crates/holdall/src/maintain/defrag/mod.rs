@@ -16,7 +16,8 @@ mod segments;
 pub use background::Defragmenter;
 pub(crate) use lower::line;
 
-use crate::engine::give_back::{GaveBack, GiveBack};
+use crate::engine::GaveBack;
+use crate::engine::give_back::GiveBack;
 use crate::store::Store;
 use holdall_core::{Error, Result};
 use std::ops::ControlFlow;

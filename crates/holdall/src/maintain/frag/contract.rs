@@ -5,7 +5,7 @@
 //! however it came about.
 
 use super::report::{Contract, Geometry};
-use super::walk::Sums;
+use super::sums::Sums;
 use crate::heap::growth;
 use crate::space::SpacePicture;
 use holdall_core::heap_page::max_record;

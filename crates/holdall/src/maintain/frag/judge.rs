@@ -5,7 +5,8 @@
 use super::contract::contract;
 use super::heap::share;
 use super::map::Kind;
-use super::walk::{Sums, Walk};
+use super::sums::Sums;
+use super::walk::Walk;
 use super::{Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score};
 use crate::maintain::defrag::line;
 

@@ -13,6 +13,7 @@ mod map;
 mod objects;
 mod report;
 mod spaces;
+mod sums;
 mod walk;
 
 pub use report::{

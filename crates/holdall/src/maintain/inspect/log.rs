@@ -1,119 +1,191 @@
 //! The log file of a store that is not open: its groups and records from the replay position
 //! on, and what lies behind their end. Nothing is replayed.
 
-use super::text::{Hex, Text, runs};
 use crate::engine::Options;
 use crate::engine::format::read_slots;
 use holdall_core::bytes::Reader;
-use holdall_core::log_format::next_record;
-use holdall_core::log_format::{self as format, BLOCK, BlockHeader, InPlaceKind, Part, Record};
+use holdall_core::log_format::{self as format, BLOCK, BlockHeader, Record, next_record};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::{Disk, Storage};
+use std::sync::Arc;
 
-pub(super) fn dump(storage: &dyn Storage) -> Result<String> {
-    let sb = read_slots(storage, &Options::default())?.best;
-    let mut text = Text::default();
-    let log = storage.open_log().map_err(|e| Error::io("opening the log", e))?;
-    let Some(disk) = log else {
-        let why = if sb.log_required {
-            "missing, although the store needs it: put it back beside the store"
-        } else {
-            "none: the store was closed"
-        };
-        text.line(0, format_args!("log: {why}"));
-        return Ok(text.finish());
-    };
-    let length = disk.len().map_err(|e| Error::io("reading the log's length", e))?;
-    if length == 0 {
-        let why = if sb.log_required {
-            "although the store needs it: put back the log that was beside the store"
-        } else {
-            "and the store, which was closed, needs none"
-        };
-        text.line(0, format_args!("log: empty, {why}"));
-        return Ok(text.finish());
-    }
-    text.line(
-        0,
-        format_args!(
-            "log of {length} bytes, {} in use; store {}, epoch {}",
-            sb.log_bytes,
-            Hex(&sb.store_id),
-            sb.epoch
-        ),
-    );
-    text.line(0, format_args!("replay from LSN {}, in place up to LSN {}", sb.replay, sb.in_place));
-    let file = File { disk: &*disk, sb: &sb, length };
-    let end = groups(&mut text, &file)?;
-    behind(&mut text, &file, end)?;
-    Ok(text.finish())
+/// The log beside a store that is not open: an iterator over its whole groups, their end, and
+/// what lies behind it. An error is the last item. Memory: one group.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LogDump {
+    /// Whether the store needs it.
+    pub required: bool,
+    /// Bytes of the file, if there is one. Nothing follows if it has none.
+    pub file_bytes: Option<u64>,
+    /// Bytes of the circular log.
+    pub log_bytes: u64,
+    /// The store it is of.
+    pub store_id: [u8; 16],
+    /// Its epoch.
+    pub epoch: u32,
+    /// Where replay begins.
+    pub replay: Lsn,
+    /// No page in place is newer than this.
+    pub in_place: Lsn,
+    disk: Option<Arc<dyn Disk>>,
+    /// Holds the lock of the store.
+    _volume: Arc<dyn Disk>,
+    stage: Stage,
 }
 
-struct File<'a> {
-    disk: &'a dyn Disk,
-    sb: &'a Superblock,
-    length: u64,
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// A group may be at this place, behind one with this checksum.
+    Groups(Lsn, Option<u32>),
+    /// The groups ended at the first place; the second is the next block to be looked at.
+    Behind(Lsn, u64),
+    Done,
 }
 
-impl File<'_> {
-    fn read(&self, lsn: Lsn) -> Result<Option<Vec<u8>>> {
-        let at = lsn.0 % self.sb.log_bytes;
-        if at + BLOCK as u64 > self.length {
-            return Ok(None);
-        }
-        let mut block = vec![0; BLOCK];
-        let read = self.disk.read_at(at, &mut block);
-        read.map_err(|e| Error::io(format!("reading the log at byte {at}"), e))?;
-        Ok(Some(block))
-    }
+/// What lies in a log.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LogPart {
+    /// A whole group.
+    Group(LogGroup),
+    /// The groups end at this place.
+    End(Lsn, LogEnd),
+    /// The file is shorter than the log: no block behind the end is looked at.
+    Short,
+    /// Blocks behind the end from the first to the second place, which are alike. After a crash
+    /// they are leftovers; they may also prove damage.
+    Behind(Lsn, Lsn, LogBlock),
+}
 
-    /// The block at `lsn` and its header, or what else lies there.
-    fn block(&self, lsn: Lsn) -> Result<std::result::Result<(BlockHeader, Vec<u8>), String>> {
-        let Some(block) = self.read(lsn)? else {
-            return Ok(Err("beyond the end of the file".into()));
-        };
-        if block.iter().all(|b| *b == 0) {
-            return Ok(Err("never written".into()));
-        }
-        let Some(header) = BlockHeader::decode_any(&block) else {
-            return Ok(Err("torn or damaged: its checksum is wrong".into()));
-        };
-        Ok(if header.store_id != self.sb.store_id {
-            Err(format!("of another store, {}", Hex(&header.store_id)))
-        } else if header.epoch != self.sb.epoch {
-            Err(format!("of epoch {}", header.epoch))
-        } else if header.lsn != lsn {
-            Err("of an earlier lap".into())
-        } else {
-            Ok((header, block))
+/// A group of records.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LogGroup {
+    /// Its place.
+    pub lsn: Lsn,
+    /// Its blocks.
+    pub blocks: u64,
+    /// All groups before this place were durable when it was written.
+    pub durable: Lsn,
+    /// The superblock that was durable then.
+    pub superblock: u64,
+    /// Its checksum.
+    pub checksum: u32,
+    /// Its records, encoded.
+    pub payload: Vec<u8>,
+}
+
+impl LogGroup {
+    /// Its records in order; the last is an error with all that follows if it is no record that
+    /// this build can read.
+    pub fn records(&self) -> impl Iterator<Item = std::result::Result<Record<'_>, (Error, &[u8])>> {
+        let mut left = Reader::new(&self.payload);
+        std::iter::from_fn(move || {
+            let next = next_record(&mut left).map_err(|e| (e, left.rest()));
+            if next.is_err() {
+                left = Reader::new(&[]);
+            }
+            next.transpose()
         })
     }
 }
 
-/// Shows all whole groups; returns where they end.
-fn groups(text: &mut Text, file: &File<'_>) -> Result<Lsn> {
-    let (mut at, mut previous) = (file.sb.replay, None);
-    let limit = file.sb.replay.0 + file.sb.log_bytes;
-    loop {
+/// Why the groups end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogEnd {
+    /// The log is full.
+    Full,
+    /// The block at this place is none of this lap.
+    Block(Lsn, LogBlock),
+    /// The block at the first place names the second as its group, or another group before it.
+    Stray(Lsn, Lsn),
+}
+
+/// What lies where a block belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogBlock {
+    /// The file ends before it.
+    Beyond,
+    /// Zeros.
+    NeverWritten,
+    /// No block with a right checksum.
+    Damaged,
+    /// A block of the store with this id.
+    OtherStore([u8; 16]),
+    /// A block of this epoch.
+    OtherEpoch(u32),
+    /// A block of an earlier lap.
+    EarlierLap,
+    /// A valid block of the unfinished group at this place.
+    Unfinished(Lsn),
+    /// A valid block, written when all before this place was durable: the log is damaged.
+    Proof(Lsn),
+}
+
+pub(super) fn read(storage: &dyn Storage) -> Result<LogDump> {
+    let sb: Superblock = read_slots(storage, &Options::default())?.best;
+    let disk = storage.open_log().map_err(|e| Error::io("opening the log", e))?;
+    let length = disk.as_ref().map(|disk| disk.len()).transpose();
+    let file_bytes = length.map_err(|e| Error::io("reading the log's length", e))?;
+    let groups = Stage::Groups(sb.replay, None);
+    Ok(LogDump {
+        required: sb.log_required,
+        file_bytes,
+        log_bytes: sb.log_bytes,
+        store_id: sb.store_id,
+        epoch: sb.epoch,
+        replay: sb.replay,
+        in_place: sb.in_place,
+        disk,
+        _volume: storage.volume(),
+        stage: if file_bytes.is_some_and(|n| n > 0) { groups } else { Stage::Done },
+    })
+}
+
+impl Iterator for LogDump {
+    type Item = Result<LogPart>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let part = match self.stage {
+            Stage::Groups(at, previous) => self.group(at, previous).map(Some),
+            Stage::Behind(..) if self.file_bytes.is_none_or(|n| n < self.log_bytes) => {
+                self.stage = Stage::Done;
+                Ok(Some(LogPart::Short))
+            }
+            Stage::Behind(end, from) => self.behind(end, from),
+            Stage::Done => return None,
+        };
+        if !matches!(part, Ok(Some(_))) {
+            self.stage = Stage::Done;
+        }
+        part.transpose()
+    }
+}
+
+impl LogDump {
+    /// Where the place behind the log is that lies on the same byte as the replay position.
+    fn limit(&self) -> u64 {
+        self.replay.0 + self.log_bytes
+    }
+
+    /// The group at `at`, or the end.
+    fn group(&mut self, at: Lsn, previous: Option<u32>) -> Result<LogPart> {
+        self.stage = Stage::Behind(at, at.0);
         let (mut payload, mut sum, mut next) = (Vec::new(), 0, at);
         let header = loop {
-            if next.0 >= limit {
-                text.line(0, format_args!("end at LSN {at}: the log is full"));
-                return Ok(at);
+            if next.0 >= self.limit() {
+                return Ok(LogPart::End(at, LogEnd::Full));
             }
-            let (header, block) = match file.block(next)? {
+            let (header, block) = match self.block(next)? {
                 Ok(found) => found,
-                Err(why) => {
-                    text.line(0, format_args!("end at LSN {at}: the block at LSN {next} is {why}"));
-                    return Ok(at);
-                }
+                Err(why) => return Ok(LogPart::End(at, LogEnd::Block(next, why))),
             };
             if header.group != at || previous.is_some_and(|p| p != header.previous) {
-                let group = header.group;
-                let why = format!("belongs to group {group} or does not follow the one before");
-                text.line(0, format_args!("end at LSN {at}: the block at LSN {next} {why}"));
-                return Ok(at);
+                return Ok(LogPart::End(at, LogEnd::Stray(next, header.group)));
             }
             sum = format::group_sum(sum, &block);
             payload.extend_from_slice(format::payload(&block, &header));
@@ -122,116 +194,62 @@ fn groups(text: &mut Text, file: &File<'_>) -> Result<Lsn> {
                 break header;
             }
         };
-        let (blocks, bytes) = ((next.0 - at.0) / BLOCK as u64, payload.len());
-        text.line(
-            0,
-            format_args!(
-                "group at LSN {at}: {blocks} blocks, {bytes} bytes, all before LSN {} durable, \
-                 superblock {}, checksum {sum:08x}",
-                header.durable, header.checkpoint
-            ),
-        );
-        records(text, &payload);
-        (at, previous) = (next, Some(sum));
+        self.stage = Stage::Groups(next, Some(sum));
+        Ok(LogPart::Group(LogGroup {
+            lsn: at,
+            blocks: (next.0 - at.0) / BLOCK as u64,
+            durable: header.durable,
+            superblock: header.checkpoint,
+            checksum: sum,
+            payload,
+        }))
     }
-}
 
-fn records(text: &mut Text, payload: &[u8]) {
-    let mut reader = Reader::new(payload);
-    loop {
-        match next_record(&mut reader) {
-            Ok(None) => return,
-            Ok(Some(record)) => show(text, &record),
-            Err(e) => {
-                text.line(1, format_args!("{e}"));
-                return text.hex(1, reader.rest(), 256);
-            }
+    /// The block at `lsn` and its header, or what else lies there.
+    fn block(&self, lsn: Lsn) -> Result<std::result::Result<(BlockHeader, Vec<u8>), LogBlock>> {
+        let at = lsn.0 % self.log_bytes;
+        let inside = self.file_bytes.is_some_and(|length| at + BLOCK as u64 <= length);
+        let Some(disk) = self.disk.as_ref().filter(|_| inside) else {
+            return Ok(Err(LogBlock::Beyond));
+        };
+        let mut block = vec![0; BLOCK];
+        let read = disk.read_at(at, &mut block);
+        read.map_err(|e| Error::io(format!("reading the log at byte {at}"), e))?;
+        if block.iter().all(|b| *b == 0) {
+            return Ok(Err(LogBlock::NeverWritten));
         }
+        let Some(header) = BlockHeader::decode_any(&block) else {
+            return Ok(Err(LogBlock::Damaged));
+        };
+        Ok(if header.store_id != self.store_id {
+            Err(LogBlock::OtherStore(header.store_id))
+        } else if header.epoch != self.epoch {
+            Err(LogBlock::OtherEpoch(header.epoch))
+        } else if header.lsn != lsn {
+            Err(LogBlock::EarlierLap)
+        } else {
+            Ok((header, block))
+        })
     }
-}
 
-fn show(text: &mut Text, record: &Record<'_>) {
-    match record {
-        Record::Page { page, new, checksum, ranges } => {
-            let what = if *new { "new" } else { "changed" };
-            let (count, bytes) =
-                ranges.iter().fold((0, 0), |(n, all), (_, b)| (n + 1, all + b.len()));
-            let line = format_args!(
-                "page {page}: {what}, {bytes} bytes in {count} ranges, then checksum {checksum:08x}"
-            );
-            text.line(1, line);
-            for (at, bytes) in ranges.iter() {
-                let shown = bytes.get(..24).unwrap_or(bytes);
-                let more = if shown.len() < bytes.len() { ".." } else { "" };
-                let end = at + bytes.len();
-                text.line(2, format_args!("{at}..{end}: {}{more}", Hex(shown)));
-            }
-        }
-        Record::Segment { page, bytes } => {
-            text.line(1, format_args!("segment data from page {page}: {} bytes", bytes.len()));
-        }
-        Record::Composed { page, checksum, parts } => {
-            match parts.iter().collect::<Result<Vec<_>>>() {
-                Ok(parts) => {
-                    let bytes: u64 = parts.iter().map(Part::len).sum();
-                    let of = format_args!(
-                        "segment data from page {page}: {bytes} bytes with checksum {checksum:08x}, of"
-                    );
-                    text.line(1, of);
-                    for part in parts {
-                        match part {
-                            Part::Bytes(b) => text.line(2, format_args!("{} new bytes", b.len())),
-                            Part::Copy { from, len } => {
-                                text.line(2, format_args!("{len} bytes that lie at byte {from}"));
-                            }
-                            Part::Zeros(len) => text.line(2, format_args!("{len} zeros")),
-                        }
-                    }
-                }
-                Err(e) => text.line(1, format_args!("segment data from page {page}: {e}")),
-            }
-        }
-        Record::InPlace { page, count, kind, checksum } => {
-            let of = match kind {
-                InPlaceKind::Units => "segment data",
-                InPlaceKind::Pages => "new pages",
+    /// The blocks from `from` on that are alike.
+    fn behind(&mut self, end: Lsn, from: u64) -> Result<Option<LogPart>> {
+        let mut alike: Option<(Lsn, LogBlock)> = None;
+        for lsn in (from..self.limit()).step_by(BLOCK).map(Lsn) {
+            let state = match self.block(lsn)? {
+                Ok((header, _)) if header.durable > end => LogBlock::Proof(header.durable),
+                Ok((header, _)) => LogBlock::Unfinished(header.group),
+                Err(state) => state,
             };
-            let line = format_args!(
-                "pages {page} to {}: {of} in place, checksum {checksum:08x}",
-                page.0.saturating_add(count.saturating_sub(1))
-            );
-            text.line(1, line);
+            match &mut alike {
+                Some((_, first)) if *first != state => break,
+                Some((last, _)) => *last = lsn,
+                None => alike = Some((lsn, state)),
+            }
         }
-        Record::Commit { lsn } => text.line(1, format_args!("commit {lsn}")),
-        Record::Skipped => text.line(1, format_args!("a record of a newer version, passed over")),
+        Ok(alike.map(|(last, state)| {
+            self.stage = Stage::Behind(end, last.0 + BLOCK as u64);
+            LogPart::Behind(Lsn(from), last, state)
+        }))
     }
-}
-
-/// Shows what the blocks behind the end hold: of a crash, leftovers; of damage, proof.
-fn behind(text: &mut Text, file: &File<'_>, end: Lsn) -> Result<()> {
-    if file.length < file.sb.log_bytes {
-        text.line(
-            0,
-            format_args!("the file is shorter than the log: its other blocks are not shown"),
-        );
-        return Ok(());
-    }
-    let mut states = Vec::new();
-    let (from, limit) = (end.0, file.sb.replay.0 + file.sb.log_bytes);
-    for lsn in (from..limit).step_by(BLOCK) {
-        states.push(match file.block(Lsn(lsn))? {
-            Ok((header, _)) if header.durable > end => format!(
-                "valid, and written when all before LSN {} was durable: the log is damaged",
-                header.durable
-            ),
-            Ok((header, _)) => format!("valid, of the unfinished group {}", header.group),
-            Err(why) => why,
-        });
-    }
-    for (first, last, state) in runs(states.into_iter()) {
-        let at = |i: usize| from + (i * BLOCK) as u64;
-        let (first, last) = (at(first), at(last));
-        text.line(0, format_args!("blocks at LSN {first} to {last}: {state}"));
-    }
-    Ok(())
 }

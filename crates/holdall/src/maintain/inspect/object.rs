@@ -1,114 +1,165 @@
-//! An object: handle, record, descriptor, and its tree drawn with indentation.
+//! An object: handle, record, descriptor, tree.
 
-use super::text::{Hex, Name, Text};
 use crate::engine::key::Key;
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;
-use crate::object::{Body, Record, read_record};
+use crate::object::{Attributes, Body, Record, read_record, time_of};
 use crate::page_map::PageMap;
 use crate::segment_tree::{DEFAULT_THRESHOLD, TreeRead};
 use crate::store::Store;
+use holdall_core::handle_page::Location;
 use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page::PageKind;
 use holdall_core::segment_tree::{self, Descriptor, Slice, Top, Visit};
-use holdall_core::{PageRead, Result, root_page};
+use holdall_core::{Error, Oid, PageNo, PageRead, Result, root_page};
+use std::time::SystemTime;
 
-pub(super) fn dump(store: &Store, collection: &str, key: &Key<'_>) -> Result<String> {
+/// An object as it lies in the store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ObjectDump {
+    /// Its id.
+    pub oid: Oid,
+    /// Bytes of its record.
+    pub record_bytes: usize,
+    /// Where the record lies.
+    pub place: Location,
+    /// Where the rest of a divided record lies.
+    pub rest: Option<Location>,
+    /// Its name, if it has one.
+    pub name: Option<Vec<u8>>,
+    /// When its bytes or attributes last changed; `None` if that is not known.
+    pub modified: Option<SystemTime>,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// Its bytes, or where they are.
+    pub body: ObjectBody,
+}
+
+/// The bytes of an object, or where they are.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ObjectBody {
+    /// All of the bytes, which the record holds.
+    Small(Vec<u8>),
+    /// A descriptor and its tree.
+    Large(LargeObject),
+}
+
+/// A descriptor and the tree of its segments.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LargeObject {
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// Bytes of the object.
+    pub size: u64,
+    /// The last of them, which the record holds.
+    pub tail: Vec<u8>,
+    /// Segment size threshold in pages.
+    pub threshold: u16,
+    /// Whether that is the one of all objects that have no other.
+    pub is_default: bool,
+    /// Flags of the descriptor.
+    pub flags: u8,
+    /// Levels of nodes; 0 if the record holds the segments.
+    pub levels: u8,
+    /// Nodes and segments in order, nodes before what is below them.
+    pub tree: Vec<TreePart>,
+}
+
+/// What lies in the tree of a large object.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TreePart {
+    /// A node.
+    #[non_exhaustive]
+    Node {
+        /// Its page.
+        page: PageNo,
+        /// Its level; segments are below level 0.
+        level: u8,
+        /// Its entries.
+        count: usize,
+        /// Bytes of the object below it.
+        bytes: u64,
+    },
+    /// A node that cannot be read or was met before; what is below it is left out.
+    #[non_exhaustive]
+    Unreadable {
+        /// Its page.
+        page: PageNo,
+        /// Its level.
+        level: u8,
+        /// Why.
+        error: Error,
+    },
+    /// Neighbouring pages or zeros, with their first byte in the object.
+    Segment(u64, Slice),
+}
+
+pub(super) fn read(store: &Store, collection: &str, key: &Key<'_>) -> Result<ObjectDump> {
     let reader = store.read()?.collection(collection)?;
     let oid = reader.resolve(key)?;
     let pages = &*reader.state;
     let root = pages.page(store.inner.root, PageKind::Root)?;
     let handles = HandleTable { map: PageMap::decode(&root_page::handles(&root))? };
-    let loc = handles.lookup(pages, oid)?;
+    let place = handles.lookup(pages, oid)?;
     let bytes = read_record(pages, &handles, oid)?;
     let record = Record::parse(&bytes)?;
-    let mut text = Text::default();
-    let place =
-        format_args!("record of {} bytes in page {} slot {}", bytes.len(), loc.page, loc.slot);
-    text.line(0, format_args!("{oid}: {place}"));
-    if let (_, Part::First(rest)) = part(&HeapFile::get(pages, loc)?)? {
-        text.line(0, format_args!("divided: goes on in page {} slot {}", rest.page, rest.slot));
-    }
-    match record.name {
-        Some(name) => text.line(0, format_args!("name {}", Name(name))),
-        None => text.line(0, format_args!("no name")),
-    }
-    for (key, value) in record.attributes()? {
-        text.line(0, format_args!("attribute {} {}", Name(key.as_bytes()), Name(&value)));
-    }
-    match record.body {
-        Body::Small(bytes) => {
-            text.line(0, format_args!("{} bytes in the record", bytes.len()));
-            text.hex(1, bytes, 256);
-        }
+    let rest = match part(&HeapFile::get(pages, place)?)? {
+        (_, Part::First(rest)) => Some(rest),
+        _ => None,
+    };
+    let body = match record.body {
+        Body::Small(bytes) => ObjectBody::Small(bytes.to_vec()),
         Body::Large(bytes) => {
-            let d = Descriptor::decode(bytes)?;
-            let size = pages.page_size() as u64;
-            large(&mut text, &TreeRead(pages), &d, size)?;
+            ObjectBody::Large(large(&TreeRead(pages), bytes, pages.page_size() as u64)?)
         }
-    }
-    Ok(text.finish())
+    };
+    Ok(ObjectDump {
+        oid,
+        record_bytes: bytes.len(),
+        place,
+        rest,
+        name: record.name.map(<[u8]>::to_vec),
+        modified: time_of(record.time),
+        attributes: record.attributes()?,
+        body,
+    })
 }
 
 fn large<S: segment_tree::NodeRead>(
-    text: &mut Text,
-    store: &S,
-    d: &Descriptor,
+    nodes: &S,
+    descriptor: &[u8],
     page_size: u64,
-) -> Result<()> {
-    let own = if d.threshold == 0 { " (default)" } else { "" };
-    let threshold = if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold };
-    let (size, tail) = (d.size(), d.tail.len());
-    text.line(
-        0,
-        format_args!(
-            "{size} bytes, {tail} of them in the record; threshold {threshold}{own}; flags {:#x}",
-            d.flags
-        ),
-    );
-    let top = match &d.tree.top {
+) -> Result<LargeObject> {
+    let d = Descriptor::decode(descriptor)?;
+    let levels = match &d.tree.top {
         Top::Inline(_) => 0,
-        Top::Root { height, .. } => usize::from(*height) + 1,
+        Top::Root { height, .. } => height.saturating_add(1),
     };
-    segment_tree::walk(store, &d.tree, &mut |visit| {
-        match visit {
+    let mut tree = Vec::new();
+    segment_tree::walk(nodes, &d.tree, &mut |visit| {
+        tree.push(match visit {
             Visit::Node { node, level, bytes, content, .. } => {
-                let depth = top - 1 - usize::from(level);
-                let what = if level == 0 { "segments" } else { "children" };
-                let count = content.count();
-                text.line(
-                    depth + 1,
-                    format_args!("page {node}: level {level}, {count} {what}, {bytes} bytes"),
-                );
+                TreePart::Node { page: PageNo(node.0), level, count: content.count(), bytes }
             }
             Visit::Unreadable { node, level, error } => {
-                let depth = top.saturating_sub(1 + usize::from(level));
-                text.line(depth + 1, format_args!("page {node}: level {level}: {error}"));
+                TreePart::Unreadable { page: PageNo(node.0), level, error }
             }
-            Visit::Slice { start, slice } => {
-                slice_line(text, top + 1, start, &slice, page_size);
-            }
-        }
+            Visit::Slice { start, slice } => TreePart::Segment(start, slice),
+        });
         Ok(())
     })?;
-    if tail > 0 {
-        text.line(1, format_args!("{}..{size} in the record", d.tree.size));
-        text.line(2, format_args!("{}", Hex(d.tail.get(..32).unwrap_or(&d.tail))));
-    }
-    Ok(())
-}
-
-fn slice_line(text: &mut Text, depth: usize, start: u64, slice: &Slice, page_size: u64) {
-    let end = start.saturating_add(slice.len);
-    if !slice.is_run() {
-        return text.line(depth, format_args!("{start}..{end} zeros"));
-    }
-    let (pages, from) = (slice.pages(page_size), slice.reference);
-    let skip = match slice.offset {
-        0 => String::new(),
-        n => format!(" from byte {n} of the first"),
-    };
-    let flags =
-        if slice.flags == 0 { String::new() } else { format!(", flags {:#x}", slice.flags) };
-    text.line(depth, format_args!("{start}..{end} in {pages} pages from {from}{skip}{flags}"));
+    Ok(LargeObject {
+        page_size,
+        size: d.size(),
+        threshold: if d.threshold == 0 { DEFAULT_THRESHOLD } else { d.threshold },
+        is_default: d.threshold == 0,
+        flags: d.flags,
+        levels,
+        tree,
+        tail: d.tail,
+    })
 }

@@ -1,29 +1,41 @@
 //! The shared segment pages, range by range.
 
-use super::text::Text;
-use crate::sharing::{Shared, Sharing};
+use crate::sharing;
 use crate::store::Store;
-use holdall_core::Result;
+use holdall_core::{PageNo, PageRun, Result};
 use std::ops::Bound;
 
-pub(super) fn dump(store: &Store) -> Result<String> {
+/// The segment pages that more than one slice refers to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Sharing {
+    /// The root page of their tree; none if no page is shared.
+    pub tree: Option<PageNo>,
+    /// The ranges in order of place; an error for each entry that cannot be read.
+    pub ranges: Vec<Result<SharedPages>>,
+}
+
+/// Neighbouring pages with equally many references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SharedPages {
+    /// The pages.
+    pub run: PageRun,
+    /// Slices that refer to each of them.
+    pub references: u64,
+}
+
+pub(super) fn read(store: &Store) -> Result<Sharing> {
     let snapshot = store.inner.pager.snapshot();
-    let sharing = Sharing::load(&snapshot, store.inner.root)?;
-    let mut text = Text::default();
+    let sharing = sharing::Sharing::load(&snapshot, store.inner.root)?;
     if sharing.is_empty() {
-        text.line(0, format_args!("no shared pages"));
-        return Ok(text.finish());
+        return Ok(Sharing { tree: None, ranges: Vec::new() });
     }
-    text.line(0, format_args!("shared pages, tree in page {}", sharing.tree.root));
-    for entry in sharing.tree.iter(&snapshot, Bound::Unbounded) {
-        let entry = entry.and_then(|(key, value)| Shared::decode(&key, &value));
-        match entry {
-            Ok(Shared { run, references }) => {
-                let (len, start) = (run.len, run.start);
-                text.line(1, format_args!("{len} pages from {start}: {references} references"));
-            }
-            Err(e) => text.line(1, format_args!("{e}")),
-        }
-    }
-    Ok(text.finish())
+    let entries = sharing.tree.iter(&snapshot, Bound::Unbounded);
+    let ranges = entries.map(|entry| {
+        let (key, value) = entry?;
+        let sharing::Shared { run, references } = sharing::Shared::decode(&key, &value)?;
+        Ok(SharedPages { run, references })
+    });
+    Ok(Sharing { tree: Some(sharing.tree.root), ranges: ranges.collect() })
 }

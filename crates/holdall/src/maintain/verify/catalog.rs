@@ -2,7 +2,6 @@
 //!
 //! Owns: [`Records`], what the records of all collections say of handles.
 
-use super::cross::Fingerprint;
 use super::report::Kind;
 use super::walk::{RootView, Walk};
 use crate::engine::catalog::{Collection, oid_of, page_of};
@@ -10,6 +9,25 @@ use crate::heap::HeapFile;
 use crate::names::Names;
 use holdall_core::{PageNo, Result};
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// A sum over a set of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Fingerprint {
+    /// Entries.
+    pub(super) count: u64,
+    sum: u64,
+}
+
+impl Fingerprint {
+    /// Adds an entry.
+    pub(super) fn add(&mut self, entry: impl Hash) {
+        let mut hasher = DefaultHasher::new();
+        entry.hash(&mut hasher);
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(hasher.finish());
+    }
+}
 
 /// A collection whose page could be read.
 #[derive(Debug)]

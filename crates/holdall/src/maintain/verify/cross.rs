@@ -1,17 +1,17 @@
 //! Who refers to whom: handles against records, names against records, first parts of records
 //! against continuations.
 //!
-//! Owns: [`Fingerprint`], a sum over a set that does not depend on the order it is read in.
+//! Owns: no state; compares [`Fingerprint`]s, sums that do not depend on the order of reading.
 //! Equal counts and sums of both sides mean equal sets, but for a chance of 2^-64; so each
 //! side is read in its own order, with constant memory. Only if they differ is each entry
 //! looked up, which costs a page read or two for each.
 
 use super::bits::PageBits;
-use super::catalog::{Loaded, Records};
+use super::catalog::{Fingerprint, Loaded, Records};
 use super::map::readable_pages;
 use super::pages::Pages;
 use super::report::Kind;
-use super::walk::{RootView, Walk, damage};
+use super::walk::{RootView, Walk, damage, quiet};
 use crate::engine::catalog::oid_of;
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;
@@ -26,25 +26,6 @@ use holdall_core::page_map_node::FRESH;
 use holdall_core::{Oid, PageKind, PageNo, PageRead, Result};
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// A sum over a set of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Fingerprint {
-    /// Entries.
-    pub(super) count: u64,
-    sum: u64,
-}
-
-impl Fingerprint {
-    /// Adds an entry.
-    pub(super) fn add(&mut self, entry: impl Hash) {
-        let mut hasher = DefaultHasher::new();
-        entry.hash(&mut hasher);
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(hasher.finish());
-    }
-}
 
 /// Objects in messages: OID, name if known, collection.
 pub(super) fn show(oid: Oid, name: Option<&[u8]>, collection: &str) -> String {
@@ -234,14 +215,6 @@ impl Walk<'_> {
             self.found.add(Kind::Reference, show(record.oid, record.name, &c.name), wrong);
             Ok(())
         })
-    }
-}
-
-/// What was reported before is passed over; what is no damage is not.
-pub(super) fn quiet<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(e) => damage(e).map(|_| None),
     }
 }
 

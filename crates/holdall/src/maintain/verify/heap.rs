@@ -3,9 +3,9 @@
 //! Owns: no state. As `HeapFile::check`, but it reports and does not stop.
 
 use super::catalog::{Loaded, Records, Tally};
-use super::cross::{quiet, show};
+use super::cross::show;
 use super::report::Kind;
-use super::walk::Walk;
+use super::walk::{Walk, quiet};
 use crate::engine::catalog::Collection;
 use crate::heap::HeapFile;
 use crate::object::{Body, Record};

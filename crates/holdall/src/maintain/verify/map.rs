@@ -2,10 +2,9 @@
 //!
 //! Owns: no state. As `PageMap::check`, but it reports and does not stop.
 
-use super::cross::quiet;
 use super::pages::Pages;
 use super::report::Kind;
-use super::walk::Walk;
+use super::walk::{Walk, quiet};
 use crate::page_map::PageMap;
 use holdall_core::page_map_node::FRESH;
 use holdall_core::page_map_node::{self as node, Entry, Node, Tag};

@@ -21,6 +21,7 @@ mod map;
 mod names;
 mod objects;
 mod pages;
+mod references;
 mod report;
 mod sharing;
 mod space;
@@ -33,8 +34,7 @@ pub use report::{Problem, Progress, VerifyReport};
 use crate::store::Store;
 use holdall_core::Result;
 use pages::Pages;
-use sums::Compare;
-use walk::Walk;
+use walk::{Compare, Walk};
 
 /// What [`Store::verify_with`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,52 +1,13 @@
 //! Shared segment pages: what the tree says of them against the slices found.
 //!
-//! Owns: [`References`]: the ranges of the tree, and where references begin and end. Memory:
-//! 32 bytes per range and per reference to one.
+//! Owns: no state; [`References`] are the walk's.
 
 use super::bits::Runs;
+use super::references::References;
 use super::report::Kind;
 use super::walk::Walk;
 use crate::sharing::{OWNER, Shared, Sharing};
 use holdall_core::{PageNo, PageRun, Result};
-use std::collections::BTreeMap;
-
-/// Ranges of shared pages, and the references to them found so far.
-#[derive(Debug, Default)]
-pub(super) struct References {
-    /// In order, apart from each other.
-    ranges: Vec<Shared>,
-    /// Change of the number of references at a page, against the page before.
-    steps: BTreeMap<u64, i64>,
-}
-
-impl References {
-    /// The run cut into parts that are shared and parts that are not.
-    pub(super) fn split(&self, run: PageRun) -> Vec<(PageRun, bool)> {
-        let mut parts = Vec::new();
-        let mut push = |from: u64, to: u64, shared| {
-            if from < to {
-                parts.push((PageRun::new(PageNo(from), to - from), shared));
-            }
-        };
-        // A run may come from a damaged page.
-        let end = run.start.0.saturating_add(run.len);
-        let mut at = run.start.0;
-        let first = self.ranges.partition_point(|r| r.run.end() <= at);
-        for range in self.ranges[first..].iter().take_while(|r| r.run.start.0 < end) {
-            let from = range.run.start.0.max(at);
-            push(at, from, false);
-            at = range.run.end().min(end);
-            push(from, at, true);
-        }
-        push(at, end, false);
-        parts
-    }
-
-    fn add(&mut self, run: PageRun) {
-        *self.steps.entry(run.start.0).or_default() += 1;
-        *self.steps.entry(run.end()).or_default() -= 1;
-    }
-}
 
 impl<'a> Walk<'a> {
     /// Walks the tree of shared pages; comes before the objects.

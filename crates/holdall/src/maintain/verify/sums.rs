@@ -1,35 +1,25 @@
 //! Holding objects against the sums that [`Options::debug_sums`](crate::Options::debug_sums) keeps.
 //!
-//! Owns: [`Compare`]. It reports bytes that are not those of the object's version, though every
-//! checksum is right, and of a version that is older than the newest one noted.
+//! Owns: no state; [`Compare`] is the walk's. It reports bytes that are not those of the object's
+//! version, though every checksum is right, and of a version that is older than the newest one
+//! noted.
 //!
 //! The second is reported only for versions of the store's present epoch, made by commits that the
 //! snapshot sees: no crash has come since, so no commit among them may be gone.
 
 use super::report::Kind;
-use super::walk::{Walk, damage};
+use super::walk::{Compare, Walk, damage};
 use crate::engine::Inner;
-use crate::engine::sums::Sums;
 use crate::object::{Body, Record};
 use crate::segment_tree::TreeRead;
 use crate::txn::Snapshot;
 use holdall_core::checksum::{Sum, Summing};
 use holdall_core::segment_tree::{self, Descriptor};
 use holdall_core::version::Change;
-use holdall_core::{Lsn, Result, Version};
+use holdall_core::{Result, Version};
 
 /// Bytes of an object read at once.
 const BYTES_PER_READ: u64 = 1 << 20;
-
-/// What objects are compared with.
-#[derive(Debug)]
-pub(super) struct Compare<'a> {
-    sums: &'a Sums,
-    epoch: u32,
-    seen: Lsn,
-    /// Objects compared so far.
-    pub(super) compared: u64,
-}
 
 impl<'a> Compare<'a> {
     /// With the sums of the store, if it was opened with them.

@@ -6,10 +6,10 @@
 
 use super::bits::PageBits;
 use super::pages::Pages;
+use super::references::References;
 use super::report::{Found, Kind};
-use super::sharing::References;
-use super::sums::Compare;
 use super::{Progress, VerifyOptions, VerifyReport};
+use crate::engine::sums::Sums;
 use crate::handle::HandleTable;
 use crate::names::Names;
 use crate::page_map::PageMap;
@@ -17,7 +17,7 @@ use crate::segment_tree::DataRead;
 use crate::sharing::Sharing;
 use holdall_core::page::{self, PageKind};
 use holdall_core::space_dir::SpaceLayout;
-use holdall_core::{Error, PageNo, PageRead, PageRef, Result, root_page};
+use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, Result, root_page};
 
 /// The root page as far as the walk needs it.
 #[derive(Debug)]
@@ -27,6 +27,16 @@ pub(super) struct RootView {
     pub(super) catalog: Names,
     pub(super) handles: HandleTable,
     pub(super) sharing: Sharing,
+}
+
+/// What objects are compared with.
+#[derive(Debug)]
+pub(super) struct Compare<'a> {
+    pub(super) sums: &'a Sums,
+    pub(super) epoch: u32,
+    pub(super) seen: Lsn,
+    /// Objects compared so far.
+    pub(super) compared: u64,
 }
 
 /// A walk over one snapshot.
@@ -247,5 +257,13 @@ pub(super) fn damage(e: Error) -> Result<(Option<String>, String)> {
             Ok((None, e.to_string()))
         }
         other => Err(other),
+    }
+}
+
+/// What was told before is passed over; what is no damage is not.
+pub(super) fn quiet<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(e) => damage(e).map(|_| None),
     }
 }

@@ -6,11 +6,11 @@ use std::fmt::{self, Write as _};
 
 /// Text being made.
 #[derive(Debug, Default)]
-pub(super) struct Text(String);
+pub(crate) struct Text(String);
 
 impl Text {
     /// Adds a line, `depth` steps to the right.
-    pub(super) fn line(&mut self, depth: usize, line: fmt::Arguments<'_>) {
+    pub(crate) fn line(&mut self, depth: usize, line: fmt::Arguments<'_>) {
         for _ in 0..depth {
             self.0.push_str("  ");
         }
@@ -19,7 +19,7 @@ impl Text {
     }
 
     /// Adds lines of hexadecimal digits, `width` bytes each, for the first `most` bytes.
-    pub(super) fn hex(&mut self, depth: usize, bytes: &[u8], most: usize) {
+    pub(crate) fn hex(&mut self, depth: usize, bytes: &[u8], most: usize) {
         const WIDTH: usize = 32;
         let shown = bytes.get(..most).unwrap_or(bytes);
         for (i, part) in shown.chunks(WIDTH).enumerate() {
@@ -31,14 +31,14 @@ impl Text {
     }
 
     /// The text.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0
     }
 }
 
 /// Bytes as hexadecimal digits.
 #[derive(Debug)]
-pub(super) struct Hex<'a>(pub(super) &'a [u8]);
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,7 +48,7 @@ impl fmt::Display for Hex<'_> {
 
 /// A name in quotes, with what is no printable text escaped so that no two look alike.
 #[derive(Debug)]
-pub(super) struct Name<'a>(pub(super) &'a [u8]);
+pub(crate) struct Name<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,7 +67,7 @@ impl fmt::Display for Name<'_> {
 }
 
 /// Joins neighbours that are alike: gives (first, last, value) for each run of `items`.
-pub(super) fn runs<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<(usize, usize, T)> {
+pub(crate) fn runs<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<(usize, usize, T)> {
     let mut out: Vec<(usize, usize, T)> = Vec::new();
     for (i, item) in items.enumerate() {
         match out.last_mut() {
