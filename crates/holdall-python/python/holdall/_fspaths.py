@@ -59,7 +59,7 @@ def parts_of(text: str) -> tuple[str | None, str]:
 
 
 def name_of(text: str) -> str:
-    """The long name of a URL, where it has a store; else the name alone."""
+    """The long name of a URL, if it has a store; else the name alone."""
     if _CHAINED.search(text):
         return parts_of(text)[1]
     store, name = parts_of(text)

@@ -81,7 +81,7 @@ Progress = Union[bool, Callable[[int, int], object], None]
 
 
 class _Meter:
-    """Calls a progress function, or shows a bar where tqdm is installed."""
+    """Calls a progress function, or shows a bar if tqdm is installed."""
 
     def __init__(self, progress: Progress, what: str):
         self.call: Callable[[int, int], object] | None = None
@@ -327,9 +327,9 @@ def open(
     ==== ============================================================
     r    for reading, beside other readers
     r+   for reading and writing, what is there
-    a    for reading and writing; made where it is missing
+    a    for reading and writing; made if it is missing
     w    made anew; only a file that is a store is replaced
-    x    made where there is nothing
+    x    made if there is nothing
     ==== ============================================================
 
     ``keys`` is what names are given out as, ``"str"`` or ``"bytes"``; both are taken. The other

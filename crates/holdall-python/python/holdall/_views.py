@@ -206,7 +206,7 @@ class View(_core.View[N], MutableMapping[N, bytes]):
         raise KeyError("there are no objects")
 
     def setdefault(self, key: Name, default: Any = b"") -> bytes:
-        """The object's bytes; where there is none, ``default``, which is then put."""
+        """The object's bytes; if there is none, ``default``, which is then put."""
         with self._atomic() as tx:
             found = tx.get(key)
             if found is not None:
