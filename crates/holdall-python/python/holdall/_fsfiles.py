@@ -148,7 +148,7 @@ class Raw(RawObject):
         self._work: Work | None = self._stack.enter_context(fs._joined())
         view: Any = self._work.tx if self._work else self._stack.enter_context(fs._writing())
         try:
-            super().__init__(view, name, mode)
+            super().__init__(view, name, mode, None)
         except BaseException:
             self._stack.close()
             raise
