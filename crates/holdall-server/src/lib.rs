@@ -8,54 +8,28 @@
 //! and edit change objects; s3, verbs and dav answer requests; users knows who there is, access says who
 //! may; admit says what is understood, door writes anew what `s3s` would misread; http has the connections, slots and pace bound how long clients are waited for, cors what browsers ask.
 
-mod access;
-mod acl;
-mod admit;
-mod amend;
-mod body;
-mod catalog;
-mod condition;
 mod config;
-mod cors;
-mod date;
 mod dav;
-mod digest;
-mod door;
-mod edit;
-mod elements;
 mod error;
-mod form;
-mod frames;
-mod header;
-mod host;
+mod front;
 mod http;
-mod idle;
-mod lingering;
-mod message;
-mod meta;
 mod metrics;
-mod pace;
-mod records;
+mod objects;
 mod reload;
 mod s3;
-mod side;
-mod slots;
-mod spelling;
 mod sweep;
-mod target;
-mod tls;
 mod users;
-mod verbs;
 mod web;
-mod xml;
 
 pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
 pub use users::Right;
 
-use catalog::{Catalog, Served};
 use holdall::{DefragOptions, Defragmenter, Store};
-use host::Domain;
+use http::host::Domain;
+use http::tls;
+use objects::catalog::{BucketNames, Catalog, Served};
+use s3::{access, door, form, verbs};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use std::future::Future;
@@ -85,7 +59,7 @@ pub struct Options {
 /// A server that listens. It answers while [`Server::run`] does.
 pub struct Server {
     listener: TcpListener,
-    front: http::Front,
+    front: front::Front,
     tls: Option<tls::Shared>,
     limits: Limits,
     reload: reload::Reload,
@@ -160,7 +134,7 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
     let reload = reload::Reload::new(config.clone(), users.clone(), tls.clone());
     let more = (metrics.clone(), tls.is_some(), reload.clone());
     let web = web::Web::new(server.clone(), users, dav.clone(), more);
-    let front = http::Front { s3, dav, web, server, domain, metrics, ids };
+    let front = front::Front { s3, dav, web, server, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, reload, keepers })
 }
 
@@ -199,7 +173,7 @@ fn builder(
     if let Some(domain) = domain(config)? {
         builder.set_host(domain);
     }
-    builder.set_validation(catalog::BucketNames);
+    builder.set_validation(BucketNames);
     builder.set_auth(users.clone());
     let (catalog, public_acls) = (server.catalog.clone(), config.public_acls);
     builder.set_access(access::Access { users: users.clone(), catalog, public_acls });
@@ -258,7 +232,7 @@ impl Server {
         let Self { listener, front, tls, limits, keepers, .. } = self;
         let catalog = front.server.catalog.clone();
         let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
-        http::run(listener, tls, front, limits, stop).await;
+        front::run(listener, tls, front, limits, stop).await;
         sweeper.abort();
         let closed = tokio::task::spawn_blocking(move || {
             drop(keepers);

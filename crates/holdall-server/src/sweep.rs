@@ -3,11 +3,11 @@
 //! A part is left over where its upload ended while it was being sent; a side record where
 //! another program than the server removed the object.
 
-use crate::catalog::{Bucket, Catalog, Served};
 use crate::config::Limits;
 use crate::error::from_store;
+use crate::objects::catalog::{Bucket, Catalog, Served};
+use crate::objects::side::{self, SYSTEM};
 use crate::s3::give_up;
-use crate::side::{self, SYSTEM};
 use s3s::S3Result;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const BATCH: usize = 100;
 pub async fn run(catalog: Arc<Catalog>, limits: Limits) {
     loop {
         let (catalog, days) = (catalog.clone(), limits.upload_days);
-        let swept = crate::body::blocking(move || {
+        let swept = crate::http::body::blocking(move || {
             let old = Duration::from_secs(days.saturating_mul(24 * 3600));
             catalog.stores().iter().try_for_each(|served| sweep(served, SystemTime::now(), old))
         });

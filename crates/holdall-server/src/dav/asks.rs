@@ -4,7 +4,7 @@
 //! Owns: [`check`], which each request passes first. docs/webdav.md has the rules for users.
 
 use crate::dav::refusal;
-use crate::header::{check_transfer, list, single};
+use crate::http::header::{check_transfer, list, single};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use percent_encoding::percent_decode_str;

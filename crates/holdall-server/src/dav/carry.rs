@@ -1,15 +1,15 @@
 //! The requests that change trees: DELETE, COPY, MOVE.
 
-use crate::body;
-use crate::catalog::Bucket;
 use crate::dav::Depth;
-use crate::dav::node::{self, Node};
-use crate::dav::path::Place;
 use crate::dav::put::{MTIME, text};
-use crate::dav::tree::{self, Change, Tree, Verb};
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
-use crate::records::Settings;
+use crate::http::body;
+use crate::objects::catalog::Bucket;
+use crate::objects::node::{self, Node};
+use crate::objects::place::Place;
+use crate::objects::records::Settings;
+use crate::objects::tree::{self, Change, Tree, Verb};
 use crate::users::{Right, Users};
 use dav_server::davpath::DavPath;
 use holdall::Version;

@@ -5,7 +5,9 @@
 //! the standard has it.
 
 use crate::dav::Head;
-use crate::header::single;
+use crate::http::header::single;
+use crate::objects::meta::Meta;
+use crate::objects::node::Node;
 use http::{HeaderMap, HeaderName, header};
 use s3s::{S3Result, s3_error};
 use std::time::SystemTime;
@@ -74,6 +76,26 @@ pub struct Found<'f> {
     pub modified: Option<SystemTime>,
 }
 
+/// What conditions are held against, of something that is there.
+#[derive(Debug, Clone)]
+pub struct Is {
+    etag: Option<String>,
+    modified: Option<SystemTime>,
+}
+
+impl Is {
+    /// It, for conditions.
+    pub fn found(&self) -> Found<'_> {
+        Found { etag: self.etag.as_deref(), modified: self.modified }
+    }
+}
+
+/// What conditions are held against; none where there is nothing.
+pub fn is(node: &Node) -> Option<Is> {
+    let modified = node.metadata().map(|m| Meta::of(m).modified());
+    node.is_there().then(|| Is { etag: node.etag(), modified })
+}
+
 /// Whole seconds since 1970, as dates in headers have them.
 fn seconds(time: SystemTime) -> i64 {
     let of = |d: std::time::Duration| i64::try_from(d.as_secs()).unwrap_or(i64::MAX);
@@ -81,7 +103,7 @@ fn seconds(time: SystemTime) -> i64 {
 }
 
 fn date(text: &str) -> Option<i64> {
-    let time = crate::date::parse(text)?;
+    let time = crate::http::date::parse(text)?;
     Some(time::OffsetDateTime::from(time).unix_timestamp())
 }
 

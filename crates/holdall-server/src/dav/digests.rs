@@ -4,8 +4,8 @@
 //! Owns: [`announced`]. Each is compared with the body; one of an unknown algorithm is refused.
 
 use crate::dav::refusal;
-use crate::digest::{Announced, unhex};
-use crate::header::{list, single};
+use crate::http::digest::{Announced, unhex};
+use crate::http::header::{list, single};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, StatusCode};
@@ -122,7 +122,7 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digests;
+    use crate::http::digest::Digests;
     use http::{HeaderName, HeaderValue};
 
     fn checked(name: &str, value: &str, part: bool) -> Result<(), u16> {

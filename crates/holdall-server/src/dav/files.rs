@@ -1,14 +1,16 @@
 //! The collections as `dav-server` sees them, for folders and locks of what is not
 //! there yet. Bytes do not pass here.
 
-use crate::catalog::Catalog;
 use crate::dav::list::{self, Resource};
-use crate::dav::node::{self, mark};
-use crate::dav::path::{Place, prefix_of};
+use crate::objects::catalog::Catalog;
+use crate::objects::node::{self, mark};
+use crate::objects::place::{Place, prefix_of};
+
 use crate::dav::{get, put};
 use crate::error::from_store;
-use crate::meta::Meta;
-use crate::{body, side};
+use crate::http::body;
+use crate::objects::meta::Meta;
+use crate::objects::side;
 use dav_server::davpath::DavPath;
 use dav_server::fs::{
     DavDirEntry, DavFile, DavMetaData, FsError, FsFuture, FsResult, FsStream, GuardedFileSystem,

@@ -1,12 +1,12 @@
 //! Objects read.
 
-use crate::body::{self, Outgoing};
 use crate::dav::conditions::{Found, range_holds};
-use crate::dav::node::{self, Node};
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::from_store;
-use crate::meta::Meta;
-use crate::side;
+use crate::http::body::{self, Outgoing};
+use crate::objects::meta::Meta;
+use crate::objects::node::{self, Node};
+use crate::objects::side;
 use crate::users::Right;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
@@ -23,7 +23,7 @@ fn range(head: &Head, found: Found<'_>, size: u64) -> S3Result<Option<Range<u64>
     if !range_holds(head, found) {
         return Ok(None);
     }
-    let Some(asked) = crate::admit::range(text) else { return Ok(None) };
+    let Some(asked) = crate::s3::admit::range(text) else { return Ok(None) };
     let outside = || {
         let text = format!("the range does not lie inside {size} bytes");
         let mut e = s3_error!(InvalidRange, "{text}");

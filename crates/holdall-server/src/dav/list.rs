@@ -2,14 +2,16 @@
 //!
 //! Owns: [`Resource`].
 
-use crate::catalog::{Bucket, Catalog};
 use crate::dav::get::media_type;
-use crate::dav::node::{self, Node};
-use crate::dav::path::{self, Place};
+use crate::dav::path::{self};
 use crate::error::from_store;
-use crate::meta::Meta;
+use crate::objects::catalog::{Bucket, Catalog};
+use crate::objects::meta::Meta;
+use crate::objects::node::{self, Node};
+use crate::objects::place::Place;
+use crate::objects::records;
+use crate::objects::side;
 use crate::users::User;
-use crate::{records, side};
 use dav_server::davpath::DavPath;
 use holdall::{ListOptions, Listed, Metadata, Reader};
 use s3s::S3Result;

@@ -3,11 +3,12 @@
 //! Owns: [`Locks`]. A lock lives ten minutes unless its owner asks for less or refreshes it, so
 //! that one whose owner vanished does not stay.
 
-use crate::body;
-use crate::catalog::{Catalog, Served};
-use crate::dav::path::{PREFIX, Place};
+use crate::dav::path::PREFIX;
 use crate::error::from_store;
-use crate::side::{SYSTEM, system};
+use crate::http::body;
+use crate::objects::catalog::{Catalog, Served};
+use crate::objects::place::Place;
+use crate::objects::side::{SYSTEM, system};
 use dav_server::davpath::DavPath;
 use dav_server::ls::{DavLock, DavLockSystem, LsFuture};
 use parking_lot::Mutex;
@@ -88,7 +89,7 @@ impl Record {
         let left = self.until.duration_since(now).ok()?;
         let mut path = DavPath::new(&self.path).ok()?;
         path.set_prefix(PREFIX).ok()?;
-        let owner = self.owner.and_then(|xml| crate::xml::parse(xml.as_bytes()).ok());
+        let owner = self.owner.and_then(|xml| crate::http::xml::parse(xml.as_bytes()).ok());
         Some(DavLock {
             token,
             path: Box::new(path),

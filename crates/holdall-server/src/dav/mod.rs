@@ -15,28 +15,26 @@ mod get;
 mod if_header;
 mod list;
 mod locks;
-mod node;
 mod own;
 mod path;
 mod propfind;
 mod proppatch;
 mod put;
-mod tree;
 
 pub use list::{Resource, collections, page};
 pub use locks::Locks;
-pub use node::{Node, collection, find, look};
-pub use path::{Place, parse};
+pub use path::parse;
 pub use propfind::shown;
-pub use tree::{Tree, carry as carry_tree};
 
-use crate::body::{self, Whole};
-use crate::digest::{Announced, Digests};
-use crate::edit::Condition;
-use crate::host::Domain;
+use crate::http::body::{self, Whole};
+use crate::http::digest::{Announced, Digests};
+use crate::http::host::Domain;
+use crate::objects::edit::Condition;
+use crate::objects::node::{self, Node};
+use crate::objects::place::Place;
 use crate::s3::Server;
+use crate::s3::verbs::Verbs;
 use crate::users::{Right, User, Users};
-use crate::verbs::Verbs;
 use bytes::Bytes;
 use conditions::Conditions;
 use dav_server::DavHandler;
@@ -133,8 +131,8 @@ impl Head {
     /// PreconditionFailed.
     fn check_conditions(&self, node: &Node, pinned: bool) -> S3Result<Option<Version>> {
         if self.conditions.any() {
-            let found = node::found(node);
-            self.conditions.check_change(found.as_ref().map(node::Is::found))?;
+            let found = conditions::is(node);
+            self.conditions.check_change(found.as_ref().map(conditions::Is::found))?;
         }
         let version = node.metadata().map(|found| found.version);
         Ok(version.filter(|_| pinned || self.conditions.any()))
@@ -363,7 +361,7 @@ impl Dav {
                 let text = format!("{} has no body", head.method);
                 return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
             }
-            crate::xml::check(&xml)?;
+            crate::http::xml::check(&xml)?;
         }
         if right != Right::List {
             self.check_met(&head).await?;

@@ -5,8 +5,8 @@
 
 use crate::dav::path;
 use crate::dav::refusal;
-use crate::header::{number, single};
-use crate::host::Domain;
+use crate::http::header::{number, single};
+use crate::http::host::Domain;
 use dav_server::davpath::DavPath;
 use http::request::Parts;
 use http::{StatusCode, Uri};

@@ -1,7 +1,7 @@
 //! Paths of WebDAV and of the page, and the names that they stand for: the one place where either
 //! becomes the other.
 //!
-//! Owns: [`Place`], [`shown`] and its inverse. `/-/dav/COLLECTION/a/b` is the object `a/b`. Each
+//! Owns: [`shown`] and its inverse, how a [`Place`] is read from a path. `/-/dav/COLLECTION/a/b` is the object `a/b`. Each
 //! segment is shown as it is, and is taken as it is written: an escape that a client writes is part
 //! of the name. Only what no address can carry has another form: an empty segment, as the one in
 //! `a//b`, one that is `.` or `..`, and one that holds a zero byte (in a collection's name, a slash)
@@ -11,6 +11,7 @@
 //! A slash at the end means the folder: where an object lies beside a folder of its name, `a` is
 //! the object and `a/` the folder. Where only one of them is there, either path names it.
 
+use crate::objects::place::Place;
 use dav_server::davpath::DavPath;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use s3s::{S3Result, s3_error};
@@ -22,18 +23,6 @@ const MARK: &str = "holdall-hex-";
 /// What stands in an address as it is.
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
-
-/// What a path names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The collection; none at the root.
-    pub collection: Option<String>,
-    /// The name without a slash at its end; none for the collection itself. An empty one is the
-    /// folder of the names that begin with a slash.
-    pub key: Option<Vec<u8>>,
-    /// Whether the path ends with a slash, which means the folder.
-    pub slash: bool,
-}
 
 impl Place {
     /// The place of a decoded path.
@@ -55,42 +44,6 @@ impl Place {
         let key = (!names.is_empty()).then(|| names.join(&b'/'));
         Ok(Self { collection: Some(collection), key, slash })
     }
-
-    /// The name; empty for the collection itself, too.
-    pub fn name(&self) -> &[u8] {
-        self.key.as_deref().unwrap_or_default()
-    }
-
-    /// What the names of all that lies in it begin with: a folder's name with its slash, and
-    /// nothing for a collection.
-    pub fn prefix(&self) -> Vec<u8> {
-        self.key.as_deref().map(prefix_of).unwrap_or_default()
-    }
-
-    /// The folder that it lies in; none where that is the collection or the root.
-    pub fn parent(&self) -> Option<&[u8]> {
-        parent(self.key.as_deref()?)
-    }
-
-    /// Whether no object can have this name: it is empty, or ends with the slash of a folder.
-    pub fn is_folders(&self) -> bool {
-        self.key.as_deref().is_none_or(|key| key.is_empty() || key.ends_with(b"/"))
-    }
-
-    /// The same name, as the folder's or not.
-    pub fn with_slash(&self, slash: bool) -> Self {
-        Self { slash, ..self.clone() }
-    }
-}
-
-/// A folder's name with the slash that all names in it begin with.
-pub fn prefix_of(key: &[u8]) -> Vec<u8> {
-    [key, b"/"].concat()
-}
-
-/// The folder that a name lies in, without a slash at its end.
-pub fn parent(key: &[u8]) -> Option<&[u8]> {
-    key.iter().rposition(|b| *b == b'/').map(|at| &key[..at])
 }
 
 /// A path as a client sends it, below [`PREFIX`]. What could be read in two ways is none: an empty
@@ -179,7 +132,7 @@ fn is_spelled(segment: &[u8], odd: fn(&[u8]) -> bool) -> bool {
 
 fn form(segment: &[u8], odd: fn(&[u8]) -> bool) -> Vec<u8> {
     if is_spelled(segment, odd) {
-        return format!("{MARK}{}", crate::digest::hex(segment)).into_bytes();
+        return format!("{MARK}{}", crate::http::digest::hex(segment)).into_bytes();
     }
     segment.to_vec()
 }

@@ -3,14 +3,14 @@
 //! `dav-server` leaves out the status of properties that are not there and the quotes of ETags;
 //! clients that rely on either fail.
 
-use crate::amend::is_xml;
-use crate::body;
-use crate::catalog::Catalog;
 use crate::dav::list::{self, Resource};
 use crate::dav::locks::Locks;
 use crate::dav::path::PREFIX;
 use crate::dav::proppatch::{WINDOWS, WINDOWS_MODIFIED};
 use crate::dav::{Dav, Depth, Head, empty, node, refusal, set};
+use crate::http::body;
+use crate::objects::catalog::Catalog;
+use crate::s3::amend::is_xml;
 use crate::users::Right;
 use bytes::Bytes;
 use dav_server::davpath::DavPath;
@@ -76,7 +76,7 @@ impl Wanted {
             return Ok(Self::All);
         }
         let bad = || s3_error!(MalformedXML, "the body is no propfind");
-        let asked = crate::xml::parse(xml)?;
+        let asked = crate::http::xml::parse(xml)?;
         if asked.name != "propfind" || asked.namespace.as_deref() != Some(DAV) {
             return Err(bad());
         }

@@ -5,17 +5,20 @@
 //! time of the last change is the object's own, as it is of these very bytes; the others are
 //! properties like those of any client.
 
-use crate::body;
-use crate::catalog::{Bucket, Catalog};
 use crate::dav::list::Props;
-use crate::dav::node::{self, Node, mark};
-use crate::dav::path::{PREFIX, Place};
+use crate::dav::path::PREFIX;
 use crate::dav::propfind::{DAV, HEAD, text};
 use crate::dav::{Dav, Head, empty, refusal, set};
 use crate::error::{from_store, through};
-use crate::meta::Meta;
+use crate::http::body;
+use crate::http::date;
+use crate::objects::catalog::{Bucket, Catalog};
+use crate::objects::meta::Meta;
+use crate::objects::node::{self, Node, mark};
+use crate::objects::place::Place;
+use crate::objects::records;
+use crate::objects::side;
 use crate::users::Right;
-use crate::{date, records, side};
 use bytes::Bytes;
 use holdall::{Version, WriteTx};
 use http::{Response, StatusCode, header};
@@ -213,7 +216,7 @@ fn change(catalog: &Catalog, head: &Head, xml: &[u8], pinned: bool) -> S3Result<
         return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
     }
     let version = head.check_conditions(&node, pinned)?;
-    let update = crate::xml::parse(xml)?;
+    let update = crate::http::xml::parse(xml)?;
     if update.name != "propertyupdate" || update.namespace.as_deref() != Some(DAV) {
         return Err(s3_error!(MalformedXML, "the body is no propertyupdate"));
     }

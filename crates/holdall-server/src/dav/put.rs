@@ -1,13 +1,13 @@
 //! Objects written: whole, or a range of them.
 
-use crate::body;
-use crate::catalog::Bucket;
-use crate::dav::node::{self, Node};
 use crate::dav::{Dav, Head, empty, get, no_body, refusal, set};
-use crate::edit::{Condition, Edit};
 use crate::error::from_store;
-use crate::header::{list, number};
-use crate::meta::{About, Meta};
+use crate::http::body;
+use crate::http::header::{list, number};
+use crate::objects::catalog::Bucket;
+use crate::objects::edit::{Condition, Edit};
+use crate::objects::meta::{About, Meta};
+use crate::objects::node::{self, Node};
 use crate::s3::{Goal, Incoming, check_key, expires};
 use crate::users::Right;
 use holdall::PutMode;

@@ -1,7 +1,7 @@
 //! ACLs of buckets and objects, as clients set and see them. What they open, `access.rs` says.
 
-use crate::acl::{Acl, not_supported};
-use crate::body;
+use crate::http::body;
+use crate::objects::acl::{Acl, not_supported};
 use crate::s3::bucket::{owner, refuse_version};
 use crate::s3::{Answer, Server};
 use s3s::dto::{

@@ -1,13 +1,13 @@
 //! Buckets, and objects deleted from them.
 
-use crate::admit::Admitted;
-use crate::amend::REGION;
-use crate::body;
-use crate::condition::{self, ETagCondition};
 use crate::error::{from_store, through};
-use crate::meta::{Meta, etag_of};
+use crate::http::body;
+use crate::objects::condition::{self, ETagCondition};
+use crate::objects::meta::{Meta, etag_of};
+use crate::objects::side;
+use crate::s3::admit::Admitted;
+use crate::s3::amend::REGION;
 use crate::s3::{Server, timestamp};
-use crate::side;
 use crate::users::{OWNER, User};
 use holdall::WriteTx;
 use s3s::dto::{

@@ -2,22 +2,23 @@
 //!
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
-use crate::access::Seen;
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::digest::{Digested, hex, named, unhex};
 use crate::error::{from_store, through};
-use crate::meta::{Meta, OfBytes, PartInfo, Sums, etag_of};
+use crate::http::body;
+use crate::http::digest::Sums;
+use crate::http::digest::{Digested, hex, named, unhex};
+use crate::http::spelling::digits;
+use crate::objects::catalog::Bucket;
+use crate::objects::condition;
+use crate::objects::meta::{Meta, OfBytes, PartInfo, etag_of};
+use crate::objects::side::{self, SYSTEM, Upload};
+use crate::s3::access::Seen;
+use crate::s3::admit::Admitted;
 use crate::s3::copy::{copy_bytes, digest_of, source};
 use crate::s3::get::find;
 use crate::s3::list::PLAIN;
 use crate::s3::multipart::{check_number, conditions_of, find_upload};
 use crate::s3::repeated::repeated;
 use crate::s3::{Server, timestamp};
-use crate::side::{self, SYSTEM, Upload};
-use crate::spelling::digits;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;

@@ -1,18 +1,18 @@
 //! Copies of objects: within a store their segments are shared, between stores bytes are moved.
 
-use crate::access::Seen;
-use crate::acl::Acl;
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::digest::{Announced, Digested, Digests, named};
 use crate::error::{from_store, through};
-use crate::meta::{About, Meta, OfBytes};
+use crate::http::body;
+use crate::http::digest::{Announced, Digested, Digests, named};
+use crate::objects::acl::Acl;
+use crate::objects::catalog::Bucket;
+use crate::objects::condition;
+use crate::objects::meta::{About, Meta, OfBytes};
+use crate::objects::side;
+use crate::s3::access::Seen;
+use crate::s3::admit::Admitted;
 use crate::s3::get::{Found, find};
 use crate::s3::put::{expires, stored_encoding};
 use crate::s3::{Server, tagging, timestamp};
-use crate::side;
 use holdall::{Oid, PutOptions, Target, WriteTx};
 use s3s::dto::{
     ChecksumType, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag,

@@ -1,9 +1,9 @@
 //! A bucket's rules for other origins, as clients set and see them. `cors.rs` follows them.
 
-use crate::body;
-use crate::cors::{Rule, check};
 use crate::error::from_store;
-use crate::records;
+use crate::http::body;
+use crate::objects::records;
+use crate::s3::cross::{Rule, check};
 use crate::s3::{Answer, Server};
 use s3s::dto::{
     CORSRule, DeleteBucketCorsInput, DeleteBucketCorsOutput, GetBucketCorsInput,

@@ -1,15 +1,16 @@
 //! Objects read: get, head, attributes.
 
-use crate::access::Seen;
-use crate::admit::Admitted;
-use crate::body::{self, Outgoing, Whole};
-use crate::catalog::Bucket;
-use crate::condition::IfRange;
-use crate::date;
 use crate::error::{custom, from_store};
-use crate::meta::{About, Meta, OfBytes, PartInfo, Sums};
+use crate::http::body::{self, Outgoing, Whole};
+use crate::http::date;
+use crate::http::digest::Sums;
+use crate::objects::catalog::Bucket;
+use crate::objects::condition::IfRange;
+use crate::objects::meta::{About, Meta, OfBytes, PartInfo};
+use crate::objects::side;
+use crate::s3::access::Seen;
+use crate::s3::admit::Admitted;
 use crate::s3::{Server, length, timestamp};
-use crate::side;
 use bytes::Bytes;
 use holdall::{Metadata, Object, Reader};
 use http::{StatusCode, header};

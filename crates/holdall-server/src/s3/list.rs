@@ -1,10 +1,10 @@
 //! Listings of objects.
 
-use crate::amend::is_xml;
-use crate::body;
-use crate::catalog::Bucket;
 use crate::error::from_store;
-use crate::meta::Meta;
+use crate::http::body;
+use crate::objects::catalog::Bucket;
+use crate::objects::meta::Meta;
+use crate::s3::amend::is_xml;
 use crate::s3::bucket::owner;
 use crate::s3::{Server, length, timestamp};
 use base64::Engine as _;

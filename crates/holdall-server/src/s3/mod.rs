@@ -3,19 +3,29 @@
 //! Owns: [`Server`], which `s3s` calls with requests whose signature and rights were checked.
 //! What is not here is answered NotImplemented by `s3s`.
 
+pub mod access;
 mod acl;
+pub mod admit;
+pub mod amend;
 mod bucket;
 mod complete;
 mod copy;
 mod cors;
+pub mod cross;
+pub mod door;
+mod elements;
+pub mod form;
+mod frames;
 mod get;
 mod list;
+mod message;
 mod multipart;
 mod post;
 mod put;
 mod repeated;
 mod settings;
 mod tagging;
+pub mod verbs;
 
 pub use bucket::refuse_version;
 pub use copy::copy_bytes;
@@ -25,9 +35,9 @@ pub use post::name_file;
 pub use put::{Goal, Incoming, check_len, expires};
 pub use tagging::check_key;
 
-use crate::catalog::Catalog;
 use crate::config::Limits;
-use crate::slots::Slots;
+use crate::http::slots::Slots;
+use crate::objects::catalog::Catalog;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 use settings::Unset;

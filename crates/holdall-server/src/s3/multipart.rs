@@ -2,18 +2,19 @@
 //!
 //! Each part is an object of the system collection. `complete.rs` makes them one.
 
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition::{self, ETagCondition};
-use crate::digest::{Announced, named, sdk_algorithm};
 use crate::error::from_store;
-use crate::meta::{About, Meta, OfBytes, Sums};
+use crate::http::body;
+use crate::http::digest::Sums;
+use crate::http::digest::{Announced, named, sdk_algorithm};
+use crate::objects::catalog::Bucket;
+use crate::objects::condition::{self, ETagCondition};
+use crate::objects::meta::{About, Meta, OfBytes};
+use crate::objects::side::{self, SYSTEM, Upload};
+use crate::s3::admit::Admitted;
 use crate::s3::bucket::owner;
 use crate::s3::list::{Writer, common};
 use crate::s3::put::{Goal, Incoming, announced_md5, expires, stored_encoding};
 use crate::s3::{Server, length, tagging, timestamp};
-use crate::side::{self, SYSTEM, Upload};
 use holdall::PutMode;
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumAlgorithm, ChecksumType,
@@ -72,7 +73,7 @@ fn initiator() -> Initiator {
 fn new_id() -> S3Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|e| crate::error::internal(&e.to_string()))?;
-    Ok(crate::digest::hex(&bytes))
+    Ok(crate::http::digest::hex(&bytes))
 }
 
 impl Server {
@@ -149,7 +150,7 @@ impl Server {
         let (key, id) = (req.input.key.clone(), req.input.upload_id.clone());
         let looked = bucket.clone();
         let upload = body::blocking(move || find_upload(&looked, &key, &id)).await?;
-        let announced = announced(&req, &upload).with_trailers(&*Admitted::of(&req.extensions)?);
+        let announced = Admitted::of(&req.extensions)?.with_trailers(announced(&req, &upload));
         check_algorithm(&announced, upload.algorithm.as_deref())?;
         let input = req.input;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());

@@ -1,16 +1,17 @@
 //! Objects put: whole, streamed, appended to.
 
-use crate::admit::Admitted;
-use crate::body::{self, Chunks, SMALL};
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::date;
-use crate::digest::{Announced, Digested, Digests, sdk_algorithm};
-use crate::edit::{Condition, Edit, Edited};
 use crate::error::{from_store, through};
-use crate::meta::{About, Meta, OfBytes, Sums};
+use crate::http::body::{self, Chunks, SMALL};
+use crate::http::date;
+use crate::http::digest::Sums;
+use crate::http::digest::{Announced, Digested, Digests, sdk_algorithm};
+use crate::objects::catalog::Bucket;
+use crate::objects::condition;
+use crate::objects::edit::{Condition, Edit, Edited};
+use crate::objects::meta::{About, Meta, OfBytes};
+use crate::objects::side;
+use crate::s3::admit::Admitted;
 use crate::s3::{Server, post, tagging};
-use crate::side;
 use holdall::{Oid, PutMode, PutOptions, Target};
 use s3s::dto::{
     ChecksumType, ETag, ObjectCannedACL, PutObjectInput, PutObjectOutput, StreamingBlob,
@@ -185,7 +186,7 @@ impl Server {
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
         let asked = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
-        let announced = announced(&req).with_trailers(&asked_for);
+        let announced = asked_for.with_trailers(announced(&req));
         let input = req.input;
         tagging::check_key(&input.key)?;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());

@@ -1,8 +1,8 @@
 //! Settings of buckets: tags, which are kept, and what is never set, which is told as S3 tells it.
 
-use crate::body;
 use crate::error::{custom, from_store};
-use crate::records;
+use crate::http::body;
+use crate::objects::records;
 use crate::s3::{Answer, Server, tagging};
 use http::StatusCode;
 use s3s::dto::{

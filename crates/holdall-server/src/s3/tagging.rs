@@ -1,11 +1,11 @@
 //! Tags, user metadata, keys: what clients say of objects, checked.
 
-use crate::body;
 use crate::error::{from_store, through};
-use crate::meta::Meta;
+use crate::http::body;
+use crate::http::spelling::is_escaped;
+use crate::objects::meta::Meta;
+use crate::objects::side;
 use crate::s3::Server;
-use crate::side;
-use crate::spelling::is_escaped;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
@@ -82,7 +82,7 @@ fn check_tags(tags: Vec<(String, String)>, most: usize) -> S3Result<BTreeMap<Str
 /// # Errors
 /// MalformedXML.
 pub fn header_of(xml: &str) -> S3Result<String> {
-    let xml = crate::message::read(xml.as_bytes())?;
+    let xml = crate::s3::message::read(xml.as_bytes())?;
     let tags = Tagging::deserialize(&mut Deserializer::new(xml.as_bytes()));
     let tags = tags.map_err(|e| s3_error!(MalformedXML, "the field tagging: {e}"))?;
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();

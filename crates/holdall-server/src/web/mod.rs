@@ -8,14 +8,16 @@ mod trash;
 
 pub use trash::sweep;
 
-use crate::body;
-use crate::catalog::Served;
-use crate::dav::{self, Dav, DavPath, Place};
+use crate::dav::{self, Dav, DavPath};
 use crate::error::from_store;
+use crate::http::body;
+use crate::http::spelling::parameter;
 use crate::metrics::Metrics;
+use crate::objects::catalog::Served;
+use crate::objects::node;
+use crate::objects::place::Place;
 use crate::reload::Reload;
 use crate::s3::Server;
-use crate::spelling::parameter;
 use crate::users::{Right, User, Users};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -264,7 +266,7 @@ impl Web {
                 return Ok(json!({ "entries": found, "write": false }));
             };
             Users::check(&user, Right::List, name)?;
-            let bucket = dav::collection(&catalog, &place)?;
+            let bucket = node::collection(&catalog, &place)?;
             let (found, next) =
                 dav::page(&bucket, dav::shown(&path), &place.prefix(), after.as_deref())?;
             let found: Vec<Value> = found.iter().map(entry).collect();
@@ -282,8 +284,8 @@ impl Web {
         self.dav.check_locks(&path, user).await?;
         let catalog = self.server.catalog.clone();
         body::blocking(move || {
-            let bucket = dav::collection(&catalog, &place)?;
-            let id = trash::put(&bucket, &place, &dav::find(&catalog, &place)?)?;
+            let bucket = node::collection(&catalog, &place)?;
+            let id = trash::put(&bucket, &place, &node::find(&catalog, &place)?)?;
             Ok(json!({ "id": id, "days": trash::DAYS }))
         })
         .await

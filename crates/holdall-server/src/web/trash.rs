@@ -7,10 +7,12 @@
 //! nobody can tell a slash of the collection's name from the one behind it: who sees them needs
 //! rights on all collections that it could be.
 
-use crate::catalog::{Bucket, Catalog, Served};
-use crate::dav::{self, Node, Place, Tree};
 use crate::error::from_store;
-use crate::side;
+use crate::objects::catalog::{Bucket, Catalog, Served};
+use crate::objects::node::{self, Node};
+use crate::objects::place::Place;
+use crate::objects::side;
+use crate::objects::tree::{self, Tree};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdall::{ListOptions, Listed, Reader, WriteTx};
@@ -19,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The collection of what was deleted; no bucket has such a name.
-pub const TRASH: &str = crate::catalog::TRASH;
+pub const TRASH: &str = crate::objects::catalog::TRASH;
 /// Days after which it is removed.
 pub const DAYS: u64 = 30;
 /// Deletions shown at a time.
@@ -121,7 +123,7 @@ impl Deleted {
             let Some(trash) = reader(served)? else { continue };
             let there = match &found {
                 Some(old) => {
-                    dav::look(&mut trash.clone(), &old.place()).map_err(from_store)?.is_there()
+                    node::look(&mut trash.clone(), &old.place()).map_err(from_store)?.is_there()
                 }
                 None => trash.get(&name).map_err(from_store)?.is_some(),
             };
@@ -221,7 +223,7 @@ pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = [0; 4];
     getrandom::fill(&mut random).map_err(|e| crate::error::internal(&e.to_string()))?;
-    let stamp = format!("{:012}-{}", now.as_secs(), crate::digest::hex(&random));
+    let stamp = format!("{:012}-{}", now.as_secs(), crate::http::digest::hex(&random));
     let (tree, served) = (Tree::new(from.clone(), at.clone(), node), &from.served);
     let (collection, folder) = (from.name.clone(), tree.folder);
     let record = Record { collection, key: URL_SAFE_NO_PAD.encode(key), folder };
@@ -233,7 +235,7 @@ pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
     };
     served.store.write(begin).map_err(from_store)?;
     let place = place(&to.name, key.to_vec(), folder);
-    let moved = dav::carry_tree(tree, Tree { bucket: to, place, folder }, true);
+    let moved = tree::carry(tree, Tree { bucket: to, place, folder }, true);
     if let Err(e) = moved {
         forget(served, &stamp)?;
         return Err(e);
@@ -279,7 +281,7 @@ pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> S3Resul
     let target = place(&to.name, deleted.key.clone(), folder);
     let found = |bucket: &Bucket, at: &Place| {
         let mut reader = bucket.read().map_err(from_store)?;
-        dav::look(&mut reader, at).map_err(from_store)
+        node::look(&mut reader, at).map_err(from_store)
     };
     let node = found(&source, &deleted.place())?;
     if !node.is_there() || node.is_folder() != folder {
@@ -291,7 +293,7 @@ pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> S3Resul
     }
     let from = Tree::new(source, deleted.place(), &node);
     let to = Tree { bucket: to, place: target, folder };
-    dav::carry_tree(from, to, false)?;
+    tree::carry(from, to, false)?;
     match std::str::from_utf8(&deleted.name) {
         Ok(stamp) if deleted.lies.0 != TRASH => forget(served, stamp),
         _ => Ok(()),

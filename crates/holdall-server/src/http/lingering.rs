@@ -4,7 +4,7 @@
 //! the answer on the way, so what comes at once is taken in first. Each door's bodies pass here, so
 //! that one whose client hardly comes on is given up whoever reads it.
 
-use crate::pace::Pace;
+use crate::http::pace::Pace;
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};

@@ -2,16 +2,16 @@
 //!
 //! Owns: [`Change`].
 
-use crate::acl::Acl;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::dav::node::{InTx, Names, Node, keep_parent, mark};
-use crate::dav::path::Place;
 use crate::error::{from_store, through};
-use crate::meta::{About, Meta};
-use crate::records::Settings;
+use crate::http::body;
+use crate::objects::acl::Acl;
+use crate::objects::catalog::Bucket;
+use crate::objects::meta::{About, Meta};
+use crate::objects::node::{InTx, Names, Node, keep_parent, mark};
+use crate::objects::place::Place;
+use crate::objects::records::Settings;
+use crate::objects::side;
 use crate::s3::copy_bytes;
-use crate::side;
 use holdall::{ListOptions, Listed, Reader, Target, Version, WriteTx};
 use s3s::{S3Result, s3_error};
 use std::io::Read as _;

@@ -4,15 +4,15 @@
 //!
 //! Owns: [`Door`], [`Passed`]. The edits of the extension pass here, too.
 
-use crate::admit::{Admitted, EDIT, Framing, is_read_here, without_headers};
-use crate::body;
 use crate::config::Limits;
-use crate::digest::{Announced, Digests};
 use crate::error::internal;
-use crate::frames::Framed;
-use crate::message;
-use crate::spelling::digits;
-use crate::verbs::Verbs;
+use crate::http::body;
+use crate::http::digest::{Announced, Digests};
+use crate::http::spelling::digits;
+use crate::s3::admit::{Admitted, EDIT, Framing, is_read_here, without_headers};
+use crate::s3::frames::Framed;
+use crate::s3::message;
+use crate::s3::verbs::Verbs;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri, header};
 use s3s::auth::Credentials;
@@ -71,7 +71,7 @@ impl Door {
             }
             _ => e,
         })?;
-        let mut announced = Announced::of_headers(headers, admitted)?;
+        let mut announced = admitted.with_trailers(Announced::of_headers(headers)?);
         if admitted.operation.name == "CompleteMultipartUpload" {
             // Those are the object's.
             announced = Announced { md5: announced.md5, ..Announced::default() };
@@ -119,7 +119,7 @@ impl S3Route for Door {
             return self.verbs.check_access(req);
         }
         if self.public_acls && req.credentials.is_some() {
-            crate::access::check_acl_signed(&req.headers, &req.uri)?;
+            crate::s3::access::check_acl_signed(&req.headers, &req.uri)?;
         }
         // The rest is checked where the request arrives.
         Ok(())

@@ -3,15 +3,13 @@
 //! Owns: [`Node`]. A folder is there where a name begins with its own and a slash; an empty one is
 //! kept by a marker, an empty object whose name ends with the slash, as S3's clients make them.
 
-use crate::catalog::{Bucket, Catalog};
-use crate::dav::conditions::Found;
-use crate::dav::path::{Place, prefix_of};
 use crate::error::from_store;
-use crate::meta::Meta;
-use crate::side;
+use crate::objects::catalog::{Bucket, Catalog};
+use crate::objects::meta::Meta;
+use crate::objects::place::{self, Place, prefix_of};
+use crate::objects::side;
 use holdall::{ListOptions, Listing, Metadata, Reader, WriteTx};
 use s3s::{S3Result, s3_error};
-use std::time::SystemTime;
 
 /// What lies at a path.
 #[derive(Debug, Clone)]
@@ -50,30 +48,10 @@ impl Node {
     /// The ETag without quotes; folders have none.
     pub fn etag(&self) -> Option<String> {
         match self {
-            Self::File(metadata) => Some(crate::meta::etag_of(metadata)),
+            Self::File(metadata) => Some(crate::objects::meta::etag_of(metadata)),
             _ => None,
         }
     }
-}
-
-/// What conditions are held against, of something that is there.
-#[derive(Debug, Clone)]
-pub struct Is {
-    etag: Option<String>,
-    modified: Option<SystemTime>,
-}
-
-impl Is {
-    /// It, for conditions.
-    pub fn found(&self) -> Found<'_> {
-        Found { etag: self.etag.as_deref(), modified: self.modified }
-    }
-}
-
-/// What conditions are held against; none where there is nothing.
-pub fn found(node: &Node) -> Option<Is> {
-    let modified = node.metadata().map(|m| Meta::of(m).modified());
-    node.is_there().then(|| Is { etag: node.etag(), modified })
 }
 
 /// A state, or a transaction, in which names are looked up.
@@ -214,7 +192,7 @@ pub fn mark(tx: &mut WriteTx, bucket: &Bucket, prefix: &[u8]) -> holdall::Result
 /// # Errors
 /// Those of a transaction.
 pub fn keep_parent(tx: &mut WriteTx, bucket: &Bucket, key: &[u8]) -> holdall::Result<()> {
-    let Some(parent) = crate::dav::path::parent(key) else { return Ok(()) };
+    let Some(parent) = place::parent(key) else { return Ok(()) };
     let prefix = prefix_of(parent);
     if !holds(&mut InTx(tx, &bucket.name), &prefix)? {
         mark(tx, bucket, &prefix)?;

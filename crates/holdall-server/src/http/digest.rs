@@ -1,16 +1,55 @@
 //! Digests of a body as it comes in, and their comparison with what the client announced.
 //!
-//! Owns: [`Announced`], [`Digests`].
+//! Owns: [`Announced`], [`Digests`], [`Sums`], [`Trailers`].
 
-use crate::admit::Admitted;
 use crate::error::custom;
-use crate::frames::Trailers;
-use crate::meta::Sums;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, StatusCode};
+use parking_lot::Mutex;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
 use s3s::{S3Result, s3_error};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Checksums as base64, by algorithm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sums {
+    /// CRC32.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<String>,
+    /// CRC32C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc32c: Option<String>,
+    /// CRC64NVME.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc64nvme: Option<String>,
+    /// SHA1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha1: Option<String>,
+    /// SHA256.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl Sums {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What came behind a body; nothing before its end was seen.
+#[derive(Debug, Clone, Default)]
+pub struct Trailers(pub Arc<Mutex<HeaderMap>>);
+
+impl Trailers {
+    /// All of them.
+    pub fn get(&self) -> HeaderMap {
+        self.0.lock().clone()
+    }
+}
 
 /// What the client said of a body beforehand, or says behind it.
 #[derive(Debug, Clone, Default)]
@@ -30,11 +69,11 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// What the headers of a request announce, and its trailers.
+    /// What the headers of a request announce.
     ///
     /// # Errors
     /// InvalidRequest for a checksum that is not text.
-    pub fn of_headers(headers: &HeaderMap, admitted: &Admitted) -> S3Result<Self> {
+    pub fn of_headers(headers: &HeaderMap) -> S3Result<Self> {
         let text = |name: &str| {
             let value = headers.get(name).map(|value| value.to_str().map(str::to_owned));
             value.transpose().map_err(|_| s3_error!(InvalidRequest, "{name} is not text"))
@@ -48,13 +87,7 @@ impl Announced {
         };
         let md5 = text("content-md5")?;
         let algorithms = sdk_algorithm(headers).into_iter().collect();
-        Ok(Self { md5, sums, algorithms, ..Self::default() }.with_trailers(admitted))
-    }
-
-    /// Adds what is to come behind the body.
-    pub fn with_trailers(self, admitted: &Admitted) -> Self {
-        let (trailing, trailers) = (admitted.trailing.clone(), admitted.trailers.clone());
-        Self { trailing, trailers, ..self }
+        Ok(Self { md5, sums, algorithms, ..Self::default() })
     }
 
     /// The checksums that came behind the body.

@@ -4,7 +4,7 @@
 //! or an answer, alive for ever. What counts is how long a client was waited for since its last
 //! [`PROGRESS`] bytes, in bodies of all doors as in answers that it reads.
 
-use crate::slots::{Client, PROGRESS, Waiting};
+use crate::http::slots::{Client, PROGRESS, Waiting};
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -145,7 +145,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slots::Slots;
+    use crate::http::slots::Slots;
     use std::future::poll_fn;
     use tokio::time::timeout;
 

@@ -15,7 +15,7 @@
 //! | `upload/BUCKET/ID` | an unfinished upload ([`Upload`]) |
 //! | `part/ID/NUMBER` | a part of it |
 
-use crate::meta::{About, Meta};
+use crate::objects::meta::{About, Meta};
 use holdall::{Oid, Reader, Result, WriteTx};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

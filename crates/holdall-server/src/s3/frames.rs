@@ -5,31 +5,19 @@
 //! signed chunk by chunk, and takes a body without its last chunk for whole: there `Framed` checks
 //! only. What is not signed so it takes apart itself.
 
+use crate::http::digest::Trailers;
 use bytes::{Buf as _, Bytes};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use hyper::body::{Frame, SizeHint};
-use parking_lot::Mutex;
 use s3s::{Body, S3Error, StdError, s3_error};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// Most bytes of the line before a chunk.
 const MOST_LINE: usize = 1024;
 /// Most bytes of all trailers.
 const MOST_TRAILERS: usize = 16 << 10;
-
-/// What came behind a body; nothing before its end was seen.
-#[derive(Debug, Clone, Default)]
-pub struct Trailers(Arc<Mutex<HeaderMap>>);
-
-impl Trailers {
-    /// All of them.
-    pub fn get(&self) -> HeaderMap {
-        self.0.lock().clone()
-    }
-}
 
 /// Where in its frames a body is.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! [`refused_region`]. Only bodies that lie in memory whole are changed; errors and attributes always do.
 
 use crate::error::custom;
-use crate::spelling::parameter;
+use crate::http::spelling::parameter;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use s3s::region::Region;

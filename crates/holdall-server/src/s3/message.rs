@@ -3,7 +3,7 @@
 //! Owns: [`read`]. `s3s` leaves out sections of CDATA, of which a key would then lack a piece, and
 //! refuses references to characters that keys may have.
 
-use crate::elements;
+use crate::s3::elements;
 use s3s::{S3Error, S3Result, s3_error};
 
 fn malformed(what: &str) -> S3Error {

@@ -22,7 +22,8 @@
 //!
 //! A put over S3 or by the command line makes the object anew: nothing stays but what it says.
 
-use crate::acl::Acl;
+use crate::http::digest::Sums;
+use crate::objects::acl::Acl;
 use holdall::{Attributes, Metadata, Version};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -114,34 +115,6 @@ impl About {
             (about.expires, about.expires_text) = (said.expires, said.expires_text);
         }
         about
-    }
-}
-
-/// Checksums as base64, by algorithm.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Sums {
-    /// CRC32.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crc32: Option<String>,
-    /// CRC32C.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crc32c: Option<String>,
-    /// CRC64NVME.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub crc64nvme: Option<String>,
-    /// SHA1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha1: Option<String>,
-    /// SHA256.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-}
-
-impl Sums {
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }
 

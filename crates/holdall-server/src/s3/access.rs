@@ -3,16 +3,16 @@
 //!
 //! Owns: [`Access`], which `s3s` asks before each operation; [`Seen`].
 
-use crate::acl::Acl;
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::{Bucket, Catalog};
-use crate::door::{Passed, credentials};
 use crate::error::from_store;
-use crate::meta::Meta;
-use crate::records;
-use crate::side;
-use crate::spelling::pairs;
+use crate::http::body;
+use crate::http::spelling::pairs;
+use crate::objects::acl::Acl;
+use crate::objects::catalog::{Bucket, Catalog};
+use crate::objects::meta::Meta;
+use crate::objects::records;
+use crate::objects::side;
+use crate::s3::admit::Admitted;
+use crate::s3::door::{Passed, credentials};
 use crate::users::{Right, User, Users};
 use holdall::Reader;
 use http::{HeaderMap, Uri, header};

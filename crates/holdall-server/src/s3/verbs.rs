@@ -3,14 +3,14 @@
 //! `POST /BUCKET/KEY?holdall=VERB` with the parameters of the verb; docs/serve.md lists them.
 //! Signed like any request, conditional by If-Match and If-None-Match, durable when answered.
 
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition::etags;
-use crate::digest::{Announced, Digests};
-use crate::edit::{Condition, Edit, Edited, Source};
+use crate::http::body;
+use crate::http::digest::{Announced, Digests};
+use crate::http::spelling::{digits, is_escaped, pairs};
+use crate::objects::catalog::Bucket;
+use crate::objects::condition::etags;
+use crate::objects::edit::{Condition, Edit, Edited, Source};
+use crate::s3::admit::Admitted;
 use crate::s3::{Incoming, Server};
-use crate::spelling::{digits, is_escaped, pairs};
 use crate::users::{Right, User, Users};
 use http::{HeaderMap, HeaderValue, Response, Uri, header};
 use percent_encoding::percent_decode_str;
@@ -257,7 +257,7 @@ impl Verbs {
         crate::s3::check_key(&asked.key)?;
         let bucket = self.server.catalog.bucket(&asked.bucket)?;
         let body = StreamingBlob::from(std::mem::take(&mut req.input));
-        let announced = Announced::of_headers(&req.headers, &admitted)?;
+        let announced = admitted.with_trailers(Announced::of_headers(&req.headers)?);
         let incoming = incoming(&req.headers, body, announced);
         let done = self.perform(bucket, &asked, &user, condition(&req.headers)?, incoming).await?;
         let (body, etag) = answer(&done);

@@ -5,7 +5,7 @@
 //! slows the other and memory stays bounded.
 
 use crate::error::{custom, from_store, internal};
-use crate::slots::Slot;
+use crate::http::slots::Slot;
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use holdall::Object;

@@ -3,15 +3,15 @@
 //!
 //! Owns: [`Edit`].
 
-use crate::body::Chunks;
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::condition::ETagCondition;
-use crate::digest::{Announced, Digests};
 use crate::error::{custom, from_store, through};
-use crate::meta::{Meta, describes_bytes, etag_of};
+use crate::http::body::Chunks;
+use crate::http::digest::{Announced, Digests};
+use crate::objects::catalog::Bucket;
+use crate::objects::condition;
+use crate::objects::condition::ETagCondition;
+use crate::objects::meta::{Meta, describes_bytes, etag_of};
+use crate::objects::side;
 use crate::s3::check_len;
-use crate::side;
 use bytes::Bytes;
 use holdall::{Oid, PutOptions, Target, Version, WriteTx};
 use http::StatusCode;

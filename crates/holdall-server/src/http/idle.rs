@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Busy`]. A connection is in use from a request's head to the last byte of its answer.
 
-use crate::slots::Client;
+use crate::http::slots::Client;
 use bytes::Bytes;
 use http::Response;
 use hyper::body::{Frame, SizeHint};

@@ -4,11 +4,11 @@
 //! Owns: [`Rule`], [`Cross`]. It changes no rights: browsers ask it before they let a page send a
 //! request, or see its answer.
 
-use crate::body;
-use crate::catalog::Catalog;
 use crate::error::{custom, from_store};
-use crate::host::Domain;
-use crate::records;
+use crate::http::body;
+use crate::http::host::Domain;
+use crate::objects::catalog::Catalog;
+use crate::objects::records;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use s3s::{Body, S3Error, S3Result, s3_error};

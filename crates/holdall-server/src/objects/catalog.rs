@@ -3,10 +3,10 @@
 //! Owns: [`Catalog`], [`Bucket`]. A bucket is a collection whose name S3 allows; others are not
 //! shown. While it serves, the server holds each store's lock, so its own list stays true.
 
-use crate::acl::Acl;
 use crate::error::{StartError, custom, from_store, through};
-use crate::records;
-use crate::side::SYSTEM;
+use crate::objects::acl::Acl;
+use crate::objects::records;
+use crate::objects::side::SYSTEM;
 use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteTx};
 use http::StatusCode;
 use parking_lot::{Mutex, RwLock};

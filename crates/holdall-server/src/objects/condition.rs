@@ -3,8 +3,8 @@
 //! Owns: [`ETagCondition`]; [`Read`], which a get or head evaluates; [`mode`], which turns a put's
 //! into what the engine checks within the transaction.
 
-use crate::date;
-use crate::meta::{Meta, etag_of};
+use crate::http::date;
+use crate::objects::meta::{Meta, etag_of};
 use holdall::{PutMode, Reader};
 use http::{HeaderMap, HeaderName};
 use s3s::dto::{ETag, Timestamp};

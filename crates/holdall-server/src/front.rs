@@ -2,22 +2,25 @@
 //!
 //! Owns: [`Front`], which each request passes first.
 
-use crate::admit::{Admitted, admit};
 use crate::config::Limits;
 use crate::dav::Dav;
-use crate::form::{self, Fields};
-use crate::host::Domain;
-use crate::idle::{self, Busy};
+use crate::http::host::Domain;
+use crate::http::idle::{self, Busy};
+use crate::http::lingering;
+use crate::http::pace::{Pace, Paced};
+use crate::http::slots::{Client, Slots};
+use crate::http::spelling::parameter;
+use crate::http::target::Targets;
+use crate::http::tls::Shared;
 use crate::metrics::Metrics;
-use crate::pace::{Pace, Paced};
+use crate::s3;
 use crate::s3::Server;
-use crate::slots::{Client, Slots};
-use crate::spelling::parameter;
-use crate::target::Targets;
-use crate::tls::Shared;
+use crate::s3::admit::{Admitted, admit};
+use crate::s3::amend;
+use crate::s3::cross;
+use crate::s3::form::{self, Fields};
 use crate::users::{Peer, Wrong};
 use crate::web::Web;
-use crate::{amend, cors, lingering, s3};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper::body::Incoming;
@@ -161,7 +164,7 @@ impl Front {
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
         let attributes = method == Method::GET && amend::asks_attributes(req.uri());
-        let cross = cors::Cross::of(&req, self.domain.as_deref());
+        let cross = cross::Cross::of(&req, self.domain.as_deref());
         let bucket = self.domain.as_ref().and_then(|d| d.bucket_of(req.headers(), req.uri()));
         // A bucket's own host has nothing but keys.
         let own = path.strip_prefix("/-/").filter(|_| bucket.is_none());
@@ -175,7 +178,7 @@ impl Front {
             Some(own) => Ok(self.own(own, &method).await),
             None if method == Method::OPTIONS && path == "/" && cross.is_none() => Ok(dav_below()),
             None if method == Method::OPTIONS => {
-                cors::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
+                cross::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
             }
             None => {
                 let mut answered = self.s3(req, bucket, (peer, pace)).await;
@@ -294,7 +297,7 @@ impl Front {
         let (catalog, metrics) = (self.server.catalog.clone(), self.metrics.clone());
         match path {
             "health" => {
-                let healthy = crate::body::blocking(move || {
+                let healthy = crate::http::body::blocking(move || {
                     let stores = catalog.stores();
                     Ok(stores
                         .iter()
@@ -306,7 +309,7 @@ impl Front {
                 }
             }
             "metrics" => {
-                let text = crate::body::blocking(move || Ok(metrics.text(&catalog))).await;
+                let text = crate::http::body::blocking(move || Ok(metrics.text(&catalog))).await;
                 text.map_or_else(
                     |_| plain(StatusCode::INTERNAL_SERVER_ERROR, "no figures\n"),
                     |text| plain(StatusCode::OK, text),

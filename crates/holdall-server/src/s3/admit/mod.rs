@@ -12,11 +12,12 @@ pub use headers::refused;
 pub use operations::{EDIT, Operation};
 pub use query::without_headers;
 
-use crate::condition::{IfRange, Read, is_condition};
 use crate::error::custom;
-use crate::frames::{Framed, Trailers};
+use crate::http::digest::{Announced, Trailers};
+use crate::http::spelling::{digits, is_escaped};
+use crate::objects::condition::{IfRange, Read, is_condition};
+use crate::s3::frames::Framed;
 use crate::s3::refuse_version;
-use crate::spelling::{digits, is_escaped};
 use crate::users::OWNER;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use operations::{Level, OPERATIONS};
@@ -80,6 +81,12 @@ impl Admitted {
     pub fn of(extensions: &http::Extensions) -> S3Result<Arc<Self>> {
         let none = || s3_error!(NotImplemented, "the request was not looked at");
         extensions.get::<Arc<Self>>().cloned().ok_or_else(none)
+    }
+
+    /// Adds to what is announced of the body what is to come behind it.
+    pub fn with_trailers(&self, announced: Announced) -> Announced {
+        let (trailing, trailers) = (self.trailing.clone(), self.trailers.clone());
+        Announced { trailing, trailers, ..announced }
     }
 
     /// Whether the request is to be written anew for `s3s` (`door.rs`).

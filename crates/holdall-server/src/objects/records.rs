@@ -1,8 +1,8 @@
 //! What the server keeps of buckets, in the system collection: see `side.rs` for the names.
 
-use crate::acl::Acl;
-use crate::cors::Rule;
-use crate::side::{SYSTEM, nanos, system, time};
+use crate::objects::acl::Acl;
+use crate::objects::side::{SYSTEM, nanos, system, time};
+use crate::s3::cross::Rule;
 use holdall::{Reader, Result, WriteTx};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
