@@ -13,8 +13,8 @@ use crate::http::spelling::parameter;
 use crate::http::target::Targets;
 use crate::http::tls::Shared;
 use crate::metrics::Metrics;
+use crate::objects::put::Objects;
 use crate::s3;
-use crate::s3::Server;
 use crate::s3::admit::{Admitted, admit};
 use crate::s3::amend;
 use crate::s3::cross;
@@ -53,8 +53,8 @@ pub struct Front {
     pub dav: Dav,
     /// The page for browsers.
     pub web: Web,
-    /// The operations, for what they know of the stores.
-    pub server: Server,
+    /// What is served.
+    pub objects: Objects,
     /// The host name whose subdomains are buckets.
     pub domain: Option<Arc<Domain>>,
     /// What is counted.
@@ -146,7 +146,7 @@ impl Front {
             let told = "sign with SigV4; boto3: Config(signature_version='s3v4')";
             return Some(s3_error!(InvalidRequest, "{told}"));
         }
-        let most = self.server.limits.xml_bytes as u64;
+        let most = self.objects.limits.xml_bytes as u64;
         if is_message(req) && length(req).is_some_and(|len| len > most) {
             return Some(s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes"));
         }
@@ -159,7 +159,7 @@ impl Front {
         (peer, client): (Peer, Client),
     ) -> Result<Response<Body>, HttpError> {
         req.extensions_mut().insert(peer);
-        let pace = Pace::new(self.server.limits.idle(), client);
+        let pace = Pace::new(self.objects.limits.idle(), client);
         let (begun, method) = (Instant::now(), req.method().clone());
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
@@ -178,12 +178,12 @@ impl Front {
             Some(own) => Ok(self.own(own, &method).await),
             None if method == Method::OPTIONS && path == "/" && cross.is_none() => Ok(dav_below()),
             None if method == Method::OPTIONS => {
-                cross::preflight(cross.as_ref(), &self.server.catalog).await.or_else(refuse)
+                cross::preflight(cross.as_ref(), &self.objects.catalog).await.or_else(refuse)
             }
             None => {
                 let mut answered = self.s3(req, bucket, (peer, pace)).await;
                 if let (Some(cross), Ok(answer)) = (cross, &mut answered) {
-                    cross.add(&self.server.catalog, answer).await;
+                    cross.add(&self.objects.catalog, answer).await;
                 }
                 answered
             }
@@ -294,7 +294,7 @@ impl Front {
         if method != Method::GET && method != Method::HEAD {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
         }
-        let (catalog, metrics) = (self.server.catalog.clone(), self.metrics.clone());
+        let (catalog, metrics) = (self.objects.catalog.clone(), self.metrics.clone());
         match path {
             "health" => {
                 let healthy = crate::http::body::blocking(move || {

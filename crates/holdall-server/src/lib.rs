@@ -15,6 +15,7 @@ mod front;
 mod http;
 mod metrics;
 mod objects;
+mod refusal;
 mod reload;
 mod s3;
 mod sweep;
@@ -28,7 +29,8 @@ pub use users::Right;
 use holdall::{DefragOptions, Defragmenter, Store};
 use http::host::Domain;
 use http::tls;
-use objects::catalog::{BucketNames, Catalog, Served};
+use objects::catalog::{Catalog, Served};
+use objects::put::Objects;
 use s3::{access, door, form, verbs};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
@@ -124,17 +126,18 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         keepers.push(keeper.map_err(|source| StartError::Store { path, source })?);
     }
     let catalog = Arc::new(Catalog::new(served, for_new)?);
-    let server = s3::Server::new(catalog, limits.clone(), config.public_acls);
+    let objects = Objects::new(catalog, limits.clone());
+    let server = s3::Server { objects: objects.clone(), public_acls: config.public_acls };
     let s3 = service(server.clone(), users.clone(), config)?;
     let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
-    let dav = dav::Dav::new(server.clone(), users.clone(), domain.clone()).map_err(|source| {
+    let dav = dav::Dav::new(objects.clone(), users.clone(), domain.clone()).map_err(|source| {
         let path = options.stores[0].clone();
         StartError::Store { path, source }
     })?;
     let reload = reload::Reload::new(config.clone(), users.clone(), tls.clone());
     let more = (metrics.clone(), tls.is_some(), reload.clone());
-    let web = web::Web::new(server.clone(), users, dav.clone(), more);
-    let front = front::Front { s3, dav, web, server, domain, metrics, ids };
+    let web = web::Web::new(objects.clone(), users, dav.clone(), more);
+    let front = front::Front { s3, dav, web, objects, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, reload, keepers })
 }
 
@@ -153,7 +156,7 @@ fn service(
     let inner = builder(&server, &users, config)?.build();
     let mut outer = builder(&server, &users, config)?;
     let (limits, public_acls) = (config.limits.clone(), config.public_acls);
-    let verbs = verbs::Verbs { server, users };
+    let verbs = verbs::Verbs { objects: server.objects, users };
     outer.set_route(door::Door { verbs, inner, limits, public_acls });
     Ok(outer.build())
 }
@@ -173,9 +176,9 @@ fn builder(
     if let Some(domain) = domain(config)? {
         builder.set_host(domain);
     }
-    builder.set_validation(BucketNames);
+    builder.set_validation(s3::BucketNames);
     builder.set_auth(users.clone());
-    let (catalog, public_acls) = (server.catalog.clone(), config.public_acls);
+    let (catalog, public_acls) = (server.objects.catalog.clone(), config.public_acls);
     builder.set_access(access::Access { users: users.clone(), catalog, public_acls });
     Ok(builder)
 }
@@ -230,7 +233,7 @@ impl Server {
     /// [`StartError::Store`] where a store cannot be closed cleanly; its next opening recovers.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
         let Self { listener, front, tls, limits, keepers, .. } = self;
-        let catalog = front.server.catalog.clone();
+        let catalog = front.objects.catalog.clone();
         let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
         front::run(listener, tls, front, limits, stop).await;
         sweeper.abort();

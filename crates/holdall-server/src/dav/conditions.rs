@@ -5,11 +5,11 @@
 //! the standard has it.
 
 use crate::dav::Head;
+use crate::dav::error::{Result, refusal};
 use crate::http::header::single;
 use crate::objects::meta::Meta;
 use crate::objects::node::Node;
-use http::{HeaderMap, HeaderName, header};
-use s3s::{S3Result, s3_error};
+use http::{HeaderMap, HeaderName, StatusCode, header};
 use std::time::SystemTime;
 
 /// ETags of a header.
@@ -104,11 +104,16 @@ fn seconds(time: SystemTime) -> i64 {
 
 fn date(text: &str) -> Option<i64> {
     let time = crate::http::date::parse(text)?;
-    Some(time::OffsetDateTime::from(time).unix_timestamp())
+    Some(time.unix_timestamp())
 }
 
-fn etags(headers: &HeaderMap, name: HeaderName) -> S3Result<Option<ETags>> {
-    let bad = || s3_error!(InvalidArgument, "{name} holds no list of ETags: \"A\", \"B\" or *");
+fn etags(headers: &HeaderMap, name: HeaderName) -> Result<Option<ETags>> {
+    let bad = || {
+        refusal(
+            StatusCode::BAD_REQUEST,
+            format!("{name} holds no list of ETags: \"A\", \"B\" or *"),
+        )
+    };
     let mut lines = Vec::new();
     for line in headers.get_all(&name) {
         lines.push(line.to_str().map_err(|_| bad())?);
@@ -124,11 +129,11 @@ impl Conditions {
     ///
     /// # Errors
     /// InvalidArgument where a header holds no list of ETags, or of a change no date.
-    pub fn of(headers: &HeaderMap, changes: bool) -> S3Result<Self> {
+    pub fn of(headers: &HeaderMap, changes: bool) -> Result<Self> {
         let time = |name: &str| single(headers, name).map(|text| text.map(date));
         let not_since = time(header::IF_UNMODIFIED_SINCE.as_str())?;
         if changes && not_since == Some(None) {
-            return Err(s3_error!(InvalidArgument, "If-Unmodified-Since is no date of HTTP"));
+            return Err(refusal(StatusCode::BAD_REQUEST, "If-Unmodified-Since is no date of HTTP"));
         }
         Ok(Self {
             matches: etags(headers, header::IF_MATCH)?,
@@ -143,20 +148,21 @@ impl Conditions {
         self.matches.is_some() || self.matches_not.is_some() || self.not_since.is_some()
     }
 
-    fn before(&self, found: Option<Found<'_>>) -> S3Result<()> {
+    fn before(&self, found: Option<Found<'_>>) -> Result<()> {
         let etag = found.and_then(|found| found.etag);
         match (&self.matches, self.not_since) {
             (Some(wanted), _) if found.is_none() || !wanted.hold(etag, false) => {
-                Err(s3_error!(PreconditionFailed, "no ETag of If-Match is the object's"))
+                Err(refusal(StatusCode::PRECONDITION_FAILED, "no ETag of If-Match is the object's"))
             }
             (None, Some(time)) => match found.map(|found| found.modified.map(seconds)) {
                 Some(Some(modified)) if modified > time => {
-                    Err(s3_error!(PreconditionFailed, "the object was changed since"))
+                    Err(refusal(StatusCode::PRECONDITION_FAILED, "the object was changed since"))
                 }
-                Some(None) => {
-                    Err(s3_error!(PreconditionFailed, "nobody knows when it was changed"))
-                }
-                None => Err(s3_error!(PreconditionFailed, "there is nothing any more")),
+                Some(None) => Err(refusal(
+                    StatusCode::PRECONDITION_FAILED,
+                    "nobody knows when it was changed",
+                )),
+                None => Err(refusal(StatusCode::PRECONDITION_FAILED, "there is nothing any more")),
                 _ => Ok(()),
             },
             _ => Ok(()),
@@ -167,12 +173,14 @@ impl Conditions {
     ///
     /// # Errors
     /// PreconditionFailed, NotModified.
-    pub fn check_read(&self, found: Found<'_>) -> S3Result<()> {
+    pub fn check_read(&self, found: Found<'_>) -> Result<()> {
         self.before(Some(found))?;
         match (&self.matches_not, self.since) {
-            (Some(known), _) if known.hold(found.etag, true) => Err(s3_error!(NotModified)),
+            (Some(known), _) if known.hold(found.etag, true) => {
+                Err(refusal(StatusCode::NOT_MODIFIED, ""))
+            }
             (None, Some(time)) if found.modified.is_some_and(|at| seconds(at) <= time) => {
-                Err(s3_error!(NotModified))
+                Err(refusal(StatusCode::NOT_MODIFIED, ""))
             }
             _ => Ok(()),
         }
@@ -182,11 +190,11 @@ impl Conditions {
     ///
     /// # Errors
     /// PreconditionFailed.
-    pub fn check_change(&self, found: Option<Found<'_>>) -> S3Result<()> {
+    pub fn check_change(&self, found: Option<Found<'_>>) -> Result<()> {
         self.before(found)?;
         match (&self.matches_not, found) {
             (Some(known), Some(found)) if known.hold(found.etag, true) => {
-                Err(s3_error!(PreconditionFailed, "If-None-Match names what is there"))
+                Err(refusal(StatusCode::PRECONDITION_FAILED, "If-None-Match names what is there"))
             }
             _ => Ok(()),
         }

@@ -4,16 +4,15 @@
 //! kept for that; between those and the network lie channels of few pieces, so that a slow side
 //! slows the other and memory stays bounded.
 
-use crate::error::{custom, from_store, internal};
 use crate::http::slots::Slot;
+use crate::refusal::{Refusal, Result, Why};
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use holdall::Object;
-use http::StatusCode;
 use parking_lot::Mutex;
+use s3s::StdError;
 use s3s::dto::StreamingBlob;
 use s3s::stream::{ByteStream, RemainingLength};
-use s3s::{S3Error, S3Result, StdError, s3_error};
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,16 +33,26 @@ const WAITING: usize = 2;
 /// # Errors
 /// Those of `work`; InternalError where it panics.
 pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> S3Result<T> + Send + 'static,
-) -> S3Result<T> {
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    run(work).await
+}
+
+/// As [`blocking`], in a door's own errors.
+///
+/// # Errors
+/// Those of `work`; [`Why::Internal`] where it panics.
+pub async fn run<T: Send + 'static, E: From<Refusal> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
     let ended = tokio::task::spawn_blocking(work).await;
-    ended.unwrap_or_else(|e| Err(internal(&e.to_string())))
+    ended.unwrap_or_else(|e| Err(Refusal::internal(&e).into()))
 }
 
 /// The next piece of a body, which must come within `idle`.
-async fn next(body: &mut StreamingBlob, idle: Duration) -> S3Result<Option<Bytes>> {
+async fn next(body: &mut StreamingBlob, idle: Duration) -> Result<Option<Bytes>> {
     match tokio::time::timeout(idle, body.next()).await {
-        Err(_) => Err(s3_error!(RequestTimeout, "no byte of the body came for {idle:?}")),
+        Err(_) => Err(Why::Late.says(format!("no byte of the body came for {idle:?}"))),
         Ok(None) => Ok(None),
         Ok(Some(Ok(bytes))) => Ok(Some(bytes)),
         Ok(Some(Err(e))) => Err(broken(e)),
@@ -51,19 +60,19 @@ async fn next(body: &mut StreamingBlob, idle: Duration) -> S3Result<Option<Bytes
 }
 
 /// An error of a body: what `s3s` found wrong in it, or a connection that ended.
-fn broken(e: StdError) -> S3Error {
-    match e.downcast::<S3Error>() {
+fn broken(e: StdError) -> Refusal {
+    match e.downcast::<Refusal>() {
         Ok(told) => *told,
         Err(e) => {
             let text = e.to_string();
             // Their types are private to `s3s`; their texts are all that tells them apart.
             if text.contains("ignature") {
-                s3_error!(SignatureDoesNotMatch, "the body is not signed as its request says")
+                Why::BadSignature.says("the body is not signed as its request says")
             } else if text.contains("hecksum") || text.contains("Sha256") {
                 let told = "the body is not what x-amz-content-sha256 says";
-                custom("XAmzContentSHA256Mismatch", StatusCode::BAD_REQUEST, told)
+                Why::OtherSigned.says(told)
             } else {
-                s3_error!(IncompleteBody, "the body cannot be used: {text}")
+                Why::CutOff.says(format!("the body cannot be used: {text}"))
             }
         }
     }
@@ -73,7 +82,7 @@ fn broken(e: StdError) -> S3Error {
 ///
 /// # Errors
 /// EntityTooLarge, RequestTimeout, IncompleteBody.
-pub async fn collect(mut body: StreamingBlob, most: u64, idle: Duration) -> S3Result<Bytes> {
+pub async fn collect(mut body: StreamingBlob, most: u64, idle: Duration) -> Result<Bytes> {
     let Some(first) = next(&mut body, idle).await? else { return Ok(Bytes::new()) };
     let Some(second) = next(&mut body, idle).await? else { return Ok(first) };
     let mut all = Vec::with_capacity(first.len() + second.len());
@@ -81,7 +90,7 @@ pub async fn collect(mut body: StreamingBlob, most: u64, idle: Duration) -> S3Re
     all.extend_from_slice(&second);
     loop {
         if all.len() as u64 > most {
-            return Err(s3_error!(EntityTooLarge, "the body has more than {most} bytes"));
+            return Err(Why::TooLong.says(format!("the body has more than {most} bytes")));
         }
         match next(&mut body, idle).await? {
             Some(bytes) => all.extend_from_slice(&bytes),
@@ -92,15 +101,15 @@ pub async fn collect(mut body: StreamingBlob, most: u64, idle: Duration) -> S3Re
 
 /// A body as a thread of the engine sees it.
 #[derive(Debug)]
-pub struct Chunks(mpsc::Receiver<S3Result<Option<Bytes>>>);
+pub struct Chunks(mpsc::Receiver<Result<Option<Bytes>>>);
 
 impl Chunks {
     /// The next piece; `None` at the end. Blocks.
     ///
     /// # Errors
     /// What ended the body early.
-    pub fn next(&mut self) -> S3Result<Option<Bytes>> {
-        let gone = || Err(s3_error!(IncompleteBody, "the connection ended before the body"));
+    pub fn next(&mut self) -> Result<Option<Bytes>> {
+        let gone = || Err(Why::CutOff.says("the connection ended before the body"));
         self.0.blocking_recv().unwrap_or_else(gone)
     }
 }
@@ -113,8 +122,8 @@ pub async fn pump<T: Send + 'static>(
     mut body: StreamingBlob,
     slot: &Slot,
     (most, idle): (u64, Duration),
-    work: impl FnOnce(Chunks) -> S3Result<T> + Send + 'static,
-) -> S3Result<T> {
+    work: impl FnOnce(Chunks) -> Result<T> + Send + 'static,
+) -> Result<T> {
     let (send, receive) = mpsc::channel(WAITING);
     let worker = tokio::task::spawn_blocking(move || work(Chunks(receive)));
     let mut taken = 0;
@@ -124,7 +133,7 @@ pub async fn pump<T: Send + 'static>(
             slot.came(bytes.len() as u64);
             taken += bytes.len() as u64;
             if taken > most {
-                piece = Err(s3_error!(EntityTooLarge, "the body has more than {most} bytes"));
+                piece = Err(Why::TooLong.says(format!("the body has more than {most} bytes")));
             }
         }
         let last = !matches!(piece, Ok(Some(_)));
@@ -133,7 +142,7 @@ pub async fn pump<T: Send + 'static>(
             break;
         }
     }
-    worker.await.unwrap_or_else(|e| Err(internal(&e.to_string())))
+    worker.await.unwrap_or_else(|e| Err(Refusal::internal(&e)))
 }
 
 /// Memory of pieces that were sent, for the next ones of the same answer: new memory would have to
@@ -169,7 +178,7 @@ pub struct Outgoing {
     end: u64,
     /// Bytes not handed out yet.
     left: u64,
-    reading: Option<JoinHandle<S3Result<Bytes>>>,
+    reading: Option<JoinHandle<Result<Bytes>>>,
 }
 
 impl Outgoing {
@@ -193,7 +202,7 @@ impl Outgoing {
             let bytes = spare.0.lock().pop().unwrap_or_default();
             let mut piece = Piece { bytes, spare };
             piece.bytes.resize(len, 0);
-            object.read_at(at, &mut piece.bytes).map_err(from_store)?;
+            object.read_at(at, &mut piece.bytes)?;
             Ok(Bytes::from_owner(piece))
         }));
     }
@@ -206,7 +215,7 @@ impl Stream for Outgoing {
         let Some(reading) = &mut self.reading else { return Poll::Ready(None) };
         let Poll::Ready(ended) = Pin::new(reading).poll(cx) else { return Poll::Pending };
         self.reading = None;
-        let piece = ended.unwrap_or_else(|e| Err(internal(&e.to_string())));
+        let piece = ended.unwrap_or_else(|e| Err(Refusal::internal(&e)));
         Poll::Ready(Some(match piece {
             Ok(bytes) => {
                 self.left -= bytes.len() as u64;

@@ -2,13 +2,12 @@
 //!
 //! Owns: [`Announced`], [`Digests`], [`Sums`], [`Trailers`].
 
-use crate::error::custom;
+use crate::refusal::{Result, Why};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, StatusCode};
+use http::HeaderMap;
 use parking_lot::Mutex;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
-use s3s::{S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -73,10 +72,10 @@ impl Announced {
     ///
     /// # Errors
     /// InvalidRequest for a checksum that is not text.
-    pub fn of_headers(headers: &HeaderMap) -> S3Result<Self> {
+    pub fn of_headers(headers: &HeaderMap) -> Result<Self> {
         let text = |name: &str| {
             let value = headers.get(name).map(|value| value.to_str().map(str::to_owned));
-            value.transpose().map_err(|_| s3_error!(InvalidRequest, "{name} is not text"))
+            value.transpose().map_err(|_| Why::Invalid.says(format!("{name} is not text")))
         };
         let sums = Sums {
             crc32: text("x-amz-checksum-crc32")?,
@@ -94,9 +93,8 @@ impl Announced {
     ///
     /// # Errors
     /// MalformedTrailerError where they are not those that were announced.
-    fn behind(&self) -> S3Result<HeaderMap> {
-        let malformed =
-            |text: String| custom("MalformedTrailerError", StatusCode::BAD_REQUEST, text);
+    fn behind(&self) -> Result<HeaderMap> {
+        let malformed = |text: String| Why::BadTrailer.says(text);
         let behind = self.trailers.get();
         let header = |name: &str| format!("x-amz-checksum-{}", name.to_lowercase());
         if let Some(name) = self.trailing.iter().find(|name| !behind.contains_key(header(name))) {
@@ -170,17 +168,17 @@ impl Digests {
     ///
     /// # Errors
     /// InvalidDigest for a Content-MD5 that is none, InvalidRequest for an unknown algorithm.
-    pub fn for_body(announced: &Announced) -> S3Result<Self> {
+    pub fn for_body(announced: &Announced) -> Result<Self> {
         if let Some(md5) = &announced.md5 {
             let sound = STANDARD.decode(md5).is_ok_and(|bytes| bytes.len() == 16);
             if !sound {
-                return Err(s3_error!(InvalidDigest, "Content-MD5 is not a digest in base64"));
+                return Err(Why::NoDigest.says("Content-MD5 is not a digest in base64"));
             }
         }
         let unknown =
             |name: &&String| named(&Sums::default()).iter().all(|(known, _)| known != name);
         if let Some(name) = announced.algorithms.iter().find(unknown) {
-            return Err(s3_error!(InvalidRequest, "{name} is no algorithm for checksums"));
+            return Err(Why::Invalid.says(format!("{name} is no algorithm for checksums")));
         }
         let (a, s) = (announced, &announced.sums);
         Ok(Self {
@@ -221,15 +219,15 @@ impl Digests {
     ///
     /// # Errors
     /// BadDigest where the body is not what the client meant, MalformedTrailerError.
-    pub fn finish(self, announced: &Announced) -> S3Result<Digested> {
+    pub fn finish(self, announced: &Announced) -> Result<Digested> {
         let base64 = |bytes: &[u8]| STANDARD.encode(bytes);
         let md5 = self.md5.finalize();
         if announced.md5.as_ref().is_some_and(|given| *given != base64(md5.as_ref())) {
-            return Err(s3_error!(BadDigest, "the body has another MD5 than Content-MD5 says"));
+            return Err(Why::OtherDigest.says("the body has another MD5 than Content-MD5 says"));
         }
         let adler32 = self.adler32.map(|sum| base64(&sum.finalize()));
         if announced.adler32.is_some() && announced.adler32 != adler32 {
-            return Err(s3_error!(BadDigest, "the body has another Adler-32 than announced"));
+            return Err(Why::OtherDigest.says("the body has another Adler-32 than announced"));
         }
         let sums = Sums {
             crc32: self.crc32.map(|s| base64(s.finalize().as_ref())),
@@ -249,7 +247,9 @@ impl Digests {
             let in_header = in_header.and_then(|(_, value)| value.cloned());
             let differs = |given: Option<String>| given.is_some_and(|given| Some(&given) != got);
             if differs(in_header) || differs(trailer()) {
-                return Err(s3_error!(BadDigest, "the body has another {name} than announced"));
+                return Err(
+                    Why::OtherDigest.says(format!("the body has another {name} than announced"))
+                );
             }
         }
         Ok(Digested { md5: hex(md5.as_ref()), sums })
@@ -304,7 +304,7 @@ mod tests {
         let mut digests = Digests::for_body(&announced).unwrap();
         digests.update(b"hello");
         let e = digests.finish(&announced).unwrap_err();
-        assert_eq!(*e.code(), s3s::S3ErrorCode::BadDigest);
+        assert_eq!(e.why, Why::OtherDigest);
     }
 
     #[test]

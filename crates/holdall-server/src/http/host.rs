@@ -4,8 +4,6 @@
 //! path does.
 
 use http::{HeaderMap, Uri, header};
-use s3s::S3Result;
-use s3s::host::{S3Host, VirtualHost};
 
 /// The host name, without a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +31,11 @@ impl Domain {
         name.split('.').all(label).then(|| Self(name.to_ascii_lowercase()))
     }
 
+    /// It.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
     /// Whether a host without a port is the domain itself.
     pub fn is(&self, host: &str) -> bool {
         host.trim_end_matches('.').eq_ignore_ascii_case(&self.0)
@@ -49,16 +52,6 @@ impl Domain {
     pub fn bucket_of(&self, headers: &HeaderMap, uri: &Uri) -> Option<String> {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         self.bucket(host.or_else(|| uri.authority().map(http::uri::Authority::as_str))?)
-    }
-}
-
-impl S3Host for Domain {
-    fn parse_host_header<'a>(&'a self, host: &'a str) -> S3Result<VirtualHost<'a>> {
-        let found = VirtualHost::new(self.0.as_str());
-        Ok(match self.bucket(host) {
-            Some(bucket) => found.with_bucket(bucket),
-            None => found,
-        })
     }
 }
 

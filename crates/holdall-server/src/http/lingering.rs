@@ -5,11 +5,12 @@
 //! that one whose client hardly comes on is given up whoever reads it.
 
 use crate::http::pace::Pace;
+use crate::refusal::{Result, Why};
 use bytes::Bytes;
 use http::{HeaderMap, Request, header};
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use parking_lot::Mutex;
-use s3s::{Body, StdError, s3_error};
+use s3s::{Body, StdError};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -34,7 +35,7 @@ impl Coming {
         match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Pending => {
                 ready!(self.pace.poll_late(cx));
-                let late = s3_error!(RequestTimeout, "the body does not come on; send it again");
+                let late = Why::Late.says("the body does not come on; send it again");
                 Poll::Ready(Some(Err(Box::new(late))))
             }
             Poll::Ready(frame) => {

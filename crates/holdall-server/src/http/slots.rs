@@ -5,8 +5,8 @@
 //! thread, for as long as its client likes. A bound by number alone let as many silent clients keep
 //! everybody else out.
 
+use crate::refusal::{Result, Why};
 use parking_lot::Mutex;
-use s3s::{S3Result, s3_error};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -162,13 +162,13 @@ impl Slot {
     ///
     /// # Errors
     /// Those of `piece`; RequestTimeout where the room was given to another body.
-    pub async fn wait<T>(&self, piece: impl Future<Output = S3Result<T>>) -> S3Result<T> {
+    pub async fn wait<T>(&self, piece: impl Future<Output = Result<T>>) -> Result<T> {
         let _waiting = self.client.wait();
         tokio::select! {
             got = piece => got,
             () = self.client.given_up() => {
                 let told = "the body did not come on, and others waited for its room; send it again";
-                Err(s3_error!(RequestTimeout, "{told}"))
+                Err(Why::Late.says(told))
             }
         }
     }
@@ -190,12 +190,12 @@ mod tests {
     use super::*;
     use std::future::pending;
 
-    fn slow(slots: &Slots) -> tokio::task::JoinHandle<S3Result<()>> {
+    fn slow(slots: &Slots) -> tokio::task::JoinHandle<Result<()>> {
         let slots = slots.clone();
         tokio::spawn(async move {
             let slot = slots.take().await;
             slot.came(PROGRESS - 1);
-            slot.wait(pending::<S3Result<()>>()).await
+            slot.wait(pending::<Result<()>>()).await
         })
     }
 
@@ -211,7 +211,7 @@ mod tests {
         let ended = [first.is_finished(), second.is_finished()];
         assert!(ended[0] != ended[1], "{ended:?}");
         let gone = if ended[0] { first } else { second };
-        assert_eq!(*gone.await.unwrap().unwrap_err().code(), s3s::S3ErrorCode::RequestTimeout);
+        assert_eq!(gone.await.unwrap().unwrap_err().why, Why::Late);
         drop(third);
     }
 
@@ -230,7 +230,7 @@ mod tests {
         slot.wait(async { Ok(()) }).await.unwrap();
         set(GRACE * 2);
         slots.give_up_slowest(Instant::now());
-        slot.wait(pending::<S3Result<()>>()).await.unwrap_err();
+        slot.wait(pending::<Result<()>>()).await.unwrap_err();
         // The server's own work is nobody's delay.
         drop(waiting);
         set(GRACE * 2);

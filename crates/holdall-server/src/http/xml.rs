@@ -1,13 +1,13 @@
 //! XML that clients send to WebDAV, and that stores keep of it.
 //!
-//! Owns: [`check`] and [`parse`]. Trees of elements are built and dropped by recursion, in
-//! `dav-server` and in `xmltree`, so that a small body could use up a thread's stack. A body is
+//! Owns: [`check`] and [`parse`]. Trees of elements are built and dropped by recursion in
+//! `xmltree`, so that a small body could use up a thread's stack. A body is
 //! therefore read once by events, in constant memory, and is refused where it nests deeper or has
 //! more in it than any client of WebDAV writes.
 
-use s3s::{S3Result, s3_error};
+use crate::refusal::{Result, Why};
 use xml::reader::{EventReader, ParserConfig, XmlEvent};
-use xmltree::Element;
+use xmltree::{Element, EmitterConfig};
 
 /// Deepest element.
 const DEEPEST: usize = 100;
@@ -25,8 +25,8 @@ const MOST_BUILT: usize = 8 << 20;
 ///
 /// # Errors
 /// MalformedXML.
-pub fn check(bytes: &[u8]) -> S3Result<()> {
-    let bad = |text: String| s3_error!(MalformedXML, "the body cannot be used: {text}");
+pub fn check(bytes: &[u8]) -> Result<()> {
+    let bad = |text: String| Why::BadXml.says(format!("the body cannot be used: {text}"));
     let config = ParserConfig::new()
         .allow_multiple_root_elements(false)
         .max_attributes(MOST_ATTRIBUTES)
@@ -61,13 +61,30 @@ pub fn check(bytes: &[u8]) -> S3Result<()> {
     Ok(())
 }
 
+/// An element as text, without a declaration before it.
+///
+/// # Errors
+/// [`Why::BadXml`].
+pub fn written(element: &Element) -> Result<String> {
+    let mut out = Vec::new();
+    let config = EmitterConfig::new().write_document_declaration(false);
+    let bad = |e: String| Why::BadXml.says(format!("an element cannot be kept: {e}"));
+    element.write_with_config(&mut out, config).map_err(|e| bad(e.to_string()))?;
+    String::from_utf8(out).map_err(|e| bad(e.to_string()))
+}
+
+/// Whether XML 1.0 can hold a character.
+pub fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
+}
+
 /// The root of a document that [`check`] passes.
 ///
 /// # Errors
 /// MalformedXML.
-pub fn parse(bytes: &[u8]) -> S3Result<Element> {
+pub fn parse(bytes: &[u8]) -> Result<Element> {
     check(bytes)?;
-    Element::parse(bytes).map_err(|e| s3_error!(MalformedXML, "the body is no XML: {e}"))
+    Element::parse(bytes).map_err(|e| Why::BadXml.says(format!("the body is no XML: {e}")))
 }
 
 #[cfg(test)]

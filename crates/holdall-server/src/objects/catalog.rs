@@ -3,15 +3,13 @@
 //! Owns: [`Catalog`], [`Bucket`]. A bucket is a collection whose name S3 allows; others are not
 //! shown. While it serves, the server holds each store's lock, so its own list stays true.
 
-use crate::error::{StartError, custom, from_store, through};
+use crate::error::StartError;
 use crate::objects::acl::Acl;
 use crate::objects::records;
-use crate::objects::side::SYSTEM;
+use crate::objects::side::{self, SYSTEM};
+use crate::refusal::{Refusal, Result, Why};
 use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteTx};
-use http::StatusCode;
 use parking_lot::{Mutex, RwLock};
-use s3s::validation::NameValidation;
-use s3s::{S3Result, s3_error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,14 +24,9 @@ fn is_hidden(name: &str) -> bool {
     name == SYSTEM || name.strip_prefix(TRASH).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Which names buckets may have: those of S3, where dots and hyphens do not meet.
-#[derive(Debug, Clone, Copy)]
-pub struct BucketNames;
-
-impl NameValidation for BucketNames {
-    fn validate_bucket_name(&self, name: &str) -> bool {
-        s3s::path::check_bucket_name(name) && !name.contains("-.") && !name.contains(".-")
-    }
+/// Whether a bucket may have this name: those of S3, where dots and hyphens do not meet.
+pub fn is_bucket_name(name: &str) -> bool {
+    s3s::path::check_bucket_name(name) && !name.contains("-.") && !name.contains(".-")
 }
 
 /// One store of those served.
@@ -87,16 +80,16 @@ impl Bucket {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn acl(&self) -> S3Result<Acl> {
-        let reader = self.served.store.read().map_err(from_store)?;
-        records::bucket_acl(&reader, &self.name).map_err(from_store)
+    pub fn acl(&self) -> Result<Acl> {
+        let reader = self.served.store.read()?;
+        records::bucket_acl(&reader, &self.name).map_err(Refusal::from)
     }
 
     /// Sets the ACL. Blocks for a commit where it is another one.
     ///
     /// # Errors
     /// NoSuchBucket where it was deleted meanwhile, those of the engine.
-    pub fn set_acl(&self, acl: Acl) -> S3Result<()> {
+    pub fn set_acl(&self, acl: Acl) -> Result<()> {
         if self.acl()? == acl {
             return Ok(());
         }
@@ -107,12 +100,37 @@ impl Bucket {
     ///
     /// # Errors
     /// As [`Bucket::set_acl`].
-    pub fn change(&self, change: impl FnOnce(&mut WriteTx) -> holdall::Result<()>) -> S3Result<()> {
+    pub fn change(&self, change: impl FnOnce(&mut WriteTx) -> holdall::Result<()>) -> Result<()> {
         let work = |tx: &mut WriteTx| {
             drop(self.objects(tx)?);
             change(tx)
         };
-        self.served.store.write(work).map_err(from_store)
+        self.served.store.write(work).map_err(Refusal::from)
+    }
+
+    /// Removes an unfinished upload with its parts. Blocks for a commit.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn give_up(&self, id: &str) -> Result<()> {
+        let store = &self.served.store;
+        let parts = side::parts(&store.read()?, id)?;
+        store.write(|tx| side::drop_upload(tx, &self.name, id, &parts).map(drop))?;
+        Ok(())
+    }
+
+    /// Gives up all unfinished uploads, unless there are objects: the bucket is not going to be
+    /// deleted then. Blocks.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn give_up_all(&self) -> Result<()> {
+        let reader = self.served.store.read()?;
+        if self.read()?.names("").next().is_some() {
+            return Ok(());
+        }
+        let uploads = side::uploads(&reader, Some(&self.name))?;
+        uploads.iter().try_for_each(|(_, id, _)| self.give_up(id))
     }
 
     fn check(&self, there: bool) -> holdall::Result<()> {
@@ -120,7 +138,7 @@ impl Bucket {
         if there || self.name == SYSTEM {
             return Ok(());
         }
-        Err(through(s3_error!(NoSuchBucket, "there is no bucket {} any more", self.name)))
+        Err(Why::NoBucket.says(format!("there is no bucket {} any more", self.name)).into())
     }
 }
 
@@ -148,7 +166,7 @@ impl Catalog {
             let names = served.store.read().and_then(|reader| reader.collections());
             let names = names
                 .map_err(|source| StartError::Store { path: (*served.path).clone(), source })?;
-            for name in names.into_iter().filter(|name| BucketNames.validate_bucket_name(name)) {
+            for name in names.into_iter().filter(|name| is_bucket_name(name)) {
                 if let Some(first) = buckets.insert(name.clone(), place) {
                     let path = |served: &Served| (*served.path).clone();
                     let (first, second) = (path(&stores[first]), path(served));
@@ -168,9 +186,10 @@ impl Catalog {
     ///
     /// # Errors
     /// NoSuchBucket.
-    pub fn bucket(&self, name: &str) -> S3Result<Bucket> {
+    pub fn bucket(&self, name: &str) -> Result<Bucket> {
         let place = self.buckets.read().get(name).copied();
-        let place = place.ok_or_else(|| s3_error!(NoSuchBucket, "there is no bucket {name}"))?;
+        let place =
+            place.ok_or_else(|| Why::NoBucket.says(format!("there is no bucket {name}")))?;
         Ok(Bucket { name: name.to_owned(), served: self.stores[place].clone() })
     }
 
@@ -179,11 +198,11 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn collection(&self, name: &str) -> S3Result<Option<Bucket>> {
+    pub fn collection(&self, name: &str) -> Result<Option<Bucket>> {
         if let Ok(bucket) = self.bucket(name) {
             return Ok(Some(bucket));
         }
-        if is_hidden(name) || BucketNames.validate_bucket_name(name) {
+        if is_hidden(name) || is_bucket_name(name) {
             return Ok(None);
         }
         for served in &self.stores {
@@ -191,7 +210,7 @@ impl Catalog {
             match there {
                 Ok(_) => return Ok(Some(Bucket { name: name.to_owned(), served: served.clone() })),
                 Err(holdall::Error::NotFound(_) | holdall::Error::Invalid(_)) => {}
-                Err(e) => return Err(from_store(e)),
+                Err(e) => return Err(e.into()),
             }
         }
         Ok(None)
@@ -201,12 +220,12 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn collections(&self) -> S3Result<Vec<String>> {
+    pub fn collections(&self) -> Result<Vec<String>> {
         let mut names: BTreeSet<String> = self.buckets.read().keys().cloned().collect();
         for served in &self.stores {
             let found = served.store.read().and_then(|reader| reader.collections());
-            let found = found.map_err(from_store)?.into_iter();
-            names.extend(found.filter(|n| !is_hidden(n) && !BucketNames.validate_bucket_name(n)));
+            let found = found?.into_iter();
+            names.extend(found.filter(|n| !is_hidden(n) && !is_bucket_name(n)));
         }
         Ok(names.into_iter().collect())
     }
@@ -220,10 +239,10 @@ impl Catalog {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn created(&self, name: &str) -> S3Result<Option<SystemTime>> {
+    pub fn created(&self, name: &str) -> Result<Option<SystemTime>> {
         let bucket = self.bucket(name)?;
-        let reader = bucket.served.store.read().map_err(from_store)?;
-        records::bucket_created(&reader, name).map_err(from_store)
+        let reader = bucket.served.store.read()?;
+        records::bucket_created(&reader, name).map_err(Refusal::from)
     }
 
     /// Makes a bucket. Blocks for a commit. False where it was there already; it has the ACL then
@@ -231,10 +250,10 @@ impl Catalog {
     ///
     /// # Errors
     /// Status 403 for the server's own collection; those of the engine.
-    pub fn create(&self, name: &str, acl: Option<Acl>) -> S3Result<bool> {
+    pub fn create(&self, name: &str, acl: Option<Acl>) -> Result<bool> {
         if is_hidden(name) {
             let text = "a collection of this name is the server's own";
-            return Err(custom("Reserved", StatusCode::FORBIDDEN, text));
+            return Err(Why::Reserved.says(text));
         }
         let _changing = self.changing.lock();
         if let Some(bucket) = self.collection(name)? {
@@ -244,16 +263,14 @@ impl Catalog {
             return Ok(false);
         }
         let store = &self.stores[self.for_new].store;
-        store
-            .write(|tx| {
-                tx.collection(name)?.create_collection()?;
-                // What the command line dropped may have left records.
-                records::forget_bucket(tx, name)?;
-                records::set_bucket_acl(tx, name, acl.unwrap_or_default())?;
-                records::note_bucket(tx, name, SystemTime::now())
-            })
-            .map_err(from_store)?;
-        if BucketNames.validate_bucket_name(name) {
+        store.write(|tx| {
+            tx.collection(name)?.create_collection()?;
+            // What the command line dropped may have left records.
+            records::forget_bucket(tx, name)?;
+            records::set_bucket_acl(tx, name, acl.unwrap_or_default())?;
+            records::note_bucket(tx, name, SystemTime::now())
+        })?;
+        if is_bucket_name(name) {
             self.buckets.write().insert(name.to_owned(), self.for_new);
         }
         Ok(true)
@@ -263,23 +280,23 @@ impl Catalog {
     ///
     /// # Errors
     /// NoSuchBucket, BucketNotEmpty, those of the engine.
-    pub fn delete(&self, name: &str) -> S3Result<()> {
+    pub fn delete(&self, name: &str) -> Result<()> {
         let _changing = self.changing.lock();
-        let none = || s3_error!(NoSuchBucket, "there is no bucket {name}");
+        let none = || Why::NoBucket.says(format!("there is no bucket {name}"));
         let bucket = self.collection(name)?.ok_or_else(none)?;
         if name == DEFAULT_COLLECTION {
             let text = "the default collection cannot be deleted; delete its objects";
-            return Err(s3_error!(AccessDenied, "{text}"));
+            return Err(Why::Denied.says(text));
         }
         let drop_it = |tx: &mut WriteTx| {
             records::forget_bucket(tx, name)?;
             if tx.collection(name)?.has_names()? {
-                let text = s3_error!(BucketNotEmpty, "the bucket {name} holds objects");
-                return Err(through(text));
+                let text = Why::NotEmpty.says(format!("the bucket {name} holds objects"));
+                return Err(text.into());
             }
             tx.drop_collection(name).map(drop)
         };
-        bucket.served.store.write(drop_it).map_err(from_store)?;
+        bucket.served.store.write(drop_it)?;
         self.buckets.write().remove(name);
         Ok(())
     }

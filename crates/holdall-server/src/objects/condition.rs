@@ -1,15 +1,31 @@
 //! Conditions of requests: on the ETag and on the time of the last change (RFC 9110 section 13).
 //!
-//! Owns: [`ETagCondition`]; [`Read`], which a get or head evaluates; [`mode`], which turns a put's
+//! Owns: [`ETag`], [`ETagCondition`]; [`Read`], which a get or head evaluates; [`mode`], which turns a put's
 //! into what the engine checks within the transaction.
 
 use crate::http::date;
 use crate::objects::meta::{Meta, etag_of};
+use crate::refusal::{Refusal, Result, Why};
 use holdall::{PutMode, Reader};
-use http::{HeaderMap, HeaderName};
-use s3s::dto::{ETag, Timestamp};
-use s3s::{S3Error, S3Result, s3_error};
+use http::HeaderMap;
 use std::time::SystemTime;
+use time::OffsetDateTime;
+
+/// An ETag without its quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ETag {
+    /// Its text.
+    pub value: String,
+    /// Whether it says of much the same bytes only.
+    pub weak: bool,
+}
+
+impl ETag {
+    /// Whether the very bytes of an object with this ETag are meant.
+    pub fn is(&self, etag: &str) -> bool {
+        !self.weak && self.value == etag
+    }
+}
 
 /// What a header names: any object, or one of these ETags.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +57,10 @@ fn items(list: &str) -> Vec<&str> {
 }
 
 /// An ETag; S3's clients leave the quotes out at times.
-fn etag(item: &str) -> Result<ETag, NoETag> {
+///
+/// # Errors
+/// [`NoETag`].
+pub fn etag(item: &str) -> Result<ETag, NoETag> {
     let (weak, value) = item.strip_prefix("W/").map_or((false, item), |value| (true, value));
     let inside = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
     let value = match inside {
@@ -52,7 +71,7 @@ fn etag(item: &str) -> Result<ETag, NoETag> {
     if value.contains(['"', ' ']) || value.contains(char::is_control) {
         return Err(NoETag);
     }
-    Ok(if weak { ETag::Weak(value.into()) } else { ETag::Strong(value.into()) })
+    Ok(ETag { value: value.into(), weak })
 }
 
 impl ETagCondition {
@@ -76,18 +95,18 @@ impl std::fmt::Display for ETagCondition {
         let Self::OneOf(etags) = self else { return f.write_str("*") };
         for (at, etag) in etags.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            let weak = if etag.as_strong().is_some() { "" } else { "W/" };
-            write!(f, "{comma}{weak}\"{}\"", etag.value())?;
+            let weak = if etag.weak { "W/" } else { "" };
+            write!(f, "{comma}{weak}\"{}\"", etag.value)?;
         }
         Ok(())
     }
 }
 
 /// A header's value; that of several headers of one name is a list of theirs.
-fn text(headers: &HeaderMap, name: &str) -> S3Result<Option<String>> {
+fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>> {
     let mut all = Vec::new();
     for value in headers.get_all(name) {
-        let bad = |_| s3_error!(InvalidArgument, "{name} is not text");
+        let bad = |_| Why::BadValue.says(format!("{name} is not text"));
         all.push(value.to_str().map_err(bad)?.to_owned());
     }
     Ok((!all.is_empty()).then(|| all.join(", ")))
@@ -97,16 +116,20 @@ fn text(headers: &HeaderMap, name: &str) -> S3Result<Option<String>> {
 ///
 /// # Errors
 /// InvalidArgument.
-pub fn etags(headers: &HeaderMap, name: &str) -> S3Result<Option<ETagCondition>> {
+pub fn etags(headers: &HeaderMap, name: &str) -> Result<Option<ETagCondition>> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
-    let bad = |e| s3_error!(InvalidArgument, "{name}: {e}");
+    let bad = |e| Why::BadValue.says(format!("{name}: {e}"));
     ETagCondition::parse_http_header(value.as_bytes()).map(Some).map_err(bad)
 }
 
-fn time(headers: &HeaderMap, name: &str) -> S3Result<Option<Timestamp>> {
+/// The date that a header says, in seconds since 1970.
+///
+/// # Errors
+/// [`Why::BadValue`] for what is no date.
+pub fn time(headers: &HeaderMap, name: &str) -> Result<Option<i64>> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
-    let bad = || s3_error!(InvalidArgument, "{name}: {value:?} is not a date of HTTP");
-    date::parse(&value).map(Some).ok_or_else(bad)
+    let bad = || Why::BadValue.says(format!("{name}: {value:?} is not a date of HTTP"));
+    date::parse(&value).map(OffsetDateTime::unix_timestamp).map(Some).ok_or_else(bad)
 }
 
 /// Conditions of a read.
@@ -116,17 +139,17 @@ pub struct Read {
     pub matches: Option<ETagCondition>,
     /// If-None-Match.
     pub matches_not: Option<ETagCondition>,
-    /// If-Modified-Since.
-    pub since: Option<Timestamp>,
+    /// If-Modified-Since, in seconds since 1970.
+    pub since: Option<i64>,
     /// If-Unmodified-Since.
-    pub not_since: Option<Timestamp>,
+    pub not_since: Option<i64>,
 }
 
 /// Whether an object with this ETag is one that If-Match names.
 pub fn matches(condition: &ETagCondition, etag: &str) -> bool {
     match condition {
         ETagCondition::Any => true,
-        ETagCondition::OneOf(etags) => etags.iter().any(|e| e.as_strong() == Some(etag)),
+        ETagCondition::OneOf(etags) => etags.iter().any(|e| e.is(etag)),
     }
 }
 
@@ -134,23 +157,14 @@ pub fn matches(condition: &ETagCondition, etag: &str) -> bool {
 pub fn matches_weakly(condition: &ETagCondition, etag: &str) -> bool {
     match condition {
         ETagCondition::Any => true,
-        ETagCondition::OneOf(etags) => etags.iter().any(|e| e.value() == etag),
+        ETagCondition::OneOf(etags) => etags.iter().any(|e| e.value == etag),
     }
 }
 
 /// Whole seconds since 1970, as dates in headers have them.
-fn seconds(time: SystemTime) -> i64 {
+pub fn seconds(time: SystemTime) -> i64 {
     let of = |d: std::time::Duration| i64::try_from(d.as_secs()).unwrap_or(i64::MAX);
     time.duration_since(SystemTime::UNIX_EPOCH).map_or_else(|e| -of(e.duration()), of)
-}
-
-fn stamp(time: &Timestamp) -> i64 {
-    time::OffsetDateTime::from(time.clone()).unix_timestamp()
-}
-
-/// Whether two times are the same second.
-pub fn is_at(given: &Timestamp, modified: SystemTime) -> bool {
-    stamp(given) == seconds(modified)
 }
 
 impl Read {
@@ -159,7 +173,7 @@ impl Read {
     /// # Errors
     /// InvalidArgument for what is neither an ETag nor a date. If-Modified-Since that is no date is
     /// none, as RFC 9110 has it: the answer is then whole.
-    pub fn of(headers: &HeaderMap) -> S3Result<Self> {
+    pub fn of(headers: &HeaderMap) -> Result<Self> {
         Ok(Self {
             matches: etags(headers, "if-match")?,
             matches_not: etags(headers, "if-none-match")?,
@@ -168,37 +182,24 @@ impl Read {
         })
     }
 
-    /// The conditions on a copy's source.
-    ///
-    /// # Errors
-    /// As [`Read::of`].
-    pub fn of_source(headers: &HeaderMap) -> S3Result<Self> {
-        Ok(Self {
-            matches: etags(headers, "x-amz-copy-source-if-match")?,
-            matches_not: etags(headers, "x-amz-copy-source-if-none-match")?,
-            since: time(headers, "x-amz-copy-source-if-modified-since")?,
-            not_since: time(headers, "x-amz-copy-source-if-unmodified-since")?,
-        })
-    }
-
     /// Refuses where a condition is not met.
     ///
     /// # Errors
     /// PreconditionFailed, NotModified.
-    pub fn check(&self, meta: &Meta, etag: &str) -> S3Result<()> {
+    pub fn check(&self, meta: &Meta, etag: &str) -> Result<()> {
         let modified = seconds(meta.modified());
         match (&self.matches, &self.not_since) {
             (Some(wanted), _) if !matches(wanted, etag) => {
-                return Err(s3_error!(PreconditionFailed, "the object has another ETag"));
+                return Err(Why::Unmet.says("the object has another ETag"));
             }
-            (None, Some(time)) if modified > stamp(time) => {
-                return Err(s3_error!(PreconditionFailed, "the object was changed since"));
+            (None, Some(time)) if modified > *time => {
+                return Err(Why::Unmet.says("the object was changed since"));
             }
             _ => {}
         }
         match (&self.matches_not, &self.since) {
-            (Some(known), _) if matches_weakly(known, etag) => Err(s3_error!(NotModified)),
-            (None, Some(time)) if modified <= stamp(time) => Err(s3_error!(NotModified)),
+            (Some(known), _) if matches_weakly(known, etag) => Err(Why::NotModified.says("")),
+            (None, Some(time)) if modified <= *time => Err(Why::NotModified.says("")),
             _ => Ok(()),
         }
     }
@@ -207,52 +208,14 @@ impl Read {
     ///
     /// # Errors
     /// PreconditionFailed.
-    pub fn check_source(&self, meta: &Meta, etag: &str) -> S3Result<()> {
-        let failed = |_| s3_error!(PreconditionFailed, "the source does not meet the conditions");
+    pub fn check_source(&self, meta: &Meta, etag: &str) -> Result<()> {
+        let failed = |_| Why::Unmet.says("the source does not meet the conditions");
         self.check(meta, etag).map_err(failed)
     }
 }
 
-/// What a range's client has: the range is of use to it only if the object is still that.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IfRange {
-    /// An ETag.
-    Is(ETag),
-    /// The time of the last change.
-    At(Timestamp),
-    /// Neither: nothing is that.
-    Never,
-}
-
-impl IfRange {
-    /// What the header says.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
-        let value = headers.get("if-range")?.to_str().unwrap_or_default().trim();
-        if let Some(at) = date::parse(value) {
-            return Some(Self::At(at));
-        }
-        Some(etag(value).map_or(Self::Never, Self::Is))
-    }
-
-    /// Whether the object is still the one that the client has.
-    pub fn holds(&self, meta: &Meta, etag: &str) -> bool {
-        match self {
-            Self::Is(wanted) => wanted.as_strong() == Some(etag),
-            Self::At(time) => is_at(time, meta.modified()),
-            Self::Never => false,
-        }
-    }
-}
-
-/// Headers that hold conditions, and are read here rather than by `s3s`.
-pub fn is_condition(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    matches!(name, "if-match" | "if-none-match" | "if-modified-since" | "if-unmodified-since")
-        || name.starts_with("x-amz-copy-source-if-")
-}
-
-fn changed() -> S3Error {
-    s3_error!(PreconditionFailed, "the object has another ETag")
+fn changed() -> Refusal {
+    Why::Unmet.says("the object has another ETag")
 }
 
 /// What the engine is to check of a put under conditions, by the state it is sent against. The
@@ -265,19 +228,19 @@ pub fn mode(
     key: &str,
     matches_: Option<&ETagCondition>,
     matches_not: Option<&ETagCondition>,
-) -> S3Result<PutMode> {
+) -> Result<PutMode> {
     if matches_.is_none() && matches_not.is_none() {
         return Ok(PutMode::Overwrite);
     }
     let there = match reader.metadata(key) {
         Ok(found) => Some(found),
         Err(holdall::Error::NotFound(_)) => None,
-        Err(e) => return Err(crate::error::from_store(e)),
+        Err(e) => return Err(e.into()),
     };
     let Some(found) = there else {
         return match matches_ {
             None => Ok(PutMode::Create),
-            Some(_) => Err(s3_error!(NoSuchKey, "there is no object {key}")),
+            Some(_) => Err(Why::NoObject.says(format!("there is no object {key}"))),
         };
     };
     let etag = etag_of(&found);
@@ -285,7 +248,7 @@ pub fn mode(
         return Err(changed());
     }
     if matches_not.is_some_and(|not| matches_weakly(not, &etag)) {
-        return Err(s3_error!(PreconditionFailed, "the object exists"));
+        return Err(Why::Unmet.says("the object exists"));
     }
     Ok(PutMode::Update(found.version))
 }
@@ -295,7 +258,7 @@ pub fn mode(
 ///
 /// # Errors
 /// As [`mode`].
-pub fn mode_of_both(reader: &Reader, key: &str, [begun, now]: [&Read; 2]) -> S3Result<PutMode> {
+pub fn mode_of_both(reader: &Reader, key: &str, [begun, now]: [&Read; 2]) -> Result<PutMode> {
     let of = |c: &Read| mode(reader, key, c.matches.as_ref(), c.matches_not.as_ref());
     // Of one state both ask for the same object, or for none, if they ask at all.
     match of(begun)? {
@@ -337,16 +300,10 @@ mod tests {
         let of = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            Read::of(&headers).and(Read::of_source(&headers)).map(drop).map_err(|e| e.to_string())
+            Read::of(&headers).map(drop).map_err(|e| e.to_string())
         };
         of("if-modified-since", "never").unwrap();
-        for name in [
-            "if-match",
-            "if-none-match",
-            "if-unmodified-since",
-            "x-amz-copy-source-if-match",
-            "x-amz-copy-source-if-modified-since",
-        ] {
+        for name in ["if-match", "if-none-match", "if-unmodified-since"] {
             of(name, "a b").unwrap_err();
         }
     }

@@ -3,7 +3,6 @@
 //!
 //! Owns: [`Edit`].
 
-use crate::error::{custom, from_store, through};
 use crate::http::body::Chunks;
 use crate::http::digest::{Announced, Digests};
 use crate::objects::catalog::Bucket;
@@ -11,11 +10,9 @@ use crate::objects::condition;
 use crate::objects::condition::ETagCondition;
 use crate::objects::meta::{Meta, describes_bytes, etag_of};
 use crate::objects::side;
-use crate::s3::check_len;
+use crate::refusal::{Refusal, Result, Why};
 use bytes::Bytes;
 use holdall::{Oid, PutOptions, Target, Version, WriteTx};
-use http::StatusCode;
-use s3s::{S3Result, s3_error};
 use std::ops::Range;
 
 /// What must hold of the object beforehand.
@@ -72,7 +69,7 @@ impl Edit {
     ///
     /// # Errors
     /// NoSuchKey, PreconditionFailed, InvalidRange, those of the engine.
-    pub fn splice(&self, range: Range<u64>, bytes: &Bytes) -> S3Result<Edited> {
+    pub fn splice(&self, range: Range<u64>, bytes: &Bytes) -> Result<Edited> {
         self.commit(|tx, oid| tx.splice(oid, range, bytes).map(drop))
     }
 
@@ -87,19 +84,19 @@ impl Edit {
         chunks: &mut Chunks,
         len: Option<u64>,
         announced: &Announced,
-    ) -> S3Result<Edited> {
+    ) -> Result<Edited> {
         let mut digests = Digests::for_body(announced)?;
         let store = &self.bucket.served.store;
         store
             .write(|tx| {
                 let mut collection = tx.collection(&self.bucket.name)?;
                 let mut writer = collection.writer(Target::New, PutOptions::default())?;
-                while let Some(bytes) = chunks.next().map_err(through)? {
+                while let Some(bytes) = chunks.next()? {
                     digests.update(&bytes);
                     writer.push(&bytes)?;
                 }
-                check_len(len, writer.len()).map_err(through)?;
-                std::mem::take(&mut digests).finish(announced).map_err(through)?;
+                check_len(len, writer.len())?;
+                std::mem::take(&mut digests).finish(announced)?;
                 self.bucket.check_writer(&mut writer)?;
                 let len = writer.len();
                 let staged = writer.finish()?;
@@ -110,7 +107,7 @@ impl Edit {
                     tx.remove(staged).map(drop)
                 })
             })
-            .map_err(from_store)
+            .map_err(Refusal::from)
     }
 
     /// Makes the object the bytes of `sources`, one behind the other; they share their segments
@@ -118,7 +115,7 @@ impl Edit {
     ///
     /// # Errors
     /// As [`Edit::splice`].
-    pub fn concat(&self, sources: &[Source]) -> S3Result<Edited> {
+    pub fn concat(&self, sources: &[Source]) -> Result<Edited> {
         self.commit(|tx, oid| {
             // Behind what is there, which goes last: it may be a source.
             let old = tx.metadata(oid)?.size;
@@ -128,11 +125,12 @@ impl Edit {
                 let size = if from == oid { old } else { tx.metadata(from)?.size };
                 let Range { start, end: last } = source.range.clone().unwrap_or(0..size);
                 if start > last || last > size {
-                    return Err(through(s3_error!(
-                        InvalidRange,
-                        "bytes {start} to {last} do not lie inside the {size} of {}",
-                        source.key
-                    )));
+                    return Err(Why::Outside
+                        .says(format!(
+                            "bytes {start} to {last} do not lie inside the {size} of {}",
+                            source.key
+                        ))
+                        .into());
                 }
                 end = tx.copy_range(from, start..last, oid, end)?;
             }
@@ -143,8 +141,8 @@ impl Edit {
     fn commit(
         &self,
         change: impl FnOnce(&mut WriteTx, Oid) -> holdall::Result<()>,
-    ) -> S3Result<Edited> {
-        self.bucket.served.store.write(|tx| self.apply(tx, change)).map_err(from_store)
+    ) -> Result<Edited> {
+        self.bucket.served.store.write(|tx| self.apply(tx, change)).map_err(Refusal::from)
     }
 
     /// Changes the object, which must meet the condition, and notes the time.
@@ -173,7 +171,7 @@ impl Edit {
             if self.create && self.condition.matches.is_none() {
                 return objects.put(&self.key, &[]);
             }
-            return Err(through(s3_error!(NoSuchKey, "there is no object {}", self.key)));
+            return Err(Why::NoObject.says(format!("there is no object {}", self.key)).into());
         };
         let found = objects.metadata(oid)?;
         let etag = etag_of(&found);
@@ -182,29 +180,70 @@ impl Edit {
             && !matches_not.as_ref().is_some_and(|not| condition::matches_weakly(not, &etag))
             && version.is_none_or(|version| version == found.version);
         if !met {
-            let text = s3_error!(PreconditionFailed, "the object has the ETag {etag}");
-            return Err(through(text));
+            let text = Why::Unmet.says(format!("the object has the ETag {etag}"));
+            return Err(text.into());
         }
         match size {
             Some(wanted) if *wanted != found.size => {
                 let text = format!("the object has {} bytes; append there", found.size);
-                Err(through(custom("InvalidWriteOffset", StatusCode::BAD_REQUEST, text)))
+                Err(Why::Offset.says(text).into())
             }
             _ => Ok(oid),
         }
     }
 }
 
+/// Refuses a body of another length than was announced.
+///
+/// # Errors
+/// [`Why::CutOff`].
+pub fn check_len(announced: Option<u64>, got: u64) -> Result<()> {
+    match announced {
+        Some(len) if len != got => {
+            Err(Why::CutOff.says(format!("{got} bytes came, {len} were announced")))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Source {
     fn find(&self, tx: &mut WriteTx) -> holdall::Result<Oid> {
         let mut objects = tx.collection(&self.bucket)?;
-        let missing = || through(s3_error!(NoSuchKey, "there is no object {}", self.key));
+        let missing = || Why::NoObject.says(format!("there is no object {}", self.key));
         let oid = objects.lookup(&self.key)?.ok_or_else(missing)?;
         let etag = etag_of(&objects.metadata(oid)?);
         if self.etag.as_ref().is_some_and(|wanted| *wanted != etag) {
-            let text = s3_error!(PreconditionFailed, "{} has the ETag {etag}", self.key);
-            return Err(through(text));
+            let text = Why::Unmet.says(format!("{} has the ETag {etag}", self.key));
+            return Err(text.into());
         }
         Ok(oid)
+    }
+}
+
+/// Copies the bytes of an object of another store. Blocks.
+///
+/// # Errors
+/// Those of both stores.
+pub fn copy_bytes(
+    tx: &mut WriteTx,
+    bucket: &Bucket,
+    mut from: impl std::io::Read,
+    size: u64,
+    to: Target,
+) -> holdall::Result<Oid> {
+    let mut objects = tx.collection(&bucket.name)?;
+    let options = PutOptions { expected_size: Some(size), ..PutOptions::default() };
+    let mut writer = objects.writer(to, options)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let n = from.read(&mut buffer).map_err(|e| holdall::Error::Io {
+            action: "read the object to be copied".into(),
+            source: e,
+        })?;
+        if n == 0 {
+            bucket.check_writer(&mut writer)?;
+            return writer.finish();
+        }
+        writer.push(&buffer[..n])?;
     }
 }

@@ -22,12 +22,14 @@
 //!
 //! A put over S3 or by the command line makes the object anew: nothing stays but what it says.
 
+use crate::http::date;
 use crate::http::digest::Sums;
 use crate::objects::acl::Acl;
 use holdall::{Attributes, Metadata, Version};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use time::OffsetDateTime;
 
 const MTIME: &str = "mtime";
 const CONTENT_TYPE: &str = "content-type";
@@ -104,6 +106,19 @@ impl About {
         (self.encoding, self.language) = (None, None);
         self.user.retain(|name, _| !describes_bytes(name));
         self
+    }
+
+    /// What is kept of the header Expires: a date, or a text that is none, which is the past.
+    pub fn expiring(header: Option<&str>, field: Option<OffsetDateTime>) -> Self {
+        let expires = header.map_or(field, date::parse).map(OffsetDateTime::unix_timestamp);
+        let expires_text = header.filter(|_| expires.is_none()).map(str::to_owned);
+        Self { expires, expires_text, ..Self::default() }
+    }
+
+    /// The header Expires as the client said it.
+    pub fn expires_text(&self) -> Option<String> {
+        let seconds = || OffsetDateTime::from_unix_timestamp(self.expires?).ok();
+        self.expires_text.clone().or_else(|| date::text(SystemTime::from(seconds()?)))
     }
 
     /// What holds once other bytes are put, of whose form, and of the object, the put says `said`.

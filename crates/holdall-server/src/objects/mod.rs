@@ -11,6 +11,8 @@ pub mod edit;
 pub mod meta;
 pub mod node;
 pub mod place;
+pub mod put;
 pub mod records;
 pub mod side;
 pub mod tree;
+pub mod verbs;

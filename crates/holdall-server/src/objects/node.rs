@@ -3,13 +3,12 @@
 //! Owns: [`Node`]. A folder is there where a name begins with its own and a slash; an empty one is
 //! kept by a marker, an empty object whose name ends with the slash, as S3's clients make them.
 
-use crate::error::from_store;
 use crate::objects::catalog::{Bucket, Catalog};
 use crate::objects::meta::Meta;
 use crate::objects::place::{self, Place, prefix_of};
 use crate::objects::side;
+use crate::refusal::{Refusal, Result, Why};
 use holdall::{ListOptions, Listing, Metadata, Reader, WriteTx};
-use s3s::{S3Result, s3_error};
 
 /// What lies at a path.
 #[derive(Debug, Clone)]
@@ -154,8 +153,8 @@ pub fn has_parent(names: &mut impl Names, place: &Place) -> holdall::Result<bool
 ///
 /// # Errors
 /// NoSuchBucket.
-pub fn collection(catalog: &Catalog, place: &Place) -> S3Result<Bucket> {
-    let none = || s3_error!(NoSuchBucket, "there is no such collection");
+pub fn collection(catalog: &Catalog, place: &Place) -> Result<Bucket> {
+    let none = || Why::NoBucket.says("there is no such collection");
     let name = place.collection.as_deref().ok_or_else(none)?;
     catalog.collection(name)?.ok_or_else(none)
 }
@@ -164,14 +163,14 @@ pub fn collection(catalog: &Catalog, place: &Place) -> S3Result<Bucket> {
 ///
 /// # Errors
 /// Those of the engine.
-pub fn find(catalog: &Catalog, place: &Place) -> S3Result<Node> {
+pub fn find(catalog: &Catalog, place: &Place) -> Result<Node> {
     let Some(name) = &place.collection else { return Ok(Node::Root) };
     let Some(bucket) = catalog.collection(name)? else { return Ok(Node::Missing) };
     if place.key.is_none() {
         return Ok(Node::Collection);
     }
-    let mut reader = bucket.read().map_err(from_store)?;
-    look(&mut reader, place).map_err(from_store)
+    let mut reader = bucket.read()?;
+    look(&mut reader, place).map_err(Refusal::from)
 }
 
 /// Makes a folder's marker where there is none, and tells its OID.

@@ -1,6 +1,33 @@
 //! Where something lies: in which collection, under which name.
 //!
-//! Owns: [`Place`].
+//! Owns: [`Place`]; which names may be written.
+
+use crate::refusal::{Result, Why};
+
+/// Most bytes of a key.
+const MOST_KEY: usize = 1024;
+
+/// Refuses keys that no object may have.
+///
+/// # Errors
+/// [`Why::LongName`].
+pub fn check_key(key: &str) -> Result<()> {
+    if key.len() > MOST_KEY {
+        return Err(Why::LongName.says(format!("a key has at most {MOST_KEY} bytes")));
+    }
+    Ok(())
+}
+
+/// A name that may be written: UTF-8, so that S3 can reach it, too.
+///
+/// # Errors
+/// [`Why::Invalid`], [`Why::LongName`].
+pub fn text(key: Vec<u8>) -> Result<String> {
+    let bad = |_| Why::Invalid.says("a name that is written is UTF-8");
+    let key = String::from_utf8(key).map_err(bad)?;
+    check_key(&key)?;
+    Ok(key)
+}
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,12 +2,33 @@
 
 use crate::objects::acl::Acl;
 use crate::objects::side::{SYSTEM, nanos, system, time};
-use crate::s3::cross::Rule;
 use holdall::{Reader, Result, WriteTx};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+
+/// A rule of a bucket: which pages of other origins may send what.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rule {
+    /// What the client calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Origins of pages, with at most one star each.
+    pub origins: Vec<String>,
+    /// Methods.
+    pub methods: Vec<String>,
+    /// Headers of requests, with at most one star each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub headers: Vec<String>,
+    /// Headers of answers that pages may see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expose: Vec<String>,
+    /// For how long a browser may keep what it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age: Option<i32>,
+}
 
 /// Notes when a bucket was made.
 ///

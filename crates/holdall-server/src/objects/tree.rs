@@ -2,18 +2,17 @@
 //!
 //! Owns: [`Change`].
 
-use crate::error::{from_store, through};
 use crate::http::body;
 use crate::objects::acl::Acl;
 use crate::objects::catalog::Bucket;
+use crate::objects::edit::copy_bytes;
 use crate::objects::meta::{About, Meta};
 use crate::objects::node::{InTx, Names, Node, keep_parent, mark};
 use crate::objects::place::Place;
 use crate::objects::records::Settings;
 use crate::objects::side;
-use crate::s3::copy_bytes;
+use crate::refusal::{Result, Why};
 use holdall::{ListOptions, Listed, Reader, Target, Version, WriteTx};
-use s3s::{S3Result, s3_error};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -113,7 +112,7 @@ impl Change {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn run(&self, from: &Reader) -> S3Result<usize> {
+    pub fn run(&self, from: &Reader) -> Result<usize> {
         let target = self.carried.as_ref().map(|(_, _, to)| &to.bucket);
         let bucket = target.or(self.removed.as_ref().map(|tree| &tree.bucket));
         let Some(bucket) = bucket else { return Ok(0) };
@@ -128,7 +127,7 @@ impl Change {
             match bucket.served.store.write(step) {
                 Ok(next) => (at, count) = (next, count + 1),
                 Err(holdall::Error::TooLarge(_)) if limit > 1 => limit = BATCH.min(limit / 2),
-                Err(e) => return Err(from_store(e)),
+                Err(e) => return Err(e.into()),
             }
         }
         Ok(count)
@@ -153,8 +152,8 @@ impl Change {
                 InTx(tx, name).metadata(&key)?
             };
             if found.is_none_or(|found| found.version != *version) {
-                let text = s3_error!(PreconditionFailed, "it was changed since it was looked at");
-                return Err(through(text));
+                let text = Why::Unmet.says("it was changed since it was looked at");
+                return Err(text.into());
             }
         }
         let Some((_, from, to)) = self.carried.as_ref().filter(|_| self.bytes_alone) else {
@@ -162,7 +161,7 @@ impl Change {
         };
         if from.folder || self.crosses() {
             let text = "only an object of the same store gives another one its bytes";
-            return Err(through(s3_error!(InvalidRequest, "{text}")));
+            return Err(Why::Invalid.says(text).into());
         }
         let mut names = InTx(tx, &to.bucket.name);
         let Some(old) = names.metadata(to.place.name())? else { return Ok(None) };
@@ -381,8 +380,8 @@ impl Carried<'_> {
 ///
 /// # Errors
 /// Those of the engine.
-pub fn carry(from: Tree, to: Tree, keeps_folder: bool) -> S3Result<()> {
-    let reader = from.bucket.read().map_err(from_store)?;
+pub fn carry(from: Tree, to: Tree, keeps_folder: bool) -> Result<()> {
+    let reader = from.bucket.read()?;
     let kept = keeps_folder.then(|| (from.bucket.clone(), from.place.name().to_vec()));
     let carried = Some((Verb::Move, from, to));
     let change = Change { carried, kept, ..Change::default() };
@@ -393,14 +392,14 @@ pub fn carry(from: Tree, to: Tree, keeps_folder: bool) -> S3Result<()> {
 ///
 /// # Errors
 /// Those of the engine.
-pub async fn run(change: Change) -> S3Result<usize> {
+pub async fn run(change: Change) -> Result<usize> {
     body::blocking(move || {
         let source = change.carried.as_ref().map(|(_, from, _)| &from.bucket);
         let Some(source) = source.or(change.removed.as_ref().map(|tree| &tree.bucket)) else {
             return Ok(0);
         };
-        let count = change.run(&source.read().map_err(from_store)?)?;
-        let reader = source.read().map_err(from_store)?;
+        let count = change.run(&source.read()?)?;
+        let reader = source.read()?;
         match &change.carried {
             Some((Verb::Move, from, _)) if change.crosses() => {
                 let removed = Some(from.clone());

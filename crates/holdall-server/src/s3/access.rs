@@ -3,8 +3,6 @@
 //!
 //! Owns: [`Access`], which `s3s` asks before each operation; [`Seen`].
 
-use crate::error::from_store;
-use crate::http::body;
 use crate::http::spelling::pairs;
 use crate::objects::acl::Acl;
 use crate::objects::catalog::{Bucket, Catalog};
@@ -13,10 +11,12 @@ use crate::objects::records;
 use crate::objects::side;
 use crate::s3::admit::Admitted;
 use crate::s3::door::{Passed, credentials};
+use crate::s3::error::{blocking, from_store};
 use crate::users::{Right, User, Users};
 use holdall::Reader;
 use http::{HeaderMap, Uri, header};
 use s3s::access::{S3Access, S3AccessContext};
+use s3s::auth::Credentials;
 use s3s::dto::{CopyObjectInput, CopySource, PostObjectInput, UploadPartCopyInput};
 use s3s::path::S3Path;
 use s3s::{S3Request, S3Result, s3_error};
@@ -110,6 +110,10 @@ fn sets_headers(uri: &Uri) -> bool {
     pairs(uri.query().unwrap_or_default()).any(|(name, _)| name.starts_with("response-"))
 }
 
+fn access_key(credentials: Option<&Credentials>) -> Option<&str> {
+    credentials.map(|credentials| credentials.access_key.as_str())
+}
+
 impl Access {
     /// Lets a request pass that needs a right on a bucket, or the object of it.
     ///
@@ -127,11 +131,11 @@ impl Access {
             return Ok(None);
         }
         let Some(opens) = opens.filter(|_| self.public_acls) else {
-            return Users::check(user, right, bucket).map(|()| None);
+            return Ok(Users::check(user, right, bucket).map(|()| None)?);
         };
         let (found, key) = (self.catalog.bucket(bucket)?, key.unwrap_or_default().to_owned());
         let (signed, lists) = (!user.name.is_empty(), user.may(Right::List, bucket));
-        let passes = body::blocking(move || {
+        let passes = blocking(move || {
             let reader = found.served.store.read().map_err(from_store)?;
             let of_bucket = || records::bucket_acl(&reader, &found.name).map_err(from_store);
             Ok(match opens {
@@ -149,7 +153,7 @@ impl Access {
         });
         match passes.await? {
             Some(seen) => Ok(seen),
-            None => Users::check(user, right, bucket).map(|()| None),
+            None => Ok(Users::check(user, right, bucket).map(|()| None)?),
         }
     }
 
@@ -157,7 +161,8 @@ impl Access {
     async fn pass_source<T>(&self, from: &CopySource, req: &mut S3Request<T>) -> S3Result<()> {
         // The handler refuses sources that are no bucket of this server.
         let CopySource::Bucket { bucket, key, .. } = from else { return Ok(()) };
-        let user = self.users.of(credentials(req.credentials.as_ref(), &req.extensions))?;
+        let user =
+            self.users.of(access_key(credentials(req.credentials.as_ref(), &req.extensions)))?;
         let seen = self.pass(&user, Right::Read, Some(Opens::Get), bucket, Some(key)).await?;
         if let Some(seen) = seen {
             req.extensions.insert(seen);
@@ -190,8 +195,8 @@ impl S3Access for Access {
             check_acl_signed(cx.headers(), cx.uri())?;
         }
         let user = match &passed {
-            Some(Passed(credentials)) => self.users.of(credentials.as_ref())?,
-            None => self.users.of(cx.credentials())?,
+            Some(Passed(credentials)) => self.users.of(access_key(credentials.as_ref()))?,
+            None => self.users.of(access_key(cx.credentials()))?,
         };
         if let Some((right, opens)) = needs(cx.s3_op().name()) {
             let (bucket, key) = match cx.s3_path() {

@@ -4,8 +4,9 @@
 //! Owns: [`with_id`], [`sound`], [`with_status`], [`unquoted`], [`unmet_policy`],
 //! [`refused_region`]. Only bodies that lie in memory whole are changed; errors and attributes always do.
 
-use crate::error::custom;
 use crate::http::spelling::parameter;
+use crate::http::xml::is_xml;
+use crate::s3::error::custom;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use s3s::region::Region;
@@ -54,11 +55,6 @@ pub fn sound(response: &mut Response<Body>) {
             out
         }))
     });
-}
-
-/// Whether XML 1.0 can hold a character.
-pub fn is_xml(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }
 
 /// A head that tells of a part has the status that a get of it has.

@@ -2,18 +2,19 @@
 //!
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
-use crate::error::{from_store, through};
-use crate::http::body;
 use crate::http::digest::Sums;
 use crate::http::digest::{Digested, hex, named, unhex};
 use crate::http::spelling::digits;
 use crate::objects::catalog::Bucket;
 use crate::objects::condition;
+use crate::objects::edit::copy_bytes;
 use crate::objects::meta::{Meta, OfBytes, PartInfo, etag_of};
 use crate::objects::side::{self, SYSTEM, Upload};
+use crate::refusal::Why;
 use crate::s3::access::Seen;
 use crate::s3::admit::Admitted;
-use crate::s3::copy::{copy_bytes, digest_of, source};
+use crate::s3::copy::{digest_of, source};
+use crate::s3::error::{blocking, from_store};
 use crate::s3::get::find;
 use crate::s3::list::PLAIN;
 use crate::s3::multipart::{check_number, conditions_of, find_upload};
@@ -78,9 +79,9 @@ impl Server {
         let size = input.mpu_object_size.map(u64::try_from).transpose();
         let size =
             size.map_err(|_| s3_error!(InvalidRequest, "x-amz-mp-object-size is negative"))?;
-        let bucket = self.catalog.bucket(&input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
         let (name, key) = (input.bucket.clone(), input.key.clone());
-        let of_bytes = body::blocking(move || {
+        let of_bytes = blocking(move || {
             let asked = Asked {
                 parts: input.multipart_upload.and_then(|u| u.parts).unwrap_or_default(),
                 size,
@@ -136,9 +137,12 @@ impl Server {
         let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
         check_number(input.part_number)?;
-        let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
+        let (from, to) = (
+            self.objects.catalog.bucket(&from_bucket)?,
+            self.objects.catalog.bucket(&input.bucket)?,
+        );
         let conditions = asked_for.of_source.clone();
-        let result = body::blocking(move || {
+        let result = blocking(move || {
             let upload = find_upload(&to, &input.key, &input.upload_id)?;
             let found = find(&from, &from_key, seen.as_ref())?;
             conditions.check_source(&found.meta, &found.etag)?;
@@ -156,7 +160,7 @@ impl Server {
                 let oid = if Arc::ptr_eq(&from.served.path, &to.served.path) {
                     if tx.metadata(found.metadata.oid)?.version != found.metadata.version {
                         let text = "the source was changed meanwhile; try again";
-                        return Err(through(s3_error!(ConditionalRequestConflict, "{text}")));
+                        return Err(Why::Conflict.says(text).into());
                     }
                     let oid = tx.collection(SYSTEM)?.put(&name, &[])?;
                     tx.copy_range(found.metadata.oid, range.clone(), oid, 0)?;
@@ -316,13 +320,13 @@ impl Completion {
         there: &[(i32, Oid)],
         meta: &Meta,
     ) -> holdall::Result<()> {
-        let gone = || through(s3_error!(NoSuchUpload, "the upload was ended meanwhile"));
+        let gone = || Why::NoUpload.says("the upload was ended meanwhile");
         side::upload_in(tx, &self.bucket.name, &self.id)?.ok_or_else(gone)?;
         for part in parts {
             let now = tx.metadata(part.oid).map_err(|_| gone())?;
             if etag_of(&now) != part.etag {
                 let text = "a part was uploaded again meanwhile";
-                return Err(through(s3_error!(InvalidPart, "{text}")));
+                return Err(Why::BadPart.says(text).into());
             }
         }
         let mut objects = self.bucket.objects(tx)?;

@@ -1,9 +1,9 @@
 //! A bucket's rules for other origins, as clients set and see them. `cors.rs` follows them.
 
-use crate::error::from_store;
-use crate::http::body;
 use crate::objects::records;
-use crate::s3::cross::{Rule, check};
+use crate::objects::records::Rule;
+use crate::s3::cross::check;
+use crate::s3::error::{blocking, from_store};
 use crate::s3::{Answer, Server};
 use s3s::dto::{
     CORSRule, DeleteBucketCorsInput, DeleteBucketCorsOutput, GetBucketCorsInput,
@@ -38,8 +38,8 @@ impl Server {
         &self,
         req: S3Request<GetBucketCorsInput>,
     ) -> Answer<GetBucketCorsOutput> {
-        let bucket = self.catalog.bucket(&req.input.bucket)?;
-        let rules = body::blocking(move || {
+        let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
+        let rules = blocking(move || {
             let reader = bucket.served.store.read().map_err(from_store)?;
             records::bucket_cors(&reader, &bucket.name).map_err(from_store)
         })
@@ -69,9 +69,9 @@ impl Server {
     }
 
     async fn set_bucket_cors(&self, bucket: &str, rules: Option<Vec<Rule>>) -> S3Result<()> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || {
-            bucket.change(|tx| records::set_bucket_cors(tx, &bucket.name, rules.as_ref()))
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || {
+            Ok(bucket.change(|tx| records::set_bucket_cors(tx, &bucket.name, rules.as_ref()))?)
         })
         .await
     }

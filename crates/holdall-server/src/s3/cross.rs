@@ -1,44 +1,20 @@
 //! Requests from web pages of other origins: which a bucket's rules let pages make, and the
 //! headers by which browsers know.
 //!
-//! Owns: [`Rule`], [`Cross`]. It changes no rights: browsers ask it before they let a page send a
+//! Owns: [`Cross`]. It changes no rights: browsers ask it before they let a page send a
 //! request, or see its answer.
 
-use crate::error::{custom, from_store};
-use crate::http::body;
 use crate::http::host::Domain;
 use crate::objects::catalog::Catalog;
-use crate::objects::records;
+use crate::objects::records::{self, Rule};
+use crate::s3::error::{blocking, custom, from_store};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use s3s::{Body, S3Error, S3Result, s3_error};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What an answer depends on beside its address.
 const VARY: &str = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method";
-
-/// A rule: which pages may send what.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Rule {
-    /// What the client calls it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// Origins of pages, with at most one star each.
-    pub origins: Vec<String>,
-    /// Methods.
-    pub methods: Vec<String>,
-    /// Headers of requests, with at most one star each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<String>,
-    /// Headers of answers that pages may see.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub expose: Vec<String>,
-    /// For how long a browser may keep what it was told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_age: Option<i32>,
-}
 
 /// Whether a text is as a pattern with at most one star has it.
 fn like(pattern: &str, text: &str) -> bool {
@@ -110,7 +86,7 @@ impl Cross {
     /// The bucket's rules; none where it has none, or is not there.
     async fn rules(&self, catalog: &Catalog) -> S3Result<Option<Vec<Rule>>> {
         let Ok(bucket) = catalog.bucket(&self.bucket) else { return Ok(None) };
-        body::blocking(move || {
+        blocking(move || {
             let reader = bucket.served.store.read().map_err(from_store)?;
             records::bucket_cors(&reader, &bucket.name).map_err(from_store)
         })

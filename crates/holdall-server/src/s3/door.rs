@@ -5,10 +5,10 @@
 //! Owns: [`Door`], [`Passed`]. The edits of the extension pass here, too.
 
 use crate::config::Limits;
-use crate::error::internal;
 use crate::http::body;
 use crate::http::digest::{Announced, Digests};
 use crate::http::spelling::digits;
+use crate::refusal::{Refusal, Why};
 use crate::s3::admit::{Admitted, EDIT, Framing, is_read_here, without_headers};
 use crate::s3::frames::Framed;
 use crate::s3::message;
@@ -19,7 +19,7 @@ use s3s::auth::Credentials;
 use s3s::dto::StreamingBlob;
 use s3s::route::S3Route;
 use s3s::service::S3Service;
-use s3s::{Body, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
 
 /// Whose signature was checked before a request was written anew. It is checked once: what it
 /// covers is then changed.
@@ -65,11 +65,9 @@ impl Door {
     ) -> S3Result<Bytes> {
         let most = self.limits.xml_bytes;
         let taken = body::collect(StreamingBlob::from(body), most as u64, self.limits.idle()).await;
-        let taken = taken.map_err(|e| match e.code() {
-            S3ErrorCode::EntityTooLarge => {
-                s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes")
-            }
-            _ => e,
+        let taken = taken.map_err(|e| match e.why {
+            Why::TooLong => s3_error!(MaxMessageLengthExceeded, "it has at most {most} bytes"),
+            _ => e.into(),
         })?;
         let mut announced = admitted.with_trailers(Announced::of_headers(headers)?);
         if admitted.operation.name == "CompleteMultipartUpload" {
@@ -142,7 +140,8 @@ impl S3Route for Door {
         }
         *inner.extensions_mut() = req.extensions;
         inner.extensions_mut().insert(Passed(req.credentials));
-        let answer = self.inner.call(inner).await.map_err(|e| internal(&format!("{e:?}")))?;
+        let answer =
+            self.inner.call(inner).await.map_err(|e| Refusal::internal(&format!("{e:?}")))?;
         let (head, body) = answer.into_parts();
         let mut response = S3Response::new(body);
         response.status = Some(head.status);

@@ -1,11 +1,10 @@
 //! Listings of objects.
 
-use crate::error::from_store;
-use crate::http::body;
+use crate::http::xml::is_xml;
 use crate::objects::catalog::Bucket;
 use crate::objects::meta::Meta;
-use crate::s3::amend::is_xml;
 use crate::s3::bucket::owner;
+use crate::s3::error::{blocking, from_store};
 use crate::s3::{Server, length, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -142,8 +141,8 @@ pub fn common(prefixes: Vec<Vec<u8>>, writer: Writer) -> Option<Vec<CommonPrefix
 
 impl Server {
     async fn page(&self, bucket: &str, asked: Asked) -> S3Result<Page> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || asked.page(&bucket)).await
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || asked.page(&bucket)).await
     }
 
     pub(super) async fn list(

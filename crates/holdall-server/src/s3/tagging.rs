@@ -1,11 +1,11 @@
 //! Tags, user metadata, keys: what clients say of objects, checked.
 
-use crate::error::{from_store, through};
-use crate::http::body;
 use crate::http::spelling::is_escaped;
 use crate::objects::meta::Meta;
 use crate::objects::side;
+use crate::refusal::Why;
 use crate::s3::Server;
+use crate::s3::error::{blocking, from_store};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
@@ -15,25 +15,12 @@ use s3s::xml::{Deserialize as _, Deserializer};
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 
-/// Most bytes of a key.
-const MOST_KEY: usize = 1024;
 /// Most tags of an object, as S3 has it.
 const MOST_TAGS: usize = 10;
 /// Most tags of a bucket, as S3 has it.
 const MOST_BUCKET_TAGS: usize = 50;
 /// Most bytes of user metadata, keys and values together, as S3 has it.
 const MOST_USER: usize = 2048;
-
-/// Refuses keys that no object may have.
-///
-/// # Errors
-/// KeyTooLongError.
-pub fn check_key(key: &str) -> S3Result<()> {
-    if key.len() > MOST_KEY {
-        return Err(s3_error!(KeyTooLongError, "a key has at most {MOST_KEY} bytes"));
-    }
-    Ok(())
-}
 
 /// User metadata, checked.
 ///
@@ -122,13 +109,13 @@ impl Server {
         key: String,
         change: impl FnOnce(&mut Meta) + Send + 'static,
     ) -> S3Result<()> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || {
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || {
             let store = &bucket.served.store;
             store
                 .write(|tx| {
                     let found = tx.collection(&bucket.name)?.lookup(&key)?;
-                    let missing = || through(s3_error!(NoSuchKey, "there is no object {key}"));
+                    let missing = || Why::NoObject.says(format!("there is no object {key}"));
                     let oid = found.ok_or_else(missing)?;
                     let meta = Meta::of(&tx.metadata(oid)?);
                     let mut meta = side::complete_in(tx, oid, meta)?;

@@ -7,16 +7,15 @@
 //! nobody can tell a slash of the collection's name from the one behind it: who sees them needs
 //! rights on all collections that it could be.
 
-use crate::error::from_store;
 use crate::objects::catalog::{Bucket, Catalog, Served};
 use crate::objects::node::{self, Node};
 use crate::objects::place::Place;
 use crate::objects::side;
 use crate::objects::tree::{self, Tree};
+use crate::refusal::{Refusal, Result, Why};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdall::{ListOptions, Listed, Reader, WriteTx};
-use s3s::{S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -114,21 +113,19 @@ impl Deleted {
     ///
     /// # Errors
     /// InvalidRequest; NoSuchKey.
-    pub fn find(catalog: &Catalog, id: &str) -> S3Result<(Served, Self)> {
-        let bad = || s3_error!(InvalidRequest, "{id:?} names nothing that was deleted");
+    pub fn find(catalog: &Catalog, id: &str) -> Result<(Served, Self)> {
+        let bad = || Why::Invalid.says(format!("{id:?} names nothing that was deleted"));
         let name = URL_SAFE_NO_PAD.decode(id).map_err(|_| bad())?;
         let old = name.contains(&b'/');
         let found = if old { Some(Self::named(&name).ok_or_else(bad)?) } else { None };
         for served in catalog.stores() {
             let Some(trash) = reader(served)? else { continue };
             let there = match &found {
-                Some(old) => {
-                    node::look(&mut trash.clone(), &old.place()).map_err(from_store)?.is_there()
-                }
-                None => trash.get(&name).map_err(from_store)?.is_some(),
+                Some(old) => node::look(&mut trash.clone(), &old.place())?.is_there(),
+                None => trash.get(&name)?.is_some(),
             };
             if there {
-                let record = || trash.get(&name).map_err(from_store);
+                let record = || trash.get(&name).map_err(Refusal::from);
                 let found = match found {
                     Some(old) => Some(old),
                     None => Self::recorded(&name, &record()?.unwrap_or_default()),
@@ -136,7 +133,7 @@ impl Deleted {
                 return Ok((served.clone(), found.ok_or_else(bad)?));
             }
         }
-        Err(s3_error!(NoSuchKey, "it is not in the trash any more"))
+        Err(Why::NoObject.says("it is not in the trash any more"))
     }
 
     /// What the page knows it by.
@@ -157,11 +154,11 @@ impl Deleted {
 }
 
 /// The collection of the trash in a store's newest state; none where nothing was deleted yet.
-fn reader(served: &Served) -> S3Result<Option<Reader>> {
+fn reader(served: &Served) -> Result<Option<Reader>> {
     match served.store.read().and_then(|reader| reader.collection(TRASH)) {
         Ok(reader) => Ok(Some(reader)),
         Err(holdall::Error::NotFound(_)) => Ok(None),
-        Err(e) => Err(from_store(e)),
+        Err(e) => Err(e.into()),
     }
 }
 
@@ -175,7 +172,7 @@ pub fn list(
     served: &Served,
     after: Option<&[u8]>,
     may: impl Fn(&str) -> bool,
-) -> S3Result<(Vec<Deleted>, Option<Vec<u8>>)> {
+) -> Result<(Vec<Deleted>, Option<Vec<u8>>)> {
     let Some(reader) = reader(served)? else { return Ok((Vec::new(), None)) };
     let all = ListOptions {
         start_after: after,
@@ -183,18 +180,18 @@ pub fn list(
         limit: PAGE,
         ..Default::default()
     };
-    let stamps = reader.list(&all).map_err(from_store)?;
+    let stamps = reader.list(&all)?;
     let mut found = Vec::new();
     for entry in &stamps.entries {
         let one = match entry {
             Listed::Object(entry) => {
-                let record = reader.get(entry.oid).map_err(from_store)?;
+                let record = reader.get(entry.oid)?;
                 Deleted::recorded(&entry.name, &record.unwrap_or_default())
             }
             Listed::Prefix(stamp) => {
                 let mut names = reader.names(stamp);
-                let Some(first) = names.next().transpose().map_err(from_store)? else { continue };
-                let last = names.next_back().transpose().map_err(from_store)?;
+                let Some(first) = names.next().transpose()? else { continue };
+                let last = names.next_back().transpose()?;
                 Deleted::named(common(&first.name, last.as_ref().map(|last| &last.name[..])))
             }
         };
@@ -217,23 +214,23 @@ fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
 ///
 /// # Errors
 /// NoSuchKey; those of the engine.
-pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
+pub fn put(from: &Bucket, at: &Place, node: &Node) -> Result<String> {
     let key = at.key.as_deref().filter(|_| node.is_there());
-    let key = key.ok_or_else(|| s3_error!(NoSuchKey, "there is nothing to delete"))?;
+    let key = key.ok_or_else(|| Why::NoObject.says("there is nothing to delete"))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = [0; 4];
-    getrandom::fill(&mut random).map_err(|e| crate::error::internal(&e.to_string()))?;
+    getrandom::fill(&mut random).map_err(|e| Refusal::internal(&e))?;
     let stamp = format!("{:012}-{}", now.as_secs(), crate::http::digest::hex(&random));
     let (tree, served) = (Tree::new(from.clone(), at.clone(), node), &from.served);
     let (collection, folder) = (from.name.clone(), tree.folder);
     let record = Record { collection, key: URL_SAFE_NO_PAD.encode(key), folder };
-    let record = serde_json::to_vec(&record).map_err(|e| crate::error::internal(&e.to_string()))?;
+    let record = serde_json::to_vec(&record).map_err(|e| Refusal::internal(&e))?;
     let to = bucket(&apart(&stamp), served);
     let begin = |tx: &mut WriteTx| {
         tx.collection(TRASH)?.put(&stamp, &record)?;
         tx.collection(&to.name)?.create_collection()
     };
-    served.store.write(begin).map_err(from_store)?;
+    served.store.write(begin)?;
     let place = place(&to.name, key.to_vec(), folder);
     let moved = tree::carry(tree, Tree { bucket: to, place, folder }, true);
     if let Err(e) = moved {
@@ -244,7 +241,7 @@ pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
 }
 
 /// Drops a deletion of which nothing is left in the trash. Blocks.
-fn forget(served: &Served, stamp: &str) -> S3Result<()> {
+fn forget(served: &Served, stamp: &str) -> Result<()> {
     let name = apart(stamp);
     let drop_it = |tx: &mut WriteTx| {
         let mut objects = tx.collection(&name)?;
@@ -255,7 +252,7 @@ fn forget(served: &Served, stamp: &str) -> S3Result<()> {
         tx.drop_collection(&name)?;
         side::remove(tx, TRASH, stamp).map(drop)
     };
-    served.store.write(drop_it).map_err(from_store)
+    served.store.write(drop_it).map_err(Refusal::from)
 }
 
 /// Brings back what was deleted, to the collection it came from. Blocks.
@@ -263,33 +260,33 @@ fn forget(served: &Served, stamp: &str) -> S3Result<()> {
 /// # Errors
 /// NoSuchKey; PreconditionFailed where something lies in its place by now; InvalidRequest where two
 /// collections could be the one it came from.
-pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> S3Result<()> {
+pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> Result<()> {
     let mut origins = Vec::new();
     for origin in &deleted.origins {
         origins.extend(catalog.collection(origin)?);
     }
     if origins.len() > 1 {
         let text = "two collections could be its own; take it from .trash by the command line";
-        return Err(s3_error!(InvalidRequest, "{text}"));
+        return Err(Why::Invalid.says(text));
     }
     let same = |to: &Bucket| {
         to.name == deleted.collection && std::sync::Arc::ptr_eq(&to.served.path, &served.path)
     };
-    let gone = || s3_error!(NoSuchBucket, "its collection is not there any more");
+    let gone = || Why::NoBucket.says("its collection is not there any more");
     let to = origins.pop().filter(same).ok_or_else(gone)?;
     let (source, folder) = (bucket(&deleted.lies.0, served), deleted.folder);
     let target = place(&to.name, deleted.key.clone(), folder);
     let found = |bucket: &Bucket, at: &Place| {
-        let mut reader = bucket.read().map_err(from_store)?;
-        node::look(&mut reader, at).map_err(from_store)
+        let mut reader = bucket.read()?;
+        node::look(&mut reader, at).map_err(Refusal::from)
     };
     let node = found(&source, &deleted.place())?;
     if !node.is_there() || node.is_folder() != folder {
-        return Err(s3_error!(NoSuchKey, "it is not in the trash any more"));
+        return Err(Why::NoObject.says("it is not in the trash any more"));
     }
     let there = found(&to, &target)?;
     if there.is_there() && there.is_folder() == folder {
-        return Err(s3_error!(PreconditionFailed, "something of its name is there by now"));
+        return Err(Why::Unmet.says("something of its name is there by now"));
     }
     let from = Tree::new(source, deleted.place(), &node);
     let to = Tree { bucket: to, place: target, folder };
@@ -304,12 +301,12 @@ pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> S3Resul
 ///
 /// # Errors
 /// Those of the engine.
-pub fn sweep(served: &Served, now: SystemTime) -> S3Result<()> {
+pub fn sweep(served: &Served, now: SystemTime) -> Result<()> {
     let old = now.checked_sub(Duration::from_secs(DAYS * 24 * 3600)).unwrap_or(UNIX_EPOCH);
     let old = old.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     loop {
         let Some(reader) = reader(served)? else { return Ok(()) };
-        let listing = reader.list(&batch()).map_err(from_store)?;
+        let listing = reader.list(&batch())?;
         // Names begin with the time: what follows is younger.
         let is_old = |name: &[u8]| {
             let stamp = String::from_utf8_lossy(name);
@@ -328,7 +325,7 @@ pub fn sweep(served: &Served, now: SystemTime) -> S3Result<()> {
         let remove = |tx: &mut WriteTx| {
             names.iter().try_for_each(|name| side::remove(tx, TRASH, name).map(drop))
         };
-        served.store.write(remove).map_err(from_store)?;
+        served.store.write(remove)?;
     }
 }
 
@@ -344,7 +341,7 @@ fn object(entry: Listed) -> Option<Vec<u8>> {
 }
 
 /// Removes all objects of a collection.
-fn empty(served: &Served, collection: &str) -> S3Result<()> {
+fn empty(served: &Served, collection: &str) -> Result<()> {
     let some = |tx: &mut WriteTx| {
         let mut objects = tx.collection(collection)?;
         if !objects.has_collection()? {
@@ -356,7 +353,7 @@ fn empty(served: &Served, collection: &str) -> S3Result<()> {
         names.iter().try_for_each(|name| side::remove(tx, collection, name).map(drop))?;
         Ok(names.len())
     };
-    while served.store.write(some).map_err(from_store)? > 0 {}
+    while served.store.write(some)? > 0 {}
     Ok(())
 }
 

@@ -4,21 +4,25 @@
 //! Owns: [`admit`], which each request passes before `s3s` looks at it; [`Admitted`]. `access.rs`
 //! compares the operation that `s3s` found with the one found here.
 
+mod conditions;
 mod headers;
 mod operations;
 mod query;
 
+pub use conditions::IfRange;
 pub use headers::refused;
 pub use operations::{EDIT, Operation};
 pub use query::without_headers;
 
-use crate::error::custom;
 use crate::http::digest::{Announced, Trailers};
-use crate::http::spelling::{digits, is_escaped};
-use crate::objects::condition::{IfRange, Read, is_condition};
+use crate::http::header::ByteRange;
+use crate::http::spelling::is_escaped;
+use crate::objects::condition::Read;
+use crate::s3::bucket::refuse_version;
+use crate::s3::error::custom;
 use crate::s3::frames::Framed;
-use crate::s3::refuse_version;
 use crate::users::OWNER;
+use conditions::is_condition;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use operations::{Level, OPERATIONS};
 use percent_encoding::percent_decode_str;
@@ -58,7 +62,7 @@ pub struct Admitted {
     /// On what its range depends.
     pub if_range: Option<IfRange>,
     /// The bytes it asks for; `None` if all, or if the header is not one that HTTP knows.
-    pub range: Option<s3s::dto::Range>,
+    pub range: Option<ByteRange>,
     /// The header Expires, as it is.
     pub expires: Option<String>,
     /// The bucket that its host names.
@@ -140,7 +144,8 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
     check_owner(&effective)?;
     refuse_version(query.get("versionId"))?;
     let framing = framing(&effective, query.is_signed)?;
-    let range = effective.get(header::RANGE).and_then(|value| range(value.to_str().ok()?));
+    let range =
+        effective.get(header::RANGE).and_then(|value| ByteRange::parse(value.to_str().ok()?));
     if range.is_some() && query.get("partNumber").is_some() {
         return Err(s3_error!(InvalidRequest, "ask for a range or for a part, not for both"));
     }
@@ -239,27 +244,6 @@ fn check_owner(headers: &HeaderMap) -> S3Result<()> {
         Some((name, _)) => Err(other_owner(name)),
         None => Ok(()),
     }
-}
-
-/// The bytes that the header Range asks for. All bytes are the answer to several ranges, and to
-/// what HTTP does not know (RFC 9110 section 14.2).
-pub fn range(text: &str) -> Option<s3s::dto::Range> {
-    let (unit, set) = text.split_once('=')?;
-    let (first, last) = set.trim().split_once('-')?;
-    let number = |text: &str| {
-        // One that is too great lies behind all bytes.
-        let great = || text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits(text).or_else(|| great().then_some(u64::MAX))
-    };
-    if !unit.trim().eq_ignore_ascii_case("bytes") {
-        return None;
-    }
-    if first.is_empty() {
-        return Some(s3s::dto::Range::Suffix { length: number(last)? });
-    }
-    let first = number(first)?;
-    let last = if last.is_empty() { None } else { Some(number(last)?) };
-    last.is_none_or(|last| first <= last).then_some(s3s::dto::Range::Int { first, last })
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {

@@ -2,8 +2,8 @@
 //!
 //! Owns: [`Query`]. Clients that sign an address put into it what they would send as headers.
 
-use crate::error::custom;
 use crate::http::spelling::{digits, is_escaped};
+use crate::s3::error::custom;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use percent_encoding::percent_decode_str;
 use s3s::{S3Error, S3Result, s3_error};

@@ -182,25 +182,3 @@ fn a_signed_body_without_its_last_chunk_is_none() {
     signed(&whole[..last]).unwrap_err();
     signed("").unwrap_err();
 }
-
-#[test]
-fn ranges_that_http_does_not_know_are_all_bytes() {
-    use s3s::dto::Range::{Int, Suffix};
-    let last = |last| Some(Int { first: 0, last });
-    assert_eq!(range("bytes=0-9"), last(Some(9)));
-    assert_eq!(range("Bytes= 0-99999999999999999999"), last(Some(u64::MAX)));
-    assert_eq!(range("bytes=0-"), last(None));
-    assert_eq!(range("bytes=-5"), Some(Suffix { length: 5 }));
-    for none in [
-        "bytes=5-2",
-        "bytes=0-1,3-4",
-        "bytes=a-b",
-        "bytes=-",
-        "bytes=",
-        "lines=0-1",
-        "0-1",
-        "bytes=+1-2",
-    ] {
-        assert_eq!(range(none), None, "{none}");
-    }
-}
