@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Error`], [`refusal`], [`blocking`].
 
-use crate::dav::{empty, set};
+use crate::http::answer::{empty, set};
 use crate::http::body;
 use crate::refusal::{Refusal, Why};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ pub struct Error {
     /// Whether a right is missing, which nobody has lost by saying who he is.
     pub denied: bool,
     /// Further headers of the answer.
-    pub headers: HeaderMap,
+    pub headers: Box<HeaderMap>,
 }
 
 /// What becomes of a request, or of a step of it.
@@ -28,7 +28,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A refusal with this status.
 pub fn refusal(status: StatusCode, text: impl Into<String>) -> Error {
-    Error { status, text: text.into(), denied: false, headers: HeaderMap::new() }
+    Error { status, text: text.into(), denied: false, headers: Box::default() }
 }
 
 impl From<Refusal> for Error {
@@ -51,7 +51,7 @@ impl Error {
             *response.body_mut() = Body::from(Bytes::from(format!("{}\n", self.text)));
             set(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
         }
-        response.headers_mut().extend(self.headers);
+        response.headers_mut().extend(*self.headers);
         response
     }
 }

@@ -1,7 +1,8 @@
 //! The requests MKCOL, which makes a folder or a collection, and OPTIONS.
 
 use crate::dav::error::{Result, blocking, refusal};
-use crate::dav::{Dav, Head, empty, set};
+use crate::dav::{Dav, Head};
+use crate::http::answer::{empty, set};
 use crate::objects::catalog::Catalog;
 use crate::objects::node::{self, Node, mark};
 use crate::objects::place::{self, Place, prefix_of};

@@ -2,7 +2,8 @@
 
 use crate::dav::conditions::{Found, range_holds};
 use crate::dav::error::{Result, blocking, refusal};
-use crate::dav::{Dav, Head, empty, set};
+use crate::dav::{Dav, Head};
+use crate::http::answer::{empty, set};
 use crate::http::body::Outgoing;
 use crate::http::date;
 use crate::http::header::ByteRange;
@@ -113,7 +114,7 @@ fn answer(
     let mut response = empty(StatusCode::OK);
     validators(&mut response, &meta, &etag);
     if let Err(mut e) = head.conditions.check_read(is) {
-        e.headers.clone_from(response.headers());
+        *e.headers = response.headers().clone();
         return Err(e);
     }
     let part = range(head, is, size)?;

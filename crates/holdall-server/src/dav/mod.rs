@@ -23,11 +23,12 @@ mod propfind;
 mod proppatch;
 mod put;
 
+use crate::http::answer::set;
+use error::{Result, blocking, refusal};
 pub use list::{Resource, collections, page};
 pub use locks::Locks;
 pub use path::{Path, parse};
 
-use crate::dav::error::{Result, blocking, refusal};
 use crate::http::body::{self, Whole};
 use crate::http::digest::{Announced, Digests};
 use crate::http::host::Domain;
@@ -41,7 +42,7 @@ use crate::users::{Right, User, Users};
 use bytes::Bytes;
 use conditions::Conditions;
 use holdall::Version;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use if_header::{Asks, IfHeader};
 use own::Own;
 use s3s::Body;
@@ -154,25 +155,12 @@ enum Depth {
     Infinity,
 }
 
-/// An answer without a body.
-fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
-}
-
 /// Asks a client for a name and a password.
 fn asks_password() -> Response<Body> {
     let mut response = refusal(StatusCode::UNAUTHORIZED, "a password is required").answer();
     let asks = "Basic realm=\"Holdall\", charset=\"UTF-8\"";
     set(&mut response, header::WWW_AUTHENTICATE, asks);
     response
-}
-
-fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(name, value);
-    }
 }
 
 impl Dav {

@@ -7,7 +7,8 @@ use crate::dav::multistatus::{
     DAV, HEAD, TYPE, WINDOWS, WINDOWS_MODIFIED, active_lock, sound, text,
 };
 use crate::dav::path::PREFIX;
-use crate::dav::{Dav, Depth, Head, empty, node, set};
+use crate::dav::{Dav, Depth, Head, node};
+use crate::http::answer::{empty, set};
 use crate::http::date;
 use crate::objects::catalog::Catalog;
 use crate::users::Right;

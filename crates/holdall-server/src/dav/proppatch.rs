@@ -7,7 +7,8 @@
 use crate::dav::error::{Error, Result, blocking, refusal};
 use crate::dav::list::Props;
 use crate::dav::multistatus::{DAV, HEAD, TYPE, WINDOWS, WINDOWS_MODIFIED, text};
-use crate::dav::{Dav, Head, empty, set};
+use crate::dav::{Dav, Head};
+use crate::http::answer::{empty, set};
 use crate::http::date;
 use crate::http::xml;
 use crate::objects::catalog::{Bucket, Catalog};

@@ -1,7 +1,8 @@
 //! Objects written: whole, or a range of them.
 
 use crate::dav::error::{Result, blocking, refusal};
-use crate::dav::{Dav, Head, empty, get, no_body, set};
+use crate::dav::{Dav, Head, get, no_body};
+use crate::http::answer::{empty, set};
 use crate::http::header::list;
 use crate::http::spelling::digits;
 use crate::objects::catalog::Bucket;

@@ -3,6 +3,7 @@
 //!
 //! It knows of no object. `objects` lies above it, the doors above that.
 
+pub mod answer;
 pub mod body;
 pub mod date;
 pub mod digest;

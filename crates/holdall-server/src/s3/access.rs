@@ -1,7 +1,7 @@
 //! Which requests pass: by the user's grants, which are at hand, or by an ACL, which is looked up
 //! only where the grants do not suffice.
 //!
-//! Owns: [`Access`], which `s3s` asks before each operation; [`Seen`].
+//! Owns: [`Access`], which `s3s` asks before each operation; [`Seen`], [`Passed`].
 
 use crate::http::spelling::pairs;
 use crate::objects::acl::Acl;
@@ -10,11 +10,10 @@ use crate::objects::meta::Meta;
 use crate::objects::records;
 use crate::objects::side;
 use crate::s3::admit::Admitted;
-use crate::s3::door::{Passed, credentials};
 use crate::s3::error::{blocking, from_store};
 use crate::users::{Right, User, Users};
 use holdall::Reader;
-use http::{HeaderMap, Uri, header};
+use http::{Extensions, HeaderMap, Uri, header};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::Credentials;
 use s3s::dto::{CopyObjectInput, CopySource, PostObjectInput, UploadPartCopyInput};
@@ -26,6 +25,19 @@ use std::sync::Arc;
 /// have made the object private.
 #[derive(Debug, Clone)]
 pub struct Seen(pub Reader);
+
+/// Whose signature was checked before a request was written anew. It is checked once: what it
+/// covers is then changed.
+#[derive(Debug, Clone)]
+pub struct Passed(pub Option<Credentials>);
+
+/// Whose request this is.
+fn credentials<'r>(
+    given: Option<&'r Credentials>,
+    extensions: &'r Extensions,
+) -> Option<&'r Credentials> {
+    extensions.get::<Passed>().map_or(given, |passed| passed.0.as_ref())
+}
 
 /// What an ACL may open of a bucket or an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use crate::http::body;
 use crate::objects::acl::Acl;
-use crate::s3::bucket::{owner, refuse_version};
+use crate::s3::admit::refuse_version;
+use crate::s3::bucket::owner;
 use crate::s3::grants::not_supported;
 use crate::s3::{Answer, Server};
 use s3s::dto::{

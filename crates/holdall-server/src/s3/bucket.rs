@@ -5,7 +5,7 @@ use crate::objects::condition::{self, ETagCondition};
 use crate::objects::meta::{Meta, etag_of};
 use crate::objects::side;
 use crate::refusal::Why;
-use crate::s3::admit::Admitted;
+use crate::s3::admit::{Admitted, refuse_version};
 use crate::s3::amend::REGION;
 use crate::s3::error::{blocking, from_store};
 use crate::s3::{Server, timestamp};
@@ -201,17 +201,6 @@ impl Doomed {
             }
         }
         side::remove(tx, bucket, &self.key).map(drop)
-    }
-}
-
-/// Only the one version that there is can be named.
-///
-/// # Errors
-/// NoSuchVersion.
-pub fn refuse_version(version: Option<&str>) -> S3Result<()> {
-    match version {
-        None | Some("" | "null") => Ok(()),
-        Some(other) => Err(s3_error!(NoSuchVersion, "there is no version {other}")),
     }
 }
 

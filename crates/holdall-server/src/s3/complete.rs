@@ -3,7 +3,7 @@
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
 use crate::http::digest::Sums;
-use crate::http::digest::{Digested, hex, named, unhex};
+use crate::http::digest::{Digested, named};
 use crate::http::spelling::digits;
 use crate::objects::catalog::Bucket;
 use crate::objects::condition;
@@ -16,19 +16,19 @@ use crate::s3::admit::Admitted;
 use crate::s3::copy::{digest_of, source};
 use crate::s3::error::{blocking, from_store};
 use crate::s3::get::find;
-use crate::s3::list::PLAIN;
+use crate::s3::list::address;
 use crate::s3::multipart::{check_number, conditions_of, find_upload};
+use crate::s3::parts::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
 use crate::s3::repeated::repeated;
 use crate::s3::{Server, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;
 use holdall::{Key, Oid, PutMode, Target, WriteTx};
-use percent_encoding::percent_encode;
-use s3s::crypto::{Checksum as _, Crc32, Crc32c, Md5, Sha1, Sha256};
+use s3s::crypto::{Checksum as _, Crc32, Crc32c, Sha1, Sha256};
 use s3s::dto::{
-    ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CompletedPart,
-    CopyPartResult, ETag, UploadPartCopyInput, UploadPartCopyOutput,
+    ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CopyPartResult,
+    ETag, UploadPartCopyInput, UploadPartCopyOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
@@ -45,18 +45,6 @@ struct Found {
     info: PartInfo,
     oid: Oid,
     etag: String,
-}
-
-/// What a completion asks for.
-pub struct Asked {
-    /// The parts that it names.
-    pub parts: Vec<CompletedPart>,
-    /// The size of all of them together.
-    pub size: Option<u64>,
-    /// Checksums of the whole.
-    pub sums: Sums,
-    /// What those are of.
-    pub kind: Option<ChecksumType>,
 }
 
 /// An upload to be completed.
@@ -193,20 +181,6 @@ impl Server {
     }
 }
 
-/// Refuses a completion with another type of checksum than the upload was begun with.
-///
-/// # Errors
-/// InvalidRequest.
-pub fn check_kind(asked: Option<&ChecksumType>, begun: Option<&str>) -> S3Result<()> {
-    let asked = asked.map(ChecksumType::as_str);
-    // Of an upload without an algorithm nothing is computed, which any type says truly.
-    if asked.is_none() || begun.is_none() || asked == begun {
-        return Ok(());
-    }
-    let (asked, begun) = (asked.unwrap_or_default(), begun.unwrap_or_default());
-    Err(s3_error!(InvalidRequest, "the upload's checksums are {begun}, not {asked}"))
-}
-
 fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
     let Some(header) = header else { return Ok(0..size) };
     let bad = || s3_error!(InvalidArgument, "x-amz-copy-source-range has the form bytes=A-B");
@@ -217,74 +191,6 @@ fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
         return Err(s3_error!(InvalidRange, "bytes {first} to {last} do not lie inside {size}"));
     }
     Ok(first..last + 1)
-}
-
-/// The path of an object as an address; `None` where clients, which fold dots, would ask for
-/// another one.
-pub fn address(bucket: &str, key: &str) -> Option<String> {
-    let folds = key.split('/').any(|segment| matches!(segment, "." | ".."));
-    (!folds).then(|| format!("/{bucket}/{}", percent_encode(key.as_bytes(), PLAIN)))
-}
-
-/// Number and ETag of a part that a completion names.
-///
-/// # Errors
-/// MalformedXML where one of them is missing.
-pub fn number_of(part: &CompletedPart) -> S3Result<(i32, &str)> {
-    let etag = part.e_tag.as_ref().map(ETag::value).filter(|etag| !etag.is_empty());
-    let missing = || s3_error!(MalformedXML, "each part has a PartNumber and an ETag");
-    part.part_number.zip(etag).ok_or_else(missing)
-}
-
-/// Refuses a part of other checksums than it is said to have.
-///
-/// # Errors
-/// InvalidPart.
-pub fn check_part(part: &CompletedPart, sums: &Sums) -> S3Result<()> {
-    let given = Sums {
-        crc32: part.checksum_crc32.clone(),
-        crc32c: part.checksum_crc32c.clone(),
-        crc64nvme: part.checksum_crc64nvme.clone(),
-        sha1: part.checksum_sha1.clone(),
-        sha256: part.checksum_sha256.clone(),
-    };
-    let number = part.part_number.unwrap_or_default();
-    for ((name, given), (_, is)) in named(&given).into_iter().zip(named(sums)) {
-        if given.is_some() && given != is {
-            return Err(s3_error!(InvalidPart, "part {number} has another {name}"));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses an object of other checksums than it is said to have.
-///
-/// # Errors
-/// BadDigest; InvalidRequest for one that is not made.
-pub fn check_sums(given: &Sums, is: &Sums, composite: bool) -> S3Result<()> {
-    for ((name, given), (_, is)) in named(given).into_iter().zip(named(is)) {
-        let Some(given) = given else { continue };
-        let Some(is) = is else {
-            let text = "the upload was not begun with this algorithm";
-            return Err(s3_error!(InvalidRequest, "{name} cannot be checked: {text}"));
-        };
-        // Some clients leave out how many parts a composite checksum is of.
-        let same = given == is
-            || composite && is.rsplit_once('-').is_some_and(|(sum, _)| sum == given.as_str());
-        if !same {
-            return Err(s3_error!(BadDigest, "the object has another {name}"));
-        }
-    }
-    Ok(())
-}
-
-/// The ETag of an object, from those of its parts.
-pub fn etag_of_parts<'p>(etags: impl ExactSizeIterator<Item = &'p str>) -> String {
-    let (mut md5, count) = (Md5::default(), etags.len());
-    for etag in etags {
-        md5.update(&unhex(etag).unwrap_or_default());
-    }
-    format!("{}-{count}", hex(md5.finalize().as_ref()))
 }
 
 impl Completion {

@@ -10,7 +10,7 @@ use crate::objects::place::check_key;
 use crate::objects::side;
 use crate::refusal::Why;
 use crate::s3::access::Seen;
-use crate::s3::admit::Admitted;
+use crate::s3::admit::{Admitted, refuse_version};
 use crate::s3::error::{blocking, from_store};
 use crate::s3::get::{Found, find};
 use crate::s3::put::stored_encoding;
@@ -35,7 +35,7 @@ pub fn source(from: &CopySource) -> S3Result<(String, String)> {
     let CopySource::Bucket { bucket, key, version_id } = from else {
         return Err(s3_error!(NotImplemented, "a copy's source is BUCKET/KEY"));
     };
-    super::bucket::refuse_version(version_id.as_deref())?;
+    refuse_version(version_id.as_deref())?;
     Ok((bucket.to_string(), key.to_string()))
 }
 

@@ -2,37 +2,24 @@
 //! what stands in an address becomes headers, frames are opened, bodies of XML are checked against
 //! their digests, and headers that `s3s` cannot read are left out (`admit` has read them).
 //!
-//! Owns: [`Door`], [`Passed`]. The edits of the extension pass here, too.
+//! Owns: [`Door`]. The edits of the extension pass here, too.
 
 use crate::config::Limits;
 use crate::http::body;
 use crate::http::digest::{Announced, Digests};
 use crate::http::spelling::digits;
 use crate::refusal::{Refusal, Why};
+use crate::s3::access::{Passed, check_acl_signed};
 use crate::s3::admit::{Admitted, EDIT, Framing, is_read_here, without_headers};
 use crate::s3::frames::Framed;
 use crate::s3::message;
 use crate::s3::verbs::Verbs;
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri, header};
-use s3s::auth::Credentials;
 use s3s::dto::StreamingBlob;
 use s3s::route::S3Route;
 use s3s::service::S3Service;
 use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
-
-/// Whose signature was checked before a request was written anew. It is checked once: what it
-/// covers is then changed.
-#[derive(Debug, Clone)]
-pub struct Passed(pub Option<Credentials>);
-
-/// Whose request this is.
-pub fn credentials<'r>(
-    given: Option<&'r Credentials>,
-    extensions: &'r Extensions,
-) -> Option<&'r Credentials> {
-    extensions.get::<Passed>().map_or(given, |passed| passed.0.as_ref())
-}
 
 /// Writes requests anew.
 #[derive(Debug, Clone)]
@@ -117,7 +104,7 @@ impl S3Route for Door {
             return self.verbs.check_access(req);
         }
         if self.public_acls && req.credentials.is_some() {
-            crate::s3::access::check_acl_signed(&req.headers, &req.uri)?;
+            check_acl_signed(&req.headers, &req.uri)?;
         }
         // The rest is checked where the request arrives.
         Ok(())

@@ -268,3 +268,10 @@ impl Server {
         }))
     }
 }
+
+/// The path of an object as an address; `None` where clients, which fold dots, would ask for
+/// another one.
+pub fn address(bucket: &str, key: &str) -> Option<String> {
+    let folds = key.split('/').any(|segment| matches!(segment, "." | ".."));
+    (!folds).then(|| format!("/{bucket}/{}", percent_encode(key.as_bytes(), PLAIN)))
+}

@@ -23,6 +23,7 @@ mod hooks;
 mod list;
 mod message;
 mod multipart;
+mod parts;
 mod post;
 mod put;
 mod repeated;
@@ -217,12 +218,12 @@ impl S3 for Server {
     }
 
     async fn get_object(&self, req: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
-        bucket::refuse_version(req.input.version_id.as_deref())?;
+        admit::refuse_version(req.input.version_id.as_deref())?;
         self.get(req).await
     }
 
     async fn head_object(&self, req: S3Request<HeadObjectInput>) -> Answer<HeadObjectOutput> {
-        bucket::refuse_version(req.input.version_id.as_deref())?;
+        admit::refuse_version(req.input.version_id.as_deref())?;
         self.head(req).await
     }
 
@@ -230,7 +231,7 @@ impl S3 for Server {
         &self,
         req: S3Request<GetObjectAttributesInput>,
     ) -> Answer<GetObjectAttributesOutput> {
-        bucket::refuse_version(req.input.version_id.as_deref())?;
+        admit::refuse_version(req.input.version_id.as_deref())?;
         self.attributes(req).await
     }
 

@@ -6,9 +6,9 @@
 use crate::objects::catalog::Bucket;
 use crate::objects::condition;
 use crate::objects::meta::{OfBytes, PartInfo};
-use crate::s3::complete::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
 use crate::s3::error::from_store;
 use crate::s3::get::find;
+use crate::s3::parts::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
 use s3s::{S3Result, s3_error};
 
 /// What the object became, where this very upload was completed before; `None` where it was not.

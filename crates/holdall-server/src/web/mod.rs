@@ -6,6 +6,7 @@
 mod session;
 mod trash;
 
+use crate::http::answer::{empty, set};
 use crate::refusal::{Refusal, Result, Why};
 pub use trash::sweep;
 
@@ -52,16 +53,10 @@ pub struct Web {
 }
 
 fn json(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(Bytes::from(value.to_string())));
-    *response.status_mut() = status;
+    let mut response = empty(status);
+    *response.body_mut() = Body::from(Bytes::from(value.to_string()));
     set(&mut response, header::CONTENT_TYPE, "application/json");
     response
-}
-
-fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(name, value);
-    }
 }
 
 fn told(e: &Refusal) -> Response<Body> {

@@ -18,7 +18,6 @@ use crate::http::digest::{Announced, Trailers};
 use crate::http::header::ByteRange;
 use crate::http::spelling::is_escaped;
 use crate::objects::condition::Read;
-use crate::s3::bucket::refuse_version;
 use crate::s3::error::custom;
 use crate::s3::frames::Framed;
 use crate::users::OWNER;
@@ -100,6 +99,17 @@ impl Admitted {
                 || self.framing == Framing::Unsigned
                 || !self.from_address.is_empty()
                 || headers.keys().any(is_read_here))
+    }
+}
+
+/// Only the one version that there is can be named.
+///
+/// # Errors
+/// NoSuchVersion.
+pub fn refuse_version(version: Option<&str>) -> S3Result<()> {
+    match version {
+        None | Some("" | "null") => Ok(()),
+        Some(other) => Err(s3_error!(NoSuchVersion, "there is no version {other}")),
     }
 }
 
