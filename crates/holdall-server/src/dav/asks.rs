@@ -5,9 +5,9 @@
 
 use crate::dav::error::{Error, Result, refusal};
 use crate::http::header::{check_transfer, list, single};
+use crate::objects::verbs::Asked;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use percent_encoding::percent_decode_str;
 
 /// Headers that a request has once at most.
 const SINGLE: [&str; 26] = [
@@ -137,36 +137,10 @@ fn check_query(method: &str, query: Option<&str>) -> Result<()> {
         let text = "an address of WebDAV has no query: write ? as %3F";
         return Err(refusal(StatusCode::BAD_REQUEST, text));
     }
-    let mut given = Vec::new();
-    let mut verb = None;
-    for pair in query.split('&') {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if given.contains(&name) {
-            return Err(refusal(
-                StatusCode::BAD_REQUEST,
-                format!("the parameter {name:?} is there twice"),
-            ));
-        }
-        given.push(name);
-        if name == "holdall" {
-            verb = Some(percent_decode_str(value).decode_utf8_lossy());
-        }
+    if query.split('&').any(str::is_empty) {
+        return Err(refusal(StatusCode::BAD_REQUEST, "a parameter of the query is empty"));
     }
-    let takes: &[&str] = match verb.as_deref() {
-        Some("insert") => &["holdall", "at"],
-        Some("delete" | "replace") => &["holdall", "range"],
-        Some("concat") => &["holdall"],
-        _ => {
-            let text = "a POST edits: ?holdall=insert, delete, replace or concat";
-            return Err(refusal(StatusCode::BAD_REQUEST, text));
-        }
-    };
-    match given.iter().find(|name| !takes.contains(name)) {
-        Some(name) => {
-            Err(refusal(StatusCode::BAD_REQUEST, format!("this edit has no parameter {name:?}")))
-        }
-        None => Ok(()),
-    }
+    Ok(Asked::of(String::new(), Some(query))?.check(false)?)
 }
 
 #[cfg(test)]

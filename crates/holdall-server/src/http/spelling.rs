@@ -1,7 +1,7 @@
 //! How numbers, escapes and queries are spelled, for all doors: in one way, so that no two readers
 //! take one text for two things.
 //!
-//! Owns: [`digits`], [`is_escaped`], [`pairs`].
+//! Owns: [`digits`], [`is_escaped`], [`pairs`], [`sound_pairs`].
 
 use http::Uri;
 use percent_encoding::percent_decode_str;
@@ -19,15 +19,16 @@ pub fn is_escaped(text: &str) -> bool {
     pieces.all(|rest| rest.len() >= 2 && rest[..2].iter().all(u8::is_ascii_hexdigit))
 }
 
-fn decoded(text: &str) -> String {
-    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
+/// The parameters of a query, decoded as those of a form. What is not UTF-8 becomes U+FFFD.
+pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+    form_urlencoded::parse(query.as_bytes()).into_owned()
 }
 
-/// The parameters of a query, names and values decoded.
-pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.map(|(name, value)| (decoded(name), decoded(value)))
+/// As [`pairs`]; `None` where a `%` begins no escape, or something is not UTF-8: a name with U+FFFD
+/// in it would be another one.
+pub fn sound_pairs(query: &str) -> Option<Vec<(String, String)>> {
+    let sound = is_escaped(query) && percent_decode_str(query).decode_utf8().is_ok();
+    sound.then(|| pairs(query).collect())
 }
 
 /// The value of an address's parameter; the first one's where it is there twice.
@@ -53,5 +54,11 @@ mod tests {
         assert_eq!(parameter(&uri, "acl").as_deref(), Some(""));
         assert_eq!(parameter(&uri, "X-Amz-Expires").as_deref(), Some("1 +"));
         assert_eq!(parameter(&uri, "x-amz-expires"), None);
+        let read = |query| sound_pairs(query).map(|pairs| format!("{pairs:?}"));
+        let all = read("&a=b=c&%C3%A9+=%26&&d").unwrap();
+        assert_eq!(all, r#"[("a", "b=c"), ("é ", "&"), ("d", "")]"#);
+        for bad in ["a=%f", "a=%ff", "%C3=%A9", "%", "a=1&b=%zz"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 }

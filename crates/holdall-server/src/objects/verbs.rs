@@ -7,7 +7,7 @@
 
 use crate::http::body;
 use crate::http::digest::{Announced, Digests};
-use crate::http::spelling::{digits, is_escaped, pairs};
+use crate::http::spelling::{digits, sound_pairs};
 use crate::objects::catalog::Bucket;
 use crate::objects::edit::{Condition, Edit, Edited, Source};
 use crate::objects::put::{Incoming, Objects};
@@ -77,7 +77,15 @@ impl Asked {
     /// # Errors
     /// [`Why::BadAddress`], [`Why::BadValue`] for a parameter that is there twice.
     pub fn of(key: String, query: Option<&str>) -> Result<Self> {
-        Ok(Self { key, parameters: parameters(query.unwrap_or_default())? })
+        let bad = || Why::BadAddress.says("a % of the query is no escape, or not of UTF-8");
+        let mut parameters = BTreeMap::new();
+        for (name, value) in sound_pairs(query.unwrap_or_default()).ok_or_else(bad)? {
+            if parameters.contains_key(&name) {
+                return Err(Why::BadValue.says(format!("the parameter {name} is there twice")));
+            }
+            parameters.insert(name, value);
+        }
+        Ok(Self { key, parameters })
     }
 
     fn verb(&self) -> &str {
@@ -85,7 +93,11 @@ impl Asked {
     }
 
     /// Refuses what the verb does not take: an edit that ignores a range would change other bytes.
-    fn check(&self) -> Result<()> {
+    /// Parameters that begin with `x-` sign the address, or are the client's own, where it is `signed`.
+    ///
+    /// # Errors
+    /// [`Why::BadValue`].
+    pub fn check(&self, signed: bool) -> Result<()> {
         let takes: &[&str] = match self.verb() {
             "insert" => &["at"],
             "delete" | "replace" => &["range"],
@@ -95,11 +107,10 @@ impl Asked {
                 return Err(Why::BadValue.says(format!("holdall={other:?} is none of {verbs}")));
             }
         };
-        // Those that begin with `x-` sign the address, or are the client's own.
         let known = |name: &str| {
             name == "holdall"
                 || takes.contains(&name)
-                || name.to_ascii_lowercase().starts_with("x-")
+                || (signed && name.to_ascii_lowercase().starts_with("x-"))
         };
         match self.parameters.keys().find(|name| !known(name)) {
             Some(name) => Err(Why::BadValue.says(format!("{} takes no {name}", self.verb()))),
@@ -123,20 +134,6 @@ impl Asked {
             _ => inclusive(get("range")?),
         }
     }
-}
-
-/// The parameters of a query.
-fn parameters(query: &str) -> Result<BTreeMap<String, String>> {
-    let mut parameters = BTreeMap::new();
-    if !is_escaped(query) {
-        return Err(Why::BadAddress.says("a % of the query is followed by no two digits"));
-    }
-    for (name, value) in pairs(query) {
-        if parameters.insert(name.clone(), value).is_some() {
-            return Err(Why::BadValue.says(format!("the parameter {name} is there twice")));
-        }
-    }
-    Ok(parameters)
 }
 
 /// `A-B`, both included.
@@ -163,7 +160,7 @@ impl Objects {
         condition: Condition,
         incoming: Incoming,
     ) -> Result<Edited> {
-        asked.check()?;
+        asked.check(true)?;
         let create = asked.verb() == "concat";
         let edit = Edit { bucket, key: asked.key.clone(), condition, create };
         match asked.verb() {

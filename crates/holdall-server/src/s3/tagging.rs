@@ -1,12 +1,11 @@
 //! Tags, user metadata, keys: what clients say of objects, checked.
 
-use crate::http::spelling::is_escaped;
+use crate::http::spelling::sound_pairs;
 use crate::objects::meta::Meta;
 use crate::objects::side;
 use crate::refusal::Why;
 use crate::s3::Server;
 use crate::s3::error::{blocking, from_store};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
     GetObjectTaggingOutput, Metadata, PutObjectTaggingInput, PutObjectTaggingOutput, Tag, Tagging,
@@ -72,10 +71,8 @@ pub fn header_of(xml: &str) -> S3Result<String> {
     let xml = crate::s3::message::read(xml.as_bytes())?;
     let tags = Tagging::deserialize(&mut Deserializer::new(xml.as_bytes()));
     let tags = tags.map_err(|e| s3_error!(MalformedXML, "the field tagging: {e}"))?;
-    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let pairs = tags.tag_set.into_iter().map(pair);
-    let pairs: Vec<_> = pairs.map(|(key, v)| format!("{}={}", encode(&key), encode(&v))).collect();
-    Ok(pairs.join("&"))
+    Ok(form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish())
 }
 
 /// Tags of the header x-amz-tagging, which has the form of a query.
@@ -83,21 +80,8 @@ pub fn header_of(xml: &str) -> S3Result<String> {
 /// # Errors
 /// InvalidTag, InvalidArgument.
 pub fn parse_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> {
-    let decode = |text: &str| {
-        let spaced = text.replace('+', " ");
-        let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8();
-        let bad = |_| s3_error!(InvalidArgument, "x-amz-tagging is not UTF-8");
-        decoded.map(std::borrow::Cow::into_owned).map_err(bad)
-    };
-    let mut tags = Vec::new();
-    if !is_escaped(header.unwrap_or_default()) {
-        let text = "a % of x-amz-tagging is followed by no two digits; write %25";
-        return Err(s3_error!(InvalidArgument, "{text}"));
-    }
-    for pair in header.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        tags.push((decode(key)?, decode(value)?));
-    }
+    let bad = || s3_error!(InvalidArgument, "a % of x-amz-tagging is no escape, or not of UTF-8");
+    let tags = sound_pairs(header.unwrap_or_default()).ok_or_else(bad)?;
     check_tags(tags, MOST_TAGS)
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Owns: [`Query`]. Clients that sign an address put into it what they would send as headers.
 
-use crate::http::spelling::{digits, is_escaped};
+use crate::http::spelling::{digits, pairs, sound_pairs};
 use crate::s3::error::custom;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
-use percent_encoding::percent_decode_str;
 use s3s::{S3Error, S3Result, s3_error};
 
 /// What signs an address.
@@ -55,20 +54,6 @@ pub struct Query {
     pub says_signed: bool,
 }
 
-fn decoded(text: &str) -> S3Result<String> {
-    if !is_escaped(text) {
-        return Err(s3_error!(InvalidURI, "a % of {text:?} is followed by no two digits"));
-    }
-    let spaced = text.replace('+', " ");
-    let decoded = percent_decode_str(&spaced).decode_utf8().map(std::borrow::Cow::into_owned);
-    decoded.map_err(|_| s3_error!(InvalidURI, "the parameter {text:?} is not UTF-8"))
-}
-
-fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-}
-
 /// Whether a parameter of this name stands for a header.
 fn is_header(name: &str) -> bool {
     name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"))
@@ -109,8 +94,8 @@ impl Query {
     pub fn of(uri: &Uri) -> S3Result<Self> {
         let mut query = Self::default();
         let mut names = Vec::new();
-        for (name, value) in pairs(uri.query().unwrap_or_default()) {
-            let (name, value) = (decoded(name)?, decoded(value)?);
+        let bad = || s3_error!(InvalidURI, "a % of the query is no escape, or not of UTF-8");
+        for (name, value) in sound_pairs(uri.query().unwrap_or_default()).ok_or_else(bad)? {
             if names.contains(&name) {
                 return Err(s3_error!(InvalidArgument, "the parameter {name} is there twice"));
             }
@@ -201,15 +186,10 @@ fn other(name: &HeaderName) -> S3Error {
 
 /// An address without what signs it and what stands for headers.
 pub fn without_headers(uri: &Uri) -> S3Result<Uri> {
-    let own = |(name, _): &(&str, &str)| !decoded(name).is_ok_and(|name| is_header(&name));
-    let kept: Vec<String> = pairs(uri.query().unwrap_or_default())
-        .filter(own)
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let text = match kept.is_empty() {
-        true => uri.path().to_owned(),
-        false => format!("{}?{}", uri.path(), kept.join("&")),
-    };
+    let kept = pairs(uri.query().unwrap_or_default()).filter(|(name, _)| !is_header(name));
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish();
+    let mark = if query.is_empty() { "" } else { "?" };
+    let text = format!("{}{mark}{query}", uri.path());
     text.parse().map_err(|_| s3_error!(InvalidURI, "the address cannot be read"))
 }
 
