@@ -16,9 +16,8 @@ use crate::metrics::Metrics;
 use crate::objects::put::Objects;
 use crate::s3;
 use crate::s3::admit::{Admitted, admit};
-use crate::s3::amend;
-use crate::s3::cross;
 use crate::s3::form::{self, Fields};
+use crate::s3::{amend, cross};
 use crate::users::{Peer, Wrong};
 use crate::web::Web;
 use bytes::Bytes;
@@ -170,10 +169,11 @@ impl Front {
         let own = path.strip_prefix("/-/").filter(|_| bucket.is_none());
         let answered = match own {
             _ if !has_host(&req) => Ok(plain(StatusCode::BAD_REQUEST, "name one host\n")),
-            Some(own) if own == "dav" || own.starts_with("dav/") => Ok(self.dav(req, pace).await),
+            Some(own) if own == "dav" || own.starts_with("dav/") => {
+                Ok(self.ask_door(None, req, pace).await)
+            }
             Some(own) if own.starts_with("web/") => {
-                let name = own["web/".len()..].to_owned();
-                Ok(self.web(&name, req, pace).await)
+                Ok(self.ask_door(Some(&own["web/".len()..]), req, pace).await)
             }
             Some(own) => Ok(self.own(own, &method).await),
             None if method == Method::OPTIONS && path == "/" && cross.is_none() => Ok(dav_below()),
@@ -269,20 +269,18 @@ impl Front {
         answered
     }
 
-    /// Asks WebDAV.
-    async fn dav(&self, req: Request<Incoming>, pace: Pace) -> Response<Body> {
+    /// Asks WebDAV, or the page for browsers where it is named.
+    async fn ask_door(
+        &self,
+        page: Option<&str>,
+        req: Request<Incoming>,
+        pace: Pace,
+    ) -> Response<Body> {
         let (req, rest) = lingering::split(req, pace);
-        let answer = self.dav.answer(req).await;
-        if answer.status().as_u16() >= 400 {
-            rest.drain().await;
-        }
-        answer
-    }
-
-    /// Asks the page for browsers.
-    async fn web(&self, name: &str, req: Request<Incoming>, pace: Pace) -> Response<Body> {
-        let (req, rest) = lingering::split(req, pace);
-        let answer = self.web.answer(name, req).await;
+        let answer = match page {
+            None => self.dav.answer(req).await,
+            Some(name) => self.web.answer(name, req).await,
+        };
         if answer.status().as_u16() >= 400 {
             rest.drain().await;
         }

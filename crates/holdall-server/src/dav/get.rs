@@ -7,6 +7,7 @@ use crate::http::answer::{empty, set};
 use crate::http::body::Outgoing;
 use crate::http::date;
 use crate::http::header::ByteRange;
+use crate::objects::condition::seconds;
 use crate::objects::meta::Meta;
 use crate::objects::node::{self, Node};
 use crate::objects::side;
@@ -21,7 +22,7 @@ use std::ops::Range;
 const AT_ONCE: u64 = 64 << 10;
 
 /// The one range that is asked for; `None` where all bytes are, several ranges, or what is none.
-fn range(head: &Head, found: Found<'_>, size: u64) -> Result<Option<Range<u64>>> {
+fn range(head: &Head, found: &Found, size: u64) -> Result<Option<Range<u64>>> {
     let Some(text) = head.text(header::RANGE) else { return Ok(None) };
     if !range_holds(head, found) {
         return Ok(None);
@@ -110,14 +111,14 @@ fn answer(
     let meta = Meta::of(&found);
     let meta = side::complete(reader, found.oid, meta)?;
     let etag = meta.etag(version);
-    let is = Found { etag: Some(&etag), modified: Some(meta.modified()) };
+    let is = Found { etag: Some(etag.clone()), modified: Some(seconds(meta.modified())) };
     let mut response = empty(StatusCode::OK);
     validators(&mut response, &meta, &etag);
-    if let Err(mut e) = head.conditions.check_read(is) {
+    if let Err(mut e) = head.conditions.check_read(&is) {
         *e.headers = response.headers().clone();
         return Err(e);
     }
-    let part = range(head, is, size)?;
+    let part = range(head, &is, size)?;
     if let Some(part) = &part {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
         let text = format!("bytes {}-{}/{size}", part.start, part.end.saturating_sub(1));

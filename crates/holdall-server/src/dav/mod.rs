@@ -40,7 +40,7 @@ use crate::objects::verbs::{Asked, answer, incoming};
 use crate::refusal::{Refusal, Why};
 use crate::users::{Right, User, Users};
 use bytes::Bytes;
-use conditions::Conditions;
+use conditions::{Conditions, Found};
 use holdall::Version;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use if_header::{Asks, IfHeader};
@@ -136,8 +136,7 @@ impl Head {
     /// PreconditionFailed.
     fn check_conditions(&self, node: &Node, pinned: bool) -> Result<Option<Version>> {
         if self.conditions.any() {
-            let found = conditions::is(node);
-            self.conditions.check_change(found.as_ref().map(conditions::Is::found))?;
+            self.conditions.check_change(Found::of(node).as_ref())?;
         }
         let version = node.metadata().map(|found| found.version);
         Ok(version.filter(|_| pinned || self.conditions.any()))

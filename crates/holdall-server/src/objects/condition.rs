@@ -87,6 +87,13 @@ impl ETagCondition {
         let etags: Vec<ETag> = items(text).into_iter().map(etag).collect::<Result<_, _>>()?;
         if etags.is_empty() { Err(NoETag) } else { Ok(Self::OneOf(etags)) }
     }
+
+    /// What a header says whose ETags all have their quotes; `None` where they have not.
+    pub fn quoted(text: &str) -> Option<Self> {
+        let is_quoted = |item: &&str| item.strip_prefix("W/").unwrap_or(item).starts_with('"');
+        let read = Self::parse_http_header(text.as_bytes()).ok()?;
+        (read == Self::Any || items(text).iter().all(is_quoted)).then_some(read)
+    }
 }
 
 /// As a header has it, so that it reads back as the same.

@@ -6,10 +6,9 @@
 use crate::http::body::Chunks;
 use crate::http::digest::{Announced, Digests};
 use crate::objects::catalog::Bucket;
-use crate::objects::condition;
 use crate::objects::condition::ETagCondition;
 use crate::objects::meta::{Meta, describes_bytes, etag_of};
-use crate::objects::side;
+use crate::objects::{condition, side};
 use crate::refusal::{Refusal, Result, Why};
 use bytes::Bytes;
 use holdall::{Oid, PutOptions, Target, Version, WriteTx};

@@ -7,8 +7,7 @@ use crate::http::spelling::pairs;
 use crate::objects::acl::Acl;
 use crate::objects::catalog::{Bucket, Catalog};
 use crate::objects::meta::Meta;
-use crate::objects::records;
-use crate::objects::side;
+use crate::objects::{records, side};
 use crate::s3::admit::Admitted;
 use crate::s3::error::{blocking, from_store};
 use crate::users::{Right, User, Users};
@@ -122,10 +121,6 @@ fn sets_headers(uri: &Uri) -> bool {
     pairs(uri.query().unwrap_or_default()).any(|(name, _)| name.starts_with("response-"))
 }
 
-fn access_key(credentials: Option<&Credentials>) -> Option<&str> {
-    credentials.map(|credentials| credentials.access_key.as_str())
-}
-
 impl Access {
     /// Lets a request pass that needs a right on a bucket, or the object of it.
     ///
@@ -173,8 +168,7 @@ impl Access {
     async fn pass_source<T>(&self, from: &CopySource, req: &mut S3Request<T>) -> S3Result<()> {
         // The handler refuses sources that are no bucket of this server.
         let CopySource::Bucket { bucket, key, .. } = from else { return Ok(()) };
-        let user =
-            self.users.of(access_key(credentials(req.credentials.as_ref(), &req.extensions)))?;
+        let user = self.users.signed(credentials(req.credentials.as_ref(), &req.extensions))?;
         let seen = self.pass(&user, Right::Read, Some(Opens::Get), bucket, Some(key)).await?;
         if let Some(seen) = seen {
             req.extensions.insert(seen);
@@ -207,8 +201,8 @@ impl S3Access for Access {
             check_acl_signed(cx.headers(), cx.uri())?;
         }
         let user = match &passed {
-            Some(Passed(credentials)) => self.users.of(access_key(credentials.as_ref()))?,
-            None => self.users.of(access_key(cx.credentials()))?,
+            Some(Passed(credentials)) => self.users.signed(credentials.as_ref())?,
+            None => self.users.signed(cx.credentials())?,
         };
         if let Some((right, opens)) = needs(cx.s3_op().name()) {
             let (bucket, key) = match cx.s3_path() {

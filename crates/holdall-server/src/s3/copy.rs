@@ -3,11 +3,10 @@
 use crate::http::digest::{Announced, Digested, Digests, named};
 use crate::objects::acl::Acl;
 use crate::objects::catalog::Bucket;
-use crate::objects::condition;
 use crate::objects::edit::copy_bytes;
 use crate::objects::meta::{About, Meta, OfBytes};
 use crate::objects::place::check_key;
-use crate::objects::side;
+use crate::objects::{condition, side};
 use crate::refusal::Why;
 use crate::s3::access::Seen;
 use crate::s3::admit::{Admitted, refuse_version};

@@ -2,11 +2,12 @@
 
 use crate::http::host::Domain;
 use crate::objects::catalog::is_bucket_name;
-use crate::users::Users;
-use s3s::auth::{S3Auth, SecretKey};
+use crate::users::{User, Users};
+use s3s::auth::{Credentials, S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
 use s3s::validation::NameValidation;
 use s3s::{S3Result, s3_error};
+use std::sync::Arc;
 
 /// Which names buckets may have.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,16 @@ pub struct BucketNames;
 impl NameValidation for BucketNames {
     fn validate_bucket_name(&self, name: &str) -> bool {
         is_bucket_name(name)
+    }
+}
+
+impl Users {
+    /// The user who signed a request.
+    ///
+    /// # Errors
+    /// AccessDenied for a request without a signature where those are not allowed.
+    pub fn signed(&self, by: Option<&Credentials>) -> S3Result<Arc<User>> {
+        Ok(self.of(by.map(|credentials| credentials.access_key.as_str()))?)
     }
 }
 

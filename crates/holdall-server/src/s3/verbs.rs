@@ -7,13 +7,12 @@ use crate::objects::place::check_key;
 use crate::objects::put::Objects;
 use crate::objects::verbs::{Asked, answer, incoming};
 use crate::s3::admit::Admitted;
-use crate::users::{Right, User, Users};
+use crate::users::{Right, Users};
 use http::Uri;
 use percent_encoding::percent_decode_str;
 use s3s::dto::StreamingBlob;
 use s3s::path::S3Path;
 use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
-use std::sync::Arc;
 
 /// Answers the verbs.
 #[derive(Debug, Clone)]
@@ -35,16 +34,13 @@ fn place(uri: &Uri, host_bucket: Option<&str>) -> S3Result<(String, String)> {
 }
 
 impl Verbs {
-    fn user(&self, req: &S3Request<Body>) -> S3Result<Arc<User>> {
-        Ok(self.users.of(req.credentials.as_ref().map(|c| c.access_key.as_str()))?)
-    }
-
     /// Whether a request may edit.
     ///
     /// # Errors
     /// AccessDenied; InvalidRequest where no object is named.
     pub fn check_access(&self, req: &S3Request<Body>) -> S3Result<()> {
-        let (user, admitted) = (self.user(req)?, Admitted::of(&req.extensions)?);
+        let (user, admitted) =
+            (self.users.signed(req.credentials.as_ref())?, Admitted::of(&req.extensions)?);
         let (bucket, key) = place(&req.uri, admitted.host_bucket.as_deref())?;
         Asked::of(key, req.uri.query())?;
         Ok(Users::check(&user, Right::Write, &bucket)?)
@@ -55,7 +51,8 @@ impl Verbs {
     /// # Errors
     /// Those of the request, of its body, of the engine.
     pub async fn call(&self, mut req: S3Request<Body>) -> S3Result<S3Response<Body>> {
-        let (user, admitted) = (self.user(&req)?, Admitted::of(&req.extensions)?);
+        let (user, admitted) =
+            (self.users.signed(req.credentials.as_ref())?, Admitted::of(&req.extensions)?);
         let (bucket, key) = place(&req.uri, admitted.host_bucket.as_deref())?;
         check_key(&key)?;
         let bucket = self.objects.catalog.bucket(&bucket)?;
