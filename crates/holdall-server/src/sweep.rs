@@ -36,7 +36,7 @@ pub async fn run(catalog: Arc<Catalog>, limits: Limits) {
 /// # Errors
 /// Those of the engine.
 pub fn sweep(served: &Served, now: SystemTime, old: Duration) -> Result<()> {
-    let reader = served.store.read()?;
+    let reader = served.read()?;
     let mut ids = BTreeSet::new();
     for (name, id, upload) in side::uploads(&reader, None)? {
         if now.duration_since(upload.begun()).is_ok_and(|age| age >= old) {
@@ -53,7 +53,7 @@ pub fn sweep(served: &Served, now: SystemTime, old: Duration) -> Result<()> {
             let mut system = tx.collection(SYSTEM)?;
             batch.iter().try_for_each(|name| system.remove(name.as_slice()).map(drop))
         };
-        served.store.write(remove)?;
+        served.write(remove)?;
     }
     Ok(())
 }

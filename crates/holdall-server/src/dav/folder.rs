@@ -37,7 +37,7 @@ fn make(catalog: &Catalog, at: &Place) -> Result<()> {
         return Err(none("the folder that it would lie in is not there"));
     }
     let prefix = place::text(prefix_of(key))?.into_bytes();
-    bucket.served.store.write(|tx| mark(tx, &bucket, &prefix))?;
+    bucket.served.write(|tx| mark(tx, &bucket, &prefix))?;
     Ok(())
 }
 

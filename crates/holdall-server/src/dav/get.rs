@@ -108,8 +108,7 @@ fn answer(
     found: holdall::Metadata,
 ) -> Result<Response<Body>> {
     let (size, version) = (found.size, found.version);
-    let meta = Meta::of(&found);
-    let meta = side::complete(reader, found.oid, meta)?;
+    let meta = side::meta(reader, &found)?;
     let etag = meta.etag(version);
     let is = Found { etag: Some(etag.clone()), modified: Some(seconds(meta.modified())) };
     let mut response = empty(StatusCode::OK);

@@ -10,7 +10,7 @@ use crate::objects::meta::Meta;
 use crate::objects::node::{self, Node};
 use crate::objects::place::Place;
 use crate::objects::{records, side};
-use crate::refusal::{Refusal, Result};
+use crate::refusal::Result;
 use crate::users::User;
 use holdall::{ListOptions, Listed, Metadata, Reader};
 use std::collections::BTreeMap;
@@ -76,10 +76,7 @@ impl Resource {
 /// What is kept of an object or a marker; the side record is read only where it has properties.
 fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
     let meta = Meta::of(found);
-    if meta.about.side {
-        return side::complete(reader, found.oid, meta).map_err(Refusal::from);
-    }
-    Ok(meta)
+    Ok(if meta.about.side { side::meta(reader, found)? } else { meta })
 }
 
 /// What lies at a path; `None` where there is nothing. Blocks.
@@ -96,7 +93,7 @@ pub fn one(catalog: &Catalog, path: &Path) -> Result<Option<Resource>> {
         Node::Root | Node::Folder(None) => Resource::folder(shown),
         Node::Collection => {
             let bucket = node::collection(catalog, &place)?;
-            let reader = bucket.served.store.read()?;
+            let reader = bucket.served.read()?;
             let props = records::collection_props(&reader, &bucket.name)?;
             Resource { props, ..Resource::folder(shown) }
         }

@@ -107,7 +107,7 @@ fn make(catalog: &Catalog, at: &Place) -> Result<()> {
     }
     let (name, content_type) = (place::text(key.clone())?, Some(media_type(key)));
     let meta = Meta { content_type, ..Meta::default() };
-    bucket.served.store.write(|tx| {
+    bucket.served.write(|tx| {
         let mut objects = bucket.objects(tx)?;
         // Somebody may have put it meanwhile.
         if objects.lookup(&name)?.is_some() {

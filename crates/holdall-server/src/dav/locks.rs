@@ -64,7 +64,7 @@ fn name(token: &str) -> String {
 
 /// Locks that a store keeps and that have not ended.
 fn load(served: &Served, now: SystemTime) -> holdall::Result<Vec<Lock>> {
-    let Some(system) = system(&served.store.read()?)? else { return Ok(Vec::new()) };
+    let Some(system) = system(&served.read()?)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for entry in system.names("lock/") {
         let entry = entry?;
@@ -88,7 +88,7 @@ fn keep(served: &Served, put: Option<&Lock>, gone: &[String]) -> Result<()> {
         let bytes = bytes.map_err(|e| holdall::Error::Invalid(e.to_string()))?;
         system.put(name(&lock.token), &bytes).map(drop)
     };
-    served.store.write(work).map_err(Error::from)
+    served.write(work).map_err(Error::from)
 }
 
 /// The first lock in the way: one of `locks` that is not held, unless shared ones are not.

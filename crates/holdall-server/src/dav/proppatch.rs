@@ -11,7 +11,6 @@ use crate::dav::{Dav, Head};
 use crate::http::answer::{empty, set};
 use crate::http::{date, xml};
 use crate::objects::catalog::{Bucket, Catalog};
-use crate::objects::meta::Meta;
 use crate::objects::node::{self, Node, mark};
 use crate::objects::place::Place;
 use crate::objects::{records, side};
@@ -152,13 +151,12 @@ fn apply(
             _ if modified.is_some() => return Err(changed()),
             _ => mark(tx, bucket, &place.prefix())?,
         };
-        let meta = Meta::of(&tx.metadata(oid)?);
-        let mut meta = side::complete_in(tx, oid, meta)?;
+        let mut meta = side::meta_in(tx, oid)?;
         patch(&mut meta.about.props, changes)?;
         meta.modified = modified.or(meta.modified);
         side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     };
-    bucket.served.store.write(work).map_err(Error::from)
+    bucket.served.write(work).map_err(Error::from)
 }
 
 /// What became of each property.

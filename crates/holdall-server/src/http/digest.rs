@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use parking_lot::Mutex;
-use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
+use s3s::crypto::{Checksum, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -33,6 +33,17 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// The place of the checksum by this algorithm, as S3 calls it.
+    pub fn place(&mut self, algorithm: &str) -> &mut Option<String> {
+        match algorithm {
+            "CRC32" => &mut self.crc32,
+            "CRC32C" => &mut self.crc32c,
+            "CRC64NVME" => &mut self.crc64nvme,
+            "SHA1" => &mut self.sha1,
+            _ => &mut self.sha256,
+        }
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -73,18 +84,14 @@ impl Announced {
     /// # Errors
     /// InvalidRequest for a checksum that is not text.
     pub fn of_headers(headers: &HeaderMap) -> Result<Self> {
-        let text = |name: &str| {
-            let value = headers.get(name).map(|value| value.to_str().map(str::to_owned));
-            value.transpose().map_err(|_| Why::Invalid.says(format!("{name} is not text")))
-        };
-        let sums = Sums {
-            crc32: text("x-amz-checksum-crc32")?,
-            crc32c: text("x-amz-checksum-crc32c")?,
-            crc64nvme: text("x-amz-checksum-crc64nvme")?,
-            sha1: text("x-amz-checksum-sha1")?,
-            sha256: text("x-amz-checksum-sha256")?,
-        };
-        let md5 = text("content-md5")?;
+        let mut sums = Sums::default();
+        for (algorithm, _) in named(&Sums::default()) {
+            let name = format!("x-amz-checksum-{}", algorithm.to_lowercase());
+            let text = headers.get(&name).map(|value| value.to_str().map(str::to_owned));
+            let bad = |_| Why::Invalid.says(format!("{name} is not text"));
+            *sums.place(algorithm) = text.transpose().map_err(bad)?;
+        }
+        let md5 = announced_md5(headers);
         let algorithms = sdk_algorithm(headers).into_iter().collect();
         Ok(Self { md5, sums, algorithms, ..Self::default() })
     }
@@ -115,15 +122,45 @@ impl Announced {
     }
 }
 
+/// A checksum of what has come so far.
+pub trait Sum: Send {
+    /// Takes more bytes.
+    fn update(&mut self, bytes: &[u8]);
+    /// The checksum in base64.
+    fn finish(self: Box<Self>) -> String;
+}
+
+impl<C: Checksum + Send> Sum for C
+where
+    C::Output: AsRef<[u8]>,
+{
+    fn update(&mut self, bytes: &[u8]) {
+        Checksum::update(self, bytes);
+    }
+
+    fn finish(self: Box<Self>) -> String {
+        STANDARD.encode((*self).finalize())
+    }
+}
+
+/// Begins a checksum by this algorithm, as S3 calls it; `None` for one that is not known.
+pub fn begin(algorithm: &str) -> Option<Box<dyn Sum>> {
+    Some(match algorithm {
+        "CRC32" => Box::new(Crc32::default()),
+        "CRC32C" => Box::new(Crc32c::default()),
+        "CRC64NVME" => Box::new(Crc64Nvme::default()),
+        "SHA1" => Box::new(Sha1::default()),
+        "SHA256" => Box::new(Sha256::default()),
+        _ => return None,
+    })
+}
+
 /// Digests of what has come so far.
 #[derive(Default)]
 pub struct Digests {
     md5: Md5,
-    crc32: Option<Crc32>,
-    crc32c: Option<Crc32c>,
-    crc64nvme: Option<Crc64Nvme>,
-    sha1: Option<Sha1>,
-    sha256: Option<Sha256>,
+    /// Those asked for, by algorithm.
+    sums: Vec<(&'static str, Box<dyn Sum>)>,
     adler32: Option<Adler32>,
 }
 
@@ -175,41 +212,21 @@ impl Digests {
                 return Err(Why::NoDigest.says("Content-MD5 is not a digest in base64"));
             }
         }
-        let unknown =
-            |name: &&String| named(&Sums::default()).iter().all(|(known, _)| known != name);
+        let unknown = |name: &&String| begin(name).is_none();
         if let Some(name) = announced.algorithms.iter().find(unknown) {
             return Err(Why::Invalid.says(format!("{name} is no algorithm for checksums")));
         }
-        let (a, s) = (announced, &announced.sums);
-        Ok(Self {
-            md5: Md5::default(),
-            crc32: a.wants("CRC32", s.crc32.as_ref()).then(Crc32::default),
-            crc32c: a.wants("CRC32C", s.crc32c.as_ref()).then(Crc32c::default),
-            crc64nvme: a.wants("CRC64NVME", s.crc64nvme.as_ref()).then(Crc64Nvme::default),
-            sha1: a.wants("SHA1", s.sha1.as_ref()).then(Sha1::default),
-            sha256: a.wants("SHA256", s.sha256.as_ref()).then(Sha256::default),
-            adler32: a.adler32.is_some().then(Adler32::default),
-        })
+        let wanted = named(&announced.sums).into_iter();
+        let wanted = wanted.filter(|(name, given)| announced.wants(name, *given));
+        let sums = wanted.filter_map(|(name, _)| Some((name, begin(name)?))).collect();
+        let adler32 = announced.adler32.is_some().then(Adler32::default);
+        Ok(Self { md5: Md5::default(), sums, adler32 })
     }
 
     /// Takes more bytes.
     pub fn update(&mut self, bytes: &[u8]) {
-        self.md5.update(bytes);
-        if let Some(sum) = &mut self.crc32 {
-            sum.update(bytes);
-        }
-        if let Some(sum) = &mut self.crc32c {
-            sum.update(bytes);
-        }
-        if let Some(sum) = &mut self.crc64nvme {
-            sum.update(bytes);
-        }
-        if let Some(sum) = &mut self.sha1 {
-            sum.update(bytes);
-        }
-        if let Some(sum) = &mut self.sha256 {
-            sum.update(bytes);
-        }
+        Checksum::update(&mut self.md5, bytes);
+        self.sums.iter_mut().for_each(|(_, sum)| sum.update(bytes));
         if let Some(sum) = &mut self.adler32 {
             sum.update(bytes);
         }
@@ -229,13 +246,10 @@ impl Digests {
         if announced.adler32.is_some() && announced.adler32 != adler32 {
             return Err(Why::OtherDigest.says("the body has another Adler-32 than announced"));
         }
-        let sums = Sums {
-            crc32: self.crc32.map(|s| base64(s.finalize().as_ref())),
-            crc32c: self.crc32c.map(|s| base64(s.finalize().as_ref())),
-            crc64nvme: self.crc64nvme.map(|s| base64(s.finalize().as_ref())),
-            sha1: self.sha1.map(|s| base64(s.finalize().as_ref())),
-            sha256: self.sha256.map(|s| base64(s.finalize().as_ref())),
-        };
+        let mut sums = Sums::default();
+        for (name, sum) in self.sums {
+            *sums.place(name) = Some(sum.finish());
+        }
         let behind = announced.behind()?;
         for (name, got) in named(&sums) {
             let trailer = || {
@@ -254,6 +268,12 @@ impl Digests {
         }
         Ok(Digested { md5: hex(md5.as_ref()), sums })
     }
+}
+
+/// The header Content-MD5. One that is empty is there, and is no digest.
+pub fn announced_md5(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("content-md5")?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 /// The algorithm whose checksum a client says that it sends, and that is kept in any case. `s3s`
@@ -305,6 +325,15 @@ mod tests {
         digests.update(b"hello");
         let e = digests.finish(&announced).unwrap_err();
         assert_eq!(e.why, Why::OtherDigest);
+    }
+
+    #[test]
+    fn an_empty_md5_is_no_digest() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(announced_md5(&headers), None);
+        headers.insert("content-md5", http::HeaderValue::from_static(""));
+        let announced = Announced::of_headers(&headers).unwrap();
+        assert_eq!(Digests::for_body(&announced).err().unwrap().why, Why::NoDigest);
     }
 
     #[test]

@@ -40,6 +40,24 @@ pub struct Served {
     pub attribute_bytes: usize,
 }
 
+impl Served {
+    /// The newest durable state.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn read(&self) -> Result<Reader> {
+        Ok(self.store.read()?)
+    }
+
+    /// Changes the store in a transaction. Blocks for a commit.
+    ///
+    /// # Errors
+    /// Those of `work`, and of the engine.
+    pub fn write<T>(&self, work: impl FnOnce(&mut WriteTx) -> holdall::Result<T>) -> Result<T> {
+        Ok(self.store.write(work)?)
+    }
+}
+
 /// A bucket, and the store it lies in.
 #[derive(Debug, Clone)]
 pub struct Bucket {
@@ -52,7 +70,7 @@ pub struct Bucket {
 impl Bucket {
     /// The newest durable state, seen through the bucket.
     pub fn read(&self) -> holdall::Result<Reader> {
-        self.served.store.read()?.collection(&self.name)
+        self.served.read()?.collection(&self.name)
     }
 
     /// The bucket within a transaction, which takes the writer's lock.
@@ -81,7 +99,7 @@ impl Bucket {
     /// # Errors
     /// Those of the engine.
     pub fn acl(&self) -> Result<Acl> {
-        let reader = self.served.store.read()?;
+        let reader = self.served.read()?;
         records::bucket_acl(&reader, &self.name).map_err(Refusal::from)
     }
 
@@ -105,7 +123,7 @@ impl Bucket {
             drop(self.objects(tx)?);
             change(tx)
         };
-        self.served.store.write(work).map_err(Refusal::from)
+        self.served.write(work)
     }
 
     /// Removes an unfinished upload with its parts. Blocks for a commit.
@@ -125,7 +143,7 @@ impl Bucket {
     /// # Errors
     /// Those of the engine.
     pub fn give_up_all(&self) -> Result<()> {
-        let reader = self.served.store.read()?;
+        let reader = self.served.read()?;
         if self.read()?.names("").next().is_some() {
             return Ok(());
         }
@@ -241,7 +259,7 @@ impl Catalog {
     /// Those of the engine.
     pub fn created(&self, name: &str) -> Result<Option<SystemTime>> {
         let bucket = self.bucket(name)?;
-        let reader = bucket.served.store.read()?;
+        let reader = bucket.served.read()?;
         records::bucket_created(&reader, name).map_err(Refusal::from)
     }
 
@@ -296,7 +314,7 @@ impl Catalog {
             }
             tx.drop_collection(name).map(drop)
         };
-        bucket.served.store.write(drop_it)?;
+        bucket.served.write(drop_it)?;
         self.buckets.write().remove(name);
         Ok(())
     }

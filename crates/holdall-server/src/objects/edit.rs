@@ -7,9 +7,9 @@ use crate::http::body::Chunks;
 use crate::http::digest::{Announced, Digests};
 use crate::objects::catalog::Bucket;
 use crate::objects::condition::ETagCondition;
-use crate::objects::meta::{Meta, describes_bytes, etag_of};
+use crate::objects::meta::{describes_bytes, etag_of};
 use crate::objects::{condition, side};
-use crate::refusal::{Refusal, Result, Why};
+use crate::refusal::{Result, Why};
 use bytes::Bytes;
 use holdall::{Oid, PutOptions, Target, Version, WriteTx};
 use std::ops::Range;
@@ -85,28 +85,25 @@ impl Edit {
         announced: &Announced,
     ) -> Result<Edited> {
         let mut digests = Digests::for_body(announced)?;
-        let store = &self.bucket.served.store;
-        store
-            .write(|tx| {
-                let mut collection = tx.collection(&self.bucket.name)?;
-                let mut writer = collection.writer(Target::New, PutOptions::default())?;
-                while let Some(bytes) = chunks.next()? {
-                    digests.update(&bytes);
-                    writer.push(&bytes)?;
-                }
-                check_len(len, writer.len())?;
-                std::mem::take(&mut digests).finish(announced)?;
-                self.bucket.check_writer(&mut writer)?;
-                let len = writer.len();
-                let staged = writer.finish()?;
-                drop(collection);
-                self.apply(tx, |tx, oid| {
-                    tx.copy_range(staged, 0..len, oid, range.end)?;
-                    tx.delete_range(oid, range.clone())?;
-                    tx.remove(staged).map(drop)
-                })
+        self.bucket.served.write(|tx| {
+            let mut collection = tx.collection(&self.bucket.name)?;
+            let mut writer = collection.writer(Target::New, PutOptions::default())?;
+            while let Some(bytes) = chunks.next()? {
+                digests.update(&bytes);
+                writer.push(&bytes)?;
+            }
+            check_len(len, writer.len())?;
+            std::mem::take(&mut digests).finish(announced)?;
+            self.bucket.check_writer(&mut writer)?;
+            let len = writer.len();
+            let staged = writer.finish()?;
+            drop(collection);
+            self.apply(tx, |tx, oid| {
+                tx.copy_range(staged, 0..len, oid, range.end)?;
+                tx.delete_range(oid, range.clone())?;
+                tx.remove(staged).map(drop)
             })
-            .map_err(Refusal::from)
+        })
     }
 
     /// Makes the object the bytes of `sources`, one behind the other; they share their segments
@@ -141,7 +138,7 @@ impl Edit {
         &self,
         change: impl FnOnce(&mut WriteTx, Oid) -> holdall::Result<()>,
     ) -> Result<Edited> {
-        self.bucket.served.store.write(|tx| self.apply(tx, change)).map_err(Refusal::from)
+        self.bucket.served.write(|tx| self.apply(tx, change))
     }
 
     /// Changes the object, which must meet the condition, and notes the time.
@@ -152,8 +149,7 @@ impl Edit {
     ) -> holdall::Result<Edited> {
         let oid = self.find(tx)?;
         change(tx, oid)?;
-        let meta = Meta::of(&tx.metadata(oid)?);
-        let mut meta = side::complete_in(tx, oid, meta)?;
+        let mut meta = side::meta_in(tx, oid)?;
         // The engine keeps the time of this change.
         meta.modified = None;
         // Of objects put by an earlier server.

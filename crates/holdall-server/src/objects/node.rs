@@ -8,7 +8,7 @@ use crate::objects::meta::Meta;
 use crate::objects::place::{self, Place, prefix_of};
 use crate::objects::side;
 use crate::refusal::{Refusal, Result, Why};
-use holdall::{ListOptions, Listing, Metadata, Reader, WriteTx};
+use holdall::{ListOptions, Listed, Listing, Metadata, Reader, WriteTx};
 
 /// What lies at a path.
 #[derive(Debug, Clone)]
@@ -59,6 +59,14 @@ pub trait Names {
     fn metadata(&mut self, name: &[u8]) -> holdall::Result<Option<Metadata>>;
     /// Names in order.
     fn list(&mut self, options: &ListOptions<'_>) -> holdall::Result<Listing>;
+}
+
+/// The names of objects in a listing without a delimiter.
+pub fn names(listing: Listing) -> impl Iterator<Item = Vec<u8>> {
+    listing.entries.into_iter().filter_map(|entry| match entry {
+        Listed::Object(entry) => Some(entry.name),
+        Listed::Prefix(_) => None,
+    })
 }
 
 fn there(found: holdall::Result<Metadata>) -> holdall::Result<Option<Metadata>> {

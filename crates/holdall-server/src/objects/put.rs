@@ -77,8 +77,7 @@ impl Goal {
             return Ok(());
         }
         let Some(oid) = tx.collection(&self.bucket.name)?.lookup(&self.key)? else { return Ok(()) };
-        let old = Meta::of(&tx.metadata(oid)?);
-        let old = side::complete_in(tx, oid, old)?.about;
+        let old = side::meta_in(tx, oid)?.about;
         meta.about = old.after_put(self.meta.about.clone());
         Ok(())
     }
@@ -96,7 +95,7 @@ impl Goal {
         let mut digests = Digests::for_body(announced)?;
         digests.update(bytes);
         let mut meta = self.finished(digests.finish(announced)?);
-        self.bucket.served.store.write(|tx| {
+        self.bucket.served.write(|tx| {
             self.check_upload(tx)?;
             self.keep(tx, &mut meta)?;
             let (attributes, side) = meta.attributes(self.bucket.served.attribute_bytes);

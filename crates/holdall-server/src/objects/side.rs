@@ -16,7 +16,7 @@
 //! | `part/ID/NUMBER` | a part of it |
 
 use crate::objects::meta::{About, Meta};
-use holdall::{Oid, Reader, Result, WriteTx};
+use holdall::{Metadata, Oid, Reader, Result, WriteTx};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -37,25 +37,27 @@ pub fn system(reader: &Reader) -> Result<Option<Reader>> {
     }
 }
 
-/// What S3 keeps of an object whose attributes are at hand, the side record included.
+/// What is kept of an object that was found, the side record included.
 ///
 /// # Errors
 /// Those of reading.
-pub fn complete(reader: &Reader, oid: Oid, mut meta: Meta) -> Result<Meta> {
+pub fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
+    let mut meta = Meta::of(found);
     if meta.needs_side()
         && let Some(system) = system(reader)?
-        && let Some(bytes) = system.get(about_name(oid))?
+        && let Some(bytes) = system.get(about_name(found.oid))?
     {
         meta.add_side(&bytes);
     }
     Ok(meta)
 }
 
-/// As [`complete`], within a transaction.
+/// As [`meta`], within a transaction.
 ///
 /// # Errors
 /// Those of reading.
-pub fn complete_in(tx: &mut WriteTx, oid: Oid, mut meta: Meta) -> Result<Meta> {
+pub fn meta_in(tx: &mut WriteTx, oid: Oid) -> Result<Meta> {
+    let mut meta = Meta::of(&tx.metadata(oid)?);
     if meta.needs_side()
         && let Some(bytes) = tx.collection(SYSTEM)?.get(about_name(oid))?
     {

@@ -7,12 +7,12 @@ use crate::objects::acl::Acl;
 use crate::objects::catalog::Bucket;
 use crate::objects::edit::copy_bytes;
 use crate::objects::meta::{About, Meta};
-use crate::objects::node::{InTx, Names, Node, keep_parent, mark};
+use crate::objects::node::{self, InTx, Names, Node, keep_parent, mark};
 use crate::objects::place::Place;
 use crate::objects::records::Settings;
 use crate::objects::side;
 use crate::refusal::{Result, Why};
-use holdall::{ListOptions, Listed, Reader, Target, Version, WriteTx};
+use holdall::{ListOptions, Reader, Target, Version, WriteTx};
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -58,13 +58,7 @@ impl Tree {
         }
         let prefix = self.prefix();
         let options = ListOptions { prefix: &prefix, start_after: after, delimiter: None, limit };
-        let entries = names.list(&options)?.entries.into_iter();
-        Ok(entries
-            .filter_map(|entry| match entry {
-                Listed::Object(entry) => Some(entry.name),
-                Listed::Prefix(_) => None,
-            })
-            .collect())
+        Ok(node::names(names.list(&options)?).collect())
     }
 }
 
@@ -165,7 +159,7 @@ impl Change {
         }
         let mut names = InTx(tx, &to.bucket.name);
         let Some(old) = names.metadata(to.place.name())? else { return Ok(None) };
-        let meta = side::complete_in(tx, old.oid, Meta::of(&old))?;
+        let meta = side::meta_in(tx, old.oid)?;
         Ok(Some(meta.about.without_bytes()))
     }
 
@@ -224,7 +218,7 @@ fn amend(
 ) -> holdall::Result<()> {
     let name = at.place.name();
     let Some(found) = InTx(tx, &at.bucket.name).metadata(name)? else { return Ok(()) };
-    let mut meta = side::complete_in(tx, found.oid, Meta::of(&found))?;
+    let mut meta = side::meta_in(tx, found.oid)?;
     if let Some(about) = about {
         let (encoding, language) = (meta.about.encoding.take(), meta.about.language.take());
         meta.about = About { encoding, language, ..about };
@@ -285,11 +279,7 @@ impl Carried<'_> {
         }
         let prefix = self.tree.prefix();
         let options = ListOptions { prefix: &prefix, start_after: after, delimiter: None, limit };
-        let listed = self.from.list(&options)?.entries.into_iter();
-        let names = listed.filter_map(|entry| match entry {
-            Listed::Object(entry) => Some(entry.name),
-            Listed::Prefix(_) => None,
-        });
+        let names = node::names(self.from.list(&options)?);
         Ok(names.filter(|name| self.tree.folder || *name == self.tree.place.name()).collect())
     }
 
@@ -305,8 +295,7 @@ impl Carried<'_> {
             return kept.set(tx, &bucket.name);
         }
         let oid = mark(tx, bucket, &prefix)?;
-        let meta = Meta::of(&tx.metadata(oid)?);
-        let mut meta = side::complete_in(tx, oid, meta)?;
+        let mut meta = side::meta_in(tx, oid)?;
         meta.about.props = kept.props;
         side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     }
@@ -334,16 +323,14 @@ impl Carried<'_> {
             }
             let marker = Names::metadata(&mut self.from.clone(), &prefix)?;
             let Some(marker) = marker else { return Ok(Settings::default()) };
-            let meta = Meta::of(&marker);
-            return Ok(about(side::complete(self.from, marker.oid, meta)?));
+            return Ok(about(side::meta(self.from, &marker)?));
         }
         if prefix.is_empty() {
             return Settings::in_tx(tx, name);
         }
         let marker = InTx(tx, name).metadata(&prefix)?;
         let Some(marker) = marker else { return Ok(Settings::default()) };
-        let meta = Meta::of(&marker);
-        Ok(about(side::complete_in(tx, marker.oid, meta)?))
+        Ok(about(side::meta_in(tx, marker.oid)?))
     }
 
     fn one(&self, tx: &mut WriteTx, name: &[u8], to: &[u8]) -> holdall::Result<()> {
@@ -354,11 +341,11 @@ impl Carried<'_> {
         let (oid, mut meta) = if self.crosses() {
             let object = self.from.open(name)?;
             let (size, found) = (object.size(), self.from.metadata(name)?);
-            let meta = side::complete(self.from, found.oid, Meta::of(&found))?;
+            let meta = side::meta(self.from, &found)?;
             (copy_bytes(tx, bucket, object.take(size), size, Target::from(to))?, meta)
         } else {
             let found = tx.collection(&source.name)?.metadata(name)?;
-            let meta = side::complete_in(tx, found.oid, Meta::of(&found))?;
+            let meta = side::meta_in(tx, found.oid)?;
             (bucket.objects(tx)?.copy(found.oid, Target::from(to))?, meta)
         };
         if self.verb != Verb::Move {

@@ -6,7 +6,6 @@
 use crate::http::spelling::pairs;
 use crate::objects::acl::Acl;
 use crate::objects::catalog::{Bucket, Catalog};
-use crate::objects::meta::Meta;
 use crate::objects::{records, side};
 use crate::s3::admit::Admitted;
 use crate::s3::error::{blocking, from_store};
@@ -143,7 +142,7 @@ impl Access {
         let (found, key) = (self.catalog.bucket(bucket)?, key.unwrap_or_default().to_owned());
         let (signed, lists) = (!user.name.is_empty(), user.may(Right::List, bucket));
         let passes = blocking(move || {
-            let reader = found.served.store.read().map_err(from_store)?;
+            let reader = found.served.read()?;
             let of_bucket = || records::bucket_acl(&reader, &found.name).map_err(from_store);
             Ok(match opens {
                 Opens::List => of_bucket()?.opens_read(signed).then_some(None),
@@ -183,8 +182,7 @@ fn object_acl(reader: &Reader, bucket: &Bucket, key: &str) -> S3Result<Option<Ac
         Err(holdall::Error::NotFound(_)) => return Ok(None),
         other => other.map_err(from_store)?,
     };
-    let meta = Meta::of(&found);
-    let meta = side::complete(reader, found.oid, meta).map_err(from_store)?;
+    let meta = side::meta(reader, &found).map_err(from_store)?;
     Ok(Some(meta.about.acl))
 }
 

@@ -140,8 +140,7 @@ impl Server {
                 .map(|at| OffsetDateTime::from(at).unix_timestamp()),
         };
         blocking(move || {
-            let store = &bucket.served.store;
-            store.write(|tx| one.delete(tx, &bucket.name)).map_err(from_store)
+            bucket.served.write(|tx| one.delete(tx, &bucket.name)).map_err(from_store)
         })
         .await?;
         Ok(S3Response::new(DeleteObjectOutput::default()))
@@ -158,8 +157,7 @@ impl Server {
             return Err(s3_error!(MalformedXML, "at most {MOST_DELETES} keys at a time"));
         }
         let (deleted, errors) = blocking(move || {
-            let store = &bucket.served.store;
-            store.write(|tx| delete_all(tx, &bucket.name, objects)).map_err(from_store)
+            bucket.served.write(|tx| delete_all(tx, &bucket.name, objects)).map_err(from_store)
         })
         .await?;
         Ok(S3Response::new(DeleteObjectsOutput {

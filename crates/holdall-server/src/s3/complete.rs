@@ -3,7 +3,7 @@
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
 use crate::http::digest::Sums;
-use crate::http::digest::{Digested, named};
+use crate::http::digest::{Digested, begin, named};
 use crate::http::spelling::digits;
 use crate::objects::catalog::Bucket;
 use crate::objects::condition;
@@ -25,7 +25,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;
 use holdall::{Key, Oid, PutMode, Target, WriteTx};
-use s3s::crypto::{Checksum as _, Crc32, Crc32c, Sha1, Sha256};
 use s3s::dto::{
     ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CopyPartResult,
     ETag, UploadPartCopyInput, UploadPartCopyOutput,
@@ -162,7 +161,7 @@ impl Server {
                 side::set_meta(tx, oid, &meta, most)?;
                 Ok(tx.metadata(oid)?.modified)
             };
-            let modified = to.served.store.write(write).map_err(from_store)?;
+            let modified = to.served.write(write)?;
             Ok(CopyPartResult {
                 e_tag: Some(ETag::Strong(md5)),
                 last_modified: modified.map(timestamp),
@@ -197,7 +196,7 @@ impl Completion {
     /// Makes the object in one transaction. Blocks for a commit. Cost: in proportion to the
     /// number of segments.
     fn run(self) -> S3Result<OfBytes> {
-        let reader = self.bucket.served.store.read().map_err(from_store)?;
+        let reader = self.bucket.served.read()?;
         let there = side::parts(&reader, &self.id).map_err(from_store)?;
         let mut by_number = BTreeMap::new();
         for (number, oid) in &there {
@@ -214,8 +213,7 @@ impl Completion {
             about: self.upload.about.clone(),
             of_bytes: Some(of_bytes.clone()),
         };
-        let store = &self.bucket.served.store;
-        store.write(|tx| self.install(tx, &parts, &there, &meta)).map_err(from_store)?;
+        self.bucket.served.write(|tx| self.install(tx, &parts, &there, &meta))?;
         Ok(of_bytes)
     }
 
@@ -308,27 +306,17 @@ fn raw<'p>(algorithm: &'p str) -> impl Fn(&Found) -> S3Result<Vec<u8>> + 'p {
 
 fn with(algorithm: &str, sum: String) -> Sums {
     let mut sums = Sums::default();
-    let place = match algorithm {
-        "CRC32" => &mut sums.crc32,
-        "CRC32C" => &mut sums.crc32c,
-        "CRC64NVME" => &mut sums.crc64nvme,
-        "SHA1" => &mut sums.sha1,
-        _ => &mut sums.sha256,
-    };
-    *place = Some(sum);
+    *sums.place(algorithm) = Some(sum);
     sums
 }
 
 /// The checksum of the parts' checksums.
 fn of_parts(algorithm: &str, parts: &[Found]) -> S3Result<Sums> {
     let all: Vec<u8> = parts.iter().map(raw(algorithm)).collect::<S3Result<Vec<_>>>()?.concat();
-    let sum = match algorithm {
-        "CRC32" => STANDARD.encode(Crc32::checksum(&all)),
-        "CRC32C" => STANDARD.encode(Crc32c::checksum(&all)),
-        "SHA1" => STANDARD.encode(Sha1::checksum(&all)),
-        _ => STANDARD.encode(Sha256::checksum(&all)),
-    };
-    Ok(with(algorithm, format!("{sum}-{}", parts.len())))
+    let unknown = || s3_error!(InvalidRequest, "{algorithm} is no algorithm for checksums");
+    let mut sum = begin(algorithm).ok_or_else(unknown)?;
+    sum.update(&all);
+    Ok(with(algorithm, format!("{}-{}", sum.finish(), parts.len())))
 }
 
 /// The checksum of all bytes, put together from those of the parts; for CRCs only.

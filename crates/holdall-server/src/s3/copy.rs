@@ -148,7 +148,7 @@ impl Copying {
         let mut meta = self.meta(&found.meta);
         self.add_sum(&found, &mut meta)?;
         let most = self.to.served.attribute_bytes;
-        let written = self.to.served.store.write(|tx| {
+        let written = self.to.served.write(|tx| {
             self.to.objects(tx)?.check_put(&self.key, mode)?;
             let oid = if Arc::ptr_eq(&self.from.served.path, &self.to.served.path) {
                 self.share(tx, &found)?

@@ -40,7 +40,7 @@ impl Server {
     ) -> Answer<GetBucketCorsOutput> {
         let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
         let rules = blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+            let reader = bucket.served.read()?;
             records::bucket_cors(&reader, &bucket.name).map_err(from_store)
         })
         .await?;

@@ -87,7 +87,7 @@ impl Cross {
     async fn rules(&self, catalog: &Catalog) -> S3Result<Option<Vec<Rule>>> {
         let Ok(bucket) = catalog.bucket(&self.bucket) else { return Ok(None) };
         blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+            let reader = bucket.served.read()?;
             records::bucket_cors(&reader, &bucket.name).map_err(from_store)
         })
         .await

@@ -55,8 +55,7 @@ pub fn find(bucket: &Bucket, key: &str, seen: Option<&Seen>) -> S3Result<Found> 
         }
         other => other.map_err(from_store)?,
     };
-    let meta = Meta::of(&metadata);
-    let meta = side::complete(&reader, metadata.oid, meta).map_err(from_store)?;
+    let meta = side::meta(&reader, &metadata).map_err(from_store)?;
     let etag = meta.etag(metadata.version);
     Ok(Found { reader, metadata, meta, etag })
 }

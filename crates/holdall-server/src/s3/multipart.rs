@@ -4,7 +4,7 @@
 
 use crate::http::body;
 use crate::http::digest::Sums;
-use crate::http::digest::{Announced, named, sdk_algorithm};
+use crate::http::digest::{Announced, named};
 use crate::objects::catalog::Bucket;
 use crate::objects::condition::{self, ETagCondition};
 use crate::objects::meta::{About, Meta, OfBytes};
@@ -16,7 +16,7 @@ use crate::s3::admit::Admitted;
 use crate::s3::bucket::owner;
 use crate::s3::error::{blocking, from_store};
 use crate::s3::list::{Writer, common};
-use crate::s3::put::{announced_md5, stored_encoding};
+use crate::s3::put::stored_encoding;
 use crate::s3::{Server, length, tagging, timestamp};
 use holdall::PutMode;
 use s3s::dto::{
@@ -48,7 +48,7 @@ pub fn check_number(number: i32) -> S3Result<()> {
 /// # Errors
 /// NoSuchUpload.
 pub fn find_upload(bucket: &Bucket, key: &str, id: &str) -> S3Result<Upload> {
-    let reader = bucket.served.store.read().map_err(from_store)?;
+    let reader = bucket.served.read()?;
     let found = side::upload(&reader, &bucket.name, id).map_err(from_store)?;
     let gone = || s3_error!(NoSuchUpload, "there is no such upload; it was ended, or never begun");
     found.filter(|upload| upload.key == key).ok_or_else(gone)
@@ -152,7 +152,9 @@ impl Server {
         let (key, id) = (req.input.key.clone(), req.input.upload_id.clone());
         let looked = bucket.clone();
         let upload = blocking(move || find_upload(&looked, &key, &id)).await?;
-        let announced = Admitted::of(&req.extensions)?.with_trailers(announced(&req, &upload));
+        let announced = Announced::of_headers(&req.headers)?;
+        let mut announced = Admitted::of(&req.extensions)?.with_trailers(announced);
+        announced.algorithms.extend(upload.algorithm.clone());
         check_algorithm(&announced, upload.algorithm.as_deref())?;
         let input = req.input;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
@@ -203,7 +205,7 @@ impl Server {
         let (key, id) = (input.key.clone(), input.upload_id.clone());
         let (upload, parts, more) = blocking(move || {
             let upload = find_upload(&bucket, &key, &id)?;
-            let reader = bucket.served.store.read().map_err(from_store)?;
+            let reader = bucket.served.read()?;
             let all = side::parts(&reader, &id).map_err(from_store)?;
             let mut rest = all.into_iter().filter(|(number, _)| *number > after).peekable();
             let mut parts = Vec::new();
@@ -258,7 +260,7 @@ impl Server {
         let writer = Writer::new(input.encoding_type.as_ref())?;
         let bucket = self.objects.catalog.bucket(&input.bucket)?;
         let all = blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+            let reader = bucket.served.read()?;
             side::uploads(&reader, Some(&bucket.name)).map_err(from_store)
         })
         .await?;
@@ -342,24 +344,6 @@ fn uploads_page(
         page.last = Some(place);
     }
     page
-}
-
-fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
-    let input = &req.input;
-    let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
-    let own = own.chain(sdk_algorithm(&req.headers));
-    Announced {
-        md5: announced_md5(&req.headers).or_else(|| input.content_md5.clone()),
-        sums: Sums {
-            crc32: input.checksum_crc32.clone(),
-            crc32c: input.checksum_crc32c.clone(),
-            crc64nvme: input.checksum_crc64nvme.clone(),
-            sha1: input.checksum_sha1.clone(),
-            sha256: input.checksum_sha256.clone(),
-        },
-        algorithms: own.chain(upload.algorithm.clone()).collect(),
-        ..Announced::default()
-    }
 }
 
 /// Refuses a part whose checksum is by another algorithm than its upload was begun with: the

@@ -2,7 +2,7 @@
 
 use crate::http::body::{self};
 use crate::http::digest::Sums;
-use crate::http::digest::{Announced, sdk_algorithm};
+use crate::http::digest::{Announced, announced_md5, sdk_algorithm};
 use crate::objects::catalog::Bucket;
 use crate::objects::condition;
 use crate::objects::edit::{Condition, Edit};
@@ -109,12 +109,6 @@ pub fn stored_encoding(header: Option<String>) -> Option<String> {
     (!kept.is_empty()).then(|| kept.join(", "))
 }
 
-/// The header Content-MD5. One that is empty is there, and is no digest.
-pub fn announced_md5(headers: &http::HeaderMap) -> Option<String> {
-    let value = headers.get("content-md5")?;
-    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
-}
-
 fn announced(req: &S3Request<PutObjectInput>) -> Announced {
     let input = &req.input;
     let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
@@ -144,22 +138,5 @@ fn output(done: Stored) -> PutObjectOutput {
         checksum_sha256: sums.sha256,
         checksum_type: summed.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT)),
         ..Default::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::digest::Digests;
-    use crate::refusal::Why;
-
-    #[test]
-    fn an_empty_md5_is_no_digest() {
-        let mut headers = http::HeaderMap::new();
-        assert_eq!(announced_md5(&headers), None);
-        headers.insert("content-md5", http::HeaderValue::from_static(""));
-        let announced = Announced { md5: announced_md5(&headers), ..Announced::default() };
-        let refused = Digests::for_body(&announced).err().unwrap();
-        assert_eq!(refused.why, Why::NoDigest);
     }
 }

@@ -61,7 +61,7 @@ impl Server {
     ) -> Answer<GetBucketTaggingOutput> {
         let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
         let tags = blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+            let reader = bucket.served.read()?;
             records::bucket_tags(&reader, &bucket.name).map_err(from_store)
         })
         .await?;

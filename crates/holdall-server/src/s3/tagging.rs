@@ -95,14 +95,13 @@ impl Server {
     ) -> S3Result<()> {
         let bucket = self.objects.catalog.bucket(bucket)?;
         blocking(move || {
-            let store = &bucket.served.store;
-            store
+            bucket
+                .served
                 .write(|tx| {
                     let found = tx.collection(&bucket.name)?.lookup(&key)?;
                     let missing = || Why::NoObject.says(format!("there is no object {key}"));
                     let oid = found.ok_or_else(missing)?;
-                    let meta = Meta::of(&tx.metadata(oid)?);
-                    let mut meta = side::complete_in(tx, oid, meta)?;
+                    let mut meta = side::meta_in(tx, oid)?;
                     change(&mut meta);
                     side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
                 })

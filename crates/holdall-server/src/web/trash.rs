@@ -230,7 +230,7 @@ pub fn put(from: &Bucket, at: &Place, node: &Node) -> Result<String> {
         tx.collection(TRASH)?.put(&stamp, &record)?;
         tx.collection(&to.name)?.create_collection()
     };
-    served.store.write(begin)?;
+    served.write(begin)?;
     let place = place(&to.name, key.to_vec(), folder);
     let moved = tree::carry(tree, Tree { bucket: to, place, folder }, true);
     if let Err(e) = moved {
@@ -252,7 +252,7 @@ fn forget(served: &Served, stamp: &str) -> Result<()> {
         tx.drop_collection(&name)?;
         side::remove(tx, TRASH, stamp).map(drop)
     };
-    served.store.write(drop_it).map_err(Refusal::from)
+    served.write(drop_it)
 }
 
 /// Brings back what was deleted, to the collection it came from. Blocks.
@@ -312,7 +312,7 @@ pub fn sweep(served: &Served, now: SystemTime) -> Result<()> {
             let stamp = String::from_utf8_lossy(name);
             seconds_of(&stamp).is_some_and(|seconds| seconds < old)
         };
-        let names = listing.entries.into_iter().filter_map(object).take_while(|name| is_old(name));
+        let names = node::names(listing).take_while(|name| is_old(name));
         let names: Vec<Vec<u8>> = names.collect();
         if names.is_empty() {
             return Ok(());
@@ -325,19 +325,12 @@ pub fn sweep(served: &Served, now: SystemTime) -> Result<()> {
         let remove = |tx: &mut WriteTx| {
             names.iter().try_for_each(|name| side::remove(tx, TRASH, name).map(drop))
         };
-        served.store.write(remove)?;
+        served.write(remove)?;
     }
 }
 
 fn batch() -> ListOptions<'static> {
     ListOptions { prefix: b"", start_after: None, delimiter: None, limit: BATCH }
-}
-
-fn object(entry: Listed) -> Option<Vec<u8>> {
-    match entry {
-        Listed::Object(entry) => Some(entry.name),
-        Listed::Prefix(_) => None,
-    }
 }
 
 /// Removes all objects of a collection.
@@ -347,13 +340,13 @@ fn empty(served: &Served, collection: &str) -> Result<()> {
         if !objects.has_collection()? {
             return Ok(0);
         }
-        let names = objects.list(&batch())?.entries.into_iter().filter_map(object);
+        let names = node::names(objects.list(&batch())?);
         let names: Vec<Vec<u8>> = names.collect();
         drop(objects);
         names.iter().try_for_each(|name| side::remove(tx, collection, name).map(drop))?;
         Ok(names.len())
     };
-    while served.store.write(some)? > 0 {}
+    while served.write(some)? > 0 {}
     Ok(())
 }
 
