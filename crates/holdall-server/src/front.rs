@@ -4,14 +4,10 @@
 
 use crate::config::Limits;
 use crate::dav::Dav;
-use crate::http::host::Domain;
 use crate::http::idle::{self, Busy};
-use crate::http::lingering;
 use crate::http::pace::{Pace, Paced};
 use crate::http::slots::{Client, Slots};
-use crate::http::spelling::parameter;
-use crate::http::target::Targets;
-use crate::http::tls::Shared;
+use crate::http::{host::Domain, lingering, spelling::parameter, target::Targets, tls::Shared};
 use crate::metrics::Metrics;
 use crate::objects::put::Objects;
 use crate::s3;

@@ -9,8 +9,7 @@ use crate::dav::error::{Result, refusal};
 use crate::http::date;
 use crate::http::header::{list, single};
 use crate::objects::condition::{ETagCondition, Read, matches, matches_weakly, seconds};
-use crate::objects::meta::Meta;
-use crate::objects::node::Node;
+use crate::objects::{meta::Meta, node::Node};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use time::OffsetDateTime;
 

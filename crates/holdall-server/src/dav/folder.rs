@@ -3,7 +3,7 @@
 use crate::dav::error::{Result, blocking, refusal};
 use crate::dav::{Dav, Head};
 use crate::http::answer::{empty, set};
-use crate::objects::catalog::Catalog;
+use crate::objects::catalog::{Bucket, Catalog};
 use crate::objects::node::{self, Node, mark};
 use crate::objects::place::{self, Place, prefix_of};
 use crate::users::Right;
@@ -24,6 +24,15 @@ fn methods(node: &Node) -> &'static str {
     }
 }
 
+/// The collection of something that is to be made, whose folder must be there.
+pub fn room(catalog: &Catalog, at: &Place) -> Result<Bucket> {
+    let none = |text| refusal(StatusCode::CONFLICT, text);
+    let bucket = catalog.collection(at.collection.as_deref().unwrap_or_default())?;
+    let bucket = bucket.ok_or_else(|| none("no such collection"))?;
+    let there = node::has_parent(&mut bucket.read()?, at)?;
+    if there { Ok(bucket) } else { Err(none("its folder is not there")) }
+}
+
 /// Makes a collection, or a folder in one. Blocks for a commit.
 fn make(catalog: &Catalog, at: &Place) -> Result<()> {
     if node::find(catalog, at)?.is_there() {
@@ -31,11 +40,7 @@ fn make(catalog: &Catalog, at: &Place) -> Result<()> {
     }
     let name = at.collection.as_deref().unwrap_or_default();
     let Some(key) = &at.key else { return Ok(catalog.create(name, None).map(drop)?) };
-    let none = |text| refusal(StatusCode::CONFLICT, text);
-    let bucket = catalog.collection(name)?.ok_or_else(|| none("no such collection"))?;
-    if !node::has_parent(&mut bucket.read()?, at)? {
-        return Err(none("the folder that it would lie in is not there"));
-    }
+    let bucket = room(catalog, at)?;
     let prefix = place::text(prefix_of(key))?.into_bytes();
     bucket.served.write(|tx| mark(tx, &bucket, &prefix))?;
     Ok(())

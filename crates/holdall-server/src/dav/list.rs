@@ -3,13 +3,10 @@
 //! Owns: [`Resource`].
 
 use crate::dav::get::media_type;
-use crate::dav::path::Path;
-use crate::dav::path::{self};
+use crate::dav::path::{self, Path};
 use crate::objects::catalog::{Bucket, Catalog};
-use crate::objects::meta::Meta;
 use crate::objects::node::{self, Node};
-use crate::objects::place::Place;
-use crate::objects::{records, side};
+use crate::objects::{meta::Meta, place::Place, records, side};
 use crate::refusal::Result;
 use crate::users::User;
 use holdall::{ListOptions, Listed, Metadata, Reader};

@@ -2,18 +2,16 @@
 //! nothing is makes an empty object there.
 
 use crate::dav::error::{Result, blocking, refusal};
+use crate::dav::folder::room;
 use crate::dav::get::media_type;
 use crate::dav::locks::{LIFE, Lock};
 use crate::dav::multistatus::{DAV, TYPE, active_lock};
 use crate::dav::{Dav, Depth, Head};
 use crate::http::answer::{empty, set};
-use crate::http::spelling::digits;
-use crate::http::xml;
-use crate::objects::catalog::Catalog;
-use crate::objects::meta::Meta;
-use crate::objects::node::{self, Node};
+use crate::http::{spelling::digits, xml};
+use crate::objects::node::Node;
 use crate::objects::place::{self, Place};
-use crate::objects::side;
+use crate::objects::{catalog::Catalog, meta::Meta, side};
 use crate::users::Right;
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
@@ -93,18 +91,13 @@ fn located(head: &Head, node: &Node, mut response: Response<Body>) -> Response<B
 
 /// Makes an empty object where nothing is. Blocks for a commit.
 fn make(catalog: &Catalog, at: &Place) -> Result<()> {
-    let none = |text| refusal(StatusCode::CONFLICT, text);
     let Some(key) = at.key.as_ref().filter(|_| !at.slash) else {
         return Err(refusal(
             StatusCode::FORBIDDEN,
             "a lock makes an object, and this is a folder's",
         ));
     };
-    let bucket = catalog.collection(at.collection.as_deref().unwrap_or_default())?;
-    let bucket = bucket.ok_or_else(|| none("no such collection"))?;
-    if !node::has_parent(&mut bucket.read()?, at)? {
-        return Err(none("its folder is not there"));
-    }
+    let bucket = room(catalog, at)?;
     let (name, content_type) = (place::text(key.clone())?, Some(media_type(key)));
     let meta = Meta { content_type, ..Meta::default() };
     bucket.served.write(|tx| {

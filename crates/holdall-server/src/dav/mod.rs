@@ -23,20 +23,17 @@ mod propfind;
 mod proppatch;
 mod put;
 
-use crate::http::answer::set;
+use crate::http::{answer::set, host::Domain};
 use error::{Result, blocking, refusal};
 pub use list::{Resource, collections, page};
 pub use locks::Locks;
 pub use path::{Path, parse};
 
 use crate::http::body::{self, Whole};
-use crate::http::digest::{Announced, Digests};
-use crate::http::host::Domain;
-use crate::objects::edit::Condition;
+use crate::http::digest::Announced;
 use crate::objects::node::{self, Node};
-use crate::objects::place::Place;
-use crate::objects::put::Objects;
 use crate::objects::verbs::{Asked, answer, incoming};
+use crate::objects::{edit::Condition, place::Place, put::Objects};
 use crate::refusal::{Refusal, Why};
 use crate::users::{Right, User, Users};
 use bytes::Bytes;
@@ -276,9 +273,7 @@ impl Dav {
         if taken.len() > most {
             return Err(too_long());
         }
-        let mut digests = Digests::for_body(&head.announced)?;
-        digests.update(&taken);
-        digests.finish(&head.announced)?;
+        head.announced.check(&taken)?;
         Ok(taken)
     }
 

@@ -6,9 +6,7 @@
 use crate::dav::error::{Result, refusal};
 use crate::dav::path;
 use crate::dav::path::Path;
-use crate::http::header::single;
-use crate::http::host::Domain;
-use crate::http::spelling::digits;
+use crate::http::{header::single, host::Domain, spelling::digits};
 use http::request::Parts;
 use http::{StatusCode, Uri};
 use std::sync::Arc;

@@ -95,11 +95,6 @@ impl Wanted {
     }
 }
 
-/// A time as headers have it; empty beyond the years that they can hold.
-fn http_date(time: SystemTime) -> String {
-    date::text(time).unwrap_or_default()
-}
-
 /// Answers for one resource after another.
 #[derive(Debug, Clone)]
 struct Writer {
@@ -117,7 +112,7 @@ impl Writer {
             "getcontentlength" if !resource.folder => out = resource.size.to_string(),
             "getcontenttype" => text(&mut out, resource.kind.as_ref()?),
             "getetag" => text(&mut out, &format!("\"{}\"", resource.etag.as_ref()?)),
-            "getlastmodified" => out = http_date(resource.modified?),
+            "getlastmodified" => out = date::text(resource.modified?).unwrap_or_default(),
             "supportedlock" => out.push_str(SUPPORTED),
             "lockdiscovery" => {
                 for lock in self.locks.covering(&resource.path) {
@@ -138,7 +133,7 @@ impl Writer {
             && local == WINDOWS_MODIFIED
             && let Some(at) = resource.modified.filter(|_| !resource.folder)
         {
-            let value = if valued { http_date(at) } else { String::new() };
+            let value = if valued { date::text(at).unwrap_or_default() } else { String::new() };
             let _ = write!(out, "<{local} xmlns=\"{space}\">{value}</{local}>");
             return true;
         }

@@ -3,14 +3,12 @@
 use crate::dav::error::{Result, blocking, refusal};
 use crate::dav::{Dav, Head, get, no_body};
 use crate::http::answer::{empty, set};
-use crate::http::header::list;
-use crate::http::spelling::digits;
-use crate::objects::catalog::Bucket;
+use crate::http::{header::list, spelling::digits};
 use crate::objects::edit::{Condition, Edit};
 use crate::objects::meta::{About, Meta};
 use crate::objects::node::{self, Node};
-use crate::objects::place::text;
 use crate::objects::put::{Goal, Incoming};
+use crate::objects::{catalog::Bucket, place::text};
 use crate::refusal::{Refusal, Why};
 use crate::users::Right;
 use holdall::PutMode;

@@ -96,6 +96,16 @@ impl Announced {
         Ok(Self { md5, sums, algorithms, ..Self::default() })
     }
 
+    /// Compares a body at hand with what was announced of it.
+    ///
+    /// # Errors
+    /// As [`Digests::for_body`] and [`Digests::finish`].
+    pub fn check(&self, body: &[u8]) -> Result<Digested> {
+        let mut digests = Digests::for_body(self)?;
+        digests.update(body);
+        digests.finish(self)
+    }
+
     /// The checksums that came behind the body.
     ///
     /// # Errors

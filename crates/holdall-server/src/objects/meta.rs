@@ -22,8 +22,7 @@
 //!
 //! A put over S3 or by the command line makes the object anew: nothing stays but what it says.
 
-use crate::http::date;
-use crate::http::digest::Sums;
+use crate::http::{date, digest::Sums};
 use crate::objects::acl::Acl;
 use holdall::{Attributes, Metadata, Version};
 use serde::{Deserialize, Serialize};

@@ -92,9 +92,7 @@ impl Goal {
 
     /// Puts bytes at hand. Blocks for a commit.
     fn put_whole(&self, bytes: &[u8], announced: &Announced) -> Result<Stored> {
-        let mut digests = Digests::for_body(announced)?;
-        digests.update(bytes);
-        let mut meta = self.finished(digests.finish(announced)?);
+        let mut meta = self.finished(announced.check(bytes)?);
         self.bucket.served.write(|tx| {
             self.check_upload(tx)?;
             self.keep(tx, &mut meta)?;
@@ -183,9 +181,7 @@ impl Objects {
             let bytes = body::collect(body, SMALL, idle).await?;
             check_len(len, bytes.len() as u64)?;
             return body::blocking(move || {
-                let mut digests = Digests::for_body(&announced)?;
-                digests.update(&bytes);
-                digests.finish(&announced)?;
+                announced.check(&bytes)?;
                 edit.splice(range, &bytes)
             })
             .await;

@@ -6,7 +6,7 @@
 //! Owns: [`Asked`].
 
 use crate::http::body;
-use crate::http::digest::{Announced, Digests};
+use crate::http::digest::Announced;
 use crate::http::spelling::{digits, sound_pairs};
 use crate::objects::catalog::Bucket;
 use crate::objects::edit::{Condition, Edit, Edited, Source};
@@ -176,9 +176,7 @@ impl Objects {
     async fn concat(&self, edit: Edit, incoming: Incoming, user: &Arc<User>) -> Result<Edited> {
         let most = u64::try_from(self.limits.xml_bytes).unwrap_or(u64::MAX);
         let bytes = body::collect(incoming.body, most, self.limits.idle()).await?;
-        let mut digests = Digests::for_body(&incoming.announced)?;
-        digests.update(&bytes);
-        digests.finish(&incoming.announced)?;
+        incoming.announced.check(&bytes)?;
         let bad = |e: serde_json::Error| Why::Invalid.says(format!("the body of concat: {e}"));
         let concat: Concat = serde_json::from_slice(&bytes).map_err(bad)?;
         let mut sources = Vec::with_capacity(concat.parts.len());

@@ -4,9 +4,8 @@
 //! Owns: [`Access`], which `s3s` asks before each operation; [`Seen`], [`Passed`].
 
 use crate::http::spelling::pairs;
-use crate::objects::acl::Acl;
 use crate::objects::catalog::{Bucket, Catalog};
-use crate::objects::{records, side};
+use crate::objects::{acl::Acl, records, side};
 use crate::s3::admit::Admitted;
 use crate::s3::error::{blocking, from_store};
 use crate::users::{Right, User, Users};

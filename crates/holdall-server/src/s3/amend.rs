@@ -4,8 +4,7 @@
 //! Owns: [`with_id`], [`sound`], [`with_status`], [`unquoted`], [`unmet_policy`],
 //! [`refused_region`]. Only bodies that lie in memory whole are changed; errors and attributes always do.
 
-use crate::http::spelling::parameter;
-use crate::http::xml::is_xml;
+use crate::http::{spelling::parameter, xml::is_xml};
 use crate::s3::error::custom;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};

@@ -2,14 +2,11 @@
 //!
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
-use crate::http::digest::Sums;
 use crate::http::digest::{Digested, begin, named};
-use crate::http::spelling::digits;
-use crate::objects::catalog::Bucket;
-use crate::objects::condition;
-use crate::objects::edit::copy_bytes;
+use crate::http::{digest::Sums, spelling::digits};
 use crate::objects::meta::{Meta, OfBytes, PartInfo, etag_of};
 use crate::objects::side::{self, SYSTEM, Upload};
+use crate::objects::{catalog::Bucket, condition, edit::copy_bytes};
 use crate::refusal::Why;
 use crate::s3::access::Seen;
 use crate::s3::admit::Admitted;

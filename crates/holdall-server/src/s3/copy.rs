@@ -1,12 +1,10 @@
 //! Copies of objects: within a store their segments are shared, between stores bytes are moved.
 
 use crate::http::digest::{Announced, Digested, Digests, named};
-use crate::objects::acl::Acl;
-use crate::objects::catalog::Bucket;
-use crate::objects::edit::copy_bytes;
 use crate::objects::meta::{About, Meta, OfBytes};
-use crate::objects::place::check_key;
-use crate::objects::{condition, side};
+use crate::objects::{
+    acl::Acl, catalog::Bucket, condition, edit::copy_bytes, place::check_key, side,
+};
 use crate::refusal::Why;
 use crate::s3::access::Seen;
 use crate::s3::admit::{Admitted, refuse_version};

@@ -1,7 +1,6 @@
 //! A bucket's rules for other origins, as clients set and see them. `cors.rs` follows them.
 
-use crate::objects::records;
-use crate::objects::records::Rule;
+use crate::objects::{records, records::Rule};
 use crate::s3::cross::check;
 use crate::s3::error::{blocking, from_store};
 use crate::s3::{Answer, Server};

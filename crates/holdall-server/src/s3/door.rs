@@ -5,9 +5,8 @@
 //! Owns: [`Door`]. The edits of the extension pass here, too.
 
 use crate::config::Limits;
-use crate::http::body;
-use crate::http::digest::{Announced, Digests};
-use crate::http::spelling::digits;
+use crate::http::digest::Announced;
+use crate::http::{body, spelling::digits};
 use crate::refusal::{Refusal, Why};
 use crate::s3::access::{Passed, check_acl_signed};
 use crate::s3::admit::{Admitted, EDIT, Framing, is_read_here, without_headers};
@@ -61,9 +60,7 @@ impl Door {
             // Those are the object's.
             announced = Announced { md5: announced.md5, ..Announced::default() };
         }
-        let mut digests = Digests::for_body(&announced)?;
-        digests.update(&taken);
-        digests.finish(&announced)?;
+        announced.check(&taken)?;
         Ok(taken)
     }
 

@@ -1,11 +1,9 @@
 //! Objects read: get, head, attributes.
 
 use crate::http::body::{Outgoing, Whole};
-use crate::http::date;
-use crate::http::digest::Sums;
-use crate::objects::catalog::Bucket;
+use crate::http::{date, digest::Sums};
 use crate::objects::meta::{Meta, OfBytes, PartInfo};
-use crate::objects::side;
+use crate::objects::{catalog::Bucket, side};
 use crate::refusal::Refusal;
 use crate::s3::access::Seen;
 use crate::s3::admit::{Admitted, IfRange};

@@ -1,8 +1,7 @@
 //! Listings of objects.
 
 use crate::http::xml::is_xml;
-use crate::objects::catalog::Bucket;
-use crate::objects::meta::Meta;
+use crate::objects::{catalog::Bucket, meta::Meta};
 use crate::s3::bucket::owner;
 use crate::s3::error::{blocking, from_store};
 use crate::s3::{Server, length, timestamp};

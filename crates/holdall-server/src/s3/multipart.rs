@@ -2,15 +2,13 @@
 //!
 //! Each part is an object of the system collection. `complete.rs` makes them one.
 
-use crate::http::body;
-use crate::http::digest::Sums;
 use crate::http::digest::{Announced, named};
-use crate::objects::catalog::Bucket;
+use crate::http::{body, digest::Sums};
 use crate::objects::condition::{self, ETagCondition};
 use crate::objects::meta::{About, Meta, OfBytes};
-use crate::objects::place::check_key;
 use crate::objects::put::{Goal, Incoming};
 use crate::objects::side::{self, SYSTEM, Upload};
+use crate::objects::{catalog::Bucket, place::check_key};
 use crate::refusal::Refusal;
 use crate::s3::admit::Admitted;
 use crate::s3::bucket::owner;

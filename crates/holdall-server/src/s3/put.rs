@@ -3,12 +3,10 @@
 use crate::http::body::{self};
 use crate::http::digest::Sums;
 use crate::http::digest::{Announced, announced_md5, sdk_algorithm};
-use crate::objects::catalog::Bucket;
-use crate::objects::condition;
 use crate::objects::edit::{Condition, Edit};
 use crate::objects::meta::{About, Meta};
-use crate::objects::place::check_key;
 use crate::objects::put::{Goal, Incoming, Stored};
+use crate::objects::{catalog::Bucket, condition, place::check_key};
 use crate::s3::admit::Admitted;
 use crate::s3::{Server, post, tagging};
 use holdall::PutMode;

@@ -3,9 +3,8 @@
 //! Owns: [`repeated`]. What comes again must ask for what was done; with other parts, another size
 //! or a condition that the object does not meet it is refused.
 
-use crate::objects::catalog::Bucket;
-use crate::objects::condition;
 use crate::objects::meta::{OfBytes, PartInfo};
+use crate::objects::{catalog::Bucket, condition};
 use crate::s3::error::from_store;
 use crate::s3::get::find;
 use crate::s3::parts::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};

@@ -1,8 +1,7 @@
 //! Tags, user metadata, keys: what clients say of objects, checked.
 
 use crate::http::spelling::sound_pairs;
-use crate::objects::meta::Meta;
-use crate::objects::side;
+use crate::objects::{meta::Meta, side};
 use crate::refusal::Why;
 use crate::s3::Server;
 use crate::s3::error::{blocking, from_store};

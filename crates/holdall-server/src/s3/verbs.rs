@@ -1,11 +1,8 @@
 //! The extension's edits as S3's clients ask for them: signed like any request.
 
 use crate::http::digest::Announced;
-use crate::objects::condition::etags;
-use crate::objects::edit::Condition;
-use crate::objects::place::check_key;
-use crate::objects::put::Objects;
 use crate::objects::verbs::{Asked, answer, incoming};
+use crate::objects::{condition::etags, edit::Condition, place::check_key, put::Objects};
 use crate::s3::admit::Admitted;
 use crate::users::{Right, Users};
 use http::Uri;

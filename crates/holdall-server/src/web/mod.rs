@@ -11,13 +11,9 @@ use crate::refusal::{Refusal, Result, Why};
 pub use trash::sweep;
 
 use crate::dav::{self, Dav, Path};
-use crate::http::body;
-use crate::http::spelling::parameter;
+use crate::http::{body, spelling::parameter};
 use crate::metrics::Metrics;
-use crate::objects::catalog::Served;
-use crate::objects::node;
-use crate::objects::place::Place;
-use crate::objects::put::Objects;
+use crate::objects::{catalog::Served, node, place::Place, put::Objects};
 use crate::reload::Reload;
 use crate::users::{Right, User, Users};
 use base64::Engine as _;

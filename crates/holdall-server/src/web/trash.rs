@@ -9,9 +9,8 @@
 
 use crate::objects::catalog::{Bucket, Catalog, Served};
 use crate::objects::node::{self, Node};
-use crate::objects::place::Place;
-use crate::objects::side;
 use crate::objects::tree::{self, Tree};
+use crate::objects::{place::Place, side};
 use crate::refusal::{Refusal, Result, Why};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -3,8 +3,7 @@
 //! Owns: [`HEADERS`]. A header of this list is refused where it is not honoured, and so is each
 //! `x-amz-` header that is not in it. docs/serve.md shows the list, and a test compares the two.
 
-use crate::http::digest::sdk_algorithm;
-use crate::http::spelling::digits;
+use crate::http::{digest::sdk_algorithm, spelling::digits};
 use crate::s3::admit::operations::EDIT;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use s3s::{S3Error, S3Result, s3_error};

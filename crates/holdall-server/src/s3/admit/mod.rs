@@ -15,8 +15,7 @@ pub use operations::{EDIT, Operation};
 pub use query::without_headers;
 
 use crate::http::digest::{Announced, Trailers};
-use crate::http::header::ByteRange;
-use crate::http::spelling::is_escaped;
+use crate::http::{header::ByteRange, spelling::is_escaped};
 use crate::objects::condition::Read;
 use crate::s3::error::custom;
 use crate::s3::frames::Framed;
