@@ -3,10 +3,10 @@
 //! [`start`] opens the stores and begins to answer; `holdall serve` is this and a command line.
 //! Buckets are collections, keys are names. docs/serve.md is the reference for users.
 //!
-//! From the bottom: meta and side keep what S3 knows of objects beside their bytes, records what
-//! it knows of buckets; catalog knows the stores; digest and body bring bytes in and out; condition
-//! and edit change objects; s3, verbs and dav answer requests; users knows who there is, access says who
-//! may; admit says what is understood, door writes anew what `s3s` would misread; http has the connections, slots and pace bound how long clients are waited for, cors what browsers ask.
+//! From the bottom: error says why the server does not start, refusal why a request is not done;
+//! config and users say who may; `http` has what every request needs, `objects` what every door needs
+//! of the stores. Upon them stand the doors: `s3`, `dav`, and the page of `web`, which hands requests
+//! to `dav`. front lets connections in. `cargo xtask tidy` checks the order.
 
 mod config;
 mod dav;

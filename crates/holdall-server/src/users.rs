@@ -159,7 +159,7 @@ impl Users {
     /// Refuses what the user may not do.
     ///
     /// # Errors
-    /// AccessDenied.
+    /// Denied.
     pub fn check(user: &User, right: Right, bucket: &str) -> Result<()> {
         if user.may(right, bucket) {
             return Ok(());

@@ -44,7 +44,7 @@ impl IfHeader {
     /// Reads a header.
     ///
     /// # Errors
-    /// InvalidRequest.
+    /// Status 400.
     pub fn parse(text: &str) -> Result<Self> {
         let (mut rest, mut resource, mut lists) = (text.trim(), None, Vec::new());
         while !rest.is_empty() {

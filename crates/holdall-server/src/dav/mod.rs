@@ -130,7 +130,7 @@ impl Head {
     /// the change must be of where there are any.
     ///
     /// # Errors
-    /// PreconditionFailed.
+    /// Status 412.
     fn check_conditions(&self, node: &Node, pinned: bool) -> Result<Option<Version>> {
         if self.conditions.any() {
             self.conditions.check_change(Found::of(node).as_ref())?;

@@ -64,7 +64,7 @@ impl Own {
     /// The path that an address names, as those of the headers Destination and If.
     ///
     /// # Errors
-    /// InvalidURI for what is no path, or has a query or a fragment. Status 502 where it is not of
+    /// Status 400 for what is no path, or has a query or a fragment. Status 502 where it is not of
     /// this server.
     pub fn path(&self, text: &str) -> Result<Path> {
         if text.contains(['?', '#']) {

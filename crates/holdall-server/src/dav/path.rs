@@ -65,7 +65,7 @@ impl Place {
     /// The place of a decoded path.
     ///
     /// # Errors
-    /// InvalidURI for a collection whose name is not UTF-8.
+    /// BadAddress for a collection whose name is not UTF-8.
     pub fn of(path: &Path) -> Result<Self> {
         let bytes = path.as_bytes();
         let slash = bytes.ends_with(b"/");
@@ -87,7 +87,7 @@ impl Place {
 /// segment, dots, an escaped slash or zero byte, an escape that is cut off.
 ///
 /// # Errors
-/// InvalidURI.
+/// BadAddress.
 pub fn parse(path: &str) -> Result<Path> {
     let bad = |text: &str| Why::BadAddress.says(format!("the path cannot be read: {text}"));
     let below =

@@ -31,7 +31,7 @@ const WAITING: usize = 2;
 /// Runs what may wait for a disk or a lock where waiting hurts nobody.
 ///
 /// # Errors
-/// Those of `work`; InternalError where it panics.
+/// Those of `work`; Internal where it panics.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -81,7 +81,7 @@ fn broken(e: StdError) -> Refusal {
 /// Takes a body of at most `most` bytes into memory.
 ///
 /// # Errors
-/// EntityTooLarge, RequestTimeout, IncompleteBody.
+/// TooLong, Late, CutOff.
 pub async fn collect(mut body: StreamingBlob, most: u64, idle: Duration) -> Result<Bytes> {
     let Some(first) = next(&mut body, idle).await? else { return Ok(Bytes::new()) };
     let Some(second) = next(&mut body, idle).await? else { return Ok(first) };
@@ -117,7 +117,7 @@ impl Chunks {
 /// Runs `work` on a thread of its own beside the body's arrival, in the room of `slot`.
 ///
 /// # Errors
-/// Those of `work`, to which errors of the body come; EntityTooLarge beyond `most` bytes.
+/// Those of `work`, to which errors of the body come; TooLong beyond `most` bytes.
 pub async fn pump<T: Send + 'static>(
     mut body: StreamingBlob,
     slot: &Slot,

@@ -82,7 +82,7 @@ impl Announced {
     /// What the headers of a request announce.
     ///
     /// # Errors
-    /// InvalidRequest for a checksum that is not text.
+    /// Invalid for a checksum that is not text.
     pub fn of_headers(headers: &HeaderMap) -> Result<Self> {
         let mut sums = Sums::default();
         for (algorithm, _) in named(&Sums::default()) {
@@ -109,7 +109,7 @@ impl Announced {
     /// The checksums that came behind the body.
     ///
     /// # Errors
-    /// MalformedTrailerError where they are not those that were announced.
+    /// BadTrailer where they are not those that were announced.
     fn behind(&self) -> Result<HeaderMap> {
         let malformed = |text: String| Why::BadTrailer.says(text);
         let behind = self.trailers.get();
@@ -214,7 +214,7 @@ impl Digests {
     /// Those that `announced` needs. Their values are checked for form.
     ///
     /// # Errors
-    /// InvalidDigest for a Content-MD5 that is none, InvalidRequest for an unknown algorithm.
+    /// NoDigest for a Content-MD5 that is none, Invalid for an unknown algorithm.
     pub fn for_body(announced: &Announced) -> Result<Self> {
         if let Some(md5) = &announced.md5 {
             let sound = STANDARD.decode(md5).is_ok_and(|bytes| bytes.len() == 16);
@@ -245,7 +245,7 @@ impl Digests {
     /// Ends them and compares them with what was announced.
     ///
     /// # Errors
-    /// BadDigest where the body is not what the client meant, MalformedTrailerError.
+    /// OtherDigest where the body is not what the client meant, BadTrailer.
     pub fn finish(self, announced: &Announced) -> Result<Digested> {
         let base64 = |bytes: &[u8]| STANDARD.encode(bytes);
         let md5 = self.md5.finalize();

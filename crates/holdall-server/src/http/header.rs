@@ -17,7 +17,7 @@ fn text<'h>(name: &str, value: &'h HeaderValue) -> Result<&'h str> {
 /// The value of a header that a request has once; `None` where it is missing.
 ///
 /// # Errors
-/// InvalidArgument where it is there twice, or is not text.
+/// BadValue where it is there twice, or is not text.
 pub fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -30,7 +30,7 @@ pub fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>>
 /// The value of a header that is a list; several headers of its name are one list.
 ///
 /// # Errors
-/// InvalidArgument where it is not text.
+/// BadValue where it is not text.
 pub fn list(headers: &HeaderMap, name: &str) -> Result<Option<String>> {
     let values = headers.get_all(name).iter().map(|value| text(name, value));
     let values = values.collect::<Result<Vec<_>>>()?;
@@ -82,7 +82,7 @@ impl ByteRange {
 /// Refuses a body whose transfer is coded in a way that nobody here decodes.
 ///
 /// # Errors
-/// Status 501; InvalidArgument where the header is not text.
+/// Status 501; BadValue where the header is not text.
 pub fn check_transfer(headers: &HeaderMap) -> Result<()> {
     match list(headers, header::TRANSFER_ENCODING.as_str())? {
         Some(coding) if !coding.trim().eq_ignore_ascii_case("chunked") => {

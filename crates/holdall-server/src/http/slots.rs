@@ -161,7 +161,7 @@ impl Slot {
     /// Waits for a piece of the body, unless the room goes to another one meanwhile.
     ///
     /// # Errors
-    /// Those of `piece`; RequestTimeout where the room was given to another body.
+    /// Those of `piece`; Late where the room was given to another body.
     pub async fn wait<T>(&self, piece: impl Future<Output = Result<T>>) -> Result<T> {
         let _waiting = self.client.wait();
         tokio::select! {

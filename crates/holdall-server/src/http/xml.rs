@@ -24,7 +24,7 @@ const MOST_BUILT: usize = 8 << 20;
 /// Cost: one pass.
 ///
 /// # Errors
-/// MalformedXML.
+/// BadXml.
 pub fn check(bytes: &[u8]) -> Result<()> {
     let bad = |text: String| Why::BadXml.says(format!("the body cannot be used: {text}"));
     let config = ParserConfig::new()
@@ -81,7 +81,7 @@ pub fn is_xml(c: char) -> bool {
 /// The root of a document that [`check`] passes.
 ///
 /// # Errors
-/// MalformedXML.
+/// BadXml.
 pub fn parse(bytes: &[u8]) -> Result<Element> {
     check(bytes)?;
     Element::parse(bytes).map_err(|e| Why::BadXml.says(format!("the body is no XML: {e}")))

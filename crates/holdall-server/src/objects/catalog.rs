@@ -76,7 +76,7 @@ impl Bucket {
     /// The bucket within a transaction, which takes the writer's lock.
     ///
     /// # Errors
-    /// NoSuchBucket where it was deleted since the request came: a put would make it again, and
+    /// NoBucket where it was deleted since the request came: a put would make it again, and
     /// nobody would be shown it.
     pub fn objects<'t>(&self, tx: &'t mut WriteTx) -> holdall::Result<CollectionMut<'t>> {
         let mut objects = tx.collection(&self.name)?;
@@ -88,7 +88,7 @@ impl Bucket {
     /// As [`Bucket::objects`], for a writer that is about to finish.
     ///
     /// # Errors
-    /// NoSuchBucket.
+    /// NoBucket.
     pub fn check_writer(&self, writer: &mut ObjectWriter<'_>) -> holdall::Result<()> {
         let there = writer.has_collection()?;
         self.check(there)
@@ -106,7 +106,7 @@ impl Bucket {
     /// Sets the ACL. Blocks for a commit where it is another one.
     ///
     /// # Errors
-    /// NoSuchBucket where it was deleted meanwhile, those of the engine.
+    /// NoBucket where it was deleted meanwhile, those of the engine.
     pub fn set_acl(&self, acl: Acl) -> Result<()> {
         if self.acl()? == acl {
             return Ok(());
@@ -203,7 +203,7 @@ impl Catalog {
     /// A bucket by its name.
     ///
     /// # Errors
-    /// NoSuchBucket.
+    /// NoBucket.
     pub fn bucket(&self, name: &str) -> Result<Bucket> {
         let place = self.buckets.read().get(name).copied();
         let place =
@@ -297,7 +297,7 @@ impl Catalog {
     /// Deletes an empty bucket. Blocks for a commit.
     ///
     /// # Errors
-    /// NoSuchBucket, BucketNotEmpty, those of the engine.
+    /// NoBucket, NotEmpty, those of the engine.
     pub fn delete(&self, name: &str) -> Result<()> {
         let _changing = self.changing.lock();
         let none = || Why::NoBucket.says(format!("there is no bucket {name}"));

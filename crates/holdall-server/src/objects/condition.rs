@@ -122,7 +122,7 @@ fn text(headers: &HeaderMap, name: &str) -> Result<Option<String>> {
 /// The ETags that a header names.
 ///
 /// # Errors
-/// InvalidArgument.
+/// BadValue.
 pub fn etags(headers: &HeaderMap, name: &str) -> Result<Option<ETagCondition>> {
     let Some(value) = text(headers, name)? else { return Ok(None) };
     let bad = |e| Why::BadValue.says(format!("{name}: {e}"));
@@ -178,7 +178,7 @@ impl Read {
     /// The conditions in the headers of a request.
     ///
     /// # Errors
-    /// InvalidArgument for what is neither an ETag nor a date. If-Modified-Since that is no date is
+    /// BadValue for what is neither an ETag nor a date. If-Modified-Since that is no date is
     /// none, as RFC 9110 has it: the answer is then whole.
     pub fn of(headers: &HeaderMap) -> Result<Self> {
         Ok(Self {
@@ -192,7 +192,7 @@ impl Read {
     /// Refuses where a condition is not met.
     ///
     /// # Errors
-    /// PreconditionFailed, NotModified.
+    /// Unmet, NotModified.
     pub fn check(&self, meta: &Meta, etag: &str) -> Result<()> {
         let modified = seconds(meta.modified());
         match (&self.matches, &self.not_since) {
@@ -214,7 +214,7 @@ impl Read {
     /// As [`Read::check`] for the source of a copy, where a failure is always an error.
     ///
     /// # Errors
-    /// PreconditionFailed.
+    /// Unmet.
     pub fn check_source(&self, meta: &Meta, etag: &str) -> Result<()> {
         let failed = |_| Why::Unmet.says("the source does not meet the conditions");
         self.check(meta, etag).map_err(failed)
@@ -229,7 +229,7 @@ fn changed() -> Refusal {
 /// engine refuses where the object changes between that state and the commit.
 ///
 /// # Errors
-/// PreconditionFailed; NoSuchKey where an ETag is asked of an object that is not there.
+/// Unmet; NoObject where an ETag is asked of an object that is not there.
 pub fn mode(
     reader: &Reader,
     key: &str,

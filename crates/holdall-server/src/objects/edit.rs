@@ -67,7 +67,7 @@ impl Edit {
     /// the object's size.
     ///
     /// # Errors
-    /// NoSuchKey, PreconditionFailed, InvalidRange, those of the engine.
+    /// NoObject, Unmet, Outside, those of the engine.
     pub fn splice(&self, range: Range<u64>, bytes: &Bytes) -> Result<Edited> {
         self.commit(|tx, oid| tx.splice(oid, range, bytes).map(drop))
     }

@@ -160,7 +160,7 @@ pub fn has_parent(names: &mut impl Names, place: &Place) -> holdall::Result<bool
 /// The collection of a place.
 ///
 /// # Errors
-/// NoSuchBucket.
+/// NoBucket.
 pub fn collection(catalog: &Catalog, place: &Place) -> Result<Bucket> {
     let none = || Why::NoBucket.says("there is no such collection");
     let name = place.collection.as_deref().ok_or_else(none)?;

@@ -111,7 +111,7 @@ impl Deleted {
     /// By what the page knows it by, in the store that has it. Blocks.
     ///
     /// # Errors
-    /// InvalidRequest; NoSuchKey.
+    /// Invalid; NoObject.
     pub fn find(catalog: &Catalog, id: &str) -> Result<(Served, Self)> {
         let bad = || Why::Invalid.says(format!("{id:?} names nothing that was deleted"));
         let name = URL_SAFE_NO_PAD.decode(id).map_err(|_| bad())?;
@@ -212,7 +212,7 @@ fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
 /// it is brought back by. Blocks.
 ///
 /// # Errors
-/// NoSuchKey; those of the engine.
+/// NoObject; those of the engine.
 pub fn put(from: &Bucket, at: &Place, node: &Node) -> Result<String> {
     let key = at.key.as_deref().filter(|_| node.is_there());
     let key = key.ok_or_else(|| Why::NoObject.says("there is nothing to delete"))?;
@@ -257,7 +257,7 @@ fn forget(served: &Served, stamp: &str) -> Result<()> {
 /// Brings back what was deleted, to the collection it came from. Blocks.
 ///
 /// # Errors
-/// NoSuchKey; PreconditionFailed where something lies in its place by now; InvalidRequest where two
+/// NoObject; Unmet where something lies in its place by now; Invalid where two
 /// collections could be the one it came from.
 pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> Result<()> {
     let mut origins = Vec::new();
