@@ -6,11 +6,12 @@
 //! only. What is not signed so it takes apart itself.
 
 use crate::http::digest::Trailers;
+use crate::refusal::{Refusal, Why};
 use bytes::{Buf as _, Bytes};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use hyper::body::{Frame, SizeHint};
-use s3s::{Body, S3Error, StdError, s3_error};
+use s3s::{Body, StdError};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -36,12 +37,12 @@ enum State {
 #[derive(Debug)]
 struct Frames(State);
 
-fn malformed(what: &str) -> S3Error {
-    s3_error!(InvalidRequest, "the body is not in the frames of aws-chunked: {what}")
+fn malformed(what: &str) -> Refusal {
+    Why::Invalid.says(format!("the body is not in the frames of aws-chunked: {what}"))
 }
 
 /// The length that a chunk's line says, which may have extensions behind it.
-fn length(line: &[u8]) -> Result<u64, S3Error> {
+fn length(line: &[u8]) -> Result<u64, Refusal> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
     let text = std::str::from_utf8(digits).unwrap_or_default();
     let sound = !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -55,7 +56,7 @@ impl Frames {
     }
 
     /// The next bytes of data in `input`; `None` once it is used up.
-    fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, S3Error> {
+    fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         while !input.is_empty() {
             match &mut self.0 {
                 State::Line(line) => {
@@ -105,9 +106,9 @@ impl Frames {
     }
 
     /// The trailers, once the body has ended.
-    fn finish(&self) -> Result<HeaderMap, S3Error> {
+    fn finish(&self) -> Result<HeaderMap, Refusal> {
         let State::Trailers(text) = &self.0 else {
-            return Err(s3_error!(IncompleteBody, "the body ended before its last chunk"));
+            return Err(Why::CutOff.says("the body ended before its last chunk"));
         };
         let mut trailers = HeaderMap::new();
         for line in text.split(|byte| *byte == b'\n') {
@@ -157,7 +158,7 @@ impl Framed {
     }
 
     /// Looks at bytes that came; tells the ones to hand on.
-    fn take(&mut self, bytes: Bytes) -> Result<Option<Bytes>, S3Error> {
+    fn take(&mut self, bytes: Bytes) -> Result<Option<Bytes>, Refusal> {
         if self.opens {
             self.input = bytes;
             return self.frames.next(&mut self.input);
@@ -167,7 +168,7 @@ impl Framed {
         Ok(Some(bytes))
     }
 
-    fn end(&mut self) -> Result<(), S3Error> {
+    fn end(&mut self) -> Result<(), Refusal> {
         self.ended = true;
         *self.trailers.0.lock() = self.frames.finish()?;
         Ok(())
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     /// The data of a body that comes in pieces of `piece` bytes, and its trailers.
-    fn read(text: &[u8], piece: usize) -> Result<(Vec<u8>, HeaderMap), S3Error> {
+    fn read(text: &[u8], piece: usize) -> Result<(Vec<u8>, HeaderMap), Refusal> {
         let (mut frames, mut data) = (Frames::new(), Vec::new());
         for piece in text.chunks(piece) {
             let mut input = Bytes::copy_from_slice(piece);
@@ -252,10 +253,7 @@ mod tests {
     fn frames_that_end_early_or_are_none_are_refused() {
         let whole = "5\r\nhello\r\n0\r\n";
         for len in 0..whole.len() {
-            assert_eq!(
-                read(&whole.as_bytes()[..len], 4).unwrap_err().code().as_str(),
-                "IncompleteBody"
-            );
+            assert_eq!(read(&whole.as_bytes()[..len], 4).unwrap_err().why, Why::CutOff);
         }
         for bad in [
             "hello, this is data\r\n",
@@ -268,11 +266,7 @@ mod tests {
             "0\r\nno trailer\r\n",
             "0\r\na:1\r\na:2\r\n",
         ] {
-            assert_eq!(
-                read(bad.as_bytes(), 3).unwrap_err().code().as_str(),
-                "InvalidRequest",
-                "{bad}"
-            );
+            assert_eq!(read(bad.as_bytes(), 3).unwrap_err().why, Why::Invalid, "{bad}");
         }
         assert!(read(&[b'0'; 2000], 100).is_err());
         assert!(read(&[b"0\r\n".to_vec(), vec![b'a'; 20_000]].concat(), 100).is_err());
