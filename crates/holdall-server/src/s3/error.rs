@@ -69,3 +69,57 @@ pub async fn blocking<T: Send + 'static>(
 ) -> S3Result<T> {
     body::run(work).await
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s3_tells_the_status_that_http_has_but_for_two() {
+        let told = |why: Why| S3Error::from(why.says("so"));
+        for why in [
+            Why::NoObject,
+            Why::NoBucket,
+            Why::NoUpload,
+            Why::NotEmpty,
+            Why::Reserved,
+            Why::LongName,
+            Why::Unmet,
+            Why::Conflict,
+            Why::Outside,
+            Why::Offset,
+            Why::BadPart,
+            Why::Invalid,
+            Why::BadValue,
+            Why::BadAddress,
+            Why::BadXml,
+            Why::NoDigest,
+            Why::OtherDigest,
+            Why::OtherSigned,
+            Why::BadSignature,
+            Why::BadTrailer,
+            Why::CutOff,
+            Why::Denied,
+            Why::NotOffered,
+            Why::Full,
+            Why::Busy,
+            Why::Stopped,
+            Why::Internal,
+        ] {
+            assert_eq!(told(why).status_code(), Some(why.status()), "{why:?}");
+            assert_eq!(told(why).message(), Some("so"), "{why:?}");
+        }
+        for why in [Why::Late, Why::TooLong] {
+            assert_eq!(told(why).status_code(), Some(StatusCode::BAD_REQUEST), "{why:?}");
+        }
+        assert_eq!(*told(Why::NotModified).code(), S3ErrorCode::NotModified);
+    }
+
+    #[test]
+    fn a_refusal_comes_through_a_transaction_as_it_was() {
+        let through = holdall::Error::from(Why::NoUpload.says("gone"));
+        assert_eq!(*from_store(through).code(), S3ErrorCode::NoSuchUpload);
+        let told = from_store(holdall::Error::ReadOnly);
+        assert_eq!(*told.code(), S3ErrorCode::AccessDenied);
+    }
+}
