@@ -1,6 +1,6 @@
 //! The order of layers and crates.
 //!
-//! Owns: the two lists. A module knows only those listed before it; a crate depends only on
+//! Owns: the lists. A module knows only those listed before it; a crate depends only on
 //! those that its line names.
 
 use crate::imports::{paths, without_comments};
@@ -31,6 +31,21 @@ pub const LAYERS: [&str; 18] = [
     "maintain",
 ];
 
+/// The server's layers from the bottom up. Doors that stand side by side know nothing of each other.
+const SERVER: [&[&str]; 11] = [
+    &["error"],
+    &["refusal"],
+    &["config"],
+    &["users"],
+    &["http"],
+    &["objects"],
+    &["s3", "dav"],
+    &["metrics", "reload"],
+    &["web"],
+    &["sweep"],
+    &["front"],
+];
+
 /// The folder of each crate, and which of ours it may depend on.
 const CRATES: [(&str, &[&str]); 15] = [
     ("crates/holdall-io", &[]),
@@ -58,25 +73,9 @@ const CRATES: [(&str, &[&str]); 15] = [
 
 /// What contradicts the order.
 pub fn problems(root: &Path, files: &[File]) -> Result<Vec<String>> {
-    let mut out = Vec::new();
-    for file in files.iter().filter(|f| !f.is_test()) {
-        let Some(inside) = file.path.strip_prefix("crates/holdall/src/") else { continue };
-        let own = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs");
-        if own == "lib" {
-            continue;
-        }
-        let Some(rank) = LAYERS.iter().position(|l| *l == own) else {
-            out.push(format!("{}: {own} is no layer; name it in xtask/src/layers.rs", file.path));
-            continue;
-        };
-        for path in paths(&without_comments(&file.production())) {
-            let [first, to, ..] = path.as_slice() else { continue };
-            let above = LAYERS.iter().position(|l| l == to).filter(|r| *r > rank);
-            if first == "crate" && above.is_some() {
-                out.push(format!("{}: layer {own} uses {to}, a layer above it", file.path));
-            }
-        }
-    }
+    let mut out =
+        layer_problems(files, "crates/holdall/src/", &LAYERS.each_ref().map(std::slice::from_ref));
+    out.extend(layer_problems(files, "crates/holdall-server/src/", &SERVER));
     for house in [PRODUCT, LABORATORY] {
         for entry in std::fs::read_dir(root.join(house))? {
             let folder = entry?.path();
@@ -93,6 +92,30 @@ pub fn problems(root: &Path, files: &[File]) -> Result<Vec<String>> {
     out.sort();
     out.dedup();
     Ok(out)
+}
+
+/// What in a crate's folder looks upwards, or at a layer beside its own.
+fn layer_problems(files: &[File], folder: &str, layers: &[&[&str]]) -> Vec<String> {
+    let rank = |name: &str| layers.iter().position(|layer| layer.contains(&name));
+    let mut out = Vec::new();
+    for file in files.iter().filter(|f| !f.is_test()) {
+        let Some(inside) = file.path.strip_prefix(folder) else { continue };
+        let own = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+        if own == "lib" {
+            continue;
+        }
+        let Some(level) = rank(own) else {
+            out.push(format!("{}: {own} is no layer; name it in xtask/src/layers.rs", file.path));
+            continue;
+        };
+        for path in paths(&without_comments(&file.production())) {
+            let [first, to, ..] = path.as_slice() else { continue };
+            if first == "crate" && to != own && rank(to).is_some_and(|other| other >= level) {
+                out.push(format!("{}: layer {own} uses {to}, a layer not below it", file.path));
+            }
+        }
+    }
+    out
 }
 
 /// What a file of the laboratory takes of the core beside its facade.
@@ -158,8 +181,19 @@ mod tests {
         let found = problems(&crate::root().unwrap(), &files).unwrap();
         assert_eq!(
             found,
-            ["crates/holdall/src/log/mod.rs: layer log uses store, a layer above it"]
+            ["crates/holdall/src/log/mod.rs: layer log uses store, a layer not below it"]
         );
+        let door = |path: &str, of: &str| {
+            let text = format!("//! x\nuse crate::{of};\n");
+            let path = format!("crates/holdall-server/src/{path}");
+            layer_problems(&[File { path, text }], "crates/holdall-server/src/", &SERVER).len()
+        };
+        assert_eq!(door("objects/put.rs", "s3::error::custom"), 1);
+        assert_eq!(door("dav/put.rs", "s3::Server"), 1);
+        assert_eq!(door("http/body.rs", "objects::put"), 1);
+        assert_eq!(door("new.rs", "http::body"), 1);
+        assert_eq!(door("dav/put.rs", "objects::put::{Goal, Incoming}"), 0);
+        assert_eq!(door("web/mod.rs", "dav::Dav"), 0);
         let manifest =
             "[dependencies]\nholdall.workspace = true\nrand = \"1\"\n[dev-dependencies]\n";
         assert_eq!(crate_problems("crates/holdall-core", manifest).len(), 1);

@@ -19,7 +19,7 @@ const LINES: [(&str, usize); 5] = [
     (LABORATORY, 33_160),
 ];
 /// Most circles of files in a house.
-const CIRCLES: [(&str, usize); 2] = [(PRODUCT, 10), (LABORATORY, 0)];
+const CIRCLES: [(&str, usize); 2] = [(PRODUCT, 5), (LABORATORY, 0)];
 
 /// What a crate has.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

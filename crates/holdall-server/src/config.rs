@@ -3,7 +3,6 @@
 //! Owns: [`Config`]; docs/serve.md describes each field.
 
 use crate::error::StartError;
-use crate::users::Right;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -58,6 +57,20 @@ impl UserConfig {
             }
         }
     }
+}
+
+/// A right on a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Right {
+    /// Get objects and what is known of them.
+    Read,
+    /// See names.
+    List,
+    /// Put, edit and delete objects.
+    Write,
+    /// Make and delete the bucket.
+    Admin,
 }
 
 /// Rights on buckets.

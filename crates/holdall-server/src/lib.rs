@@ -3,59 +3,35 @@
 //! [`start`] opens the stores and begins to answer; `holdall serve` is this and a command line.
 //! Buckets are collections, keys are names. docs/serve.md is the reference for users.
 //!
-//! From the bottom: meta and side keep what S3 knows of objects beside their bytes, records what
-//! it knows of buckets; catalog knows the stores; digest and body bring bytes in and out; condition
-//! and edit change objects; s3, verbs and dav answer requests; users knows who there is, access says who
-//! may; admit says what is understood, door writes anew what `s3s` would misread; http has the connections, slots and pace bound how long clients are waited for, cors what browsers ask.
+//! From the bottom: error says why the server does not start, refusal why a request is not done;
+//! config and users say who may; `http` has what every request needs, `objects` what every door needs
+//! of the stores. Upon them stand the doors: `s3`, `dav`, and the page of `web`, which hands requests
+//! to `dav`. front lets connections in. `cargo xtask tidy` checks the order.
 
-mod access;
-mod acl;
-mod admit;
-mod amend;
-mod body;
-mod catalog;
-mod condition;
 mod config;
-mod cors;
-mod date;
 mod dav;
-mod digest;
-mod door;
-mod edit;
-mod elements;
 mod error;
-mod form;
-mod frames;
-mod header;
-mod host;
+mod front;
 mod http;
-mod idle;
-mod lingering;
-mod message;
-mod meta;
 mod metrics;
-mod pace;
-mod records;
+mod objects;
+mod refusal;
 mod reload;
 mod s3;
-mod side;
-mod slots;
-mod spelling;
 mod sweep;
-mod target;
-mod tls;
 mod users;
-mod verbs;
 mod web;
-mod xml;
 
 pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
 pub use users::Right;
 
-use catalog::{Catalog, Served};
 use holdall::{DefragOptions, Defragmenter, Store};
-use host::Domain;
+use http::host::Domain;
+use http::tls;
+use objects::catalog::{Catalog, Served};
+use objects::put::Objects;
+use s3::{access, door, form, verbs};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use std::future::Future;
@@ -85,7 +61,7 @@ pub struct Options {
 /// A server that listens. It answers while [`Server::run`] does.
 pub struct Server {
     listener: TcpListener,
-    front: http::Front,
+    front: front::Front,
     tls: Option<tls::Shared>,
     limits: Limits,
     reload: reload::Reload,
@@ -150,17 +126,18 @@ pub async fn start(options: Options) -> Result<Server, StartError> {
         keepers.push(keeper.map_err(|source| StartError::Store { path, source })?);
     }
     let catalog = Arc::new(Catalog::new(served, for_new)?);
-    let server = s3::Server::new(catalog, limits.clone(), config.public_acls);
+    let objects = Objects::new(catalog, limits.clone());
+    let server = s3::Server { objects: objects.clone(), public_acls: config.public_acls };
     let s3 = service(server.clone(), users.clone(), config)?;
     let (metrics, ids) = (metrics::Metrics::default(), Arc::default());
-    let dav = dav::Dav::new(server.clone(), users.clone(), domain.clone()).map_err(|source| {
+    let dav = dav::Dav::new(objects.clone(), users.clone(), domain.clone()).map_err(|source| {
         let path = options.stores[0].clone();
         StartError::Store { path, source }
     })?;
     let reload = reload::Reload::new(config.clone(), users.clone(), tls.clone());
     let more = (metrics.clone(), tls.is_some(), reload.clone());
-    let web = web::Web::new(server.clone(), users, dav.clone(), more);
-    let front = http::Front { s3, dav, web, server, domain, metrics, ids };
+    let web = web::Web::new(objects.clone(), users, dav.clone(), more);
+    let front = front::Front { s3, dav, web, objects, domain, metrics, ids };
     Ok(Server { listener, front, tls, limits, reload, keepers })
 }
 
@@ -179,7 +156,7 @@ fn service(
     let inner = builder(&server, &users, config)?.build();
     let mut outer = builder(&server, &users, config)?;
     let (limits, public_acls) = (config.limits.clone(), config.public_acls);
-    let verbs = verbs::Verbs { server, users };
+    let verbs = verbs::Verbs { objects: server.objects, users };
     outer.set_route(door::Door { verbs, inner, limits, public_acls });
     Ok(outer.build())
 }
@@ -199,9 +176,9 @@ fn builder(
     if let Some(domain) = domain(config)? {
         builder.set_host(domain);
     }
-    builder.set_validation(catalog::BucketNames);
+    builder.set_validation(s3::BucketNames);
     builder.set_auth(users.clone());
-    let (catalog, public_acls) = (server.catalog.clone(), config.public_acls);
+    let (catalog, public_acls) = (server.objects.catalog.clone(), config.public_acls);
     builder.set_access(access::Access { users: users.clone(), catalog, public_acls });
     Ok(builder)
 }
@@ -256,9 +233,9 @@ impl Server {
     /// [`StartError::Store`] where a store cannot be closed cleanly; its next opening recovers.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
         let Self { listener, front, tls, limits, keepers, .. } = self;
-        let catalog = front.server.catalog.clone();
+        let catalog = front.objects.catalog.clone();
         let sweeper = tokio::spawn(sweep::run(catalog.clone(), limits.clone()));
-        http::run(listener, tls, front, limits, stop).await;
+        front::run(listener, tls, front, limits, stop).await;
         sweeper.abort();
         let closed = tokio::task::spawn_blocking(move || {
             drop(keepers);

@@ -1,6 +1,6 @@
 //! Counters for Prometheus, at `/-/metrics`.
 
-use crate::catalog::Catalog;
+use crate::objects::catalog::Catalog;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

@@ -4,7 +4,7 @@
 
 use crate::config::Config;
 use crate::error::StartError;
-use crate::tls::Shared;
+use crate::http::tls::Shared;
 use crate::users::Users;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -51,7 +51,7 @@ impl Reload {
         let acceptor = match (&self.tls, &new.tls) {
             // A certificate that was made at the start stays: clients were told to trust it.
             (Some(_), Some(tls)) if !tls.self_signed.is_empty() && held.tls == new.tls => None,
-            (Some(_), Some(tls)) => Some(crate::tls::acceptor(tls)?),
+            (Some(_), Some(tls)) => Some(crate::http::tls::acceptor(tls)?),
             _ => None,
         };
         self.users.replace(&new)?;

@@ -3,12 +3,10 @@
 //! A part is left over where its upload ended while it was being sent; a side record where
 //! another program than the server removed the object.
 
-use crate::catalog::{Bucket, Catalog, Served};
 use crate::config::Limits;
-use crate::error::from_store;
-use crate::s3::give_up;
-use crate::side::{self, SYSTEM};
-use s3s::S3Result;
+use crate::objects::catalog::{Bucket, Catalog, Served};
+use crate::objects::side::{self, SYSTEM};
+use crate::refusal::Result;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,7 +20,7 @@ const BATCH: usize = 100;
 pub async fn run(catalog: Arc<Catalog>, limits: Limits) {
     loop {
         let (catalog, days) = (catalog.clone(), limits.upload_days);
-        let swept = crate::body::blocking(move || {
+        let swept = crate::http::body::blocking(move || {
             let old = Duration::from_secs(days.saturating_mul(24 * 3600));
             catalog.stores().iter().try_for_each(|served| sweep(served, SystemTime::now(), old))
         });
@@ -37,25 +35,25 @@ pub async fn run(catalog: Arc<Catalog>, limits: Limits) {
 ///
 /// # Errors
 /// Those of the engine.
-pub fn sweep(served: &Served, now: SystemTime, old: Duration) -> S3Result<()> {
-    let reader = served.store.read().map_err(from_store)?;
+pub fn sweep(served: &Served, now: SystemTime, old: Duration) -> Result<()> {
+    let reader = served.read()?;
     let mut ids = BTreeSet::new();
-    for (name, id, upload) in side::uploads(&reader, None).map_err(from_store)? {
+    for (name, id, upload) in side::uploads(&reader, None)? {
         if now.duration_since(upload.begun()).is_ok_and(|age| age >= old) {
             tracing::info!(bucket = name, key = upload.key, id, "unfinished upload removed");
-            give_up(&Bucket { name, served: served.clone() }, &id)?;
+            Bucket { name, served: served.clone() }.give_up(&id)?;
         } else {
             ids.insert(id);
         }
     }
-    let nobodys = side::nobodys(&reader, &ids).map_err(from_store)?;
+    let nobodys = side::nobodys(&reader, &ids)?;
     crate::web::sweep(served, now)?;
     for batch in nobodys.chunks(BATCH) {
         let remove = |tx: &mut holdall::WriteTx| {
             let mut system = tx.collection(SYSTEM)?;
             batch.iter().try_for_each(|name| system.remove(name.as_slice()).map(drop))
         };
-        served.store.write(remove).map_err(from_store)?;
+        served.write(remove)?;
     }
     Ok(())
 }

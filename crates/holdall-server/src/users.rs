@@ -1,38 +1,23 @@
 //! Who there is, with which rights by the configuration.
 //!
-//! Owns: [`Users`], [`User`], [`Right`], the line of the log about a wrong password; tells `s3s` the
-//! keys of signatures. `access.rs` asks it about each request. Users may be replaced meanwhile.
+//! Owns: [`Users`], [`User`], [`Right`], the line of the log about a wrong password. Each door asks it about each request. Users may be replaced meanwhile.
 
+pub use crate::config::Right;
 use crate::config::{Config, Grant};
 use crate::error::StartError;
+use crate::refusal::{Result, Why};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, header};
 use parking_lot::RwLock;
-use s3s::auth::{Credentials, S3Auth, SecretKey};
+use s3s::auth::SecretKey;
 use s3s::crypto::{Checksum as _, Sha256};
-use s3s::{S3Result, s3_error};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Who owns everything: S3's answers name an owner.
 pub const OWNER: &str = "holdall";
-
-/// A right on a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Right {
-    /// Get objects and what is known of them.
-    Read,
-    /// See names.
-    List,
-    /// Put, edit and delete objects.
-    Write,
-    /// Make and delete the bucket.
-    Admin,
-}
 
 /// Somebody who may ask, known by an access key; or everybody.
 #[derive(Debug, Clone)]
@@ -111,14 +96,19 @@ impl Users {
     /// The user that a request is from.
     ///
     /// # Errors
-    /// AccessDenied for a request without a signature where those are not allowed.
-    pub fn of(&self, credentials: Option<&Credentials>) -> S3Result<Arc<User>> {
+    /// [`Why::Denied`] for a request without a signature where those are not allowed.
+    pub fn of(&self, access_key: Option<&str>) -> Result<Arc<User>> {
         let known = self.known();
-        let found = match credentials {
-            Some(c) => known.by_key.get(&c.access_key),
+        let found = match access_key {
+            Some(key) => known.by_key.get(key),
             None => known.anonymous.as_ref(),
         };
-        found.cloned().ok_or_else(|| s3_error!(AccessDenied, "a signature is required"))
+        found.cloned().ok_or_else(|| Why::Denied.says("a signature is required"))
+    }
+
+    /// The secret key of a user.
+    pub fn secret(&self, access_key: &str) -> Option<SecretKey> {
+        self.known().by_key.get(access_key).map(|user| user.secret.clone())
     }
 
     /// Everybody, where the configuration grants everybody something: ACLs of S3 do not count
@@ -169,13 +159,13 @@ impl Users {
     /// Refuses what the user may not do.
     ///
     /// # Errors
-    /// AccessDenied.
-    pub fn check(user: &User, right: Right, bucket: &str) -> S3Result<()> {
+    /// Denied.
+    pub fn check(user: &User, right: Right, bucket: &str) -> Result<()> {
         if user.may(right, bucket) {
             return Ok(());
         }
         let who = if user.name.is_empty() { "an unsigned request" } else { "this access key" };
-        Err(s3_error!(AccessDenied, "{who} has no right to {right:?} on {bucket}"))
+        Err(Why::Denied.says(format!("{who} has no right to {right:?} on {bucket}")))
     }
 }
 
@@ -248,12 +238,3 @@ impl Wrong {
 /// The address that a request came from.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
-
-#[async_trait::async_trait]
-impl S3Auth for Users {
-    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
-        let known = self.known();
-        let unknown = || s3_error!(InvalidAccessKeyId, "no user has this access key");
-        known.by_key.get(access_key).map(|user| user.secret.clone()).ok_or_else(unknown)
-    }
-}

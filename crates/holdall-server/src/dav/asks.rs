@@ -3,12 +3,11 @@
 //!
 //! Owns: [`check`], which each request passes first. docs/webdav.md has the rules for users.
 
-use crate::dav::refusal;
-use crate::header::{check_transfer, list, single};
+use crate::dav::error::{Error, Result, refusal};
+use crate::http::header::{check_transfer, list, single};
+use crate::objects::verbs::Asked;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
-use percent_encoding::percent_decode_str;
-use s3s::{S3Result, s3_error};
 
 /// Headers that a request has once at most.
 const SINGLE: [&str; 26] = [
@@ -99,7 +98,7 @@ fn is_done(method: &str, name: &str) -> bool {
 ///
 /// # Errors
 /// Status 501 for what is not offered, 400 for what cannot be read.
-pub fn check(parts: &Parts) -> S3Result<()> {
+pub fn check(parts: &Parts) -> Result<()> {
     let (method, headers) = (parts.method.as_str(), &parts.headers);
     for name in SINGLE {
         single(headers, name)?;
@@ -112,8 +111,8 @@ pub fn check(parts: &Parts) -> S3Result<()> {
         let text = format!("{method} does not do what the header {name} asks");
         // What another method does is known; the rest is not.
         let elsewhere = ONLY.iter().any(|(known, by)| known == name && !by.is_empty());
-        let bad = || s3_error!(InvalidRequest, "{text}");
-        return Err(if elsewhere { bad() } else { not_done(text) });
+        let status = if elsewhere { StatusCode::BAD_REQUEST } else { StatusCode::NOT_IMPLEMENTED };
+        return Err(refusal(status, text));
     }
     if is_framed(headers)? {
         return Err(not_done("Content-Encoding aws-chunked is not taken apart here".into()));
@@ -121,48 +120,27 @@ pub fn check(parts: &Parts) -> S3Result<()> {
     check_query(method, parts.uri.query())
 }
 
-fn not_done(text: String) -> s3s::S3Error {
+fn not_done(text: String) -> Error {
     refusal(StatusCode::NOT_IMPLEMENTED, text)
 }
 
 /// Whether the body travels in frames of S3.
-fn is_framed(headers: &HeaderMap) -> S3Result<bool> {
+fn is_framed(headers: &HeaderMap) -> Result<bool> {
     let encodings = list(headers, "content-encoding")?.unwrap_or_default();
     Ok(encodings.split(',').any(|one| one.trim().eq_ignore_ascii_case("aws-chunked")))
 }
 
 /// Refuses a query, but for the parameters of an edit, each of which is there once.
-fn check_query(method: &str, query: Option<&str>) -> S3Result<()> {
+fn check_query(method: &str, query: Option<&str>) -> Result<()> {
     let Some(query) = query else { return Ok(()) };
     if method != "POST" {
         let text = "an address of WebDAV has no query: write ? as %3F";
-        return Err(s3_error!(InvalidURI, "{text}"));
+        return Err(refusal(StatusCode::BAD_REQUEST, text));
     }
-    let mut given = Vec::new();
-    let mut verb = None;
-    for pair in query.split('&') {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if given.contains(&name) {
-            return Err(s3_error!(InvalidArgument, "the parameter {name:?} is there twice"));
-        }
-        given.push(name);
-        if name == "holdall" {
-            verb = Some(percent_decode_str(value).decode_utf8_lossy());
-        }
+    if query.split('&').any(str::is_empty) {
+        return Err(refusal(StatusCode::BAD_REQUEST, "a parameter of the query is empty"));
     }
-    let takes: &[&str] = match verb.as_deref() {
-        Some("insert") => &["holdall", "at"],
-        Some("delete" | "replace") => &["holdall", "range"],
-        Some("concat") => &["holdall"],
-        _ => {
-            let text = "a POST edits: ?holdall=insert, delete, replace or concat";
-            return Err(s3_error!(InvalidArgument, "{text}"));
-        }
-    };
-    match given.iter().find(|name| !takes.contains(name)) {
-        Some(name) => Err(s3_error!(InvalidArgument, "this edit has no parameter {name:?}")),
-        None => Ok(()),
-    }
+    Ok(Asked::of(String::new(), Some(query))?.check(false)?)
 }
 
 #[cfg(test)]

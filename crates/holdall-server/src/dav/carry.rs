@@ -1,20 +1,19 @@
 //! The requests that change trees: DELETE, COPY, MOVE.
 
-use crate::body;
-use crate::catalog::Bucket;
 use crate::dav::Depth;
-use crate::dav::node::{self, Node};
-use crate::dav::path::Place;
-use crate::dav::put::{MTIME, text};
-use crate::dav::tree::{self, Change, Tree, Verb};
-use crate::dav::{Dav, Head, empty, refusal, set};
-use crate::error::from_store;
-use crate::records::Settings;
+use crate::dav::error::{Error, Result, blocking, refusal};
+use crate::dav::path::Path;
+use crate::dav::put::MTIME;
+use crate::dav::{Dav, Head};
+use crate::http::answer::{empty, set};
+use crate::http::body;
+use crate::objects::node::{self, Node};
+use crate::objects::tree::{self, Change, Tree, Verb};
+use crate::objects::{catalog::Bucket, place::Place, place::text, records::Settings};
 use crate::users::{Right, Users};
-use dav_server::davpath::DavPath;
 use holdall::Version;
 use http::{HeaderName, Response, StatusCode};
-use s3s::{Body, S3Error, S3Result};
+use s3s::Body;
 
 /// Tells in how many transactions a tree was changed, where those were several.
 const TRANSACTIONS: HeaderName = HeaderName::from_static("holdall-transactions");
@@ -47,7 +46,7 @@ fn done(status: StatusCode, transactions: usize) -> Response<Body> {
 }
 
 /// Refuses a copy or move that cannot be, before anything happens.
-fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> S3Result<()> {
+fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> Result<()> {
     let (folder, target) = (ends.from.1.is_folder(), &ends.to.1);
     if !ends.from.1.is_there() {
         return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
@@ -88,7 +87,7 @@ fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> S3Result<()> {
 }
 
 /// Refuses another value of [`REPLACE`] than there is.
-fn check_replace(head: &Head) -> S3Result<()> {
+fn check_replace(head: &Head) -> Result<()> {
     match head.text(REPLACE) {
         None | Some("bytes") => Ok(()),
         Some(_) => Err(refusal(StatusCode::BAD_REQUEST, "Holdall-Replace is: bytes")),
@@ -106,7 +105,7 @@ fn inside(outer: &Place, inner: &Place) -> bool {
 }
 
 impl Dav {
-    pub(super) async fn delete(&self, head: Head) -> S3Result<Response<Body>> {
+    pub(super) async fn delete(&self, head: Head) -> Result<Response<Body>> {
         if head.place.collection.is_none() {
             return Err(refusal(StatusCode::FORBIDDEN, "the root cannot be deleted"));
         }
@@ -116,8 +115,8 @@ impl Dav {
         }
         let depth = head.depth()?;
         let pinned = self.may_change(&head, &head.path, true).await?;
-        let (catalog, asked) = (self.server.catalog.clone(), head.clone());
-        let (bucket, node, version) = body::blocking(move || {
+        let (catalog, asked) = (self.objects.catalog.clone(), head.clone());
+        let (bucket, node, version) = blocking(move || {
             let bucket = node::collection(&catalog, &asked.place)?;
             let node = node::find(&catalog, &asked.place)?;
             let version = asked.check_conditions(&node, pinned)?;
@@ -144,20 +143,20 @@ impl Dav {
     }
 
     /// Drops a collection that was emptied.
-    async fn drop_collection(&self, bucket: Bucket) -> S3Result<()> {
-        let (catalog, name) = (self.server.catalog.clone(), bucket.name.clone());
-        self.server.abort_all(bucket).await?;
-        body::blocking(move || catalog.delete(&name)).await
+    async fn drop_collection(&self, bucket: Bucket) -> Result<()> {
+        let (catalog, name) = (self.objects.catalog.clone(), bucket.name.clone());
+        blocking(move || Ok(bucket.give_up_all()?)).await?;
+        Ok(body::blocking(move || catalog.delete(&name)).await?)
     }
 
     /// Forgets the locks of what is gone, those of all below where it was a folder.
-    async fn forget_locks(&self, path: &DavPath, deep: bool) {
+    async fn forget_locks(&self, path: &Path, deep: bool) {
         if self.locks.forget(path, deep).await.is_err() {
             tracing::warn!("locks of what is gone could not be forgotten");
         }
     }
 
-    pub(super) async fn copy_or_move(&self, head: Head) -> S3Result<Response<Body>> {
+    pub(super) async fn copy_or_move(&self, head: Head) -> Result<Response<Body>> {
         let verb = match (head.method.as_str(), head.depth()?) {
             ("MOVE", Depth::Infinity) => Verb::Move,
             ("COPY", Depth::Infinity) => Verb::Copy,
@@ -204,10 +203,10 @@ impl Dav {
     }
 
     /// Why nothing goes to a destination that is none: its source comes first.
-    async fn unless_missing(&self, head: &Head, e: S3Error) -> S3Error {
-        let (catalog, place) = (self.server.catalog.clone(), head.place.clone());
+    async fn unless_missing(&self, head: &Head, e: Error) -> Error {
+        let (catalog, place) = (self.objects.catalog.clone(), head.place.clone());
         let found = match head.check(Right::Read) {
-            Ok(()) => body::blocking(move || node::find(&catalog, &place)).await,
+            Ok(()) => blocking(move || Ok(node::find(&catalog, &place)?)).await,
             Err(e) => Err(e),
         };
         match found {
@@ -217,7 +216,7 @@ impl Dav {
         }
     }
 
-    fn check_rights(&self, head: &Head, to: &Place, verb: Verb) -> S3Result<()> {
+    fn check_rights(&self, head: &Head, to: &Place, verb: Verb) -> Result<()> {
         let (Some(_), Some(name)) = (&head.place.collection, &to.collection) else {
             return Err(refusal(StatusCode::FORBIDDEN, "the root holds collections only"));
         };
@@ -242,24 +241,24 @@ impl Dav {
         Ok(())
     }
 
-    async fn ends(&self, head: &Head, to: &Place, (verb, pinned): (Verb, bool)) -> S3Result<Ends> {
-        let (catalog, head, to) = (self.server.catalog.clone(), head.clone(), to.clone());
-        body::blocking(move || {
+    async fn ends(&self, head: &Head, to: &Place, (verb, pinned): (Verb, bool)) -> Result<Ends> {
+        let (catalog, head, to) = (self.objects.catalog.clone(), head.clone(), to.clone());
+        blocking(move || {
             let source = node::collection(&catalog, &head.place)?;
             let found = node::find(&catalog, &head.place)?;
             let version = head.check_conditions(&found, pinned)?;
             let bucket = node::collection(&catalog, &to).ok();
             let (mut has_parent, mut both) = (to.key.is_none(), false);
             if let (Some(bucket), Some(_)) = (&bucket, &to.key) {
-                let mut reader = bucket.read().map_err(from_store)?;
-                has_parent = node::has_parent(&mut reader, &to).map_err(from_store)?;
-                both = node::is_both(&mut reader, &to).map_err(from_store)?;
+                let mut reader = bucket.read()?;
+                has_parent = node::has_parent(&mut reader, &to)?;
+                both = node::is_both(&mut reader, &to)?;
             }
             let inside = inside(&head.place, &to);
             let mut loses = false;
             if verb == Verb::Move && head.place.key.is_none() && to.key.is_some() {
                 let settings = source.read().and_then(|read| Settings::of(&read, &source.name));
-                loses = settings.map_err(from_store)?.are_of_bucket();
+                loses = settings?.are_of_bucket();
             }
             let (from, to) = ((source, found), (bucket, node::find(&catalog, &to)?));
             Ok(Ends { from, to, has_parent, both, inside, loses, version })
@@ -267,12 +266,12 @@ impl Dav {
         .await
     }
 
-    async fn carry(&self, head: &Head, verb: Verb, to: &Place, ends: Ends) -> S3Result<usize> {
+    async fn carry(&self, head: &Head, verb: Verb, to: &Place, ends: Ends) -> Result<usize> {
         let Ends { from: (source, node), to: (bucket, found), version, .. } = ends;
         let bucket = match bucket {
             Some(bucket) => bucket,
             None => {
-                let (catalog, place) = (self.server.catalog.clone(), to.clone());
+                let (catalog, place) = (self.objects.catalog.clone(), to.clone());
                 body::blocking(move || {
                     catalog.create(place.collection.as_deref().unwrap_or_default(), None)?;
                     node::collection(&catalog, &place)
@@ -294,7 +293,7 @@ impl Dav {
         let count = tree::run(change).await?;
         if to.key.is_none() {
             // Those of what it replaced: they would put their objects into what is there now.
-            self.server.abort_all(bucket).await?;
+            blocking(move || Ok(bucket.give_up_all()?)).await?;
         }
         if moves && head.place.key.is_none() {
             self.drop_collection(source).await?;

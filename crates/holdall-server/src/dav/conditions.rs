@@ -5,137 +5,91 @@
 //! the standard has it.
 
 use crate::dav::Head;
-use crate::header::single;
-use http::{HeaderMap, HeaderName, header};
-use s3s::{S3Result, s3_error};
-use std::time::SystemTime;
-
-/// ETags of a header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum ETags {
-    /// Any.
-    Any,
-    /// These: without quotes, and whether each is weak.
-    These(Vec<(String, bool)>),
-}
-
-impl ETags {
-    fn parse(text: &str) -> Option<Self> {
-        if text.trim() == "*" {
-            return Some(Self::Any);
-        }
-        let (mut rest, mut found) = (text.trim(), Vec::new());
-        while !rest.is_empty() {
-            if let Some(behind) = rest.strip_prefix(',') {
-                rest = behind.trim_start();
-                continue;
-            }
-            let (weak, quoted) = match rest.strip_prefix("W/") {
-                Some(quoted) => (true, quoted),
-                None => (false, rest),
-            };
-            let (etag, behind) = quoted.strip_prefix('"')?.split_once('"')?;
-            found.push((etag.to_owned(), weak));
-            rest = behind.trim_start();
-            if !rest.is_empty() && !rest.starts_with(',') {
-                return None;
-            }
-        }
-        (!found.is_empty()).then_some(Self::These(found))
-    }
-
-    /// Whether an ETag is among them; a weak one counts only where `weakly`.
-    fn hold(&self, etag: Option<&str>, weakly: bool) -> bool {
-        match self {
-            Self::Any => true,
-            Self::These(known) => {
-                known.iter().any(|(known, weak)| (weakly || !weak) && Some(known.as_str()) == etag)
-            }
-        }
-    }
-}
+use crate::dav::error::{Result, refusal};
+use crate::http::date;
+use crate::http::header::{list, single};
+use crate::objects::condition::{ETagCondition, Read, matches, matches_weakly, seconds};
+use crate::objects::{meta::Meta, node::Node};
+use http::{HeaderMap, HeaderName, StatusCode, header};
+use time::OffsetDateTime;
 
 /// Conditions of a request's headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Conditions {
-    matches: Option<ETags>,
-    matches_not: Option<ETags>,
-    /// Seconds since 1970.
-    since: Option<i64>,
-    not_since: Option<i64>,
-}
+pub struct Conditions(Read);
 
 /// What conditions are held against: what lies at the place.
-#[derive(Debug, Clone, Copy)]
-pub struct Found<'f> {
+#[derive(Debug, Clone, Default)]
+pub struct Found {
     /// The ETag without quotes; folders have none.
-    pub etag: Option<&'f str>,
-    /// The last change, if it is known.
-    pub modified: Option<SystemTime>,
+    pub etag: Option<String>,
+    /// The last change in seconds since 1970, if it is known.
+    pub modified: Option<i64>,
 }
 
-/// Whole seconds since 1970, as dates in headers have them.
-fn seconds(time: SystemTime) -> i64 {
-    let of = |d: std::time::Duration| i64::try_from(d.as_secs()).unwrap_or(i64::MAX);
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or_else(|e| -of(e.duration()), of)
-}
-
-fn date(text: &str) -> Option<i64> {
-    let time = crate::date::parse(text)?;
-    Some(time::OffsetDateTime::from(time).unix_timestamp())
-}
-
-fn etags(headers: &HeaderMap, name: HeaderName) -> S3Result<Option<ETags>> {
-    let bad = || s3_error!(InvalidArgument, "{name} holds no list of ETags: \"A\", \"B\" or *");
-    let mut lines = Vec::new();
-    for line in headers.get_all(&name) {
-        lines.push(line.to_str().map_err(|_| bad())?);
+impl Found {
+    /// Of a node; none where there is nothing.
+    pub fn of(node: &Node) -> Option<Self> {
+        let modified = node.metadata().map(|m| seconds(Meta::of(m).modified()));
+        node.is_there().then(|| Self { etag: node.etag(), modified })
     }
-    if lines.is_empty() {
-        return Ok(None);
+
+    /// Whether a list names its ETag; a weak one counts only where `weakly`.
+    fn is_in(&self, list: &ETagCondition, weakly: bool) -> bool {
+        let named = if weakly { matches_weakly } else { matches };
+        self.etag.as_ref().map_or(*list == ETagCondition::Any, |etag| named(list, etag))
     }
-    ETags::parse(&lines.join(",")).map(Some).ok_or_else(bad)
+}
+
+fn seconds_of(text: &str) -> Option<i64> {
+    date::parse(text).map(OffsetDateTime::unix_timestamp)
+}
+
+fn etags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<ETagCondition>> {
+    let Some(text) = list(headers, name.as_str())? else { return Ok(None) };
+    let told = format!("{name} holds no list of ETags: \"A\", \"B\" or *");
+    let bad = || refusal(StatusCode::BAD_REQUEST, told);
+    ETagCondition::quoted(&text).map(Some).ok_or_else(bad)
+}
+
+fn unmet(text: &str) -> Result<()> {
+    Err(refusal(StatusCode::PRECONDITION_FAILED, text))
 }
 
 impl Conditions {
     /// Reads headers of a request that changes something or does not.
     ///
     /// # Errors
-    /// InvalidArgument where a header holds no list of ETags, or of a change no date.
-    pub fn of(headers: &HeaderMap, changes: bool) -> S3Result<Self> {
-        let time = |name: &str| single(headers, name).map(|text| text.map(date));
-        let not_since = time(header::IF_UNMODIFIED_SINCE.as_str())?;
+    /// Status 400 where a header holds no list of ETags, or of a change no date.
+    pub fn of(headers: &HeaderMap, changes: bool) -> Result<Self> {
+        let time =
+            |name: HeaderName| single(headers, name.as_str()).map(|text| text.map(seconds_of));
+        let not_since = time(header::IF_UNMODIFIED_SINCE)?;
         if changes && not_since == Some(None) {
-            return Err(s3_error!(InvalidArgument, "If-Unmodified-Since is no date of HTTP"));
+            return Err(refusal(StatusCode::BAD_REQUEST, "If-Unmodified-Since is no date of HTTP"));
         }
-        Ok(Self {
-            matches: etags(headers, header::IF_MATCH)?,
-            matches_not: etags(headers, header::IF_NONE_MATCH)?,
-            since: time(header::IF_MODIFIED_SINCE.as_str())?.flatten(),
+        Ok(Self(Read {
+            matches: etags(headers, &header::IF_MATCH)?,
+            matches_not: etags(headers, &header::IF_NONE_MATCH)?,
+            since: time(header::IF_MODIFIED_SINCE)?.flatten(),
             not_since: not_since.flatten(),
-        })
+        }))
     }
 
     /// Whether there is one that a change must meet.
     pub fn any(&self) -> bool {
-        self.matches.is_some() || self.matches_not.is_some() || self.not_since.is_some()
+        self.0.matches.is_some() || self.0.matches_not.is_some() || self.0.not_since.is_some()
     }
 
-    fn before(&self, found: Option<Found<'_>>) -> S3Result<()> {
-        let etag = found.and_then(|found| found.etag);
-        match (&self.matches, self.not_since) {
-            (Some(wanted), _) if found.is_none() || !wanted.hold(etag, false) => {
-                Err(s3_error!(PreconditionFailed, "no ETag of If-Match is the object's"))
+    fn before(&self, found: Option<&Found>) -> Result<()> {
+        match (&self.0.matches, self.0.not_since, found) {
+            (Some(list), _, found) if found.is_none_or(|found| !found.is_in(list, false)) => {
+                unmet("no ETag of If-Match is the object's")
             }
-            (None, Some(time)) => match found.map(|found| found.modified.map(seconds)) {
-                Some(Some(modified)) if modified > time => {
-                    Err(s3_error!(PreconditionFailed, "the object was changed since"))
-                }
-                Some(None) => {
-                    Err(s3_error!(PreconditionFailed, "nobody knows when it was changed"))
-                }
-                None => Err(s3_error!(PreconditionFailed, "there is nothing any more")),
-                _ => Ok(()),
+            (None, Some(_), None) => unmet("there is nothing any more"),
+            (None, Some(time), Some(found)) => match found.modified {
+                None => unmet("nobody knows when it was changed"),
+                Some(modified) if modified > time => unmet("the object was changed since"),
+                Some(_) => Ok(()),
             },
             _ => Ok(()),
         }
@@ -144,27 +98,26 @@ impl Conditions {
     /// Refuses a read whose conditions are not met.
     ///
     /// # Errors
-    /// PreconditionFailed, NotModified.
-    pub fn check_read(&self, found: Found<'_>) -> S3Result<()> {
+    /// Status 412 or 304.
+    pub fn check_read(&self, found: &Found) -> Result<()> {
         self.before(Some(found))?;
-        match (&self.matches_not, self.since) {
-            (Some(known), _) if known.hold(found.etag, true) => Err(s3_error!(NotModified)),
-            (None, Some(time)) if found.modified.is_some_and(|at| seconds(at) <= time) => {
-                Err(s3_error!(NotModified))
-            }
-            _ => Ok(()),
-        }
+        let fresh = match (&self.0.matches_not, self.0.since) {
+            (Some(list), _) => found.is_in(list, true),
+            (None, Some(time)) => found.modified.is_some_and(|at| at <= time),
+            (None, None) => false,
+        };
+        if fresh { Err(refusal(StatusCode::NOT_MODIFIED, "")) } else { Ok(()) }
     }
 
     /// Refuses a change whose conditions what is there does not meet.
     ///
     /// # Errors
-    /// PreconditionFailed.
-    pub fn check_change(&self, found: Option<Found<'_>>) -> S3Result<()> {
+    /// Status 412.
+    pub fn check_change(&self, found: Option<&Found>) -> Result<()> {
         self.before(found)?;
-        match (&self.matches_not, found) {
-            (Some(known), Some(found)) if known.hold(found.etag, true) => {
-                Err(s3_error!(PreconditionFailed, "If-None-Match names what is there"))
+        match (&self.0.matches_not, found) {
+            (Some(list), Some(found)) if found.is_in(list, true) => {
+                unmet("If-None-Match names what is there")
             }
             _ => Ok(()),
         }
@@ -173,15 +126,16 @@ impl Conditions {
 
 /// Whether the header If-Range lets a range be answered: it names the object's ETag, which is no
 /// weak one, or the second of its last change.
-pub fn range_holds(head: &Head, found: Found<'_>) -> bool {
+pub fn range_holds(head: &Head, found: &Found) -> bool {
     let Some(line) = head.headers.get(header::IF_RANGE) else { return true };
     let Ok(text) = line.to_str() else { return false };
-    match ETags::parse(text) {
-        Some(ETags::These(known)) => {
-            known.len() == 1 && ETags::These(known).hold(found.etag, false)
-        }
-        Some(ETags::Any) => false,
-        None => date(text).is_some_and(|time| found.modified.map(seconds) == Some(time)),
+    match ETagCondition::quoted(text) {
+        Some(ETagCondition::Any) => false,
+        Some(ETagCondition::OneOf(etags)) => match (&etags[..], &found.etag) {
+            ([one], Some(etag)) => one.is(etag),
+            _ => false,
+        },
+        None => seconds_of(text).is_some_and(|time| found.modified == Some(time)),
     }
 }
 
@@ -191,22 +145,21 @@ mod tests {
 
     #[test]
     fn lists_are_read_and_nothing_else() {
-        let these = |list: &[(&str, bool)]| {
-            let own = list.iter().map(|(etag, weak)| ((*etag).to_owned(), *weak));
-            Some(ETags::These(own.collect()))
-        };
-        assert_eq!(ETags::parse(" * "), Some(ETags::Any));
-        assert_eq!(ETags::parse("\"a\""), these(&[("a", false)]));
-        assert_eq!(ETags::parse("W/\"a,b\" , ,\"\""), these(&[("a,b", true), ("", false)]));
+        for list in ["*", "\"a\"", "W/\"a,b\", \"\""] {
+            assert_eq!(ETagCondition::quoted(list).unwrap().to_string(), list);
+        }
+        let spaced = ETagCondition::quoted("W/\"a,b\" , ,\"\"").unwrap();
+        assert_eq!(spaced.to_string(), "W/\"a,b\", \"\"");
         for bad in ["", ",", "a", "\"a", "\"a\" \"b\"", "*,\"a\"", "W/a", "w/\"a\"", "\"a\"x"] {
-            assert_eq!(ETags::parse(bad), None, "{bad}");
+            assert_eq!(ETagCondition::quoted(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn weak_etags_keep_a_copy_fresh_and_change_nothing() {
-        let weak = ETags::parse("W/\"a\"").unwrap();
-        assert!(weak.hold(Some("a"), true) && !weak.hold(Some("a"), false));
-        assert!(ETags::Any.hold(None, false));
+        let weak = ETagCondition::quoted("W/\"a\"").unwrap();
+        let found = Found { etag: Some("a".into()), modified: None };
+        assert!(found.is_in(&weak, true) && !found.is_in(&weak, false));
+        assert!(Found::default().is_in(&ETagCondition::Any, false));
     }
 }

@@ -3,20 +3,19 @@
 //!
 //! Owns: [`announced`]. Each is compared with the body; one of an unknown algorithm is refused.
 
-use crate::dav::refusal;
-use crate::digest::{Announced, unhex};
-use crate::header::{list, single};
+use crate::dav::error::{Error, Result, refusal};
+use crate::http::digest::{Announced, unhex};
+use crate::http::header::{list, single};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, StatusCode};
-use s3s::{S3Error, S3Result, s3_error};
 
 /// What the headers of a request say of its body, which is a `part` of an object or all of it.
 ///
 /// # Errors
 /// Status 501 for an unknown algorithm, and for the digest of a whole object with a part of it;
-/// InvalidDigest for a value that is none, BadDigest where two differ.
-pub fn announced(headers: &HeaderMap, part: bool) -> S3Result<Announced> {
+/// Status 400 for a value that is none, the same where two differ.
+pub fn announced(headers: &HeaderMap, part: bool) -> Result<Announced> {
     let mut found = Found::default();
     if let Some(text) = single(headers, "content-md5")? {
         found.base64("content-md5", "md5", text)?;
@@ -52,8 +51,8 @@ pub fn announced(headers: &HeaderMap, part: bool) -> S3Result<Announced> {
     Ok(found.0)
 }
 
-fn none(header: &str) -> S3Error {
-    s3_error!(InvalidDigest, "the header {header} holds no digest")
+fn none(header: &str) -> Error {
+    refusal(StatusCode::BAD_REQUEST, format!("the header {header} holds no digest"))
 }
 
 /// Digests found so far.
@@ -61,17 +60,17 @@ fn none(header: &str) -> S3Error {
 struct Found(Announced);
 
 impl Found {
-    fn base64(&mut self, header: &str, name: &str, text: &str) -> S3Result<()> {
+    fn base64(&mut self, header: &str, name: &str, text: &str) -> Result<()> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| none(header))?;
         self.add(header, name, &bytes)
     }
 
-    fn hex(&mut self, header: &str, name: &str, text: &str) -> S3Result<()> {
+    fn hex(&mut self, header: &str, name: &str, text: &str) -> Result<()> {
         self.add(header, name, &unhex(text.trim()).ok_or_else(|| none(header))?)
     }
 
     /// A dictionary of structured fields: `sha-256=:BASE64:, md5=:BASE64:`.
-    fn dictionary(&mut self, header: &str, text: &str) -> S3Result<()> {
+    fn dictionary(&mut self, header: &str, text: &str) -> Result<()> {
         for member in text.split(',') {
             let (name, value) = member.trim().split_once('=').ok_or_else(|| none(header))?;
             let inside = value.strip_prefix(':').and_then(|value| value.strip_suffix(':'));
@@ -81,7 +80,7 @@ impl Found {
     }
 
     /// The header Digest: `SHA-256=BASE64,adler32=HEX`.
-    fn instance(&mut self, text: &str) -> S3Result<()> {
+    fn instance(&mut self, text: &str) -> Result<()> {
         for member in text.split(',') {
             let (name, value) = member.trim().split_once('=').ok_or_else(|| none("digest"))?;
             match name.to_ascii_lowercase().as_str() {
@@ -92,7 +91,7 @@ impl Found {
         Ok(())
     }
 
-    fn add(&mut self, header: &str, name: &str, bytes: &[u8]) -> S3Result<()> {
+    fn add(&mut self, header: &str, name: &str, bytes: &[u8]) -> Result<()> {
         let sums = &mut self.0.sums;
         let (slot, len) = match name {
             "md5" => (&mut self.0.md5, 16),
@@ -112,7 +111,10 @@ impl Found {
         }
         let new = STANDARD.encode(bytes);
         if slot.as_ref().is_some_and(|there| *there != new) {
-            return Err(s3_error!(BadDigest, "two headers say different digests of the body"));
+            return Err(refusal(
+                StatusCode::BAD_REQUEST,
+                "two headers say different digests of the body",
+            ));
         }
         *slot = Some(new);
         Ok(())
@@ -122,7 +124,7 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digests;
+    use crate::http::digest::Digests;
     use http::{HeaderName, HeaderValue};
 
     fn checked(name: &str, value: &str, part: bool) -> Result<(), u16> {
@@ -134,9 +136,9 @@ mod tests {
             let mut digests = Digests::for_body(&announced)?;
             digests.update(b"a");
             digests.update(b"bc");
-            digests.finish(&announced).map(drop)
+            Ok(digests.finish(&announced).map(drop)?)
         };
-        check().map_err(|e| e.status_code().unwrap().as_u16())
+        check().map_err(|e: Error| e.status.as_u16())
     }
 
     const MD5: &str = "kAFQmDzST7DWlj99KOF/cg==";

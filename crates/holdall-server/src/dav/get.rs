@@ -1,41 +1,38 @@
 //! Objects read.
 
-use crate::body::{self, Outgoing};
 use crate::dav::conditions::{Found, range_holds};
-use crate::dav::node::{self, Node};
-use crate::dav::{Dav, Head, empty, refusal, set};
-use crate::error::from_store;
-use crate::meta::Meta;
-use crate::side;
+use crate::dav::error::{Result, blocking, refusal};
+use crate::dav::{Dav, Head};
+use crate::http::answer::{empty, set};
+use crate::http::{body::Outgoing, date, header::ByteRange};
+use crate::objects::node::{self, Node};
+use crate::objects::{condition::seconds, meta::Meta, side};
 use crate::users::Right;
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
-use s3s::dto::{StreamingBlob, TimestampFormat};
-use s3s::{Body, S3Result, s3_error};
+use s3s::Body;
+use s3s::dto::StreamingBlob;
 use std::ops::Range;
 
 /// Bytes up to which an answer is read in one step with the object's metadata.
 const AT_ONCE: u64 = 64 << 10;
 
 /// The one range that is asked for; `None` where all bytes are, several ranges, or what is none.
-fn range(head: &Head, found: Found<'_>, size: u64) -> S3Result<Option<Range<u64>>> {
+fn range(head: &Head, found: &Found, size: u64) -> Result<Option<Range<u64>>> {
     let Some(text) = head.text(header::RANGE) else { return Ok(None) };
     if !range_holds(head, found) {
         return Ok(None);
     }
-    let Some(asked) = crate::admit::range(text) else { return Ok(None) };
+    let Some(asked) = ByteRange::parse(text) else { return Ok(None) };
     let outside = || {
         let text = format!("the range does not lie inside {size} bytes");
-        let mut e = s3_error!(InvalidRange, "{text}");
-        let mut headers = http::HeaderMap::new();
-        if let Ok(value) = http::HeaderValue::from_str(&format!("bytes */{size}")) {
-            headers.insert(header::CONTENT_RANGE, value);
+        let mut e = refusal(StatusCode::RANGE_NOT_SATISFIABLE, text);
+        if let Ok(value) = format!("bytes */{size}").parse() {
+            e.headers.insert(header::CONTENT_RANGE, value);
         }
-        e.set_headers(headers);
         e
     };
-    // Of no bytes there are no last ones either.
-    asked.check(size).ok().filter(|part| !part.is_empty()).map(Some).ok_or_else(outside)
+    asked.within(size).map(Some).ok_or_else(outside)
 }
 
 /// The media type of a name.
@@ -56,18 +53,18 @@ pub fn confine(response: &mut Response<Body>) {
 
 impl Dav {
     /// Answers a get or head of an object. A folder has no bytes.
-    pub(super) async fn get(&self, head: Head) -> S3Result<Response<Body>> {
+    pub(super) async fn get(&self, head: Head) -> Result<Response<Body>> {
         if head.place.collection.is_some() {
             head.check(Right::Read)?;
         }
-        let catalog = self.server.catalog.clone();
-        body::blocking(move || {
+        let catalog = self.objects.catalog.clone();
+        blocking(move || {
             let node = if head.place.key.is_none() {
                 node::find(&catalog, &head.place)?
             } else {
                 let bucket = node::collection(&catalog, &head.place)?;
-                let mut reader = bucket.read().map_err(from_store)?;
-                let node = node::look(&mut reader, &head.place).map_err(from_store)?;
+                let mut reader = bucket.read()?;
+                let node = node::look(&mut reader, &head.place)?;
                 match node {
                     Node::File(found) => return answer(&head, &reader, *found),
                     // S3 may give a folder's marker bytes; its path is the folder's.
@@ -90,12 +87,10 @@ impl Dav {
 /// Sets what a client, or a cache, knows an object's state by, and how long it holds.
 fn validators(response: &mut Response<Body>, meta: &Meta, etag: &str) {
     set(response, header::ETAG, &format!("\"{etag}\""));
-    let mut modified = Vec::new();
-    let time = crate::s3::timestamp(meta.modified());
-    if time.format(TimestampFormat::HttpDate, &mut modified).is_ok() {
-        set(response, header::LAST_MODIFIED, &String::from_utf8_lossy(&modified));
+    if let Some(modified) = date::text(meta.modified()) {
+        set(response, header::LAST_MODIFIED, &modified);
     }
-    let expires = crate::s3::expires_text(&meta.about);
+    let expires = meta.about.expires_text();
     let kept = [(header::CACHE_CONTROL, &meta.about.cache_control), (header::EXPIRES, &expires)];
     for (name, text) in kept {
         text.iter().for_each(|text| set(response, name.clone(), text));
@@ -107,19 +102,18 @@ fn answer(
     head: &Head,
     reader: &holdall::Reader,
     found: holdall::Metadata,
-) -> S3Result<Response<Body>> {
+) -> Result<Response<Body>> {
     let (size, version) = (found.size, found.version);
-    let meta = Meta::of(&found);
-    let meta = side::complete(reader, found.oid, meta).map_err(from_store)?;
+    let meta = side::meta(reader, &found)?;
     let etag = meta.etag(version);
-    let is = Found { etag: Some(&etag), modified: Some(meta.modified()) };
+    let is = Found { etag: Some(etag.clone()), modified: Some(seconds(meta.modified())) };
     let mut response = empty(StatusCode::OK);
     validators(&mut response, &meta, &etag);
-    if let Err(mut e) = head.conditions.check_read(is) {
-        e.set_headers(response.headers().clone());
+    if let Err(mut e) = head.conditions.check_read(&is) {
+        *e.headers = response.headers().clone();
         return Err(e);
     }
-    let part = range(head, is, size)?;
+    let part = range(head, &is, size)?;
     if let Some(part) = &part {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
         let text = format!("bytes {}-{}/{size}", part.start, part.end.saturating_sub(1));
@@ -142,10 +136,10 @@ fn answer(
         return Ok(response);
     }
     *response.body_mut() = if end - start <= AT_ONCE {
-        let bytes = reader.get_range(found.oid, start..end).map_err(from_store)?;
+        let bytes = reader.get_range(found.oid, start..end)?;
         Body::from(Bytes::from(bytes.unwrap_or_default()))
     } else {
-        let object = reader.open(found.oid).map_err(from_store)?;
+        let object = reader.open(found.oid)?;
         Body::from(StreamingBlob::new(Outgoing::new(object, start, end)))
     };
     Ok(response)

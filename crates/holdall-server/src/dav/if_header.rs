@@ -1,7 +1,8 @@
 //! The header If of WebDAV (RFC 4918 section 10.4): lists of lock tokens and ETags, one of which
 //! must hold.
 
-use s3s::{S3Result, s3_error};
+use crate::dav::error::{Error, Result, refusal};
+use http::StatusCode;
 
 /// What one condition asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,12 +31,12 @@ pub struct List {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IfHeader(pub Vec<List>);
 
-fn bad() -> s3s::S3Error {
-    s3_error!(InvalidRequest, "the header If cannot be read")
+fn bad() -> Error {
+    refusal(StatusCode::BAD_REQUEST, "the header If cannot be read")
 }
 
 /// What lies between `open`, at which the text begins, and `close`, and what follows.
-fn enclosed(text: &str, open: char, close: char) -> S3Result<(&str, &str)> {
+fn enclosed(text: &str, open: char, close: char) -> Result<(&str, &str)> {
     text.strip_prefix(open).and_then(|rest| rest.split_once(close)).ok_or_else(bad)
 }
 
@@ -43,8 +44,8 @@ impl IfHeader {
     /// Reads a header.
     ///
     /// # Errors
-    /// InvalidRequest.
-    pub fn parse(text: &str) -> S3Result<Self> {
+    /// Status 400.
+    pub fn parse(text: &str) -> Result<Self> {
         let (mut rest, mut resource, mut lists) = (text.trim(), None, Vec::new());
         while !rest.is_empty() {
             if rest.starts_with('<') {
@@ -94,8 +95,8 @@ impl IfHeader {
     /// Those of `holds`.
     pub fn check(
         &self,
-        mut holds: impl FnMut(Option<&str>, &Asks) -> S3Result<Option<bool>>,
-    ) -> S3Result<bool> {
+        mut holds: impl FnMut(Option<&str>, &Asks) -> Result<Option<bool>>,
+    ) -> Result<bool> {
         for list in &self.0 {
             let mut all = true;
             for (not, asks) in &list.conditions {

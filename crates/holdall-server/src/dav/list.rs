@@ -2,17 +2,14 @@
 //!
 //! Owns: [`Resource`].
 
-use crate::catalog::{Bucket, Catalog};
 use crate::dav::get::media_type;
-use crate::dav::node::{self, Node};
-use crate::dav::path::{self, Place};
-use crate::error::from_store;
-use crate::meta::Meta;
+use crate::dav::path::{self, Path};
+use crate::objects::catalog::{Bucket, Catalog};
+use crate::objects::node::{self, Node};
+use crate::objects::{meta::Meta, place::Place, records, side};
+use crate::refusal::Result;
 use crate::users::User;
-use crate::{records, side};
-use dav_server::davpath::DavPath;
 use holdall::{ListOptions, Listed, Metadata, Reader};
-use s3s::S3Result;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -74,19 +71,16 @@ impl Resource {
 }
 
 /// What is kept of an object or a marker; the side record is read only where it has properties.
-fn meta(reader: &Reader, found: &Metadata) -> S3Result<Meta> {
+fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
     let meta = Meta::of(found);
-    if meta.about.side {
-        return side::complete(reader, found.oid, meta).map_err(from_store);
-    }
-    Ok(meta)
+    Ok(if meta.about.side { side::meta(reader, found)? } else { meta })
 }
 
 /// What lies at a path; `None` where there is nothing. Blocks.
 ///
 /// # Errors
 /// Those of the engine.
-pub fn one(catalog: &Catalog, path: &DavPath) -> S3Result<Option<Resource>> {
+pub fn one(catalog: &Catalog, path: &Path) -> Result<Option<Resource>> {
     let place = Place::of(path)?;
     let node = node::find(catalog, &place)?;
     let shown = path.as_bytes();
@@ -96,12 +90,12 @@ pub fn one(catalog: &Catalog, path: &DavPath) -> S3Result<Option<Resource>> {
         Node::Root | Node::Folder(None) => Resource::folder(shown),
         Node::Collection => {
             let bucket = node::collection(catalog, &place)?;
-            let reader = bucket.served.store.read().map_err(from_store)?;
-            let props = records::collection_props(&reader, &bucket.name).map_err(from_store)?;
+            let reader = bucket.served.read()?;
+            let props = records::collection_props(&reader, &bucket.name)?;
             Resource { props, ..Resource::folder(shown) }
         }
         Node::Folder(Some(found)) | Node::File(found) => {
-            let reader = node::collection(catalog, &place)?.read().map_err(from_store)?;
+            let reader = node::collection(catalog, &place)?.read()?;
             let meta = meta(&reader, found)?;
             if node.is_folder() {
                 Resource::marked(shown, Some(meta))
@@ -116,7 +110,7 @@ pub fn one(catalog: &Catalog, path: &DavPath) -> S3Result<Option<Resource>> {
 ///
 /// # Errors
 /// Those of the engine.
-pub fn collections(catalog: &Catalog, user: &User) -> S3Result<Vec<Resource>> {
+pub fn collections(catalog: &Catalog, user: &User) -> Result<Vec<Resource>> {
     let names = catalog.collections()?.into_iter().filter(|name| user.sees(name));
     let path = |name: String| [b"/", &path::shown_collection(&name)[..]].concat();
     Ok(names.map(|name| Resource::folder(path(name))).collect())
@@ -132,10 +126,10 @@ pub fn page(
     folder: &[u8],
     prefix: &[u8],
     after: Option<&[u8]>,
-) -> S3Result<(Vec<Resource>, Option<Vec<u8>>)> {
-    let mut reader = bucket.read().map_err(from_store)?;
+) -> Result<(Vec<Resource>, Option<Vec<u8>>)> {
+    let mut reader = bucket.read()?;
     let options = ListOptions { prefix, start_after: after, delimiter: Some(b"/"), limit: PAGE };
-    let listing = reader.list(&options).map_err(from_store)?;
+    let listing = reader.list(&options)?;
     let mut entries: Vec<Resource> = Vec::with_capacity(listing.entries.len());
     let mut bytes = 0;
     for (at, entry) in listing.entries.iter().enumerate() {
@@ -152,14 +146,14 @@ pub fn page(
             Listed::Object(entry) if entry.name == prefix => {}
             Listed::Object(entry) => {
                 let name = path::shown(&entry.name[prefix.len()..]);
-                let found = reader.metadata(entry.oid).map_err(from_store)?;
+                let found = reader.metadata(entry.oid)?;
                 let meta = meta(&reader, &found)?;
                 let path = [folder, b"/", &name].concat();
                 entries.push(Resource::object(path, &entry.name, &found, meta));
             }
             Listed::Prefix(below) => {
                 let name = path::shown(&below[prefix.len()..below.len() - 1]);
-                let marker = node::Names::metadata(&mut reader, below).map_err(from_store)?;
+                let marker = node::Names::metadata(&mut reader, below)?;
                 let marker = marker.map(|found| meta(&reader, &found)).transpose()?;
                 entries.push(Resource::marked([folder, b"/", &name].concat(), marker));
             }

@@ -1,55 +1,49 @@
 //! WebDAV (RFC 4918, classes 1 and 2) over the same collections as S3.
 //!
 //! Owns: [`Dav`]. asks says what is understood, own whose address it is, digests what a body must
-//! be. From the bottom: path has names as paths, node what lies at one, locks and if_header who may
-//! change it; get, put, tree and carry answer requests for bytes and trees, list and
-//! propfind and proppatch those for properties; files is what `dav-server` sees, which answers the
-//! rest: folders made, locks.
+//! be. From the bottom: path has names as paths, locks and if_header who may
+//! change it; get, put and carry answer requests for bytes and trees, folder and lock
+//! those for folders made and locks, list, propfind and proppatch those for properties.
 
 mod asks;
 mod carry;
 mod conditions;
 mod digests;
-mod files;
+mod error;
+mod folder;
 mod get;
 mod if_header;
 mod list;
+mod lock;
 mod locks;
-mod node;
+mod multistatus;
 mod own;
 mod path;
 mod propfind;
 mod proppatch;
 mod put;
-mod tree;
 
+use crate::http::{answer::set, host::Domain};
+use error::{Result, blocking, refusal};
 pub use list::{Resource, collections, page};
 pub use locks::Locks;
-pub use node::{Node, collection, find, look};
-pub use path::{Place, parse};
-pub use propfind::shown;
-pub use tree::{Tree, carry as carry_tree};
+pub use path::{Path, parse};
 
-use crate::body::{self, Whole};
-use crate::digest::{Announced, Digests};
-use crate::edit::Condition;
-use crate::host::Domain;
-use crate::s3::Server;
+use crate::http::body::{self, Whole};
+use crate::http::digest::Announced;
+use crate::objects::node::{self, Node};
+use crate::objects::verbs::{Asked, answer, incoming};
+use crate::objects::{edit::Condition, place::Place, put::Objects};
+use crate::refusal::{Refusal, Why};
 use crate::users::{Right, User, Users};
-use crate::verbs::Verbs;
 use bytes::Bytes;
-use conditions::Conditions;
-use dav_server::DavHandler;
-pub use dav_server::davpath::DavPath;
-use dav_server::ls::DavLockSystem as _;
-use files::{Asking, Files};
+use conditions::{Conditions, Found};
 use holdall::Version;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Full};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use if_header::{Asks, IfHeader};
 use own::Own;
+use s3s::Body;
 use s3s::dto::StreamingBlob;
-use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 
 /// Most bytes of a body of XML.
@@ -60,12 +54,10 @@ const MOST_LOCK: usize = 8 << 10;
 /// Answers WebDAV. Clones share all.
 #[derive(Clone)]
 pub struct Dav {
-    server: Server,
+    objects: Objects,
     users: Users,
-    verbs: Verbs,
     locks: Locks,
     domain: Option<Arc<Domain>>,
-    handler: DavHandler<Arc<Asking>>,
 }
 
 impl std::fmt::Debug for Dav {
@@ -79,7 +71,7 @@ impl std::fmt::Debug for Dav {
 struct Head {
     user: Arc<User>,
     method: Method,
-    path: DavPath,
+    path: Path,
     place: Place,
     own: Own,
     conditions: Conditions,
@@ -94,16 +86,24 @@ impl Head {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// As [`Head::check`], of a request that the root does not know.
+    fn check_below_root(&self, right: Right) -> Result<()> {
+        if self.place.collection.is_none() {
+            return Err(refusal(StatusCode::FORBIDDEN, "the root holds collections only"));
+        }
+        self.check(right)
+    }
+
     /// Refuses what the user may not do in the place's collection.
-    fn check(&self, right: Right) -> S3Result<()> {
-        Users::check(&self.user, right, self.place.collection.as_deref().unwrap_or_default())
+    fn check(&self, right: Right) -> Result<()> {
+        Ok(Users::check(&self.user, right, self.place.collection.as_deref().unwrap_or_default())?)
     }
 
     /// How deep the request goes.
     ///
     /// # Errors
     /// Status 400 for what is no depth.
-    fn depth(&self) -> S3Result<Depth> {
+    fn depth(&self) -> Result<Depth> {
         let Some(value) = self.headers.get("depth") else { return Ok(Depth::Infinity) };
         match value.to_str() {
             Ok("0") => Ok(Depth::Zero),
@@ -117,7 +117,7 @@ impl Head {
     ///
     /// # Errors
     /// Status 400 for what is neither.
-    fn overwrites(&self) -> S3Result<bool> {
+    fn overwrites(&self) -> Result<bool> {
         let Some(value) = self.headers.get("overwrite") else { return Ok(true) };
         match value.as_bytes() {
             b"T" | b"t" => Ok(true),
@@ -130,11 +130,10 @@ impl Head {
     /// the change must be of where there are any.
     ///
     /// # Errors
-    /// PreconditionFailed.
-    fn check_conditions(&self, node: &Node, pinned: bool) -> S3Result<Option<Version>> {
+    /// Status 412.
+    fn check_conditions(&self, node: &Node, pinned: bool) -> Result<Option<Version>> {
         if self.conditions.any() {
-            let found = node::found(node);
-            self.conditions.check_change(found.as_ref().map(node::Is::found))?;
+            self.conditions.check_change(Found::of(node).as_ref())?;
         }
         let version = node.metadata().map(|found| found.version);
         Ok(version.filter(|_| pinned || self.conditions.any()))
@@ -152,61 +151,12 @@ enum Depth {
     Infinity,
 }
 
-/// An answer without a body.
-fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
-}
-
 /// Asks a client for a name and a password.
 fn asks_password() -> Response<Body> {
-    let mut response = told(&refusal(StatusCode::UNAUTHORIZED, "a password is required"));
+    let mut response = refusal(StatusCode::UNAUTHORIZED, "a password is required").answer();
     let asks = "Basic realm=\"Holdall\", charset=\"UTF-8\"";
     set(&mut response, header::WWW_AUTHENTICATE, asks);
     response
-}
-
-fn told(e: &S3Error) -> Response<Body> {
-    let status = match e.code() {
-        S3ErrorCode::NotModified => StatusCode::NOT_MODIFIED,
-        _ => e.status_code().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-    };
-    let mut response = empty(status);
-    if status != StatusCode::NOT_MODIFIED {
-        let text = format!("{}\n", e.message().unwrap_or(e.code().as_str()));
-        *response.body_mut() = Body::from(Bytes::from(text));
-        let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    }
-    if let Some(headers) = e.headers() {
-        response.headers_mut().extend(headers.clone());
-    }
-    response
-}
-
-/// An error with a status that S3 has no code for.
-fn refusal(status: StatusCode, text: impl Into<String>) -> S3Error {
-    crate::error::custom("WebDAV", status, text)
-}
-
-fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(name, value);
-    }
-}
-
-/// Adds the methods that `dav-server` does not answer: clients mount for reading what lacks them.
-fn allow_all(response: &mut Response<Body>, below_root: bool) {
-    let allow = response.headers().get(header::ALLOW).and_then(|allow| allow.to_str().ok());
-    let Some(mut allow) = allow.filter(|_| below_root).map(str::to_owned) else { return };
-    if allow.contains("PROPFIND") {
-        allow.push_str(",PROPPATCH");
-    }
-    if allow.contains("GET") {
-        allow.push_str(",POST");
-    }
-    set(response, header::ALLOW, &allow);
 }
 
 impl Dav {
@@ -215,15 +165,13 @@ impl Dav {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn new(server: Server, users: Users, domain: Option<Arc<Domain>>) -> holdall::Result<Self> {
-        let locks = Locks::open(server.catalog.clone())?;
-        let handler = DavHandler::builder()
-            .strip_prefix(path::PREFIX)
-            .filesystem(Box::new(Files))
-            .locksystem(Box::new(locks.clone()))
-            .build_handler();
-        let verbs = Verbs { server: server.clone(), users: users.clone() };
-        Ok(Self { server, users, verbs, locks, domain, handler })
+    pub fn new(
+        objects: Objects,
+        users: Users,
+        domain: Option<Arc<Domain>>,
+    ) -> holdall::Result<Self> {
+        let locks = Locks::open(objects.catalog.clone())?;
+        Ok(Self { objects, users, locks, domain })
     }
 
     /// Answers a request below [`path::PREFIX`].
@@ -250,19 +198,18 @@ impl Dav {
         let unknown = user.name.is_empty();
         let (parts, body) = req.into_parts();
         let answered = match self.head(&parts, user) {
-            Ok(head) => self.dispatch(head, parts, body).await,
+            Ok(head) => self.dispatch(head, body).await,
             Err(e) => Err(e),
         };
-        answered.unwrap_or_else(|e| match e.code() {
-            S3ErrorCode::AccessDenied if unknown => {
-                told(&refusal(StatusCode::UNAUTHORIZED, "log in: everybody has no right to this"))
-            }
-            _ => told(&e),
+        answered.unwrap_or_else(|e| {
+            let login = "log in: everybody has no right to this";
+            let asks = e.denied && unknown;
+            if asks { refusal(StatusCode::UNAUTHORIZED, login).answer() } else { e.answer() }
         })
     }
 
     /// What a request asks, of which nothing is left out.
-    fn head(&self, parts: &http::request::Parts, user: Arc<User>) -> S3Result<Head> {
+    fn head(&self, parts: &http::request::Parts, user: Arc<User>) -> Result<Head> {
         asks::check(parts)?;
         let own = Own::of(parts, self.domain.clone())?;
         let (method, headers) = (parts.method.clone(), &parts.headers);
@@ -289,30 +236,19 @@ impl Dav {
         Ok(head)
     }
 
-    async fn dispatch(
-        &self,
-        head: Head,
-        parts: http::request::Parts,
-        body: Body,
-    ) -> S3Result<Response<Body>> {
+    async fn dispatch(&self, head: Head, body: Body) -> Result<Response<Body>> {
         match head.method.as_str() {
             "GET" | "HEAD" => self.get(head).await,
             "PUT" | "PATCH" => self.put(head, body).await,
             "POST" => self.edit(head, body).await,
             "DELETE" => self.delete(head).await,
             "COPY" | "MOVE" => self.copy_or_move(head).await,
-            "OPTIONS" => {
-                let below_root = head.place.collection.is_some();
-                let mut answer = self.handle(head, parts, body, Right::List).await?;
-                allow_all(&mut answer, below_root);
-                Ok(answer)
-            }
+            "OPTIONS" => self.options(head, body).await,
             "PROPFIND" => self.propfind(head, body).await,
-            "MKCOL" if head.place.key.is_none() => {
-                self.handle(head, parts, body, Right::Admin).await
-            }
             "PROPPATCH" => self.proppatch(head, body).await,
-            "MKCOL" | "LOCK" | "UNLOCK" => self.handle(head, parts, body, Right::Write).await,
+            "MKCOL" => self.mkcol(head, body).await,
+            "LOCK" => self.lock(head, body).await,
+            "UNLOCK" => self.unlock(head, body).await,
             other => {
                 let text = format!("{other} is not answered here");
                 Err(refusal(StatusCode::METHOD_NOT_ALLOWED, text))
@@ -321,104 +257,68 @@ impl Dav {
     }
 
     /// Takes a body of XML in, and compares it with its digests.
-    async fn xml(&self, head: &Head, body: Body) -> S3Result<Bytes> {
+    async fn xml(&self, head: &Head, body: Body) -> Result<Bytes> {
         let most = if head.method.as_str() == "LOCK" { MOST_LOCK } else { MOST_XML };
-        let most = most.min(self.server.limits.xml_bytes);
+        let most = most.min(self.objects.limits.xml_bytes);
+        let too_long = || {
+            let text = format!("the body of {} has at most {most} bytes", head.method);
+            refusal(StatusCode::PAYLOAD_TOO_LARGE, text)
+        };
         let taken =
-            body::collect(StreamingBlob::from(body), most as u64, self.server.limits.idle());
-        let taken = taken.await.map_err(|e| match e.code() {
-            S3ErrorCode::EntityTooLarge => {
-                let text = format!("the body of {} has at most {most} bytes", head.method);
-                refusal(StatusCode::PAYLOAD_TOO_LARGE, text)
-            }
-            _ => e,
+            body::collect(StreamingBlob::from(body), most as u64, self.objects.limits.idle());
+        let taken = taken.await.map_err(|e| match e.why {
+            Why::TooLong => too_long(),
+            _ => e.into(),
         })?;
         if taken.len() > most {
-            let text = format!("the body of {} has at most {most} bytes", head.method);
-            return Err(refusal(StatusCode::PAYLOAD_TOO_LARGE, text));
+            return Err(too_long());
         }
-        let mut digests = Digests::for_body(&head.announced)?;
-        digests.update(&taken);
-        digests.finish(&head.announced)?;
+        head.announced.check(&taken)?;
         Ok(taken)
     }
 
-    /// Lets `dav-server` answer.
-    async fn handle(
-        &self,
-        head: Head,
-        mut parts: http::request::Parts,
-        body: Body,
-        right: Right,
-    ) -> S3Result<Response<Body>> {
-        if head.place.collection.is_some() {
-            head.check(right)?;
-        } else if right != Right::List {
-            return Err(refusal(StatusCode::FORBIDDEN, "the root holds collections only"));
+    /// Refuses a body that the method does not know (RFC 4918 section 8.4).
+    async fn no_body(&self, head: &Head, body: Body) -> Result<()> {
+        if self.xml(head, body).await?.is_empty() {
+            return Ok(());
         }
-        let xml = self.xml(&head, body).await?;
-        if !xml.is_empty() {
-            // RFC 4918, section 8.4: a body that the method does not know.
-            if matches!(head.method.as_str(), "MKCOL" | "UNLOCK") {
-                let text = format!("{} has no body", head.method);
-                return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
-            }
-            crate::xml::check(&xml)?;
-        }
-        if right != Right::List {
-            self.check_met(&head).await?;
-            // Read here, and by the rules that the other methods have.
-            for name in [header::IF_MATCH, header::IF_NONE_MATCH, header::IF_UNMODIFIED_SINCE] {
-                parts.headers.remove(name);
-            }
-        }
-        let asking = Arc::new(Asking { catalog: self.server.catalog.clone() });
-        let req = Request::from_parts(parts, Full::new(xml));
-        let answer = self.handler.handle_guarded(req, head.user.name.clone(), asking).await;
-        let (parts, body) = answer.into_parts();
-        // Bounded by what was asked.
-        let told = body.collect().await.map_err(|e| crate::error::internal(&e.to_string()))?;
-        let told = told.to_bytes();
-        let told = match std::str::from_utf8(&told) {
-            Ok(text) => Bytes::from(propfind::sound(text).into_owned()),
-            Err(_) => told,
-        };
-        let mut answer = Response::from_parts(parts, Body::from(told));
-        answer.headers_mut().remove(header::CONTENT_LENGTH);
-        Ok(answer)
+        let text = format!("{} has no body", head.method);
+        Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
     }
 
-    /// Refuses a change of something that does not meet the conditions and the header If.
-    async fn check_met(&self, head: &Head) -> S3Result<()> {
-        self.check_if(head).await?;
-        let (catalog, head) = (self.server.catalog.clone(), head.clone());
-        body::blocking(move || {
+    /// Refuses a change of something that does not meet the conditions and the header If; tells
+    /// what lies there, and the tokens that the header names.
+    async fn check_met(&self, head: &Head) -> Result<(Node, Vec<String>)> {
+        let (_, tokens) = self.check_if(head).await?;
+        let (catalog, head) = (self.objects.catalog.clone(), head.clone());
+        blocking(move || {
             let node = node::find(&catalog, &head.place)?;
-            head.check_conditions(&node, false).map(drop)
+            head.check_conditions(&node, false)?;
+            Ok((node, tokens))
         })
         .await
     }
 
     /// Checks the header If; tells whether it names ETags, and its tokens.
-    async fn check_if(&self, head: &Head) -> S3Result<(bool, Vec<String>)> {
+    async fn check_if(&self, head: &Head) -> Result<(bool, Vec<String>)> {
         let Some(given) = head.text("if").map(IfHeader::parse).transpose()? else {
             return Ok((false, Vec::new()));
         };
         let (tokens, dav, head) = (given.tokens(), self.clone(), head.clone());
-        let (holds, etags) = body::blocking(move || dav.if_holds(&given, &head)).await?;
+        let (holds, etags) = blocking(move || dav.if_holds(&given, &head)).await?;
         if !holds {
-            return Err(s3_error!(PreconditionFailed, "no list of the header If holds"));
+            return Err(refusal(StatusCode::PRECONDITION_FAILED, "no list of the header If holds"));
         }
         Ok((etags, tokens))
     }
 
     /// Checks the header If and the locks in the way of a change, deep ones of all below where
     /// `deep`. True where the change must be of the state that was looked at.
-    async fn may_change(&self, head: &Head, path: &DavPath, deep: bool) -> S3Result<bool> {
+    async fn may_change(&self, head: &Head, path: &Path, deep: bool) -> Result<bool> {
         let (by_etag, tokens) = self.check_if(head).await?;
-        let user = Some(head.user.name.as_str());
-        let checked = self.locks.check(path, user, false, deep, &tokens).await;
-        checked.map_err(|_| refusal(StatusCode::LOCKED, "it is locked by somebody else"))?;
+        if self.locks.is_in_the_way(path, &head.user.name, deep, &tokens) {
+            return Err(refusal(StatusCode::LOCKED, "it is locked by somebody else"));
+        }
         Ok(by_etag)
     }
 
@@ -426,20 +326,20 @@ impl Dav {
     ///
     /// # Errors
     /// The status 423.
-    pub async fn check_locks(&self, path: &DavPath, user: &User) -> S3Result<()> {
-        let checked = self.locks.check(path, Some(&user.name), false, true, &[]).await;
-        checked.map_err(|_| refusal(StatusCode::LOCKED, "it is locked"))
+    pub fn check_locks(&self, path: &Path, user: &User) -> Result<(), Refusal> {
+        let blocked = self.locks.is_in_the_way(path, &user.name, true, &[]);
+        if blocked { Err(Why::Locked.says("it is locked")) } else { Ok(()) }
     }
 
     /// Whether a header If holds, and whether it names ETags. Blocks.
-    fn if_holds(&self, given: &IfHeader, head: &Head) -> S3Result<(bool, bool)> {
+    fn if_holds(&self, given: &IfHeader, head: &Head) -> Result<(bool, bool)> {
         let mut by_etag = false;
         let holds = given.check(|resource, asks| {
             let path = match resource.map(|uri| head.own.path(uri)) {
                 None => head.path.clone(),
                 Some(Ok(path)) => path,
                 // Of what is not of this server nothing is known.
-                Some(Err(e)) if e.status_code() == Some(StatusCode::BAD_GATEWAY) => {
+                Some(Err(e)) if e.status == StatusCode::BAD_GATEWAY => {
                     return Ok(None);
                 }
                 Some(Err(e)) => return Err(e),
@@ -448,7 +348,7 @@ impl Dav {
                 Asks::Token(token) => self.locks.covers(&path, token),
                 Asks::ETag { etag, weak } => {
                     by_etag = true;
-                    let found = node::find(&self.server.catalog, &Place::of(&path)?)?;
+                    let found = node::find(&self.objects.catalog, &Place::of(&path)?)?;
                     !weak && found.etag().as_ref() == Some(etag)
                 }
             }))
@@ -457,21 +357,25 @@ impl Dav {
     }
 
     /// Edits a range of an object as `/BUCKET/KEY?holdall=VERB` does.
-    async fn edit(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
+    async fn edit(&self, head: Head, body: Body) -> Result<Response<Body>> {
         head.check(Right::Write)?;
         head.object()?;
         let pinned = self.may_change(&head, &head.path, false).await?;
-        let (catalog, head_) = (self.server.catalog.clone(), head.clone());
-        let (bucket, version) = body::blocking(move || {
+        let (catalog, head_) = (self.objects.catalog.clone(), head.clone());
+        let (bucket, version) = blocking(move || {
             let bucket = node::collection(&catalog, &head_.place)?;
             let node = node::find(&catalog, &head_.place)?;
             Ok((bucket, head_.check_conditions(&node, pinned)?))
         })
         .await?;
         let condition = Condition { version, ..Condition::default() };
-        let asked = (head.object()?, head.query.as_deref().unwrap_or_default());
-        let sent = (&head.headers, head.announced.clone(), body);
-        self.verbs.edit(bucket, asked, condition, &head.user, sent).await
+        let asked = Asked::of(head.object()?, head.query.as_deref())?;
+        let incoming = incoming(&head.headers, StreamingBlob::from(body), head.announced.clone());
+        let done = self.objects.perform(bucket, &asked, &head.user, condition, incoming).await?;
+        let (body, headers) = answer(&done);
+        let mut response = Response::new(body);
+        *response.headers_mut() = headers;
+        Ok(response)
     }
 }
 

@@ -3,14 +3,12 @@
 //! Owns: [`Own`]. An address is this server's that names the host and port to which its request was
 //! sent, or the configured domain. Its scheme says nothing: TLS may end before the server does.
 
+use crate::dav::error::{Result, refusal};
 use crate::dav::path;
-use crate::dav::refusal;
-use crate::header::{number, single};
-use crate::host::Domain;
-use dav_server::davpath::DavPath;
+use crate::dav::path::Path;
+use crate::http::{header::single, host::Domain, spelling::digits};
 use http::request::Parts;
 use http::{StatusCode, Uri};
-use s3s::{S3Result, s3_error};
 use std::sync::Arc;
 
 /// By which names a request's client knows the server.
@@ -29,7 +27,7 @@ fn split(authority: &str, default: u64) -> Option<(String, u64)> {
         Some((name, port)) if !port.contains(']') => (name, port),
         _ => (host, ""),
     };
-    let port = if port.is_empty() { default } else { number(port)? };
+    let port = if port.is_empty() { default } else { digits(port)? };
     Some((name.trim_end_matches('.').to_ascii_lowercase(), port))
 }
 
@@ -38,7 +36,7 @@ impl Own {
     ///
     /// # Errors
     /// Status 400 where its address names another host than its header Host.
-    pub fn of(parts: &Parts, domain: Option<Arc<Domain>>) -> S3Result<Self> {
+    pub fn of(parts: &Parts, domain: Option<Arc<Domain>>) -> Result<Self> {
         let host = single(&parts.headers, "host")?.map(str::to_owned);
         let authority = parts.uri.authority().map(|authority| authority.as_str().to_owned());
         let own = Self { host: host.or_else(|| authority.clone()), domain };
@@ -66,13 +64,16 @@ impl Own {
     /// The path that an address names, as those of the headers Destination and If.
     ///
     /// # Errors
-    /// InvalidURI for what is no path, or has a query or a fragment. Status 502 where it is not of
+    /// Status 400 for what is no path, or has a query or a fragment. Status 502 where it is not of
     /// this server.
-    pub fn path(&self, text: &str) -> S3Result<DavPath> {
+    pub fn path(&self, text: &str) -> Result<Path> {
         if text.contains(['?', '#']) {
-            return Err(s3_error!(InvalidURI, "{text:?}: write ? and # as %3F and %23"));
+            return Err(refusal(
+                StatusCode::BAD_REQUEST,
+                format!("{text:?}: write ? and # as %3F and %23"),
+            ));
         }
-        let bad = || s3_error!(InvalidURI, "{text:?} is no address");
+        let bad = || refusal(StatusCode::BAD_REQUEST, format!("{text:?} is no address"));
         let uri: Uri = text.parse().map_err(|_| bad())?;
         match (uri.scheme_str(), uri.authority()) {
             (None, None) => {}
@@ -83,7 +84,7 @@ impl Own {
             }
             _ => return Err(bad()),
         }
-        path::parse(uri.path())
+        Ok(path::parse(uri.path())?)
     }
 }
 
@@ -103,7 +104,7 @@ mod tests {
                 assert_eq!(path.as_bytes(), b"/c/a");
                 200
             }
-            Err(e) => e.status_code().unwrap_or(StatusCode::BAD_REQUEST).as_u16(),
+            Err(e) => e.status.as_u16(),
         };
         for (host, text) in [
             ("h:9000", "/-/dav/c/a"),

@@ -1,7 +1,7 @@
 //! Paths of WebDAV and of the page, and the names that they stand for: the one place where either
 //! becomes the other.
 //!
-//! Owns: [`Place`], [`shown`] and its inverse. `/-/dav/COLLECTION/a/b` is the object `a/b`. Each
+//! Owns: [`Path`], [`shown`] and its inverse, how a [`Place`] is read from a path. `/-/dav/COLLECTION/a/b` is the object `a/b`. Each
 //! segment is shown as it is, and is taken as it is written: an escape that a client writes is part
 //! of the name. Only what no address can carry has another form: an empty segment, as the one in
 //! `a//b`, one that is `.` or `..`, and one that holds a zero byte (in a collection's name, a slash)
@@ -11,9 +11,11 @@
 //! A slash at the end means the folder: where an object lies beside a folder of its name, `a` is
 //! the object and `a/` the folder. Where only one of them is there, either path names it.
 
-use dav_server::davpath::DavPath;
+use crate::http::spelling::is_escaped;
+use crate::objects::place::Place;
+use crate::refusal::{Refusal, Result, Why};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
-use s3s::{S3Result, s3_error};
+use serde::{Deserialize, Serialize};
 
 /// Where the server answers WebDAV.
 pub const PREFIX: &str = "/-/dav";
@@ -23,31 +25,55 @@ const MARK: &str = "holdall-hex-";
 const PLAIN: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// What a path names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The collection; none at the root.
-    pub collection: Option<String>,
-    /// The name without a slash at its end; none for the collection itself. An empty one is the
-    /// folder of the names that begin with a slash.
-    pub key: Option<Vec<u8>>,
-    /// Whether the path ends with a slash, which means the folder.
-    pub slash: bool,
+/// A path below [`PREFIX`], decoded. Records have its address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Path(Vec<u8>);
+
+impl Path {
+    /// It.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// It without the slash at its end, so that no folder has two.
+    pub fn root(&self) -> &[u8] {
+        self.0.strip_suffix(b"/").unwrap_or(&self.0)
+    }
+
+    /// Its address, with the prefix.
+    pub fn address(&self) -> String {
+        format!("{PREFIX}{}", address(&self.0))
+    }
+}
+
+impl From<Path> for String {
+    fn from(path: Path) -> Self {
+        path.address()
+    }
+}
+
+impl TryFrom<String> for Path {
+    type Error = Refusal;
+
+    fn try_from(address: String) -> Result<Self> {
+        parse(&address)
+    }
 }
 
 impl Place {
     /// The place of a decoded path.
     ///
     /// # Errors
-    /// InvalidURI for a collection whose name is not UTF-8.
-    pub fn of(path: &DavPath) -> S3Result<Self> {
+    /// BadAddress for a collection whose name is not UTF-8.
+    pub fn of(path: &Path) -> Result<Self> {
         let bytes = path.as_bytes();
         let slash = bytes.ends_with(b"/");
         let mut segments = bytes.split(|b| *b == b'/').filter(|s| !s.is_empty());
         let Some(first) = segments.next() else {
             return Ok(Self { collection: None, key: None, slash });
         };
-        let bad = |_| s3_error!(InvalidURI, "a collection's name is UTF-8");
+        let bad = |_| Why::BadAddress.says("a collection's name is UTF-8");
         let collection = String::from_utf8(meant(first, is_odd_collection)).map_err(bad)?;
         let names: Vec<_> = segments.map(|segment| meant(segment, is_odd)).collect();
         // A name that ends with a slash is a folder's marker, which the folder's path names.
@@ -55,51 +81,15 @@ impl Place {
         let key = (!names.is_empty()).then(|| names.join(&b'/'));
         Ok(Self { collection: Some(collection), key, slash })
     }
-
-    /// The name; empty for the collection itself, too.
-    pub fn name(&self) -> &[u8] {
-        self.key.as_deref().unwrap_or_default()
-    }
-
-    /// What the names of all that lies in it begin with: a folder's name with its slash, and
-    /// nothing for a collection.
-    pub fn prefix(&self) -> Vec<u8> {
-        self.key.as_deref().map(prefix_of).unwrap_or_default()
-    }
-
-    /// The folder that it lies in; none where that is the collection or the root.
-    pub fn parent(&self) -> Option<&[u8]> {
-        parent(self.key.as_deref()?)
-    }
-
-    /// Whether no object can have this name: it is empty, or ends with the slash of a folder.
-    pub fn is_folders(&self) -> bool {
-        self.key.as_deref().is_none_or(|key| key.is_empty() || key.ends_with(b"/"))
-    }
-
-    /// The same name, as the folder's or not.
-    pub fn with_slash(&self, slash: bool) -> Self {
-        Self { slash, ..self.clone() }
-    }
-}
-
-/// A folder's name with the slash that all names in it begin with.
-pub fn prefix_of(key: &[u8]) -> Vec<u8> {
-    [key, b"/"].concat()
-}
-
-/// The folder that a name lies in, without a slash at its end.
-pub fn parent(key: &[u8]) -> Option<&[u8]> {
-    key.iter().rposition(|b| *b == b'/').map(|at| &key[..at])
 }
 
 /// A path as a client sends it, below [`PREFIX`]. What could be read in two ways is none: an empty
 /// segment, dots, an escaped slash or zero byte, an escape that is cut off.
 ///
 /// # Errors
-/// InvalidURI.
-pub fn parse(path: &str) -> S3Result<DavPath> {
-    let bad = |text: &str| s3_error!(InvalidURI, "the path cannot be read: {text}");
+/// BadAddress.
+pub fn parse(path: &str) -> Result<Path> {
+    let bad = |text: &str| Why::BadAddress.says(format!("the path cannot be read: {text}"));
     let below =
         path.strip_prefix(PREFIX).filter(|below| below.is_empty() || below.starts_with('/'));
     let below = below.ok_or_else(|| bad("it does not begin with /-/dav/"))?;
@@ -112,7 +102,7 @@ pub fn parse(path: &str) -> S3Result<DavPath> {
         return Err(bad("a segment is empty"));
     }
     for segment in inner.split('/').filter(|_| !inner.is_empty()) {
-        if !is_escaped_well(segment) {
+        if !is_escaped(segment) {
             return Err(bad("a % is followed by two hexadecimal digits; write %25 for itself"));
         }
         let decoded: Vec<u8> = percent_decode_str(segment).collect();
@@ -121,15 +111,11 @@ pub fn parse(path: &str) -> S3Result<DavPath> {
             return Err(bad(text));
         }
     }
-    let mut parsed = DavPath::new(path).map_err(|e| bad(&e.to_string()))?;
-    parsed.set_prefix(PREFIX).map_err(|e| bad(&e.to_string()))?;
-    Ok(parsed)
-}
-
-fn is_escaped_well(segment: &str) -> bool {
-    let mut pieces = segment.as_bytes().split(|b| *b == b'%');
-    pieces.next();
-    pieces.all(|rest| rest.len() >= 2 && rest[..2].iter().all(u8::is_ascii_hexdigit))
+    if !below.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Err(bad("write what is not printable ASCII as %XX"));
+    }
+    let path: Vec<u8> = percent_decode_str(below).collect();
+    Ok(Path(if path.is_empty() { b"/".to_vec() } else { path }))
 }
 
 /// The address of a decoded path, below [`PREFIX`].
@@ -179,7 +165,7 @@ fn is_spelled(segment: &[u8], odd: fn(&[u8]) -> bool) -> bool {
 
 fn form(segment: &[u8], odd: fn(&[u8]) -> bool) -> Vec<u8> {
     if is_spelled(segment, odd) {
-        return format!("{MARK}{}", crate::digest::hex(segment)).into_bytes();
+        return format!("{MARK}{}", crate::http::digest::hex(segment)).into_bytes();
     }
     segment.to_vec()
 }

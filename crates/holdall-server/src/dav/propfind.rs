@@ -1,35 +1,29 @@
 //! Properties asked for: PROPFIND (RFC 4918 section 9.1).
-//!
-//! `dav-server` leaves out the status of properties that are not there and the quotes of ETags;
-//! clients that rely on either fail.
 
-use crate::amend::is_xml;
-use crate::body;
-use crate::catalog::Catalog;
+use crate::dav::error::{Result, blocking, refusal};
 use crate::dav::list::{self, Resource};
 use crate::dav::locks::Locks;
+use crate::dav::multistatus::{
+    DAV, HEAD, TYPE, WINDOWS, WINDOWS_MODIFIED, active_lock, sound, text,
+};
 use crate::dav::path::PREFIX;
-use crate::dav::proppatch::{WINDOWS, WINDOWS_MODIFIED};
-use crate::dav::{Dav, Depth, Head, empty, node, refusal, set};
+use crate::dav::{Dav, Depth, Head, node};
+use crate::http::answer::{empty, set};
+use crate::http::date;
+use crate::objects::catalog::Catalog;
 use crate::users::Right;
 use bytes::Bytes;
-use dav_server::davpath::DavPath;
-use dav_server::ls::DavLock;
 use futures::stream;
 use http::{Response, StatusCode, header};
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use s3s::dto::TimestampFormat;
-use s3s::{Body, S3Result, StdError, s3_error};
-use std::borrow::Cow;
+use s3s::{Body, StdError};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::SystemTime;
 use xmltree::Element;
 
-/// The namespace of WebDAV.
-pub const DAV: &str = "DAV:";
 /// Properties that the server knows, in the namespace of WebDAV.
 const LIVE: [&str; 7] = [
     "resourcetype",
@@ -43,9 +37,6 @@ const LIVE: [&str; 7] = [
 const SUPPORTED: &str = "<D:lockentry><D:lockscope><D:exclusive/></D:lockscope><D:locktype>\
     <D:write/></D:locktype></D:lockentry><D:lockentry><D:lockscope><D:shared/></D:lockscope>\
     <D:locktype><D:write/></D:locktype></D:lockentry>";
-/// How an answer about properties begins.
-pub const HEAD: &str =
-    "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">";
 const FINITE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:error xmlns:D=\"DAV:\">\
     <D:propfind-finite-depth/></D:error>";
 
@@ -71,12 +62,12 @@ enum Wanted {
 }
 
 impl Wanted {
-    fn parse(xml: &[u8]) -> S3Result<Self> {
+    fn parse(xml: &[u8]) -> Result<Self> {
         if xml.is_empty() {
             return Ok(Self::All);
         }
-        let bad = || s3_error!(MalformedXML, "the body is no propfind");
-        let asked = crate::xml::parse(xml)?;
+        let bad = || refusal(StatusCode::BAD_REQUEST, "the body is no propfind");
+        let asked = crate::http::xml::parse(xml)?;
         if asked.name != "propfind" || asked.namespace.as_deref() != Some(DAV) {
             return Err(bad());
         }
@@ -104,68 +95,6 @@ impl Wanted {
     }
 }
 
-/// Text as XML has it. Readers take a carriage return, and in a namespace each white space, for
-/// another character unless it is a reference; what XML cannot hold is U+FFFD.
-pub fn text(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\r' => out.push_str("&#13;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
-            c if is_xml(c) => out.push(c),
-            _ => out.push(char::REPLACEMENT_CHARACTER),
-        }
-    }
-}
-
-/// XML that was written by `xmltree`, which writes some characters as they are that readers take for
-/// others.
-pub fn sound(xml: &str) -> Cow<'_, str> {
-    if xml.chars().all(|c| c != '\r' && is_xml(c)) {
-        return Cow::Borrowed(xml);
-    }
-    let mut out = String::with_capacity(xml.len() + 64);
-    for c in xml.chars() {
-        match c {
-            '\r' => out.push_str("&#13;"),
-            c if is_xml(c) => out.push(c),
-            _ => out.push(char::REPLACEMENT_CHARACTER),
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn http_date(time: SystemTime) -> String {
-    let mut date = Vec::new();
-    // Times beyond the calendar have no date.
-    let _ = crate::s3::timestamp(time).format(TimestampFormat::HttpDate, &mut date);
-    String::from_utf8_lossy(&date).into_owned()
-}
-
-fn lock(out: &mut String, lock: &DavLock) {
-    let scope = if lock.shared { "shared" } else { "exclusive" };
-    let depth = if lock.deep { "infinity" } else { "0" };
-    let left = lock.timeout_at.and_then(|at| at.duration_since(SystemTime::now()).ok());
-    let (left, root) = (left.unwrap_or_default().as_secs(), lock.path.with_prefix());
-    // Writing into a string does not fail.
-    let _ = write!(
-        out,
-        "<D:activelock><D:lockscope><D:{scope}/></D:lockscope><D:locktype><D:write/></D:locktype>\
-         <D:depth>{depth}</D:depth><D:timeout>Second-{left}</D:timeout><D:locktoken><D:href>{}\
-         </D:href></D:locktoken><D:lockroot><D:href>{}</D:href></D:lockroot>",
-        lock.token,
-        root.as_url_string(),
-    );
-    if let Some(owner) = lock.owner.as_deref().and_then(Locks::owner_xml) {
-        out.push_str(&sound(&owner));
-    }
-    out.push_str("</D:activelock>");
-}
-
 /// Answers for one resource after another.
 #[derive(Debug, Clone)]
 struct Writer {
@@ -183,10 +112,13 @@ impl Writer {
             "getcontentlength" if !resource.folder => out = resource.size.to_string(),
             "getcontenttype" => text(&mut out, resource.kind.as_ref()?),
             "getetag" => text(&mut out, &format!("\"{}\"", resource.etag.as_ref()?)),
-            "getlastmodified" => out = http_date(resource.modified?),
+            "getlastmodified" => out = date::text(resource.modified?).unwrap_or_default(),
             "supportedlock" => out.push_str(SUPPORTED),
             "lockdiscovery" => {
-                self.locks.covering(&resource.path).iter().for_each(|l| lock(&mut out, l));
+                for lock in self.locks.covering(&resource.path) {
+                    let left = lock.until.duration_since(SystemTime::now()).unwrap_or_default();
+                    active_lock(&mut out, &lock, left, "infinity");
+                }
             }
             _ => return None,
         }
@@ -201,7 +133,7 @@ impl Writer {
             && local == WINDOWS_MODIFIED
             && let Some(at) = resource.modified.filter(|_| !resource.folder)
         {
-            let value = if valued { http_date(at) } else { String::new() };
+            let value = if valued { date::text(at).unwrap_or_default() } else { String::new() };
             let _ = write!(out, "<{local} xmlns=\"{space}\">{value}</{local}>");
             return true;
         }
@@ -312,16 +244,12 @@ impl Answering {
 }
 
 /// Reads on: what was found, and what is left.
-async fn read(
-    catalog: Arc<Catalog>,
-    head: Arc<Head>,
-    rest: Rest,
-) -> S3Result<(Vec<Resource>, Rest)> {
-    body::blocking(move || match rest {
+async fn read(catalog: Arc<Catalog>, head: Arc<Head>, rest: Rest) -> Result<(Vec<Resource>, Rest)> {
+    blocking(move || match rest {
         Rest::Collections => Ok((list::collections(&catalog, &head.user)?, Rest::End)),
         Rest::Page(after) => {
             let bucket = node::collection(&catalog, &head.place)?;
-            let (folder, prefix) = (shown(&head.path), head.place.prefix());
+            let (folder, prefix) = (head.path.root(), head.place.prefix());
             let (found, next) = list::page(&bucket, folder, &prefix, after.as_deref())?;
             Ok((found, next.map_or(Rest::End, |next| Rest::Page(Some(next)))))
         }
@@ -331,7 +259,7 @@ async fn read(
 }
 
 impl Dav {
-    pub(super) async fn propfind(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
+    pub(super) async fn propfind(&self, head: Head, body: Body) -> Result<Response<Body>> {
         let deep = match head.depth()? {
             Depth::Zero => false,
             Depth::One => true,
@@ -339,7 +267,7 @@ impl Dav {
             Depth::Infinity if !head.headers.contains_key("depth") => true,
             Depth::Infinity => {
                 let mut response = empty(StatusCode::FORBIDDEN);
-                set(&mut response, header::CONTENT_TYPE, "application/xml; charset=utf-8");
+                set(&mut response, header::CONTENT_TYPE, TYPE);
                 *response.body_mut() = Body::from(Bytes::from_static(FINITE.as_bytes()));
                 return Ok(response);
             }
@@ -351,8 +279,8 @@ impl Dav {
         let wanted = Arc::new(Wanted::parse(&xml)?);
         let writer = Writer { wanted, locks: self.locks.clone() };
         let (catalog, path, first) =
-            (self.server.catalog.clone(), head.path.clone(), writer.clone());
-        let (begun, folder) = body::blocking(move || {
+            (self.objects.catalog.clone(), head.path.clone(), writer.clone());
+        let (begun, folder) = blocking(move || {
             let none = || refusal(StatusCode::NOT_FOUND, "there is nothing");
             let own = list::one(&catalog, &path)?.ok_or_else(none)?;
             let mut out = HEAD.to_owned();
@@ -366,8 +294,8 @@ impl Dav {
             Some(_) => Rest::Page(None),
         };
         let mut response = empty(StatusCode::MULTI_STATUS);
-        set(&mut response, header::CONTENT_TYPE, "application/xml; charset=utf-8");
-        let (catalog, head) = (self.server.catalog.clone(), Arc::new(head));
+        set(&mut response, header::CONTENT_TYPE, TYPE);
+        let (catalog, head) = (self.objects.catalog.clone(), Arc::new(head));
         let ready = Vec::new().into_iter();
         let answering = Answering { catalog, head, writer, begun, ready, rest };
         let frames = stream::unfold(answering, Answering::next);
@@ -377,12 +305,6 @@ impl Dav {
         *response.body_mut() = Body::http_body_unsync(StreamBody::new(Box::pin(frames)));
         Ok(response)
     }
-}
-
-/// A folder's path without the slash at its end.
-pub fn shown(path: &DavPath) -> &[u8] {
-    let bytes = path.as_bytes();
-    bytes.strip_suffix(b"/").unwrap_or(bytes)
 }
 
 #[cfg(test)]
@@ -411,14 +333,5 @@ mod tests {
         assert_eq!(asked("<prop><getetag/><getetag/></prop>").unwrap(), twice);
         assert!(asked("").is_err() && Wanted::parse(b"<a/>").is_err());
         assert!(Wanted::parse(b"<propfind xmlns=\"DAV:\"><prop>").is_err());
-    }
-
-    #[test]
-    fn text_is_escaped() {
-        let mut out = String::new();
-        text(&mut out, "a<b>&\"\u{1}é\r\n\t");
-        assert_eq!(out, "a&lt;b&gt;&amp;&quot;\u{fffd}é&#13;&#10;&#9;");
-        assert_eq!(sound("<a>\r\n\u{ffff}</a>"), "<a>&#13;\n\u{fffd}</a>");
-        assert!(matches!(sound("<a>\n</a>"), Cow::Borrowed(_)));
     }
 }

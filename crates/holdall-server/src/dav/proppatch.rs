@@ -1,37 +1,31 @@
 //! Properties that clients set and remove: PROPPATCH (RFC 4918 section 9.2), all of a request or
 //! none.
 //!
-//! `dav-server` says that it set the times of Windows, and sets nothing. Here they are kept: the
-//! time of the last change is the object's own, as it is of these very bytes; the others are
-//! properties like those of any client.
+//! Windows sets times of its own: that of the last change is the object's, as it is of these very
+//! bytes; the others are properties like those of any client.
 
-use crate::body;
-use crate::catalog::{Bucket, Catalog};
+use crate::dav::error::{Error, Result, blocking, refusal};
 use crate::dav::list::Props;
-use crate::dav::node::{self, Node, mark};
-use crate::dav::path::{PREFIX, Place};
-use crate::dav::propfind::{DAV, HEAD, text};
-use crate::dav::{Dav, Head, empty, refusal, set};
-use crate::error::{from_store, through};
-use crate::meta::Meta;
+use crate::dav::multistatus::{DAV, HEAD, TYPE, WINDOWS, WINDOWS_MODIFIED, text};
+use crate::dav::{Dav, Head};
+use crate::http::answer::{empty, set};
+use crate::http::{date, xml};
+use crate::objects::catalog::{Bucket, Catalog};
+use crate::objects::node::{self, Node, mark};
+use crate::objects::{place::Place, records, side};
+use crate::refusal::Why;
 use crate::users::Right;
-use crate::{date, records, side};
 use bytes::Bytes;
 use holdall::{Version, WriteTx};
 use http::{Response, StatusCode, header};
-use s3s::{Body, S3Result, s3_error};
+use s3s::Body;
 use std::fmt::Write as _;
 use std::time::SystemTime;
-use xmltree::{Element, EmitterConfig};
+use xmltree::Element;
 
 /// Most bytes of the properties that clients set of a resource.
 const MOST_PROPS: usize = 256 << 10;
 const APACHE: &str = "http://apache.org/dav/props/";
-/// The namespace of Windows' times and attributes.
-pub const WINDOWS: &str = "urn:schemas-microsoft-com:";
-/// The time of the last change, as Windows has it.
-pub const WINDOWS_MODIFIED: &str = "Win32LastModifiedTime";
-
 /// A property that is to change.
 #[derive(Debug)]
 struct Change {
@@ -57,17 +51,9 @@ fn plain(element: &Element) -> Option<String> {
     element.get_text().filter(|_| !nested).map(|text| text.into_owned())
 }
 
-fn written(element: &Element) -> S3Result<String> {
-    let mut out = Vec::new();
-    let config = EmitterConfig::new().write_document_declaration(false);
-    let bad = |e: String| s3_error!(MalformedXML, "a property cannot be kept: {e}");
-    element.write_with_config(&mut out, config).map_err(|e| bad(e.to_string()))?;
-    String::from_utf8(out).map_err(|e| bad(e.to_string()))
-}
-
 impl Change {
     /// What a request asks of one property of a file, or of a folder.
-    fn of(element: &Element, sets: bool, file: bool) -> S3Result<Self> {
+    fn of(element: &Element, sets: bool, file: bool) -> Result<Self> {
         let (space, name) = (element.namespace.clone().unwrap_or_default(), element.name.clone());
         let what = match (space.as_str(), name.as_str()) {
             (DAV, "displayname" | "getcontentlanguage") if sets && plain(element).is_none() => {
@@ -77,7 +63,7 @@ impl Change {
             (DAV | APACHE, _) => What::Refused(StatusCode::FORBIDDEN),
             (WINDOWS, WINDOWS_MODIFIED) if file && sets => {
                 let at = plain(element).and_then(|text| date::parse(&text));
-                let at = at.map(|at| SystemTime::from(time::OffsetDateTime::from(at)));
+                let at = at.map(SystemTime::from);
                 at.map_or(What::Refused(StatusCode::CONFLICT), What::Modified)
             }
             (WINDOWS, WINDOWS_MODIFIED) if file => What::Refused(StatusCode::FORBIDDEN),
@@ -86,12 +72,12 @@ impl Change {
         Ok(Self { space, name, what })
     }
 
-    fn kept(element: &Element, sets: bool) -> S3Result<What> {
-        sets.then(|| written(element)).transpose().map(What::Kept)
+    fn kept(element: &Element, sets: bool) -> Result<What> {
+        Ok(What::Kept(sets.then(|| xml::written(element)).transpose()?))
     }
 
     /// All that a body asks for, in its order.
-    fn all(update: &Element, file: bool) -> S3Result<Vec<Self>> {
+    fn all(update: &Element, file: bool) -> Result<Vec<Self>> {
         let elements = |of: &Element, name: &str| -> Vec<Element> {
             let all = of.children.iter().filter_map(|node| node.as_element());
             all.filter(|e| name.is_empty() || e.name == name).cloned().collect()
@@ -127,14 +113,13 @@ fn patch(props: &mut Props, changes: &[Change]) -> holdall::Result<()> {
     // Listings tell them of each entry.
     if size(props) > MOST_PROPS.max(before) {
         let text = format!("the properties of a resource take at most {MOST_PROPS} bytes");
-        let full = StatusCode::INSUFFICIENT_STORAGE;
-        return Err(through(crate::error::custom("InsufficientStorage", full, text)));
+        return Err(Why::Full.says(text).into());
     }
     Ok(())
 }
 
 fn changed() -> holdall::Error {
-    through(s3_error!(PreconditionFailed, "it was changed meanwhile; ask again"))
+    Why::Unmet.says("it was changed meanwhile; ask again").into()
 }
 
 /// Makes the changes in one transaction, if the resource is still of the version.
@@ -143,7 +128,7 @@ fn apply(
     place: &Place,
     changes: &[Change],
     version: Option<Version>,
-) -> S3Result<()> {
+) -> Result<()> {
     let work = |tx: &mut WriteTx| {
         let name = &bucket.name;
         if place.key.is_none() {
@@ -165,19 +150,18 @@ fn apply(
             _ if modified.is_some() => return Err(changed()),
             _ => mark(tx, bucket, &place.prefix())?,
         };
-        let meta = Meta::of(&tx.metadata(oid)?);
-        let mut meta = side::complete_in(tx, oid, meta)?;
+        let mut meta = side::meta_in(tx, oid)?;
         patch(&mut meta.about.props, changes)?;
         meta.modified = modified.or(meta.modified);
         side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
     };
-    bucket.served.store.write(work).map_err(from_store)
+    bucket.served.write(work).map_err(Error::from)
 }
 
 /// What became of each property.
 fn answer(head: &Head, changes: &[Change], done: bool) -> String {
-    let path = head.path.as_url_string();
-    let mut out = format!("{HEAD}<D:response><D:href>{PREFIX}{path}</D:href>");
+    let path = head.path.address();
+    let mut out = format!("{HEAD}<D:response><D:href>{path}</D:href>");
     let statuses = if done {
         vec![StatusCode::OK]
     } else {
@@ -207,15 +191,15 @@ fn answer(head: &Head, changes: &[Change], done: bool) -> String {
 }
 
 /// Changes what is there under the conditions of the request. Blocks.
-fn change(catalog: &Catalog, head: &Head, xml: &[u8], pinned: bool) -> S3Result<String> {
+fn change(catalog: &Catalog, head: &Head, xml: &[u8], pinned: bool) -> Result<String> {
     let node = node::find(catalog, &head.place)?;
     if !node.is_there() {
         return Err(refusal(StatusCode::NOT_FOUND, "there is nothing"));
     }
     let version = head.check_conditions(&node, pinned)?;
-    let update = crate::xml::parse(xml)?;
+    let update = xml::parse(xml)?;
     if update.name != "propertyupdate" || update.namespace.as_deref() != Some(DAV) {
-        return Err(s3_error!(MalformedXML, "the body is no propertyupdate"));
+        return Err(refusal(StatusCode::BAD_REQUEST, "the body is no propertyupdate"));
     }
     let changes = Change::all(&update, matches!(node, Node::File(_)))?;
     let done = !changes.iter().any(|change| matches!(change.what, What::Refused(_)));
@@ -226,17 +210,17 @@ fn change(catalog: &Catalog, head: &Head, xml: &[u8], pinned: bool) -> S3Result<
 }
 
 impl Dav {
-    pub(super) async fn proppatch(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
+    pub(super) async fn proppatch(&self, head: Head, body: Body) -> Result<Response<Body>> {
         if head.place.collection.is_none() {
             return Err(refusal(StatusCode::FORBIDDEN, "the root holds collections only"));
         }
         head.check(Right::Write)?;
         let xml = self.xml(&head, body).await?;
         let pinned = self.may_change(&head, &head.path, false).await?;
-        let catalog = self.server.catalog.clone();
-        let told = body::blocking(move || change(&catalog, &head, &xml, pinned)).await?;
+        let catalog = self.objects.catalog.clone();
+        let told = blocking(move || change(&catalog, &head, &xml, pinned)).await?;
         let mut response = empty(StatusCode::MULTI_STATUS);
-        set(&mut response, header::CONTENT_TYPE, "application/xml; charset=utf-8");
+        set(&mut response, header::CONTENT_TYPE, TYPE);
         *response.body_mut() = Body::from(Bytes::from(told));
         Ok(response)
     }

@@ -1,19 +1,20 @@
 //! Objects written: whole, or a range of them.
 
-use crate::body;
-use crate::catalog::Bucket;
-use crate::dav::node::{self, Node};
-use crate::dav::{Dav, Head, empty, get, no_body, refusal, set};
-use crate::edit::{Condition, Edit};
-use crate::error::from_store;
-use crate::header::{list, number};
-use crate::meta::{About, Meta};
-use crate::s3::{Goal, Incoming, check_key, expires};
+use crate::dav::error::{Result, blocking, refusal};
+use crate::dav::{Dav, Head, get, no_body};
+use crate::http::answer::{empty, set};
+use crate::http::{header::list, spelling::digits};
+use crate::objects::edit::{Condition, Edit};
+use crate::objects::meta::{About, Meta};
+use crate::objects::node::{self, Node};
+use crate::objects::put::{Goal, Incoming};
+use crate::objects::{catalog::Bucket, place::text};
+use crate::refusal::{Refusal, Why};
 use crate::users::Right;
 use holdall::PutMode;
 use http::{HeaderName, Response, StatusCode, header};
+use s3s::Body;
 use s3s::dto::StreamingBlob;
-use s3s::{Body, S3ErrorCode, S3Result, s3_error};
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
@@ -22,17 +23,6 @@ const PATCHES: &str = "application/x-sabredav-partialupdate";
 
 /// The time that a client wants an object to have.
 pub const MTIME: HeaderName = HeaderName::from_static("x-oc-mtime");
-
-/// A name that may be written: UTF-8, so that S3 can reach it, too.
-///
-/// # Errors
-/// InvalidRequest.
-pub fn text(key: Vec<u8>) -> S3Result<String> {
-    let bad = |_| s3_error!(InvalidRequest, "a name that is written is UTF-8");
-    let key = String::from_utf8(key).map_err(bad)?;
-    check_key(&key)?;
-    Ok(key)
-}
 
 /// Where a partial put begins, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +39,14 @@ enum Start {
 fn content_range(text: &str, len: Option<u64>) -> Option<(Start, Option<u64>)> {
     let (unit, rest) = text.split_once(' ')?;
     let (range, size) = rest.trim().split_once('/')?;
-    let size = if size == "*" { None } else { Some(number(size)?) };
+    let size = if size == "*" { None } else { Some(digits(size)?) };
     let known = unit.eq_ignore_ascii_case("bytes");
     known.then(|| first_last(range, len)).flatten().map(|start| (start, size))
 }
 
 fn first_last(range: &str, len: Option<u64>) -> Option<Start> {
     let (first, last) = range.split_once('-')?;
-    let (first, last) = (number(first)?, number(last)?);
+    let (first, last) = (digits(first)?, digits(last)?);
     let size = last.checked_sub(first)?.checked_add(1)?;
     len.is_none_or(|len| len == size).then_some(Start::At(first))
 }
@@ -68,16 +58,21 @@ fn update_range(text: &str, len: Option<u64>) -> Option<Start> {
     }
     let range = text.trim().strip_prefix("bytes=")?;
     match range.split_once('-')? {
-        ("", last) => number(last).map(Start::Before),
-        (first, "") => number(first).map(Start::At),
+        ("", last) => digits(last).map(Start::Before),
+        (first, "") => digits(first).map(Start::At),
         _ => first_last(range, len),
     }
 }
 
 impl Start {
     /// The bytes of an object that a body of `len` bytes takes the place of.
-    fn range(self, size: u64, len: u64) -> S3Result<Range<u64>> {
-        let outside = || s3_error!(InvalidRange, "the range begins outside the {size} bytes");
+    fn range(self, size: u64, len: u64) -> Result<Range<u64>> {
+        let outside = || {
+            refusal(
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                format!("the range begins outside the {size} bytes"),
+            )
+        };
         let start = match self {
             Self::At(at) => at,
             Self::Before(n) => size.checked_sub(n).ok_or_else(outside)?,
@@ -102,9 +97,9 @@ impl Head {
     ///
     /// # Errors
     /// Status 400 for what is no number, or not the one that HTTP says.
-    fn length(&self) -> S3Result<Option<u64>> {
+    fn length(&self) -> Result<Option<u64>> {
         let bad = || refusal(StatusCode::BAD_REQUEST, "the length of the body cannot be read");
-        let read = |text: &str| number(text).ok_or_else(bad);
+        let read = |text: &str| digits(text).ok_or_else(bad);
         // Finder sends large bodies without a length, and says it here.
         let named = self.text("x-expected-entity-length").map(read).transpose()?;
         let sent = self.text(header::CONTENT_LENGTH).map(read).transpose()?;
@@ -116,7 +111,7 @@ impl Head {
 
     /// Where a partial put begins, and the size that the object has afterwards where that is said;
     /// `None` for one of the whole object.
-    fn start(&self) -> S3Result<Option<(Start, Option<u64>)>> {
+    fn start(&self) -> Result<Option<(Start, Option<u64>)>> {
         let bad = || refusal(StatusCode::BAD_REQUEST, "the range cannot be read");
         if self.method.as_str() == "PATCH" {
             if self.text(header::CONTENT_TYPE) != Some(PATCHES) {
@@ -145,9 +140,9 @@ impl Head {
     ///
     /// # Errors
     /// Status 405 where the path is a collection's or a folder's.
-    pub fn object(&self) -> S3Result<String> {
+    pub fn object(&self) -> Result<String> {
         match &self.place.key {
-            Some(key) if !self.place.slash => text(key.clone()),
+            Some(key) if !self.place.slash => Ok(text(key.clone())?),
             _ => {
                 let text = "objects lie in collections, and have no slash at their ends: \
                             /-/dav/COLLECTION/NAME";
@@ -160,9 +155,9 @@ impl Head {
     ///
     /// # Errors
     /// Status 400 for what is no number of seconds.
-    pub fn modified(&self) -> S3Result<Option<SystemTime>> {
+    pub fn modified(&self) -> Result<Option<SystemTime>> {
         let Some(text) = self.text(MTIME) else { return Ok(None) };
-        let seconds = |text: &str| number(text).map(Duration::from_secs);
+        let seconds = |text: &str| digits(text).map(Duration::from_secs);
         let at = match text.strip_prefix('-') {
             Some(before) => seconds(before).and_then(|s| SystemTime::UNIX_EPOCH.checked_sub(s)),
             None => seconds(text).and_then(|s| SystemTime::UNIX_EPOCH.checked_add(s)),
@@ -172,35 +167,33 @@ impl Head {
     }
 
     /// What a put says of its object. Cache-Control of a request is said of the request.
-    fn about(&self) -> S3Result<About> {
+    fn about(&self) -> Result<About> {
         Ok(About {
             encoding: list(&self.headers, "content-encoding")?,
             language: list(&self.headers, "content-language")?,
             disposition: self.text(header::CONTENT_DISPOSITION).map(str::to_owned),
-            ..expires(self.text(header::EXPIRES), None)
+            ..About::expiring(self.text(header::EXPIRES), None)
         })
     }
 }
 
 impl Dav {
     /// What a put finds, and what must still hold at its commit.
-    async fn target(&self, head: &Head, pinned: bool) -> S3Result<Target> {
-        let (catalog, head) = (self.server.catalog.clone(), head.clone());
-        body::blocking(move || {
-            let none = |e: s3s::S3Error| match e.code() {
-                S3ErrorCode::NoSuchBucket => refusal(StatusCode::CONFLICT, "no such collection"),
-                _ => e,
+    async fn target(&self, head: &Head, pinned: bool) -> Result<Target> {
+        let (catalog, head) = (self.objects.catalog.clone(), head.clone());
+        blocking(move || {
+            let none = |e: Refusal| match e.why {
+                Why::NoBucket => refusal(StatusCode::CONFLICT, "no such collection"),
+                _ => e.into(),
             };
             let bucket = node::collection(&catalog, &head.place).map_err(none)?;
-            let mut reader = bucket.read().map_err(from_store)?;
-            let node = node::look(&mut reader, &head.place).map_err(from_store)?;
+            let mut reader = bucket.read()?;
+            let node = node::look(&mut reader, &head.place)?;
             if node.is_folder() {
                 let text = "it is a folder; a body has no place there";
                 return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, text));
             }
-            if !node.is_there()
-                && !node::has_parent(&mut reader, &head.place).map_err(from_store)?
-            {
+            if !node.is_there() && !node::has_parent(&mut reader, &head.place)? {
                 return Err(refusal(StatusCode::CONFLICT, "its folder is not there"));
             }
             let version = head.check_conditions(&node, pinned)?;
@@ -214,7 +207,7 @@ impl Dav {
         .await
     }
 
-    pub(super) async fn put(&self, head: Head, body: Body) -> S3Result<Response<Body>> {
+    pub(super) async fn put(&self, head: Head, body: Body) -> Result<Response<Body>> {
         head.check(Right::Write)?;
         head.object()?;
         let start = head.start()?;
@@ -236,7 +229,7 @@ impl Dav {
         head: Head,
         target: Target,
         incoming: Incoming,
-    ) -> S3Result<Response<Body>> {
+    ) -> Result<Response<Body>> {
         let there = target.node.is_there();
         let kind = head.text(header::CONTENT_TYPE).map(str::to_owned);
         let asked = head.modified()?;
@@ -254,7 +247,7 @@ impl Dav {
             part_of: None,
             keeps: there,
         };
-        let done = self.server.store(goal, incoming).await?;
+        let done = self.objects.store(goal, incoming).await?;
         let status = if there { StatusCode::NO_CONTENT } else { StatusCode::CREATED };
         let mut response = empty(status);
         set(&mut response, header::ETAG, &format!("\"{}\"", done.etag));
@@ -270,7 +263,7 @@ impl Dav {
         target: Target,
         (start, size): (Start, Option<u64>),
         incoming: Incoming,
-    ) -> S3Result<Response<Body>> {
+    ) -> Result<Response<Body>> {
         let Some(found) = target.node.metadata() else {
             return Err(refusal(StatusCode::NOT_FOUND, "only an object that is there has ranges"));
         };
@@ -280,7 +273,10 @@ impl Dav {
         let after = found.size.max(range.start.saturating_add(len));
         if size.is_some_and(|size| size != after) {
             let text = "the size of Content-Range is another one";
-            return Err(s3_error!(InvalidRange, "the object has {after} bytes then; {text}"));
+            return Err(refusal(
+                StatusCode::RANGE_NOT_SATISFIABLE,
+                format!("the object has {after} bytes then; {text}"),
+            ));
         }
         let version = match target.mode {
             PutMode::Update(version) => Some(version),
@@ -289,7 +285,7 @@ impl Dav {
         let condition = Condition { size: Some(found.size), version, ..Condition::default() };
         let key = head.object()?;
         let edit = Edit { bucket: target.bucket, key, condition, create: false };
-        let done = self.server.edit(edit, range, incoming).await?;
+        let done = self.objects.edit(edit, range, incoming).await?;
         let mut response = empty(StatusCode::NO_CONTENT);
         set(&mut response, header::ETAG, &format!("\"{}\"", done.etag));
         Ok(response)

@@ -1,8 +1,10 @@
 //! ACLs of buckets and objects, as clients set and see them. What they open, `access.rs` says.
 
-use crate::acl::{Acl, not_supported};
-use crate::body;
-use crate::s3::bucket::{owner, refuse_version};
+use crate::http::body;
+use crate::objects::acl::Acl;
+use crate::s3::admit::refuse_version;
+use crate::s3::bucket::owner;
+use crate::s3::grants::not_supported;
 use crate::s3::{Answer, Server};
 use s3s::dto::{
     AccessControlPolicy, BucketCannedACL, GetBucketAclInput, GetBucketAclOutput, GetObjectAclInput,
@@ -55,7 +57,7 @@ impl Server {
         &self,
         req: S3Request<GetBucketAclInput>,
     ) -> Answer<GetBucketAclOutput> {
-        let bucket = self.catalog.bucket(&req.input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
         let acl = self.told(body::blocking(move || bucket.acl()).await?);
         let (grants, owner) = (Some(acl.grants()), Some(owner()));
         Ok(S3Response::new(GetBucketAclOutput { grants, owner }))
@@ -66,7 +68,7 @@ impl Server {
         req: S3Request<PutBucketAclInput>,
     ) -> Answer<PutBucketAclOutput> {
         let i = &req.input;
-        let bucket = self.catalog.bucket(&i.bucket)?;
+        let bucket = self.objects.catalog.bucket(&i.bucket)?;
         let grants = [
             &i.grant_full_control,
             &i.grant_read,

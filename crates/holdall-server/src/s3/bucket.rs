@@ -1,13 +1,14 @@
 //! Buckets, and objects deleted from them.
 
-use crate::admit::Admitted;
-use crate::amend::REGION;
-use crate::body;
-use crate::condition::{self, ETagCondition};
-use crate::error::{from_store, through};
-use crate::meta::{Meta, etag_of};
+use crate::http::body;
+use crate::objects::condition::{self, ETagCondition};
+use crate::objects::meta::{Meta, etag_of};
+use crate::objects::side;
+use crate::refusal::Why;
+use crate::s3::admit::{Admitted, refuse_version};
+use crate::s3::amend::REGION;
+use crate::s3::error::{blocking, from_store};
 use crate::s3::{Server, timestamp};
-use crate::side;
 use crate::users::{OWNER, User};
 use holdall::WriteTx;
 use s3s::dto::{
@@ -15,10 +16,11 @@ use s3s::dto::{
     DeleteBucketOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
     DeleteObjectsOutput, DeletedObject, ETag, Error, GetBucketLocationInput,
     GetBucketLocationOutput, HeadBucketInput, HeadBucketOutput, ListBucketsInput,
-    ListBucketsOutput, ObjectIdentifier, Owner, Timestamp,
+    ListBucketsOutput, ObjectIdentifier, Owner,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
+use time::OffsetDateTime;
 
 /// Most keys of a multi-delete, as S3 has it.
 const MOST_DELETES: usize = 1000;
@@ -47,7 +49,7 @@ impl Server {
             return Err(s3_error!(NotImplemented, "directory buckets are not offered"));
         }
         let name = req.input.bucket;
-        let catalog = self.catalog.clone();
+        let catalog = self.objects.catalog.clone();
         let wanted = name.clone();
         // One that is there already is the caller's: everything has one owner. In its first
         // region S3 answers so too.
@@ -60,8 +62,9 @@ impl Server {
         &self,
         req: S3Request<DeleteBucketInput>,
     ) -> S3Result<S3Response<DeleteBucketOutput>> {
-        let (catalog, name) = (self.catalog.clone(), req.input.bucket);
-        self.abort_all(catalog.bucket(&name)?).await?;
+        let (catalog, name) = (self.objects.catalog.clone(), req.input.bucket);
+        let bucket = catalog.bucket(&name)?;
+        body::blocking(move || bucket.give_up_all()).await?;
         body::blocking(move || catalog.delete(&name)).await?;
         Ok(S3Response::new(DeleteBucketOutput::default()))
     }
@@ -70,7 +73,7 @@ impl Server {
         &self,
         req: &S3Request<HeadBucketInput>,
     ) -> S3Result<S3Response<HeadBucketOutput>> {
-        self.catalog.bucket(&req.input.bucket)?;
+        self.objects.catalog.bucket(&req.input.bucket)?;
         let bucket_region = Some(REGION.to_owned());
         Ok(S3Response::new(HeadBucketOutput { bucket_region, ..Default::default() }))
     }
@@ -79,7 +82,7 @@ impl Server {
         &self,
         req: &S3Request<GetBucketLocationInput>,
     ) -> S3Result<S3Response<GetBucketLocationOutput>> {
-        self.catalog.bucket(&req.input.bucket)?;
+        self.objects.catalog.bucket(&req.input.bucket)?;
         Ok(S3Response::new(GetBucketLocationOutput::default()))
     }
 
@@ -88,8 +91,8 @@ impl Server {
         req: S3Request<ListBucketsInput>,
     ) -> S3Result<S3Response<ListBucketsOutput>> {
         let user = req.extensions.get::<Arc<User>>().cloned();
-        let (catalog, input) = (self.catalog.clone(), req.input);
-        body::blocking(move || {
+        let (catalog, input) = (self.objects.catalog.clone(), req.input);
+        blocking(move || {
             // All buckets lie in one region.
             let elsewhere = input.bucket_region.as_deref().is_some_and(|name| name != REGION);
             let prefix = input.prefix.clone().unwrap_or_default();
@@ -126,17 +129,18 @@ impl Server {
     ) -> S3Result<S3Response<DeleteObjectOutput>> {
         let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
-        let bucket = self.catalog.bucket(&input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
         refuse_version(input.version_id.as_deref())?;
         let one = Doomed {
             key: input.key,
             etag: asked_for.conditions.matches.clone(),
             size: input.if_match_size,
-            modified: input.if_match_last_modified_time,
+            modified: input
+                .if_match_last_modified_time
+                .map(|at| OffsetDateTime::from(at).unix_timestamp()),
         };
-        body::blocking(move || {
-            let store = &bucket.served.store;
-            store.write(|tx| one.delete(tx, &bucket.name)).map_err(from_store)
+        blocking(move || {
+            bucket.served.write(|tx| one.delete(tx, &bucket.name)).map_err(from_store)
         })
         .await?;
         Ok(S3Response::new(DeleteObjectOutput::default()))
@@ -147,14 +151,13 @@ impl Server {
         req: S3Request<DeleteObjectsInput>,
     ) -> S3Result<S3Response<DeleteObjectsOutput>> {
         let input = req.input;
-        let bucket = self.catalog.bucket(&input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
         let (objects, quiet) = (input.delete.objects, input.delete.quiet.unwrap_or(false));
         if objects.len() > MOST_DELETES {
             return Err(s3_error!(MalformedXML, "at most {MOST_DELETES} keys at a time"));
         }
-        let (deleted, errors) = body::blocking(move || {
-            let store = &bucket.served.store;
-            store.write(|tx| delete_all(tx, &bucket.name, objects)).map_err(from_store)
+        let (deleted, errors) = blocking(move || {
+            bucket.served.write(|tx| delete_all(tx, &bucket.name, objects)).map_err(from_store)
         })
         .await?;
         Ok(S3Response::new(DeleteObjectsOutput {
@@ -170,7 +173,8 @@ struct Doomed {
     key: String,
     etag: Option<ETagCondition>,
     size: Option<i64>,
-    modified: Option<Timestamp>,
+    /// In seconds since 1970.
+    modified: Option<i64>,
 }
 
 impl Doomed {
@@ -185,33 +189,26 @@ impl Doomed {
             let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
             let etag = self.etag.as_ref();
             let modified = Meta::of(&found).modified();
-            let time = self.modified.as_ref().is_none_or(|t| condition::is_at(t, modified));
+            let time = self.modified.is_none_or(|at| at == condition::seconds(modified));
             if !size
                 || !time
                 || etag.is_some_and(|wanted| !condition::matches(wanted, &etag_of(&found)))
             {
-                let text = s3_error!(PreconditionFailed, "{} is not as expected", self.key);
-                return Err(through(text));
+                let text = Why::Unmet.says(format!("{} is not as expected", self.key));
+                return Err(text.into());
             }
         }
         side::remove(tx, bucket, &self.key).map(drop)
     }
 }
 
-/// Only the one version that there is can be named.
-///
-/// # Errors
-/// NoSuchVersion.
-pub fn refuse_version(version: Option<&str>) -> S3Result<()> {
-    match version {
-        None | Some("" | "null") => Ok(()),
-        Some(other) => Err(s3_error!(NoSuchVersion, "there is no version {other}")),
-    }
-}
-
 /// What the ETag of an entry names.
 fn named(etag: ETag) -> ETagCondition {
-    if etag.value() == "*" { ETagCondition::Any } else { ETagCondition::OneOf(vec![etag]) }
+    let weak = etag.as_strong().is_none();
+    match etag.value() {
+        "*" => ETagCondition::Any,
+        value => ETagCondition::OneOf(vec![condition::ETag { value: value.to_owned(), weak }]),
+    }
 }
 
 /// Deletes in one transaction: a key that is refused leaves the others alone.
@@ -227,24 +224,24 @@ fn delete_all(
             key: object.key,
             etag: object.e_tag.map(named),
             size: object.size,
-            modified: object.last_modified_time,
+            modified: object.last_modified_time.map(|at| OffsetDateTime::from(at).unix_timestamp()),
         };
-        let outcome = match refuse_version(object.version_id.as_deref()) {
-            Ok(()) => doomed.delete(tx, bucket),
-            Err(e) => Err(through(e)),
+        let refused = match refuse_version(object.version_id.as_deref()) {
+            Err(e) => Some(e),
+            Ok(()) => match doomed.delete(tx, bucket) {
+                Ok(()) => None,
+                Err(e @ holdall::Error::Other(_)) => Some(from_store(e)),
+                Err(e) => return Err(e),
+            },
         };
-        match outcome {
-            Ok(()) => deleted.push(DeletedObject { key: Some(key), ..Default::default() }),
-            Err(holdall::Error::Other(e)) => {
-                let told = from_store(holdall::Error::Other(e));
-                errors.push(Error {
-                    code: Some(told.code().as_str().to_owned()),
-                    key: Some(key),
-                    message: told.message().map(str::to_owned),
-                    version_id: None,
-                });
-            }
-            Err(e) => return Err(e),
+        match refused {
+            None => deleted.push(DeletedObject { key: Some(key), ..Default::default() }),
+            Some(told) => errors.push(Error {
+                code: Some(told.code().as_str().to_owned()),
+                key: Some(key),
+                message: told.message().map(str::to_owned),
+                version_id: None,
+            }),
         }
     }
     Ok((deleted, errors))

@@ -2,31 +2,29 @@
 //!
 //! The parts' segments become the object's: no byte is copied beside a few at each seam.
 
-use crate::access::Seen;
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::digest::{Digested, hex, named, unhex};
-use crate::error::{from_store, through};
-use crate::meta::{Meta, OfBytes, PartInfo, Sums, etag_of};
-use crate::s3::copy::{copy_bytes, digest_of, source};
+use crate::http::digest::{Digested, begin, named};
+use crate::http::{digest::Sums, spelling::digits};
+use crate::objects::meta::{Meta, OfBytes, PartInfo, etag_of};
+use crate::objects::side::{self, SYSTEM, Upload};
+use crate::objects::{catalog::Bucket, condition, edit::copy_bytes};
+use crate::refusal::Why;
+use crate::s3::access::Seen;
+use crate::s3::admit::Admitted;
+use crate::s3::copy::{digest_of, source};
+use crate::s3::error::{blocking, from_store};
 use crate::s3::get::find;
-use crate::s3::list::PLAIN;
+use crate::s3::list::address;
 use crate::s3::multipart::{check_number, conditions_of, find_upload};
+use crate::s3::parts::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
 use crate::s3::repeated::repeated;
 use crate::s3::{Server, timestamp};
-use crate::side::{self, SYSTEM, Upload};
-use crate::spelling::digits;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use crc_fast::CrcAlgorithm;
 use holdall::{Key, Oid, PutMode, Target, WriteTx};
-use percent_encoding::percent_encode;
-use s3s::crypto::{Checksum as _, Crc32, Crc32c, Md5, Sha1, Sha256};
 use s3s::dto::{
-    ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CompletedPart,
-    CopyPartResult, ETag, UploadPartCopyInput, UploadPartCopyOutput,
+    ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput, CopyPartResult,
+    ETag, UploadPartCopyInput, UploadPartCopyOutput,
 };
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
@@ -43,18 +41,6 @@ struct Found {
     info: PartInfo,
     oid: Oid,
     etag: String,
-}
-
-/// What a completion asks for.
-pub struct Asked {
-    /// The parts that it names.
-    pub parts: Vec<CompletedPart>,
-    /// The size of all of them together.
-    pub size: Option<u64>,
-    /// Checksums of the whole.
-    pub sums: Sums,
-    /// What those are of.
-    pub kind: Option<ChecksumType>,
 }
 
 /// An upload to be completed.
@@ -77,9 +63,9 @@ impl Server {
         let size = input.mpu_object_size.map(u64::try_from).transpose();
         let size =
             size.map_err(|_| s3_error!(InvalidRequest, "x-amz-mp-object-size is negative"))?;
-        let bucket = self.catalog.bucket(&input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
         let (name, key) = (input.bucket.clone(), input.key.clone());
-        let of_bytes = body::blocking(move || {
+        let of_bytes = blocking(move || {
             let asked = Asked {
                 parts: input.multipart_upload.and_then(|u| u.parts).unwrap_or_default(),
                 size,
@@ -135,9 +121,12 @@ impl Server {
         let asked_for = Admitted::of(&req.extensions)?;
         let input = req.input;
         check_number(input.part_number)?;
-        let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
+        let (from, to) = (
+            self.objects.catalog.bucket(&from_bucket)?,
+            self.objects.catalog.bucket(&input.bucket)?,
+        );
         let conditions = asked_for.of_source.clone();
-        let result = body::blocking(move || {
+        let result = blocking(move || {
             let upload = find_upload(&to, &input.key, &input.upload_id)?;
             let found = find(&from, &from_key, seen.as_ref())?;
             conditions.check_source(&found.meta, &found.etag)?;
@@ -155,7 +144,7 @@ impl Server {
                 let oid = if Arc::ptr_eq(&from.served.path, &to.served.path) {
                     if tx.metadata(found.metadata.oid)?.version != found.metadata.version {
                         let text = "the source was changed meanwhile; try again";
-                        return Err(through(s3_error!(ConditionalRequestConflict, "{text}")));
+                        return Err(Why::Conflict.says(text).into());
                     }
                     let oid = tx.collection(SYSTEM)?.put(&name, &[])?;
                     tx.copy_range(found.metadata.oid, range.clone(), oid, 0)?;
@@ -169,7 +158,7 @@ impl Server {
                 side::set_meta(tx, oid, &meta, most)?;
                 Ok(tx.metadata(oid)?.modified)
             };
-            let modified = to.served.store.write(write).map_err(from_store)?;
+            let modified = to.served.write(write)?;
             Ok(CopyPartResult {
                 e_tag: Some(ETag::Strong(md5)),
                 last_modified: modified.map(timestamp),
@@ -188,20 +177,6 @@ impl Server {
     }
 }
 
-/// Refuses a completion with another type of checksum than the upload was begun with.
-///
-/// # Errors
-/// InvalidRequest.
-pub fn check_kind(asked: Option<&ChecksumType>, begun: Option<&str>) -> S3Result<()> {
-    let asked = asked.map(ChecksumType::as_str);
-    // Of an upload without an algorithm nothing is computed, which any type says truly.
-    if asked.is_none() || begun.is_none() || asked == begun {
-        return Ok(());
-    }
-    let (asked, begun) = (asked.unwrap_or_default(), begun.unwrap_or_default());
-    Err(s3_error!(InvalidRequest, "the upload's checksums are {begun}, not {asked}"))
-}
-
 fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
     let Some(header) = header else { return Ok(0..size) };
     let bad = || s3_error!(InvalidArgument, "x-amz-copy-source-range has the form bytes=A-B");
@@ -214,79 +189,11 @@ fn copied_range(header: Option<&str>, size: u64) -> S3Result<Range<u64>> {
     Ok(first..last + 1)
 }
 
-/// The path of an object as an address; `None` where clients, which fold dots, would ask for
-/// another one.
-pub fn address(bucket: &str, key: &str) -> Option<String> {
-    let folds = key.split('/').any(|segment| matches!(segment, "." | ".."));
-    (!folds).then(|| format!("/{bucket}/{}", percent_encode(key.as_bytes(), PLAIN)))
-}
-
-/// Number and ETag of a part that a completion names.
-///
-/// # Errors
-/// MalformedXML where one of them is missing.
-pub fn number_of(part: &CompletedPart) -> S3Result<(i32, &str)> {
-    let etag = part.e_tag.as_ref().map(ETag::value).filter(|etag| !etag.is_empty());
-    let missing = || s3_error!(MalformedXML, "each part has a PartNumber and an ETag");
-    part.part_number.zip(etag).ok_or_else(missing)
-}
-
-/// Refuses a part of other checksums than it is said to have.
-///
-/// # Errors
-/// InvalidPart.
-pub fn check_part(part: &CompletedPart, sums: &Sums) -> S3Result<()> {
-    let given = Sums {
-        crc32: part.checksum_crc32.clone(),
-        crc32c: part.checksum_crc32c.clone(),
-        crc64nvme: part.checksum_crc64nvme.clone(),
-        sha1: part.checksum_sha1.clone(),
-        sha256: part.checksum_sha256.clone(),
-    };
-    let number = part.part_number.unwrap_or_default();
-    for ((name, given), (_, is)) in named(&given).into_iter().zip(named(sums)) {
-        if given.is_some() && given != is {
-            return Err(s3_error!(InvalidPart, "part {number} has another {name}"));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses an object of other checksums than it is said to have.
-///
-/// # Errors
-/// BadDigest; InvalidRequest for one that is not made.
-pub fn check_sums(given: &Sums, is: &Sums, composite: bool) -> S3Result<()> {
-    for ((name, given), (_, is)) in named(given).into_iter().zip(named(is)) {
-        let Some(given) = given else { continue };
-        let Some(is) = is else {
-            let text = "the upload was not begun with this algorithm";
-            return Err(s3_error!(InvalidRequest, "{name} cannot be checked: {text}"));
-        };
-        // Some clients leave out how many parts a composite checksum is of.
-        let same = given == is
-            || composite && is.rsplit_once('-').is_some_and(|(sum, _)| sum == given.as_str());
-        if !same {
-            return Err(s3_error!(BadDigest, "the object has another {name}"));
-        }
-    }
-    Ok(())
-}
-
-/// The ETag of an object, from those of its parts.
-pub fn etag_of_parts<'p>(etags: impl ExactSizeIterator<Item = &'p str>) -> String {
-    let (mut md5, count) = (Md5::default(), etags.len());
-    for etag in etags {
-        md5.update(&unhex(etag).unwrap_or_default());
-    }
-    format!("{}-{count}", hex(md5.finalize().as_ref()))
-}
-
 impl Completion {
     /// Makes the object in one transaction. Blocks for a commit. Cost: in proportion to the
     /// number of segments.
     fn run(self) -> S3Result<OfBytes> {
-        let reader = self.bucket.served.store.read().map_err(from_store)?;
+        let reader = self.bucket.served.read()?;
         let there = side::parts(&reader, &self.id).map_err(from_store)?;
         let mut by_number = BTreeMap::new();
         for (number, oid) in &there {
@@ -303,8 +210,7 @@ impl Completion {
             about: self.upload.about.clone(),
             of_bytes: Some(of_bytes.clone()),
         };
-        let store = &self.bucket.served.store;
-        store.write(|tx| self.install(tx, &parts, &there, &meta)).map_err(from_store)?;
+        self.bucket.served.write(|tx| self.install(tx, &parts, &there, &meta))?;
         Ok(of_bytes)
     }
 
@@ -315,13 +221,13 @@ impl Completion {
         there: &[(i32, Oid)],
         meta: &Meta,
     ) -> holdall::Result<()> {
-        let gone = || through(s3_error!(NoSuchUpload, "the upload was ended meanwhile"));
+        let gone = || Why::NoUpload.says("the upload was ended meanwhile");
         side::upload_in(tx, &self.bucket.name, &self.id)?.ok_or_else(gone)?;
         for part in parts {
             let now = tx.metadata(part.oid).map_err(|_| gone())?;
             if etag_of(&now) != part.etag {
                 let text = "a part was uploaded again meanwhile";
-                return Err(through(s3_error!(InvalidPart, "{text}")));
+                return Err(Why::BadPart.says(text).into());
             }
         }
         let mut objects = self.bucket.objects(tx)?;
@@ -397,27 +303,17 @@ fn raw<'p>(algorithm: &'p str) -> impl Fn(&Found) -> S3Result<Vec<u8>> + 'p {
 
 fn with(algorithm: &str, sum: String) -> Sums {
     let mut sums = Sums::default();
-    let place = match algorithm {
-        "CRC32" => &mut sums.crc32,
-        "CRC32C" => &mut sums.crc32c,
-        "CRC64NVME" => &mut sums.crc64nvme,
-        "SHA1" => &mut sums.sha1,
-        _ => &mut sums.sha256,
-    };
-    *place = Some(sum);
+    *sums.place(algorithm) = Some(sum);
     sums
 }
 
 /// The checksum of the parts' checksums.
 fn of_parts(algorithm: &str, parts: &[Found]) -> S3Result<Sums> {
     let all: Vec<u8> = parts.iter().map(raw(algorithm)).collect::<S3Result<Vec<_>>>()?.concat();
-    let sum = match algorithm {
-        "CRC32" => STANDARD.encode(Crc32::checksum(&all)),
-        "CRC32C" => STANDARD.encode(Crc32c::checksum(&all)),
-        "SHA1" => STANDARD.encode(Sha1::checksum(&all)),
-        _ => STANDARD.encode(Sha256::checksum(&all)),
-    };
-    Ok(with(algorithm, format!("{sum}-{}", parts.len())))
+    let unknown = || s3_error!(InvalidRequest, "{algorithm} is no algorithm for checksums");
+    let mut sum = begin(algorithm).ok_or_else(unknown)?;
+    sum.update(&all);
+    Ok(with(algorithm, format!("{}-{}", sum.finish(), parts.len())))
 }
 
 /// The checksum of all bytes, put together from those of the parts; for CRCs only.

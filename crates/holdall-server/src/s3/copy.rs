@@ -1,19 +1,18 @@
 //! Copies of objects: within a store their segments are shared, between stores bytes are moved.
 
-use crate::access::Seen;
-use crate::acl::Acl;
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::digest::{Announced, Digested, Digests, named};
-use crate::error::{from_store, through};
-use crate::meta::{About, Meta, OfBytes};
+use crate::http::digest::{Announced, Digested, Digests, named};
+use crate::objects::meta::{About, Meta, OfBytes};
+use crate::objects::{
+    acl::Acl, catalog::Bucket, condition, edit::copy_bytes, place::check_key, side,
+};
+use crate::refusal::Why;
+use crate::s3::access::Seen;
+use crate::s3::admit::{Admitted, refuse_version};
+use crate::s3::error::{blocking, from_store};
 use crate::s3::get::{Found, find};
-use crate::s3::put::{expires, stored_encoding};
+use crate::s3::put::stored_encoding;
 use crate::s3::{Server, tagging, timestamp};
-use crate::side;
-use holdall::{Oid, PutOptions, Target, WriteTx};
+use holdall::{Oid, Target, WriteTx};
 use s3s::dto::{
     ChecksumType, CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag,
     MetadataDirective, ObjectCannedACL, TaggingDirective,
@@ -33,36 +32,8 @@ pub fn source(from: &CopySource) -> S3Result<(String, String)> {
     let CopySource::Bucket { bucket, key, version_id } = from else {
         return Err(s3_error!(NotImplemented, "a copy's source is BUCKET/KEY"));
     };
-    super::bucket::refuse_version(version_id.as_deref())?;
+    refuse_version(version_id.as_deref())?;
     Ok((bucket.to_string(), key.to_string()))
-}
-
-/// Copies the bytes of an object of another store. Blocks.
-///
-/// # Errors
-/// Those of both stores.
-pub fn copy_bytes(
-    tx: &mut WriteTx,
-    bucket: &Bucket,
-    mut from: impl std::io::Read,
-    size: u64,
-    to: Target,
-) -> holdall::Result<Oid> {
-    let mut objects = tx.collection(&bucket.name)?;
-    let options = PutOptions { expected_size: Some(size), ..PutOptions::default() };
-    let mut writer = objects.writer(to, options)?;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let n = from.read(&mut buffer).map_err(|e| holdall::Error::Io {
-            action: "read the object to be copied".into(),
-            source: e,
-        })?;
-        if n == 0 {
-            bucket.check_writer(&mut writer)?;
-            return writer.finish();
-        }
-        writer.push(&buffer[..n])?;
-    }
 }
 
 /// Digests of a range. Cost: it is read once.
@@ -86,7 +57,7 @@ pub fn digest_of(
         digests.update(&buffer[..n]);
         at += n as u64;
     }
-    digests.finish(&announced)
+    Ok(digests.finish(&announced)?)
 }
 
 impl Server {
@@ -101,8 +72,11 @@ impl Server {
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
         let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
         let input = req.input;
-        let (from, to) = (self.catalog.bucket(&from_bucket)?, self.catalog.bucket(&input.bucket)?);
-        tagging::check_key(&input.key)?;
+        let (from, to) = (
+            self.objects.catalog.bucket(&from_bucket)?,
+            self.objects.catalog.bucket(&input.bucket)?,
+        );
+        check_key(&input.key)?;
         let replaces = |d: Option<&str>| d == Some("REPLACE");
         let new_meta = replaces(input.metadata_directive.as_ref().map(MetadataDirective::as_str));
         let new_tags = replaces(input.tagging_directive.as_ref().map(TaggingDirective::as_str));
@@ -120,7 +94,7 @@ impl Server {
             user,
             tags: tags.clone(),
             acl: acl.unwrap_or_default(),
-            ..expires(asked_for.expires.as_deref(), None)
+            ..About::expiring(asked_for.expires.as_deref(), None)
         };
         let plan = Copying {
             from,
@@ -135,7 +109,7 @@ impl Server {
             about: new_meta.then_some((input.content_type, about)),
             tags: new_tags.then_some(tags),
         };
-        let result = body::blocking(move || plan.run()).await?;
+        let result = blocking(move || plan.run()).await?;
         let output = CopyObjectOutput { copy_object_result: Some(result), ..Default::default() };
         Ok(S3Response::new(output))
     }
@@ -172,7 +146,7 @@ impl Copying {
         let mut meta = self.meta(&found.meta);
         self.add_sum(&found, &mut meta)?;
         let most = self.to.served.attribute_bytes;
-        let written = self.to.served.store.write(|tx| {
+        let written = self.to.served.write(|tx| {
             self.to.objects(tx)?.check_put(&self.key, mode)?;
             let oid = if Arc::ptr_eq(&self.from.served.path, &self.to.served.path) {
                 self.share(tx, &found)?
@@ -230,11 +204,11 @@ impl Copying {
     /// Copies within a store: the two share their segments.
     fn share(&self, tx: &mut WriteTx, found: &Found) -> holdall::Result<Oid> {
         let in_source = tx.collection(&self.from.name)?.lookup(&self.from_key)?;
-        let gone = || through(s3_error!(NoSuchKey, "there is no object {}", self.from_key));
+        let gone = || Why::NoObject.says(format!("there is no object {}", self.from_key));
         let oid = in_source.ok_or_else(gone)?;
         if tx.metadata(oid)?.version != found.metadata.version {
             let text = "the source was changed meanwhile; try again";
-            return Err(through(s3_error!(ConditionalRequestConflict, "{text}")));
+            return Err(Why::Conflict.says(text).into());
         }
         if self.from.name == self.to.name && self.from_key == self.key {
             return Ok(oid);

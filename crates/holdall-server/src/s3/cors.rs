@@ -1,9 +1,8 @@
 //! A bucket's rules for other origins, as clients set and see them. `cors.rs` follows them.
 
-use crate::body;
-use crate::cors::{Rule, check};
-use crate::error::from_store;
-use crate::records;
+use crate::objects::{records, records::Rule};
+use crate::s3::cross::check;
+use crate::s3::error::{blocking, from_store};
 use crate::s3::{Answer, Server};
 use s3s::dto::{
     CORSRule, DeleteBucketCorsInput, DeleteBucketCorsOutput, GetBucketCorsInput,
@@ -38,9 +37,9 @@ impl Server {
         &self,
         req: S3Request<GetBucketCorsInput>,
     ) -> Answer<GetBucketCorsOutput> {
-        let bucket = self.catalog.bucket(&req.input.bucket)?;
-        let rules = body::blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+        let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
+        let rules = blocking(move || {
+            let reader = bucket.served.read()?;
             records::bucket_cors(&reader, &bucket.name).map_err(from_store)
         })
         .await?;
@@ -69,9 +68,9 @@ impl Server {
     }
 
     async fn set_bucket_cors(&self, bucket: &str, rules: Option<Vec<Rule>>) -> S3Result<()> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || {
-            bucket.change(|tx| records::set_bucket_cors(tx, &bucket.name, rules.as_ref()))
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || {
+            Ok(bucket.change(|tx| records::set_bucket_cors(tx, &bucket.name, rules.as_ref()))?)
         })
         .await
     }

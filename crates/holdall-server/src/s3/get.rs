@@ -1,15 +1,14 @@
 //! Objects read: get, head, attributes.
 
-use crate::access::Seen;
-use crate::admit::Admitted;
-use crate::body::{self, Outgoing, Whole};
-use crate::catalog::Bucket;
-use crate::condition::IfRange;
-use crate::date;
-use crate::error::{custom, from_store};
-use crate::meta::{About, Meta, OfBytes, PartInfo, Sums};
+use crate::http::body::{Outgoing, Whole};
+use crate::http::{date, digest::Sums};
+use crate::objects::meta::{Meta, OfBytes, PartInfo};
+use crate::objects::{catalog::Bucket, side};
+use crate::refusal::Refusal;
+use crate::s3::access::Seen;
+use crate::s3::admit::{Admitted, IfRange};
+use crate::s3::error::{blocking, custom, from_store};
 use crate::s3::{Server, length, timestamp};
-use crate::side;
 use bytes::Bytes;
 use holdall::{Metadata, Object, Reader};
 use http::{StatusCode, header};
@@ -21,7 +20,6 @@ use s3s::dto::{
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// Bytes up to which an answer is read in one step with the object's metadata.
 const AT_ONCE: u64 = 64 << 10;
@@ -55,8 +53,7 @@ pub fn find(bucket: &Bucket, key: &str, seen: Option<&Seen>) -> S3Result<Found> 
         }
         other => other.map_err(from_store)?,
     };
-    let meta = Meta::of(&metadata);
-    let meta = side::complete(&reader, metadata.oid, meta).map_err(from_store)?;
+    let meta = side::meta(&reader, &metadata).map_err(from_store)?;
     let etag = meta.etag(metadata.version);
     Ok(Found { reader, metadata, meta, etag })
 }
@@ -91,7 +88,7 @@ impl Wanted {
     /// Finds the object and the range asked for; reads a short range at once. Blocks.
     fn answer(&self, bucket: &Bucket, key: &str, read: bool) -> S3Result<Answer> {
         let found = find(bucket, key, self.seen.as_ref())?;
-        let told = |e: s3s::S3Error| with_validators(e, &found);
+        let told = |e: Refusal| with_validators(e.into(), &found);
         self.asked.conditions.check(&found.meta, &found.etag).map_err(told)?;
         let size = found.metadata.size;
         let (range, partial, parts_count) =
@@ -132,10 +129,8 @@ impl Wanted {
         let holds = |known: &IfRange| known.holds(&found.meta, &found.etag);
         let range = self.asked.range.filter(|_| self.asked.if_range.as_ref().is_none_or(holds));
         let Some(range) = range else { return Ok((0..size, false, None)) };
-        // Of no bytes there are no last ones either.
-        let range = range.check(size).ok().filter(|range| !range.is_empty());
         let outside = || s3_error!(InvalidRange, "the range does not lie inside {size} bytes");
-        Ok((range.ok_or_else(outside)?, true, None))
+        Ok((range.within(size).ok_or_else(outside)?, true, None))
     }
 }
 
@@ -149,7 +144,7 @@ fn with_validators(mut e: s3s::S3Error, found: &Found) -> s3s::S3Error {
             (header::ETAG, Some(format!("\"{}\"", found.etag))),
             (header::LAST_MODIFIED, date::text(modified)),
             (header::CACHE_CONTROL, about.cache_control.clone()),
-            (header::EXPIRES, expires_text(about)),
+            (header::EXPIRES, about.expires_text()),
         ];
         for (name, text) in told {
             headers.extend(text.and_then(|t| t.parse().ok()).map(|value| (name, value)));
@@ -167,12 +162,6 @@ fn with_size(mut e: s3s::S3Error, size: u64) -> s3s::S3Error {
         e.set_headers(headers);
     }
     e
-}
-
-/// The header Expires as the client said it.
-pub fn expires_text(about: &About) -> Option<String> {
-    let seconds = || time::OffsetDateTime::from_unix_timestamp(about.expires?).ok();
-    about.expires_text.clone().or_else(|| date::text(SystemTime::from(seconds()?)))
 }
 
 /// Headers of an answer that `s3s` has no words for.
@@ -226,8 +215,8 @@ impl Server {
     /// # Errors
     /// NoSuchBucket, NoSuchKey, those of the engine.
     pub async fn find(&self, bucket: &str, key: String) -> S3Result<Found> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || find(&bucket, &key, None)).await
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || find(&bucket, &key, None)).await
     }
 
     async fn answer(
@@ -237,8 +226,8 @@ impl Server {
         wanted: Wanted,
         read: bool,
     ) -> S3Result<Answer> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || wanted.answer(&bucket, &key, read)).await
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || wanted.answer(&bucket, &key, read)).await
     }
 
     pub(super) async fn get(

@@ -1,11 +1,9 @@
 //! Listings of objects.
 
-use crate::amend::is_xml;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::error::from_store;
-use crate::meta::Meta;
+use crate::http::xml::is_xml;
+use crate::objects::{catalog::Bucket, meta::Meta};
 use crate::s3::bucket::owner;
+use crate::s3::error::{blocking, from_store};
 use crate::s3::{Server, length, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -142,8 +140,8 @@ pub fn common(prefixes: Vec<Vec<u8>>, writer: Writer) -> Option<Vec<CommonPrefix
 
 impl Server {
     async fn page(&self, bucket: &str, asked: Asked) -> S3Result<Page> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || asked.page(&bucket)).await
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || asked.page(&bucket)).await
     }
 
     pub(super) async fn list(
@@ -268,4 +266,11 @@ impl Server {
             ..Default::default()
         }))
     }
+}
+
+/// The path of an object as an address; `None` where clients, which fold dots, would ask for
+/// another one.
+pub fn address(bucket: &str, key: &str) -> Option<String> {
+    let folds = key.split('/').any(|segment| matches!(segment, "." | ".."));
+    (!folds).then(|| format!("/{bucket}/{}", percent_encode(key.as_bytes(), PLAIN)))
 }

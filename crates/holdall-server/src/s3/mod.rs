@@ -3,56 +3,50 @@
 //! Owns: [`Server`], which `s3s` calls with requests whose signature and rights were checked.
 //! What is not here is answered NotImplemented by `s3s`.
 
+pub mod access;
 mod acl;
+pub mod admit;
+pub mod amend;
 mod bucket;
 mod complete;
 mod copy;
 mod cors;
+pub mod cross;
+pub mod door;
+mod elements;
+mod error;
+pub mod form;
+mod frames;
 mod get;
+mod grants;
+mod hooks;
 mod list;
+mod message;
 mod multipart;
+mod parts;
 mod post;
 mod put;
 mod repeated;
 mod settings;
 mod tagging;
+pub mod verbs;
 
-pub use bucket::refuse_version;
-pub use copy::copy_bytes;
-pub use get::expires_text;
-pub use multipart::give_up;
+pub use hooks::BucketNames;
 pub use post::name_file;
-pub use put::{Goal, Incoming, check_len, expires};
-pub use tagging::check_key;
 
-use crate::catalog::Catalog;
-use crate::config::Limits;
-use crate::slots::Slots;
+use crate::objects::put::Objects;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
 use settings::Unset;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Answers S3's operations. Clones share all.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// The stores.
-    pub catalog: Arc<Catalog>,
-    /// Limits.
-    pub limits: Limits,
-    /// Long bodies that may come in at a time.
-    pub streams: Slots,
+    /// What is served.
+    pub objects: Objects,
     /// Whether ACLs that open something are taken.
     pub public_acls: bool,
-}
-
-impl Server {
-    /// Serves a catalog.
-    pub fn new(catalog: Arc<Catalog>, limits: Limits, public_acls: bool) -> Self {
-        let streams = Slots::new(limits.streams);
-        Self { catalog, limits, streams, public_acls }
-    }
 }
 
 /// A number of bytes as S3's types have it.
@@ -92,7 +86,7 @@ impl S3 for Server {
         &self,
         req: S3Request<GetBucketVersioningInput>,
     ) -> Answer<GetBucketVersioningOutput> {
-        self.catalog.bucket(&req.input.bucket)?;
+        self.objects.catalog.bucket(&req.input.bucket)?;
         Ok(S3Response::new(GetBucketVersioningOutput::default()))
     }
 
@@ -224,12 +218,12 @@ impl S3 for Server {
     }
 
     async fn get_object(&self, req: S3Request<GetObjectInput>) -> Answer<GetObjectOutput> {
-        bucket::refuse_version(req.input.version_id.as_deref())?;
+        admit::refuse_version(req.input.version_id.as_deref())?;
         self.get(req).await
     }
 
     async fn head_object(&self, req: S3Request<HeadObjectInput>) -> Answer<HeadObjectOutput> {
-        bucket::refuse_version(req.input.version_id.as_deref())?;
+        admit::refuse_version(req.input.version_id.as_deref())?;
         self.head(req).await
     }
 
@@ -237,7 +231,7 @@ impl S3 for Server {
         &self,
         req: S3Request<GetObjectAttributesInput>,
     ) -> Answer<GetObjectAttributesOutput> {
-        bucket::refuse_version(req.input.version_id.as_deref())?;
+        admit::refuse_version(req.input.version_id.as_deref())?;
         self.attributes(req).await
     }
 

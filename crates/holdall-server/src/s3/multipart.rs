@@ -2,18 +2,20 @@
 //!
 //! Each part is an object of the system collection. `complete.rs` makes them one.
 
-use crate::admit::Admitted;
-use crate::body;
-use crate::catalog::Bucket;
-use crate::condition::{self, ETagCondition};
-use crate::digest::{Announced, named, sdk_algorithm};
-use crate::error::from_store;
-use crate::meta::{About, Meta, OfBytes, Sums};
+use crate::http::digest::{Announced, named};
+use crate::http::{body, digest::Sums};
+use crate::objects::condition::{self, ETagCondition};
+use crate::objects::meta::{About, Meta, OfBytes};
+use crate::objects::put::{Goal, Incoming};
+use crate::objects::side::{self, SYSTEM, Upload};
+use crate::objects::{catalog::Bucket, place::check_key};
+use crate::refusal::Refusal;
+use crate::s3::admit::Admitted;
 use crate::s3::bucket::owner;
+use crate::s3::error::{blocking, from_store};
 use crate::s3::list::{Writer, common};
-use crate::s3::put::{Goal, Incoming, announced_md5, expires, stored_encoding};
+use crate::s3::put::stored_encoding;
 use crate::s3::{Server, length, tagging, timestamp};
-use crate::side::{self, SYSTEM, Upload};
 use holdall::PutMode;
 use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, ChecksumAlgorithm, ChecksumType,
@@ -44,7 +46,7 @@ pub fn check_number(number: i32) -> S3Result<()> {
 /// # Errors
 /// NoSuchUpload.
 pub fn find_upload(bucket: &Bucket, key: &str, id: &str) -> S3Result<Upload> {
-    let reader = bucket.served.store.read().map_err(from_store)?;
+    let reader = bucket.served.read()?;
     let found = side::upload(&reader, &bucket.name, id).map_err(from_store)?;
     let gone = || s3_error!(NoSuchUpload, "there is no such upload; it was ended, or never begun");
     found.filter(|upload| upload.key == key).ok_or_else(gone)
@@ -57,8 +59,7 @@ pub fn find_upload(bucket: &Bucket, key: &str, id: &str) -> S3Result<Upload> {
 pub fn conditions_of(upload: &Upload) -> S3Result<condition::Read> {
     let read = |text: &Option<String>| {
         let read = text.as_ref().map(|text| ETagCondition::parse_http_header(text.as_bytes()));
-        read.transpose()
-            .map_err(|e| crate::error::internal(&format!("the upload's condition: {e}")))
+        read.transpose().map_err(|e| Refusal::internal(&format!("the upload's condition: {e}")))
     };
     let (matches, matches_not) = (read(&upload.matches)?, read(&upload.matches_not)?);
     Ok(condition::Read { matches, matches_not, ..condition::Read::default() })
@@ -71,8 +72,8 @@ fn initiator() -> Initiator {
 
 fn new_id() -> S3Result<String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|e| crate::error::internal(&e.to_string()))?;
-    Ok(crate::digest::hex(&bytes))
+    getrandom::fill(&mut bytes).map_err(|e| Refusal::internal(&e))?;
+    Ok(crate::http::digest::hex(&bytes))
 }
 
 impl Server {
@@ -85,8 +86,8 @@ impl Server {
         let i = &input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
         let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;
-        let bucket = self.catalog.bucket(&input.bucket)?;
-        tagging::check_key(&input.key)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
+        check_key(&input.key)?;
         let algorithm = input.checksum_algorithm.as_ref().map(|a| a.as_str().to_owned());
         let kind = checksum_kind(algorithm.as_deref(), input.checksum_type.as_ref())?;
         let mut upload = Upload {
@@ -101,7 +102,7 @@ impl Server {
                 user: tagging::user_metadata(input.metadata)?,
                 tags: tagging::parse_header(input.tagging.as_deref())?,
                 acl: acl.unwrap_or_default(),
-                ..expires(asked_for.expires.as_deref(), None)
+                ..About::expiring(asked_for.expires.as_deref(), None)
             },
             algorithm,
             kind: kind.clone(),
@@ -109,9 +110,9 @@ impl Server {
             matches_not: asked_for.conditions.matches_not.as_ref().map(ToString::to_string),
         };
         upload.begin(SystemTime::now());
-        let (id, most) = (new_id()?, self.limits.uploads);
+        let (id, most) = (new_id()?, self.objects.limits.uploads);
         let made = id.clone();
-        body::blocking(move || {
+        blocking(move || {
             let store = &bucket.served.store;
             let reader = store.read().map_err(from_store)?;
             // What does not hold now is refused before parts are sent for nothing.
@@ -145,11 +146,13 @@ impl Server {
         req: S3Request<UploadPartInput>,
     ) -> S3Result<S3Response<UploadPartOutput>> {
         check_number(req.input.part_number)?;
-        let bucket = self.catalog.bucket(&req.input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
         let (key, id) = (req.input.key.clone(), req.input.upload_id.clone());
         let looked = bucket.clone();
-        let upload = body::blocking(move || find_upload(&looked, &key, &id)).await?;
-        let announced = announced(&req, &upload).with_trailers(&*Admitted::of(&req.extensions)?);
+        let upload = blocking(move || find_upload(&looked, &key, &id)).await?;
+        let announced = Announced::of_headers(&req.headers)?;
+        let mut announced = Admitted::of(&req.extensions)?.with_trailers(announced);
+        announced.algorithms.extend(upload.algorithm.clone());
         check_algorithm(&announced, upload.algorithm.as_deref())?;
         let input = req.input;
         let len = input.content_length.and_then(|n| u64::try_from(n).ok());
@@ -162,7 +165,7 @@ impl Server {
             keeps: false,
             part_of: Some((bucket.name, input.upload_id)),
         };
-        let done = self.store(goal, Incoming { body, len, announced }).await?;
+        let done = self.objects.store(goal, Incoming { body, len, announced }).await?;
         Ok(S3Response::new(UploadPartOutput {
             e_tag: Some(ETag::Strong(done.etag)),
             checksum_crc32: done.sums.crc32,
@@ -179,29 +182,14 @@ impl Server {
         req: S3Request<AbortMultipartUploadInput>,
     ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
         let input = req.input;
-        let bucket = self.catalog.bucket(&input.bucket)?;
-        body::blocking(move || {
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
+        blocking(move || {
             find_upload(&bucket, &input.key, &input.upload_id)?;
-            give_up(&bucket, &input.upload_id)
+            bucket.give_up(&input.upload_id)?;
+            Ok(())
         })
         .await?;
         Ok(S3Response::new(AbortMultipartUploadOutput::default()))
-    }
-
-    /// Gives up all unfinished uploads of a bucket.
-    pub async fn abort_all(&self, bucket: Bucket) -> S3Result<()> {
-        body::blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
-            if bucket.read().map_err(from_store)?.names("").next().is_some() {
-                // It is not going to be deleted.
-                return Ok(());
-            }
-            for (_, id, _) in side::uploads(&reader, Some(&bucket.name)).map_err(from_store)? {
-                give_up(&bucket, &id)?;
-            }
-            Ok(())
-        })
-        .await
     }
 
     pub(super) async fn list_parts(
@@ -209,13 +197,13 @@ impl Server {
         req: S3Request<ListPartsInput>,
     ) -> S3Result<S3Response<ListPartsOutput>> {
         let input = req.input;
-        let bucket = self.catalog.bucket(&input.bucket)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
         let after = input.part_number_marker.unwrap_or(0);
         let most = input.max_parts.unwrap_or(1000).clamp(0, 1000);
         let (key, id) = (input.key.clone(), input.upload_id.clone());
-        let (upload, parts, more) = body::blocking(move || {
+        let (upload, parts, more) = blocking(move || {
             let upload = find_upload(&bucket, &key, &id)?;
-            let reader = bucket.served.store.read().map_err(from_store)?;
+            let reader = bucket.served.read()?;
             let all = side::parts(&reader, &id).map_err(from_store)?;
             let mut rest = all.into_iter().filter(|(number, _)| *number > after).peekable();
             let mut parts = Vec::new();
@@ -268,9 +256,9 @@ impl Server {
     ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
         let input = req.input;
         let writer = Writer::new(input.encoding_type.as_ref())?;
-        let bucket = self.catalog.bucket(&input.bucket)?;
-        let all = body::blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+        let bucket = self.objects.catalog.bucket(&input.bucket)?;
+        let all = blocking(move || {
+            let reader = bucket.served.read()?;
             side::uploads(&reader, Some(&bucket.name)).map_err(from_store)
         })
         .await?;
@@ -354,35 +342,6 @@ fn uploads_page(
         page.last = Some(place);
     }
     page
-}
-
-/// Removes an unfinished upload with its parts. Blocks for a commit.
-///
-/// # Errors
-/// Those of the engine.
-pub fn give_up(bucket: &Bucket, id: &str) -> S3Result<()> {
-    let store = &bucket.served.store;
-    let reader = store.read().map_err(from_store)?;
-    let parts = side::parts(&reader, id).map_err(from_store)?;
-    store.write(|tx| side::drop_upload(tx, &bucket.name, id, &parts).map(drop)).map_err(from_store)
-}
-
-fn announced(req: &S3Request<UploadPartInput>, upload: &Upload) -> Announced {
-    let input = &req.input;
-    let own = input.checksum_algorithm.iter().map(|a| a.as_str().to_owned());
-    let own = own.chain(sdk_algorithm(&req.headers));
-    Announced {
-        md5: announced_md5(&req.headers).or_else(|| input.content_md5.clone()),
-        sums: Sums {
-            crc32: input.checksum_crc32.clone(),
-            crc32c: input.checksum_crc32c.clone(),
-            crc64nvme: input.checksum_crc64nvme.clone(),
-            sha1: input.checksum_sha1.clone(),
-            sha256: input.checksum_sha256.clone(),
-        },
-        algorithms: own.chain(upload.algorithm.clone()).collect(),
-        ..Announced::default()
-    }
 }
 
 /// Refuses a part whose checksum is by another algorithm than its upload was begun with: the

@@ -3,9 +3,9 @@
 //! `s3s` checks the form's signature and policy and takes its file in; what it leaves out of the
 //! fields is added here, and what they ask for in vain is refused.
 
-use crate::admit::refused_field;
-use crate::form::{FILE_NAME, Fields, Form};
-use crate::s3::complete::address;
+use crate::s3::admit::refused_field;
+use crate::s3::form::{FILE_NAME, Fields, Form};
+use crate::s3::list::address;
 use crate::s3::tagging;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Response, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

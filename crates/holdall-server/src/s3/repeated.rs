@@ -3,12 +3,11 @@
 //! Owns: [`repeated`]. What comes again must ask for what was done; with other parts, another size
 //! or a condition that the object does not meet it is refused.
 
-use crate::catalog::Bucket;
-use crate::condition;
-use crate::error::from_store;
-use crate::meta::{OfBytes, PartInfo};
-use crate::s3::complete::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
+use crate::objects::meta::{OfBytes, PartInfo};
+use crate::objects::{catalog::Bucket, condition};
+use crate::s3::error::from_store;
 use crate::s3::get::find;
+use crate::s3::parts::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
 use s3s::{S3Result, s3_error};
 
 /// What the object became, where this very upload was completed before; `None` where it was not.

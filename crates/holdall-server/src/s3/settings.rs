@@ -1,8 +1,7 @@
 //! Settings of buckets: tags, which are kept, and what is never set, which is told as S3 tells it.
 
-use crate::body;
-use crate::error::{custom, from_store};
-use crate::records;
+use crate::objects::records;
+use crate::s3::error::{blocking, custom, from_store};
 use crate::s3::{Answer, Server, tagging};
 use http::StatusCode;
 use s3s::dto::{
@@ -52,7 +51,7 @@ impl Unset {
 impl Server {
     /// Tells that a bucket, which is there, has no such setting.
     pub(super) fn unset<T>(&self, bucket: &str, what: Unset) -> Answer<T> {
-        self.catalog.bucket(bucket)?;
+        self.objects.catalog.bucket(bucket)?;
         Err(what.error())
     }
 
@@ -60,9 +59,9 @@ impl Server {
         &self,
         req: S3Request<GetBucketTaggingInput>,
     ) -> Answer<GetBucketTaggingOutput> {
-        let bucket = self.catalog.bucket(&req.input.bucket)?;
-        let tags = body::blocking(move || {
-            let reader = bucket.served.store.read().map_err(from_store)?;
+        let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
+        let tags = blocking(move || {
+            let reader = bucket.served.read()?;
             records::bucket_tags(&reader, &bucket.name).map_err(from_store)
         })
         .await?;
@@ -94,9 +93,9 @@ impl Server {
         bucket: &str,
         tags: Option<BTreeMap<String, String>>,
     ) -> s3s::S3Result<()> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || {
-            bucket.change(|tx| records::set_bucket_tags(tx, &bucket.name, tags.as_ref()))
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || {
+            Ok(bucket.change(|tx| records::set_bucket_tags(tx, &bucket.name, tags.as_ref()))?)
         })
         .await
     }

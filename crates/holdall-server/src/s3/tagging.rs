@@ -1,12 +1,10 @@
 //! Tags, user metadata, keys: what clients say of objects, checked.
 
-use crate::body;
-use crate::error::{from_store, through};
-use crate::meta::Meta;
+use crate::http::spelling::sound_pairs;
+use crate::objects::{meta::Meta, side};
+use crate::refusal::Why;
 use crate::s3::Server;
-use crate::side;
-use crate::spelling::is_escaped;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use crate::s3::error::{blocking, from_store};
 use s3s::dto::{
     DeleteObjectTaggingInput, DeleteObjectTaggingOutput, GetObjectTaggingInput,
     GetObjectTaggingOutput, Metadata, PutObjectTaggingInput, PutObjectTaggingOutput, Tag, Tagging,
@@ -15,25 +13,12 @@ use s3s::xml::{Deserialize as _, Deserializer};
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 
-/// Most bytes of a key.
-const MOST_KEY: usize = 1024;
 /// Most tags of an object, as S3 has it.
 const MOST_TAGS: usize = 10;
 /// Most tags of a bucket, as S3 has it.
 const MOST_BUCKET_TAGS: usize = 50;
 /// Most bytes of user metadata, keys and values together, as S3 has it.
 const MOST_USER: usize = 2048;
-
-/// Refuses keys that no object may have.
-///
-/// # Errors
-/// KeyTooLongError.
-pub fn check_key(key: &str) -> S3Result<()> {
-    if key.len() > MOST_KEY {
-        return Err(s3_error!(KeyTooLongError, "a key has at most {MOST_KEY} bytes"));
-    }
-    Ok(())
-}
 
 /// User metadata, checked.
 ///
@@ -82,13 +67,11 @@ fn check_tags(tags: Vec<(String, String)>, most: usize) -> S3Result<BTreeMap<Str
 /// # Errors
 /// MalformedXML.
 pub fn header_of(xml: &str) -> S3Result<String> {
-    let xml = crate::message::read(xml.as_bytes())?;
+    let xml = crate::s3::message::read(xml.as_bytes())?;
     let tags = Tagging::deserialize(&mut Deserializer::new(xml.as_bytes()));
     let tags = tags.map_err(|e| s3_error!(MalformedXML, "the field tagging: {e}"))?;
-    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let pairs = tags.tag_set.into_iter().map(pair);
-    let pairs: Vec<_> = pairs.map(|(key, v)| format!("{}={}", encode(&key), encode(&v))).collect();
-    Ok(pairs.join("&"))
+    Ok(form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish())
 }
 
 /// Tags of the header x-amz-tagging, which has the form of a query.
@@ -96,21 +79,8 @@ pub fn header_of(xml: &str) -> S3Result<String> {
 /// # Errors
 /// InvalidTag, InvalidArgument.
 pub fn parse_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> {
-    let decode = |text: &str| {
-        let spaced = text.replace('+', " ");
-        let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8();
-        let bad = |_| s3_error!(InvalidArgument, "x-amz-tagging is not UTF-8");
-        decoded.map(std::borrow::Cow::into_owned).map_err(bad)
-    };
-    let mut tags = Vec::new();
-    if !is_escaped(header.unwrap_or_default()) {
-        let text = "a % of x-amz-tagging is followed by no two digits; write %25";
-        return Err(s3_error!(InvalidArgument, "{text}"));
-    }
-    for pair in header.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        tags.push((decode(key)?, decode(value)?));
-    }
+    let bad = || s3_error!(InvalidArgument, "a % of x-amz-tagging is no escape, or not of UTF-8");
+    let tags = sound_pairs(header.unwrap_or_default()).ok_or_else(bad)?;
     check_tags(tags, MOST_TAGS)
 }
 
@@ -122,16 +92,15 @@ impl Server {
         key: String,
         change: impl FnOnce(&mut Meta) + Send + 'static,
     ) -> S3Result<()> {
-        let bucket = self.catalog.bucket(bucket)?;
-        body::blocking(move || {
-            let store = &bucket.served.store;
-            store
+        let bucket = self.objects.catalog.bucket(bucket)?;
+        blocking(move || {
+            bucket
+                .served
                 .write(|tx| {
                     let found = tx.collection(&bucket.name)?.lookup(&key)?;
-                    let missing = || through(s3_error!(NoSuchKey, "there is no object {key}"));
+                    let missing = || Why::NoObject.says(format!("there is no object {key}"));
                     let oid = found.ok_or_else(missing)?;
-                    let meta = Meta::of(&tx.metadata(oid)?);
-                    let mut meta = side::complete_in(tx, oid, meta)?;
+                    let mut meta = side::meta_in(tx, oid)?;
                     change(&mut meta);
                     side::set_meta(tx, oid, &meta, bucket.served.attribute_bytes)
                 })

@@ -6,16 +6,15 @@
 mod session;
 mod trash;
 
+use crate::http::answer::{empty, set};
+use crate::refusal::{Refusal, Result, Why};
 pub use trash::sweep;
 
-use crate::body;
-use crate::catalog::Served;
-use crate::dav::{self, Dav, DavPath, Place};
-use crate::error::from_store;
+use crate::dav::{self, Dav, Path};
+use crate::http::{body, spelling::parameter};
 use crate::metrics::Metrics;
+use crate::objects::{catalog::Served, node, place::Place, put::Objects};
 use crate::reload::Reload;
-use crate::s3::Server;
-use crate::spelling::parameter;
 use crate::users::{Right, User, Users};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,8 +22,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use percent_encoding::percent_decode_str;
 use rusty_s3::{Bucket as Address, Credentials, S3Action as _, UrlStyle};
+use s3s::Body;
 use s3s::dto::StreamingBlob;
-use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use serde_json::{Value, json};
 use session::{Session, Sessions};
 use std::sync::Arc;
@@ -40,7 +39,7 @@ const DOUBT: Duration = Duration::from_millis(500);
 /// Answers the page. Clones share all.
 #[derive(Debug, Clone)]
 pub struct Web {
-    server: Server,
+    objects: Objects,
     sessions: Sessions,
     dav: Dav,
     metrics: Metrics,
@@ -50,21 +49,14 @@ pub struct Web {
 }
 
 fn json(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(Bytes::from(value.to_string())));
-    *response.status_mut() = status;
+    let mut response = empty(status);
+    *response.body_mut() = Body::from(Bytes::from(value.to_string()));
     set(&mut response, header::CONTENT_TYPE, "application/json");
     response
 }
 
-fn set(response: &mut Response<Body>, name: header::HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(name, value);
-    }
-}
-
-fn told(e: &S3Error) -> Response<Body> {
-    let status = e.status_code().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    json(status, &json!({ "error": e.message().unwrap_or(e.code().as_str()) }))
+fn told(e: &Refusal) -> Response<Body> {
+    json(e.why.status(), &json!({ "error": e.text }))
 }
 
 /// A file of the page.
@@ -79,8 +71,8 @@ fn asset(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The path of WebDAV that a parameter names.
-fn path(uri: &Uri) -> S3Result<(DavPath, Place)> {
-    let none = || s3_error!(InvalidRequest, "the parameter path is missing");
+fn path(uri: &Uri) -> Result<(Path, Place)> {
+    let none = || Why::Invalid.says("the parameter path is missing");
     let path = dav::parse(&parameter(uri, "path").ok_or_else(none)?)?;
     let place = Place::of(&path)?;
     Ok((path, place))
@@ -102,12 +94,12 @@ fn entry(found: &dav::Resource) -> Value {
 impl Web {
     /// A page over a server's collections.
     pub fn new(
-        server: Server,
+        objects: Objects,
         users: Users,
         dav: Dav,
         (metrics, secure, reload): (Metrics, bool, Reload),
     ) -> Self {
-        Self { server, sessions: Sessions::new(users), dav, metrics, secure, reload }
+        Self { objects, sessions: Sessions::new(users), dav, metrics, secure, reload }
     }
 
     /// Answers a request below `/-/web/`; `name` is what follows.
@@ -129,7 +121,7 @@ impl Web {
         response
     }
 
-    async fn route(&self, name: &str, req: Request<Body>) -> S3Result<Response<Body>> {
+    async fn route(&self, name: &str, req: Request<Body>) -> Result<Response<Body>> {
         let get = req.method() == Method::GET || req.method() == Method::HEAD;
         if let Some((kind, text)) = asset(name).filter(|_| get) {
             let mut response = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
@@ -153,7 +145,7 @@ impl Web {
         let unknown = session.user.name.is_empty();
         let answered = self.own(name, &session, &req, get).await;
         match answered {
-            Err(e) if unknown && *e.code() == S3ErrorCode::AccessDenied => {
+            Err(e) if unknown && e.why == Why::Denied => {
                 let told = json!({ "error": "log in: everybody has no right to this" });
                 Ok(json(StatusCode::UNAUTHORIZED, &told))
             }
@@ -167,7 +159,7 @@ impl Web {
         session: &Session,
         req: &Request<Body>,
         get: bool,
-    ) -> S3Result<Response<Body>> {
+    ) -> Result<Response<Body>> {
         let (user, uri) = (&session.user, req.uri());
         let value = match (name, get) {
             ("session", true) => self.session(session).await?,
@@ -190,21 +182,21 @@ impl Web {
         Ok(json(StatusCode::OK, &value))
     }
 
-    async fn login(&self, req: Request<Body>) -> S3Result<Response<Body>> {
+    async fn login(&self, req: Request<Body>) -> Result<Response<Body>> {
         // A form of another site cannot send this type.
         let kind = req.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         if req.method() != Method::POST || kind != Some(b"application/json") {
-            return Err(s3_error!(InvalidRequest, "log in by POST, with JSON"));
+            return Err(Why::Invalid.says("log in by POST, with JSON"));
         }
-        let idle = self.server.limits.idle();
+        let idle = self.objects.limits.idle();
         let (head, body) = req.into_parts();
         let extensions = head.extensions;
         // Whoever has not logged in yet is not waited for as others are.
-        let most = Duration::from_secs(self.server.limits.header_seconds);
+        let most = Duration::from_secs(self.objects.limits.header_seconds);
         let text = body::collect(StreamingBlob::from(body), 64 << 10, idle);
-        let late = |_| s3_error!(RequestTimeout, "the name and password did not come");
+        let late = |_| Why::Late.says("the name and password did not come");
         let text = tokio::time::timeout(most, text).await.map_err(late)??;
-        let bad = |_| s3_error!(InvalidRequest, "the body is no JSON");
+        let bad = |_| Why::Invalid.says("the body is no JSON");
         let given: Value = serde_json::from_slice(&text).map_err(bad)?;
         let field = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
         let begun = self.sessions.begin(&field("name"), &field("password"), self.secure);
@@ -224,8 +216,8 @@ impl Web {
     }
 
     /// Who it is, and whether the page offers the health of all stores.
-    async fn session(&self, session: &Session) -> S3Result<Value> {
-        let (catalog, user) = (self.server.catalog.clone(), session.user.clone());
+    async fn session(&self, session: &Session) -> Result<Value> {
+        let (catalog, user) = (self.objects.catalog.clone(), session.user.clone());
         let health = body::blocking(move || {
             Ok(catalog.stores().iter().all(|served| may_see_all(&user, served).is_ok()))
         })
@@ -239,9 +231,9 @@ impl Web {
         below: &str,
         user: Arc<User>,
         mut req: Request<Body>,
-    ) -> S3Result<Response<Body>> {
+    ) -> Result<Response<Body>> {
         let query = req.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
-        let bad = |_| s3_error!(InvalidURI, "the path cannot be read");
+        let bad = |_| Why::BadAddress.says("the path cannot be read");
         *req.uri_mut() = format!("/-/dav/{below}{query}").parse().map_err(bad)?;
         let mut answer = self.dav.answer_as(user, req).await;
         // What an object says to caches is not said of the page's session.
@@ -252,11 +244,11 @@ impl Web {
     }
 
     /// A page of a folder, or the collections that the user sees.
-    async fn list(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
+    async fn list(&self, user: &Arc<User>, uri: &Uri) -> Result<Value> {
         let (path, place) = path(uri)?;
         let after = parameter(uri, "after").map(|text| URL_SAFE_NO_PAD.decode(text)).transpose();
-        let after = after.map_err(|_| s3_error!(InvalidRequest, "after is no token"))?;
-        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+        let after = after.map_err(|_| Why::Invalid.says("after is no token"))?;
+        let (catalog, user) = (self.objects.catalog.clone(), user.clone());
         body::blocking(move || {
             let Some(name) = &place.collection else {
                 let found = dav::collections(&catalog, &user)?;
@@ -264,9 +256,8 @@ impl Web {
                 return Ok(json!({ "entries": found, "write": false }));
             };
             Users::check(&user, Right::List, name)?;
-            let bucket = dav::collection(&catalog, &place)?;
-            let (found, next) =
-                dav::page(&bucket, dav::shown(&path), &place.prefix(), after.as_deref())?;
+            let bucket = node::collection(&catalog, &place)?;
+            let (found, next) = dav::page(&bucket, path.root(), &place.prefix(), after.as_deref())?;
             let found: Vec<Value> = found.iter().map(entry).collect();
             let write = Users::check(&user, Right::Write, name).is_ok();
             let next = next.map(|next| URL_SAFE_NO_PAD.encode(next));
@@ -276,22 +267,22 @@ impl Web {
     }
 
     /// Deletes into the trash.
-    async fn delete(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
+    async fn delete(&self, user: &Arc<User>, uri: &Uri) -> Result<Value> {
         let (path, place) = path(uri)?;
         Users::check(user, Right::Write, place.collection.as_deref().unwrap_or_default())?;
-        self.dav.check_locks(&path, user).await?;
-        let catalog = self.server.catalog.clone();
+        self.dav.check_locks(&path, user)?;
+        let catalog = self.objects.catalog.clone();
         body::blocking(move || {
-            let bucket = dav::collection(&catalog, &place)?;
-            let id = trash::put(&bucket, &place, &dav::find(&catalog, &place)?)?;
+            let bucket = node::collection(&catalog, &place)?;
+            let id = trash::put(&bucket, &place, &node::find(&catalog, &place)?)?;
             Ok(json!({ "id": id, "days": trash::DAYS }))
         })
         .await
     }
 
     /// What can be brought back, of one store after the other.
-    async fn trash(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
-        let bad = || s3_error!(InvalidRequest, "after is no token");
+    async fn trash(&self, user: &Arc<User>, uri: &Uri) -> Result<Value> {
+        let bad = || Why::Invalid.says("after is no token");
         // A store's number and the name to go on after.
         let (store, after) = match parameter(uri, "after") {
             None => (0, None),
@@ -301,7 +292,7 @@ impl Web {
                 (store.parse().map_err(|_| bad())?, Some(name).filter(|name| !name.is_empty()))
             }
         };
-        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+        let (catalog, user) = (self.objects.catalog.clone(), user.clone());
         body::blocking(move || {
             let stores = catalog.stores();
             let served = stores.get(store).ok_or_else(bad)?;
@@ -325,15 +316,15 @@ impl Web {
         .await
     }
 
-    async fn restore(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Value> {
-        let none = || s3_error!(InvalidRequest, "the parameter id is missing");
+    async fn restore(&self, user: &Arc<User>, uri: &Uri) -> Result<Value> {
+        let none = || Why::Invalid.says("the parameter id is missing");
         let id = parameter(uri, "id").ok_or_else(none)?;
-        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+        let (catalog, user) = (self.objects.catalog.clone(), user.clone());
         body::blocking(move || {
             let (served, deleted) = trash::Deleted::find(&catalog, &id)?;
             if !deleted.is_for(|collection| user.may(Right::Write, collection)) {
                 let text = "this access key has no right to write where it came from";
-                return Err(s3_error!(AccessDenied, "{text}"));
+                return Err(Why::Denied.says(text));
             }
             trash::restore(&catalog, &served, &deleted)?;
             Ok(json!({}))
@@ -342,12 +333,12 @@ impl Web {
     }
 
     /// An address by which anybody reads an object for a while: one of S3, signed for the user.
-    fn share(&self, user: &User, uri: &Uri, headers: &HeaderMap) -> S3Result<Value> {
+    fn share(&self, user: &User, uri: &Uri, headers: &HeaderMap) -> Result<Value> {
         let (_, place) = path(uri)?;
         let name = place.collection.as_deref().unwrap_or_default();
         Users::check(user, Right::Read, name)?;
-        self.server.catalog.bucket(name)?;
-        let bad = |text: &str| s3_error!(InvalidRequest, "{text}");
+        self.objects.catalog.bucket(name)?;
+        let bad = |text: &str| Why::Invalid.says(text);
         let (access, secret) = user.keys().ok_or_else(|| bad("log in to share"))?;
         let key = place.key.ok_or_else(|| bad("only objects are shared"))?;
         let key = String::from_utf8(key).map_err(|_| bad("the name is not UTF-8"))?;
@@ -371,20 +362,20 @@ impl Web {
     }
 
     /// Reads the configuration again, for users who administrate all that is served.
-    async fn reload(&self, user: &Arc<User>) -> S3Result<Value> {
+    async fn reload(&self, user: &Arc<User>) -> Result<Value> {
         let (catalog, user, reload) =
-            (self.server.catalog.clone(), user.clone(), self.reload.clone());
+            (self.objects.catalog.clone(), user.clone(), self.reload.clone());
         body::blocking(move || {
             catalog.stores().iter().try_for_each(|served| may_see_all(&user, served))?;
-            let told = reload.run().map_err(|e| s3_error!(InvalidRequest, "{e}"))?;
+            let told = reload.run().map_err(|e| Why::Invalid.says(e.to_string()))?;
             Ok(json!({ "restart": told }))
         })
         .await
     }
 
     /// Figures of all stores, and how long requests took.
-    async fn health(&self, user: &Arc<User>) -> S3Result<Value> {
-        let (catalog, user) = (self.server.catalog.clone(), user.clone());
+    async fn health(&self, user: &Arc<User>) -> Result<Value> {
+        let (catalog, user) = (self.objects.catalog.clone(), user.clone());
         let latencies: Vec<Value> = self
             .metrics
             .latencies()
@@ -394,26 +385,26 @@ impl Web {
         let stores = body::blocking(move || {
             let stores = catalog.stores().iter().map(|served| {
                 may_see_all(&user, served)?;
-                let stat = served.store.stat().map_err(from_store)?;
-                let frag = served.store.frag(&mut |_, _| ()).map_err(from_store)?;
+                let stat = served.store.stat()?;
+                let frag = served.store.frag(&mut |_, _| ())?;
                 let figures = holdall_report::json::stat(&stat, &frag);
                 Ok(json!({ "name": name_of(served), "stat": figures, "score": frag.score.value }))
             });
-            stores.collect::<S3Result<Vec<Value>>>()
+            stores.collect::<Result<Vec<Value>>>()
         })
         .await?;
         Ok(json!({ "stores": stores, "latencies": latencies }))
     }
 
     /// How a store lies in its file: a page of its own.
-    async fn report(&self, user: &Arc<User>, uri: &Uri) -> S3Result<Response<Body>> {
+    async fn report(&self, user: &Arc<User>, uri: &Uri) -> Result<Response<Body>> {
         let at = parameter(uri, "store").and_then(|text| text.parse().ok()).unwrap_or(0_usize);
-        let none = || s3_error!(NoSuchKey, "there is no such store");
-        let served = self.server.catalog.stores().get(at).cloned().ok_or_else(none)?;
+        let none = || Why::NoObject.says("there is no such store");
+        let served = self.objects.catalog.stores().get(at).cloned().ok_or_else(none)?;
         let user = user.clone();
         let page = body::blocking(move || {
             may_see_all(&user, &served)?;
-            let report = served.store.frag(&mut |_, _| ()).map_err(from_store)?;
+            let report = served.store.frag(&mut |_, _| ())?;
             Ok(holdall_report::page::document(&report, &name_of(&served)))
         })
         .await?;
@@ -431,8 +422,8 @@ fn name_of(served: &Served) -> String {
 }
 
 /// Refuses who may not administrate all collections of a store, whose names its reports tell.
-fn may_see_all(user: &User, served: &Served) -> S3Result<()> {
-    for name in served.store.read().and_then(|r| r.collections()).map_err(from_store)? {
+fn may_see_all(user: &User, served: &Served) -> Result<()> {
+    for name in served.store.read().and_then(|r| r.collections())? {
         Users::check(user, Right::Admin, &name)?;
     }
     Ok(())

@@ -46,7 +46,7 @@ pub struct Sessions {
 fn token() -> Option<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).ok()?;
-    Some(crate::digest::hex(&bytes))
+    Some(crate::http::digest::hex(&bytes))
 }
 
 /// The token of a request's cookie.

@@ -7,19 +7,19 @@
 //! nobody can tell a slash of the collection's name from the one behind it: who sees them needs
 //! rights on all collections that it could be.
 
-use crate::catalog::{Bucket, Catalog, Served};
-use crate::dav::{self, Node, Place, Tree};
-use crate::error::from_store;
-use crate::side;
+use crate::objects::catalog::{Bucket, Catalog, Served};
+use crate::objects::node::{self, Node};
+use crate::objects::tree::{self, Tree};
+use crate::objects::{place::Place, side};
+use crate::refusal::{Refusal, Result, Why};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdall::{ListOptions, Listed, Reader, WriteTx};
-use s3s::{S3Result, s3_error};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The collection of what was deleted; no bucket has such a name.
-pub const TRASH: &str = crate::catalog::TRASH;
+pub const TRASH: &str = crate::objects::catalog::TRASH;
 /// Days after which it is removed.
 pub const DAYS: u64 = 30;
 /// Deletions shown at a time.
@@ -111,22 +111,20 @@ impl Deleted {
     /// By what the page knows it by, in the store that has it. Blocks.
     ///
     /// # Errors
-    /// InvalidRequest; NoSuchKey.
-    pub fn find(catalog: &Catalog, id: &str) -> S3Result<(Served, Self)> {
-        let bad = || s3_error!(InvalidRequest, "{id:?} names nothing that was deleted");
+    /// Invalid; NoObject.
+    pub fn find(catalog: &Catalog, id: &str) -> Result<(Served, Self)> {
+        let bad = || Why::Invalid.says(format!("{id:?} names nothing that was deleted"));
         let name = URL_SAFE_NO_PAD.decode(id).map_err(|_| bad())?;
         let old = name.contains(&b'/');
         let found = if old { Some(Self::named(&name).ok_or_else(bad)?) } else { None };
         for served in catalog.stores() {
             let Some(trash) = reader(served)? else { continue };
             let there = match &found {
-                Some(old) => {
-                    dav::look(&mut trash.clone(), &old.place()).map_err(from_store)?.is_there()
-                }
-                None => trash.get(&name).map_err(from_store)?.is_some(),
+                Some(old) => node::look(&mut trash.clone(), &old.place())?.is_there(),
+                None => trash.get(&name)?.is_some(),
             };
             if there {
-                let record = || trash.get(&name).map_err(from_store);
+                let record = || trash.get(&name).map_err(Refusal::from);
                 let found = match found {
                     Some(old) => Some(old),
                     None => Self::recorded(&name, &record()?.unwrap_or_default()),
@@ -134,7 +132,7 @@ impl Deleted {
                 return Ok((served.clone(), found.ok_or_else(bad)?));
             }
         }
-        Err(s3_error!(NoSuchKey, "it is not in the trash any more"))
+        Err(Why::NoObject.says("it is not in the trash any more"))
     }
 
     /// What the page knows it by.
@@ -155,11 +153,11 @@ impl Deleted {
 }
 
 /// The collection of the trash in a store's newest state; none where nothing was deleted yet.
-fn reader(served: &Served) -> S3Result<Option<Reader>> {
+fn reader(served: &Served) -> Result<Option<Reader>> {
     match served.store.read().and_then(|reader| reader.collection(TRASH)) {
         Ok(reader) => Ok(Some(reader)),
         Err(holdall::Error::NotFound(_)) => Ok(None),
-        Err(e) => Err(from_store(e)),
+        Err(e) => Err(e.into()),
     }
 }
 
@@ -173,7 +171,7 @@ pub fn list(
     served: &Served,
     after: Option<&[u8]>,
     may: impl Fn(&str) -> bool,
-) -> S3Result<(Vec<Deleted>, Option<Vec<u8>>)> {
+) -> Result<(Vec<Deleted>, Option<Vec<u8>>)> {
     let Some(reader) = reader(served)? else { return Ok((Vec::new(), None)) };
     let all = ListOptions {
         start_after: after,
@@ -181,18 +179,18 @@ pub fn list(
         limit: PAGE,
         ..Default::default()
     };
-    let stamps = reader.list(&all).map_err(from_store)?;
+    let stamps = reader.list(&all)?;
     let mut found = Vec::new();
     for entry in &stamps.entries {
         let one = match entry {
             Listed::Object(entry) => {
-                let record = reader.get(entry.oid).map_err(from_store)?;
+                let record = reader.get(entry.oid)?;
                 Deleted::recorded(&entry.name, &record.unwrap_or_default())
             }
             Listed::Prefix(stamp) => {
                 let mut names = reader.names(stamp);
-                let Some(first) = names.next().transpose().map_err(from_store)? else { continue };
-                let last = names.next_back().transpose().map_err(from_store)?;
+                let Some(first) = names.next().transpose()? else { continue };
+                let last = names.next_back().transpose()?;
                 Deleted::named(common(&first.name, last.as_ref().map(|last| &last.name[..])))
             }
         };
@@ -214,26 +212,26 @@ fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
 /// it is brought back by. Blocks.
 ///
 /// # Errors
-/// NoSuchKey; those of the engine.
-pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
+/// NoObject; those of the engine.
+pub fn put(from: &Bucket, at: &Place, node: &Node) -> Result<String> {
     let key = at.key.as_deref().filter(|_| node.is_there());
-    let key = key.ok_or_else(|| s3_error!(NoSuchKey, "there is nothing to delete"))?;
+    let key = key.ok_or_else(|| Why::NoObject.says("there is nothing to delete"))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut random = [0; 4];
-    getrandom::fill(&mut random).map_err(|e| crate::error::internal(&e.to_string()))?;
-    let stamp = format!("{:012}-{}", now.as_secs(), crate::digest::hex(&random));
+    getrandom::fill(&mut random).map_err(|e| Refusal::internal(&e))?;
+    let stamp = format!("{:012}-{}", now.as_secs(), crate::http::digest::hex(&random));
     let (tree, served) = (Tree::new(from.clone(), at.clone(), node), &from.served);
     let (collection, folder) = (from.name.clone(), tree.folder);
     let record = Record { collection, key: URL_SAFE_NO_PAD.encode(key), folder };
-    let record = serde_json::to_vec(&record).map_err(|e| crate::error::internal(&e.to_string()))?;
+    let record = serde_json::to_vec(&record).map_err(|e| Refusal::internal(&e))?;
     let to = bucket(&apart(&stamp), served);
     let begin = |tx: &mut WriteTx| {
         tx.collection(TRASH)?.put(&stamp, &record)?;
         tx.collection(&to.name)?.create_collection()
     };
-    served.store.write(begin).map_err(from_store)?;
+    served.write(begin)?;
     let place = place(&to.name, key.to_vec(), folder);
-    let moved = dav::carry_tree(tree, Tree { bucket: to, place, folder }, true);
+    let moved = tree::carry(tree, Tree { bucket: to, place, folder }, true);
     if let Err(e) = moved {
         forget(served, &stamp)?;
         return Err(e);
@@ -242,7 +240,7 @@ pub fn put(from: &Bucket, at: &Place, node: &Node) -> S3Result<String> {
 }
 
 /// Drops a deletion of which nothing is left in the trash. Blocks.
-fn forget(served: &Served, stamp: &str) -> S3Result<()> {
+fn forget(served: &Served, stamp: &str) -> Result<()> {
     let name = apart(stamp);
     let drop_it = |tx: &mut WriteTx| {
         let mut objects = tx.collection(&name)?;
@@ -253,45 +251,45 @@ fn forget(served: &Served, stamp: &str) -> S3Result<()> {
         tx.drop_collection(&name)?;
         side::remove(tx, TRASH, stamp).map(drop)
     };
-    served.store.write(drop_it).map_err(from_store)
+    served.write(drop_it)
 }
 
 /// Brings back what was deleted, to the collection it came from. Blocks.
 ///
 /// # Errors
-/// NoSuchKey; PreconditionFailed where something lies in its place by now; InvalidRequest where two
+/// NoObject; Unmet where something lies in its place by now; Invalid where two
 /// collections could be the one it came from.
-pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> S3Result<()> {
+pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> Result<()> {
     let mut origins = Vec::new();
     for origin in &deleted.origins {
         origins.extend(catalog.collection(origin)?);
     }
     if origins.len() > 1 {
         let text = "two collections could be its own; take it from .trash by the command line";
-        return Err(s3_error!(InvalidRequest, "{text}"));
+        return Err(Why::Invalid.says(text));
     }
     let same = |to: &Bucket| {
         to.name == deleted.collection && std::sync::Arc::ptr_eq(&to.served.path, &served.path)
     };
-    let gone = || s3_error!(NoSuchBucket, "its collection is not there any more");
+    let gone = || Why::NoBucket.says("its collection is not there any more");
     let to = origins.pop().filter(same).ok_or_else(gone)?;
     let (source, folder) = (bucket(&deleted.lies.0, served), deleted.folder);
     let target = place(&to.name, deleted.key.clone(), folder);
     let found = |bucket: &Bucket, at: &Place| {
-        let mut reader = bucket.read().map_err(from_store)?;
-        dav::look(&mut reader, at).map_err(from_store)
+        let mut reader = bucket.read()?;
+        node::look(&mut reader, at).map_err(Refusal::from)
     };
     let node = found(&source, &deleted.place())?;
     if !node.is_there() || node.is_folder() != folder {
-        return Err(s3_error!(NoSuchKey, "it is not in the trash any more"));
+        return Err(Why::NoObject.says("it is not in the trash any more"));
     }
     let there = found(&to, &target)?;
     if there.is_there() && there.is_folder() == folder {
-        return Err(s3_error!(PreconditionFailed, "something of its name is there by now"));
+        return Err(Why::Unmet.says("something of its name is there by now"));
     }
     let from = Tree::new(source, deleted.place(), &node);
     let to = Tree { bucket: to, place: target, folder };
-    dav::carry_tree(from, to, false)?;
+    tree::carry(from, to, false)?;
     match std::str::from_utf8(&deleted.name) {
         Ok(stamp) if deleted.lies.0 != TRASH => forget(served, stamp),
         _ => Ok(()),
@@ -302,18 +300,18 @@ pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> S3Resul
 ///
 /// # Errors
 /// Those of the engine.
-pub fn sweep(served: &Served, now: SystemTime) -> S3Result<()> {
+pub fn sweep(served: &Served, now: SystemTime) -> Result<()> {
     let old = now.checked_sub(Duration::from_secs(DAYS * 24 * 3600)).unwrap_or(UNIX_EPOCH);
     let old = old.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     loop {
         let Some(reader) = reader(served)? else { return Ok(()) };
-        let listing = reader.list(&batch()).map_err(from_store)?;
+        let listing = reader.list(&batch())?;
         // Names begin with the time: what follows is younger.
         let is_old = |name: &[u8]| {
             let stamp = String::from_utf8_lossy(name);
             seconds_of(&stamp).is_some_and(|seconds| seconds < old)
         };
-        let names = listing.entries.into_iter().filter_map(object).take_while(|name| is_old(name));
+        let names = node::names(listing).take_while(|name| is_old(name));
         let names: Vec<Vec<u8>> = names.collect();
         if names.is_empty() {
             return Ok(());
@@ -326,7 +324,7 @@ pub fn sweep(served: &Served, now: SystemTime) -> S3Result<()> {
         let remove = |tx: &mut WriteTx| {
             names.iter().try_for_each(|name| side::remove(tx, TRASH, name).map(drop))
         };
-        served.store.write(remove).map_err(from_store)?;
+        served.write(remove)?;
     }
 }
 
@@ -334,27 +332,20 @@ fn batch() -> ListOptions<'static> {
     ListOptions { prefix: b"", start_after: None, delimiter: None, limit: BATCH }
 }
 
-fn object(entry: Listed) -> Option<Vec<u8>> {
-    match entry {
-        Listed::Object(entry) => Some(entry.name),
-        Listed::Prefix(_) => None,
-    }
-}
-
 /// Removes all objects of a collection.
-fn empty(served: &Served, collection: &str) -> S3Result<()> {
+fn empty(served: &Served, collection: &str) -> Result<()> {
     let some = |tx: &mut WriteTx| {
         let mut objects = tx.collection(collection)?;
         if !objects.has_collection()? {
             return Ok(0);
         }
-        let names = objects.list(&batch())?.entries.into_iter().filter_map(object);
+        let names = node::names(objects.list(&batch())?);
         let names: Vec<Vec<u8>> = names.collect();
         drop(objects);
         names.iter().try_for_each(|name| side::remove(tx, collection, name).map(drop))?;
         Ok(names.len())
     };
-    while served.store.write(some).map_err(from_store)? > 0 {}
+    while served.write(some)? > 0 {}
     Ok(())
 }
 

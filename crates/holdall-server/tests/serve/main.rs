@@ -9,6 +9,7 @@ mod dav;
 mod dav_asked;
 mod dav_conditions;
 mod dav_kept;
+mod dav_locks;
 mod dav_traces;
 mod dav_trees;
 mod deep;

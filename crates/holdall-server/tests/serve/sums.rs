@@ -43,18 +43,19 @@ fn frames_are_no_data() {
     s.call("PUT", "/box/k", WHOLE, &[("content-encoding", "aws-chunked")]).expect(411);
     let signed = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
     s.call("PUT", "/box/k", WHOLE, &with(signed)).expect(400);
-    for (body, len) in [
-        (&b"5\r\nhello\r\n"[..], "5"),
-        (b"5\r\nhello", "5"),
-        (b"5\r\nhello\r\n0", "5"),
-        (b"hello", "5"),
-        (b"5\r\nhello\r\n0\r\n\r\n", "6"),
-        (b"5\r\nhello\r\n0\r\n\r\n", "4"),
-        (b"5\r\nhello\r\n0\r\n\r\n", "x"),
-        (b"", "0"),
+    for (body, len, code) in [
+        (&b"5\r\nhello\r\n"[..], "5", "IncompleteBody"),
+        (b"5\r\nhello", "5", "IncompleteBody"),
+        (b"5\r\nhello\r\n0", "5", "IncompleteBody"),
+        (b"hello\r\n", "5", "InvalidRequest"),
+        (b"5\r\nhello\r\n0\r\n\r\n", "6", "IncompleteBody"),
+        (b"5\r\nhello\r\n0\r\n\r\n", "4", "IncompleteBody"),
+        (b"5\r\nhello\r\n0\r\n\r\n", "x", "InvalidRequest"),
+        (b"", "0", "IncompleteBody"),
     ] {
         let answer = s.call("PUT", "/box/bad", body, &framed(len));
         assert_eq!(answer.status, 400, "{}: {}", String::from_utf8_lossy(body), answer.text());
+        assert_eq!(answer.element("Code"), code, "{}", answer.text());
         s.head("/box/bad").expect(404);
     }
 }
