@@ -17,7 +17,7 @@ pub struct Config {
     pub anonymous: Vec<Grant>,
     /// Whether ACLs that open buckets and objects to everybody are taken, and count.
     pub public_acls: bool,
-    /// The store that new buckets go to; the first one where it is not said.
+    /// The store that new buckets go to; the first one if it is not said.
     pub new_buckets: Option<PathBuf>,
     /// A host name: requests to `BUCKET.NAME` are then of that bucket.
     pub domain: Option<String>,
@@ -107,7 +107,7 @@ pub struct TlsConfig {
     /// A PEM file with its key.
     pub key: Option<PathBuf>,
     /// In their place: host names for which the server makes a certificate at its start, which
-    /// nobody trusts unless told to.
+    /// nobody trusts unless configured to.
     #[serde(default)]
     pub self_signed: Vec<String>,
 }

@@ -107,7 +107,7 @@ impl Claimed {
         Self { credential: by_address.or_else(by_header), fields: None }
     }
 
-    /// The access key; empty where none can be read.
+    /// The access key; empty if none can be read.
     fn name(&self) -> String {
         let form = || self.fields.as_ref()?.read().ok()?.get("x-amz-credential").map(str::to_owned);
         let credential = self.credential.clone().or_else(form).unwrap_or_default();
@@ -265,7 +265,7 @@ impl Front {
         answered
     }
 
-    /// Asks WebDAV, or the page for browsers where it is named.
+    /// Asks WebDAV, or the page for browsers if it is named.
     async fn ask_door(
         &self,
         page: Option<&str>,
@@ -338,7 +338,7 @@ impl hyper::service::Service<Request<Incoming>> for Connection {
     }
 }
 
-/// How connections speak: HTTP/1.1, or within TLS HTTP/2 where the client wants it.
+/// How connections speak: HTTP/1.1, or within TLS HTTP/2 if the client wants it.
 #[derive(Debug, Clone)]
 struct Builders {
     one: http1::Builder,

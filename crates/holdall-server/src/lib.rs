@@ -4,9 +4,9 @@
 //! Buckets are collections, keys are names. docs/serve.md is the reference for users.
 //!
 //! From the bottom: error says why the server does not start, refusal why a request is not done;
-//! config and users say who may; `http` has what every request needs, `objects` what every door needs
-//! of the stores. Upon them stand the doors: `s3`, `dav`, and the page of `web`, which hands requests
-//! to `dav`. front lets connections in. `cargo xtask tidy` checks the order.
+//! config and users say who may; `http` has what every request needs, `objects` what every door
+//! needs of the stores. Upon them stand the doors: `s3`, `dav`, and the page of `web`, which hands
+//! requests to `dav`. front lets connections in. `cargo xtask tidy` checks the order.
 
 mod config;
 mod dav;
@@ -52,9 +52,9 @@ pub struct Options {
     pub config: Config,
     /// Access key and secret key of a user with all rights.
     pub keys: Option<(String, String)>,
-    /// Bytes of cache of each store; the engine's default where it is not said.
+    /// Bytes of cache of each store; the engine's default if it is not said.
     pub cache_bytes: Option<usize>,
-    /// Bytes that each store's file may take; the disk's where it is not said.
+    /// Bytes that each store's file may take; the disk's if it is not said.
     pub max_bytes: Option<u64>,
 }
 
@@ -188,8 +188,8 @@ fn builder(
 pub struct Reloader(reload::Reload);
 
 impl Reloader {
-    /// Takes users, rights and certificate as the configuration has them now, and tells the names of
-    /// other fields that changed: those need a restart. Blocks.
+    /// Takes users, rights and certificate as the configuration has them now, and returns the names
+    /// of other fields that changed: those need a restart. Blocks.
     ///
     /// # Errors
     /// [`StartError`]: what held before still holds.
@@ -230,7 +230,7 @@ impl Server {
     /// Answers until `stop`; then lets running requests end and closes the stores.
     ///
     /// # Errors
-    /// [`StartError::Store`] where a store cannot be closed cleanly; its next opening recovers.
+    /// [`StartError::Store`] if a store cannot be closed cleanly; its next opening recovers.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), StartError> {
         let Self { listener, front, tls, limits, keepers, .. } = self;
         let catalog = front.objects.catalog.clone();

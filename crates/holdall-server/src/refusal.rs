@@ -1,7 +1,7 @@
 //! Why a request is not done, in the server's own words. Each door turns it into its own answer: S3
 //! into XML with a code, WebDAV and the page into a status.
 //!
-//! Owns: [`Refusal`], [`Why`], and what is told of an error of the engine.
+//! Owns: [`Refusal`], [`Why`], and the answer to an error of the engine.
 
 use http::StatusCode;
 
@@ -78,7 +78,7 @@ pub enum Why {
 pub struct Refusal {
     /// What happened.
     pub why: Why,
-    /// What the client is told of it.
+    /// What the client reads of it.
     pub text: String,
 }
 
@@ -124,14 +124,15 @@ impl Why {
 }
 
 impl Refusal {
-    /// An error that the client cannot help. It is logged whole, and told without paths of the server.
+    /// An error that the client cannot help. It is logged whole, and answered without paths of the
+    /// server.
     pub fn internal(error: &dyn std::fmt::Display) -> Self {
         tracing::error!(%error, "request failed");
         Why::Internal.says("the server could not do this; its log says why")
     }
 }
 
-/// Damage and failed writes are logged whole, and told without paths of the server.
+/// Damage and failed writes are logged whole, and answered without paths of the server.
 impl From<holdall::Error> for Refusal {
     fn from(e: holdall::Error) -> Self {
         use holdall::Error;

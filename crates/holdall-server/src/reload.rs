@@ -49,7 +49,7 @@ impl Reload {
         let mut held = self.config.lock();
         // All that can fail comes before anything changes.
         let acceptor = match (&self.tls, &new.tls) {
-            // A certificate that was made at the start stays: clients were told to trust it.
+            // A certificate that was made at the start stays: clients were made to trust it.
             (Some(_), Some(tls)) if !tls.self_signed.is_empty() && held.tls == new.tls => None,
             (Some(_), Some(tls)) => Some(crate::http::tls::acceptor(tls)?),
             _ => None,

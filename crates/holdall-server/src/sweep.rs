@@ -1,6 +1,6 @@
 //! Removing what was left over: old unfinished uploads, parts and side records of nobody.
 //!
-//! A part is left over where its upload ended while it was being sent; a side record where
+//! A part is left over if its upload ended while it was being sent; a side record if
 //! another program than the server removed the object.
 
 use crate::config::Limits;

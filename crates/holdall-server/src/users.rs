@@ -1,6 +1,7 @@
 //! Who there is, with which rights by the configuration.
 //!
-//! Owns: [`Users`], [`User`], [`Right`], the line of the log about a wrong password. Each door asks it about each request. Users may be replaced meanwhile.
+//! Owns: [`Users`], [`User`], [`Right`], the line of the log about a wrong password. Each door asks
+//! it about each request. Users may be replaced meanwhile.
 
 pub use crate::config::Right;
 use crate::config::{Config, Grant};
@@ -68,10 +69,10 @@ pub struct Users {
 }
 
 impl Users {
-    /// Takes users from the configuration and, where both are set, the keys of the environment.
+    /// Takes users from the configuration and, if both are set, the keys of the environment.
     ///
     /// # Errors
-    /// [`StartError::NoCredentials`] where nobody could ask for anything,
+    /// [`StartError::NoCredentials`] if nobody could ask for anything,
     /// [`StartError::Config`].
     pub fn new(config: &Config, own: Option<(String, String)>) -> Result<Self, StartError> {
         let public_acls = config.public_acls;
@@ -96,7 +97,7 @@ impl Users {
     /// The user that a request is from.
     ///
     /// # Errors
-    /// [`Why::Denied`] for a request without a signature where those are not allowed.
+    /// [`Why::Denied`] for a request without a signature if those are not allowed.
     pub fn of(&self, access_key: Option<&str>) -> Result<Arc<User>> {
         let known = self.known();
         let found = match access_key {
@@ -111,17 +112,17 @@ impl Users {
         self.known().by_key.get(access_key).map(|user| user.secret.clone())
     }
 
-    /// Everybody, where the configuration grants everybody something: ACLs of S3 do not count
+    /// Everybody, if the configuration grants everybody something: ACLs of S3 do not count
     /// outside of it.
     pub fn everybody(&self) -> Option<Arc<User>> {
         self.known().anonymous.clone().filter(|user| !user.grants.is_empty())
     }
 
     /// The user whose access key and secret key a request has as name and password; everybody for
-    /// a request without them, where that is allowed.
+    /// a request without them, if that is allowed.
     ///
     /// # Errors
-    /// Who was named wrongly; nobody where a password is missing.
+    /// Who was named wrongly; nobody if a password is missing.
     pub fn of_basic(&self, headers: &HeaderMap) -> Result<Arc<User>, Wrong> {
         let Some(given) = headers.get(header::AUTHORIZATION) else {
             return self.everybody().ok_or(Wrong { name: None });
@@ -150,7 +151,7 @@ impl Users {
         if differ == 0 { Ok(user) } else { Err(wrong()) }
     }
 
-    /// A user who logged in earlier, as he is now; none where he is gone or has another password.
+    /// A user who logged in earlier, as he is now; none if he is gone or has another password.
     pub fn still(&self, user: &User) -> Option<Arc<User>> {
         let now = self.known().by_key.get(&user.name).cloned()?;
         (now.secret.expose() == user.secret.expose()).then_some(now)
@@ -209,7 +210,7 @@ impl Known {
 /// A name or password that is wrong, or missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// Who was named; none where nobody was.
+    /// Who was named; none if nobody was.
     name: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use holdall::Version;
 use http::{HeaderName, Response, StatusCode};
 use s3s::Body;
 
-/// Tells in how many transactions a tree was changed, where those were several.
+/// Tells in how many transactions a tree was changed, if those were several.
 const TRANSACTIONS: HeaderName = HeaderName::from_static("holdall-transactions");
 
 /// With the value `bytes` a moved object gives its bytes to the one that it replaces, which
@@ -31,7 +31,7 @@ struct Ends {
     both: bool,
     /// Whether the destination lies in the source.
     inside: bool,
-    /// Whether a collection with what no folder has is moved to where it is a folder.
+    /// Whether a collection with what no folder has is moved to if it is a folder.
     loses: bool,
     /// The version that the source must have.
     version: Option<Version>,
@@ -149,7 +149,7 @@ impl Dav {
         Ok(body::blocking(move || catalog.delete(&name)).await?)
     }
 
-    /// Forgets the locks of what is gone, those of all below where it was a folder.
+    /// Forgets the locks of what is gone, those of all below if it was a folder.
     async fn forget_locks(&self, path: &Path, deep: bool) {
         if self.locks.forget(path, deep).await.is_err() {
             tracing::warn!("locks of what is gone could not be forgotten");

@@ -1,8 +1,8 @@
 //! Conditions of WebDAV's requests (RFC 9110 section 13): lists of ETags and times.
 //!
 //! Owns: [`Conditions`]. What is no list of ETags is refused, lest a change be made without the
-//! condition that its client wrote. So is what is no date, of a change; for a read it is not there, as
-//! the standard has it.
+//! condition that its client wrote. So is what is no date, of a change; for a read it is not there,
+//! as the standard has it.
 
 use crate::dav::Head;
 use crate::dav::error::{Result, refusal};
@@ -27,13 +27,13 @@ pub struct Found {
 }
 
 impl Found {
-    /// Of a node; none where there is nothing.
+    /// Of a node; none if there is nothing.
     pub fn of(node: &Node) -> Option<Self> {
         let modified = node.metadata().map(|m| seconds(Meta::of(m).modified()));
         node.is_there().then(|| Self { etag: node.etag(), modified })
     }
 
-    /// Whether a list names its ETag; a weak one counts only where `weakly`.
+    /// Whether a list names its ETag; a weak one counts only if `weakly`.
     fn is_in(&self, list: &ETagCondition, weakly: bool) -> bool {
         let named = if weakly { matches_weakly } else { matches };
         self.etag.as_ref().map_or(*list == ETagCondition::Any, |etag| named(list, etag))
@@ -59,7 +59,7 @@ impl Conditions {
     /// Reads headers of a request that changes something or does not.
     ///
     /// # Errors
-    /// Status 400 where a header holds no list of ETags, or of a change no date.
+    /// Status 400 if a header holds no list of ETags, or of a change no date.
     pub fn of(headers: &HeaderMap, changes: bool) -> Result<Self> {
         let time =
             |name: HeaderName| single(headers, name.as_str()).map(|text| text.map(seconds_of));

@@ -14,7 +14,7 @@ use http::{HeaderMap, StatusCode};
 ///
 /// # Errors
 /// Status 501 for an unknown algorithm, and for the digest of a whole object with a part of it;
-/// Status 400 for a value that is none, the same where two differ.
+/// Status 400 for a value that is none, the same if two differ.
 pub fn announced(headers: &HeaderMap, part: bool) -> Result<Announced> {
     let mut found = Found::default();
     if let Some(text) = single(headers, "content-md5")? {

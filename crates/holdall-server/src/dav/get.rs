@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Bytes up to which an answer is read in one step with the object's metadata.
 const AT_ONCE: u64 = 64 << 10;
 
-/// The one range that is asked for; `None` where all bytes are, several ranges, or what is none.
+/// The one range that is asked for; `None` if all bytes are, several ranges, or what is none.
 fn range(head: &Head, found: &Found, size: u64) -> Result<Option<Range<u64>>> {
     let Some(text) = head.text(header::RANGE) else { return Ok(None) };
     if !range_holds(head, found) {

@@ -21,7 +21,7 @@ pub enum Asks {
 /// A list, all of whose conditions must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// The resource that it is about; that of the request where none is named.
+    /// The resource that it is about; that of the request if none is named.
     pub resource: Option<String>,
     /// Conditions, and whether each is negated.
     pub conditions: Vec<(bool, Asks)>,

@@ -1,4 +1,4 @@
-//! What is told of resources: of one, and of those in a folder, a page at a time.
+//! What answers say of resources: of one, and of those in a folder, a page at a time.
 //!
 //! Owns: [`Resource`].
 
@@ -30,7 +30,7 @@ pub struct Resource {
     pub folder: bool,
     /// Bytes.
     pub size: u64,
-    /// Last change, where it is known.
+    /// Last change, if it is known.
     pub modified: Option<SystemTime>,
     /// The ETag without quotes; folders have none.
     pub etag: Option<String>,
@@ -70,13 +70,13 @@ impl Resource {
     }
 }
 
-/// What is kept of an object or a marker; the side record is read only where it has properties.
+/// What is kept of an object or a marker; the side record is read only if it has properties.
 fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
     let meta = Meta::of(found);
     Ok(if meta.about.side { side::meta(reader, found)? } else { meta })
 }
 
-/// What lies at a path; `None` where there is nothing. Blocks.
+/// What lies at a path; `None` if there is nothing. Blocks.
 ///
 /// # Errors
 /// Those of the engine.

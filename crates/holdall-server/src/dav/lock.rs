@@ -53,7 +53,7 @@ impl Asked {
     }
 }
 
-/// The element owner as answers have it. Its prefix must be known where it stands alone.
+/// The element owner as answers have it. Its prefix must be known if it stands alone.
 fn as_owner(element: &Element) -> Result<String> {
     let mut owner = element.clone();
     let mut spaces = owner.namespaces.take().unwrap_or_else(xmltree::Namespace::empty);
@@ -62,7 +62,7 @@ fn as_owner(element: &Element) -> Result<String> {
     Ok(xml::written(&owner)?)
 }
 
-/// How long a lock is asked for: the first that is said, where it can be read.
+/// How long a lock is asked for: the first that is said, if it can be read.
 fn life(head: &Head) -> Duration {
     let first = head.text("timeout").and_then(|text| text.split(',').next());
     let seconds = first.and_then(|text| digits(text.trim().strip_prefix("Second-")?));
@@ -81,7 +81,7 @@ fn told(status: StatusCode, lock: &Lock, life: Duration) -> Response<Body> {
     response
 }
 
-/// Names a folder by its own path where a request had another one.
+/// Names a folder by its own path if a request had another one.
 fn located(head: &Head, node: &Node, mut response: Response<Body>) -> Response<Body> {
     if node.is_folder() && !head.path.as_bytes().ends_with(b"/") {
         set(&mut response, header::CONTENT_LOCATION, &format!("{}/", head.path.address()));
@@ -89,7 +89,7 @@ fn located(head: &Head, node: &Node, mut response: Response<Body>) -> Response<B
     response
 }
 
-/// Makes an empty object where nothing is. Blocks for a commit.
+/// Makes an empty object if nothing is. Blocks for a commit.
 fn make(catalog: &Catalog, at: &Place) -> Result<()> {
     let Some(key) = at.key.as_ref().filter(|_| !at.slash) else {
         return Err(refusal(

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 /// How long a lock lives at most without a refresh.
 pub const LIFE: Duration = Duration::from_secs(600);
 
-/// Most locks of a path: all of them are told to who asks.
+/// Most locks of a path: an answer names all of them.
 const MOST: usize = 32;
 
 /// A lock, as its record holds it beside the token, which names the record.
@@ -32,7 +32,7 @@ pub struct Lock {
     pub path: Path,
     /// Who has it.
     pub principal: Option<String>,
-    /// What the client said of itself, as XML.
+    /// The client's description of itself, as XML.
     pub owner: Option<String>,
     /// When it ends.
     pub until: SystemTime,
@@ -183,7 +183,7 @@ impl Locks {
         blocking(move || keep(&served, put.as_ref(), &gone)).await
     }
 
-    /// Takes a lock into the tree, and tells those that ended there; `None` where one is in its
+    /// Takes a lock into the tree, and returns those that ended there; `None` if one is in its
     /// way.
     fn take(&self, lock: &Lock) -> Option<Vec<String>> {
         let (now, path) = (SystemTime::now(), lock.path.root());
@@ -213,10 +213,10 @@ impl Locks {
         removed
     }
 
-    /// Forgets the locks of a path that names nothing any more, those below it where `deep`.
+    /// Forgets the locks of a path that names nothing any more, those below it if `deep`.
     ///
     /// # Errors
-    /// Where the store does not forget them.
+    /// If the store does not forget them.
     pub async fn forget(&self, path: &Path, deep: bool) -> Result<()> {
         let top = path.root().to_vec();
         let mut roots = vec![top.clone()];
@@ -240,7 +240,7 @@ impl Locks {
     /// Adds a lock.
     ///
     /// # Errors
-    /// Status 423 where another one is in its way; those of the engine.
+    /// Status 423 if another one is in its way; those of the engine.
     pub async fn add(&self, lock: Lock) -> Result<()> {
         let other = || refusal(StatusCode::LOCKED, "it is locked by somebody else");
         let ended = self.take(&lock).ok_or_else(other)?;
@@ -251,7 +251,7 @@ impl Locks {
         kept
     }
 
-    /// Ends a lock. False where there is none of this token that covers the path.
+    /// Ends a lock. False if there is none of this token that covers the path.
     ///
     /// # Errors
     /// Those of the engine.
@@ -262,7 +262,7 @@ impl Locks {
         Ok(true)
     }
 
-    /// Lets a lock live for `life` from now on; `None` where there is none of this token that
+    /// Lets a lock live for `life` from now on; `None` if there is none of this token that
     /// covers the path.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ use std::sync::Arc;
 
 /// Most bytes of a body of XML.
 const MOST_XML: usize = 64 << 10;
-/// The same for a lock, which is told to all who ask for it.
+/// The same for a lock, which all who ask for it may read.
 const MOST_LOCK: usize = 8 << 10;
 
 /// Answers WebDAV. Clones share all.
@@ -126,8 +126,8 @@ impl Head {
         }
     }
 
-    /// Refuses a change of something that does not meet the conditions, and tells the version that
-    /// the change must be of where there are any.
+    /// Refuses a change of something that does not meet the conditions, and returns the version
+    /// that the change must be of if there are any.
     ///
     /// # Errors
     /// Status 412.
@@ -147,7 +147,7 @@ enum Depth {
     Zero,
     /// It and what lies in it.
     One,
-    /// All below it; also where nothing is said.
+    /// All below it; also if nothing is said.
     Infinity,
 }
 
@@ -192,7 +192,7 @@ impl Dav {
         response
     }
 
-    /// Answers a request of a user who is known. Where nobody is, a right that is missing is
+    /// Answers a request of a user who is known. If nobody is, a right that is missing is
     /// answered 401.
     pub async fn answer_as(&self, user: Arc<User>, req: Request<Body>) -> Response<Body> {
         let unknown = user.name.is_empty();
@@ -286,7 +286,7 @@ impl Dav {
         Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
     }
 
-    /// Refuses a change of something that does not meet the conditions and the header If; tells
+    /// Refuses a change of something that does not meet the conditions and the header If; returns
     /// what lies there, and the tokens that the header names.
     async fn check_met(&self, head: &Head) -> Result<(Node, Vec<String>)> {
         let (_, tokens) = self.check_if(head).await?;
@@ -299,7 +299,7 @@ impl Dav {
         .await
     }
 
-    /// Checks the header If; tells whether it names ETags, and its tokens.
+    /// Checks the header If; returns whether it names ETags, and its tokens.
     async fn check_if(&self, head: &Head) -> Result<(bool, Vec<String>)> {
         let Some(given) = head.text("if").map(IfHeader::parse).transpose()? else {
             return Ok((false, Vec::new()));
@@ -312,8 +312,8 @@ impl Dav {
         Ok((etags, tokens))
     }
 
-    /// Checks the header If and the locks in the way of a change, deep ones of all below where
-    /// `deep`. True where the change must be of the state that was looked at.
+    /// Checks the header If and the locks in the way of a change, deep ones of all below if
+    /// `deep`. True if the change must be of the state that was looked at.
     async fn may_change(&self, head: &Head, path: &Path, deep: bool) -> Result<bool> {
         let (by_etag, tokens) = self.check_if(head).await?;
         if self.locks.is_in_the_way(path, &head.user.name, deep, &tokens) {

@@ -19,7 +19,7 @@ pub struct Own {
     domain: Option<Arc<Domain>>,
 }
 
-/// A host in small letters, and the port; `None` where the port is none.
+/// A host in small letters, and the port; `None` if the port is none.
 fn split(authority: &str, default: u64) -> Option<(String, u64)> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     // In brackets stands an address of IPv6, which has colons of its own.
@@ -35,7 +35,7 @@ impl Own {
     /// Those of a request.
     ///
     /// # Errors
-    /// Status 400 where its address names another host than its header Host.
+    /// Status 400 if its address names another host than its header Host.
     pub fn of(parts: &Parts, domain: Option<Arc<Domain>>) -> Result<Self> {
         let host = single(&parts.headers, "host")?.map(str::to_owned);
         let authority = parts.uri.authority().map(|authority| authority.as_str().to_owned());
@@ -64,7 +64,7 @@ impl Own {
     /// The path that an address names, as those of the headers Destination and If.
     ///
     /// # Errors
-    /// Status 400 for what is no path, or has a query or a fragment. Status 502 where it is not of
+    /// Status 400 for what is no path, or has a query or a fragment. Status 502 if it is not of
     /// this server.
     pub fn path(&self, text: &str) -> Result<Path> {
         if text.contains(['?', '#']) {

@@ -1,15 +1,16 @@
 //! Paths of WebDAV and of the page, and the names that they stand for: the one place where either
 //! becomes the other.
 //!
-//! Owns: [`Path`], [`shown`] and its inverse, how a [`Place`] is read from a path. `/-/dav/COLLECTION/a/b` is the object `a/b`. Each
-//! segment is shown as it is, and is taken as it is written: an escape that a client writes is part
-//! of the name. Only what no address can carry has another form: an empty segment, as the one in
-//! `a//b`, one that is `.` or `..`, and one that holds a zero byte (in a collection's name, a slash)
-//! is [`MARK`] and its bytes in hexadecimal digits. So is a segment that would be taken for such a
-//! form itself. Each name has therefore one path and each path one name.
+//! Owns: [`Path`], [`shown`] and its inverse, how a [`Place`] is read from a path.
+//! `/-/dav/COLLECTION/a/b` is the object `a/b`. Each segment is shown as it is, and is taken as it
+//! is written: an escape that a client writes is part of the name. Only what no address can carry
+//! has another form: an empty segment, as the one in `a//b`, one that is `.` or `..`, and one that
+//! holds a zero byte (in a collection's name, a slash) is [`MARK`] and its bytes in hexadecimal
+//! digits. So is a segment that would be taken for such a form itself. Each name has therefore one
+//! path and each path one name.
 //!
-//! A slash at the end means the folder: where an object lies beside a folder of its name, `a` is
-//! the object and `a/` the folder. Where only one of them is there, either path names it.
+//! A slash at the end means the folder: if an object lies beside a folder of its name, `a` is
+//! the object and `a/` the folder. If only one of them is there, either path names it.
 
 use crate::http::spelling::is_escaped;
 use crate::objects::place::Place;

@@ -42,9 +42,9 @@ const FINITE: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:error xmlns
 
 /// Most properties that a request names.
 const MOST_NAMES: usize = 1000;
-/// Most bytes of their names and namespaces: an answer tells all of them of each resource.
+/// Most bytes of their names and namespaces: an answer names all of them for each resource.
 const MOST_BYTES: usize = 64 << 10;
-/// Bytes of an answer made at a time, beside what is told of one resource.
+/// Bytes of an answer made at a time, beside what stands of one resource.
 const PIECE: usize = 64 << 10;
 
 /// A property's namespace and name.
@@ -81,7 +81,7 @@ impl Wanted {
         let elements = props.children.iter().filter_map(xmltree::XMLNode::as_element);
         let name = |e: &Element| (e.namespace.clone().unwrap_or_default(), e.name.clone());
         let (mut known, mut names, mut bytes) = (BTreeSet::new(), Vec::new(), 0);
-        // One that is named twice is told once.
+        // One that is named twice is answered once.
         for name in elements.map(name).filter(|name| known.insert(name.clone())) {
             bytes += name.0.len() + name.1.len();
             names.push(name);
@@ -103,7 +103,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// The value of a property that the server knows; `None` where the resource has none.
+    /// The value of a property that the server knows; `None` if the resource has none.
     fn live(&self, resource: &Resource, name: &str) -> Option<String> {
         let mut out = String::new();
         match name {
@@ -214,7 +214,7 @@ struct Answering {
 }
 
 impl Answering {
-    /// The next piece: some more than [`PIECE`] bytes, and what is told of one resource.
+    /// The next piece: some more than [`PIECE`] bytes, and what stands of one resource.
     async fn next(mut self) -> Option<(Result<String, StdError>, Self)> {
         let mut out = std::mem::take(&mut self.begun);
         loop {
@@ -263,7 +263,7 @@ impl Dav {
         let deep = match head.depth()? {
             Depth::Zero => false,
             Depth::One => true,
-            // Where nothing is said a level is what there is room for.
+            // If nothing is said a level is what there is room for.
             Depth::Infinity if !head.headers.contains_key("depth") => true,
             Depth::Infinity => {
                 let mut response = empty(StatusCode::FORBIDDEN);

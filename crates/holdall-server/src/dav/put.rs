@@ -35,7 +35,7 @@ enum Start {
 }
 
 /// `bytes FIRST-LAST/SIZE`, of a body of `len` bytes: where it begins, and the size that the object
-/// has afterwards, where that is said.
+/// has afterwards, if that is said.
 fn content_range(text: &str, len: Option<u64>) -> Option<(Start, Option<u64>)> {
     let (unit, rest) = text.split_once(' ')?;
     let (range, size) = rest.trim().split_once('/')?;
@@ -93,7 +93,7 @@ struct Target {
 }
 
 impl Head {
-    /// How many bytes come, where that is said.
+    /// How many bytes come, if that is said.
     ///
     /// # Errors
     /// Status 400 for what is no number, or not the one that HTTP says.
@@ -109,7 +109,7 @@ impl Head {
         }
     }
 
-    /// Where a partial put begins, and the size that the object has afterwards where that is said;
+    /// Where a partial put begins, and the size that the object has afterwards if that is said;
     /// `None` for one of the whole object.
     fn start(&self) -> Result<Option<(Start, Option<u64>)>> {
         let bad = || refusal(StatusCode::BAD_REQUEST, "the range cannot be read");
@@ -139,7 +139,7 @@ impl Head {
     /// The name of the object that is written.
     ///
     /// # Errors
-    /// Status 405 where the path is a collection's or a folder's.
+    /// Status 405 if the path is a collection's or a folder's.
     pub fn object(&self) -> Result<String> {
         match &self.place.key {
             Some(key) if !self.place.slash => Ok(text(key.clone())?),
@@ -166,7 +166,7 @@ impl Head {
         at.ok_or_else(bad).map(Some)
     }
 
-    /// What a put says of its object. Cache-Control of a request is said of the request.
+    /// What a put says of its object. Cache-Control of a request belongs to the request.
     fn about(&self) -> Result<About> {
         Ok(About {
             encoding: list(&self.headers, "content-encoding")?,

@@ -31,7 +31,7 @@ const WAITING: usize = 2;
 /// Runs what may wait for a disk or a lock where waiting hurts nobody.
 ///
 /// # Errors
-/// Those of `work`; Internal where it panics.
+/// Those of `work`; Internal if it panics.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -41,7 +41,7 @@ pub async fn blocking<T: Send + 'static>(
 /// As [`blocking`], in a door's own errors.
 ///
 /// # Errors
-/// Those of `work`; [`Why::Internal`] where it panics.
+/// Those of `work`; [`Why::Internal`] if it panics.
 pub async fn run<T: Send + 'static, E: From<Refusal> + Send + 'static>(
     work: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
@@ -65,7 +65,7 @@ fn broken(e: StdError) -> Refusal {
         Ok(told) => *told,
         Err(e) => {
             let text = e.to_string();
-            // Their types are private to `s3s`; their texts are all that tells them apart.
+            // Their types are private to `s3s`; their texts are all that distinguishes them.
             if text.contains("ignature") {
                 Why::BadSignature.says("the body is not signed as its request says")
             } else if text.contains("hecksum") || text.contains("Sha256") {
@@ -137,7 +137,7 @@ pub async fn pump<T: Send + 'static>(
             }
         }
         let last = !matches!(piece, Ok(Some(_)));
-        // Gone where the work ended early: its result says why.
+        // Gone if the work ended early: its result says why.
         if send.send(piece).await.is_err() || last {
             break;
         }

@@ -61,7 +61,7 @@ impl Trailers {
     }
 }
 
-/// What the client said of a body beforehand, or says behind it.
+/// What the client announced of a body beforehand, or says behind it.
 #[derive(Debug, Clone, Default)]
 pub struct Announced {
     /// The header Content-MD5.
@@ -109,7 +109,7 @@ impl Announced {
     /// The checksums that came behind the body.
     ///
     /// # Errors
-    /// BadTrailer where they are not those that were announced.
+    /// BadTrailer if they are not those that were announced.
     fn behind(&self) -> Result<HeaderMap> {
         let malformed = |text: String| Why::BadTrailer.says(text);
         let behind = self.trailers.get();
@@ -245,7 +245,7 @@ impl Digests {
     /// Ends them and compares them with what was announced.
     ///
     /// # Errors
-    /// OtherDigest where the body is not what the client meant, BadTrailer.
+    /// OtherDigest if the body is not what the client meant, BadTrailer.
     pub fn finish(self, announced: &Announced) -> Result<Digested> {
         let base64 = |bytes: &[u8]| STANDARD.encode(bytes);
         let md5 = self.md5.finalize();
@@ -311,7 +311,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
-/// Bytes of a text in hexadecimal; `None` where it is none.
+/// Bytes of a text in hexadecimal; `None` if it is none.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().as_chunks::<2>();
     if !digits.1.is_empty() || !text.is_ascii() {

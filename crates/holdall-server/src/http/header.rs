@@ -14,10 +14,10 @@ fn text<'h>(name: &str, value: &'h HeaderValue) -> Result<&'h str> {
         .map_err(|_| Why::BadValue.says(format!("the header {name} is not text in ASCII")))
 }
 
-/// The value of a header that a request has once; `None` where it is missing.
+/// The value of a header that a request has once; `None` if it is missing.
 ///
 /// # Errors
-/// BadValue where it is there twice, or is not text.
+/// BadValue if it is there twice, or is not text.
 pub fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -30,7 +30,7 @@ pub fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>>
 /// The value of a header that is a list; several headers of its name are one list.
 ///
 /// # Errors
-/// BadValue where it is not text.
+/// BadValue if it is not text.
 pub fn list(headers: &HeaderMap, name: &str) -> Result<Option<String>> {
     let values = headers.get_all(name).iter().map(|value| text(name, value));
     let values = values.collect::<Result<Vec<_>>>()?;
@@ -40,7 +40,7 @@ pub fn list(headers: &HeaderMap, name: &str) -> Result<Option<String>> {
 /// The bytes that the header Range asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteRange {
-    /// From one byte on, up to another one where it is said.
+    /// From one byte on, up to another one if it is said.
     From(u64, Option<u64>),
     /// The last ones: this many.
     Last(u64),
@@ -68,7 +68,7 @@ impl ByteRange {
         last.is_none_or(|last| first <= last).then_some(Self::From(first, last))
     }
 
-    /// Which of `size` bytes it means; `None` where it means none of them.
+    /// Which of `size` bytes it means; `None` if it means none of them.
     pub fn within(self, size: u64) -> Option<Range<u64>> {
         let range = match self {
             Self::From(first, last) => first..last.map_or(size, |last| last.saturating_add(1)),
@@ -82,7 +82,7 @@ impl ByteRange {
 /// Refuses a body whose transfer is coded in a way that nobody here decodes.
 ///
 /// # Errors
-/// Status 501; BadValue where the header is not text.
+/// Status 501; BadValue if the header is not text.
 pub fn check_transfer(headers: &HeaderMap) -> Result<()> {
     match list(headers, header::TRANSFER_ENCODING.as_str())? {
         Some(coding) if !coding.trim().eq_ignore_ascii_case("chunked") => {

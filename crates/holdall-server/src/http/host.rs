@@ -21,7 +21,7 @@ fn without_port(host: &str) -> &str {
 }
 
 impl Domain {
-    /// The domain of this name; a port behind it says nothing. `None` where it is no host name.
+    /// The domain of this name; a port behind it says nothing. `None` if it is no host name.
     pub fn new(name: &str) -> Option<Self> {
         let name = without_port(name).trim_end_matches('.');
         let label = |label: &str| {

@@ -2,7 +2,7 @@
 //!
 //! Owns: [`split`], [`Rest`]. A connection that is closed while its client still sends may lose
 //! the answer on the way, so what comes at once is taken in first. Each door's bodies pass here, so
-//! that one whose client hardly comes on is given up whoever reads it.
+//! that one whose client hardly comes on is given up, no matter who reads it.
 
 use crate::http::pace::Pace;
 use crate::refusal::{Result, Why};

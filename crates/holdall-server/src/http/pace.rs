@@ -66,7 +66,7 @@ impl Pace {
     }
 }
 
-/// A connection whose client must read on, and that tells of the bytes that pass.
+/// A connection whose client must read on, and that reports the bytes that pass.
 #[derive(Debug)]
 pub struct Paced<S> {
     inner: S,

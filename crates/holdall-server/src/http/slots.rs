@@ -1,5 +1,5 @@
-//! Room for a number of clients, or of their long bodies: one that does not come on gives its room to
-//! one that waits.
+//! Room for a number of clients, or of their long bodies: one that does not come on gives its room
+//! to one that waits.
 //!
 //! Owns: [`Slots`], [`Slot`], [`Client`]. A connection takes a descriptor, a long body memory and a
 //! thread, for as long as its client likes. A bound by number alone let as many silent clients keep
@@ -92,7 +92,7 @@ impl Client {
         self.0.give_up.notified().await;
     }
 
-    /// How long it was waited for since its last progress; `None` where the server is at work.
+    /// How long it was waited for since its last progress; `None` if the server is at work.
     fn waited(&self, now: Instant) -> Option<Duration> {
         let state = self.0.state.lock();
         state.since.map(|since| state.waited + now.saturating_duration_since(since))
@@ -117,7 +117,7 @@ impl Slots {
         Self { room: Arc::new(Semaphore::new(most.max(1))), held: Arc::default() }
     }
 
-    /// Waits for room. Where there is none, the client that was waited for longest since its last
+    /// Waits for room. If there is none, the client that was waited for longest since its last
     /// progress is given up, once that is longer than a slow one needs.
     pub async fn take(&self) -> Slot {
         loop {
@@ -161,7 +161,7 @@ impl Slot {
     /// Waits for a piece of the body, unless the room goes to another one meanwhile.
     ///
     /// # Errors
-    /// Those of `piece`; Late where the room was given to another body.
+    /// Those of `piece`; Late if the room was given to another body.
     pub async fn wait<T>(&self, piece: impl Future<Output = Result<T>>) -> Result<T> {
         let _waiting = self.client.wait();
         tokio::select! {

@@ -24,14 +24,14 @@ pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     form_urlencoded::parse(query.as_bytes()).into_owned()
 }
 
-/// As [`pairs`]; `None` where a `%` begins no escape, or something is not UTF-8: a name with U+FFFD
+/// As [`pairs`]; `None` if a `%` begins no escape, or something is not UTF-8: a name with U+FFFD
 /// in it would be another one.
 pub fn sound_pairs(query: &str) -> Option<Vec<(String, String)>> {
     let sound = is_escaped(query) && percent_decode_str(query).decode_utf8().is_ok();
     sound.then(|| pairs(query).collect())
 }
 
-/// The value of an address's parameter; the first one's where it is there twice.
+/// The value of an address's parameter; the first one's if it is there twice.
 pub fn parameter(uri: &Uri, wanted: &str) -> Option<String> {
     pairs(uri.query()?).find(|(name, _)| name == wanted).map(|(_, value)| value)
 }

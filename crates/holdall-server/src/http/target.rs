@@ -24,7 +24,7 @@ enum At {
     Header,
     /// To a body: these bytes of it are left.
     Body(u64),
-    /// To the line that tells a chunk's size.
+    /// To the line that gives a chunk's size.
     Size,
     /// To a chunk: these bytes of it are left.
     Chunk(u64),
@@ -42,7 +42,7 @@ struct Follower {
     at: At,
     /// The line so far, cut at [`LONGEST`].
     line: Vec<u8>,
-    /// How the body comes that the head tells of.
+    /// How the body comes that the head announces.
     length: u64,
     chunked: bool,
 }

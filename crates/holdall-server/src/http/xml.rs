@@ -2,7 +2,7 @@
 //!
 //! Owns: [`check`] and [`parse`]. Trees of elements are built and dropped by recursion in
 //! `xmltree`, so that a small body could use up a thread's stack. A body is
-//! therefore read once by events, in constant memory, and is refused where it nests deeper or has
+//! therefore read once by events, in constant memory, and is refused if it nests deeper or has
 //! more in it than any client of WebDAV writes.
 
 use crate::refusal::{Result, Why};
@@ -20,8 +20,8 @@ const MOST_SPACES: usize = 128;
 /// Most bytes of names and namespaces, each counted for each element that has it.
 const MOST_BUILT: usize = 8 << 20;
 
-/// Refuses a body that is no XML, declares a document type, or is too deep or too large to be built.
-/// Cost: one pass.
+/// Refuses a body that is no XML, declares a document type, or is too deep or too large to be
+/// built. Cost: one pass.
 ///
 /// # Errors
 /// BadXml.

@@ -24,7 +24,7 @@ fn is_hidden(name: &str) -> bool {
     name == SYSTEM || name.strip_prefix(TRASH).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a bucket may have this name: those of S3, where dots and hyphens do not meet.
+/// Whether a bucket may have this name: those of S3, if dots and hyphens do not meet.
 pub fn is_bucket_name(name: &str) -> bool {
     s3s::path::check_bucket_name(name) && !name.contains("-.") && !name.contains(".-")
 }
@@ -76,7 +76,7 @@ impl Bucket {
     /// The bucket within a transaction, which takes the writer's lock.
     ///
     /// # Errors
-    /// NoBucket where it was deleted since the request came: a put would make it again, and
+    /// NoBucket if it was deleted since the request came: a put would make it again, and
     /// nobody would be shown it.
     pub fn objects<'t>(&self, tx: &'t mut WriteTx) -> holdall::Result<CollectionMut<'t>> {
         let mut objects = tx.collection(&self.name)?;
@@ -103,10 +103,10 @@ impl Bucket {
         records::bucket_acl(&reader, &self.name).map_err(Refusal::from)
     }
 
-    /// Sets the ACL. Blocks for a commit where it is another one.
+    /// Sets the ACL. Blocks for a commit if it is another one.
     ///
     /// # Errors
-    /// NoBucket where it was deleted meanwhile, those of the engine.
+    /// NoBucket if it was deleted meanwhile, those of the engine.
     pub fn set_acl(&self, acl: Acl) -> Result<()> {
         if self.acl()? == acl {
             return Ok(());
@@ -253,7 +253,7 @@ impl Catalog {
         self.buckets.read().keys().cloned().collect()
     }
 
-    /// When a bucket was made, where it was made over S3.
+    /// When a bucket was made, if it was made over S3.
     ///
     /// # Errors
     /// Those of the engine.
@@ -263,8 +263,8 @@ impl Catalog {
         records::bucket_created(&reader, name).map_err(Refusal::from)
     }
 
-    /// Makes a bucket. Blocks for a commit. False where it was there already; it has the ACL then
-    /// where one is given.
+    /// Makes a bucket. Blocks for a commit. False if it was there already; it has the ACL then
+    /// if one is given.
     ///
     /// # Errors
     /// Status 403 for the server's own collection; those of the engine.

@@ -1,7 +1,7 @@
 //! Conditions of requests: on the ETag and on the time of the last change (RFC 9110 section 13).
 //!
-//! Owns: [`ETag`], [`ETagCondition`]; [`Read`], which a get or head evaluates; [`mode`], which turns a put's
-//! into what the engine checks within the transaction.
+//! Owns: [`ETag`], [`ETagCondition`]; [`Read`], which a get or head evaluates; [`mode`], which
+//! turns a put's into what the engine checks within the transaction.
 
 use crate::http::date;
 use crate::objects::meta::{Meta, etag_of};
@@ -88,7 +88,7 @@ impl ETagCondition {
         if etags.is_empty() { Err(NoETag) } else { Ok(Self::OneOf(etags)) }
     }
 
-    /// What a header says whose ETags all have their quotes; `None` where they have not.
+    /// What a header says whose ETags all have their quotes; `None` if they have not.
     pub fn quoted(text: &str) -> Option<Self> {
         let is_quoted = |item: &&str| item.strip_prefix("W/").unwrap_or(item).starts_with('"');
         let read = Self::parse_http_header(text.as_bytes()).ok()?;
@@ -189,7 +189,7 @@ impl Read {
         })
     }
 
-    /// Refuses where a condition is not met.
+    /// Refuses if a condition is not met.
     ///
     /// # Errors
     /// Unmet, NotModified.
@@ -211,7 +211,7 @@ impl Read {
         }
     }
 
-    /// As [`Read::check`] for the source of a copy, where a failure is always an error.
+    /// As [`Read::check`] for the source of a copy, if a failure is always an error.
     ///
     /// # Errors
     /// Unmet.
@@ -226,10 +226,10 @@ fn changed() -> Refusal {
 }
 
 /// What the engine is to check of a put under conditions, by the state it is sent against. The
-/// engine refuses where the object changes between that state and the commit.
+/// engine refuses if the object changes between that state and the commit.
 ///
 /// # Errors
-/// Unmet; NoObject where an ETag is asked of an object that is not there.
+/// Unmet; NoObject if an ETag is asked of an object that is not there.
 pub fn mode(
     reader: &Reader,
     key: &str,

@@ -23,7 +23,7 @@ pub struct Condition {
     pub matches_not: Option<ETagCondition>,
     /// Its size.
     pub size: Option<u64>,
-    /// Its version, where other conditions were held against that.
+    /// Its version, if other conditions were held against that.
     pub version: Option<Version>,
 }
 
@@ -36,7 +36,7 @@ pub struct Edit {
     pub key: String,
     /// What must hold of it.
     pub condition: Condition,
-    /// Whether it is made, empty, where it is missing.
+    /// Whether it is made, empty, if it is missing.
     pub create: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Source {
     pub bucket: String,
     /// Its key.
     pub key: String,
-    /// The bytes; all of them where it is not said.
+    /// The bytes; all of them if it is not said.
     pub range: Option<Range<u64>>,
     /// The ETag it must have.
     pub etag: Option<String>,

@@ -4,9 +4,9 @@
 //!
 //! | attribute | holds |
 //! |---|---|
-//! | `mtime` | last change in nanoseconds since 1970, if a client or the command line said it; else the engine's time counts |
+//! | `mtime` | last change in nanoseconds since 1970, if a client or the command line set it; else the engine's time counts |
 //! | `content-type` | the media type |
-//! | `s3` | [`About`] as JSON: what the client said of the object |
+//! | `s3` | [`About`] as JSON: the client's properties of the object |
 //! | `#s3` | [`OfBytes`] as JSON: ETag, checksums, parts; the engine drops it with an edit |
 //!
 //! What has no room there lies in a side record of the system collection (`side.rs`), changed in
@@ -53,14 +53,14 @@ const DESCRIBE: [&str; 11] = [
 /// What keys of clients that encrypt begin with: they open these bytes only.
 const ENVELOPE: &str = "x-amz-";
 
-/// Whether metadata of this name, without `x-amz-meta-`, is said of the very bytes: with others it
+/// Whether metadata of this name, without `x-amz-meta-`, describes the very bytes: with others it
 /// would lie, and a client that compares times would not send the object again.
 pub fn describes_bytes(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     DESCRIBE.contains(&name.as_str()) || name.starts_with(ENVELOPE)
 }
 
-/// What a client said of an object.
+/// A client's properties of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct About {
@@ -100,7 +100,7 @@ pub struct About {
 }
 
 impl About {
-    /// What stays where other bytes are put.
+    /// What stays if other bytes are put.
     pub fn without_bytes(mut self) -> Self {
         (self.encoding, self.language) = (None, None);
         self.user.retain(|name, _| !describes_bytes(name));
@@ -114,7 +114,7 @@ impl About {
         Self { expires, expires_text, ..Self::default() }
     }
 
-    /// The header Expires as the client said it.
+    /// The header Expires as the client wrote it.
     pub fn expires_text(&self) -> Option<String> {
         let seconds = || OffsetDateTime::from_unix_timestamp(self.expires?).ok();
         self.expires_text.clone().or_else(|| date::text(SystemTime::from(seconds()?)))
@@ -187,11 +187,11 @@ pub struct Side {
 /// What S3 keeps of an object beside its bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meta {
-    /// Last change: as a client said, else as the engine keeps it.
+    /// Last change: as a client set it, else as the engine keeps it.
     pub modified: Option<SystemTime>,
     /// Media type.
     pub content_type: Option<String>,
-    /// What the client said of it.
+    /// The client's properties of it.
     pub about: About,
     /// What is derived from its bytes; none after a range edit, or if the engine put it.
     pub of_bytes: Option<OfBytes>,
@@ -217,7 +217,7 @@ impl Meta {
         meta
     }
 
-    /// Puts all that clients said into one place.
+    /// Puts all properties that clients set into one place.
     fn join(&mut self) {
         let of_bytes = self.of_bytes.as_mut().map(|b| std::mem::take(&mut b.user));
         self.about.user.extend(of_bytes.unwrap_or_default());
@@ -297,7 +297,7 @@ impl Meta {
         self.of_bytes.as_ref().map_or_else(|| version.to_string(), |b| b.etag.clone())
     }
 
-    /// The last change; 1970 where it is not known, so that it does not change by itself.
+    /// The last change; 1970 if it is not known, so that it does not change by itself.
     pub fn modified(&self) -> SystemTime {
         self.modified.unwrap_or(UNIX_EPOCH)
     }

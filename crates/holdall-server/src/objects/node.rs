@@ -1,6 +1,6 @@
 //! What lies at a path.
 //!
-//! Owns: [`Node`]. A folder is there where a name begins with its own and a slash; an empty one is
+//! Owns: [`Node`]. A folder is there if a name begins with its own and a slash; an empty one is
 //! kept by a marker, an empty object whose name ends with the slash, as S3's clients make them.
 
 use crate::objects::catalog::{Bucket, Catalog};
@@ -17,7 +17,7 @@ pub enum Node {
     Root,
     /// A collection.
     Collection,
-    /// A folder; what is known of its marker, where it has one.
+    /// A folder; what is known of its marker, if it has one.
     Folder(Option<Box<Metadata>>),
     /// An object.
     File(Box<Metadata>),
@@ -110,7 +110,7 @@ pub fn holds(names: &mut impl Names, prefix: &[u8]) -> holdall::Result<bool> {
 }
 
 /// What lies at a place of a collection that is there: what the path says, the object or the
-/// folder; where only the other one is there, that. Cost: three look-ups at most.
+/// folder; if only the other one is there, that. Cost: three look-ups at most.
 ///
 /// # Errors
 /// Those of reading.
@@ -181,7 +181,7 @@ pub fn find(catalog: &Catalog, place: &Place) -> Result<Node> {
     look(&mut reader, place).map_err(Refusal::from)
 }
 
-/// Makes a folder's marker where there is none, and tells its OID.
+/// Makes a folder's marker if there is none, and returns its OID.
 ///
 /// # Errors
 /// Those of a transaction.
@@ -194,7 +194,7 @@ pub fn mark(tx: &mut WriteTx, bucket: &Bucket, prefix: &[u8]) -> holdall::Result
     Ok(oid)
 }
 
-/// Marks the folder that a removed name lay in, where it would be gone with it.
+/// Marks the folder that a removed name lay in, if it would be gone with it.
 ///
 /// # Errors
 /// Those of a transaction.

@@ -53,7 +53,7 @@ impl Place {
         self.key.as_deref().map(prefix_of).unwrap_or_default()
     }
 
-    /// The folder that it lies in; none where that is the collection or the root.
+    /// The folder that it lies in; none if that is the collection or the root.
     pub fn parent(&self) -> Option<&[u8]> {
         parent(self.key.as_deref()?)
     }

@@ -32,7 +32,7 @@ pub struct Objects {
 pub struct Incoming {
     /// The bytes.
     pub body: StreamingBlob,
-    /// How many, where the client says so.
+    /// How many, if the client says so.
     pub len: Option<u64>,
     /// Digests.
     pub announced: Announced,
@@ -51,7 +51,7 @@ pub struct Goal {
     pub meta: Meta,
     /// Bucket and id of the unfinished upload that it is a part of.
     pub part_of: Option<(String, String)>,
-    /// Whether what clients said of the object that was there, and not of its bytes, is kept.
+    /// Whether the properties of the object that was there, not those of its bytes, are kept.
     pub keeps: bool,
 }
 
@@ -71,7 +71,7 @@ impl Goal {
         Meta { of_bytes: Some(of_bytes), ..self.meta.clone() }
     }
 
-    /// Takes over what clients said of the object that is there, where the put says nothing of it.
+    /// Takes over the properties of the object that is there, if the put sets none.
     fn keep(&self, tx: &mut WriteTx, meta: &mut Meta) -> holdall::Result<()> {
         if !self.keeps {
             return Ok(());

@@ -25,7 +25,7 @@ pub struct Rule {
     /// Headers of answers that pages may see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expose: Vec<String>,
-    /// For how long a browser may keep what it was told.
+    /// For how long a browser may keep the rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<i32>,
 }
@@ -39,7 +39,7 @@ pub fn note_bucket(tx: &mut WriteTx, name: &str, now: SystemTime) -> Result<()> 
     tx.collection(SYSTEM)?.put(format!("bucket/{name}"), text.as_bytes()).map(drop)
 }
 
-/// When a bucket was made, where that was noted.
+/// When a bucket was made, if that was noted.
 ///
 /// # Errors
 /// Those of reading.
@@ -69,7 +69,7 @@ fn set<T: Serialize>(tx: &mut WriteTx, kind: &str, name: &str, value: Option<&T>
     system.put(place, &bytes).map(drop)
 }
 
-/// Tags of a bucket; `None` where it has none.
+/// Tags of a bucket; `None` if it has none.
 ///
 /// # Errors
 /// Those of reading.
@@ -89,7 +89,7 @@ pub fn set_bucket_tags(
     set(tx, "tags", name, tags)
 }
 
-/// A bucket's ACL. Cost: one record, read only where it opens the bucket.
+/// A bucket's ACL. Cost: one record, read only if it opens the bucket.
 ///
 /// # Errors
 /// Those of reading.
@@ -105,7 +105,7 @@ pub fn set_bucket_acl(tx: &mut WriteTx, name: &str, acl: Acl) -> Result<()> {
     set(tx, "acl", name, Some(&acl).filter(|acl| !acl.is_private()))
 }
 
-/// A bucket's rules for other origins; `None` where it has none.
+/// A bucket's rules for other origins; `None` if it has none.
 ///
 /// # Errors
 /// Those of reading.
@@ -143,7 +143,7 @@ pub fn change_collection_props(
     set(tx, "props", name, Some(&props).filter(|props| !props.is_empty()))
 }
 
-/// What a collection has beside its objects, and takes along where it is moved.
+/// What a collection has beside its objects, and takes along if it is moved.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Tags.

@@ -8,7 +8,7 @@
 //! | `about/OID` | what has no room in the object's attributes |
 //! | `bucket/NAME` | when the bucket was made, in nanoseconds |
 //! | `tags/NAME` | the bucket's tags |
-//! | `acl/NAME` | the bucket's ACL, where it opens it |
+//! | `acl/NAME` | the bucket's ACL, if it opens it |
 //! | `cors/NAME` | the bucket's rules for other origins |
 //! | `props/NAME` | WebDAV's properties of the collection |
 //! | `lock/TOKEN` | a lock of WebDAV |
@@ -28,7 +28,7 @@ fn about_name(oid: Oid) -> String {
     format!("about/{oid}")
 }
 
-/// The system collection of a state; `None` where nothing was put there yet.
+/// The system collection of a state; `None` if nothing was put there yet.
 pub fn system(reader: &Reader) -> Result<Option<Reader>> {
     match reader.collection(SYSTEM) {
         Ok(found) => Ok(Some(found)),
@@ -78,7 +78,7 @@ pub fn set(tx: &mut WriteTx, oid: Oid, side: Option<&[u8]>) -> Result<()> {
     }
 }
 
-/// Removes an object, whose name the current collection has, with its side record. False where
+/// Removes an object, whose name the current collection has, with its side record. False if
 /// there is none.
 ///
 /// # Errors
@@ -122,7 +122,7 @@ pub struct Upload {
     /// The media type to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// What the client said of the object to be.
+    /// The client's properties of the object to be.
     #[serde(default)]
     pub about: About,
     /// The checksum that parts must have, as S3 calls it.
@@ -131,7 +131,7 @@ pub struct Upload {
     /// FULL_OBJECT or COMPOSITE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// If-Match of the object that its completion replaces, as the client said it.
+    /// If-Match of the object that its completion replaces, as the client wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
     /// If-None-Match of that object.
@@ -173,7 +173,7 @@ fn parse_upload(bytes: &[u8]) -> Option<Upload> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// An unfinished upload; `None` where it was finished, given up, or is of another bucket.
+/// An unfinished upload; `None` if it was finished, given up, or is of another bucket.
 ///
 /// # Errors
 /// Those of reading.

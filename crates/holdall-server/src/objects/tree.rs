@@ -1,4 +1,4 @@
-//! Trees removed, copied and moved: in one transaction, or in several where one has no room.
+//! Trees removed, copied and moved: in one transaction, or in several if one has no room.
 //!
 //! Owns: [`Change`].
 
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 
 /// Names of a tree read at a time.
 const PAGE: usize = 1000;
-/// Names changed in a transaction, where all at once are too many.
+/// Names changed in a transaction, if all at once are too many.
 const BATCH: usize = 4096;
 
 /// One object, or all that a folder or a collection holds.
@@ -101,7 +101,7 @@ struct Progress {
 }
 
 impl Change {
-    /// Makes the change and tells in how many transactions. Each is durable when the next one
+    /// Makes the change and returns in how many transactions. Each is durable when the next one
     /// begins, and the same change made again goes on where an earlier one ended. Blocks.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl Change {
         self.carried.as_ref().is_some_and(other)
     }
 
-    /// Refuses to begin where the pinned object changed meanwhile, and tells what stays of the
+    /// Refuses to begin if the pinned object changed meanwhile, and returns what stays of the
     /// object that is to be replaced.
     fn begin(&self, tx: &mut WriteTx, from: &Reader) -> holdall::Result<Option<About>> {
         if let Some((tree, version)) = &self.pinned {
@@ -209,7 +209,7 @@ impl Change {
     }
 }
 
-/// Says of a moved object what was said of the one that it replaced, and its time.
+/// Gives a moved object the properties and the time of the one that it replaced.
 fn amend(
     tx: &mut WriteTx,
     at: &Tree,
@@ -237,7 +237,7 @@ struct Carried<'c> {
 }
 
 impl Carried<'_> {
-    /// Carries on; false where more is left.
+    /// Carries on; false if more is left.
     fn step(&self, tx: &mut WriteTx, at: &mut Progress, mut left: usize) -> holdall::Result<bool> {
         if self.verb == Verb::CopyFolder {
             return self.folder(tx).map(|()| true);
@@ -362,7 +362,7 @@ impl Carried<'_> {
     }
 }
 
-/// Moves a tree to where nothing is; the folder that it lay in stays where it `keeps_folder`.
+/// Moves a tree to where nothing is; the folder that it lay in stays if it `keeps_folder`.
 /// Blocks.
 ///
 /// # Errors

@@ -39,10 +39,10 @@ struct Concat {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConcatPart {
-    /// The bucket of the object that is made, where it is not said.
+    /// The bucket of the object that is made, if it is not said.
     bucket: Option<String>,
     key: String,
-    /// `A-B`, both included; all bytes where it is not said.
+    /// `A-B`, both included; all bytes if it is not said.
     range: Option<String>,
     etag: Option<String>,
 }
@@ -93,7 +93,8 @@ impl Asked {
     }
 
     /// Refuses what the verb does not take: an edit that ignores a range would change other bytes.
-    /// Parameters that begin with `x-` sign the address, or are the client's own, where it is `signed`.
+    /// Parameters that begin with `x-` sign the address, or are the client's own, if it is
+    /// `signed`.
     ///
     /// # Errors
     /// [`Why::BadValue`].

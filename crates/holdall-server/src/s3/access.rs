@@ -1,5 +1,5 @@
 //! Which requests pass: by the user's grants, which are at hand, or by an ACL, which is looked up
-//! only where the grants do not suffice.
+//! only if the grants do not suffice.
 //!
 //! Owns: [`Access`], which `s3s` asks before each operation; [`Seen`], [`Passed`].
 
@@ -57,7 +57,7 @@ pub struct Access {
 
 /// The right that an operation needs on its bucket, and what an ACL must open in its place; none
 /// for listing buckets, which shows each user his own. Only grants count for all that changes or
-/// tells rights, tags and settings.
+/// shows rights, tags and settings.
 fn needs(operation: &str) -> Option<(Right, Option<Opens>)> {
     Some(match operation {
         "ListBuckets" => return None,
@@ -123,7 +123,7 @@ impl Access {
     /// Lets a request pass that needs a right on a bucket, or the object of it.
     ///
     /// # Errors
-    /// AccessDenied; where ACLs count NoSuchBucket, as S3 tells everybody.
+    /// AccessDenied; if ACLs count NoSuchBucket, as S3 answers everybody.
     async fn pass(
         &self,
         user: &User,
@@ -149,7 +149,7 @@ impl Access {
                 Opens::Get => {
                     let opened = match object_acl(&reader, &found, &key)? {
                         Some(acl) => acl.opens_read(signed),
-                        // That it is not there is told to those who may list.
+                        // Those who may list learn that it is not there.
                         None => lists || of_bucket()?.opens_read(signed),
                     };
                     opened.then(|| Some(Seen(reader.clone())))
@@ -175,7 +175,7 @@ impl Access {
     }
 }
 
-/// The ACL of an object; `None` where there is no such object.
+/// The ACL of an object; `None` if there is no such object.
 fn object_acl(reader: &Reader, bucket: &Bucket, key: &str) -> S3Result<Option<Acl>> {
     let found = match reader.collection(&bucket.name).and_then(|objects| objects.metadata(key)) {
         Err(holdall::Error::NotFound(_)) => return Ok(None),

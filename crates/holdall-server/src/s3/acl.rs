@@ -14,7 +14,7 @@ use s3s::dto::{
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 impl Server {
-    /// The ACL that a request's headers ask for; `None` where they say nothing.
+    /// The ACL that a request's headers ask for; `None` if they say nothing.
     ///
     /// # Errors
     /// AccessControlListNotSupported for grants by header, and for ACLs that open something unless

@@ -2,7 +2,8 @@
 //! long, or refuses in words that clients do not know.
 //!
 //! Owns: [`with_id`], [`sound`], [`with_status`], [`unquoted`], [`unmet_policy`],
-//! [`refused_region`]. Only bodies that lie in memory whole are changed; errors and attributes always do.
+//! [`refused_region`]. Only bodies that lie in memory whole are changed; errors and attributes
+//! always do.
 
 use crate::http::{spelling::parameter, xml::is_xml};
 use crate::s3::error::custom;
@@ -11,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri, header};
 use s3s::region::Region;
 use s3s::{Body, S3Error};
 
-/// The region that a client is told who signs for one that cannot be; any other is taken.
+/// The region in the answer to a client that signs for one that cannot be; any other is taken.
 pub const REGION: &str = "us-east-1";
 
 fn rewrite(response: &mut Response<Body>, change: impl FnOnce(&str) -> Option<String>) {
@@ -56,7 +57,7 @@ pub fn sound(response: &mut Response<Body>) {
     });
 }
 
-/// A head that tells of a part has the status that a get of it has.
+/// A head of a part has the status that a get of it has.
 pub fn with_status(response: &mut Response<Body>) {
     if response.status() == StatusCode::OK && response.headers().contains_key(header::CONTENT_RANGE)
     {
@@ -64,7 +65,8 @@ pub fn with_status(response: &mut Response<Body>) {
     }
 }
 
-/// Names the region to those who may not look at a bucket, too: the Go SDK asks without a signature.
+/// Names the region to those who may not look at a bucket, too: the Go SDK asks without a
+/// signature.
 pub fn with_region(response: &mut Response<Body>) {
     if response.status() == StatusCode::FORBIDDEN {
         let region = HeaderValue::from_static(REGION);
@@ -72,7 +74,7 @@ pub fn with_region(response: &mut Response<Body>) {
     }
 }
 
-/// Takes the quotes from an object's ETag where S3 writes none: among its attributes.
+/// Takes the quotes from an object's ETag if S3 writes none: among its attributes.
 pub fn unquoted(response: &mut Response<Body>) {
     rewrite(response, |text| {
         let (before, rest) = text.split_once("<ETag>")?;

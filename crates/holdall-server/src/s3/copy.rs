@@ -129,7 +129,7 @@ struct Copying {
     target: condition::Read,
     /// The checksum that the copy is to have.
     algorithm: Option<String>,
-    /// Media type and what else is said of the copy, in place of the source's.
+    /// Media type and the copy's other properties, in place of the source's.
     about: Option<(Option<String>, About)>,
     /// Tags in place of the source's.
     tags: Option<BTreeMap<String, String>>,

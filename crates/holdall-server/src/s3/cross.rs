@@ -83,7 +83,7 @@ impl Cross {
         Some(Self { bucket: bucket_of(req, domain)?, origin, method, headers })
     }
 
-    /// The bucket's rules; none where it has none, or is not there.
+    /// The bucket's rules; none if it has none, or is not there.
     async fn rules(&self, catalog: &Catalog) -> S3Result<Option<Vec<Rule>>> {
         let Ok(bucket) = catalog.bucket(&self.bucket) else { return Ok(None) };
         blocking(move || {
@@ -93,7 +93,7 @@ impl Cross {
         .await
     }
 
-    /// Adds to an answer what tells the browser whether the page may see it.
+    /// Adds to an answer what lets the browser know whether the page may see it.
     pub async fn add(&self, catalog: &Catalog, response: &mut Response<Body>) {
         let Ok(Some(rules)) = self.rules(catalog).await else { return };
         let rule = rules.iter().find(|rule| rule.allows(self));
@@ -135,7 +135,7 @@ fn forbidden(text: &'static str) -> S3Error {
 /// Answers what a browser asks before it sends a page's request. It needs no signature.
 ///
 /// # Errors
-/// BadRequest where it does not say what is going to be sent, AccessForbidden where no rule allows
+/// BadRequest if it does not say what is going to be sent, AccessForbidden if no rule allows
 /// it: also for a bucket that is not there, lest anybody learn which are.
 pub async fn preflight(cross: Option<&Cross>, catalog: &Arc<Catalog>) -> S3Result<Response<Body>> {
     let Some(cross) = cross else {
@@ -154,7 +154,7 @@ pub async fn preflight(cross: Option<&Cross>, catalog: &Arc<Catalog>) -> S3Resul
 /// Refuses rules that S3 would not take.
 ///
 /// # Errors
-/// InvalidRequest, MalformedXML where there is no rule, or more than a hundred.
+/// InvalidRequest, MalformedXML if there is no rule, or more than a hundred.
 pub fn check(rules: &[Rule]) -> S3Result<()> {
     const METHODS: [&str; 5] = ["GET", "PUT", "POST", "DELETE", "HEAD"];
     if rules.is_empty() || rules.len() > 100 {

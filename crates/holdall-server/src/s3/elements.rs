@@ -1,11 +1,11 @@
-//! The elements that messages to S3 may have: `s3s` passes over those that it does not know, so that
-//! a condition or a setting of another name would be lost.
+//! The elements that messages to S3 may have: `s3s` passes over those that it does not know, so
+//! that a condition or a setting of another name would be lost.
 //!
 //! Owns: [`known`], which also writes names without prefixes of namespaces, as `s3s` reads them.
 
 use s3s::{S3Error, S3Result, s3_error};
 
-/// Elements, and what each may hold; none where it holds text. The first is a root of a message.
+/// Elements, and what each may hold; none if it holds text. The first is a root of a message.
 type Elements = &'static [(&'static str, &'static [&'static str])];
 
 const SUMS: &[&str] = &[
@@ -174,7 +174,7 @@ impl<'x> Reader<'x> {
     }
 }
 
-/// A message whose elements are all known where they are, with names without prefixes. Comments,
+/// A message whose elements are all known if they are, with names without prefixes. Comments,
 /// CDATA and references by number are not in it any more (`message.rs`). Cost: one pass.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Errors as S3 tells them: a code for each refusal.
+//! Errors as S3 names them: a code for each refusal.
 //!
 //! Owns: [`from_store`], [`custom`], [`blocking`].
 
@@ -48,7 +48,7 @@ impl From<Refusal> for S3Error {
     }
 }
 
-/// What a client is told of an error of the engine, or of a refusal.
+/// What a client reads of an error of the engine, or of a refusal.
 pub fn from_store(e: impl Into<Refusal>) -> S3Error {
     e.into().into()
 }

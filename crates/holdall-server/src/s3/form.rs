@@ -89,7 +89,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// The value of a field; `None` where there is none.
+    /// The value of a field; `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(is, _)| is == name).map(|(_, value)| value.as_str())
     }

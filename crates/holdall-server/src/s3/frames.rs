@@ -157,7 +157,7 @@ impl Framed {
         Self { inner, frames, trailers, opens, input, ended: false }
     }
 
-    /// Looks at bytes that came; tells the ones to hand on.
+    /// Looks at bytes that came; returns those to hand on.
     fn take(&mut self, bytes: Bytes) -> Result<Option<Bytes>, Refusal> {
         if self.opens {
             self.input = bytes;

@@ -122,7 +122,7 @@ impl Wanted {
     fn range(&self, found: &Found, size: u64) -> S3Result<(Range<u64>, bool, Option<i32>)> {
         if let Some(number) = self.part {
             let (range, count) = part_range(found.meta.of_bytes.as_ref(), number, size)?;
-            // No header Content-Range tells of no byte.
+            // No header Content-Range names no byte.
             let partial = !range.is_empty();
             return Ok((range, partial, count));
         }
@@ -134,7 +134,7 @@ impl Wanted {
     }
 }
 
-/// An answer that nothing changed tells of what.
+/// An answer that nothing changed names what.
 fn with_validators(mut e: s3s::S3Error, found: &Found) -> s3s::S3Error {
     if *e.code() == s3s::S3ErrorCode::NotModified {
         let mut headers = http::HeaderMap::new();
@@ -154,7 +154,7 @@ fn with_validators(mut e: s3s::S3Error, found: &Found) -> s3s::S3Error {
     e
 }
 
-/// An answer that there are no such bytes tells how many there are.
+/// An answer that there are no such bytes gives how many there are.
 fn with_size(mut e: s3s::S3Error, size: u64) -> s3s::S3Error {
     if let Ok(range) = format!("bytes */{size}").parse() {
         let mut headers = http::HeaderMap::new();

@@ -15,7 +15,7 @@ const SIGNED: &str = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers"
 const OTHERS: [&str; 2] = ["aws-exec-read", "log-delivery-write"];
 
 /// Why an ACL is refused that gives a right to a single user, or one on the ACL itself, or opens
-/// something where none may.
+/// something if none may.
 pub fn not_supported() -> S3Error {
     let text = "rights are given in the server's configuration; ACLs are private or, where it has \
                 public_acls, public-read, public-read-write and authenticated-read";
@@ -42,7 +42,7 @@ impl Acl {
     /// The ACL that a list of grants amounts to.
     ///
     /// # Errors
-    /// AccessControlListNotSupported where it amounts to none of them.
+    /// AccessControlListNotSupported if it amounts to none of them.
     pub fn of_policy(policy: &AccessControlPolicy) -> S3Result<Self> {
         let (mut owner, mut read, mut write, mut signed) = (false, false, false, false);
         for grant in policy.grants.iter().flatten() {

@@ -23,7 +23,7 @@ impl Users {
     /// The user who signed a request.
     ///
     /// # Errors
-    /// AccessDenied for a request without a signature where those are not allowed.
+    /// AccessDenied for a request without a signature if those are not allowed.
     pub fn signed(&self, by: Option<&Credentials>) -> S3Result<Arc<User>> {
         Ok(self.of(by.map(|credentials| credentials.access_key.as_str()))?)
     }

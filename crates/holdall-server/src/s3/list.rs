@@ -85,7 +85,7 @@ impl Writer {
         }
     }
 
-    /// A name. One that is not UTF-8 shows whole only where it is encoded.
+    /// A name. One that is not UTF-8 shows whole only if it is encoded.
     pub fn name(self, name: &[u8]) -> String {
         if self.url {
             percent_encode(name, PLAIN).to_string()
@@ -99,7 +99,7 @@ impl Writer {
     /// The name that a listing goes on behind.
     ///
     /// # Errors
-    /// InvalidRequest where the answer cannot hold it: with another name the client would go on
+    /// InvalidRequest if the answer cannot hold it: with another name the client would go on
     /// elsewhere, and miss objects.
     pub fn marker(self, name: &[u8]) -> S3Result<String> {
         let whole = std::str::from_utf8(name).is_ok_and(|name| name.chars().all(is_xml));
@@ -268,7 +268,7 @@ impl Server {
     }
 }
 
-/// The path of an object as an address; `None` where clients, which fold dots, would ask for
+/// The path of an object as an address; `None` if clients, which fold dots, would ask for
 /// another one.
 pub fn address(bucket: &str, key: &str) -> Option<String> {
     let folds = key.split('/').any(|segment| matches!(segment, "." | ".."));

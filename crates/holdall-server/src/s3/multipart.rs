@@ -359,7 +359,7 @@ fn check_algorithm(announced: &Announced, begun: Option<&str>) -> S3Result<()> {
     }
 }
 
-/// What the object's checksum is to be of, where parts have one.
+/// What the object's checksum is to be of, if parts have one.
 fn checksum_kind(
     algorithm: Option<&str>,
     asked: Option<&ChecksumType>,

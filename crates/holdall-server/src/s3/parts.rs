@@ -36,14 +36,14 @@ pub fn check_kind(asked: Option<&ChecksumType>, begun: Option<&str>) -> S3Result
 /// Number and ETag of a part that a completion names.
 ///
 /// # Errors
-/// MalformedXML where one of them is missing.
+/// MalformedXML if one of them is missing.
 pub fn number_of(part: &CompletedPart) -> S3Result<(i32, &str)> {
     let etag = part.e_tag.as_ref().map(ETag::value).filter(|etag| !etag.is_empty());
     let missing = || s3_error!(MalformedXML, "each part has a PartNumber and an ETag");
     part.part_number.zip(etag).ok_or_else(missing)
 }
 
-/// Refuses a part of other checksums than it is said to have.
+/// Refuses a part of other checksums than it is announced to have.
 ///
 /// # Errors
 /// InvalidPart.
@@ -64,7 +64,7 @@ pub fn check_part(part: &CompletedPart, sums: &Sums) -> S3Result<()> {
     Ok(())
 }
 
-/// Refuses an object of other checksums than it is said to have.
+/// Refuses an object of other checksums than it is announced to have.
 ///
 /// # Errors
 /// BadDigest; InvalidRequest for one that is not made.

@@ -88,7 +88,7 @@ fn add(input: &mut PutObjectInput, form: &Form) -> S3Result<()> {
     Ok(())
 }
 
-/// Adds to a put what its form says, if it has one; tells what the answer needs of it.
+/// Adds to a put what its form says, if it has one; returns what the answer needs of it.
 ///
 /// # Errors
 /// MalformedPOSTRequest, NotImplemented for fields that ask for what is not done.

@@ -100,7 +100,7 @@ impl Server {
     }
 }
 
-/// `aws-chunked` tells how the body travelled, not what it is.
+/// `aws-chunked` says how the body travelled, not what it is.
 pub fn stored_encoding(header: Option<String>) -> Option<String> {
     let header = header?;
     let kept: Vec<_> = header.split(',').map(str::trim).filter(|e| *e != "aws-chunked").collect();

@@ -10,7 +10,7 @@ use crate::s3::get::find;
 use crate::s3::parts::{Asked, check_kind, check_part, check_sums, etag_of_parts, number_of};
 use s3s::{S3Result, s3_error};
 
-/// What the object became, where this very upload was completed before; `None` where it was not.
+/// What the object became, if this very upload was completed before; `None` if it was not.
 /// Blocks.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! Settings of buckets: tags, which are kept, and what is never set, which is told as S3 tells it.
+//! Settings of buckets: tags, which are kept, and what is never set, which is answered as S3
+//! answers it.
 
 use crate::objects::records;
 use crate::s3::error::{blocking, custom, from_store};

@@ -34,7 +34,7 @@ impl Verbs {
     /// Whether a request may edit.
     ///
     /// # Errors
-    /// AccessDenied; InvalidRequest where no object is named.
+    /// AccessDenied; InvalidRequest if no object is named.
     pub fn check_access(&self, req: &S3Request<Body>) -> S3Result<()> {
         let (user, admitted) =
             (self.users.signed(req.credentials.as_ref())?, Admitted::of(&req.extensions)?);

@@ -1,7 +1,8 @@
 //! The page for browsers at `/-/web/`: browse, upload, look, delete and bring back, share.
 //!
 //! Owns: [`Web`]. Bytes and trees pass through WebDAV, to which it hands requests in the name of
-//! whoever is logged in; what is here are sessions, listings by page, the trash, links, health.
+//! the user who is logged in; what is here are sessions, listings by page, the trash, links,
+//! health.
 
 mod session;
 mod trash;
@@ -236,7 +237,7 @@ impl Web {
         let bad = |_| Why::BadAddress.says("the path cannot be read");
         *req.uri_mut() = format!("/-/dav/{below}{query}").parse().map_err(bad)?;
         let mut answer = self.dav.answer_as(user, req).await;
-        // What an object says to caches is not said of the page's session.
+        // What an object says to caches does not hold for the page's session.
         for name in [header::CACHE_CONTROL, header::EXPIRES] {
             answer.headers_mut().remove(name);
         }

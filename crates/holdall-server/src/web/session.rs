@@ -62,10 +62,10 @@ impl Sessions {
         Self { users, open: Arc::default() }
     }
 
-    /// Begins a session and tells the cookie that it is known by.
+    /// Begins a session and returns the cookie that it is known by.
     ///
     /// # Errors
-    /// Who was named, where the password is wrong.
+    /// Who was named, if the password is wrong.
     pub fn begin(
         &self,
         name: &str,
@@ -93,7 +93,7 @@ impl Sessions {
         Ok((session, cookie))
     }
 
-    /// The session of a request; that of everybody where requests need no password.
+    /// The session of a request; that of everybody if requests need no password.
     pub fn of(&self, headers: &HeaderMap) -> Option<Session> {
         let known = || {
             let mut open = self.open.lock();
@@ -113,7 +113,7 @@ impl Sessions {
         known().or_else(anonymous)
     }
 
-    /// Ends the session of a request and tells the cookie that takes it from the browser.
+    /// Ends the session of a request and returns the cookie that takes it from the browser.
     pub fn end(&self, headers: &HeaderMap) -> String {
         if let Some(token) = cookie(headers) {
             self.open.lock().remove(token);

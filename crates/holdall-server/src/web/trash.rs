@@ -2,8 +2,8 @@
 //!
 //! Each deletion has a collection of its own, [`TRASH`]`/TIME-ID`, in which the tree has the names
 //! that it had: with anything before them the longest ones would be too long. The record `TIME-ID`
-//! of the collection [`TRASH`] says where it came from. Both go after [`DAYS`] days. A delete over S3
-//! or WebDAV is final. Earlier servers put trees into [`TRASH`] as `TIME-ID/COLLECTION/NAME`, where
+//! of the collection [`TRASH`] says where it came from. Both go after [`DAYS`] days. A delete over
+//! S3 or WebDAV is final. Earlier servers put trees into [`TRASH`] as `TIME-ID/COLLECTION/NAME`, if
 //! nobody can tell a slash of the collection's name from the one behind it: who sees them needs
 //! rights on all collections that it could be.
 
@@ -152,7 +152,7 @@ impl Deleted {
     }
 }
 
-/// The collection of the trash in a store's newest state; none where nothing was deleted yet.
+/// The collection of the trash in a store's newest state; none if nothing was deleted yet.
 fn reader(served: &Served) -> Result<Option<Reader>> {
     match served.store.read().and_then(|reader| reader.collection(TRASH)) {
         Ok(reader) => Ok(Some(reader)),
@@ -162,8 +162,8 @@ fn reader(served: &Served) -> Result<Option<Reader>> {
 }
 
 /// What is in the trash, the oldest first, a page at a time: up to [`PAGE`] deletions from
-/// collections that `may` allows, and where the next page begins. Blocks. Cost: a record of each, or
-/// its first and last name.
+/// collections that `may` allows, and where the next page begins. Blocks. Cost: a record of each,
+/// or its first and last name.
 ///
 /// # Errors
 /// Those of the engine.
@@ -200,7 +200,7 @@ pub fn list(
 }
 
 /// The folder that holds all names from the first to the last, with its slash; the name itself
-/// where there is no other.
+/// if there is no other.
 fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
     let Some(last) = last else { return first };
     let same = first.iter().zip(last).take_while(|(a, b)| a == b).count();
@@ -208,7 +208,7 @@ fn common<'a>(first: &'a [u8], last: Option<&[u8]>) -> &'a [u8] {
     &first[..slash.map_or(0, |slash| slash + 1)]
 }
 
-/// Moves what lies at a place into the trash, in one transaction where it has room, and tells what
+/// Moves what lies at a place into the trash, in one transaction if it has room, and returns what
 /// it is brought back by. Blocks.
 ///
 /// # Errors
@@ -257,7 +257,7 @@ fn forget(served: &Served, stamp: &str) -> Result<()> {
 /// Brings back what was deleted, to the collection it came from. Blocks.
 ///
 /// # Errors
-/// NoObject; Unmet where something lies in its place by now; Invalid where two
+/// NoObject; Unmet if something lies in its place by now; Invalid if two
 /// collections could be the one it came from.
 pub fn restore(catalog: &Catalog, served: &Served, deleted: &Deleted) -> Result<()> {
     let mut origins = Vec::new();

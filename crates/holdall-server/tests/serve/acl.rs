@@ -103,9 +103,9 @@ fn a_buckets_acl_opens_its_names_and_puts() {
         assert_eq!(s.delete(&key).status, gone, "{acl}");
         s.delete(&bucket).expect(403);
     }
-    // S3 tells everybody which buckets are not there.
+    // S3 lets everybody know which buckets are not there.
     assert_eq!(s.get("/nothing/k").expect(404).element("Code"), "NoSuchBucket");
-    // That an object is not there is told to those who may list.
+    // Those who may list learn that an object is not there.
     assert_eq!((s.get("/of-public-read/n").status, s.get("/of-private/n").status), (404, 403));
     let mine = s.get("/").expect(200).text();
     assert!(!mine.contains("<Bucket>"), "{mine}");

@@ -14,7 +14,7 @@ fn serve() -> Running {
     server
 }
 
-/// Sends a request as it is written, and tells the status.
+/// Sends a request as it is written, and returns the status.
 fn send(server: &Running, line: &str, headers: &[&[u8]], body: &[u8]) -> u16 {
     let mut request = format!("{line} HTTP/1.1\r\nHost: {}\r\n", server.address).into_bytes();
     for header in headers {

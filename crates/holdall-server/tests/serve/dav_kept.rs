@@ -1,4 +1,5 @@
-//! What WebDAV keeps of a put, tells of it, and takes of conditions; and how much it tells at a time.
+//! What WebDAV keeps of a put, answers of it, and takes of conditions; and how much it answers at a
+//! time.
 
 use crate::harness::{Running, bytes};
 use crate::hostile::raw;
@@ -32,7 +33,7 @@ fn what_a_put_says_of_its_bytes_is_kept() {
                 (told("content-encoding"), told("content-language")),
                 ("gzip".to_owned(), "de, en".to_owned())
             );
-            // These are said of the object.
+            // These belong to the object.
             let (cached, shown) = if there { ("no-store", "inline") } else { ("", "") };
             assert_eq!(
                 (told("cache-control").as_str(), told("content-disposition").as_str()),

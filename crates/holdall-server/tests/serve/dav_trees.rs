@@ -1,5 +1,5 @@
-//! Trees that WebDAV copies, moves and deletes: nothing is lost that was not named, and what belongs
-//! to a folder or a collection goes along.
+//! Trees that WebDAV copies, moves and deletes: nothing is lost that was not named, and what
+//! belongs to a folder or a collection goes along.
 
 use crate::harness::{Answer, Running};
 use holdall_server::{Config, Grant};
@@ -99,7 +99,7 @@ fn a_destination_in_its_source_is_not_removed() {
     let zero = carry(&server, "COPY", "box/a/", "box/a/holdall-hex-/", &[("Depth", "0")]);
     zero.expect(403);
     assert_eq!(all(&server, "box").len(), 2);
-    // Where nothing is it is made, without a copy of itself.
+    // If nothing is it is made, without a copy of itself.
     carry(&server, "COPY", "box/a/", "box/a/in/", &[]).expect(201);
     let keys: Vec<_> = all(&server, "box").into_iter().map(|(key, _)| key).collect();
     assert_eq!(keys, ["a//b", "a/in//b", "a/in/x", "a/x"]);

@@ -1,12 +1,12 @@
-//! What a put leaves of the object that it replaces, by all doors: what was said of the bytes goes
-//! with them, what was said of the object stays.
+//! What a put leaves of the object that it replaces, by all doors: properties of the bytes go
+//! with them, properties of the object stay.
 
 use crate::harness::{Running, bytes};
 
 const PATH: &str = "/-/dav/docs/a";
 const S3: &str = "/docs/a";
 
-/// An object of which everything was said that can be.
+/// An object with all properties that there are.
 fn said(server: &Running) {
     server.call("MKCOL", "/-/dav/docs", b"", &[]);
     let headers = [
@@ -29,7 +29,7 @@ fn said(server: &Running) {
     server.call("PROPPATCH", PATH, set, &[]).expect(207);
 }
 
-/// What is said of the object stays.
+/// Properties of the object stay.
 fn of_the_object(server: &Running, door: &str) {
     let head = server.head(S3).expect(200);
     assert_eq!(head.header("x-amz-meta-camera"), "leica", "{door}");
@@ -41,7 +41,7 @@ fn of_the_object(server: &Running, door: &str) {
     assert!(all.contains(">red<"), "{door}: {all}");
 }
 
-/// What clients said of the bytes, which are others now, is gone.
+/// Properties of the bytes, which are others now, is gone.
 fn of_the_bytes(server: &Running, door: &str) {
     let head = server.call("HEAD", S3, b"", &[("x-amz-checksum-mode", "ENABLED")]).expect(200);
     for name in [

@@ -1,4 +1,4 @@
-//! Who may come in: a login is offered wherever a right is missing, and wrong passwords are told.
+//! Who may come in: a login is offered wherever a right is missing, and wrong passwords are logged.
 
 use crate::harness::{KEYS, Running};
 use base64::Engine as _;

@@ -66,7 +66,7 @@ fn watch_panics() {
     });
 }
 
-/// Bytes of memory that the process holds (`VmRSS`), or held at most (`VmHWM`); Linux tells.
+/// Bytes of memory that the process holds (`VmRSS`), or held at most (`VmHWM`); Linux only.
 fn memory(what: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(what))?;

@@ -166,7 +166,7 @@ impl Running {
         bucket.put_object(Some(&credentials), key).sign(HOLDS).to_string()
     }
 
-    /// A request that is signed by its address, headers included; unsigned where the key is empty.
+    /// A request that is signed by its address, headers included; unsigned if the key is empty.
     pub fn signed(
         &self,
         keys: (&str, &str),

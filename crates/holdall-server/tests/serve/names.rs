@@ -202,7 +202,7 @@ fn names_of_s3_and_of_the_engine_have_one_path_each() {
     }
 }
 
-/// Makes the folders of a path and puts it. False where it was refused, which leaves nothing.
+/// Makes the folders of a path and puts it. False if it was refused, which leaves nothing.
 fn put_with_folders(server: &Running, door: &str, path: &str, body: &[u8]) -> bool {
     let headers = [("X-Holdall-CSRF", "anonymous")];
     let ends = path.char_indices().filter(|(at, c)| *c == '/' && *at > 0).map(|(at, _)| at);
@@ -401,14 +401,14 @@ fn an_object_and_the_folder_of_its_name_have_a_path_each() {
     server.delete("/-/dav/box/a").expect(204);
     server.get("/box/a").expect(404);
     assert_eq!(server.get("/box/a/b").expect(200).text(), "a/b");
-    // Where only the folder is there, its name without a slash is it.
+    // If only the folder is there, its name without a slash is it.
     server.call("PUT", "/-/dav/box/a", b"x", &[]).expect(405);
     server.call("PROPFIND", "/-/dav/box/a", b"", &[("Depth", "1")]).expect(207);
     server.call("PUT", "/-/dav/box/f", b"x", &[]).expect(201);
     assert_eq!(server.get("/-/dav/box/f/").expect(200).text(), "x");
     server.call("PUT", "/-/dav/box/f/", b"y", &[]).expect(405);
     assert_eq!(server.get("/box/f").expect(200).text(), "x");
-    // Where both are there a slash is the folder's, and nothing takes the place of the other.
+    // If both are there a slash is the folder's, and nothing takes the place of the other.
     server.put("/box/f/in", b"in").expect(200);
     let to = |path: &str| [("Destination", format!("/-/dav/box/{path}"))];
     server.put("/box/other", b"o").expect(200);

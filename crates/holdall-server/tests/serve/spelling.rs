@@ -49,7 +49,7 @@ fn keys_that_xml_cannot_hold_are_listed() {
     ] {
         check_xml(&s.get(path).text());
     }
-    // Going on behind a key that cannot be told would leave others out.
+    // Going on behind a key that has no such form would leave others out.
     s.get("/box?max-keys=1").expect(400);
     s.get("/box?max-keys=1&encoding-type=url").expect(200);
     let first = s.get("/box?list-type=2&max-keys=1").expect(200);

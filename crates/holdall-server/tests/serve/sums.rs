@@ -89,7 +89,7 @@ fn a_trailer_that_was_announced_comes() {
         call(WITH_SUM, named("x-amz-meta-a")).expect(400);
         call(b"5\r\nhellO\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n", named(CRC32)).expect(400);
     }
-    // A trailer has no place where there are no frames.
+    // A trailer has no place if there are no frames.
     s.call("PUT", "/box/bad", b"hello", &[("x-amz-trailer", CRC32)]).expect(400);
     s.head("/box/bad").expect(404);
     assert_eq!(s.get("/box/k").body, b"hello");

@@ -1,4 +1,4 @@
-//! Names that lead elsewhere, are too long for a prefix, or have a slash where none is expected, at
+//! Names that lead elsewhere, are too long for a prefix, or have a slash if none is expected, at
 //! the page.
 
 use crate::harness::{KEYS, Running, call};

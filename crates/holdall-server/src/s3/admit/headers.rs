@@ -1,6 +1,6 @@
 //! The headers that state a condition or ask for a promise, and where each is honoured.
 //!
-//! Owns: [`HEADERS`]. A header of this list is refused where it is not honoured, and so is each
+//! Owns: [`HEADERS`]. A header of this list is refused if it is not honoured, and so is each
 //! `x-amz-` header that is not in it. docs/serve.md shows the list, and a test compares the two.
 
 use crate::http::{digest::sdk_algorithm, spelling::digits};
@@ -164,7 +164,7 @@ const NUMBERS: &[&str] = &[
 /// Those that are kept as any text, or are read elsewhere as bytes.
 const TEXTS: &[&str] = &["content-disposition", "expires"];
 
-/// The rule for a header; `None` where it is none of ours.
+/// The rule for a header; `None` if it is none of ours.
 fn rule(name: &str) -> Option<Rule> {
     let is = |pattern: &str| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -260,7 +260,7 @@ pub fn check_form(headers: &HeaderMap) -> S3Result<()> {
     Ok(())
 }
 
-/// Refuses a body that does not come with the checksum that its client says to have made. Where an
+/// Refuses a body that does not come with the checksum that its client says to have made. If an
 /// address says so, it was signed before there was a body.
 ///
 /// # Errors

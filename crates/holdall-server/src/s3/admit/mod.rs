@@ -42,7 +42,7 @@ const TRAILING: [(&str, &str); 5] = [
 pub enum Framing {
     /// As it is.
     Plain,
-    /// In frames that `s3s` takes apart, since their chunks are signed or said to be unsigned.
+    /// In frames that `s3s` takes apart, since their chunks are signed or declared unsigned.
     Signed,
     /// In frames that are taken apart here.
     Unsigned,
@@ -79,7 +79,7 @@ impl Admitted {
     /// That of a request. All requests to S3 have one.
     ///
     /// # Errors
-    /// NotImplemented where there is none.
+    /// NotImplemented if there is none.
     pub fn of(extensions: &http::Extensions) -> S3Result<Arc<Self>> {
         let none = || s3_error!(NotImplemented, "the request was not looked at");
         extensions.get::<Arc<Self>>().cloned().ok_or_else(none)

@@ -89,8 +89,8 @@ impl Query {
     /// Those of an address.
     ///
     /// # Errors
-    /// InvalidURI; those of a life that is none; InvalidArgument for one that is there twice, which two readers would understand
-    /// in two ways.
+    /// InvalidURI; those of a life that is none; InvalidArgument for one that is there twice, which
+    /// two readers would understand in two ways.
     pub fn of(uri: &Uri) -> S3Result<Self> {
         let mut query = Self::default();
         let mut names = Vec::new();
@@ -160,8 +160,8 @@ impl Query {
     /// Adds those that stand for headers to the headers.
     ///
     /// # Errors
-    /// InvalidRequest where the request is not signed, so that nobody answers for the address, or
-    /// where a header says something else.
+    /// InvalidRequest if the request is not signed, so that nobody answers for the address, or
+    /// if a header says something else.
     pub fn add_to(&self, headers: &mut HeaderMap) -> S3Result<()> {
         if !self.headers.is_empty()
             && !self.is_signed
