@@ -84,7 +84,7 @@ with_curl() {
     curl -sf -X PUT "${sign[@]}" "$url/curl-box"
     curl -sf -X PUT "${sign[@]}" -d 'hello world' "$url/curl-box/k"
     curl -sf "${sign[@]}" -d ', small' "$url/curl-box/k?at=5&holdall=insert" > /dev/null
-    curl -sf "${sign[@]}" -d '' "$url/curl-box/k?holdall=delete&range=0-6" > /dev/null
+    curl -sf "${sign[@]}" -d '' "$url/curl-box/k?holdall=delete-range&range=0-6" > /dev/null
     test "$(curl -sf "${sign[@]}" "$url/curl-box/k")" = "small world"
 }
 

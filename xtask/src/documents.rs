@@ -14,7 +14,7 @@ const BUDGETS: [(&str, usize); 19] = [
     // How to install it, on which systems, and what it does not do.
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
-    ("CHANGELOG.md", 1262),
+    ("CHANGELOG.md", 1180),
     // What moves if holes cannot be punched, and what reports promise then.
     ("docs/design.md", 3535),
     ("docs/tour.md", 1500),
@@ -32,22 +32,23 @@ const BUDGETS: [(&str, usize); 19] = [
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
     // that S3 requests are dispatched on, with each header by its whole name, and what is refused
     // as readable in two ways. The user and the health check of the container; conditions of a
-    // begun upload.
-    ("docs/serve.md", 3180),
+    // begun upload. The page for browsers, and that there is one copy.
+    ("docs/serve.md", 3220),
     // The forms of names that no address can carry, and conditions; the properties of Windows that
     // are kept.
     ("docs/webdav.md", 1220),
     ("docs/web.md", 520),
     ("docs/object-store.md", 440),
-    ("docs/python.md", 1380),
+    // Modes of a store, as files have them.
+    ("docs/python.md", 1425),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
     // Four doors side by side.
     ("docs/api.md", 700),
     ("docs/lab", 4600),
 ];
-/// All documents together.
-const ALL: usize = 37_400;
+/// All documents together. The table of four doors, JSON of inspection and times of objects came.
+const ALL: usize = 37_630;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -159,11 +159,11 @@ mod tests {
             "holdall=foo",
             "holdall=insert&at=0&at=1",
             "holdall=insert&at=0&range=0-1",
-            "holdall=insert&holdall=delete&at=0",
+            "holdall=insert&holdall=delete-range&at=0",
             "holdall=insert&at=0&",
             "holdall=insert&at=0&x-id=Y",
             "holdall=concat&at=0",
-            "holdall=delete&range=0-1&uploads",
+            "holdall=delete-range&range=0-1&uploads",
         ] {
             assert!(check_query("POST", Some(query)).is_err(), "{query}");
         }

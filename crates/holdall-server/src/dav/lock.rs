@@ -62,7 +62,7 @@ fn as_owner(element: &Element) -> Result<String> {
     Ok(xml::written(&owner)?)
 }
 
-/// How long a lock is asked for: the first that is said, if it can be read.
+/// How long a lock is asked for: the first value that can be read.
 fn life(head: &Head) -> Duration {
     let first = head.text("timeout").and_then(|text| text.split(',').next());
     let seconds = first.and_then(|text| digits(text.trim().strip_prefix("Second-")?));

@@ -147,7 +147,7 @@ enum Depth {
     Zero,
     /// It and what lies in it.
     One,
-    /// All below it; also if nothing is said.
+    /// All below it; also by default.
     Infinity,
 }
 

@@ -263,7 +263,7 @@ impl Dav {
         let deep = match head.depth()? {
             Depth::Zero => false,
             Depth::One => true,
-            // If nothing is said a level is what there is room for.
+            // By default a level is what there is room for.
             Depth::Infinity if !head.headers.contains_key("depth") => true,
             Depth::Infinity => {
                 let mut response = empty(StatusCode::FORBIDDEN);

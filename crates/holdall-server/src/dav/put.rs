@@ -28,14 +28,14 @@ pub const MTIME: HeaderName = HeaderName::from_static("x-oc-mtime");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
     At(u64),
-    /// So many bytes before the end.
+    /// This many bytes before the end.
     Before(u64),
     /// Behind the last byte.
     End,
 }
 
 /// `bytes FIRST-LAST/SIZE`, of a body of `len` bytes: where it begins, and the size that the object
-/// has afterwards, if that is said.
+/// has afterwards, if that is given.
 fn content_range(text: &str, len: Option<u64>) -> Option<(Start, Option<u64>)> {
     let (unit, rest) = text.split_once(' ')?;
     let (range, size) = rest.trim().split_once('/')?;
@@ -93,7 +93,7 @@ struct Target {
 }
 
 impl Head {
-    /// How many bytes come, if that is said.
+    /// How many bytes come, if that is given.
     ///
     /// # Errors
     /// Status 400 for what is no number, or not the one that HTTP says.
@@ -109,7 +109,7 @@ impl Head {
         }
     }
 
-    /// Where a partial put begins, and the size that the object has afterwards if that is said;
+    /// Where a partial put begins, and the size that the object has afterwards if that is given;
     /// `None` for one of the whole object.
     fn start(&self) -> Result<Option<(Start, Option<u64>)>> {
         let bad = || refusal(StatusCode::BAD_REQUEST, "the range cannot be read");

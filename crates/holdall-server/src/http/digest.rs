@@ -186,7 +186,7 @@ impl Default for Adler32 {
 impl Adler32 {
     fn update(&mut self, bytes: &[u8]) {
         const BASE: u32 = 65521;
-        // So many bytes overflow neither sum.
+        // This many bytes overflow neither sum.
         for piece in bytes.chunks(5552) {
             for byte in piece {
                 self.0 += u32::from(*byte);

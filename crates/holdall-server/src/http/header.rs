@@ -40,7 +40,7 @@ pub fn list(headers: &HeaderMap, name: &str) -> Result<Option<String>> {
 /// The bytes that the header Range asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteRange {
-    /// From one byte on, up to another one if it is said.
+    /// From one byte on, up to another one if it is given.
     From(u64, Option<u64>),
     /// The last ones: this many.
     Last(u64),

@@ -101,10 +101,10 @@ impl Asked {
     pub fn check(&self, signed: bool) -> Result<()> {
         let takes: &[&str] = match self.verb() {
             "insert" => &["at"],
-            "delete" | "replace" => &["range"],
+            "delete-range" | "splice" => &["range"],
             "concat" => &[],
             other => {
-                let verbs = "insert, delete, replace, concat";
+                let verbs = "insert, delete-range, splice, concat";
                 return Err(Why::BadValue.says(format!("holdall={other:?} is none of {verbs}")));
             }
         };
@@ -165,8 +165,8 @@ impl Objects {
         let create = asked.verb() == "concat";
         let edit = Edit { bucket, key: asked.key.clone(), condition, create };
         match asked.verb() {
-            "insert" | "replace" => self.edit(edit, asked.range()?, incoming).await,
-            "delete" => {
+            "insert" | "splice" => self.edit(edit, asked.range()?, incoming).await,
+            "delete-range" => {
                 let range = asked.range()?;
                 body::blocking(move || edit.splice(range, &Bytes::new())).await
             }

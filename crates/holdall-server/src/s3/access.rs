@@ -104,7 +104,7 @@ pub fn check_acl_signed(headers: &HeaderMap, uri: &Uri) -> S3Result<()> {
     });
     let by_address = pairs(uri.query().unwrap_or_default())
         .filter_map(|(name, list)| (name == "X-Amz-SignedHeaders").then_some(list));
-    // `s3s` looks at one of them. Whoever adds the other one gains nothing if all must name it.
+    // `s3s` looks at one of them. Adding the other one gains nothing if all must name it.
     let mut lists = by_header.into_iter().chain(by_address).peekable();
     let named = |list: String| list.split(';').any(|name| name.eq_ignore_ascii_case(ACL));
     if lists.peek().is_some() && lists.all(named) {

@@ -17,7 +17,7 @@ const OTHERS: [&str; 2] = ["aws-exec-read", "log-delivery-write"];
 /// Why an ACL is refused that gives a right to a single user, or one on the ACL itself, or opens
 /// something if none may.
 pub fn not_supported() -> S3Error {
-    let text = "rights are given in the server's configuration; ACLs are private or, where it has \
+    let text = "rights are given in the server's configuration; ACLs are private or, if it has \
                 public_acls, public-read, public-read-write and authenticated-read";
     custom("AccessControlListNotSupported", StatusCode::BAD_REQUEST, text)
 }

@@ -44,7 +44,7 @@ impl Server {
                 || asked_for.expires.is_some();
             if told {
                 let text =
-                    "an append keeps what is said of the object; say it by a copy onto itself";
+                    "an append keeps the object's properties; change them by a copy onto itself";
                 return Err(s3_error!(InvalidRequest, "{text}"));
             }
             let incoming = Incoming { body, len, announced };

@@ -192,7 +192,7 @@ impl Web {
         let idle = self.objects.limits.idle();
         let (head, body) = req.into_parts();
         let extensions = head.extensions;
-        // Whoever has not logged in yet is not waited for as others are.
+        // A client that has not logged in yet is not waited for as others are.
         let most = Duration::from_secs(self.objects.limits.header_seconds);
         let text = body::collect(StreamingBlob::from(body), 64 << 10, idle);
         let late = |_| Why::Late.says("the name and password did not come");

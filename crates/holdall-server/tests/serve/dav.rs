@@ -82,9 +82,9 @@ fn a_range_is_put_inserted_and_deleted_on_condition() {
     server.call("PATCH", path, b"XY", &[("X-Update-Range", "append")]).expect(415);
     assert_eq!(server.get(path).text(), "XYabc56789XXY");
     server.post(&format!("{path}?holdall=insert&at=2"), b"--").expect(200);
-    server.post(&format!("{path}?holdall=delete&range=4-8"), b"").expect(200);
+    server.post(&format!("{path}?holdall=delete-range&range=4-8"), b"").expect(200);
     assert_eq!(server.get(path).text(), "XY--789XXY");
-    server.post(&format!("{path}?holdall=delete&range=40-80"), b"").expect(416);
+    server.post(&format!("{path}?holdall=delete-range&range=40-80"), b"").expect(416);
 }
 
 #[test]

@@ -302,9 +302,9 @@ fn an_edit_has_its_own_parameters_and_no_others() {
         "holdall=insert&at=0&uploads",
         "holdall=insert&at=0&x-id=Y",
         "holdall=insert&at=0&X-Amz-Date=1",
-        "holdall=insert&holdall=delete&at=0",
-        "holdall=delete&range=0-1&range=2-3",
-        "holdall=delete&range=0-1&at=1",
+        "holdall=insert&holdall=delete-range&at=0",
+        "holdall=delete-range&range=0-1&range=2-3",
+        "holdall=delete-range&range=0-1&at=1",
         "acl",
         "",
     ] {

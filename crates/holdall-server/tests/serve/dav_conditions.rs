@@ -107,7 +107,7 @@ fn changes_are_made_on_their_conditions() {
             ("PUT", PATH, &long[..], &[]),
             ("PATCH", PATH, b"new", &patch),
             ("POST", "/-/dav/docs/a?holdall=insert&at=1", b"new", &[]),
-            ("POST", "/-/dav/docs/a?holdall=delete&range=0-1", b"", &[]),
+            ("POST", "/-/dav/docs/a?holdall=delete-range&range=0-1", b"", &[]),
             ("DELETE", PATH, b"", &[]),
             ("MOVE", PATH, b"", &[("Destination", "/-/dav/docs/b")]),
             ("COPY", PATH, b"", &[("Destination", "/-/dav/docs/b")]),

@@ -40,7 +40,7 @@ fn clients_of_webdav_are_asked_for_a_password_where_a_right_is_missing() {
             ("MKCOL", "/-/dav/www/new"),
             ("LOCK", "/-/dav/docs/a"),
             ("PROPPATCH", "/-/dav/docs/a"),
-            ("POST", "/-/dav/docs/a?holdall=delete&range=0-0"),
+            ("POST", "/-/dav/docs/a?holdall=delete-range&range=0-0"),
         ] {
             let told = server.call(method, path, b"", &[("Depth", "1")]).expect(401);
             assert!(told.header("www-authenticate").starts_with("Basic "), "{method} {path}");

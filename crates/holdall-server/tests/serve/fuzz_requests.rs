@@ -51,8 +51,8 @@ pub fn of_s3() -> Vec<Vec<u8>> {
         plain("GET /box/a?tagging"),
         with("POST /box", "Content-Type: multipart/form-data; boundary=B\r\n", form),
         with("POST /box/a?holdall=insert&at=2", "If-Match: *\r\n", "xx"),
-        with("POST /box/a?holdall=replace&range=0-1", "", "yy"),
-        plain("POST /box/a?holdall=delete&range=0-0"),
+        with("POST /box/a?holdall=splice&range=0-1", "", "yy"),
+        plain("POST /box/a?holdall=delete-range&range=0-0"),
         with("POST /box/e?holdall=concat", "", concat),
         with("GET /box/a", signed, ""),
         plain(

@@ -16,9 +16,9 @@ fn ranges_are_inserted_deleted_and_replaced() {
     let done = s.post("/box/k?holdall=insert&at=5", b", small").expect(200);
     assert_eq!(s.get("/box/k").body, b"hello, small world");
     assert!(done.text().contains("\"size\":18"), "{}", done.text());
-    s.post("/box/k?holdall=delete&range=5-11", b"").expect(200);
+    s.post("/box/k?holdall=delete-range&range=5-11", b"").expect(200);
     assert_eq!(s.get("/box/k").body, b"hello world");
-    let last = s.post("/box/k?holdall=replace&range=0-4", b"good bye").expect(200);
+    let last = s.post("/box/k?holdall=splice&range=0-4", b"good bye").expect(200);
     let got = s.get("/box/k").expect(200);
     assert_eq!(got.body, b"good bye world");
     assert_eq!((got.header("content-type"), got.header("x-amz-meta-a")), ("text/x", "1"));
@@ -59,7 +59,7 @@ fn long_bodies_are_inserted_too() {
     let mut expected = body;
     expected.splice(1_000_001..1_000_001, piece.iter().copied());
     assert!(s.get("/box/k").body == expected);
-    s.post("/box/k?holdall=replace&range=5-1999999", &piece).expect(200);
+    s.post("/box/k?holdall=splice&range=5-1999999", &piece).expect(200);
     expected.splice(5..2_000_000, piece.iter().copied());
     assert!(s.get("/box/k").body == expected);
     let wrong = [("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")];
@@ -114,8 +114,8 @@ fn what_is_no_edit_is_refused() {
         ("/box/k?holdall=insert", 400),
         ("/box/k?holdall=insert&at=x", 400),
         ("/box/k?holdall=insert&at=6", 416),
-        ("/box/k?holdall=delete&range=3-9", 416),
-        ("/box/k?holdall=delete&range=3", 400),
+        ("/box/k?holdall=delete-range&range=3-9", 416),
+        ("/box/k?holdall=delete-range&range=3", 400),
         ("/box/k?holdall=twist", 400),
         ("/box/k?holdall", 400),
         ("/box?holdall=insert&at=0", 501),

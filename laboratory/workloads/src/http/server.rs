@@ -169,7 +169,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Asks for `path` until that is answered with success and, if it is said, with these
+    /// Asks for `path` until that is answered with success and, if they are given, with these
     /// bytes. Returns the time since the start.
     ///
     /// # Errors
