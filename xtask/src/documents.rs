@@ -48,7 +48,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together. The table of four doors, JSON of inspection and times of objects came.
-const ALL: usize = 37_630;
+const ALL: usize = 37_650;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {
