@@ -18,7 +18,7 @@ use crate::{name, open, output};
 
 /// What all edits share.
 #[derive(clap::Args)]
-struct Place {
+struct EditPlace {
     /// The store's file
     store: PathBuf,
     /// Name or OID of the object
@@ -32,7 +32,7 @@ struct Place {
 #[derive(clap::Args)]
 pub struct Insert {
     #[command(flatten)]
-    place: Place,
+    place: EditPlace,
     /// Where: 0 is the front, the object's size its end
     #[arg(long, value_name = "N")]
     at: u64,
@@ -44,7 +44,7 @@ pub struct Insert {
 #[derive(clap::Args)]
 pub struct DeleteRange {
     #[command(flatten)]
-    place: Place,
+    place: EditPlace,
     /// The range, B not included; either side may be left out
     #[arg(long, value_name = "A:B", value_parser = parse_range)]
     range: Span,
@@ -54,7 +54,7 @@ pub struct DeleteRange {
 #[derive(clap::Args)]
 pub struct Replace {
     #[command(flatten)]
-    place: Place,
+    place: EditPlace,
     /// Where
     #[arg(long, value_name = "N")]
     at: u64,
@@ -66,7 +66,7 @@ pub struct Replace {
 #[derive(clap::Args)]
 pub struct Append {
     #[command(flatten)]
-    place: Place,
+    place: EditPlace,
     /// The bytes; standard input if absent or "-"
     file: Option<PathBuf>,
 }
@@ -75,7 +75,7 @@ pub struct Append {
 #[derive(clap::Args)]
 pub struct Truncate {
     #[command(flatten)]
-    place: Place,
+    place: EditPlace,
     /// The new size in bytes
     length: u64,
 }
@@ -114,7 +114,7 @@ pub fn truncate(args: &Truncate) -> Outcome {
 }
 
 /// Puts bytes in place of the range that follows from the object's size.
-fn splice(place: &Place, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64>) -> Outcome {
+fn splice(place: &EditPlace, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64>) -> Outcome {
     let store = open::existing(&place.store)?;
     bytes.refuse_own(&store)?;
     run(store, place, |tx, key, size| bytes.splice(tx, key, range(size)))
@@ -122,7 +122,7 @@ fn splice(place: &Place, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64
 
 /// Opens the store and changes an object.
 fn change(
-    place: &Place,
+    place: &EditPlace,
     edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
 ) -> Outcome {
     run(open::existing(&place.store)?, place, edit)
@@ -131,7 +131,7 @@ fn change(
 /// Runs one edit and prints the object's new size.
 fn run(
     store: Store,
-    place: &Place,
+    place: &EditPlace,
     edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
 ) -> Outcome {
     let size = store.write(|tx| {
@@ -152,7 +152,7 @@ enum Bytes {
 }
 
 impl Bytes {
-    fn open(file: Option<&Path>, place: &Place) -> Outcome<Self> {
+    fn open(file: Option<&Path>, place: &EditPlace) -> Outcome<Self> {
         open::check(&place.store, true)?;
         let mut input = Input::open(file, &place.store, "give a file")?;
         // Some files of the system have a size of 0 and content all the same.

@@ -24,10 +24,10 @@ const GRANULE: usize = 4096;
 /// Nobody else may change the base meanwhile. `grow` reserves no memory.
 pub struct OverlayDisk {
     base: Option<Arc<dyn Disk>>,
-    state: RwLock<State>,
+    state: RwLock<OverlayState>,
 }
 
-struct State {
+struct OverlayState {
     len: u64,
     /// How many bytes of the base still show where no granule covers them.
     visible: u64,
@@ -51,7 +51,7 @@ impl OverlayDisk {
 
     fn with(base: Option<Arc<dyn Disk>>, len: u64) -> Self {
         let granules = Granules::new(GRANULE);
-        Self { base, state: RwLock::new(State { len, visible: len, granules }) }
+        Self { base, state: RwLock::new(OverlayState { len, visible: len, granules }) }
     }
 
     /// The base, if it alone shows these bytes: none was written over or cut off.

@@ -21,7 +21,7 @@ const OBJECTS_AT_ONCE: usize = 256;
 const BYTES: u64 = 8 << 20;
 
 /// A walk, and what it has fetched.
-pub struct State {
+pub struct ItemsState {
     walk: Walk,
     /// Found, not yet fetched.
     found: VecDeque<Entry>,
@@ -34,12 +34,12 @@ type Pair = (Vec<u8>, Vec<u8>);
 /// Objects' bytes, or names and bytes.
 #[pyclass(frozen, module = "holdall._core")]
 pub struct Items {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ItemsState>>,
     form: Form,
     with_names: bool,
 }
 
-impl Keeps for Mutex<State> {
+impl Keeps for Mutex<ItemsState> {
     fn let_go(&self) {
         let mut state = self.lock();
         state.walk.let_go();
@@ -59,7 +59,7 @@ impl Items {
         with_names: bool,
     ) -> PyResult<Self> {
         let walk = Walk::start(py, view, asked)?;
-        let state = State { walk, found: VecDeque::new(), ready: VecDeque::new() };
+        let state = ItemsState { walk, found: VecDeque::new(), ready: VecDeque::new() };
         let state = Arc::new(Mutex::new(state));
         py.detach(|| view.objects.handle().keep(&state));
         Ok(Self { state, form: view.form, with_names })
@@ -82,7 +82,7 @@ fn sizes(reader: &Reader, found: &VecDeque<Entry>) -> Outcome<Vec<u64>> {
     Ok(all.into_iter().take_while(fits).collect())
 }
 
-impl State {
+impl ItemsState {
     /// Fetches more. Called with the interpreter's lock, which it gives back while it reads.
     fn fetch(&mut self, py: Python<'_>) -> PyResult<()> {
         loop {

@@ -24,7 +24,7 @@ type Range = (End<Vec<u8>>, End<Vec<u8>>);
 
 /// Where more names come from.
 enum More {
-    State(Box<(Reader, NameIter)>),
+    NamesState(Box<(Reader, NameIter)>),
     Transaction(Arc<Transaction>),
     /// The store was closed.
     Closed,
@@ -105,7 +105,7 @@ impl Walk {
                 None => More::Nowhere,
                 Some(reader) => {
                     let names = reader.range(self.left.clone());
-                    More::State(Box::new((reader, names)))
+                    More::NamesState(Box::new((reader, names)))
                 }
             },
         };
@@ -120,7 +120,7 @@ impl Walk {
         let next = match &mut self.more {
             More::Nowhere => Ok(Vec::new()),
             More::Closed => Err(Fail::Closed("store")),
-            More::State(state) => {
+            More::NamesState(state) => {
                 let names = &mut state.1;
                 let one = || if self.reverse { names.next_back() } else { names.next() };
                 let next: holdall::Result<_> = std::iter::from_fn(one).take(limit).collect();
@@ -190,7 +190,7 @@ impl Walk {
     /// The state that the names of now are of; None of a transaction.
     pub fn reader(&self) -> Option<&Reader> {
         match &self.more {
-            More::State(state) => Some(&state.0),
+            More::NamesState(state) => Some(&state.0),
             _ => None,
         }
     }
@@ -237,16 +237,16 @@ impl Walk {
 }
 
 /// Those of a walk that are given out next.
-pub struct State {
+pub struct NamesState {
     ready: vec::IntoIter<Entry>,
     walk: Walk,
 }
 
 /// Names, in order or backwards.
 #[pyclass(frozen, module = "holdall._core")]
-pub struct Names(Arc<Mutex<State>>, Form);
+pub struct Names(Arc<Mutex<NamesState>>, Form);
 
-impl Keeps for Mutex<State> {
+impl Keeps for Mutex<NamesState> {
     fn let_go(&self) {
         self.lock().walk.let_go();
     }
@@ -256,7 +256,7 @@ impl Walk {
     /// The store was closed.
     pub fn let_go(&mut self) {
         self.more = match std::mem::replace(&mut self.more, More::Nowhere) {
-            More::State(..) => More::Closed,
+            More::NamesState(..) => More::Closed,
             more => more,
         };
     }
@@ -286,7 +286,8 @@ impl Names {
     /// # Errors
     /// As [`Walk::new`].
     pub fn start(py: Python<'_>, view: &View, asked: &Asked<'_, '_>) -> PyResult<Self> {
-        let state = State { ready: Vec::new().into_iter(), walk: Walk::start(py, view, asked)? };
+        let state =
+            NamesState { ready: Vec::new().into_iter(), walk: Walk::start(py, view, asked)? };
         let state = Arc::new(Mutex::new(state));
         py.detach(|| view.objects.handle().keep(&state));
         Ok(Self(state, view.form))

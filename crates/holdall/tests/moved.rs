@@ -17,9 +17,9 @@ fn options() -> Options {
 }
 
 /// A directory for stores.
-struct Place(tempfile::TempDir);
+struct StoreDir(tempfile::TempDir);
 
-impl Place {
+impl StoreDir {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -48,7 +48,7 @@ impl Place {
         assert!(!self.at(&format!("{name}-log")).exists());
     }
 
-    /// As [`Place::holds`], for the files as a kill would leave them now.
+    /// As [`StoreDir::holds`], for the files as a kill would leave them now.
     fn holds_if_killed(&self, name: &str, objects: &[&str]) {
         for end in ["", "-log"] {
             let from = self.at(&format!("{name}{end}"));
@@ -83,7 +83,7 @@ const RENAMED: [&str; 2] = ["/s no longer leads to the open store", "close the s
 
 #[test]
 fn a_store_renamed_with_its_log_leaves_its_successor_alone() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     place.rename("s", "t");
     place.rename("s-log", "t-log");
@@ -104,7 +104,7 @@ fn a_store_renamed_with_its_log_leaves_its_successor_alone() {
 
 #[test]
 fn a_log_left_behind_is_closed_with_the_store() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     place.rename("s", "t");
     moved(put(&a, "new"), &RENAMED);
@@ -119,7 +119,7 @@ fn a_log_left_behind_is_closed_with_the_store() {
 
 #[test]
 fn a_first_log_is_not_made_beside_another_store() {
-    let place = Place::new();
+    let place = StoreDir::new();
     place.store().close().unwrap();
     for with_log in [false, true] {
         let a = options().open(place.at("s")).unwrap();
@@ -141,7 +141,7 @@ fn a_first_log_is_not_made_beside_another_store() {
 
 #[test]
 fn a_log_grows_by_its_file() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     // Enough that the next transaction makes the log longer.
     a.write(|tx| (0..20).try_for_each(|n| tx.put(format!("n{n}"), &[n; 2500]).map(drop))).unwrap();
@@ -162,7 +162,7 @@ fn a_log_grows_by_its_file() {
 
 #[test]
 fn a_deleted_store_acknowledges_nothing_and_can_be_read() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     fs::remove_file(place.at("s")).unwrap();
     for name in ["new", "newer"] {
@@ -175,7 +175,7 @@ fn a_deleted_store_acknowledges_nothing_and_can_be_read() {
 
 #[test]
 fn a_replaced_store_is_completed_nowhere_else() {
-    let place = Place::new();
+    let place = StoreDir::new();
     options().create(place.at("other")).unwrap().close().unwrap();
     for link in [false, true] {
         let a = options().open_or_create(place.at("s")).unwrap();
@@ -202,7 +202,7 @@ fn a_replaced_store_is_completed_nowhere_else() {
 
 #[test]
 fn a_copy_in_a_stores_place_does_not_take_its_log() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     put(&a, "older").unwrap();
     fs::copy(place.at("s"), place.at("copy")).unwrap();
@@ -239,7 +239,7 @@ fn without_its_log_a_store_acknowledges_nothing_until_it_is_opened_again() {
         },
     ];
     for (n, change) in changes.into_iter().enumerate() {
-        let place = Place::new();
+        let place = StoreDir::new();
         let (a, log) = (place.store(), place.at("s-log"));
         change(&log);
         let there = log.symlink_metadata().map(|m| (m.file_type(), m.len())).ok();
@@ -263,7 +263,7 @@ fn without_its_log_a_store_acknowledges_nothing_until_it_is_opened_again() {
 
 #[test]
 fn what_was_recovered_is_not_written_to_another_log() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     for end in ["", "-log"] {
         fs::copy(place.at(&format!("s{end}")), place.at(&format!("k{end}"))).unwrap();
@@ -282,7 +282,7 @@ fn what_was_recovered_is_not_written_to_another_log() {
 
 #[test]
 fn a_store_put_back_goes_on() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     place.rename("s", "t");
     moved(put(&a, "lost"), &RENAMED);
@@ -299,7 +299,7 @@ fn a_store_put_back_goes_on() {
 
 #[test]
 fn a_directory_above_may_be_renamed() {
-    let place = Place::new();
+    let place = StoreDir::new();
     fs::create_dir_all(place.at("a/b")).unwrap();
     let a = options().create(place.at("a/b/s")).unwrap();
     place.rename("a", "c");
@@ -317,7 +317,7 @@ fn a_directory_above_may_be_renamed() {
 
 #[test]
 fn deferred_commits_tell_when_they_become_durable() {
-    let place = Place::new();
+    let place = StoreDir::new();
     let a = place.store();
     let deferred = |name: &str| {
         a.write(|tx| {
@@ -356,7 +356,7 @@ fn after_a_kill_both_stores_are_whole() {
     if std::env::var(STORE).is_ok() {
         return;
     }
-    let place = Place::new();
+    let place = StoreDir::new();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
         .env(STORE, place.at("s"))

@@ -106,7 +106,7 @@ impl Event {
 /// The queue between readers and taker.
 pub struct Feed<'s> {
     walk: Mutex<Walk<'s>>,
-    state: Mutex<State>,
+    state: Mutex<FeedState>,
     changed: Condvar,
     store: &'s Store,
     /// Where to look for files that are stored already; `None` if there can be none.
@@ -115,7 +115,7 @@ pub struct Feed<'s> {
 }
 
 #[derive(Default)]
-struct State {
+struct FeedState {
     chunks: BTreeMap<u64, Chunk>,
     /// Number of the chunk to be taken from next.
     next: u64,
@@ -146,7 +146,7 @@ impl<'s> Feed<'s> {
         known: Option<(&'s Store, Option<&'s str>)>,
         choices: &'s Choices,
     ) -> Self {
-        let state = Mutex::new(State { live: READERS, ..State::default() });
+        let state = Mutex::new(FeedState { live: READERS, ..FeedState::default() });
         Self { walk: Mutex::new(walk), state, changed: Condvar::new(), store, known, choices }
     }
 
@@ -209,7 +209,7 @@ impl<'s> Feed<'s> {
         }
     }
 
-    fn wait<'g>(&self, guard: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
+    fn wait<'g>(&self, guard: MutexGuard<'g, FeedState>) -> MutexGuard<'g, FeedState> {
         self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -27,12 +27,12 @@ impl Located {
 
 /// A node's place: its reference and the bytes below it.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct NodePlace {
     pub node: NodeRef,
     pub span: Range<u64>,
 }
 
-struct Step {
+struct Descent {
     reference: Option<NodeRef>,
     span: Range<u64>,
     node: Node,
@@ -42,7 +42,7 @@ struct Step {
 /// without reading the nodes above again.
 pub(super) struct Finder<'t> {
     tree: &'t Tree,
-    path: Vec<Step>,
+    path: Vec<Descent>,
 }
 
 impl<'t> Finder<'t> {
@@ -84,7 +84,7 @@ impl<'t> Finder<'t> {
         level: u8,
         at: u64,
     ) -> Result<(&Node, Range<u64>)> {
-        let usable = |s: &Step| s.node.level() >= level && s.span.contains(&at);
+        let usable = |s: &Descent| s.node.level() >= level && s.span.contains(&at);
         while self.path.last().is_some_and(|s| !usable(s)) {
             self.path.pop();
         }
@@ -98,7 +98,7 @@ impl<'t> Finder<'t> {
             let below = step.node.level() - 1;
             let node = read_checked(store, child.node, below, child.bytes)?;
             let span = start..start + child.bytes;
-            self.path.push(Step { reference: Some(child.node), span, node });
+            self.path.push(Descent { reference: Some(child.node), span, node });
         }
         let step = self.path.last().filter(|s| s.node.level() == level).ok_or_else(|| lost(at))?;
         Ok((&step.node, step.span.clone()))
@@ -110,17 +110,17 @@ impl<'t> Finder<'t> {
         store: &S,
         level: u8,
         at: u64,
-    ) -> Result<Place> {
+    ) -> Result<NodePlace> {
         if level < self.height() {
             self.open(store, level + 1, at)?;
             let step = self.path.last().ok_or_else(|| lost(at))?;
             let (child, start) = child_at(step, at)?;
-            return Ok(Place { node: child.node, span: start..start + child.bytes });
+            return Ok(NodePlace { node: child.node, span: start..start + child.bytes });
         }
         self.open(store, level, at)?;
         let step = self.path.first().ok_or_else(|| lost(at))?;
         let node = step.reference.ok_or_else(|| lost(at))?;
-        Ok(Place { node, span: step.span.clone() })
+        Ok(NodePlace { node, span: step.span.clone() })
     }
 
     /// The bytes below the parent of the node of `level` that holds byte `at`.
@@ -143,7 +143,7 @@ fn lost(at: u64) -> Error {
     Error::corrupt("segment tree", format!("byte {at} is in no slice"))
 }
 
-fn top_step<S: NodeRead + ?Sized>(store: &S, tree: &Tree, at: u64) -> Result<Step> {
+fn top_step<S: NodeRead + ?Sized>(store: &S, tree: &Tree, at: u64) -> Result<Descent> {
     if at >= tree.size {
         return Err(lost(at));
     }
@@ -154,16 +154,16 @@ fn top_step<S: NodeRead + ?Sized>(store: &S, tree: &Tree, at: u64) -> Result<Ste
             if node.bytes() != Some(tree.size) {
                 return Err(lost(at));
             }
-            Step { reference: None, span, node }
+            Descent { reference: None, span, node }
         }
         Top::Root { node, height } => {
             let read = read_checked(store, *node, *height, tree.size)?;
-            Step { reference: Some(*node), span, node: read }
+            Descent { reference: Some(*node), span, node: read }
         }
     })
 }
 
-fn child_at(step: &Step, at: u64) -> Result<(Child, u64)> {
+fn child_at(step: &Descent, at: u64) -> Result<(Child, u64)> {
     let Node::Inner { children, .. } = &step.node else { return Err(lost(at)) };
     let mut start = step.span.start;
     for child in children {

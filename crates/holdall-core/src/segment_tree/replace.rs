@@ -7,7 +7,7 @@
 //! T3 (splits, merges with a neighbour, collapse of the root: Biliris §3.4 says that EOS
 //! and ESM share these, after Carey 1986).
 
-use super::find::{Finder, Place, read_checked};
+use super::find::{Finder, NodePlace, read_checked};
 use super::node::sum;
 use super::store::Cut;
 use super::{Child, MAX_HEIGHT, MAX_OBJECT, Node, NodeRead, NodeRef, Nodes, Slice, Top, Tree};
@@ -206,7 +206,7 @@ fn gather<E: Entry, S: Nodes + ?Sized>(
     let mut span: Option<Range<u64>> = None;
     let mut at = range.start;
     while at < range.end {
-        let Place { node, span: here } = finder.place(store, level, at)?;
+        let NodePlace { node, span: here } = finder.place(store, level, at)?;
         let inside = here.start >= range.start && here.end <= range.end;
         if level == 0 || !inside {
             let read = finder.open(store, level, at)?.0.clone();
@@ -276,7 +276,7 @@ fn join_neighbour<E: Entry, S: Nodes + ?Sized>(
     Ok(())
 }
 
-fn join_left<E>(part: &mut Gathered<E>, place: Place, mut entries: Vec<E>) {
+fn join_left<E>(part: &mut Gathered<E>, place: NodePlace, mut entries: Vec<E>) {
     part.span.start = place.span.start;
     part.nodes.insert(0, place.node);
     entries.append(&mut part.entries);

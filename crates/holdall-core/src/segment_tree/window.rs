@@ -54,7 +54,7 @@ pub(super) struct Window<'a> {
 }
 
 /// What to do about a pair of segments against the threshold.
-enum Step {
+enum PairRemedy {
     /// Copy this kept slice into what is written.
     Absorb(usize),
     /// Copy this many pages of this kept slice into the item on its right, or on its left.
@@ -140,8 +140,10 @@ impl<'a> Window<'a> {
             self.join();
             match self.next_step(store) {
                 None => return Ok(()),
-                Some(Step::Absorb(at)) => self.absorb(at),
-                Some(Step::Borrow { from, pages, to_right }) => self.borrow(from, pages, to_right),
+                Some(PairRemedy::Absorb(at)) => self.absorb(at),
+                Some(PairRemedy::Borrow { from, pages, to_right }) => {
+                    self.borrow(from, pages, to_right)
+                }
             }
         }
     }
@@ -276,8 +278,8 @@ impl<'a> Window<'a> {
 
     /// The best thing to do about the first pair against the threshold: a small slice goes
     /// whole; else the neighbour that has to give the fewest pages lends them.
-    fn next_step<S: Segments + ?Sized>(&self, store: &S) -> Option<Step> {
-        let mut best: Option<(u64, Step)> = None;
+    fn next_step<S: Segments + ?Sized>(&self, store: &S) -> Option<PairRemedy> {
+        let mut best: Option<(u64, PairRemedy)> = None;
         for at in 1..self.items.len() {
             if !self.too_small(store, at) {
                 continue;
@@ -286,14 +288,16 @@ impl<'a> Window<'a> {
                 let Item::Kept(slice, _) = &self.items[kept] else { continue };
                 let pages = slice.pages(self.page);
                 if pages < self.limits.threshold {
-                    return Some(Step::Absorb(kept));
+                    return Some(PairRemedy::Absorb(kept));
                 }
                 if !matches!(self.items[other], Item::New(..)) {
                     continue;
                 }
                 let (cost, step) = match self.lacking(kept, other) {
-                    Some(n) => (n, Step::Borrow { from: kept, pages: n, to_right: kept < other }),
-                    None => (pages, Step::Absorb(kept)),
+                    Some(n) => {
+                        (n, PairRemedy::Borrow { from: kept, pages: n, to_right: kept < other })
+                    }
+                    None => (pages, PairRemedy::Absorb(kept)),
                 };
                 if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                     best = Some((cost, step));

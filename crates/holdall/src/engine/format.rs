@@ -1,7 +1,7 @@
 //! Making a new store, and telling what a creation that was cut short left.
 
 use super::Options;
-use crate::log::place::{self, Found};
+use crate::log::place::{self, LogPlace};
 use crate::space::fresh_directory;
 use crate::txn::{self, Slots};
 use holdall_core::bytes::put_u64;
@@ -162,9 +162,9 @@ pub(crate) fn make(storage: &dyn Storage, options: &Options) -> Result<()> {
         return Err(Error::Exists(format!("file {}", storage.name())));
     }
     match place::examine(storage, None)? {
-        Found::Nothing => {}
-        Found::Blank(log) | Found::Own(log, _) => storage.remove_log(&*log).map_err(fail)?,
-        Found::Foreign(what) => return Err(place::wrong(storage, what)),
+        LogPlace::Nothing => {}
+        LogPlace::Blank(log) | LogPlace::Own(log, _) => storage.remove_log(&*log).map_err(fail)?,
+        LogPlace::Foreign(what) => return Err(place::wrong(storage, what)),
     }
     if disk.len().map_err(fail)? > 0 {
         // Else a crash could leave sectors of two creations.

@@ -6,7 +6,7 @@
 use super::give_back::GiveBack;
 use super::{Inner, LEAST_LOG, LEAST_RESERVE};
 use crate::log;
-use crate::log::place::{self, Found};
+use crate::log::place::{self, LogPlace};
 use crate::txn;
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result};
@@ -178,12 +178,12 @@ impl Inner {
     fn empty_log(&self) -> Result<Arc<dyn Disk>> {
         let fail = |e| txn::io_error("creating the log file", e);
         match place::examine(&*self.storage, Some(&self.pager.volume.superblock().store_id))? {
-            Found::Nothing => {}
-            Found::Blank(disk) | Found::Own(disk, _) => {
+            LogPlace::Nothing => {}
+            LogPlace::Blank(disk) | LogPlace::Own(disk, _) => {
                 self.storage.remove_log(&*disk).map_err(fail)?;
                 self.storage.sync_dir().map_err(fail)?;
             }
-            Found::Foreign(what) => return Err(place::wrong(&*self.storage, what)),
+            LogPlace::Foreign(what) => return Err(place::wrong(&*self.storage, what)),
         }
         // What was read of it at the opening.
         drop(self.log_file.take());
@@ -241,7 +241,7 @@ impl Inner {
             if let Some(disk) = self.log_file.get()
                 && matches!(
                     place::examine_disk(disk.clone(), Some(&sb.store_id))?,
-                    Found::Foreign(_)
+                    LogPlace::Foreign(_)
                 )
             {
                 // All that was in it was torn.
@@ -253,11 +253,11 @@ impl Inner {
             return Ok(false);
         }
         match place::examine(&*self.storage, Some(&sb.store_id))? {
-            Found::Own(disk, _) | Found::Blank(disk) => {
+            LogPlace::Own(disk, _) | LogPlace::Blank(disk) => {
                 self.log_file.set(disk);
                 Ok(true)
             }
-            Found::Nothing | Found::Foreign(_) => Ok(false),
+            LogPlace::Nothing | LogPlace::Foreign(_) => Ok(false),
         }
     }
 }

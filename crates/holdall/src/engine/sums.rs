@@ -52,18 +52,18 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Sums {
     disk: Arc<dyn Disk>,
-    state: Mutex<State>,
+    state: Mutex<SumsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SumsState {
     /// Where the next record goes.
     end: u64,
     /// In the order of their commits.
     known: HashMap<Oid, Vec<Known>>,
 }
 
-impl State {
+impl SumsState {
     fn add(&mut self, lsn: Lsn, Entry { oid, change, sum }: Entry) {
         self.known.entry(oid).or_default().push(Known { lsn, change, sum });
     }
@@ -103,7 +103,7 @@ impl Sums {
         }
         // Torn, or of a store that was here before.
         disk.truncate(0).and_then(|()| disk.write_at(0, &head)).map_err(fail)?;
-        let state = State { end: RECORD as u64, ..State::default() };
+        let state = SumsState { end: RECORD as u64, ..SumsState::default() };
         Ok(Self { disk, state: Mutex::new(state) })
     }
 
@@ -170,9 +170,9 @@ fn decode(record: &[u8]) -> Option<Entry> {
 }
 
 /// All entries of a file of `len` bytes. A torn end is where the next record goes.
-fn load(disk: &dyn Disk, len: u64) -> std::io::Result<State> {
+fn load(disk: &dyn Disk, len: u64) -> std::io::Result<SumsState> {
     let end = len / RECORD as u64 * RECORD as u64;
-    let mut state = State { end, ..State::default() };
+    let mut state = SumsState { end, ..SumsState::default() };
     let (mut at, mut buffer) = (RECORD as u64, vec![0; RECORDS_PER_READ * RECORD]);
     while at < end {
         let n = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));

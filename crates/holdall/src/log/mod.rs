@@ -55,7 +55,7 @@ pub trait DataFile {
 }
 
 #[derive(Debug)]
-struct State {
+struct LogState {
     id: LogStart,
     /// None until the first commit needs the file.
     disk: Option<Arc<dyn Disk>>,
@@ -81,7 +81,7 @@ const KEEP_BYTES: usize = 1 << 20;
 /// The log of an open store.
 #[derive(Debug)]
 pub struct Log {
-    state: Mutex<State>,
+    state: Mutex<LogState>,
     landed: Condvar,
     poison: Mutex<Option<String>>,
     groups: AtomicU64,
@@ -90,7 +90,7 @@ pub struct Log {
 /// The right to append one commit; the LSN is fixed, nothing else can be appended meanwhile.
 #[derive(Debug)]
 pub struct Appending<'a> {
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, LogState>,
     lsn: Lsn,
 }
 
@@ -138,7 +138,7 @@ impl Log {
     /// A log that begins at `start` and has no file yet.
     pub fn new(start: LogStart) -> Self {
         let at = start.start;
-        let state = State {
+        let state = LogState {
             id: start,
             disk: None,
             group: at,
@@ -252,9 +252,9 @@ impl Log {
 
     fn lead<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, LogState>,
         data: &dyn DataFile,
-    ) -> Result<MutexGuard<'a, State>> {
+    ) -> Result<MutexGuard<'a, LogState>> {
         let header = BlockHeader {
             store_id: state.id.store_id,
             epoch: state.id.epoch,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What lies in the log's place.
 #[derive(Debug)]
-pub enum Found {
+pub enum LogPlace {
     /// Nothing.
     Nothing,
     /// A file without a byte that is not zero: what a crash leaves of a log being made.
@@ -82,11 +82,11 @@ fn opened(storage: &dyn Storage) -> Result<Result<Option<Arc<dyn Disk>>, &'stati
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn examine(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Found> {
+pub fn examine(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<LogPlace> {
     match opened(storage)? {
         Ok(Some(disk)) => examine_disk(disk, store_id),
-        Ok(None) => Ok(Found::Nothing),
-        Err(detail) => Ok(Found::Foreign(detail)),
+        Ok(None) => Ok(LogPlace::Nothing),
+        Err(detail) => Ok(LogPlace::Foreign(detail)),
     }
 }
 
@@ -94,7 +94,7 @@ pub fn examine(storage: &dyn Storage, store_id: Option<&[u8; 16]>) -> Result<Fou
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn examine_disk(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<Found> {
+pub fn examine_disk(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<LogPlace> {
     let fail = |e| Error::io("reading what lies in the log's place", e);
     let length = disk.len().map_err(fail)?;
     let (mut newest, mut own, mut strange) = (Newest::default(), false, false);
@@ -108,7 +108,7 @@ pub fn examine_disk(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<
                     own = true;
                     newest.add(&header);
                 }
-                (Some(_), _) => return Ok(Found::Foreign("is the log of another store")),
+                (Some(_), _) => return Ok(LogPlace::Foreign("is the log of another store")),
                 (None, Some(id)) if format::is_torn_block_of(block, id) => own = true,
                 (None, _) => strange = true,
             }
@@ -116,9 +116,9 @@ pub fn examine_disk(disk: Arc<dyn Disk>, store_id: Option<&[u8; 16]>) -> Result<
     }
     Ok(match (own, strange) {
         // What is strange in it is what a device left of a torn write.
-        (true, _) => Found::Own(disk, newest),
-        (false, true) => Found::Foreign("is not a log of this store"),
-        (false, false) => Found::Blank(disk),
+        (true, _) => LogPlace::Own(disk, newest),
+        (false, true) => LogPlace::Foreign("is not a log of this store"),
+        (false, false) => LogPlace::Blank(disk),
     })
 }
 
@@ -158,9 +158,9 @@ pub fn check_names(storage: &dyn Storage, log: Option<&dyn Disk>) -> Result<()> 
 pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<dyn Disk>>> {
     if !sb.log_required {
         return match examine(storage, Some(&sb.store_id))? {
-            Found::Own(_, newest) if newest.is_after(sb) => Err(older_copy(storage)),
-            Found::Own(disk, _) | Found::Blank(disk) => Ok(Some(disk)),
-            Found::Nothing | Found::Foreign(_) => Ok(None),
+            LogPlace::Own(_, newest) if newest.is_after(sb) => Err(older_copy(storage)),
+            LogPlace::Own(disk, _) | LogPlace::Blank(disk) => Ok(Some(disk)),
+            LogPlace::Nothing | LogPlace::Foreign(_) => Ok(None),
         };
     }
     let Some(disk) = open(storage)? else { return Err(missing(storage)) };
@@ -180,7 +180,7 @@ pub fn to_recover(storage: &dyn Storage, sb: &Superblock) -> Result<Option<Arc<d
 /// [`Error::WrongLog`]; those of [`look`].
 pub fn refuse_beside_empty(storage: &dyn Storage) -> Result<()> {
     // What is blank holds nothing either.
-    let (Found::Foreign(_) | Found::Own(..)) = examine(storage, None)? else { return Ok(()) };
+    let (LogPlace::Foreign(_) | LogPlace::Own(..)) = examine(storage, None)? else { return Ok(()) };
     Err(Error::WrongLog {
         path: name(storage),
         detail: "lies beside a store file that is empty or was cut short".into(),

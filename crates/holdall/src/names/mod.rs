@@ -118,7 +118,7 @@ impl AppendCursor {
 
 /// Where a descent went: the inner nodes with the child taken in each, then the leaf.
 struct Path {
-    steps: Vec<Step>,
+    steps: Vec<InnerStep>,
     leaf: PageNo,
     /// The key's cell in the leaf, or where it would be.
     at: Result<usize, usize>,
@@ -127,7 +127,7 @@ struct Path {
 }
 
 /// One inner node of a descent.
-struct Step {
+struct InnerStep {
     page: PageNo,
     child: usize,
 }
@@ -263,7 +263,7 @@ impl Names {
             }
             let child = node.child_index(key)?;
             rightmost &= child == node.count();
-            steps.push(Step { page: no, child });
+            steps.push(InnerStep { page: no, child });
             level = Some(node.child_level()?);
             no = node.child(child)?;
         }

@@ -21,7 +21,7 @@ pub use read::{
     Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_in_place, own_record,
     read_record, segments, time_of,
 };
-pub use rearrange::{Piece, pieces};
+pub use rearrange::{ObjectPiece, pieces};
 pub use replace::{ObjectLocation, PreviousBody};
 pub use run::New;
 pub use write::{Data, ObjectWrite, max_tail, tail_limit};

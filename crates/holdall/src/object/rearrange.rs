@@ -13,14 +13,14 @@ use std::ops::Range;
 
 /// A part of a large object: the byte it begins with, and the slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct ObjectPiece {
     /// The first of the object's bytes in it.
     pub start: u64,
     /// Where they lie.
     pub slice: Slice,
 }
 
-impl Piece {
+impl ObjectPiece {
     /// The byte behind its last.
     pub fn end(&self) -> u64 {
         self.start + self.slice.len
@@ -36,7 +36,7 @@ pub fn pieces<D: DataRead + ?Sized>(
     pages: &D,
     handles: &HandleTable,
     oid: Oid,
-) -> Result<Option<(Descriptor, Vec<Piece>)>> {
+) -> Result<Option<(Descriptor, Vec<ObjectPiece>)>> {
     let record = read_record(pages, handles, oid)?;
     let Body::Large(bytes) = Record::parse(&record)?.body else { return Ok(None) };
     let d = Descriptor::decode(bytes)?;
@@ -48,9 +48,9 @@ fn pieces_of<S: segment_tree::NodeRead + ?Sized>(
     store: &S,
     d: &Descriptor,
     range: Range<u64>,
-) -> Result<Vec<Piece>> {
+) -> Result<Vec<ObjectPiece>> {
     let located = segment_tree::slices(store, &d.tree, range);
-    located.map(|l| l.map(|l| Piece { start: l.start, slice: l.slice })).collect()
+    located.map(|l| l.map(|l| ObjectPiece { start: l.start, slice: l.slice })).collect()
 }
 
 impl ObjectWrite<'_> {
@@ -87,7 +87,7 @@ impl ObjectWrite<'_> {
     pub fn exchange(
         &mut self,
         oid: Oid,
-        (seen, range): (&[Piece], Range<u64>),
+        (seen, range): (&[ObjectPiece], Range<u64>),
         staged: Staged,
     ) -> Result<bool> {
         let place = match ObjectLocation::find(&*self.tx, self.handles, oid) {

@@ -32,7 +32,7 @@ pub struct PageMap {
 
 /// One node on the way to an index, and the entry taken in it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Step {
+struct MapStep {
     node: PageNo,
     level: u8,
     base: u32,
@@ -42,17 +42,17 @@ struct Step {
 /// The way from the root (first) to a leaf (last).
 #[derive(Debug, Clone, Copy, Default)]
 struct Path {
-    steps: [Step; MAX_HEIGHT as usize],
+    steps: [MapStep; MAX_HEIGHT as usize],
     len: usize,
 }
 
 impl Path {
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: MapStep) {
         self.steps[self.len] = step;
         self.len += 1;
     }
 
-    fn steps(&self) -> &[Step] {
+    fn steps(&self) -> &[MapStep] {
         &self.steps[..self.len]
     }
 }
@@ -247,7 +247,7 @@ impl PageMap {
         while self.height > 1
             && u64::from(self.len) <= node::span(pages.page_size(), self.height - 1)
         {
-            let step = Step { node: self.root, level: self.height - 1, base: 0, slot: 0 };
+            let step = MapStep { node: self.root, level: self.height - 1, base: 0, slot: 0 };
             let child = entry_at(pages, step)?;
             pages.free_page(self.root)?;
             (self.root, self.height) = (child.page, self.height - 1);
@@ -294,7 +294,7 @@ impl PageMap {
             self.height = 1;
         }
         while u64::from(index) >= node::span(size, self.height) {
-            let below = Step { node: self.root, level: self.height - 1, base: 0, slot: 0 };
+            let below = MapStep { node: self.root, level: self.height - 1, base: 0, slot: 0 };
             let tag = summary_at(pages, below, Tag { class: node::FRESH, hole: true })?;
             let root = new_node(pages, owner, self.height, 0)?;
             let bytes = pages.page_mut(root, PageKind::PageMap)?;
@@ -354,7 +354,7 @@ impl PageMap {
 
 /// The step through node `no` of `level` towards `index`.
 #[inline]
-fn step(page_size: usize, no: PageNo, level: u8, index: u32) -> Step {
+fn step(page_size: usize, no: PageNo, level: u8, index: u32) -> MapStep {
     // A page map has few levels: dividing again is cheaper than powers of 64 bits.
     let fanout = node::fanout(page_size) as u32;
     let (mut above, mut span) = (index, 1);
@@ -363,7 +363,7 @@ fn step(page_size: usize, no: PageNo, level: u8, index: u32) -> Step {
     }
     let slot = above % fanout;
     let base = u64::from(above - slot) * span;
-    Step { node: no, level, base: base as u32, slot: slot as usize }
+    MapStep { node: no, level, base: base as u32, slot: slot as usize }
 }
 
 /// The child that an entry on the way to `index` names.
@@ -377,14 +377,14 @@ fn child_of(no: PageNo, entry: Entry, index: u32) -> Result<PageNo> {
 
 /// The entry that a step takes in its checked node.
 #[inline]
-fn entry_at<R: PageRead + ?Sized>(pages: &R, step: Step) -> Result<Entry> {
+fn entry_at<R: PageRead + ?Sized>(pages: &R, step: MapStep) -> Result<Entry> {
     pages.with_page(step.node, PageKind::PageMap, |bytes| {
         Node::new(bytes, step.node, step.level, step.base)?.entry(step.slot)
     })
 }
 
 /// The sum over a step's checked node, which is at most `most`.
-fn summary_at<R: PageRead + ?Sized>(pages: &R, step: Step, most: Tag) -> Result<Tag> {
+fn summary_at<R: PageRead + ?Sized>(pages: &R, step: MapStep, most: Tag) -> Result<Tag> {
     pages.with_page(step.node, PageKind::PageMap, |bytes| {
         let node = Node::new(bytes, step.node, step.level, step.base)?;
         Ok(node.summary_within(step.slot, most))

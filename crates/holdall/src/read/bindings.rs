@@ -8,10 +8,10 @@ use crate::heap::{HeapFile, Location};
 use crate::object::ObjectBody;
 use crate::read::long_read::read_to;
 use crate::read::lookup::{
-    Found, FoundBody, GROUP, Lookup, copy_parts, find, found_parts, prefetch_records,
+    FoundBody, FoundObject, GROUP, Lookup, copy_parts, find, found_parts, prefetch_records,
 };
 use crate::read::reader::{Object, Reader};
-use crate::read::state::State;
+use crate::read::state::ReadState;
 use holdall_core::{Error, Oid, Result};
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ pub enum Fetched {
 /// [`Reader::locate_many`]. Keeps the state.
 #[derive(Debug, Clone)]
 pub struct Located {
-    state: Arc<State>,
-    found: Vec<Option<Place>>,
+    state: Arc<ReadState>,
+    found: Vec<Option<LocatedBody>>,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum LocatedBody {
     /// In a record, with its size.
     Record(Oid, Location, u64),
     Segments(Oid, ObjectBody),
@@ -66,8 +66,8 @@ impl Reader {
         bytes: &mut Vec<u8>,
     ) -> Result<Option<Fetched>> {
         Ok(self.objects().fetch(&key.into(), bytes)?.map(|found| match found {
-            Found::Small(()) => Fetched::Read,
-            Found::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
+            FoundObject::Small(()) => Fetched::Read,
+            FoundObject::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
         }))
     }
 
@@ -109,7 +109,7 @@ impl Reader {
         }
     }
 
-    fn locate_group(&self, group: &[Key<'_>], found: &mut Vec<Option<Place>>) -> Result<()> {
+    fn locate_group(&self, group: &[Key<'_>], found: &mut Vec<Option<LocatedBody>>) -> Result<()> {
         let state = &self.state;
         // Before the pin: it may be read from disk.
         let names = self.objects().names(group.iter())?;
@@ -121,10 +121,10 @@ impl Reader {
                 found.push(lookup.body(pages, false, |oid, loc, body| match body {
                     FoundBody::Small(parts) => {
                         let size = parts.iter().map(|part| part.len() as u64).sum();
-                        Ok(Place::Record(oid, loc, size))
+                        Ok(LocatedBody::Record(oid, loc, size))
                     }
                     FoundBody::Large(descriptor) => {
-                        Ok(Place::Segments(oid, ObjectBody::large(descriptor)?))
+                        Ok(LocatedBody::Segments(oid, ObjectBody::large(descriptor)?))
                     }
                 })?);
             }
@@ -138,8 +138,8 @@ impl Located {
     /// the name.
     pub fn sizes(&self) -> impl ExactSizeIterator<Item = Option<u64>> + '_ {
         self.found.iter().map(|place| match place.as_ref()? {
-            Place::Record(_, _, size) => Some(*size),
-            Place::Segments(_, body) => Some(body.size()),
+            LocatedBody::Record(_, _, size) => Some(*size),
+            LocatedBody::Segments(_, body) => Some(body.size()),
         })
     }
 
@@ -152,14 +152,16 @@ impl Located {
     pub fn read_into<'b>(&self, buffers: impl IntoIterator<Item = &'b mut [u8]>) -> Result<()> {
         // The device works on what comes later while what comes first is read and checked.
         for place in self.found.iter().flatten() {
-            if let Place::Segments(_, body) = place {
+            if let LocatedBody::Segments(_, body) = place {
                 body.prefetch_all(&*self.state);
             }
         }
         for (place, buf) in self.found.iter().flatten().zip(buffers) {
             match place {
-                Place::Record(oid, loc, size) => self.read_record((*oid, *loc), *size, buf)?,
-                Place::Segments(oid, body) => read_to(&*self.state, (body, *oid), 0, buf)?,
+                LocatedBody::Record(oid, loc, size) => {
+                    self.read_record((*oid, *loc), *size, buf)?
+                }
+                LocatedBody::Segments(oid, body) => read_to(&*self.state, (body, *oid), 0, buf)?,
             }
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::heap::{HeapFile, Location};
 use crate::names::{Leaf, Names};
 use crate::object::{self, Body, Metadata, ObjectBody, own_in_place, own_record};
 use crate::read::long_read::{read_range, read_range_into, read_up_to};
-use crate::read::state::State;
+use crate::read::state::ReadState;
 use crate::txn::Pinned;
 use holdall_core::heap_record::divided::join;
 use holdall_core::{Error, Oid, PageNo, Result};
@@ -29,10 +29,10 @@ pub(crate) const GROUP: usize = 16;
 /// The lookup of one key, and how far it has come.
 pub(crate) struct Lookup<'k> {
     key: &'k Key<'k>,
-    step: Step,
+    step: LookupStep,
 }
 
-enum Step {
+enum LookupStep {
     Begin,
     /// The leaf of its name.
     Leaf(Leaf),
@@ -47,7 +47,7 @@ enum Step {
 
 impl<'k> Lookup<'k> {
     pub(crate) fn new(key: &'k Key<'k>) -> Self {
-        Self { key, step: Step::Begin }
+        Self { key, step: LookupStep::Begin }
     }
 
     /// What `f` makes of the object's body, after [`find`]; `None` if no object has the name.
@@ -62,8 +62,8 @@ impl<'k> Lookup<'k> {
         f: impl FnOnce(Oid, Location, FoundBody<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
         let (oid, loc) = match self.step {
-            Step::Record(oid, loc) => (oid, loc),
-            Step::Failed(e) => return Err(e),
+            LookupStep::Record(oid, loc) => (oid, loc),
+            LookupStep::Failed(e) => return Err(e),
             _ => return Ok(None),
         };
         HeapFile::look_parts(pages, loc, alone, |first, rest| {
@@ -111,7 +111,7 @@ impl<'a> FoundBody<'a> {
 /// are divided.
 pub(crate) fn prefetch_records(pages: &Pinned<'_>, all: &[Lookup<'_>]) {
     let place = |lookup: &Lookup<'_>| match lookup.step {
-        Step::Record(_, loc) => Some(loc),
+        LookupStep::Record(_, loc) => Some(loc),
         _ => None,
     };
     let places = || all.iter().filter_map(place);
@@ -140,22 +140,22 @@ pub(crate) fn find(
     to_handles(pages, handles, all);
     let alone = all.len() == 1;
     for lookup in &mut *all {
-        if let Step::Handle(oid, page) = lookup.step {
+        if let LookupStep::Handle(oid, page) = lookup.step {
             lookup.step = match HandleTable::lookup_in(pages, page, oid) {
                 Ok(loc) => {
                     if !alone {
                         pages.prefetch_entry(loc.page);
                     }
-                    Step::Record(oid, loc)
+                    LookupStep::Record(oid, loc)
                 }
-                Err(e) => Step::Failed(e),
+                Err(e) => LookupStep::Failed(e),
             };
         }
     }
     for lookup in &*all {
         match lookup.step {
-            Step::Record(_, loc) if alone => HeapFile::prefetch_alone(pages, loc),
-            Step::Record(_, loc) => HeapFile::prefetch_slot(pages, loc),
+            LookupStep::Record(_, loc) if alone => HeapFile::prefetch_alone(pages, loc),
+            LookupStep::Record(_, loc) => HeapFile::prefetch_slot(pages, loc),
             _ => {}
         }
     }
@@ -167,15 +167,15 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
     for lookup in &mut *all {
         let Key::Name(name) = lookup.key else { continue };
         lookup.step = match names.map(|names| names.leaf_of(pages, name)).transpose() {
-            Ok(leaf) => leaf.flatten().map_or(Step::Missing, Step::Leaf),
-            Err(e) => Step::Failed(e),
+            Ok(leaf) => leaf.flatten().map_or(LookupStep::Missing, LookupStep::Leaf),
+            Err(e) => LookupStep::Failed(e),
         };
     }
     if names.is_none() {
         return;
     }
     // One alone would wait for each of the group's hints as for the look itself.
-    if let [Lookup { step: Step::Leaf(leaf), .. }] = &*all {
+    if let [Lookup { step: LookupStep::Leaf(leaf), .. }] = &*all {
         leaf.prefetch(pages);
     } else {
         let hints: [fn(&Leaf, &Pinned<'_>); 4] = [
@@ -186,7 +186,7 @@ fn to_leaves(pages: &Pinned<'_>, names: Option<Names>, all: &mut [Lookup<'_>]) {
         ];
         for hint in hints {
             for lookup in &*all {
-                if let Step::Leaf(leaf) = &lookup.step {
+                if let LookupStep::Leaf(leaf) = &lookup.step {
                     hint(leaf, pages);
                 }
             }
@@ -201,8 +201,10 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
     for lookup in &mut *all {
         let oid = match (lookup.key, &lookup.step) {
             (Key::Oid(oid), _) => Ok(Some(*oid)),
-            (Key::Name(name), Step::Leaf(leaf)) if alone => leaf.find_alone(pages, name, oid_of),
-            (Key::Name(name), Step::Leaf(leaf)) => leaf.find(pages, name, oid_of),
+            (Key::Name(name), LookupStep::Leaf(leaf)) if alone => {
+                leaf.find_alone(pages, name, oid_of)
+            }
+            (Key::Name(name), LookupStep::Leaf(leaf)) => leaf.find(pages, name, oid_of),
             _ => continue,
         };
         let page = |oid| Ok((oid, handles.page_of(pages, oid)?));
@@ -211,14 +213,14 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
                 if !alone {
                     pages.prefetch_entry(page);
                 }
-                Step::Handle(oid, page)
+                LookupStep::Handle(oid, page)
             }
-            Ok(None) => Step::Missing,
-            Err(e) => Step::Failed(e),
+            Ok(None) => LookupStep::Missing,
+            Err(e) => LookupStep::Failed(e),
         };
     }
     for lookup in all.iter().filter(|_| !alone) {
-        if let Step::Handle(oid, page) = &lookup.step {
+        if let LookupStep::Handle(oid, page) = &lookup.step {
             HandleTable::prefetch(pages, *page, *oid);
         }
     }
@@ -227,13 +229,13 @@ fn to_handles(pages: &Pinned<'_>, handles: &HandleTable, all: &mut [Lookup<'_>])
 /// A state, seen through one collection, for one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObjectLookup<'a> {
-    pub(crate) state: &'a State,
+    pub(crate) state: &'a ReadState,
     /// None: the default one.
     pub(crate) collection: Option<&'a Collection>,
 }
 
 /// Where a record says that its object's bytes lie.
-pub(crate) enum Found<T> {
+pub(crate) enum FoundObject<T> {
     /// In it; this was made of them.
     Small(T),
     /// In segments.
@@ -266,7 +268,7 @@ impl<'a> ObjectLookup<'a> {
         self,
         key: &Key<'_>,
         small: impl FnOnce(Oid, Location, [&[u8]; 2]) -> Result<T>,
-    ) -> Result<Option<Found<T>>> {
+    ) -> Result<Option<FoundObject<T>>> {
         // Before the pin: it may be read from disk.
         let trees = (&self.state.root().handles, self.names([key].into_iter())?);
         self.state.snapshot.pinned(|pages| {
@@ -274,9 +276,9 @@ impl<'a> ObjectLookup<'a> {
             find(pages, trees, &mut one);
             let [one] = one;
             one.body(pages, true, |oid, loc, body| match body {
-                FoundBody::Small(parts) => small(oid, loc, parts).map(Found::Small),
+                FoundBody::Small(parts) => small(oid, loc, parts).map(FoundObject::Small),
                 FoundBody::Large(descriptor) => {
-                    Ok(Found::Large(oid, ObjectBody::large(descriptor)?))
+                    Ok(FoundObject::Large(oid, ObjectBody::large(descriptor)?))
                 }
             })
         })
@@ -297,7 +299,11 @@ impl<'a> ObjectLookup<'a> {
 
     /// Fills `bytes` if they lie in the record.
     #[inline]
-    pub(crate) fn fetch(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<Option<Found<()>>> {
+    pub(crate) fn fetch(
+        self,
+        key: &Key<'_>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Option<FoundObject<()>>> {
         bytes.clear();
         self.with_small(key, |_, _, small| {
             small.iter().for_each(|part| bytes.extend_from_slice(part));
@@ -308,8 +314,8 @@ impl<'a> ObjectLookup<'a> {
     /// See [`Reader::get_into`](super::Reader::get_into).
     pub(crate) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
         match self.fetch(key, bytes)? {
-            Some(Found::Small(())) => {}
-            Some(Found::Large(oid, whole)) => {
+            Some(FoundObject::Small(())) => {}
+            Some(FoundObject::Large(oid, whole)) => {
                 read_range_into(self.state, &whole, oid, 0..whole.size(), bytes)?;
             }
             None => return Ok(false),
@@ -343,8 +349,8 @@ impl<'a> ObjectLookup<'a> {
             Ok(n)
         })?;
         Ok(match found {
-            Some(Found::Small(n)) => Some(n),
-            Some(Found::Large(oid, whole)) => {
+            Some(FoundObject::Small(n)) => Some(n),
+            Some(FoundObject::Large(oid, whole)) => {
                 Some(read_up_to(self.state, (&whole, oid), offset, buf)?)
             }
             None => None,
@@ -355,8 +361,10 @@ impl<'a> ObjectLookup<'a> {
     pub(crate) fn find(self, key: &Key<'_>) -> Result<Option<(Oid, ObjectBody)>> {
         Ok(match self.with_small(key, |oid, loc, _| Ok((oid, loc)))? {
             // Keeps its page, and so counts a reference.
-            Some(Found::Small((oid, loc))) => Some((oid, object::open_at(self.state, loc, oid)?)),
-            Some(Found::Large(oid, whole)) => Some((oid, whole)),
+            Some(FoundObject::Small((oid, loc))) => {
+                Some((oid, object::open_at(self.state, loc, oid)?))
+            }
+            Some(FoundObject::Large(oid, whole)) => Some((oid, whole)),
             None => None,
         })
     }

@@ -8,7 +8,7 @@ use crate::engine::key::{Key, missing};
 use crate::object::{self, Metadata, ObjectBody, Segments};
 use crate::read::long_read::{Ahead, read_up_to};
 use crate::read::lookup::ObjectLookup;
-use crate::read::state::State;
+use crate::read::state::ReadState;
 use crate::sharing::Sharing;
 use holdall_core::{Error, Lsn, Oid, Result};
 use std::io::{self, SeekFrom};
@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// One consistent state of the store, seen through one collection.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    pub(crate) state: Arc<State>,
+    pub(crate) state: Arc<ReadState>,
     /// None: the default one.
     collection: Option<Collection>,
 }
 
 impl Reader {
-    pub(crate) fn new(state: State) -> Self {
+    pub(crate) fn new(state: ReadState) -> Self {
         Self { state: Arc::new(state), collection: None }
     }
 
@@ -209,7 +209,7 @@ impl Reader {
 /// An object open for reading, as it was in its snapshot.
 #[derive(Debug, Clone)]
 pub struct Object {
-    state: Arc<State>,
+    state: Arc<ReadState>,
     oid: Oid,
     whole: ObjectBody,
     position: u64,

@@ -1,6 +1,6 @@
 //! One state of the store, open for reading.
 //!
-//! Owns: [`State`], a snapshot with what is needed to read pages and segment data; and
+//! Owns: [`ReadState`], a snapshot with what is needed to read pages and segment data; and
 //! [`StateView`], what all snapshots of a state share: its root and default collection, decoded.
 //!
 //! Invariant: a state never changes, so what was found for it stays true; it is looked at only
@@ -29,12 +29,12 @@ pub(crate) struct StateView {
 
 /// A snapshot with what is needed to read data.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct ReadState {
     pub(crate) snapshot: Snapshot,
     pub(crate) view: Arc<StateView>,
 }
 
-impl State {
+impl ReadState {
     pub(crate) fn root(&self) -> &Root {
         &self.view.root
     }
@@ -71,7 +71,7 @@ impl State {
     }
 }
 
-impl PageRead for State {
+impl PageRead for ReadState {
     fn page_size(&self) -> usize {
         self.snapshot.page_size()
     }
@@ -91,7 +91,7 @@ impl PageRead for State {
     }
 }
 
-impl DataRead for State {
+impl DataRead for ReadState {
     fn layout(&self) -> &SpaceLayout {
         &self.view.inner.layout
     }

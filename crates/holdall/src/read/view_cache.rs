@@ -12,7 +12,7 @@
 use crate::cache::thread_number;
 use crate::engine::Inner;
 use crate::engine::catalog::Root;
-use crate::read::state::{State, StateView};
+use crate::read::state::{ReadState, StateView};
 use holdall_core::Result;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,7 @@ impl ViewCache {
     }
 
     /// Opens the newest durable state, or with `newest` the newest installed one.
-    pub(crate) fn open(&self, inner: &Arc<Inner>, newest: bool) -> Result<State> {
+    pub(crate) fn open(&self, inner: &Arc<Inner>, newest: bool) -> Result<ReadState> {
         let last = self.slot().lock().clone();
         let snapshot = inner.pager.snapshot_after(newest, last.as_ref().map(|view| &view.seen));
         let view = match last {
@@ -56,6 +56,6 @@ impl ViewCache {
                 view
             }
         };
-        Ok(State { snapshot, view })
+        Ok(ReadState { snapshot, view })
     }
 }

@@ -50,7 +50,7 @@ struct Freed {
 }
 
 #[derive(Debug)]
-struct State {
+struct AllocatorState {
     volume_pages: u64,
     /// Spaces whose directory page exists in the newest installed state.
     spaces: u32,
@@ -86,7 +86,7 @@ struct State {
     least_free: u64,
 }
 
-impl State {
+impl AllocatorState {
     /// Whether a share of the volume worth looking for lies in holes: all that is free but
     /// what growth has just added.
     fn has_holes(&self) -> bool {
@@ -100,7 +100,7 @@ pub struct Allocator {
     pager: Arc<Pager>,
     layout: SpaceLayout,
     limits: Limits,
-    state: Mutex<State>,
+    state: Mutex<AllocatorState>,
     /// Nothing is being moved any more.
     moved: Condvar,
 }
@@ -164,7 +164,7 @@ impl Allocator {
         limits: Limits,
     ) -> Self {
         let known = volume_pages.div_ceil(u64::from(layout.space_pages())).max(1) as u32;
-        let state = State {
+        let state = AllocatorState {
             volume_pages,
             spaces,
             trees: Trees::new(limits.most_trees),
@@ -201,7 +201,7 @@ impl Allocator {
     }
 
     /// The state, for who is about to reserve.
-    fn open_state(&self) -> Result<MutexGuard<'_, State>> {
+    fn open_state(&self) -> Result<MutexGuard<'_, AllocatorState>> {
         let s = self.state.lock();
         if s.closed {
             return Err(Error::Invalid("the store is closed; open it again".into()));
@@ -218,7 +218,13 @@ impl Allocator {
         &self.layout
     }
 
-    fn taken(&self, s: &mut MutexGuard<'_, State>, space: u32, index: u32, len: u32) -> PageRun {
+    fn taken(
+        &self,
+        s: &mut MutexGuard<'_, AllocatorState>,
+        space: u32,
+        index: u32,
+        len: u32,
+    ) -> PageRun {
         let start = u64::from(space) * u64::from(self.layout.space_pages()) + u64::from(index);
         let run = PageRun::new(PageNo(start), u64::from(len));
         s.reserved.insert(run);
@@ -239,7 +245,7 @@ impl Allocator {
     }
 
     /// Grows the volume so that `want` more pages fit in one run.
-    fn grow(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<()> {
+    fn grow(&self, s: &mut MutexGuard<'_, AllocatorState>, want: u64) -> Result<()> {
         let size = self.layout.page_size() as u64;
         let step = self.growth_step(s.volume_pages);
         // A share of the store as well, so that a large import does not grow page by page.
@@ -271,7 +277,7 @@ impl Allocator {
     /// Grows the volume by what a request of `want` pages needs, or by a part of it for which
     /// there is room: half of what was refused, and so on. Returns whether it grew. Cost: a few
     /// calls; all requests together that fill a disk, two for each power of two of its pages.
-    fn grow_in_part(&self, s: &mut MutexGuard<'_, State>, want: u64) -> Result<bool> {
+    fn grow_in_part(&self, s: &mut MutexGuard<'_, AllocatorState>, want: u64) -> Result<bool> {
         let size = self.layout.page_size() as u64;
         let (need, _) = self.growth_for(s, want);
         let most = need.min(self.max_pages().saturating_sub(s.volume_pages));
@@ -290,7 +296,7 @@ impl Allocator {
 
     /// The pages by which the volume must grow for a run of `want`, and those left in its last
     /// space.
-    fn growth_for(&self, s: &State, want: u64) -> (u64, u64) {
+    fn growth_for(&self, s: &AllocatorState, want: u64) -> (u64, u64) {
         let n = u64::from(self.layout.space_pages());
         let left = (n - s.volume_pages % n) % n;
         // A new space's own pages come first; a run never crosses from space to space.
@@ -298,7 +304,7 @@ impl Allocator {
         (if left >= want { want } else { left + own + want }, left)
     }
 
-    fn set_volume_pages(&self, s: &mut MutexGuard<'_, State>, to: u64) -> Result<()> {
+    fn set_volume_pages(&self, s: &mut MutexGuard<'_, AllocatorState>, to: u64) -> Result<()> {
         let n = u64::from(self.layout.space_pages());
         let (first, last) = (s.volume_pages / n, (to - 1) / n);
         s.volume_pages = to;
@@ -330,7 +336,7 @@ impl Allocator {
         self.give_back(&mut s, run)
     }
 
-    fn give_back(&self, s: &mut MutexGuard<'_, State>, run: PageRun) -> Result<()> {
+    fn give_back(&self, s: &mut MutexGuard<'_, AllocatorState>, run: PageRun) -> Result<()> {
         let n = u64::from(self.layout.space_pages());
         let (space, index) = ((run.start.0 / n) as u32, (run.start.0 % n) as u32);
         if let Some(tree) = s.trees.get_mut(space) {
@@ -398,7 +404,7 @@ impl Allocator {
     }
 
     /// Makes waiting pages free if nobody needs them. Returns whether any became free.
-    fn release_ready(&self, s: &mut MutexGuard<'_, State>) -> Result<bool> {
+    fn release_ready(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<bool> {
         let limit = match (s.checkpointed, self.pager.horizon.oldest()) {
             (_, oldest) if mutation::is(Mutation::R16Checkpoint) => oldest,
             (checkpointed, _) if mutation::is(Mutation::R16Horizon) => checkpointed,
@@ -466,7 +472,7 @@ impl Allocator {
         self.expire(&mut self.state.lock())
     }
 
-    fn expire(&self, s: &mut MutexGuard<'_, State>) -> Result<bool> {
+    fn expire(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<bool> {
         let first = s.queue.front().map(|f| f.lsn).filter(|lsn| *lsn <= s.checkpointed);
         let oldest = self.pager.horizon.oldest_snapshot();
         let (Some(first), Some(oldest)) = (first, oldest) else { return Ok(false) };

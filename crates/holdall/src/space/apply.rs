@@ -28,7 +28,7 @@ pub fn fresh_directory(layout: &SpaceLayout, space: u32) -> Result<Vec<u8>> {
 }
 
 /// A piece of a new segment inside one stretch.
-struct Piece {
+struct StretchPiece {
     /// First page of the segment.
     segment: u64,
     run: PageRun,
@@ -140,11 +140,11 @@ fn pieces(layout: &SpaceLayout, run: PageRun) -> Result<Vec<(Stretch, PageRun)>>
 }
 
 fn enter_segments(tx: &mut SpaceTx, layout: &SpaceLayout) -> Result<()> {
-    let mut stretches: BTreeMap<u64, (Stretch, Vec<Piece>)> = BTreeMap::new();
+    let mut stretches: BTreeMap<u64, (Stretch, Vec<StretchPiece>)> = BTreeMap::new();
     for new in tx.segments.values() {
         for (stretch, run) in pieces(layout, new.run)? {
             let entry = stretches.entry(stretch.first).or_insert_with(|| (stretch, Vec::new()));
-            entry.1.push(Piece { segment: new.run.start.0, run });
+            entry.1.push(StretchPiece { segment: new.run.start.0, run });
         }
     }
     for (stretch, pieces) in stretches.into_values() {
@@ -226,7 +226,7 @@ fn enter_pieces(
     layout: &SpaceLayout,
     info: PageNo,
     stretch: &Stretch,
-    pieces: &[Piece],
+    pieces: &[StretchPiece],
 ) -> Result<()> {
     let units = layout.page_size() / super::UNIT;
     let bytes = tx.pages.page_mut(info, PageKind::SpaceInfo)?;

@@ -16,7 +16,7 @@ pub use stat::{CollectionStat, StoreStat};
 use crate::engine::give_back::GiveBack;
 use crate::engine::{Inner, Options};
 use crate::read::Reader;
-use crate::read::state::State;
+use crate::read::state::ReadState;
 use crate::read::view_cache::ViewCache;
 use crate::write::{PutOptions, StagedObject, Target, WriteTx, forget_placements};
 use holdall_core::heap_record::most_attributes;
@@ -170,7 +170,7 @@ impl Store {
     }
 
     /// Opens the newest durable state, or with `newest` the newest installed one.
-    pub(crate) fn state(&self, newest: bool) -> Result<State> {
+    pub(crate) fn state(&self, newest: bool) -> Result<ReadState> {
         self.inner.pager.horizon.check_fork()?;
         if let Err(e) = self.inner.flush_overdue() {
             // Reading goes on; the next commit meets the cause.

@@ -7,7 +7,7 @@ use super::Store;
 use crate::engine::key::Key;
 use crate::object::Metadata;
 use crate::read::lookup::ObjectLookup;
-use crate::read::state::State;
+use crate::read::state::ReadState;
 use holdall_core::{Error, Result};
 use std::ops::Range;
 
@@ -86,7 +86,7 @@ impl Store {
     /// What `f` finds in the newest durable state; in a newer one if that was given up
     /// meanwhile.
     #[inline]
-    fn once<T>(&self, mut f: impl FnMut(&State) -> Result<T>) -> Result<T> {
+    fn once<T>(&self, mut f: impl FnMut(&ReadState) -> Result<T>) -> Result<T> {
         loop {
             match f(&self.state(false)?) {
                 Err(Error::SnapshotTooOld { .. }) => {}

@@ -2,7 +2,7 @@
 
 use super::{Durability, ObjectsMut, WriteTx};
 use crate::engine::Inner;
-use crate::object::Piece;
+use crate::object::ObjectPiece;
 use crate::space::{Class, Staged};
 use crate::txn::Snapshot;
 use holdall_core::heap_page::max_record;
@@ -132,7 +132,7 @@ impl ObjectsMut {
     pub(crate) fn exchange(
         &mut self,
         oid: Oid,
-        seen: (&[Piece], Range<u64>),
+        seen: (&[ObjectPiece], Range<u64>),
         (staged, snapshot): (Staged, &Snapshot),
     ) -> Result<bool> {
         if self.place_of(oid, |_| Ok(())).is_err() {

@@ -3,7 +3,7 @@
 
 use super::Work;
 use super::segments::{gone, kept};
-use crate::object::{self, Piece};
+use crate::object::{self, ObjectPiece};
 use crate::space::Lowering;
 use crate::write::{Durability, WriteTx, collection_names, forget_placements};
 use holdall_core::segment_tree::{MAY_HOLD_SHARED_RUNS, Top};
@@ -118,7 +118,7 @@ impl Work<'_> {
             };
             has_nodes = matches!(d.tree.top, Top::Root { .. });
             let page = self.store.inner.layout.page_size() as u64;
-            let high = |p: &&Piece| p.slice.is_run() && end_of(p, page) > line.0;
+            let high = |p: &&ObjectPiece| p.slice.is_run() && end_of(p, page) > line.0;
             let above = all.iter().filter(high).map(|p| pages_above(p, line, page)).sum();
             let piece = all.iter().rfind(high);
             let Some(piece) = piece.filter(|_| above < least) else { break };
@@ -147,7 +147,7 @@ impl Work<'_> {
     /// Reserves room below for a piece, or for as much of its end as there is room for.
     fn lower_room(
         &self,
-        piece: &Piece,
+        piece: &ObjectPiece,
         line: PageNo,
         page: u64,
     ) -> Result<Option<(PageRun, Range<u64>)>> {
@@ -169,11 +169,11 @@ impl Work<'_> {
 }
 
 /// The page behind the last one of a piece.
-fn end_of(piece: &Piece, page: u64) -> u64 {
+fn end_of(piece: &ObjectPiece, page: u64) -> u64 {
     piece.slice.reference.saturating_add(piece.slice.pages(page))
 }
 
 /// How many pages of a piece that ends behind page `line` lie from there on.
-fn pages_above(piece: &Piece, line: PageNo, page: u64) -> u64 {
+fn pages_above(piece: &ObjectPiece, line: PageNo, page: u64) -> u64 {
     end_of(piece, page) - piece.slice.reference.max(line.0)
 }

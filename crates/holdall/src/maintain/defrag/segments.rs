@@ -1,7 +1,7 @@
 //! Joining the pieces of large objects: neighbouring pieces are written into one free run.
 
 use super::Work;
-use crate::object::{self, Piece};
+use crate::object::{self, ObjectPiece};
 use crate::read::Reader;
 use crate::segment_tree::{TreeRead, run_start};
 use crate::space::{Staged, Stager};
@@ -128,7 +128,7 @@ impl Work<'_> {
         &mut self,
         oid: Oid,
         reader: Reader,
-        (d, seen, range): (&Descriptor, &[Piece], Range<u64>),
+        (d, seen, range): (&Descriptor, &[ObjectPiece], Range<u64>),
         run: PageRun,
     ) -> Result<Option<ControlFlow<()>>> {
         let Some(staged) = kept(self.stage(&reader, d, &range, run)) else { return Ok(None) };
@@ -162,7 +162,7 @@ impl Work<'_> {
 
     /// Moves a piece of the object out from between free pages that with its own make a run of
     /// `pages` pages, and reserves that run.
-    fn make_room(&mut self, oid: Oid, all: &[Piece], pages: u64) -> Result<Option<PageRun>> {
+    fn make_room(&mut self, oid: Oid, all: &[ObjectPiece], pages: u64) -> Result<Option<PageRun>> {
         let page = self.store.inner.layout.page_size() as u64;
         for piece in all.iter().filter(|p| p.slice.is_run() && p.slice.pages(page) < pages) {
             let alloc = self.store.inner.alloc.clone();
@@ -187,7 +187,7 @@ impl Work<'_> {
     }
 
     /// Moves one piece of an object elsewhere; returns whether it did.
-    fn move_piece(&mut self, oid: Oid, piece: &Piece) -> Result<bool> {
+    fn move_piece(&mut self, oid: Oid, piece: &ObjectPiece) -> Result<bool> {
         let reader = self.store.read_newest()?;
         let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
         let Some(found) = kept(found) else { return Ok(false) };
@@ -231,7 +231,7 @@ impl Work<'_> {
     fn exchange(
         &mut self,
         oid: Oid,
-        seen: (&[Piece], Range<u64>),
+        seen: (&[ObjectPiece], Range<u64>),
         from: (Staged, &Reader),
     ) -> Result<bool> {
         match self.try_exchange(oid, seen, from) {
@@ -247,7 +247,7 @@ impl Work<'_> {
     fn try_exchange(
         &mut self,
         oid: Oid,
-        (seen, range): (&[Piece], Range<u64>),
+        (seen, range): (&[ObjectPiece], Range<u64>),
         (staged, reader): (Staged, &Reader),
     ) -> Result<bool> {
         let mut tx = WriteTx::new(&self.store.inner, None)?;
@@ -263,8 +263,8 @@ impl Work<'_> {
     }
 }
 
-fn range_of(pieces: &[Piece]) -> Range<u64> {
-    pieces.first().map_or(0, |p| p.start)..pieces.last().map_or(0, Piece::end)
+fn range_of(pieces: &[ObjectPiece]) -> Range<u64> {
+    pieces.first().map_or(0, |p| p.start)..pieces.last().map_or(0, ObjectPiece::end)
 }
 
 /// An object deleted meanwhile is no failure: it stays as it is.
@@ -286,13 +286,13 @@ pub(super) fn kept<T>(result: Result<T>) -> Option<Result<T>> {
 
 /// The first neighbouring pieces from byte `from` on that joining brings together: two at least,
 /// none of them long, together no more than `most` bytes, and not lying one behind the other.
-fn window(all: &[Piece], from: u64, page: u64, most: u64) -> Option<Range<usize>> {
-    let short = |p: &Piece| p.slice.is_run() && p.slice.len < most;
+fn window(all: &[ObjectPiece], from: u64, page: u64, most: u64) -> Option<Range<usize>> {
+    let short = |p: &ObjectPiece| p.slice.is_run() && p.slice.len < most;
     let mut first = all.iter().position(|p| p.start >= from)?;
     while first < all.len() {
         let (mut end, mut len, mut cut) = (first, 0, false);
         while let Some(piece) = all.get(end).filter(|p| short(p) && len + p.slice.len <= most) {
-            let follows = |last: &Piece| {
+            let follows = |last: &ObjectPiece| {
                 last.slice.reference + last.slice.pages(page) == piece.slice.reference
             };
             cut |= end > first && !all.get(end - 1).is_some_and(follows);
@@ -312,10 +312,10 @@ mod tests {
     use super::*;
     use holdall_core::segment_tree::Slice;
 
-    fn pieces(lens: &[u64]) -> Vec<Piece> {
+    fn pieces(lens: &[u64]) -> Vec<ObjectPiece> {
         let mut start = 0;
         let piece = |len: &u64| {
-            let piece = Piece { start, slice: Slice::run(100 + start, *len) };
+            let piece = ObjectPiece { start, slice: Slice::run(100 + start, *len) };
             start += len;
             piece
         };

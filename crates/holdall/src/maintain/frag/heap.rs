@@ -4,7 +4,7 @@
 
 use super::CollectionHeap;
 use super::contract::{Keys, heap_pages, map_pages, record_bytes};
-use super::map::Kind;
+use super::map::PageUse;
 use super::walk::Walk;
 use crate::engine::catalog::Collection;
 use crate::heap::{HeapFile, Location};
@@ -78,7 +78,7 @@ impl Walk<'_> {
         for index in 0..c.heap.map().len() {
             self.tick();
             let Some((no, class)) = c.heap.map().get(self.state, index)? else { continue };
-            self.map.change(PageRun::new(no, 1), Kind::Metadata, Kind::Heap);
+            self.map.change(PageRun::new(no, 1), PageUse::Metadata, PageUse::Heap);
             if class == FRESH {
                 fresh += 1;
             } else {

@@ -4,7 +4,7 @@
 
 use super::contract::contract;
 use super::heap::share;
-use super::map::Kind;
+use super::map::PageUse;
 use super::sums::Sums;
 use super::walk::Walk;
 use super::{Action, FragReport, FreeRuns, Geometry, HeapReport, ObjectPieces, Remedy, Score};
@@ -77,20 +77,20 @@ impl Walk<'_> {
     }
 
     fn geometry(&self, pinned: u64) -> Geometry {
-        let holes = self.map.total(Kind::Hole);
+        let holes = self.map.total(PageUse::Hole);
         Geometry {
             page_size: self.page_size(),
             volume_pages: self.picture.volume_pages,
             block_bytes: self.blocks,
-            free_pages: self.map.total(Kind::Free) + holes,
+            free_pages: self.map.total(PageUse::Free) + holes,
             hole_pages: holes,
             holes_assumed: self.holes_assumed,
             waiting_pages: self.waiting_pages,
             pinned_pages: pinned.min(self.waiting_pages),
             reserved_pages: self.reserved_pages,
-            metadata_pages: self.map.total(Kind::Metadata),
-            heap_pages: self.map.total(Kind::Heap),
-            segment_pages: self.map.total(Kind::Segment),
+            metadata_pages: self.map.total(PageUse::Metadata),
+            heap_pages: self.map.total(PageUse::Heap),
+            segment_pages: self.map.total(PageUse::Segment),
         }
     }
 }

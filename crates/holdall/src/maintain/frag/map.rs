@@ -11,7 +11,7 @@ const MOST_CELLS: u64 = 4096;
 
 /// What a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageUse {
     Segment,
     Heap,
     Metadata,
@@ -38,12 +38,12 @@ impl MapBuilder {
     }
 
     /// Enters pages nothing was known of.
-    pub(super) fn add(&mut self, run: PageRun, kind: Kind) {
+    pub(super) fn add(&mut self, run: PageRun, kind: PageUse) {
         self.each(run, |cell, pages| *place(cell, kind) += pages);
     }
 
     /// Pages entered as `from` are of kind `to`. Returns how many were.
-    pub(super) fn change(&mut self, run: PageRun, from: Kind, to: Kind) -> u64 {
+    pub(super) fn change(&mut self, run: PageRun, from: PageUse, to: PageUse) -> u64 {
         let mut changed = 0;
         self.each(run, |cell, pages| {
             let before = place(cell, from);
@@ -87,7 +87,7 @@ impl MapBuilder {
     }
 
     /// Sums of all cells.
-    pub(super) fn total(&self, kind: Kind) -> u64 {
+    pub(super) fn total(&self, kind: PageUse) -> u64 {
         self.map.cells.iter().map(|cell| *place(&mut { *cell }, kind)).sum()
     }
 
@@ -97,14 +97,14 @@ impl MapBuilder {
     }
 }
 
-fn place(cell: &mut Cell, kind: Kind) -> &mut u64 {
+fn place(cell: &mut Cell, kind: PageUse) -> &mut u64 {
     match kind {
-        Kind::Segment => &mut cell.segment,
-        Kind::Heap => &mut cell.heap,
-        Kind::Metadata => &mut cell.metadata,
-        Kind::Waiting | Kind::Reserved => &mut cell.waiting,
-        Kind::Free => &mut cell.free,
-        Kind::Hole => &mut cell.hole,
+        PageUse::Segment => &mut cell.segment,
+        PageUse::Heap => &mut cell.heap,
+        PageUse::Metadata => &mut cell.metadata,
+        PageUse::Waiting | PageUse::Reserved => &mut cell.waiting,
+        PageUse::Free => &mut cell.free,
+        PageUse::Hole => &mut cell.hole,
     }
 }
 
@@ -117,14 +117,14 @@ mod tests {
     fn runs_are_spread_over_cells_and_cut_at_the_end() {
         let mut map = MapBuilder::new(10_000);
         assert_eq!((map.map.pages_per_cell, map.map.cells.len()), (3, 3334));
-        map.add(PageRun::new(PageNo(0), 10_000), Kind::Metadata);
+        map.add(PageRun::new(PageNo(0), 10_000), PageUse::Metadata);
         let run = PageRun::new(PageNo(2), 5);
-        assert_eq!(map.change(run, Kind::Metadata, Kind::Heap), 5);
+        assert_eq!(map.change(run, PageUse::Metadata, PageUse::Heap), 5);
         map.mark_cut(PageRun::new(PageNo(9_999), u64::MAX));
         let cells = &map.map.cells;
         assert_eq!([cells[0].heap, cells[1].heap, cells[2].heap], [1, 3, 1]);
         assert_eq!((cells[3333].metadata, cells[3333].cut, cells[3332].cut), (1, true, false));
         assert_eq!((map.used_behind(9_998), map.used_behind(0)), (2, 10_000));
-        assert_eq!((map.total(Kind::Heap), map.total(Kind::Metadata)), (5, 9_995));
+        assert_eq!((map.total(PageUse::Heap), map.total(PageUse::Metadata)), (5, 9_995));
     }
 }

@@ -4,7 +4,7 @@
 //! follow one another count as one, bytes never written lie nowhere.
 
 use super::CutObject;
-use super::map::Kind;
+use super::map::PageUse;
 use super::walk::Walk;
 use crate::object::Record;
 use crate::segment_tree::TreeRead;
@@ -95,7 +95,7 @@ impl Walk<'_> {
 
     /// Enters pages of segments, known to be in use.
     pub(super) fn enter_segment(&mut self, run: PageRun) {
-        self.map.change(run, Kind::Metadata, Kind::Segment);
+        self.map.change(run, PageUse::Metadata, PageUse::Segment);
     }
 
     /// Bytes of a piece that is not to be joined with another: no run leaves its space, which

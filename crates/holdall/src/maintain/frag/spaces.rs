@@ -3,7 +3,7 @@
 //! Owns: no state. A page that the snapshot's bitmap calls free may wait, be reserved, or be a
 //! hole: that is the allocator's knowledge.
 
-use super::map::Kind;
+use super::map::PageUse;
 use super::walk::Walk;
 use crate::space::{self, RunSet};
 use holdall_core::page::PageKind;
@@ -34,55 +34,55 @@ impl Walk<'_> {
     }
 
     /// The pages of a space as far as it lies in the volume.
-    fn kinds(&self, space: u32) -> Result<Vec<Kind>> {
+    fn kinds(&self, space: u32) -> Result<Vec<PageUse>> {
         let inside = self.layout.pages_inside(space, self.picture.volume_pages);
-        let mut kinds = vec![Kind::Free; inside as usize];
+        let mut kinds = vec![PageUse::Free; inside as usize];
         if space < self.spaces {
             let bytes = self.state.page(self.layout.dir_page(space), PageKind::SpaceDir)?;
             let dir = SpaceDir::open(self.layout, space, &*bytes)?;
             for (index, kind) in (0..).zip(&mut kinds) {
                 if dir.is_allocated(index) {
-                    *kind = Kind::Metadata;
+                    *kind = PageUse::Metadata;
                 }
             }
         }
         let base = self.layout.page_at(space, 0).0;
-        let mut mark = |set: &RunSet, to: Kind| {
+        let mut mark = |set: &RunSet, to: PageUse| {
             for run in set.overlapping(base, base + u64::from(inside)) {
                 let at = (run.start.0 - base) as usize;
                 let pages = kinds.iter_mut().skip(at).take(run.len as usize);
                 // What the snapshot sees in use counts as such.
-                pages.filter(|k| **k == Kind::Free).for_each(|k| *k = to);
+                pages.filter(|k| **k == PageUse::Free).for_each(|k| *k = to);
             }
         };
-        mark(&self.picture.waiting, Kind::Waiting);
-        mark(&self.picture.reserved, Kind::Reserved);
-        mark(&self.picture.holes, Kind::Hole);
+        mark(&self.picture.waiting, PageUse::Waiting);
+        mark(&self.picture.reserved, PageUse::Reserved);
+        mark(&self.picture.holes, PageUse::Hole);
         Ok(kinds)
     }
 
     /// Counts the pages from `base` on; `long` gets the free runs with blocks that could be holes.
-    fn enter(&mut self, base: PageNo, kinds: &[Kind], long: &mut dyn FnMut(PageRun)) {
+    fn enter(&mut self, base: PageNo, kinds: &[PageUse], long: &mut dyn FnMut(PageRun)) {
         let size = self.page_size();
         let (mut at, mut free) = (base.0, 0);
         for same in kinds.chunk_by(|a, b| a == b) {
             let run = PageRun::new(PageNo(at), same.len() as u64);
             at = run.end();
-            let kind = same.first().copied().unwrap_or(Kind::Free);
+            let kind = same.first().copied().unwrap_or(PageUse::Free);
             self.map.add(run, kind);
             match kind {
-                Kind::Free | Kind::Hole => {
+                PageUse::Free | PageUse::Hole => {
                     free += run.len;
-                    if kind == Kind::Free && run.len * size >= LEAST_HOLE {
+                    if kind == PageUse::Free && run.len * size >= LEAST_HOLE {
                         long(run);
                     }
                     // Without punching even what was taken for a hole has blocks.
-                    let short = kind == Kind::Free && run.len * size < space::LEAST_HOLE;
+                    let short = kind == PageUse::Free && run.len * size < space::LEAST_HOLE;
                     self.sums.kept_pages += if short || self.cannot_punch { run.len } else { 0 };
                     continue;
                 }
-                Kind::Waiting => self.waiting_pages += run.len,
-                Kind::Reserved => self.reserved_pages += run.len,
+                PageUse::Waiting => self.waiting_pages += run.len,
+                PageUse::Reserved => self.reserved_pages += run.len,
                 _ => {}
             }
             self.free_run(std::mem::take(&mut free));
@@ -103,14 +103,14 @@ impl Walk<'_> {
     fn assume_holes(&mut self, mut runs: Vec<PageRun>) {
         let size = self.page_size();
         let missing = self.picture.volume_pages.saturating_sub(self.blocks.div_ceil(size));
-        let mut missing = missing.saturating_sub(self.map.total(Kind::Hole));
+        let mut missing = missing.saturating_sub(self.map.total(PageUse::Hole));
         runs.sort_unstable_by_key(|run| (Reverse(run.len), run.start));
         for run in runs {
             let part = PageRun::new(run.start, run.len.min(missing));
             if part.len * size < LEAST_HOLE {
                 break;
             }
-            missing -= self.map.change(part, Kind::Free, Kind::Hole);
+            missing -= self.map.change(part, PageUse::Free, PageUse::Hole);
             self.holes_assumed = true;
         }
     }

@@ -9,7 +9,7 @@ use super::sums::Sums;
 use super::{CollectionHeap, CutObject};
 use crate::engine::Inner;
 use crate::engine::catalog::{Collection, page_of};
-use crate::read::state::State;
+use crate::read::state::ReadState;
 use crate::sharing::{Shared, Sharing};
 use crate::space::SpacePicture;
 use holdall_core::page::PageKind;
@@ -19,7 +19,7 @@ use std::ops::Bound;
 
 /// A walk over one snapshot.
 pub(super) struct Walk<'a> {
-    pub(super) state: &'a State,
+    pub(super) state: &'a ReadState,
     root: PageNo,
     pub(super) layout: SpaceLayout,
     pub(super) picture: SpacePicture,
@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
     /// [`Error::Corrupt`], [`Error::Io`].
     pub(super) fn new(
         inner: &Inner,
-        state: &'a State,
+        state: &'a ReadState,
         progress: &'a mut dyn FnMut(u64, u64),
     ) -> Result<Self> {
         let picture = inner.alloc.picture();

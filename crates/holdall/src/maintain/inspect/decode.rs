@@ -18,7 +18,7 @@ use holdall_core::space_info::SpaceInfo;
 use holdall_core::{Error, PageNo, Result, collection_page, root_page};
 
 /// What could be understood, and what is wrong.
-type Found = Result<(Body, Option<Error>)>;
+type Decoded = Result<(Body, Option<Error>)>;
 
 /// What the page says, and what is wrong with it.
 pub(super) fn read(
@@ -59,14 +59,14 @@ fn until_error<T>(items: impl Iterator<Item = Result<T>>) -> (Vec<T>, Option<Err
     (found, error)
 }
 
-fn directory(layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Found {
+fn directory(layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Decoded {
     let (space, _) = layout.split(no)?;
     let dir = SpaceDir::open(*layout, space, b)?;
     let (used, pages) = (dir.count_allocated(), layout.space_pages());
     Ok((Body::SpaceDir { space, used, pages }, dir.check().err()))
 }
 
-fn info(layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Found {
+fn info(layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Decoded {
     let first = PageNo(u64_at(b, HEADER));
     let (space, index) = layout.split(first)?;
     let (stretch, _) = layout.stretch_of(index);
@@ -114,7 +114,7 @@ fn collection(b: &[u8]) -> (Body, Option<Error>) {
     (body, error)
 }
 
-fn map(no: PageNo, b: &[u8]) -> Found {
+fn map(no: PageNo, b: &[u8]) -> Decoded {
     let (level, base) = (b.get(HEADER).copied().unwrap_or(0), u32_at(b, HEADER + 4));
     let node = MapNode::new(b, no, level, base)?;
     if level >= page_map_node::MAX_HEIGHT {
@@ -127,7 +127,7 @@ fn map(no: PageNo, b: &[u8]) -> Found {
     Ok((Body::PageMap { level, base, entries }, error))
 }
 
-fn handles(no: PageNo, b: &[u8]) -> Found {
+fn handles(no: PageNo, b: &[u8]) -> Decoded {
     let index = u32_at(b, HEADER);
     let page = HandlePage::new(b, no, index)?;
     let slots = handle_page::capacity(b.len()) as u16;
@@ -136,7 +136,7 @@ fn handles(no: PageNo, b: &[u8]) -> Found {
     Ok((body, error.or_else(|| page.check().err())))
 }
 
-fn heap(no: PageNo, b: &[u8]) -> Found {
+fn heap(no: PageNo, b: &[u8]) -> Decoded {
     let page = HeapPage::new(b, no)?;
     let slot = |found: Result<_>| {
         let (slot, bytes): (u16, std::ops::Range<usize>) = found?;
@@ -160,7 +160,7 @@ fn heap_content(found: &[u8]) -> Result<HeapContent> {
     Ok(HeapContent::Record { oid: record.oid, name, large, size: record.size() })
 }
 
-fn names(no: PageNo, b: &[u8]) -> Found {
+fn names(no: PageNo, b: &[u8]) -> Decoded {
     let node = NamesNode::open(no, b)?;
     let (level, count, free) = (node.level(), node.count(), node.free());
     let cell = |i| {
@@ -182,7 +182,7 @@ fn names(no: PageNo, b: &[u8]) -> Found {
     Ok((body, error.or_else(|| node.validate().err())))
 }
 
-fn node(layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Found {
+fn node(layout: &SpaceLayout, no: PageNo, b: &[u8]) -> Decoded {
     let body = b.get(HEADER..).unwrap_or(&[]);
     let node = Node::decode(body, layout.page_size(), &|| format!("page {no}"))?;
     Ok((Body::SegmentNode(node), None))

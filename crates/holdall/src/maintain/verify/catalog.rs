@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Records`], what the records of all collections say of handles.
 
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::{RootView, Walk};
 use crate::engine::catalog::{Collection, oid_of, page_of};
 use crate::heap::HeapFile;
@@ -68,7 +68,7 @@ impl Walk<'_> {
         self.names(&root.catalog, 0, "the catalog", &mut |walk, name, value| {
             let name = String::from_utf8_lossy(name).into_owned();
             let what = || format!("catalog entry {name:?}");
-            if let Some(page) = walk.take(Kind::Page, &what, page_of(value))? {
+            if let Some(page) = walk.take(ProblemKind::Page, &what, page_of(value))? {
                 list.push((name, page));
             }
             Ok(())
@@ -94,7 +94,7 @@ impl Walk<'_> {
             return Ok(());
         }
         let loaded = Collection::load(self.pages, no);
-        let Some(c) = self.take(Kind::Page, &what, loaded)? else { return Ok(()) };
+        let Some(c) = self.take(ProblemKind::Page, &what, loaded)? else { return Ok(()) };
         if c.number >= root.next_collection || !numbers.insert(c.number) {
             let detail = format!("has number {}, which is not its own", c.number);
             self.bad_page(no, &what(), detail);
@@ -112,7 +112,7 @@ impl Walk<'_> {
                 "counts {} objects of {} bytes, it has {} of {}",
                 c.objects, c.logical_bytes, tally.objects, tally.bytes
             );
-            self.found.add(Kind::Waste, what(), detail);
+            self.found.add(ProblemKind::Waste, what(), detail);
         }
         if !whole || listed != tally.named {
             self.compare_names(root, &loaded)?;
@@ -127,7 +127,7 @@ impl Walk<'_> {
         let what = format!("names of collection {name:?}");
         self.names(&c.names, u64::from(c.number), &what, &mut |walk, key, value| {
             let place = || format!("{what}, entry {:?}", String::from_utf8_lossy(key));
-            if let Some(oid) = walk.take(Kind::Reference, &place, oid_of(value))? {
+            if let Some(oid) = walk.take(ProblemKind::Reference, &place, oid_of(value))? {
                 sum.add((key, oid));
             }
             Ok(())

@@ -10,7 +10,7 @@ use super::bits::PageBits;
 use super::catalog::{Fingerprint, Loaded, Records};
 use super::map::readable_pages;
 use super::pages::Pages;
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::{RootView, Walk, damage, quiet};
 use crate::engine::catalog::oid_of;
 use crate::handle::HandleTable;
@@ -63,7 +63,7 @@ impl Walk<'_> {
         }
         let Some(bytes) = self.own_page(no, PageKind::Handle, 0, &what)? else { return Ok(()) };
         let handles = HandlePage::new(&bytes, no, index).and_then(|h| h.check().map(|()| h));
-        let Some(handles) = self.take(Kind::Page, &what, handles)? else { return Ok(()) };
+        let Some(handles) = self.take(ProblemKind::Page, &what, handles)? else { return Ok(()) };
         if handles.class() != class {
             let detail = format!("is of class {}, its map says {class}", handles.class());
             self.bad_page(no, &what(), detail);
@@ -75,7 +75,7 @@ impl Walk<'_> {
             sum.add((oid, loc));
             if ceiling <= u64::from(u32::MAX) && u64::from(unique) >= ceiling {
                 let detail = format!("has a number not given out yet (below {ceiling})");
-                self.found.add(Kind::Reference, format!("handle {oid}"), detail);
+                self.found.add(ProblemKind::Reference, format!("handle {oid}"), detail);
             }
         }
         Ok(())
@@ -100,11 +100,11 @@ impl Walk<'_> {
         }
         let pages = self.pages;
         each_handle(pages, &root.handles.map, &mut |oid, loc| {
-            if told.contains(&oid) || self.found.is_full(Kind::Object) {
+            if told.contains(&oid) || self.found.is_full(ProblemKind::Object) {
                 return Ok(());
             }
             if let Some(wrong) = wrong_record(pages, oid, loc)? {
-                self.found.add(Kind::Object, format!("object {oid}"), wrong);
+                self.found.add(ProblemKind::Object, format!("object {oid}"), wrong);
             }
             Ok(())
         })?;
@@ -133,7 +133,7 @@ impl Walk<'_> {
                     let place = format!("page {} slot {}", loc.page, loc.slot);
                     let object = show(oid, None, &c.name);
                     let detail = format!("holds a continuation to which {object} does not lead");
-                    self.found.add(Kind::Reference, place, detail);
+                    self.found.add(ProblemKind::Reference, place, detail);
                 }
                 Ok(())
             })?;
@@ -145,7 +145,7 @@ impl Walk<'_> {
     fn lost_by_name(&mut self, root: &RootView, c: &Loaded, told: &mut HashSet<Oid>) -> Result<()> {
         let pages = self.pages;
         each_name(pages, &c.names, &mut |name, oid| {
-            if self.found.is_full(Kind::Object) {
+            if self.found.is_full(ProblemKind::Object) {
                 return Ok(());
             }
             let wrong = match root.handles.lookup(pages, oid) {
@@ -153,7 +153,7 @@ impl Walk<'_> {
                 Err(e) => Some(damage(e)?.1),
             };
             if let Some(wrong) = wrong {
-                self.found.add(Kind::Object, show(oid, Some(name), &c.name), wrong);
+                self.found.add(ProblemKind::Object, show(oid, Some(name), &c.name), wrong);
                 told.insert(oid);
             }
             Ok(())
@@ -173,7 +173,7 @@ impl Walk<'_> {
             };
             let place = format!("page {} slot {}", loc.page, loc.slot);
             let object = show(record.oid, record.name, &c.name);
-            self.found.add(Kind::Reference, place, format!("holds {object}, but {wrong}"));
+            self.found.add(ProblemKind::Reference, place, format!("holds {object}, but {wrong}"));
             Ok(())
         })
     }
@@ -200,7 +200,7 @@ impl Walk<'_> {
             {
                 let own = record.name.map(String::from_utf8_lossy);
                 let detail = format!("is listed under this name, its record says {own:?}");
-                self.found.add(Kind::Reference, show(oid, Some(name), &c.name), detail);
+                self.found.add(ProblemKind::Reference, show(oid, Some(name), &c.name), detail);
             }
             Ok(())
         })?;
@@ -212,7 +212,7 @@ impl Walk<'_> {
                 Ok(None) => "its name is not in the names tree; it can be read by its OID".into(),
                 Err(e) => format!("its name cannot be looked up: {}", damage(e)?.1),
             };
-            self.found.add(Kind::Reference, show(record.oid, record.name, &c.name), wrong);
+            self.found.add(ProblemKind::Reference, show(record.oid, record.name, &c.name), wrong);
             Ok(())
         })
     }

@@ -4,7 +4,7 @@
 
 use super::catalog::{Loaded, Records, Tally};
 use super::cross::show;
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::{Walk, quiet};
 use crate::engine::catalog::Collection;
 use crate::heap::HeapFile;
@@ -71,7 +71,7 @@ impl Walk<'_> {
         let noted = Sums { records: c.heap.records(), used, capacity };
         if self.complete && sums != noted {
             let detail = format!("notes {noted:?}, it has {sums:?}");
-            self.found.add(Kind::Waste, what, detail);
+            self.found.add(ProblemKind::Waste, what, detail);
         }
         self.complete &= before;
         Ok(tally)
@@ -84,7 +84,7 @@ impl Walk<'_> {
         what: &dyn Fn() -> String,
     ) -> Result<Option<HeapPage<'p>>> {
         let page = HeapPage::new(bytes, no).and_then(|page| page.check().map(|()| page));
-        let Some(page) = self.take(Kind::Page, what, page)? else { return Ok(None) };
+        let Some(page) = self.take(ProblemKind::Page, what, page)? else { return Ok(None) };
         if page.index() != index {
             self.bad_page(no, &what(), format!("is heap page {} of its file", page.index()));
         }
@@ -105,7 +105,7 @@ impl Walk<'_> {
         tally: &mut Tally,
     ) -> Result<()> {
         let place = || format!("record in page {} slot {}", loc.page, loc.slot);
-        let Some((oid, part)) = self.take(Kind::Object, &place, part(found))? else {
+        let Some((oid, part)) = self.take(ProblemKind::Object, &place, part(found))? else {
             return Ok(());
         };
         match part {
@@ -137,18 +137,18 @@ impl Walk<'_> {
     ) -> Result<()> {
         let place = || format!("record in page {} slot {}", loc.page, loc.slot);
         let parsed = Record::parse(bytes);
-        let Some(record) = self.take(Kind::Object, &place, parsed)? else { return Ok(()) };
+        let Some(record) = self.take(ProblemKind::Object, &place, parsed)? else { return Ok(()) };
         records.placed.add((record.oid, loc));
         if let Some(name) = record.name {
             tally.named.add((name, record.oid));
         }
         let what = || show(record.oid, record.name, collection);
-        self.take(Kind::Object, &what, record.attributes().map(drop))?;
+        self.take(ProblemKind::Object, &what, record.attributes().map(drop))?;
         let size = match record.body {
             Body::Small(bytes) => Some(bytes.len() as u64),
             Body::Large(bytes) => {
                 let decoded = Descriptor::decode(bytes);
-                match self.take(Kind::Object, &what, decoded)? {
+                match self.take(ProblemKind::Object, &what, decoded)? {
                     Some(d) => {
                         self.large(record.oid, &d, &what)?;
                         Some(d.size())

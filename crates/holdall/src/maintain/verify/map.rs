@@ -3,7 +3,7 @@
 //! Owns: no state. As `PageMap::check`, but it reports and does not stop.
 
 use super::pages::Pages;
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::{Walk, quiet};
 use crate::page_map::PageMap;
 use holdall_core::page_map_node::FRESH;
@@ -38,7 +38,7 @@ impl<'a> Walk<'a> {
         let needless = level > 0 && len <= node::span(page_size, level);
         if len > node::span(page_size, map.height()) || needless {
             let detail = format!("{} levels for {len} pages", map.height());
-            self.found.add(Kind::Page, format!("map of {what}"), detail);
+            self.found.add(ProblemKind::Page, format!("map of {what}"), detail);
         }
         let map_of = Map { len, page_size, owner, what };
         Ok(self.map_node(&map_of, (map.root(), level, 0), entry)?.is_some())
@@ -56,12 +56,12 @@ impl<'a> Walk<'a> {
             return Ok(None);
         };
         let here = Node::new(&bytes, no, level, base as u32);
-        let Some(here) = self.take(Kind::Page, &what, here)? else { return Ok(None) };
+        let Some(here) = self.take(ProblemKind::Page, &what, here)? else { return Ok(None) };
         let span = node::span(map.page_size, level);
         let (mut sum, mut whole) = (Tag::default(), true);
         for slot in 0..node::fanout(map.page_size) {
             let first = base + slot as u64 * span;
-            let Some(found) = self.take(Kind::Page, &what, here.entry(slot))? else {
+            let Some(found) = self.take(ProblemKind::Page, &what, here.entry(slot))? else {
                 whole = false;
                 continue;
             };

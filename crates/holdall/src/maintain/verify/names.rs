@@ -2,7 +2,7 @@
 //!
 //! Owns: no state. As `Names::check`, but it reports and does not stop.
 
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::Walk;
 use crate::names::{Names, Value};
 use holdall_core::names_node::Node;
@@ -19,7 +19,7 @@ struct Tree<'t> {
 
 /// Where in the tree a node belongs: its level, and the keys it may hold (from, below).
 #[derive(Clone, Copy)]
-struct Place<'k> {
+struct NodeBounds<'k> {
     level: Option<u8>,
     low: Option<&'k [u8]>,
     high: Option<&'k [u8]>,
@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
         if tree.root.is_none() {
             return Ok(true);
         }
-        let place = Place { level: None, low: None, high: None };
+        let place = NodeBounds { level: None, low: None, high: None };
         self.names_node(&Tree { owner, what }, tree.root, place, entry)
     }
 
@@ -49,7 +49,7 @@ impl<'a> Walk<'a> {
         &mut self,
         tree: &Tree<'_>,
         no: PageNo,
-        place: Place<'_>,
+        place: NodeBounds<'_>,
         entry: &mut VisitName<'_, 'a>,
     ) -> Result<bool> {
         let what = || match place.low {
@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
             node.validate()?;
             Ok((node, node.cells()?))
         });
-        let Some((node, cells)) = self.take(Kind::Page, &what, checked)? else {
+        let Some((node, cells)) = self.take(ProblemKind::Page, &what, checked)? else {
             return Ok(false);
         };
         if node.is_leaf() && cells.is_empty() {
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
         let mut whole = !outside;
         if node.is_leaf() {
             for (i, cell) in cells.iter().enumerate() {
-                match self.take(Kind::Page, &what, node.value(i))? {
+                match self.take(ProblemKind::Page, &what, node.value(i))? {
                     Some(value) => entry(self, &cell.key.to_vec(), &value)?,
                     None => whole = false,
                 }
@@ -94,12 +94,12 @@ impl<'a> Walk<'a> {
         let mut from = place.low.map(<[u8]>::to_vec);
         for i in 0..=cells.len() {
             let to = cells.get(i).map(|cell| cell.key.to_vec());
-            let Some(child) = self.take(Kind::Page, &what, node.child(i))? else {
+            let Some(child) = self.take(ProblemKind::Page, &what, node.child(i))? else {
                 (whole, from) = (false, to);
                 continue;
             };
             let high = to.as_deref().or(place.high);
-            let place = Place { level: below, low: from.as_deref(), high };
+            let place = NodeBounds { level: below, low: from.as_deref(), high };
             whole &= self.names_node(tree, child, place, entry)?;
             from = to;
         }

@@ -3,7 +3,7 @@
 //! Owns: no state but that of one object. Memory: 16 bytes per segment of the object.
 
 use super::bits::Runs;
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::{Walk, damage};
 use crate::object::tail_limit;
 use crate::segment_tree::{DEFAULT_THRESHOLD, MAX_INLINE, TreeRead};
@@ -69,7 +69,7 @@ impl Walk<'_> {
     fn tell_gap(&mut self, object: &mut Object<'_>, end: u64) {
         if let Some(why) = object.gap.take() {
             let detail = format!("bytes {}..{end} cannot be found: {why}", object.at);
-            self.found.add(Kind::Object, (object.what)(), detail);
+            self.found.add(ProblemKind::Object, (object.what)(), detail);
         }
     }
 
@@ -100,8 +100,8 @@ impl Walk<'_> {
             let kind = match &problem {
                 // Told by the walk.
                 Problem::Unreadable(..) | Problem::PageTwice(_) => continue,
-                other if other.is_damage() => Kind::Object,
-                _ => Kind::Note,
+                other if other.is_damage() => ProblemKind::Object,
+                _ => ProblemKind::Note,
             };
             self.found.add(kind, what(), tell(&problem));
         }
@@ -188,7 +188,7 @@ impl Walk<'_> {
         };
         let (from, to) = (byte(first), byte(first + pages.pages()));
         let detail = format!("bytes {from}..{to} are damaged (page {pages}): {}", bad.why);
-        self.found.add(Kind::Object, (object.what)(), detail);
+        self.found.add(ProblemKind::Object, (object.what)(), detail);
     }
 
     /// The owner noted for a run is a hint: a wrong one is no damage.
@@ -205,7 +205,7 @@ impl Walk<'_> {
             Ok(own) if own == 0 || own == object.owner => {}
             Ok(own) => {
                 let detail = format!("page {first} is noted as owned by {own}");
-                self.found.add(Kind::Note, (object.what)(), detail);
+                self.found.add(ProblemKind::Note, (object.what)(), detail);
             }
             // Told with the info page, or with the data.
             Err(e) => drop(damage(e)?),

@@ -1,6 +1,6 @@
 //! What verification says: problems, notes, counts, and how far it is.
 //!
-//! Owns: [`VerifyReport`]; [`Found`], which keeps it bounded: of each kind of problem a
+//! Owns: [`VerifyReport`]; [`Problems`], which keeps it bounded: of each kind of problem a
 //! number is listed, the rest counted in one more.
 
 /// How far a long task is.
@@ -63,7 +63,7 @@ impl VerifyReport {
 
 /// Kinds of problems; each has its own limit and its own advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProblemKind {
     /// A page or a structure of pages.
     Page,
     /// One object.
@@ -84,7 +84,7 @@ const KINDS: usize = 7;
 /// Problems of one kind that are listed.
 const LISTED_OF_A_KIND: u64 = 1000;
 
-impl Kind {
+impl ProblemKind {
     fn advice(self) -> &'static str {
         match self {
             Self::Page => "export what can still be read and restore the rest from a copy",
@@ -112,38 +112,43 @@ impl Kind {
     }
 }
 
-const ALL: [Kind; KINDS] = [
-    Kind::Page,
-    Kind::Object,
-    Kind::Reference,
-    Kind::Space,
-    Kind::Waste,
-    Kind::Superblock,
-    Kind::Note,
+const ALL: [ProblemKind; KINDS] = [
+    ProblemKind::Page,
+    ProblemKind::Object,
+    ProblemKind::Reference,
+    ProblemKind::Space,
+    ProblemKind::Waste,
+    ProblemKind::Superblock,
+    ProblemKind::Note,
 ];
 
 /// Collects what is found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Problems {
     problems: Vec<Problem>,
     notes: Vec<Problem>,
     counts: [u64; KINDS],
 }
 
-impl Found {
+impl Problems {
     /// Adds something wrong.
-    pub(super) fn add(&mut self, kind: Kind, place: impl Into<String>, detail: impl AsRef<str>) {
+    pub(super) fn add(
+        &mut self,
+        kind: ProblemKind,
+        place: impl Into<String>,
+        detail: impl AsRef<str>,
+    ) {
         let count = &mut self.counts[kind as usize];
         *count += 1;
         if *count <= LISTED_OF_A_KIND {
             let detail = format!("{}; {}", detail.as_ref(), kind.advice());
-            let list = if kind == Kind::Note { &mut self.notes } else { &mut self.problems };
+            let list = if kind == ProblemKind::Note { &mut self.notes } else { &mut self.problems };
             list.push(Problem { place: place.into(), detail });
         }
     }
 
     /// Whether more of this kind would only be counted.
-    pub(super) fn is_full(&self, kind: Kind) -> bool {
+    pub(super) fn is_full(&self, kind: ProblemKind) -> bool {
         self.counts[kind as usize] >= LISTED_OF_A_KIND
     }
 
@@ -154,7 +159,8 @@ impl Found {
             if count > LISTED_OF_A_KIND {
                 let detail =
                     format!("{} more like the {LISTED_OF_A_KIND} listed", count - LISTED_OF_A_KIND);
-                let list = if kind == Kind::Note { &mut self.notes } else { &mut self.problems };
+                let list =
+                    if kind == ProblemKind::Note { &mut self.notes } else { &mut self.problems };
                 list.push(Problem { place: kind.title().into(), detail });
             }
         }
@@ -168,12 +174,12 @@ mod tests {
 
     #[test]
     fn many_problems_of_a_kind_are_counted_not_listed() {
-        let mut found = Found::default();
+        let mut found = Problems::default();
         for i in 0..2500 {
-            found.add(Kind::Object, format!("object {i}"), "gone");
+            found.add(ProblemKind::Object, format!("object {i}"), "gone");
         }
-        found.add(Kind::Page, "page 7", "torn");
-        found.add(Kind::Note, "here", "fine");
+        found.add(ProblemKind::Page, "page 7", "torn");
+        found.add(ProblemKind::Note, "here", "fine");
         let (problems, notes) = found.finish();
         assert_eq!((problems.len(), notes.len()), (1002, 1));
         assert!(problems.iter().any(|p| p.detail.starts_with("1500 more")), "{problems:?}");

@@ -4,7 +4,7 @@
 
 use super::bits::Runs;
 use super::references::References;
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::Walk;
 use crate::sharing::{OWNER, Shared, Sharing};
 use holdall_core::{PageNo, PageRun, Result};
@@ -18,13 +18,13 @@ impl<'a> Walk<'a> {
         let what = "the tree of shared pages";
         self.names(&sharing.tree, OWNER, what, &mut |walk: &mut Walk<'a>, key, value| {
             let entry = Shared::decode(key, value);
-            let Some(entry) = walk.take(Kind::Page, &|| what.to_owned(), entry)? else {
+            let Some(entry) = walk.take(ProblemKind::Page, &|| what.to_owned(), entry)? else {
                 return Ok(());
             };
             let before = walk.shared.ranges.last().map_or(0, |r| r.run.end());
             if entry.run.start.0 < before {
                 let detail = format!("pages from {} are in two ranges", entry.run.start);
-                walk.found.add(Kind::Page, what, detail);
+                walk.found.add(ProblemKind::Page, what, detail);
                 walk.complete = false;
                 return Ok(());
             }
@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
         self.shared.add(run);
         if !noted {
             let detail = format!("holds shared pages from {} and is not marked so", run.start);
-            self.found.add(Kind::Object, what(), detail);
+            self.found.add(ProblemKind::Object, what(), detail);
         }
         let mut new: Vec<PageRun> = Vec::new();
         for page in (run.start.0..run.end()).filter(|page| !self.reached.has(*page)) {
@@ -82,7 +82,7 @@ impl<'a> Walk<'a> {
         }
         if wrong.pages() > 0 {
             let detail = format!("counts other references than there are: pages {wrong}");
-            self.found.add(Kind::Space, "the tree of shared pages", detail);
+            self.found.add(ProblemKind::Space, "the tree of shared pages", detail);
         }
     }
 }

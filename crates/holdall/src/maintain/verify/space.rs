@@ -4,7 +4,7 @@
 //! is known and damage is reported once; bitmaps and counts are compared behind it.
 
 use super::bits::Runs;
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::Walk;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
@@ -23,7 +23,7 @@ impl Walk<'_> {
         self.spaces = u64::from(named).min(most) as u32;
         if self.spaces < named {
             let detail = format!("names {named} spaces, the file has room for {most}");
-            self.found.add(Kind::Page, "the root page", detail);
+            self.found.add(ProblemKind::Page, "the root page", detail);
         }
         let stretches = self.spaces as usize * self.layout.stretches() as usize;
         self.segment_pages
@@ -45,15 +45,15 @@ impl Walk<'_> {
             return Ok(());
         };
         let dir = SpaceDir::open(self.layout, space, &*bytes);
-        let Some(dir) = self.take(Kind::Page, &what, dir)? else {
+        let Some(dir) = self.take(ProblemKind::Page, &what, dir)? else {
             self.lost_spaces.push(space);
             return Ok(());
         };
-        self.take(Kind::Page, &what, dir.check())?;
+        self.take(ProblemKind::Page, &what, dir.check())?;
         self.total += u64::from(dir.count_allocated());
         for stretch in 0..self.layout.stretches() {
             let found = dir.info_page(stretch).and_then(|p| Ok((p, dir.segment_pages(stretch)?)));
-            let Some((info, live)) = self.take(Kind::Page, &what, found)? else { continue };
+            let Some((info, live)) = self.take(ProblemKind::Page, &what, found)? else { continue };
             if !info.is_none() {
                 self.info(space, stretch, info, live)?;
             }
@@ -74,7 +74,7 @@ impl Walk<'_> {
         let owner = self.layout.page_at(space, first).0;
         if let Some(bytes) = self.own_page(no, PageKind::SpaceInfo, owner, &what)? {
             let info = SpaceInfo::open(self.layout, space, stretch, &*bytes);
-            self.take(Kind::Page, &what, info.map(drop))?;
+            self.take(ProblemKind::Page, &what, info.map(drop))?;
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Walk<'_> {
         let Ok((space, inside)) = self.layout.split_run(run) else {
             let detail =
                 format!("names {} pages from {}, which lie in no space", run.len, run.start);
-            self.found.add(Kind::Object, what(), detail);
+            self.found.add(ProblemKind::Object, what(), detail);
             self.complete = false;
             return false;
         };
@@ -124,13 +124,13 @@ impl Walk<'_> {
         self.pages_of_no_space();
         if free.pages() > 0 {
             let detail = format!("{} pages in use are marked free: {free}", free.pages());
-            self.found.add(Kind::Space, "space directories", detail);
+            self.found.add(ProblemKind::Space, "space directories", detail);
         }
         if lost.pages() > 0 {
             let why = if self.complete { "" } else { " (they may belong to what is damaged)" };
             let detail =
                 format!("nothing refers to {} pages marked in use{why}: {lost}", lost.pages());
-            self.found.add(Kind::Waste, "space directories", detail);
+            self.found.add(ProblemKind::Waste, "space directories", detail);
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl Walk<'_> {
         if beyond.pages() > 0 {
             let pages = beyond.pages();
             let detail = format!("{pages} pages in use lie behind the {spaces} named: {beyond}");
-            self.found.add(Kind::Space, "the root page", detail);
+            self.found.add(ProblemKind::Space, "the root page", detail);
         }
     }
 
@@ -154,7 +154,7 @@ impl Walk<'_> {
         if beyond.pages() > 0 {
             let pages = beyond.pages();
             let detail = format!("{pages} pages in use lie behind the {named} named: {beyond}");
-            self.found.add(Kind::Space, "superblock", detail);
+            self.found.add(ProblemKind::Space, "superblock", detail);
         }
     }
 
@@ -191,7 +191,8 @@ impl Walk<'_> {
             let slot = space as usize * per as usize + stretch as usize;
             let found = self.segment_pages.get(slot).copied().unwrap_or(0);
             let what = || format!("directory of space {space}");
-            let Some(noted) = self.take(Kind::Page, &what, dir.segment_pages(stretch))? else {
+            let Some(noted) = self.take(ProblemKind::Page, &what, dir.segment_pages(stretch))?
+            else {
                 continue;
             };
             if noted != found {

@@ -7,7 +7,7 @@
 //! The second is reported only for versions of the store's present epoch, made by commits that the
 //! snapshot sees: no crash has come since, so no commit among them may be gone.
 
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::{Compare, Walk, damage};
 use crate::engine::Inner;
 use crate::object::{Body, Record};
@@ -43,7 +43,7 @@ impl Walk<'_> {
         if let Some(newest) = newest {
             let newest = Version::new(oid, newest);
             let detail = format!("is of version {own}, but version {newest} was committed");
-            self.found.add(Kind::Object, what(), detail);
+            self.found.add(ProblemKind::Object, what(), detail);
         }
         let Some(expected) = expected else { return Ok(()) };
         let found = match self.sum(record, expected.len) {
@@ -54,23 +54,23 @@ impl Walk<'_> {
             sums.compared += 1;
         }
         let found = match found {
-            Found::Sum(found) if found == expected => return Ok(()),
-            Found::Sum(found) => found.to_string(),
-            Found::Size(size) => format!("{size} bytes"),
+            VersionSum::Sum(found) if found == expected => return Ok(()),
+            VersionSum::Sum(found) => found.to_string(),
+            VersionSum::Size(size) => format!("{size} bytes"),
         };
         let detail = format!("version {own} has {found}, but {expected} were put");
-        self.found.add(Kind::Object, what(), detail);
+        self.found.add(ProblemKind::Object, what(), detail);
         Ok(())
     }
 
     /// The sum of the object's bytes, which are not read unless there are `len` of them.
-    fn sum(&mut self, record: &Record<'_>, len: u64) -> Result<Found> {
+    fn sum(&mut self, record: &Record<'_>, len: u64) -> Result<VersionSum> {
         let d = match record.body {
-            Body::Small(bytes) => return Ok(Found::Sum(Sum::compute(bytes))),
+            Body::Small(bytes) => return Ok(VersionSum::Sum(Sum::compute(bytes))),
             Body::Large(bytes) => Descriptor::decode(bytes)?,
         };
         if d.size() != len {
-            return Ok(Found::Size(d.size()));
+            return Ok(VersionSum::Size(d.size()));
         }
         let (mut at, mut summing) = (0, Summing::new());
         let mut buffer = vec![0; len.min(BYTES_PER_READ) as usize];
@@ -80,12 +80,12 @@ impl Walk<'_> {
             summing.update(piece);
             at += piece.len() as u64;
         }
-        Ok(Found::Sum(summing.sum()))
+        Ok(VersionSum::Sum(summing.sum()))
     }
 }
 
 /// What an object has.
-enum Found {
+enum VersionSum {
     Sum(Sum),
     /// Another number of bytes than it should.
     Size(u64),

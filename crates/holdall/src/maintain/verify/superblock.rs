@@ -3,7 +3,7 @@
 //! Owns: no state. The copies are written in turn, so their numbers follow each other; a
 //! damaged or missed one is reported although the other serves.
 
-use super::report::Kind;
+use super::report::ProblemKind;
 use super::walk::Walk;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, Result};
@@ -28,7 +28,7 @@ impl Walk<'_> {
             }
         }
         for (place, detail) in problems {
-            self.found.add(Kind::Superblock, place, detail);
+            self.found.add(ProblemKind::Superblock, place, detail);
         }
         let size = self.layout.page_size();
         for index in self.layout.superblock_pages() {
@@ -63,7 +63,11 @@ impl Walk<'_> {
             }
             if named == before {
                 let detail = format!("has {pages} pages, the superblock names {named}");
-                self.found.add(Kind::Page, "the file", format!("{detail}: it was cut short"));
+                self.found.add(
+                    ProblemKind::Page,
+                    "the file",
+                    format!("{detail}: it was cut short"),
+                );
                 return Ok(());
             }
         }

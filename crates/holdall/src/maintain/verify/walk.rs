@@ -7,7 +7,7 @@
 use super::bits::PageBits;
 use super::pages::Pages;
 use super::references::References;
-use super::report::{Found, Kind};
+use super::report::{ProblemKind, Problems};
 use super::{Progress, VerifyOptions, VerifyReport};
 use crate::engine::sums::Sums;
 use crate::handle::HandleTable;
@@ -44,7 +44,7 @@ pub(super) struct Walk<'a> {
     pub(super) pages: &'a Pages<'a>,
     pub(super) layout: SpaceLayout,
     pub(super) options: VerifyOptions,
-    pub(super) found: Found,
+    pub(super) found: Problems,
     pub(super) reached: PageBits,
     pub(super) shared: References,
     /// Segment pages reached, by stretch of the volume.
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
             pages,
             layout: *pages.layout(),
             options,
-            found: Found::default(),
+            found: Problems::default(),
             reached: PageBits::new(pages.volume_pages)?,
             shared: References::default(),
             segment_pages: Vec::new(),
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
     /// Anything but damage and failed reads.
     pub(super) fn take<T>(
         &mut self,
-        kind: Kind,
+        kind: ProblemKind,
         place: &dyn Fn() -> String,
         result: Result<T>,
     ) -> Result<Option<T>> {
@@ -123,7 +123,7 @@ impl<'a> Walk<'a> {
                 let place = place();
                 // The page's own name says most; who refers to it comes behind.
                 match own {
-                    Some(own) if kind == Kind::Page => {
+                    Some(own) if kind == ProblemKind::Page => {
                         self.found.add(kind, format!("{own} ({place})"), detail);
                     }
                     Some(own) => self.found.add(kind, place, format!("{own}: {detail}")),
@@ -142,13 +142,13 @@ impl<'a> Walk<'a> {
                 other => other.to_string(),
             };
             let detail = format!("{text}, while memory still has it right");
-            self.found.add(Kind::Page, format!("page {no} in the file"), detail);
+            self.found.add(ProblemKind::Page, format!("page {no} in the file"), detail);
         }
     }
 
     /// Adds a problem of a page's content.
     pub(super) fn bad_page(&mut self, page: PageNo, what: &str, detail: impl AsRef<str>) {
-        self.found.add(Kind::Page, format!("page {page} ({what})"), detail);
+        self.found.add(ProblemKind::Page, format!("page {page} ({what})"), detail);
     }
 
     /// Enters a reference to `page`. False if it must not be followed.
@@ -156,10 +156,10 @@ impl<'a> Walk<'a> {
         self.tick(1);
         if page.is_none() || page.0 >= self.pages.volume_pages {
             let detail = format!("names page {page}, but the file has {}", self.pages.volume_pages);
-            self.found.add(Kind::Page, what(), detail);
+            self.found.add(ProblemKind::Page, what(), detail);
         } else if !self.reached.add(page.0) {
             let detail = format!("{} uses it, and so does something else", what());
-            self.found.add(Kind::Page, format!("page {page}"), detail);
+            self.found.add(ProblemKind::Page, format!("page {page}"), detail);
         } else {
             return true;
         }
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         let read = self.pages.page(page, kind);
-        let bytes = self.take(Kind::Page, what, read)?;
+        let bytes = self.take(ProblemKind::Page, what, read)?;
         if let Some(bytes) = &bytes {
             let own = page::owner(bytes);
             if own != owner {
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         let what = || "the root page".to_owned();
         let Some(bytes) = self.own_page(no, PageKind::Root, 0, &what)? else { return Ok(None) };
         let map = PageMap::decode(&root_page::handles(&bytes));
-        let Some(map) = self.take(Kind::Page, &what, map)? else { return Ok(None) };
+        let Some(map) = self.take(ProblemKind::Page, &what, map)? else { return Ok(None) };
         Ok(Some(RootView {
             spaces: root_page::spaces(&bytes),
             next_collection: root_page::next_collection(&bytes),

@@ -3,7 +3,7 @@
 //! Owns: [`Class`], the size of the reserve. Nothing is set aside: a request is refused if it
 //! would leave fewer free pages than its class has to.
 
-use super::{Allocator, State};
+use super::{Allocator, AllocatorState};
 use crate::cache::thread_number;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{PageRun, Result};
@@ -50,13 +50,13 @@ impl Allocator {
     }
 
     /// Notes that `run` is reserved for a move of this thread.
-    pub(super) fn moves(&self, s: &mut MutexGuard<'_, State>, run: PageRun) {
+    pub(super) fn moves(&self, s: &mut MutexGuard<'_, AllocatorState>, run: PageRun) {
         s.moving.insert(run);
         s.mover = thread_number();
     }
 
     /// `run` is reserved no more.
-    pub(super) fn note_moved(&self, s: &mut MutexGuard<'_, State>, run: PageRun) {
+    pub(super) fn note_moved(&self, s: &mut MutexGuard<'_, AllocatorState>, run: PageRun) {
         if s.moving.pages() > 0 {
             s.moving.remove(run);
             self.moved.notify_all();
@@ -65,7 +65,7 @@ impl Allocator {
 
     /// Waits until what is being moved has been, if others do it and need not wait for this
     /// thread. Returns whether it waited.
-    pub(super) fn await_moves(&self, s: &mut MutexGuard<'_, State>) -> bool {
+    pub(super) fn await_moves(&self, s: &mut MutexGuard<'_, AllocatorState>) -> bool {
         let others = s.moving.pages() > 0 && s.mover != thread_number();
         if !others || self.pager.holds_writer() {
             return false;
@@ -75,7 +75,11 @@ impl Allocator {
     }
 
     /// Pages that a request of this class may have now, after a checkpoint if need be.
-    pub(super) fn allowed(&self, s: &mut MutexGuard<'_, State>, class: Class) -> Result<u64> {
+    pub(super) fn allowed(
+        &self,
+        s: &mut MutexGuard<'_, AllocatorState>,
+        class: Class,
+    ) -> Result<u64> {
         let kept = match class {
             Class::Data => self.kept_reserve(),
             Class::Pages => self.kept_reserve() / 2,
@@ -106,7 +110,7 @@ impl Allocator {
 
     /// Pages that are free, may be grown by, or wait; all of them if they are many. Cost: the
     /// first time that a volume is nearly full, all its directories.
-    fn available(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
+    fn available(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<u64> {
         let n = u64::from(self.layout.space_pages());
         // An opening may allow less than the file has.
         let growth = self.max_pages().saturating_sub(s.volume_pages);

@@ -1,7 +1,7 @@
 //! Where a request is served: at the place asked for, in a hole it fills, behind the last run,
 //! in the smallest block or run that holds it, in pieces; in this order.
 
-use super::{Allocator, Near, State};
+use super::{Allocator, AllocatorState, Near};
 use holdall_core::buddy::{least_order_for, order_for};
 use holdall_core::{PageNo, PageRun, Result};
 use parking_lot::MutexGuard;
@@ -14,7 +14,7 @@ const CRUMB: u32 = 4;
 impl Allocator {
     pub(super) fn find(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u64,
         least: u64,
         near: Near,
@@ -59,7 +59,7 @@ impl Allocator {
     /// The pages from `page` on, up to `want` of them, if at least `least` are free.
     pub(super) fn take_at(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         page: PageNo,
         want: u64,
         least: u64,
@@ -82,7 +82,7 @@ impl Allocator {
     /// A run of exactly `want` pages of one space.
     fn take_in(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         space: u32,
         want: u32,
     ) -> Result<Option<PageRun>> {
@@ -95,7 +95,11 @@ impl Allocator {
 
     /// `want` pages of a hole not much larger, in one of a few spaces: long runs stay whole,
     /// and what is left over is seldom too short for anything.
-    fn find_hole(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+    fn find_hole(
+        &self,
+        s: &mut MutexGuard<'_, AllocatorState>,
+        want: u32,
+    ) -> Result<Option<PageRun>> {
         let mut from = s.holes_from;
         for _ in 0..MOST_VISITS.min(s.trees.len()) {
             let next = s.directory.next_from(from, least_order_for(want));
@@ -116,7 +120,7 @@ impl Allocator {
     /// The whole of a hole of a few pages, at most `most`, in one of a few spaces.
     pub(super) fn find_crumb(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         most: u32,
     ) -> Result<Option<PageRun>> {
         let mut from = s.crumbs_from;
@@ -137,7 +141,11 @@ impl Allocator {
 
     /// A run of exactly `want` pages: in the lowest space with a block that holds it, else in
     /// one of a few where neighbouring smaller blocks may.
-    fn find_block(&self, s: &mut MutexGuard<'_, State>, want: u32) -> Result<Option<PageRun>> {
+    fn find_block(
+        &self,
+        s: &mut MutexGuard<'_, AllocatorState>,
+        want: u32,
+    ) -> Result<Option<PageRun>> {
         match self.find_exact(s, want, order_for(want), usize::MAX)? {
             None => self.find_exact(s, want, least_order_for(want), MOST_VISITS),
             found => Ok(found),
@@ -146,7 +154,7 @@ impl Allocator {
 
     fn find_exact(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u32,
         order: u8,
         visits: usize,
@@ -168,7 +176,7 @@ impl Allocator {
     /// The longest run there is of at most `want` and at least `least` pages.
     fn find_piece(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u32,
         least: u32,
     ) -> Result<Option<PageRun>> {

@@ -3,7 +3,7 @@
 //! Owns: which free runs are holes of the file (rules 27 to 30). A hole is free and in no tree:
 //! it is given out only after it has blocks again, when nothing else serves.
 
-use super::{Allocator, MOST_ORDER, State};
+use super::{Allocator, AllocatorState, MOST_ORDER};
 use crate::txn::io_error;
 use holdall_core::buddy::BuddyTree;
 use holdall_core::mutation::{self, Mutation};
@@ -56,7 +56,7 @@ impl Allocator {
     }
 
     /// Free pages that keep their blocks.
-    fn kept_pages(&self, s: &State) -> u64 {
+    fn kept_pages(&self, s: &AllocatorState) -> u64 {
         let share = (s.live_pages() as f64 * self.limits.spare_share) as u64;
         share + self.limits.spare_bytes / self.layout.page_size() as u64
     }
@@ -176,7 +176,7 @@ impl Allocator {
 
     /// A tree built for the first time since the opening: any free run of the space may be a
     /// hole, and is taken for one.
-    pub(super) fn find_holes(&self, s: &mut State, space: u32, tree: &mut BuddyTree) {
+    pub(super) fn find_holes(&self, s: &mut AllocatorState, space: u32, tree: &mut BuddyTree) {
         let base = u64::from(space) * u64::from(self.layout.space_pages());
         for run in tree.free_runs().collect::<Vec<_>>() {
             tree.alloc_at(run.start, run.len);
@@ -191,7 +191,7 @@ impl Allocator {
     /// [`Error::Io`]; a full disk is none.
     pub(super) fn fill_hole(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u64,
         least: u64,
     ) -> Result<bool> {
@@ -219,7 +219,7 @@ impl Allocator {
 
     /// Gives blocks to the holes behind page `from` that are too short for most requests, some at
     /// a time: one by one each request would look through all.
-    fn fill_crumbs(&self, s: &mut MutexGuard<'_, State>, from: u64) -> Result<()> {
+    fn fill_crumbs(&self, s: &mut MutexGuard<'_, AllocatorState>, from: u64) -> Result<()> {
         let short = self.pages_of(LEAST_HOLE);
         let behind = s.holes.overlapping(from, u64::MAX).take(MOST_CRUMBS);
         let crumbs: Vec<PageRun> = behind.take_while(|run| run.len < short).collect();
@@ -271,7 +271,7 @@ impl Allocator {
         if keep >= s.volume_pages { Ok(()) } else { self.cut_to(&mut s, keep) }
     }
 
-    fn cut_to(&self, s: &mut MutexGuard<'_, State>, keep: u64) -> Result<()> {
+    fn cut_to(&self, s: &mut MutexGuard<'_, AllocatorState>, keep: u64) -> Result<()> {
         let (size, n) = (self.layout.page_size() as u64, u64::from(self.layout.space_pages()));
         self.pager.volume.cut(keep * size).map_err(|e| io_error("cutting the volume", e))?;
         if mutation::is(Mutation::R30Grown) {

@@ -9,7 +9,7 @@
 //! Owns: the trees of free pages as they are built, and every look at how far the volume is in
 //! use. All that give out, punch, cut or count space ask here.
 
-use super::{Allocator, State};
+use super::{Allocator, AllocatorState};
 use holdall_core::buddy::BuddyTree;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
@@ -17,7 +17,7 @@ use holdall_core::space_dir::SpaceDir;
 use holdall_core::{Error, PageNo, PageRun, Result};
 use parking_lot::MutexGuard;
 
-impl State {
+impl AllocatorState {
     /// The parts of claimed runs that lie in `from..to`.
     fn claimed(&self, from: u64, to: u64) -> impl Iterator<Item = PageRun> + '_ {
         // A mutation looks at nothing.
@@ -36,7 +36,7 @@ impl Allocator {
     /// The tree of a space, built if it is not in memory.
     pub(super) fn tree<'a>(
         &self,
-        s: &'a mut MutexGuard<'_, State>,
+        s: &'a mut MutexGuard<'_, AllocatorState>,
         space: u32,
     ) -> Result<&'a mut BuddyTree> {
         if s.trees.get(space).is_none() {
@@ -54,7 +54,7 @@ impl Allocator {
     }
 
     /// A tree of the pages of a space that are not in use and no holes.
-    fn build_tree(&self, s: &State, space: u32) -> Result<BuddyTree> {
+    fn build_tree(&self, s: &AllocatorState, space: u32) -> Result<BuddyTree> {
         let n = self.layout.space_pages();
         let base = u64::from(space) * u64::from(n);
         let limit = s.volume_pages.saturating_sub(base).min(u64::from(n)) as u32;
@@ -95,7 +95,7 @@ impl Allocator {
     }
 
     /// As [`Allocator::pages_in_use`], with the allocator's lock held.
-    pub(super) fn end_in_use(&self, s: &mut MutexGuard<'_, State>) -> Result<u64> {
+    pub(super) fn end_in_use(&self, s: &mut MutexGuard<'_, AllocatorState>) -> Result<u64> {
         let n = u64::from(self.layout.space_pages());
         let mut end = s.volume_pages;
         while end > 0 {

@@ -1,6 +1,6 @@
 //! Reserving: what is free, what growth adds, what can be made free, in this order.
 
-use super::{Allocator, Class, Near, State};
+use super::{Allocator, AllocatorState, Class, Near};
 use holdall_core::{Error, PageRun, Result};
 use parking_lot::MutexGuard;
 
@@ -59,7 +59,7 @@ impl Allocator {
     /// What is free now, or by growth; why there is nothing.
     fn reserve_free(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u64,
         least: u64,
         near: Near,
@@ -110,7 +110,7 @@ impl Allocator {
     /// instead of the crumbs between them.
     fn find_whole(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u64,
         near: Near,
         class: Class,
@@ -127,7 +127,7 @@ impl Allocator {
     }
 
     /// Whether a checkpoint now would free a run of `want` pages.
-    fn frees_with_checkpoint(&self, s: &State, want: u64) -> bool {
+    fn frees_with_checkpoint(&self, s: &AllocatorState, want: u64) -> bool {
         let upto = self.pager.horizon.oldest();
         let mut new = s.queue.iter().filter(|f| f.lsn > s.checkpointed && f.lsn <= upto);
         new.any(|f| f.runs.iter().any(|run| run.len >= want))
@@ -136,7 +136,7 @@ impl Allocator {
     /// A piece of at most `want` pages, in a hole if nowhere else, by growth of a few pages.
     fn find_any(
         &self,
-        s: &mut MutexGuard<'_, State>,
+        s: &mut MutexGuard<'_, AllocatorState>,
         want: u64,
         near: Near,
     ) -> Result<Option<PageRun>> {

@@ -30,7 +30,7 @@ use logged::Logged;
 use sending::Sending;
 use std::collections::HashSet;
 use std::sync::Arc;
-use write_behind::{BATCH_BYTES, Batch, Piece};
+use write_behind::{BATCH_BYTES, Batch, NewBytes};
 
 /// The newest heap pages are likely still being filled.
 const STILL_FILLED: usize = 2;
@@ -265,7 +265,7 @@ fn gather(pages: &mut TxPages, numbers: &[u64], base: Lsn, batch: &mut Batch) {
         if p.base.is_none() && !p.sent {
             page::seal(Arc::make_mut(&mut p.now), base);
             p.sent = true;
-            batch.push(PageNo(*no), Piece::Page(p.now.clone()));
+            batch.push(PageNo(*no), NewBytes::Page(p.now.clone()));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Owns: what waits to be handed over to the store's writing thread ([`super::WriteBehind`]), and
 //! whether that failed.
 
-use super::write_behind::{Batch, Piece};
+use super::write_behind::{Batch, NewBytes};
 use crate::txn::Pager;
 use holdall_core::{Error, PageNo, Result};
 use parking_lot::Mutex;
@@ -28,7 +28,7 @@ impl Sending {
     /// Takes over data for `start`; hands over what has gathered once it is `enough` bytes.
     pub(super) fn hold(&mut self, at: &Pager, start: PageNo, bytes: Vec<u8>, enough: usize) {
         let held = self.held.get_mut();
-        held.push(start, Piece::Data(bytes));
+        held.push(start, NewBytes::Data(bytes));
         if held.bytes() >= enough {
             let batch = std::mem::take(held);
             self.hand_over(at, batch);

@@ -26,14 +26,14 @@ const MOST_WAITING: usize = 64;
 
 /// New bytes of neighbouring pages.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum NewBytes {
     /// A sealed page.
     Page(PageRef),
     /// Segment data, whole pages.
     Data(Vec<u8>),
 }
 
-impl Piece {
+impl NewBytes {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Page(page) => page,
@@ -45,12 +45,12 @@ impl Piece {
 /// Pieces by their first page.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    pieces: Vec<(u64, Piece)>,
+    pieces: Vec<(u64, NewBytes)>,
     bytes: usize,
 }
 
 impl Batch {
-    pub(super) fn push(&mut self, first: PageNo, piece: Piece) {
+    pub(super) fn push(&mut self, first: PageNo, piece: NewBytes) {
         self.bytes += piece.bytes().len();
         self.pieces.push((first.0, piece));
     }
@@ -70,7 +70,7 @@ impl Batch {
         self.pieces.sort_by_key(|(first, _)| *first);
         let size = volume.page_size() as u64;
         let follows =
-            |a: &(u64, Piece), b: &(u64, Piece)| a.0 + a.1.bytes().len() as u64 / size == b.0;
+            |a: &(u64, NewBytes), b: &(u64, NewBytes)| a.0 + a.1.bytes().len() as u64 / size == b.0;
         for run in self.pieces.chunk_by(follows) {
             for (first, piece) in run {
                 volume.write_pages(PageNo(*first), piece.bytes())?;
@@ -85,7 +85,7 @@ impl Batch {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     waiting: VecDeque<Batch>,
     /// A batch is being written.
     busy: bool,
@@ -99,7 +99,7 @@ struct State {
 /// The queue of a pager.
 #[derive(Debug, Default)]
 pub struct WriteBehind {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     wanted: Condvar,
     done: Condvar,
 }
@@ -143,7 +143,11 @@ impl WriteBehind {
     }
 
     /// Writes batch after batch; returns when none waits and none is being written.
-    fn drain<'a>(&'a self, volume: &Volume, mut s: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn drain<'a>(
+        &'a self,
+        volume: &Volume,
+        mut s: MutexGuard<'a, QueueState>,
+    ) -> MutexGuard<'a, QueueState> {
         loop {
             if s.busy {
                 self.done.wait(&mut s);
@@ -158,10 +162,10 @@ impl WriteBehind {
     fn write<'a>(
         &'a self,
         volume: &Volume,
-        mut s: MutexGuard<'a, State>,
+        mut s: MutexGuard<'a, QueueState>,
         batch: Batch,
         hint: bool,
-    ) -> MutexGuard<'a, State> {
+    ) -> MutexGuard<'a, QueueState> {
         s.busy = true;
         let result = MutexGuard::unlocked(&mut s, || batch.write(volume, hint));
         s.busy = false;

@@ -67,11 +67,11 @@ fn volume() -> (Arc<Watched>, Volume) {
     (disk.clone(), fixture::volume(disk, SIZE))
 }
 
-fn page(byte: u8) -> Piece {
-    Piece::Page(vec![byte; SIZE].into())
+fn page(byte: u8) -> NewBytes {
+    NewBytes::Page(vec![byte; SIZE].into())
 }
 
-fn batch(pieces: impl IntoIterator<Item = (u64, Piece)>) -> Batch {
+fn batch(pieces: impl IntoIterator<Item = (u64, NewBytes)>) -> Batch {
     let mut batch = Batch::default();
     pieces.into_iter().for_each(|(no, piece)| batch.push(PageNo(no), piece));
     batch
@@ -101,7 +101,7 @@ fn with_thread(behind: &WriteBehind, volume: &Volume, helper: bool, f: impl FnOn
 fn pieces_are_written_one_by_one_in_order() {
     let (disk, volume) = volume();
     let behind = WriteBehind::default();
-    let data = Piece::Data(vec![9; 3 * SIZE]);
+    let data = NewBytes::Data(vec![9; 3 * SIZE]);
     let pieces = [(12, page(2)), (13, data), (11, page(1)), (40, page(4)), (16, page(3))];
     assert!(batch([]).is_empty());
     behind.send(&volume, batch(pieces));
