@@ -7,4 +7,4 @@
 
 pub use crate::error::{Error, Result};
 pub use crate::types::{PageNo, PageRun};
-pub use crate::{buddy, bytes, placement, segment_tree};
+pub use crate::{buddy, bytes, heap_placement, segment_tree};

@@ -3,7 +3,7 @@
 //! Owns: the names of the fields. Bytes are hexadecimal; of what cannot be read `error` says why.
 
 use super::log::block;
-use super::text::runs;
+use super::text_lines::runs;
 use crate::json::remedies;
 use crate::name::{self, hex};
 use holdall::frag::FragReport;

@@ -3,7 +3,7 @@
 //! Owns: the names of the fields.
 
 use super::json_parts::{error, location, named, segment, superblocks};
-use super::text::runs;
+use super::text_lines::runs;
 use crate::name::hex;
 use holdall::inspect::{
     Body, Handle, HeapContent, HeapSlot, MapRoot, NamesValue, Node, Page, PageContent, PlaceInSpace,

@@ -1,6 +1,6 @@
 //! The log in words.
 
-use super::text::{Hex, Text};
+use super::text_lines::{Hex, Text};
 use holdall::Error;
 use holdall::inspect::{InPlaceKind, LogBlock, LogDump, LogEnd, LogPart, Part, Record};
 

@@ -8,13 +8,13 @@ mod json_page;
 mod json_parts;
 mod log;
 mod object;
-mod page;
+mod page_text;
 mod space;
-mod text;
+mod text_lines;
 mod volume;
 
 pub use log::{log, log_part, record};
 pub use object::{names, names_stop, object};
-pub use page::page;
+pub use page_text::page;
 pub use space::{listed, named_too_many, sharing, space};
 pub use volume::{superblocks, volume};

@@ -1,6 +1,6 @@
 //! Objects and names in words.
 
-use super::text::{Hex, Name, Text};
+use super::text_lines::{Hex, Name, Text};
 use crate::date;
 use holdall::inspect::{
     LargeObject, NamesPart, NamesStop, NamesTree, ObjectBody, ObjectDump, Slice, TreePart,

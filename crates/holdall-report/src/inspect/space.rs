@@ -1,6 +1,6 @@
 //! Spaces and shared pages in words.
 
-use super::text::{Text, runs};
+use super::text_lines::{Text, runs};
 use holdall::inspect::{Sharing, Space, SpaceFigures, Spaces};
 use holdall::{Lsn, Result};
 

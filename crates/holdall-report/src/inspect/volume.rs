@@ -1,6 +1,6 @@
 //! Both copies of the superblock, and what maintenance has left to do, in words.
 
-use super::text::{Hex, Text};
+use super::text_lines::{Hex, Text};
 use holdall::frag::{Action, FragReport};
 use holdall::inspect::{Superblock, SuperblockCopy, Superblocks};
 

@@ -1,6 +1,7 @@
 //! The requests that change trees: DELETE, COPY, MOVE.
 
 use crate::dav::Depth;
+use crate::dav::conditions::precondition_failed;
 use crate::dav::error::{Error, Result, blocking, refusal};
 use crate::dav::path::Path;
 use crate::dav::put::MTIME;
@@ -72,7 +73,7 @@ fn check_ends(ends: &Ends, to: &Place, overwrites: bool) -> Result<()> {
         return Err(refusal(StatusCode::FORBIDDEN, "an object is no collection"));
     }
     if target.is_there() && !overwrites {
-        return Err(refusal(StatusCode::PRECONDITION_FAILED, "the destination is there"));
+        return Err(precondition_failed("the destination is there"));
     }
     if to.slash && !folder && !target.is_there() {
         let text = "an object's path has no slash at its end";

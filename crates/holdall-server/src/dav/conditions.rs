@@ -5,7 +5,7 @@
 //! as the standard has it.
 
 use crate::dav::Head;
-use crate::dav::error::{Result, refusal};
+use crate::dav::error::{Error, Result, refusal};
 use crate::http::date;
 use crate::http::header::{list, single};
 use crate::objects::condition::{ETagCondition, Read, matches, matches_weakly, seconds};
@@ -51,8 +51,13 @@ fn etags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<ETagCondition>
     ETagCondition::quoted(&text).map(Some).ok_or_else(bad)
 }
 
+/// Status 412: a condition does not hold.
+pub fn precondition_failed(text: &str) -> Error {
+    refusal(StatusCode::PRECONDITION_FAILED, text)
+}
+
 fn unmet(text: &str) -> Result<()> {
-    Err(refusal(StatusCode::PRECONDITION_FAILED, text))
+    Err(precondition_failed(text))
 }
 
 impl Conditions {

@@ -1,6 +1,7 @@
 //! The requests LOCK and UNLOCK (RFC 4918 sections 9.10 and 9.11). A lock on a name at which
 //! nothing is makes an empty object there.
 
+use crate::dav::conditions::precondition_failed;
 use crate::dav::error::{Result, blocking, refusal};
 use crate::dav::folder::room;
 use crate::dav::get::media_type;
@@ -160,7 +161,7 @@ impl Dav {
             let text = "a LOCK without a body names the one lock that it refreshes, by If";
             return Err(refusal(StatusCode::BAD_REQUEST, text));
         };
-        let none = || refusal(StatusCode::PRECONDITION_FAILED, "there is no such lock of yours");
+        let none = || precondition_failed("there is no such lock of yours");
         if self.locks.is_in_the_way(&head.path, &head.user.name, false, &tokens) {
             return Err(none());
         }

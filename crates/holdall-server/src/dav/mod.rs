@@ -307,7 +307,7 @@ impl Dav {
         let (tokens, dav, head) = (given.tokens(), self.clone(), head.clone());
         let (holds, etags) = blocking(move || dav.if_holds(&given, &head)).await?;
         if !holds {
-            return Err(refusal(StatusCode::PRECONDITION_FAILED, "no list of the header If holds"));
+            return Err(conditions::precondition_failed("no list of the header If holds"));
         }
         Ok((etags, tokens))
     }

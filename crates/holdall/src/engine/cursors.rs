@@ -6,7 +6,7 @@
 //! options say, and copies only those that it touches.
 
 use crate::handle::HandleCursor;
-use holdall_core::placement::{Placement, Policy};
+use holdall_core::heap_placement::{Placement, Policy};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -20,8 +20,8 @@ use crate::page_map::PageMap;
 use crate::page_map::VisitPage;
 use crate::txn::Pinned;
 use holdall_core::handle_page::{self, Handle, HandlePage, HandlePageMut, Location};
+use holdall_core::heap_placement::extent;
 use holdall_core::page_map_node::FRESH;
-use holdall_core::placement::extent;
 use holdall_core::{Error, Oid, PageKind, PageNo, PageRead, PageWrite, Result};
 #[cfg(test)]
 use std::cell::RefCell;

@@ -4,7 +4,7 @@
 //! kept in the collection's own page and stored there after each change; a [`Placement`] is
 //! kept in memory beside it. Invariants, all checked by [`HeapFile::check`]:
 //!
-//! - A page's map class is its true class (`placement::class_of`), or 0 while the page is in
+//! - A page's map class is its true class (`heap_placement::class_of`), or 0 while the page is in
 //!   the pid cache or was when the process ended. A class so promises no room that is not
 //!   there; a page that wrongly looks full is corrected when its class next changes.
 //! - `FRESH` is exact: the page holds no record and is formatted at its next use unread.
@@ -18,8 +18,8 @@
 //! found out and emptied; its pages then look full until they are next changed).
 
 mod divided;
-mod free_space;
 mod lower;
+mod placement;
 mod relocation;
 mod run;
 mod scan;
@@ -40,11 +40,11 @@ use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-pub use free_space::growth;
 pub use holdall_core::handle_page::Location;
-pub use holdall_core::placement::Placement;
+pub use holdall_core::heap_placement::Placement;
 #[cfg(test)]
-use holdall_core::placement::Policy;
+use holdall_core::heap_placement::Policy;
+pub use placement::growth;
 pub use run::Records;
 
 /// Root and counts of a heap file.

@@ -7,7 +7,7 @@
 
 use super::{At, HeapFile, Location, Placement};
 use holdall_core::heap_page::{HeapPage, max_record};
-use holdall_core::placement::{Cached, class_for};
+use holdall_core::heap_placement::{Cached, class_for};
 use holdall_core::{PageKind, PageNo, PageRead, PageWrite, Result, page};
 
 /// Pages looked at.

@@ -7,7 +7,7 @@ use holdall_core::{Error, PageKind, PageNo, PageRead, Result};
 #[cfg(test)]
 use {
     crate::page_map::VisitPage, holdall_core::heap_page::max_record,
-    holdall_core::placement::class_of, std::cell::RefCell,
+    holdall_core::heap_placement::class_of, std::cell::RefCell,
 };
 
 impl HeapFile {

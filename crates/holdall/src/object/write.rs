@@ -7,9 +7,9 @@ use crate::segment_tree::{MAX_INLINE, TreeWrite, slices_of};
 use crate::space::{SpaceTx, Staged};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::max_record;
+use holdall_core::heap_placement::Placement;
 use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::mutation::{self, Mutation};
-use holdall_core::placement::Placement;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Slice};
 use holdall_core::{Oid, PageNo, PageRead, Result};
 

@@ -16,7 +16,7 @@ mod snapshot;
 mod tx;
 mod tx_pages;
 mod volume;
-mod writer;
+mod writer_lock;
 
 pub use crate::log::{io_error, no_inodes};
 pub use housekeeping::Housekeeping;
@@ -35,7 +35,7 @@ use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use writer::Writer;
+use writer_lock::Writer;
 
 /// Looks at a page that is newer in place each time, before that is taken for damage.
 const MOST_TRIES: u32 = 8;

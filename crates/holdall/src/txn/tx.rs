@@ -10,7 +10,7 @@ use super::Pager;
 use super::direct::{Given, NewData, Way};
 use super::housekeeping::Housekeeping;
 use super::tx_pages::{TxPage, TxPages};
-use super::writer::WriterLock;
+use super::writer_lock::WriterLock;
 use crate::cache::index::Pin;
 use crate::cache::pool::read_in_place;
 use holdall_core::log_format::push_page;

@@ -7,12 +7,12 @@
 mod conditions;
 mod headers;
 mod operations;
-mod query;
+mod parameters;
 
 pub use conditions::IfRange;
 pub use headers::refused;
 pub use operations::{EDIT, Operation};
-pub use query::without_headers;
+pub use parameters::without_headers;
 
 use crate::http::digest::{Announced, Trailers};
 use crate::http::{header::ByteRange, spelling::is_escaped};
@@ -23,8 +23,8 @@ use crate::users::OWNER;
 use conditions::is_condition;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use operations::{Level, OPERATIONS};
+use parameters::Query;
 use percent_encoding::percent_decode_str;
-use query::Query;
 use s3s::{Body, S3Error, S3Result, s3_error};
 use std::sync::Arc;
 
@@ -133,8 +133,12 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
     query.check_signed(req.headers())?;
     let mut effective = req.headers().clone();
     query.add_to(&mut effective)?;
-    let operation =
-        find(req.method(), level(req.uri().path(), host_bucket.is_some()), &query, &effective)?;
+    let operation = find_operation(
+        req.method(),
+        level(req.uri().path(), host_bucket.is_some()),
+        &query,
+        &effective,
+    )?;
     query.check_numbers()?;
     let kind = text(&effective, "content-type").to_ascii_lowercase();
     let is_form = req.method() == Method::POST && kind.starts_with("multipart/form-data");
@@ -194,7 +198,7 @@ fn level(path: &str, has_own_host: bool) -> Level {
 }
 
 /// The operation that a request asks.
-fn find(
+fn find_operation(
     method: &Method,
     level: Level,
     query: &Query,
@@ -212,17 +216,7 @@ fn find(
     if !operation.offered {
         return Err(s3_error!(NotImplemented, "{} is not offered", operation.name));
     }
-    for (name, value) in &query.pairs {
-        if name == "x-id" {
-            if value != operation.name {
-                let is = operation.name;
-                return Err(s3_error!(NotImplemented, "x-id is {value}, and the rest asks {is}"));
-            }
-        } else if !operation.takes(name) && !name.starts_with("x-") {
-            let is = operation.name;
-            return Err(s3_error!(NotImplemented, "{is} has no parameter {name}"));
-        }
-    }
+    query.refuse_unknown(operation)?;
     Ok(operation)
 }
 

@@ -11,9 +11,9 @@ use crate::heap::HeapFile;
 use crate::object::{Body, Record};
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::{HeapPage, max_record};
+use holdall_core::heap_placement::class_of;
 use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page_map_node::FRESH;
-use holdall_core::placement::class_of;
 use holdall_core::segment_tree::Descriptor;
 use holdall_core::{PageKind, PageNo, PageRef, Result};
 

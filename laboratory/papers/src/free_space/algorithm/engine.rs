@@ -1,5 +1,5 @@
 //! HY(n,u) as the engine has it: the cache and the decision to search are
-//! [`holdall_core::techniques::placement`], on the inventory of the lab.
+//! [`holdall_core::techniques::heap_placement`], on the inventory of the lab.
 //!
 //! It differs from the paper's: it knows the file's bytes in use instead of a histogram, it also
 //! searches while its cache has a free place, and its classes are fifteenths of a page. Owns the
@@ -11,7 +11,7 @@ use crate::free_space::buckets::{Buckets, UNALLOCATED};
 use crate::free_space::volume::Volume;
 use crate::kit::error::Result;
 use holdall_core::techniques::PageNo;
-use holdall_core::techniques::placement::{Placement, Policy};
+use holdall_core::techniques::heap_placement::{Placement, Policy};
 
 /// The engine's HY.
 #[derive(Debug)]

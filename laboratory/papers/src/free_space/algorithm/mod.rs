@@ -112,7 +112,7 @@ pub enum Kind {
     Hy(usize, f64),
     /// The same with the choices the paper leaves open, and what to add to its name.
     HyWith(usize, f64, CacheOptions, &'static str),
-    /// The engine's variant of it (`holdall_core::techniques::placement`): u in percent.
+    /// The engine's variant of it (`holdall_core::techniques::heap_placement`): u in percent.
     HyEngine(usize, u8),
 }
 

@@ -89,7 +89,7 @@ pub(super) fn throughput_uniform(settings: &Settings<'_>) -> Result<Outcome> {
         memory("M8 HY", &hy, hy.memory <= 200).remark(format!(
             "Pid cache of 8 bytes per page, histogram, cursor and search; the thresholds, one \
              table for all, apart. The engine's pid cache has {} bytes per page.",
-            size_of::<holdall_core::techniques::placement::Cached>()
+            size_of::<holdall_core::techniques::heap_placement::Cached>()
         )),
         memory("M8 BF", &bf, bf.memory > 1_000_000),
     ];

@@ -2,6 +2,7 @@
 //!
 //! Owns: [`Query`]. Clients that sign an address put into it what they would send as headers.
 
+use super::operations::Operation;
 use crate::http::spelling::{digits, pairs, sound_pairs};
 use crate::s3::error::custom;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -133,6 +134,25 @@ impl Query {
     /// InvalidArgument.
     pub fn check_numbers(&self) -> S3Result<()> {
         self.pairs.iter().try_for_each(|(name, value)| check_number(name, value))
+    }
+
+    /// Refuses parameters that the operation does not take.
+    ///
+    /// # Errors
+    /// NotImplemented.
+    pub fn refuse_unknown(&self, operation: &Operation) -> S3Result<()> {
+        let is = operation.name;
+        for (name, value) in &self.pairs {
+            if name == "x-id" {
+                if value != is {
+                    let text = format!("x-id is {value}, and the rest asks {is}");
+                    return Err(s3_error!(NotImplemented, "{text}"));
+                }
+            } else if !operation.takes(name) && !name.starts_with("x-") {
+                return Err(s3_error!(NotImplemented, "{is} has no parameter {name}"));
+            }
+        }
+        Ok(())
     }
 
     /// The value of a parameter.

@@ -1,6 +1,6 @@
 //! Pages in words.
 
-use super::text::{Hex, Name, Text, runs};
+use super::text_lines::{Hex, Name, Text, runs};
 use super::volume::superblocks;
 use holdall::inspect::{
     Body, Handle, HeapContent, HeapSlot, MapRoot, NamesValue, Node, Page, PageContent, PlaceInSpace,

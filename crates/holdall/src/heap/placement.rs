@@ -1,13 +1,13 @@
 //! Where the next record goes, and the books afterwards: HY(n,u) over real pages.
 //!
-//! The decisions are `holdall_core::placement`; here they are carried out: cached pages are
+//! The decisions are `holdall_core::heap_placement`; here they are carried out: cached pages are
 //! checked, the map is searched and kept, pages are allocated, formatted and freed.
 
 use super::{At, FreeSpace, HeapFile};
 use holdall_core::heap_page::{self, HeapPage, max_record};
+use holdall_core::heap_placement::{Cached, Offer, Placement, class_of, extent};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page_map_node::FRESH;
-use holdall_core::placement::{Cached, Offer, Placement, class_of, extent};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageWrite, Result};
 
 /// The largest extent of heap pages in a file of less than [`PART`] times as many.
