@@ -5,28 +5,12 @@
 
 pub mod divided;
 
+use crate::attributes::{self, Attributes, MAX_ATTRIBUTES};
 use crate::bytes::{Reader, push_varint, u16_at, u32_at, varint_len};
 use crate::segment_tree::Descriptor;
 use crate::version::Change;
 use crate::{Error, Oid, Result};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-/// Attributes of an object, such as its content type. One whose key begins with `#` says something
-/// of the bytes, as a digest does, and so does [`MTIME`]: a change of the bytes drops them.
-pub type Attributes = BTreeMap<String, Vec<u8>>;
-
-/// Most bytes all attributes of an object may take, with 64 KiB pages; an eighth of a page
-/// with smaller ones.
-pub const MAX_ATTRIBUTES: usize = 4096;
-
-/// An attribute whose key begins so says something of the object's bytes, as a digest does:
-/// with any change of the bytes it goes.
-pub const OF_BYTES: char = '#';
-
-/// The attribute by which a caller names a time of the last change that is not the engine's, as of
-/// a file that was imported: nanoseconds since 1970 UTC as decimal text. It is of the bytes.
-pub const MTIME: &str = "mtime";
 
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
@@ -148,7 +132,7 @@ impl<'a> Record<'a> {
         let mut head = self.head();
         if !self.attributes.is_empty() {
             let mut attributes = self.attributes()?;
-            attributes.retain(|key, _| !key.starts_with(OF_BYTES) && key != MTIME);
+            attributes::drop_those_of_bytes(&mut attributes);
             head.attributes = join_attributes(&attributes).into();
         }
         Ok(head)

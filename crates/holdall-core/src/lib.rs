@@ -6,6 +6,7 @@
 //! writes.
 #![forbid(unsafe_code)]
 
+pub mod attributes;
 pub mod buddy;
 pub mod bytes;
 pub mod checksum;

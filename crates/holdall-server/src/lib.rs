@@ -31,7 +31,7 @@ use http::host::Domain;
 use http::tls;
 use objects::catalog::{Catalog, Served};
 use objects::put::Objects;
-use s3::{access, door, form, verbs};
+use s3::{access, door, edit_verbs, form};
 use s3s::config::{S3Config, StaticConfigProvider};
 use s3s::service::S3ServiceBuilder;
 use std::future::Future;
@@ -156,7 +156,7 @@ fn service(
     let inner = builder(&server, &users, config)?.build();
     let mut outer = builder(&server, &users, config)?;
     let (limits, public_acls) = (config.limits.clone(), config.public_acls);
-    let verbs = verbs::Verbs { objects: server.objects, users };
+    let verbs = edit_verbs::Verbs { objects: server.objects, users };
     outer.set_route(door::Door { verbs, inner, limits, public_acls });
     Ok(outer.build())
 }

@@ -149,7 +149,7 @@ mod write;
 pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::key::Key;
 pub use engine::{GaveBack, Options, Tuning};
-pub use holdall_core::heap_record::MTIME;
+pub use holdall_core::attributes::MTIME;
 pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};

@@ -5,7 +5,7 @@
 
 use crate::dav::error::{Error, Result, refusal};
 use crate::http::header::{check_transfer, list, single};
-use crate::objects::verbs::Asked;
+use crate::objects::edit_verbs::Asked;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 

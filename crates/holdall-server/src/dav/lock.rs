@@ -5,7 +5,7 @@ use crate::dav::conditions::precondition_failed;
 use crate::dav::error::{Result, blocking, refusal};
 use crate::dav::folder::room;
 use crate::dav::get::media_type;
-use crate::dav::locks::{LIFE, Lock};
+use crate::dav::lock_table::{LIFE, Lock};
 use crate::dav::multistatus::{DAV, TYPE, active_lock};
 use crate::dav::{Dav, Depth, Head};
 use crate::http::answer::{empty, set};

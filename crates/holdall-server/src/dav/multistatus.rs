@@ -1,6 +1,6 @@
 //! What answers of WebDAV about properties and locks are written in.
 
-use crate::dav::locks::Lock;
+use crate::dav::lock_table::Lock;
 use crate::http::xml::is_xml;
 use std::borrow::Cow;
 use std::fmt::Write as _;

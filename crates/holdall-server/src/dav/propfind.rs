@@ -2,7 +2,7 @@
 
 use crate::dav::error::{Result, blocking, refusal};
 use crate::dav::list::{self, Resource};
-use crate::dav::locks::Locks;
+use crate::dav::lock_table::Locks;
 use crate::dav::multistatus::{
     DAV, HEAD, TYPE, WINDOWS, WINDOWS_MODIFIED, active_lock, sound, text,
 };

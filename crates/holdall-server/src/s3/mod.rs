@@ -13,6 +13,7 @@ mod copy;
 mod cors;
 pub mod cross;
 pub mod door;
+pub mod edit_verbs;
 mod elements;
 mod error;
 pub mod form;
@@ -29,7 +30,6 @@ mod put;
 mod repeated;
 mod settings;
 mod tagging;
-pub mod verbs;
 
 pub use hooks::BucketNames;
 pub use post::name_file;

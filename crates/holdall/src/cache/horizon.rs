@@ -312,7 +312,7 @@ impl Horizon {
     }
 
     /// Gives up all snapshots at the oldest LSN: their reads fail from now on.
-    pub fn kill_oldest(&self) {
+    pub fn give_up_oldest(&self) {
         let Some(oldest) = self.oldest_snapshot() else { return };
         let age = self.times.lock().since_replaced(oldest);
         for slot in &self.slots {
@@ -346,7 +346,7 @@ mod tests {
         for (lsn, second) in [(10, 1), (15, 2), (20, 5)] {
             h.note_time(Lsn(lsn), Duration::from_secs(second));
         }
-        h.kill_oldest();
+        h.give_up_oldest();
         let three = Duration::from_secs(3);
         assert!(matches!(h.check(&old), Err(Error::SnapshotTooOld { age }) if age == three));
         assert!(many.iter().all(|s| h.check(s).is_ok()));
@@ -354,7 +354,7 @@ mod tests {
         h.close(&old);
         let again = h.open();
         assert!(h.check(&again).is_ok(), "a reused slot is not killed");
-        h.kill_oldest();
+        h.give_up_oldest();
         assert!(many.iter().all(|s| h.check(s).is_err()), "overflow too");
     }
 }

@@ -5,7 +5,7 @@
 //! transactions (`cursors`).
 
 pub(crate) mod catalog;
-mod checkpoints;
+mod checkpoint_policy;
 pub(crate) mod cursors;
 pub(crate) mod deferred;
 pub(crate) mod format;

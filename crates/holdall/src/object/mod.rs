@@ -16,7 +16,8 @@ mod write;
 pub use copy::Shares;
 pub use edit::Resized;
 pub use hints::{Hints, StoredHints};
-pub use holdall_core::heap_record::{Attributes, Body, Head, Record, encode_attributes};
+pub use holdall_core::attributes::Attributes;
+pub use holdall_core::heap_record::{Body, Head, Record, encode_attributes};
 pub use read::{
     Layout, Metadata, ObjectBody, Segments, metadata, open, open_at, own_in_place, own_record,
     read_record, segments, time_of,

@@ -5,7 +5,7 @@ use crate::handle::HandleTable;
 use crate::heap::{HeapFile, Location, RecordRef};
 use crate::segment_tree::{DEFAULT_THRESHOLD, DataRead, TreeRead, ahead};
 use crate::sharing::Sharing;
-use holdall_core::heap_record::MTIME;
+use holdall_core::attributes::MTIME;
 use holdall_core::heap_record::divided::in_place;
 use holdall_core::segment_tree::{self, APPEND_MOSTLY, Descriptor, MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result, Version};

@@ -10,7 +10,7 @@
 mod around;
 mod classes;
 mod find;
-mod give_back;
+mod holes;
 mod in_use;
 mod lower;
 mod report;
@@ -18,7 +18,7 @@ mod reserve;
 mod trees;
 
 pub use classes::Class;
-pub use give_back::{LEAST_HOLE, Spare};
+pub use holes::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
 use super::RunSet;
@@ -468,7 +468,7 @@ impl Allocator {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the allocator contradicts itself.
-    pub fn expire_oldest(&self) -> Result<bool> {
+    pub fn give_up_oldest(&self) -> Result<bool> {
         self.expire(&mut self.state.lock())
     }
 
@@ -479,7 +479,7 @@ impl Allocator {
         if oldest >= first {
             return Ok(false);
         }
-        self.pager.horizon.kill_oldest();
+        self.pager.horizon.give_up_oldest();
         self.release_ready(s).map(|_| true)
     }
 }

@@ -9,6 +9,7 @@ mod checkpoint;
 pub mod direct;
 #[cfg(test)]
 mod fixture;
+mod give_up;
 mod housekeeping;
 mod pinned;
 mod recovery;
@@ -228,23 +229,6 @@ impl Pager {
             self.log.set_poison(&why);
         }
         self.log.check_poison()
-    }
-
-    /// Keeps old versions within their budget, giving up the oldest snapshots if need be.
-    fn bound_old_versions(&self) {
-        let budget = self.limits.old_version_bytes / self.page_size();
-        if self.pool.old_versions() <= budget {
-            return;
-        }
-        self.pool.prune(&self.needed());
-        // A snapshot of the newest durable state holds nothing that others do not.
-        let visible = self.horizon.visible();
-        while self.pool.old_versions() > budget
-            && self.horizon.oldest_snapshot().is_some_and(|oldest| oldest < visible)
-        {
-            self.horizon.kill_oldest();
-            self.pool.prune(&self.needed());
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Owns: [`Records`], what the records of all collections say of handles.
 
 use super::report::ProblemKind;
-use super::walk::{RootView, Walk};
+use super::walk_state::{RootView, Walk};
 use crate::engine::catalog::{Collection, oid_of, page_of};
 use crate::heap::HeapFile;
 use crate::names::Names;

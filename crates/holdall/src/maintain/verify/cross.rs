@@ -9,9 +9,9 @@
 use super::bits::PageBits;
 use super::catalog::{Fingerprint, Loaded, Records};
 use super::map::readable_pages;
-use super::pages::Pages;
+use super::page_source::Pages;
 use super::report::ProblemKind;
-use super::walk::{RootView, Walk, damage, quiet};
+use super::walk_state::{RootView, Walk, damage, quiet};
 use crate::engine::catalog::oid_of;
 use crate::handle::HandleTable;
 use crate::heap::HeapFile;

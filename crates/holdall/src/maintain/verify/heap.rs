@@ -5,7 +5,7 @@
 use super::catalog::{Loaded, Records, Tally};
 use super::cross::show;
 use super::report::ProblemKind;
-use super::walk::{Walk, quiet};
+use super::walk_state::{Walk, quiet};
 use crate::engine::catalog::Collection;
 use crate::heap::HeapFile;
 use crate::object::{Body, Record};

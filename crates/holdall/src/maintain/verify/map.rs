@@ -2,9 +2,9 @@
 //!
 //! Owns: no state. As `PageMap::check`, but it reports and does not stop.
 
-use super::pages::Pages;
+use super::page_source::Pages;
 use super::report::ProblemKind;
-use super::walk::{Walk, quiet};
+use super::walk_state::{Walk, quiet};
 use crate::page_map::PageMap;
 use holdall_core::page_map_node::FRESH;
 use holdall_core::page_map_node::{self as node, Entry, Node, Tag};

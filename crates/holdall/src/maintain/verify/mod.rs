@@ -20,21 +20,21 @@ mod heap;
 mod map;
 mod names;
 mod objects;
-mod pages;
+mod page_source;
 mod references;
 mod report;
 mod sharing;
 mod space;
 mod sums;
 mod superblock;
-mod walk;
+mod walk_state;
 
 pub use report::{Problem, Progress, VerifyReport};
 
 use crate::store::Store;
 use holdall_core::Result;
-use pages::Pages;
-use walk::{Compare, Walk};
+use page_source::Pages;
+use walk_state::{Compare, Walk};
 
 /// What [`Store::verify_with`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Owns: no state. As `Names::check`, but it reports and does not stop.
 
 use super::report::ProblemKind;
-use super::walk::Walk;
+use super::walk_state::Walk;
 use crate::names::{Names, Value};
 use holdall_core::names_node::Node;
 use holdall_core::{PageKind, PageNo, Result};

@@ -4,7 +4,7 @@
 
 use super::bits::Runs;
 use super::report::ProblemKind;
-use super::walk::{Walk, damage};
+use super::walk_state::{Walk, damage};
 use crate::object::tail_limit;
 use crate::segment_tree::{DEFAULT_THRESHOLD, MAX_INLINE, TreeRead};
 use crate::space::check_segment;

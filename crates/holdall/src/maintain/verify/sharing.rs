@@ -5,7 +5,7 @@
 use super::bits::Runs;
 use super::references::References;
 use super::report::ProblemKind;
-use super::walk::Walk;
+use super::walk_state::Walk;
 use crate::sharing::{OWNER, Shared, Sharing};
 use holdall_core::{PageNo, PageRun, Result};
 

@@ -5,7 +5,7 @@
 
 use super::bits::Runs;
 use super::report::ProblemKind;
-use super::walk::Walk;
+use super::walk_state::Walk;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::space_info::SpaceInfo;

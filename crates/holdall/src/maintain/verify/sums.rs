@@ -8,7 +8,7 @@
 //! snapshot sees: no crash has come since, so no commit among them may be gone.
 
 use super::report::ProblemKind;
-use super::walk::{Compare, Walk, damage};
+use super::walk_state::{Compare, Walk, damage};
 use crate::engine::Inner;
 use crate::object::{Body, Record};
 use crate::segment_tree::TreeRead;

@@ -4,7 +4,7 @@
 //! damaged or missed one is reported although the other serves.
 
 use super::report::ProblemKind;
-use super::walk::Walk;
+use super::walk_state::Walk;
 use holdall_core::superblock::{SLOT_AT, SLOT_BYTES, Superblock};
 use holdall_core::{Error, Result};
 

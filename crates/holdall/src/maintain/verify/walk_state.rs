@@ -5,7 +5,7 @@
 //! other is a problem and is not followed, so the walk ends whatever the pages hold.
 
 use super::bits::PageBits;
-use super::pages::Pages;
+use super::page_source::Pages;
 use super::references::References;
 use super::report::{ProblemKind, Problems};
 use super::{Progress, VerifyOptions, VerifyReport};

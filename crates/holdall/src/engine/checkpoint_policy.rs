@@ -157,7 +157,7 @@ impl Inner {
             return Ok(());
         }
         while self.alloc.pinned_pages() > most(&self.alloc.stats()) {
-            if !self.alloc.expire_oldest()? {
+            if !self.alloc.give_up_oldest()? {
                 break;
             }
         }

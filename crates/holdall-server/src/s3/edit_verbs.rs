@@ -1,7 +1,7 @@
 //! The extension's edits as S3's clients ask for them: signed like any request.
 
 use crate::http::digest::Announced;
-use crate::objects::verbs::{Asked, answer, incoming};
+use crate::objects::edit_verbs::{Asked, answer, incoming};
 use crate::objects::{condition::etags, edit::Condition, place::check_key, put::Objects};
 use crate::s3::admit::Admitted;
 use crate::users::{Right, Users};
