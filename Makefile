@@ -1,7 +1,7 @@
 # What people and CI call. `make help` lists it.
 CARGO ?= cargo
 
-.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench gate soak full-disk peers lab sim mutants lab-mutants s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
+.PHONY: help test laboratory-test lint outside python python-all wheels site demo bench gate soak full-disk peers lab sim mutants lab-mutants semver s3-tests s3-clients dav-clients web-test serve-fuzz fuzz clean
 
 help:
 	@echo "make demo     build, import a real tree, list, read, kill, recover, verify, with figures"
@@ -19,6 +19,7 @@ help:
 	@echo "make sim      one hour of simulation; MINUTES=M to choose"
 	@echo "make mutants  break each rule of crash safety and see it caught"
 	@echo "make lab-mutants  break each rule of the papers and see the tests notice"
+	@echo "make semver BASE=COMMIT  what of the crates' API would break users of BASE (needs cargo-semver-checks)"
 	@echo "make s3-tests CHECKOUT=DIR  ceph/s3-tests against the S3 server"
 	@echo "make s3-clients  rclone, restic, aws, s3fs, boto3, Go's SDKs against the S3 server, those installed"
 	@echo "make dav-clients litmus, rclone, cadaver, davfs2 against the WebDAV server, those installed"
@@ -115,6 +116,9 @@ mutants:
 # ONLY=Hy: those whose name contains it.
 lab-mutants:
 	cd laboratory && $(CARGO) test -q -p holdall-lab --test mutants -- --ignored --nocapture
+
+semver:
+	$(CARGO) semver-checks --baseline-rev $(BASE) -p holdall -p holdall-object-store -p holdall-opendal
 
 s3-tests:
 	tests/s3/s3-tests.sh "$(CHECKOUT)"

@@ -436,9 +436,9 @@ impl ObjectsMut {
         result
     }
 
-    /// Installs all changes; `None` if the transaction never touched a page. `awaited`: the
+    /// Installs all changes; `None` if the transaction never touched a page. `immediate`: the
     /// caller will wait until it is durable.
-    fn install_all(mut self, awaited: bool) -> Result<Option<Lsn>> {
+    fn install_all(mut self, immediate: bool) -> Result<Option<Lsn>> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed; nothing was changed".into()));
         }
@@ -449,7 +449,7 @@ impl ObjectsMut {
         if tx.is_unchanged() {
             return Ok(None);
         }
-        if awaited {
+        if immediate {
             // Later there is no way back.
             self.inner.check_names()?;
         }
