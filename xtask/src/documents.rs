@@ -47,8 +47,8 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/api.md", 700),
     ("docs/lab", 4600),
 ];
-/// All documents together. The table of four doors, JSON of inspection and times of objects came.
-const ALL: usize = 37_650;
+/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came.
+const ALL: usize = 37_670;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -3,7 +3,7 @@
 //! The form is that of `holdall serve`: attributes `content-type`, and `s3` with the
 //! rest as JSON. What one of the two puts, the other one shows.
 
-use crate::error::told;
+use crate::error::message;
 use chrono::DateTime;
 use holdall::{Attributes as Kept, Metadata};
 use object_store::path::Path;
@@ -34,7 +34,7 @@ struct About {
 ///
 /// # Errors
 /// NotSupported for an attribute that has no place.
-pub fn kept(given: &Attributes) -> Result<Kept> {
+pub fn to_stored(given: &Attributes) -> Result<Kept> {
     let (mut kept, mut about) = (Kept::new(), About::default());
     for (name, value) in given {
         let value = value.as_ref().to_owned();
@@ -52,7 +52,7 @@ pub fn kept(given: &Attributes) -> Result<Kept> {
         }
     }
     if about != About::default() {
-        let json = serde_json::to_vec(&about).map_err(|e| told(e.to_string()))?;
+        let json = serde_json::to_vec(&about).map_err(|e| message(e.to_string()))?;
         kept.insert(ABOUT.into(), json);
     }
     Ok(kept)
@@ -63,7 +63,7 @@ fn text<'k>(kept: &'k Kept, name: &str) -> Option<&'k str> {
 }
 
 /// The attributes of an object as `object_store` has them.
-pub fn shown(kept: &Kept) -> Attributes {
+pub fn from_stored(kept: &Kept) -> Attributes {
     let about = text(kept, ABOUT).and_then(|json| serde_json::from_str::<About>(json).ok());
     let About { cache_control, disposition, encoding, language, user } = about.unwrap_or_default();
     let named = [
@@ -100,9 +100,9 @@ mod tests {
             (Attribute::CacheControl, "no-store"),
             (Attribute::Metadata("camera".into()), "x"),
         ]);
-        assert_eq!(shown(&kept(&given).unwrap()), given);
-        assert!(kept(&Attributes::from_iter([(Attribute::StorageClass, "COLD")])).is_err());
+        assert_eq!(from_stored(&to_stored(&given).unwrap()), given);
+        assert!(to_stored(&Attributes::from_iter([(Attribute::StorageClass, "COLD")])).is_err());
         let broken = Kept::from([(ABOUT.to_owned(), b"{".to_vec())]);
-        assert!(shown(&broken).is_empty());
+        assert!(from_stored(&broken).is_empty());
     }
 }

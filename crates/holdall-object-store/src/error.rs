@@ -6,7 +6,7 @@ use object_store::Error;
 pub const NAME: &str = "Holdall";
 
 /// An error of the engine about the object at `path`.
-pub fn of(path: &str, e: holdall::Error) -> Error {
+pub fn convert(path: &str, e: holdall::Error) -> Error {
     use holdall::Error as Engine;
     let (path, source) = (path.to_owned(), Box::new(e));
     match &*source {
@@ -19,7 +19,7 @@ pub fn of(path: &str, e: holdall::Error) -> Error {
 }
 
 /// An error in words.
-pub fn told(text: impl Into<String>) -> Error {
+pub fn message(text: impl Into<String>) -> Error {
     Error::Generic { store: NAME, source: text.into().into() }
 }
 

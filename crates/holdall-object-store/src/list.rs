@@ -49,7 +49,7 @@ fn page(own: &HoldallObjectStore, options: &ListOptions<'_>) -> Result<Page> {
         }
         Ok((objects, folders, listing.next))
     };
-    let (objects, common_prefixes, next) = read().map_err(|e| error::of("", e))?;
+    let (objects, common_prefixes, next) = read().map_err(|e| error::convert("", e))?;
     Ok((ListResult { objects, common_prefixes, extensions: Default::default() }, next))
 }
 
@@ -125,7 +125,7 @@ impl PaginatedListStore for HoldallObjectStore {
             })
             .await?;
         let page_token = next.map(String::from_utf8).transpose();
-        let page_token = page_token.map_err(|_| error::told("a name is not UTF-8"))?;
+        let page_token = page_token.map_err(|_| error::message("a name is not UTF-8"))?;
         Ok(PaginatedListResult { result, page_token })
     }
 }

@@ -5,7 +5,7 @@
 //! Completion makes the parts objects, joins their segments and removes the parts, in one
 //! transaction.
 
-use crate::attributes::kept;
+use crate::attributes::to_stored;
 use crate::error;
 use crate::store::HoldallObjectStore;
 use crate::write::result;
@@ -42,7 +42,7 @@ fn stage(own: &HoldallObjectStore, payload: &PutPayload) -> Result<StagedObject>
         payload.iter().try_for_each(|chunk| staged.push(chunk))?;
         Ok(staged)
     });
-    written.map_err(|e| error::of("a part", e))
+    written.map_err(|e| error::convert("a part", e))
 }
 
 /// Makes an object of parts. Durable when it returns. Cost: one commit, whatever their size.
@@ -52,7 +52,7 @@ fn join(
     attributes: &Attributes,
     parts: Vec<StagedObject>,
 ) -> Result<PutResult> {
-    let attributes = kept(attributes)?;
+    let attributes = to_stored(attributes)?;
     let joined = own.store.write(|tx| {
         let mut oids = Vec::with_capacity(parts.len());
         for part in parts {
@@ -68,7 +68,7 @@ fn join(
         }
         result(tx, oid)
     });
-    joined.map_err(|e| error::of(location.as_ref(), e))
+    joined.map_err(|e| error::convert(location.as_ref(), e))
 }
 
 /// An upload whose parts come in order of their calls.
@@ -106,7 +106,7 @@ impl MultipartUpload for Upload {
         let parts = std::mem::take(&mut *self.parts.lock());
         if parts.len() != self.count {
             let text = format!("{} of {} parts have come", parts.len(), self.count);
-            return Err(error::told(text));
+            return Err(error::message(text));
         }
         let (location, attributes) = (self.location.clone(), self.attributes.clone());
         let parts = parts.into_values().collect();
@@ -128,7 +128,7 @@ impl HoldallObjectStore {
     fn parts(&self, path: &Path, id: &MultipartId) -> Result<Parts> {
         let open = self.uploads.open.lock();
         let found = open.get(id).filter(|(location, _, _)| location == path);
-        let none = || error::told(format!("there is no upload {id} of {path}"));
+        let none = || error::message(format!("there is no upload {id} of {path}"));
         found.map(|(_, _, parts)| parts.clone()).ok_or_else(none)
     }
 }
@@ -176,11 +176,11 @@ impl MultipartStore for HoldallObjectStore {
             let place = |part: &PartId| part.content_id.parse::<usize>().ok();
             let places: Option<Vec<usize>> = parts.iter().map(place).collect();
             let known = places.filter(|all| all.iter().all(|at| staged.contains_key(at)));
-            let known = known.ok_or_else(|| error::told("a part has not come"))?;
+            let known = known.ok_or_else(|| error::message("a part has not come"))?;
             chosen.extend(known.iter().filter_map(|at| staged.remove(at)));
         }
         if chosen.len() != parts.len() {
-            return Err(error::told("a part is named twice"));
+            return Err(error::message("a part is named twice"));
         }
         let upload = self.uploads.open.lock().remove(id);
         let attributes = upload.map(|(_, attributes, _)| attributes).unwrap_or_default();

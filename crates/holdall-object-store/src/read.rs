@@ -1,6 +1,6 @@
 //! Objects read.
 
-use crate::attributes::{meta, shown};
+use crate::attributes::{from_stored, meta};
 use crate::error;
 use crate::store::HoldallObjectStore;
 use bytes::Bytes;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 const BYTES_PER_READ: u64 = 1 << 20;
 
 fn reader(own: &HoldallObjectStore, path: &Path) -> Result<Reader> {
-    let none = || error::of(path.as_ref(), holdall::Error::NotFound(path.to_string()));
-    own.reader().map_err(|e| error::of(path.as_ref(), e))?.ok_or_else(none)
+    let none = || error::convert(path.as_ref(), holdall::Error::NotFound(path.to_string()));
+    own.reader().map_err(|e| error::convert(path.as_ref(), e))?.ok_or_else(none)
 }
 
 /// Finds an object and reads the first piece of what is asked for. Cost: a look-up, and the reads
@@ -26,13 +26,13 @@ fn reader(own: &HoldallObjectStore, path: &Path) -> Result<Reader> {
 /// NotFound; NotModified and Precondition as the options say; those of the engine.
 pub fn get(own: &HoldallObjectStore, location: Path, options: &GetOptions) -> Result<GetResult> {
     let reader = reader(own, &location)?;
-    let engine = |e| error::of(location.as_ref(), e);
+    let engine = |e| error::convert(location.as_ref(), e);
     let found = reader.metadata(location.as_ref()).map_err(engine)?;
     let told = meta(location.clone(), &found);
     options.check_preconditions(&told)?;
     let range = match &options.range {
         None => 0..found.size,
-        Some(range) => range.as_range(found.size).map_err(|e| error::told(e.to_string()))?,
+        Some(range) => range.as_range(found.size).map_err(|e| error::message(e.to_string()))?,
     };
     let payload = if options.head {
         stream::empty().boxed()
@@ -44,15 +44,16 @@ pub fn get(own: &HoldallObjectStore, location: Path, options: &GetOptions) -> Re
         payload: GetResultPayload::Stream(payload),
         meta: told,
         range,
-        attributes: shown(&found.attributes),
+        attributes: from_stored(&found.attributes),
         extensions: Default::default(),
     })
 }
 
 fn piece(path: &Path, object: &Object, range: Range<u64>) -> Result<Bytes> {
-    let len = usize::try_from(range.end - range.start).map_err(|e| error::told(e.to_string()))?;
+    let len =
+        usize::try_from(range.end - range.start).map_err(|e| error::message(e.to_string()))?;
     let mut bytes = vec![0; len];
-    object.read_at(range.start, &mut bytes).map_err(|e| error::of(path.as_ref(), e))?;
+    object.read_at(range.start, &mut bytes).map_err(|e| error::convert(path.as_ref(), e))?;
     Ok(bytes.into())
 }
 
@@ -82,7 +83,7 @@ fn pieces(
             }
             let end = next.end;
             let read = tokio::task::spawn_blocking(move || piece(&shared.0, &shared.1, next));
-            let bytes = read.await.unwrap_or_else(|e| Err(error::told(e.to_string())))?;
+            let bytes = read.await.unwrap_or_else(|e| Err(error::message(e.to_string())))?;
             Ok(Some((bytes, end)))
         }
     });
@@ -99,10 +100,10 @@ pub fn ranges(
     ranges: &[Range<u64>],
 ) -> Result<Vec<Bytes>> {
     let object = reader(own, location)?.open(location.as_ref());
-    let object = object.map_err(|e| error::of(location.as_ref(), e))?;
+    let object = object.map_err(|e| error::convert(location.as_ref(), e))?;
     let one = |range: &Range<u64>| {
         let asked = object_store::GetRange::Bounded(range.clone());
-        let inside = asked.as_range(object.size()).map_err(|e| error::told(e.to_string()))?;
+        let inside = asked.as_range(object.size()).map_err(|e| error::message(e.to_string()))?;
         piece(location, &object, inside)
     };
     ranges.iter().map(one).collect()

@@ -63,7 +63,7 @@ impl HoldallObjectStore {
     ) -> Result<T> {
         let own = self.clone();
         let ended = tokio::task::spawn_blocking(move || work(&own)).await;
-        ended.unwrap_or_else(|e| Err(error::told(e.to_string())))
+        ended.unwrap_or_else(|e| Err(error::message(e.to_string())))
     }
 }
 

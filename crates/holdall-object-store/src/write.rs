@@ -1,6 +1,6 @@
 //! Objects put, removed, copied and renamed: one transaction each.
 
-use crate::attributes::kept;
+use crate::attributes::to_stored;
 use crate::error;
 use crate::store::HoldallObjectStore;
 use bytes::Bytes;
@@ -48,7 +48,7 @@ pub fn put(
     let size = payload.content_length();
     let options = holdall::PutOptions {
         mode,
-        attributes: kept(&opts.attributes)?,
+        attributes: to_stored(&opts.attributes)?,
         expected_size: u64::try_from(size).ok(),
         ..holdall::PutOptions::default()
     };
@@ -70,7 +70,7 @@ pub fn put(
     });
     written.map_err(|e| match e {
         holdall::Error::NotFound(_) if updates => precondition(location, "it is not there"),
-        e => error::of(name, e),
+        e => error::convert(name, e),
     })
 }
 
@@ -84,7 +84,8 @@ pub fn remove(own: &HoldallObjectStore, paths: Vec<Result<Path>>) -> Vec<Result<
         };
         paths.iter().map(one).collect::<holdall::Result<Vec<bool>>>()
     });
-    let none = |path: &Path| error::of(path.as_ref(), holdall::Error::NotFound(path.to_string()));
+    let none =
+        |path: &Path| error::convert(path.as_ref(), holdall::Error::NotFound(path.to_string()));
     match removed {
         Ok(removed) => {
             let told = |(path, there): (Result<Path>, bool)| match path {
@@ -95,7 +96,7 @@ pub fn remove(own: &HoldallObjectStore, paths: Vec<Result<Path>>) -> Vec<Result<
         }
         Err(e) => {
             let text = e.to_string();
-            paths.into_iter().map(|path| path.and_then(|_| Err(error::told(&*text)))).collect()
+            paths.into_iter().map(|path| path.and_then(|_| Err(error::message(&*text)))).collect()
         }
     }
 }
@@ -122,7 +123,7 @@ fn at(from: &Path, to: &Path) -> impl FnOnce(holdall::Error) -> object_store::Er
     let (from, to) = (from.to_string(), to.to_string());
     move |e| {
         let path = if matches!(e, holdall::Error::Exists(_)) { to } else { from };
-        error::of(&path, e)
+        error::convert(&path, e)
     }
 }
 

@@ -72,7 +72,9 @@ impl Builder for Holdall {
         let HoldallConfig { path, collection, root } = self.config;
         let store = match (self.store, path) {
             (Some(store), _) => store,
-            (None, Some(path)) => Store::open_or_create(&path).map_err(|e| error::of(&path, e))?,
+            (None, Some(path)) => {
+                Store::open_or_create(&path).map_err(|e| error::convert(&path, e))?
+            }
             (None, None) => {
                 let text = "name the store's file as path";
                 return Err(

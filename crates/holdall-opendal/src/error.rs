@@ -3,7 +3,7 @@
 use opendal_core::{Error, ErrorKind, Result};
 
 /// An error of the engine about `name`.
-pub fn of(name: &str, e: holdall::Error) -> Error {
+pub fn convert(name: &str, e: holdall::Error) -> Error {
     use holdall::Error as E;
     let kind = match &e {
         E::NotFound(_) | E::Dangling(_) => ErrorKind::NotFound,

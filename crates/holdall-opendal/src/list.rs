@@ -78,7 +78,7 @@ impl oio::PageList for Pages {
             None => self.after.clone().map(String::into_bytes),
         };
         let found = blocking(move || {
-            page(&own, &prefix, after.as_deref(), how).map_err(|e| error::of(&prefix, e))
+            page(&own, &prefix, after.as_deref(), how).map_err(|e| error::convert(&prefix, e))
         });
         let (entries, next) = found.await?;
         ctx.entries.extend(entries);

@@ -8,7 +8,7 @@ use opendal_core::{Metadata, MetadataBuilder};
 const CONTENT_TYPE: &str = "content-type";
 
 /// The attributes of an object that is put now.
-pub fn kept(content_type: Option<&str>) -> Attributes {
+pub fn to_attributes(content_type: Option<&str>) -> Attributes {
     let mut kept = Attributes::new();
     if let Some(kind) = content_type {
         kept.insert(CONTENT_TYPE.to_owned(), kind.as_bytes().to_vec());

@@ -31,7 +31,7 @@ impl oio::StreamRead for Source {
     async fn open(&self, range: BytesRange) -> Result<(RpRead, Box<dyn oio::ReadStreamDyn>)> {
         let (own, name) = (self.own.clone(), self.name.clone());
         blocking(move || {
-            let failed = |e| error::of(&name, e);
+            let failed = |e| error::convert(&name, e);
             let none = || Error::new(ErrorKind::NotFound, "no object has this name");
             let reader = own.reader().map_err(failed)?.ok_or_else(none)?;
             let object = reader.open(name.as_str()).map_err(failed)?;
@@ -57,7 +57,7 @@ impl oio::ReadStream for Bytes {
         let (at, name) = (self.left.start, self.name.clone());
         let (object, piece) = blocking(move || {
             let mut piece = vec![0; len as usize];
-            object.read_at(at, &mut piece).map_err(|e| error::of(&name, e))?;
+            object.read_at(at, &mut piece).map_err(|e| error::convert(&name, e))?;
             Ok((object, piece))
         })
         .await?;

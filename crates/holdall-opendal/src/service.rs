@@ -52,7 +52,7 @@ impl HoldallService {
     /// What is known of an object or a folder. Blocks.
     fn stat_name(&self, name: &str) -> Result<RpStat> {
         let none = || Error::new(ErrorKind::NotFound, "no object has this name");
-        let failed = |e| error::of(name, e);
+        let failed = |e| error::convert(name, e);
         let Some(reader) = self.reader().map_err(failed)? else {
             return if name.is_empty() { Ok(RpStat::new(meta::folder())) } else { Err(none()) };
         };
@@ -75,7 +75,7 @@ impl HoldallService {
         f: impl FnOnce(&mut holdall::ObjectsMut) -> holdall::Result<T>,
     ) -> Result<T> {
         let done = self.store.write(|tx| f(&mut *tx.collection(&self.collection)?));
-        done.map_err(|e| error::of(name, e))
+        done.map_err(|e| error::convert(name, e))
     }
 }
 

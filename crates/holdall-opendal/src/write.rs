@@ -22,7 +22,7 @@ impl Writer {
     /// An object that is written from its start.
     pub fn new(own: HoldallService, name: String, args: &OpWrite) -> Self {
         let mode = if args.if_not_exists() { PutMode::Create } else { PutMode::Overwrite };
-        let attributes = meta::kept(args.content_type());
+        let attributes = meta::to_attributes(args.content_type());
         let options = PutOptions { mode, attributes, ..PutOptions::default() };
         Self { own, name, options, staged: None, begun: false }
     }
@@ -46,7 +46,7 @@ impl Writer {
                 }
                 Ok(staged)
             };
-            write().map_err(|e| error::of(&name, e))
+            write().map_err(|e| error::convert(&name, e))
         })
     }
 }

@@ -97,7 +97,7 @@ struct Claimed {
 }
 
 impl Claimed {
-    fn of(req: &Request<Incoming>) -> Self {
+    fn from_request(req: &Request<Incoming>) -> Self {
         let by_header = || {
             let text = req.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
             let rest = text.split_once("Credential=")?.1;
@@ -159,7 +159,7 @@ impl Front {
         let path = req.uri().path().to_owned();
         let id = format!("{:016x}", self.ids.fetch_add(1, Ordering::Relaxed));
         let attributes = method == Method::GET && amend::asks_attributes(req.uri());
-        let cross = cross::Cross::of(&req, self.domain.as_deref());
+        let cross = cross::Cross::from_request(&req, self.domain.as_deref());
         let bucket = self.domain.as_ref().and_then(|d| d.bucket_of(req.headers(), req.uri()));
         // A bucket's own host has nothing but keys.
         let own = path.strip_prefix("/-/").filter(|_| bucket.is_none());
@@ -205,7 +205,8 @@ impl Front {
 
     /// Asks S3 what was understood, and mends the answer.
     async fn ask(&self, req: Request<Body>) -> Result<Response<Body>, HttpError> {
-        let is = Admitted::of(req.extensions()).map_or("", |admitted| admitted.operation.name);
+        let is = Admitted::from_extensions(req.extensions())
+            .map_or("", |admitted| admitted.operation.name);
         let mut answer = self.s3.call(req).await?;
         match is {
             "HeadObject" => amend::with_status(&mut answer),
@@ -230,7 +231,7 @@ impl Front {
         (peer, pace): (Peer, Pace),
     ) -> Result<Response<Body>, HttpError> {
         let refused = self.refused(&req);
-        let mut claimed = Claimed::of(&req);
+        let mut claimed = Claimed::from_request(&req);
         // A bucket's own host is another origin than the page's.
         let confined = bucket.is_none();
         let (req, rest) = lingering::split(req, pace);

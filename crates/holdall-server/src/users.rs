@@ -76,7 +76,7 @@ impl Users {
     /// [`StartError::Config`].
     pub fn new(config: &Config, own: Option<(String, String)>) -> Result<Self, StartError> {
         let public_acls = config.public_acls;
-        let known = Known::of(config, own.as_ref(), public_acls)?;
+        let known = Known::new(config, own.as_ref(), public_acls)?;
         Ok(Self { known: Arc::new(RwLock::new(Arc::new(known))), own, public_acls })
     }
 
@@ -85,7 +85,7 @@ impl Users {
     /// # Errors
     /// As [`Users::new`]; the users are then what they were.
     pub fn replace(&self, config: &Config) -> Result<(), StartError> {
-        let known = Known::of(config, self.own.as_ref(), self.public_acls)?;
+        let known = Known::new(config, self.own.as_ref(), self.public_acls)?;
         *self.known.write() = Arc::new(known);
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Users {
     ///
     /// # Errors
     /// [`Why::Denied`] for a request without a signature if those are not allowed.
-    pub fn of(&self, access_key: Option<&str>) -> Result<Arc<User>> {
+    pub fn find(&self, access_key: Option<&str>) -> Result<Arc<User>> {
         let known = self.known();
         let found = match access_key {
             Some(key) => known.by_key.get(key),
@@ -171,7 +171,7 @@ impl Users {
 }
 
 impl Known {
-    fn of(
+    fn new(
         config: &Config,
         own: Option<&(String, String)>,
         public_acls: bool,

@@ -101,7 +101,7 @@ impl Node<'_> {
     #[inline]
     pub fn first_look(&self, near: Option<Share>) -> usize {
         match near {
-            Some(share) => share.of(self.count),
+            Some(share) => share.scale(self.count),
             None => self.count / 2,
         }
     }

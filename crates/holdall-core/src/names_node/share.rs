@@ -18,7 +18,7 @@ impl Share {
 
     /// This share of `n`, rounded down.
     #[inline]
-    pub fn of(self, n: usize) -> usize {
+    pub fn scale(self, n: usize) -> usize {
         ((u64::from(self.0) * n as u64) >> 32) as usize
     }
 }

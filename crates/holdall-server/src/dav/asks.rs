@@ -140,7 +140,7 @@ fn check_query(method: &str, query: Option<&str>) -> Result<()> {
     if query.split('&').any(str::is_empty) {
         return Err(refusal(StatusCode::BAD_REQUEST, "a parameter of the query is empty"));
     }
-    Ok(Asked::of(String::new(), Some(query))?.check(false)?)
+    Ok(Asked::parse(String::new(), Some(query))?.check(false)?)
 }
 
 #[cfg(test)]

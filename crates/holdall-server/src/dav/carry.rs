@@ -175,7 +175,7 @@ impl Dav {
             Err(e) => return Err(self.unless_missing(&head, e).await),
         };
         check_replace(&head)?;
-        let place = Place::of(&to)?;
+        let place = Place::from_path(&to)?;
         self.check_rights(&head, &place, verb)?;
         let mut pinned = false;
         if verb == Verb::Move {
@@ -258,7 +258,7 @@ impl Dav {
             let inside = inside(&head.place, &to);
             let mut loses = false;
             if verb == Verb::Move && head.place.key.is_none() && to.key.is_some() {
-                let settings = source.read().and_then(|read| Settings::of(&read, &source.name));
+                let settings = source.read().and_then(|read| Settings::load(&read, &source.name));
                 loses = settings?.are_of_bucket();
             }
             let (from, to) = ((source, found), (bucket, node::find(&catalog, &to)?));

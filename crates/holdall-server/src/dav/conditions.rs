@@ -28,8 +28,8 @@ pub struct Found {
 
 impl Found {
     /// Of a node; none if there is nothing.
-    pub fn of(node: &Node) -> Option<Self> {
-        let modified = node.metadata().map(|m| seconds(Meta::of(m).modified()));
+    pub fn from_node(node: &Node) -> Option<Self> {
+        let modified = node.metadata().map(|m| seconds(Meta::from_metadata(m).modified()));
         node.is_there().then(|| Self { etag: node.etag(), modified })
     }
 
@@ -65,7 +65,7 @@ impl Conditions {
     ///
     /// # Errors
     /// Status 400 if a header holds no list of ETags, or of a change no date.
-    pub fn of(headers: &HeaderMap, changes: bool) -> Result<Self> {
+    pub fn from_headers(headers: &HeaderMap, changes: bool) -> Result<Self> {
         let time =
             |name: HeaderName| single(headers, name.as_str()).map(|text| text.map(seconds_of));
         let not_since = time(header::IF_UNMODIFIED_SINCE)?;

@@ -72,7 +72,7 @@ impl Resource {
 
 /// What is kept of an object or a marker; the side record is read only if it has properties.
 fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
-    let meta = Meta::of(found);
+    let meta = Meta::from_metadata(found);
     Ok(if meta.about.side { side::meta(reader, found)? } else { meta })
 }
 
@@ -81,7 +81,7 @@ fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
 /// # Errors
 /// Those of the engine.
 pub fn one(catalog: &Catalog, path: &Path) -> Result<Option<Resource>> {
-    let place = Place::of(path)?;
+    let place = Place::from_path(path)?;
     let node = node::find(catalog, &place)?;
     let shown = path.as_bytes();
     let shown = shown.strip_suffix(b"/").unwrap_or(shown).to_vec();

@@ -148,7 +148,7 @@ impl Locks {
 
     /// The store that keeps a path's locks: its collection's, or the first one.
     fn store(&self, path: &Path) -> Served {
-        let name = Place::of(path).ok().and_then(|place| place.collection);
+        let name = Place::from_path(path).ok().and_then(|place| place.collection);
         let bucket = name.and_then(|name| self.catalog.collection(&name).ok().flatten());
         bucket.map_or_else(|| self.catalog.stores()[0].clone(), |bucket| bucket.served)
     }

@@ -133,7 +133,7 @@ impl Head {
     /// Status 412.
     fn check_conditions(&self, node: &Node, pinned: bool) -> Result<Option<Version>> {
         if self.conditions.any() {
-            self.conditions.check_change(Found::of(node).as_ref())?;
+            self.conditions.check_change(Found::from_node(node).as_ref())?;
         }
         let version = node.metadata().map(|found| found.version);
         Ok(version.filter(|_| pinned || self.conditions.any()))
@@ -211,7 +211,7 @@ impl Dav {
     /// What a request asks, of which nothing is left out.
     fn head(&self, parts: &http::request::Parts, user: Arc<User>) -> Result<Head> {
         asks::check(parts)?;
-        let own = Own::of(parts, self.domain.clone())?;
+        let own = Own::new(parts, self.domain.clone())?;
         let (method, headers) = (parts.method.clone(), &parts.headers);
         let path = path::parse(parts.uri.path())?;
         let part = matches!(method.as_str(), "PATCH" | "POST")
@@ -220,9 +220,9 @@ impl Dav {
         let head = Head {
             user,
             method,
-            place: Place::of(&path)?,
+            place: Place::from_path(&path)?,
             own,
-            conditions: Conditions::of(headers, changes)?,
+            conditions: Conditions::from_headers(headers, changes)?,
             announced: digests::announced(headers, part)?,
             path,
             headers: headers.clone(),
@@ -348,7 +348,7 @@ impl Dav {
                 Asks::Token(token) => self.locks.covers(&path, token),
                 Asks::ETag { etag, weak } => {
                     by_etag = true;
-                    let found = node::find(&self.objects.catalog, &Place::of(&path)?)?;
+                    let found = node::find(&self.objects.catalog, &Place::from_path(&path)?)?;
                     !weak && found.etag().as_ref() == Some(etag)
                 }
             }))
@@ -369,7 +369,7 @@ impl Dav {
         })
         .await?;
         let condition = Condition { version, ..Condition::default() };
-        let asked = Asked::of(head.object()?, head.query.as_deref())?;
+        let asked = Asked::parse(head.object()?, head.query.as_deref())?;
         let incoming = incoming(&head.headers, StreamingBlob::from(body), head.announced.clone());
         let done = self.objects.perform(bucket, &asked, &head.user, condition, incoming).await?;
         let (body, headers) = answer(&done);

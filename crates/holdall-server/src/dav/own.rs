@@ -36,7 +36,7 @@ impl Own {
     ///
     /// # Errors
     /// Status 400 if its address names another host than its header Host.
-    pub fn of(parts: &Parts, domain: Option<Arc<Domain>>) -> Result<Self> {
+    pub fn new(parts: &Parts, domain: Option<Arc<Domain>>) -> Result<Self> {
         let host = single(&parts.headers, "host")?.map(str::to_owned);
         let authority = parts.uri.authority().map(|authority| authority.as_str().to_owned());
         let own = Self { host: host.or_else(|| authority.clone()), domain };

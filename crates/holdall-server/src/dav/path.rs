@@ -67,7 +67,7 @@ impl Place {
     ///
     /// # Errors
     /// BadAddress for a collection whose name is not UTF-8.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub fn from_path(path: &Path) -> Result<Self> {
         let bytes = path.as_bytes();
         let slash = bytes.ends_with(b"/");
         let mut segments = bytes.split(|b| *b == b'/').filter(|s| !s.is_empty());
@@ -193,7 +193,7 @@ mod tests {
     use rand::{Rng as _, SeedableRng as _};
 
     fn place(path: &str) -> Place {
-        Place::of(&parse(&format!("{PREFIX}{path}")).unwrap()).unwrap()
+        Place::from_path(&parse(&format!("{PREFIX}{path}")).unwrap()).unwrap()
     }
 
     #[test]

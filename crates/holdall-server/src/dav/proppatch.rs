@@ -53,7 +53,7 @@ fn plain(element: &Element) -> Option<String> {
 
 impl Change {
     /// What a request asks of one property of a file, or of a folder.
-    fn of(element: &Element, sets: bool, file: bool) -> Result<Self> {
+    fn from_element(element: &Element, sets: bool, file: bool) -> Result<Self> {
         let (space, name) = (element.namespace.clone().unwrap_or_default(), element.name.clone());
         let what = match (space.as_str(), name.as_str()) {
             (DAV, "displayname" | "getcontentlanguage") if sets && plain(element).is_none() => {
@@ -91,7 +91,7 @@ impl Change {
             };
             for prop in elements(&part, "prop") {
                 for element in elements(&prop, "") {
-                    changes.push(Self::of(&element, sets, file)?);
+                    changes.push(Self::from_element(&element, sets, file)?);
                 }
             }
         }

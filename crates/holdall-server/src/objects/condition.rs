@@ -180,7 +180,7 @@ impl Read {
     /// # Errors
     /// BadValue for what is neither an ETag nor a date. If-Modified-Since that is no date is
     /// none, as RFC 9110 has it: the answer is then whole.
-    pub fn of(headers: &HeaderMap) -> Result<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Result<Self> {
         Ok(Self {
             matches: etags(headers, "if-match")?,
             matches_not: etags(headers, "if-none-match")?,
@@ -307,7 +307,7 @@ mod tests {
         let of = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().unwrap());
-            Read::of(&headers).map(drop).map_err(|e| e.to_string())
+            Read::from_headers(&headers).map(drop).map_err(|e| e.to_string())
         };
         of("if-modified-since", "never").unwrap();
         for name in ["if-match", "if-none-match", "if-unmodified-since"] {

@@ -76,7 +76,7 @@ impl Asked {
     ///
     /// # Errors
     /// [`Why::BadAddress`], [`Why::BadValue`] for a parameter that is there twice.
-    pub fn of(key: String, query: Option<&str>) -> Result<Self> {
+    pub fn parse(key: String, query: Option<&str>) -> Result<Self> {
         let bad = || Why::BadAddress.says("a % of the query is no escape, or not of UTF-8");
         let mut parameters = BTreeMap::new();
         for (name, value) in sound_pairs(query.unwrap_or_default()).ok_or_else(bad)? {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_query_says_where_an_edit_is_made() {
-        let asked = Asked::of("a".into(), Some("holdall=insert&at=17")).unwrap();
+        let asked = Asked::parse("a".into(), Some("holdall=insert&at=17")).unwrap();
         assert_eq!(asked.range().unwrap(), 17..17);
     }
 

@@ -200,7 +200,7 @@ pub struct Meta {
 impl Meta {
     /// Reads what is known of an object. What lies in the side record is missing still if
     /// [`Meta::needs_side`] says so.
-    pub fn of(metadata: &Metadata) -> Self {
+    pub fn from_metadata(metadata: &Metadata) -> Self {
         Self { modified: metadata.last_modified(), ..Self::said(&metadata.attributes) }
     }
 
@@ -305,7 +305,7 @@ impl Meta {
 
 /// The ETag of an object by its metadata alone.
 pub fn etag_of(metadata: &Metadata) -> String {
-    Meta::of(metadata).etag(metadata.version)
+    Meta::from_metadata(metadata).etag(metadata.version)
 }
 
 fn time_of(text: &str) -> Option<SystemTime> {

@@ -161,7 +161,7 @@ impl Settings {
     ///
     /// # Errors
     /// Those of reading.
-    pub fn of(reader: &Reader, name: &str) -> Result<Self> {
+    pub fn load(reader: &Reader, name: &str) -> Result<Self> {
         let (tags, acl) = (bucket_tags(reader, name)?, bucket_acl(reader, name)?);
         let (cors, props) = (bucket_cors(reader, name)?, collection_props(reader, name)?);
         Ok(Self { tags, acl, cors, props })

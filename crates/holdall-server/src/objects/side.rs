@@ -42,7 +42,7 @@ pub fn system(reader: &Reader) -> Result<Option<Reader>> {
 /// # Errors
 /// Those of reading.
 pub fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
-    let mut meta = Meta::of(found);
+    let mut meta = Meta::from_metadata(found);
     if meta.needs_side()
         && let Some(system) = system(reader)?
         && let Some(bytes) = system.get(about_name(found.oid))?
@@ -57,7 +57,7 @@ pub fn meta(reader: &Reader, found: &Metadata) -> Result<Meta> {
 /// # Errors
 /// Those of reading.
 pub fn meta_in(tx: &mut WriteTx, oid: Oid) -> Result<Meta> {
-    let mut meta = Meta::of(&tx.metadata(oid)?);
+    let mut meta = Meta::from_metadata(&tx.metadata(oid)?);
     if meta.needs_side()
         && let Some(bytes) = tx.collection(SYSTEM)?.get(about_name(oid))?
     {
@@ -266,7 +266,7 @@ pub fn nobodys(reader: &Reader, uploads: &BTreeSet<String>) -> Result<Vec<Vec<u8
         let text = String::from_utf8_lossy(&name);
         let oid = text.strip_prefix("about/").and_then(|oid| oid.parse::<Oid>().ok());
         let there = match oid.map(|oid| reader.metadata(oid)) {
-            Some(Ok(metadata)) => Meta::of(&metadata).needs_side(),
+            Some(Ok(metadata)) => Meta::from_metadata(&metadata).needs_side(),
             Some(Err(holdall::Error::NotFound(_) | holdall::Error::Dangling(_))) | None => false,
             Some(Err(e)) => return Err(e),
         };

@@ -319,7 +319,7 @@ impl Carried<'_> {
         let about = |meta: Meta| Settings::props(meta.about.props);
         if self.crosses() {
             if prefix.is_empty() {
-                return Settings::of(self.from, name);
+                return Settings::load(self.from, name);
             }
             let marker = Names::metadata(&mut self.from.clone(), &prefix)?;
             let Some(marker) = marker else { return Ok(Settings::default()) };

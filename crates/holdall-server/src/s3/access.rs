@@ -188,7 +188,7 @@ fn object_acl(reader: &Reader, bucket: &Bucket, key: &str) -> S3Result<Option<Ac
 #[async_trait::async_trait]
 impl S3Access for Access {
     async fn check(&self, cx: &mut S3AccessContext<'_>) -> S3Result<()> {
-        let admitted = Admitted::of(cx.extensions_mut())?;
+        let admitted = Admitted::from_extensions(cx.extensions_mut())?;
         if admitted.operation.name != cx.s3_op().name() {
             let (one, other) = (admitted.operation.name, cx.s3_op().name());
             return Err(s3_error!(NotImplemented, "the request is {one} or {other}"));

@@ -127,7 +127,7 @@ impl Server {
         &self,
         req: S3Request<DeleteObjectInput>,
     ) -> S3Result<S3Response<DeleteObjectOutput>> {
-        let asked_for = Admitted::of(&req.extensions)?;
+        let asked_for = Admitted::from_extensions(&req.extensions)?;
         let input = req.input;
         let bucket = self.objects.catalog.bucket(&input.bucket)?;
         refuse_version(input.version_id.as_deref())?;
@@ -188,7 +188,7 @@ impl Doomed {
             let found = objects.metadata(oid)?;
             let size = self.size.is_none_or(|size| u64::try_from(size) == Ok(found.size));
             let etag = self.etag.as_ref();
-            let modified = Meta::of(&found).modified();
+            let modified = Meta::from_metadata(&found).modified();
             let time = self.modified.is_none_or(|at| at == condition::seconds(modified));
             if !size
                 || !time

@@ -58,7 +58,7 @@ impl Server {
         &self,
         req: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
-        let asked_for = Admitted::of(&req.extensions)?;
+        let asked_for = Admitted::from_extensions(&req.extensions)?;
         let input = req.input;
         let size = input.mpu_object_size.map(u64::try_from).transpose();
         let size =
@@ -118,7 +118,7 @@ impl Server {
     ) -> S3Result<S3Response<UploadPartCopyOutput>> {
         let (from_bucket, from_key) = source(&req.input.copy_source)?;
         let seen = req.extensions.get::<Seen>().cloned();
-        let asked_for = Admitted::of(&req.extensions)?;
+        let asked_for = Admitted::from_extensions(&req.extensions)?;
         let input = req.input;
         check_number(input.part_number)?;
         let (from, to) = (
@@ -198,7 +198,7 @@ impl Completion {
         let mut by_number = BTreeMap::new();
         for (number, oid) in &there {
             let metadata = reader.metadata(*oid).map_err(from_store)?;
-            let sums = Meta::of(&metadata).of_bytes.unwrap_or_default().sums;
+            let sums = Meta::from_metadata(&metadata).of_bytes.unwrap_or_default().sums;
             let info = PartInfo { number: *number, size: metadata.size, sums };
             by_number.insert(*number, Found { info, oid: *oid, etag: etag_of(&metadata) });
         }

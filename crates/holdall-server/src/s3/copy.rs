@@ -67,7 +67,7 @@ impl Server {
     ) -> S3Result<S3Response<CopyObjectOutput>> {
         let (from_bucket, from_key) = source(&req.input.copy_source)?;
         let seen = req.extensions.get::<Seen>().cloned();
-        let asked_for = Admitted::of(&req.extensions)?;
+        let asked_for = Admitted::from_extensions(&req.extensions)?;
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
         let acl = self.asked_acl(i.acl.as_ref().map(ObjectCannedACL::as_str), &grants)?;

@@ -67,7 +67,7 @@ fn bucket_of<T>(req: &Request<T>, domain: Option<&Domain>) -> Option<String> {
 
 impl Cross {
     /// What a request from another origin asks; `None` for those that name no origin.
-    pub fn of<T>(req: &Request<T>, domain: Option<&Domain>) -> Option<Self> {
+    pub fn from_request<T>(req: &Request<T>, domain: Option<&Domain>) -> Option<Self> {
         let headers = req.headers();
         let origin = text(headers, header::ORIGIN)?;
         let before = req.method() == Method::OPTIONS;
@@ -198,7 +198,7 @@ mod tests {
             Request::builder().method("OPTIONS").uri("/b%61sket/key").header("origin", origin);
         let req = req.header("access-control-request-method", "GET");
         let req = req.header("access-control-request-headers", headers).body(()).unwrap();
-        Cross::of(&req, None).unwrap()
+        Cross::from_request(&req, None).unwrap()
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Door {
 
     /// The request as the operations see it.
     async fn rewritten(&self, mut req: S3Request<Body>) -> S3Result<S3Request<Body>> {
-        let admitted = Admitted::of(&req.extensions)?;
+        let admitted = Admitted::from_extensions(&req.extensions)?;
         for (name, value) in &admitted.from_address {
             req.headers.insert(name.clone(), value.clone());
         }
@@ -92,12 +92,12 @@ impl Door {
 #[async_trait::async_trait]
 impl S3Route for Door {
     fn is_match(&self, _: &Method, _: &Uri, headers: &HeaderMap, given: &mut Extensions) -> bool {
-        Admitted::of(given)
+        Admitted::from_extensions(given)
             .is_ok_and(|admitted| admitted.operation.name == EDIT || admitted.is_rewritten(headers))
     }
 
     async fn check_access(&self, req: &mut S3Request<Body>) -> S3Result<()> {
-        if Admitted::of(&req.extensions)?.operation.name == EDIT {
+        if Admitted::from_extensions(&req.extensions)?.operation.name == EDIT {
             return self.verbs.check_access(req);
         }
         if self.public_acls && req.credentials.is_some() {
@@ -109,7 +109,7 @@ impl S3Route for Door {
 
     async fn call(&self, req: S3Request<Body>) -> S3Result<S3Response<Body>> {
         let req = self.rewritten(req).await?;
-        if Admitted::of(&req.extensions)?.operation.name == EDIT {
+        if Admitted::from_extensions(&req.extensions)?.operation.name == EDIT {
             return self.verbs.call(req).await;
         }
         let mut inner = Request::new(req.input);

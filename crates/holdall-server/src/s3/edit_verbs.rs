@@ -36,10 +36,12 @@ impl Verbs {
     /// # Errors
     /// AccessDenied; InvalidRequest if no object is named.
     pub fn check_access(&self, req: &S3Request<Body>) -> S3Result<()> {
-        let (user, admitted) =
-            (self.users.signed(req.credentials.as_ref())?, Admitted::of(&req.extensions)?);
+        let (user, admitted) = (
+            self.users.signed(req.credentials.as_ref())?,
+            Admitted::from_extensions(&req.extensions)?,
+        );
         let (bucket, key) = place(&req.uri, admitted.host_bucket.as_deref())?;
-        Asked::of(key, req.uri.query())?;
+        Asked::parse(key, req.uri.query())?;
         Ok(Users::check(&user, Right::Write, &bucket)?)
     }
 
@@ -48,12 +50,14 @@ impl Verbs {
     /// # Errors
     /// Those of the request, of its body, of the engine.
     pub async fn call(&self, mut req: S3Request<Body>) -> S3Result<S3Response<Body>> {
-        let (user, admitted) =
-            (self.users.signed(req.credentials.as_ref())?, Admitted::of(&req.extensions)?);
+        let (user, admitted) = (
+            self.users.signed(req.credentials.as_ref())?,
+            Admitted::from_extensions(&req.extensions)?,
+        );
         let (bucket, key) = place(&req.uri, admitted.host_bucket.as_deref())?;
         check_key(&key)?;
         let bucket = self.objects.catalog.bucket(&bucket)?;
-        let asked = Asked::of(key, req.uri.query())?;
+        let asked = Asked::parse(key, req.uri.query())?;
         let body = StreamingBlob::from(std::mem::take(&mut req.input));
         let announced = admitted.with_trailers(Announced::of_headers(&req.headers)?);
         let headers = &req.headers;

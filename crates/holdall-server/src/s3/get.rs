@@ -234,7 +234,7 @@ impl Server {
         &self,
         req: S3Request<GetObjectInput>,
     ) -> S3Result<S3Response<GetObjectOutput>> {
-        let asked = Admitted::of(&req.extensions)?;
+        let asked = Admitted::from_extensions(&req.extensions)?;
         let (input, seen) = (req.input, req.extensions.get::<Seen>().cloned());
         let wanted = Wanted {
             seen,
@@ -290,7 +290,7 @@ impl Server {
         &self,
         req: S3Request<HeadObjectInput>,
     ) -> S3Result<S3Response<HeadObjectOutput>> {
-        let asked = Admitted::of(&req.extensions)?;
+        let asked = Admitted::from_extensions(&req.extensions)?;
         let (input, seen) = (req.input, req.extensions.get::<Seen>().cloned());
         let wanted = Wanted {
             seen,

@@ -25,7 +25,7 @@ impl Users {
     /// # Errors
     /// AccessDenied for a request without a signature if those are not allowed.
     pub fn signed(&self, by: Option<&Credentials>) -> S3Result<Arc<User>> {
-        Ok(self.of(by.map(|credentials| credentials.access_key.as_str()))?)
+        Ok(self.find(by.map(|credentials| credentials.access_key.as_str()))?)
     }
 }
 

@@ -56,7 +56,7 @@ impl Asked {
                 Listed::Prefix(prefix) => page.prefixes.push(prefix),
                 Listed::Object(entry) => {
                     let metadata = reader.metadata(entry.oid).map_err(from_store)?;
-                    let meta = Meta::of(&metadata);
+                    let meta = Meta::from_metadata(&metadata);
                     let etag = meta.etag(metadata.version);
                     page.objects.push((entry.name, metadata.size, meta, etag));
                 }

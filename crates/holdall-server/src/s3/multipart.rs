@@ -81,7 +81,7 @@ impl Server {
         &self,
         req: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
-        let asked_for = Admitted::of(&req.extensions)?;
+        let asked_for = Admitted::from_extensions(&req.extensions)?;
         let input = req.input;
         let i = &input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];
@@ -151,7 +151,7 @@ impl Server {
         let looked = bucket.clone();
         let upload = blocking(move || find_upload(&looked, &key, &id)).await?;
         let announced = Announced::of_headers(&req.headers)?;
-        let mut announced = Admitted::of(&req.extensions)?.with_trailers(announced);
+        let mut announced = Admitted::from_extensions(&req.extensions)?.with_trailers(announced);
         announced.algorithms.extend(upload.algorithm.clone());
         check_algorithm(&announced, upload.algorithm.as_deref())?;
         let input = req.input;
@@ -216,7 +216,7 @@ impl Server {
         })
         .await?;
         let part = |(number, metadata): (i32, holdall::Metadata)| {
-            let meta = Meta::of(&metadata);
+            let meta = Meta::from_metadata(&metadata);
             let etag = meta.etag(metadata.version);
             let modified = meta.modified();
             let OfBytes { sums, .. } = meta.of_bytes.unwrap_or_default();

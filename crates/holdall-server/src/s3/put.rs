@@ -21,7 +21,7 @@ impl Server {
         mut req: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
         let told = post::add_form(&mut req)?;
-        let asked_for = Admitted::of(&req.extensions)?;
+        let asked_for = Admitted::from_extensions(&req.extensions)?;
         let bucket = self.objects.catalog.bucket(&req.input.bucket)?;
         let i = &req.input;
         let grants = [&i.grant_full_control, &i.grant_read, &i.grant_read_acp, &i.grant_write_acp];

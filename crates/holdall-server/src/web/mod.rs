@@ -75,7 +75,7 @@ fn asset(name: &str) -> Option<(&'static str, &'static str)> {
 fn path(uri: &Uri) -> Result<(Path, Place)> {
     let none = || Why::Invalid.says("the parameter path is missing");
     let path = dav::parse(&parameter(uri, "path").ok_or_else(none)?)?;
-    let place = Place::of(&path)?;
+    let place = Place::from_path(&path)?;
     Ok((path, place))
 }
 
@@ -133,7 +133,7 @@ impl Web {
         if name == "login" {
             return self.login(req).await;
         }
-        let Some(session) = self.sessions.of(req.headers()) else {
+        let Some(session) = self.sessions.find(req.headers()) else {
             return Ok(json(StatusCode::UNAUTHORIZED, &json!({ "error": "log in first" })));
         };
         if !get && !session.is_from_page(req.headers()) {

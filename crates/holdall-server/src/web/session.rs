@@ -94,7 +94,7 @@ impl Sessions {
     }
 
     /// The session of a request; that of everybody if requests need no password.
-    pub fn of(&self, headers: &HeaderMap) -> Option<Session> {
+    pub fn find(&self, headers: &HeaderMap) -> Option<Session> {
         let known = || {
             let mut open = self.open.lock();
             let session = open.get_mut(cookie(headers)?)?;

@@ -78,7 +78,7 @@ pub(crate) struct TxCursors {
 
 impl TxCursors {
     /// Where objects of a collection go: their handles, and their records.
-    pub(crate) fn of(
+    pub(crate) fn of_collection(
         &mut self,
         number: u32,
         name: &str,

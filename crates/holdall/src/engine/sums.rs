@@ -119,7 +119,7 @@ impl Sums {
     }
 
     /// The sum of an object's bytes at this version, if it was noted.
-    pub(crate) fn of(&self, oid: Oid, change: Change) -> Option<Sum> {
+    pub(crate) fn get(&self, oid: Oid, change: Change) -> Option<Sum> {
         let state = self.state.lock();
         let known = state.known.get(&oid)?.iter().rev();
         known.into_iter().find(|k| k.change == change).map(|k| k.sum)
@@ -210,17 +210,17 @@ mod tests {
         assert_eq!(disk.len().unwrap(), 4 * RECORD as u64);
         disk.truncate(4 * RECORD as u64 - 1).unwrap();
         let sums = Sums::open(&storage, &ID, true).unwrap();
-        assert_eq!(sums.of(oid(1), Change::NONE), Some(Sum::compute(b"a")));
-        assert_eq!(sums.of(oid(1), entries[1].change), Some(Sum::compute(b"b")));
-        assert_eq!(sums.of(oid(2), entries[2].change), None);
+        assert_eq!(sums.get(oid(1), Change::NONE), Some(Sum::compute(b"a")));
+        assert_eq!(sums.get(oid(1), entries[1].change), Some(Sum::compute(b"b")));
+        assert_eq!(sums.get(oid(2), entries[2].change), None);
         // The next one lies over it, and a later one for a version counts.
         let sums = Sums::open(&storage, &ID, false).unwrap();
         sums.add(Lsn(30), &[entries[2], entry(1, (3, 1), b"d")]);
         disk.write_at(RECORD as u64 + 30, b"x").unwrap();
         let sums = Sums::open(&storage, &ID, true).unwrap();
-        assert_eq!(sums.of(oid(1), Change::NONE), None, "its CRC is wrong");
-        assert_eq!(sums.of(oid(1), entries[1].change), Some(Sum::compute(b"d")));
-        assert_eq!(sums.of(oid(2), entries[2].change), Some(Sum::compute(b"c")));
+        assert_eq!(sums.get(oid(1), Change::NONE), None, "its CRC is wrong");
+        assert_eq!(sums.get(oid(1), entries[1].change), Some(Sum::compute(b"d")));
+        assert_eq!(sums.get(oid(2), entries[2].change), Some(Sum::compute(b"c")));
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         assert!(matches!(Sums::open(&storage, &[8; 16], true), Err(Error::NotFound(_))));
         assert_eq!(disk.len().unwrap(), 2 * RECORD as u64);
         let sums = Sums::open(&storage, &[8; 16], false).unwrap();
-        assert_eq!((disk.len().unwrap(), sums.of(oid(1), Change::NONE)), (RECORD as u64, None));
+        assert_eq!((disk.len().unwrap(), sums.get(oid(1), Change::NONE)), (RECORD as u64, None));
         disk.truncate(5).unwrap();
         Sums::open(&storage, &ID, false).unwrap();
         for text in [&b"hold"[..], b"text", b"a longer text than the head of a file of sums has"] {

@@ -58,7 +58,7 @@ const PARTS: usize = 63;
 /// The hint of the part of a leaf where a key is sought.
 #[inline]
 fn part(near: Share) -> u16 {
-    1 + near.of(PARTS) as u16
+    1 + near.scale(PARTS) as u16
 }
 
 impl Leaf {
@@ -74,7 +74,7 @@ impl Leaf {
         self.prefetch_head(pages);
         let (Some(near), count) = (self.near, pages.layout_hint(self.no, COUNT)) else { return };
         if count > 0 {
-            pages.prefetch(self.no, slot(near.of(count.into())));
+            pages.prefetch(self.no, slot(near.scale(count.into())));
             let cell = usize::from(pages.layout_hint(self.no, part(near)));
             pages.prefetch(self.no, cell.saturating_sub(LINE)..cell + LINE);
         }

@@ -137,7 +137,7 @@ fn is_right<R: PageRead + ?Sized>(
 ) -> Result<bool> {
     let (first, count) = (at / UNIT as u64, bytes.len() / UNIT);
     for (i, unit) in bytes.chunks(UNIT).enumerate() {
-        if sums.of(first + i as u64, count - i)? != crc(unit) {
+        if sums.get(first + i as u64, count - i)? != crc(unit) {
             return Ok(false);
         }
     }
@@ -295,7 +295,7 @@ fn check<R: PageRead + ?Sized>(sums: &mut Checksums<'_, R>, at: u64, bytes: &[u8
     let count = bytes.len().div_ceil(UNIT);
     for (i, unit) in bytes.chunks(UNIT).enumerate() {
         let number = at / UNIT as u64 + i as u64;
-        let (stored, real) = (sums.of(number, count - i)?, crc(unit));
+        let (stored, real) = (sums.get(number, count - i)?, crc(unit));
         if stored != real {
             let page = PageNo(number * UNIT as u64 / sums.layout.page_size() as u64);
             let detail = format!("segment data has checksum {real:08x}, stored {stored:08x}");

@@ -186,7 +186,7 @@ impl ObjectsMut {
         tail.forget();
         let number = self.opened.get(current).ok_or_else(missing)?.number;
         let (cursor, placement) =
-            cursors.of(number, self.opened.name(current), &self.inner.cursors);
+            cursors.of_collection(number, self.opened.name(current), &self.inner.cursors);
         let collection = self.opened.get(current).ok_or_else(missing)?;
         let (mut new, hints) = (collection.heap, collection.hints);
         let (handles, heap) = (&mut root.handles, &mut new);

@@ -45,7 +45,7 @@ impl ObjectsMut {
             return *noted;
         }
         let (_, change) = self.place_of(oid, |record| Ok(record.change)).ok()?;
-        self.inner.sums.as_ref()?.of(oid, change)
+        self.inner.sums.as_ref()?.get(oid, change)
     }
 
     /// Holds an object that is about to be edited, or copied in part, against its sum.

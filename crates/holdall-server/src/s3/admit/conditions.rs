@@ -12,7 +12,7 @@ impl Read {
     /// The conditions on a copy's source.
     ///
     /// # Errors
-    /// As [`Read::of`].
+    /// As [`Read::from_headers`].
     pub fn of_source(headers: &HeaderMap) -> S3Result<Self> {
         Ok(Self {
             matches: etags(headers, "x-amz-copy-source-if-match")?,
@@ -36,7 +36,7 @@ pub enum IfRange {
 
 impl IfRange {
     /// What the header says.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get("if-range")?.to_str().unwrap_or_default().trim();
         if let Some(at) = date::parse(value) {
             return Some(Self::At(at.unix_timestamp()));

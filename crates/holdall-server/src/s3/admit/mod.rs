@@ -80,7 +80,7 @@ impl Admitted {
     ///
     /// # Errors
     /// NotImplemented if there is none.
-    pub fn of(extensions: &http::Extensions) -> S3Result<Arc<Self>> {
+    pub fn from_extensions(extensions: &http::Extensions) -> S3Result<Arc<Self>> {
         let none = || s3_error!(NotImplemented, "the request was not looked at");
         extensions.get::<Arc<Self>>().cloned().ok_or_else(none)
     }
@@ -128,7 +128,7 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
             "a % of the path is followed by no two digits; write %25"
         ));
     }
-    let query = Query::of(req.uri())?;
+    let query = Query::from_uri(req.uri())?;
     headers::check_form(req.headers())?;
     query.check_signed(req.headers())?;
     let mut effective = req.headers().clone();
@@ -165,9 +165,9 @@ pub fn admit(mut req: Request<Body>, host_bucket: Option<String>) -> S3Result<Re
     let expires = effective.get(header::EXPIRES);
     let admitted = Admitted {
         operation,
-        conditions: Read::of(&effective)?,
+        conditions: Read::from_headers(&effective)?,
         of_source: Read::of_source(&effective)?,
-        if_range: IfRange::of(&effective),
+        if_range: IfRange::from_headers(&effective),
         range,
         expires: expires.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
         host_bucket,

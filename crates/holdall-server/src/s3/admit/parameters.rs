@@ -92,7 +92,7 @@ impl Query {
     /// # Errors
     /// InvalidURI; those of a life that is none; InvalidArgument for one that is there twice, which
     /// two readers would understand in two ways.
-    pub fn of(uri: &Uri) -> S3Result<Self> {
+    pub fn from_uri(uri: &Uri) -> S3Result<Self> {
         let mut query = Self::default();
         let mut names = Vec::new();
         let bad = || s3_error!(InvalidURI, "a % of the query is no escape, or not of UTF-8");
@@ -217,13 +217,13 @@ pub fn without_headers(uri: &Uri) -> S3Result<Uri> {
 mod tests {
     use super::*;
 
-    fn of(query: &str) -> S3Result<Query> {
-        Query::of(&format!("/b/k?{query}").parse().unwrap())
+    fn parse(query: &str) -> S3Result<Query> {
+        Query::from_uri(&format!("/b/k?{query}").parse().unwrap())
     }
 
     #[test]
     fn an_address_lives_a_week_at_most_however_its_name_is_spelled() {
-        let refused = |query: &str| of(query).err().map(|e| e.code().as_str().to_owned());
+        let refused = |query: &str| parse(query).err().map(|e| e.code().as_str().to_owned());
         for name in ["X-Amz-Expires", "X-Amz-Expire%73", "%58-Amz-Expires"] {
             for (life, code) in [
                 ("0", None),
@@ -240,11 +240,11 @@ mod tests {
             }
         }
         let mut headers = HeaderMap::new();
-        of("X-Amz-Signature=0").unwrap().check_signed(&headers).unwrap();
-        of("X-Amz-Credential=c").unwrap().check_signed(&headers).unwrap_err();
+        parse("X-Amz-Signature=0").unwrap().check_signed(&headers).unwrap();
+        parse("X-Amz-Credential=c").unwrap().check_signed(&headers).unwrap_err();
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("AWS4-HMAC-SHA256 x"));
-        of("X-Amz-Date=0").unwrap().check_signed(&headers).unwrap();
-        of("X-Amz-Signatur%65=0").unwrap().check_signed(&headers).unwrap_err();
+        parse("X-Amz-Date=0").unwrap().check_signed(&headers).unwrap();
+        parse("X-Amz-Signatur%65=0").unwrap().check_signed(&headers).unwrap_err();
     }
 
     #[test]
@@ -266,15 +266,17 @@ mod tests {
             ("prefix=%zz", false),
             ("prefi%=a", false),
         ] {
-            let checked = of(query).and_then(|query| query.check_numbers());
+            let checked = parse(query).and_then(|query| query.check_numbers());
             assert_eq!(checked.is_ok(), sound, "{query}");
         }
     }
 
     #[test]
     fn parameters_that_stand_for_headers_become_them() {
-        let query = of("x-id=PutObject&X-Amz-Meta-a=1%2B2&x-amz-tagging=a%3D1&X-Amz-Date=1&\
-                        X-Amz-Signature=00&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD")
+        let query = parse(
+            "x-id=PutObject&X-Amz-Meta-a=1%2B2&x-amz-tagging=a%3D1&X-Amz-Date=1&\
+                        X-Amz-Signature=00&X-Amz-Content-Sha256=UNSIGNED-PAYLOAD",
+        )
         .unwrap();
         assert_eq!(query.pairs, [("x-id".into(), "PutObject".into())]);
         let mut headers = HeaderMap::new();
@@ -284,9 +286,9 @@ mod tests {
         assert_eq!(headers.len(), 2);
         headers.insert("x-amz-meta-a", HeaderValue::from_static("3"));
         assert!(query.add_to(&mut headers).is_err());
-        assert!(of("x-amz-meta-a=1").unwrap().add_to(&mut HeaderMap::new()).is_err());
-        assert!(of("X-Amz-Content-Sha256=00").is_err());
-        assert!(of("acl&a%63l").is_err());
+        assert!(parse("x-amz-meta-a=1").unwrap().add_to(&mut HeaderMap::new()).is_err());
+        assert!(parse("X-Amz-Content-Sha256=00").is_err());
+        assert!(parse("acl&a%63l").is_err());
         let rest = without_headers(&"/b/k?acl&X-Amz-Date=1&x-amz-meta-a=2&a=%26".parse().unwrap());
         assert_eq!(rest.unwrap(), "/b/k?acl=&a=%26");
     }

@@ -16,7 +16,7 @@ fn request(method: &str, uri: &str, headers: &[(&str, &str)]) -> Request<Body> {
 fn admitted(method: &str, uri: &str, headers: &[(&str, &str)]) -> Result<&'static str, String> {
     let admitted = admit(request(method, uri, headers), None);
     let admitted = admitted.map_err(|e| e.code().as_str().to_owned())?;
-    Ok(Admitted::of(admitted.extensions()).unwrap().operation.name)
+    Ok(Admitted::from_extensions(admitted.extensions()).unwrap().operation.name)
 }
 
 fn cell(operation: &Operation) -> String {

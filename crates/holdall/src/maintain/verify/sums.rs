@@ -38,7 +38,7 @@ impl Walk<'_> {
         let Some(Compare { sums, epoch, seen, .. }) = &self.sums else { return Ok(()) };
         let (oid, own) = (record.oid, record.change);
         let newest = sums.newest(oid, *epoch, *seen).filter(|newest| is_newer(*newest, own));
-        let expected = sums.of(oid, own);
+        let expected = sums.get(oid, own);
         let own = Version::new(oid, own);
         if let Some(newest) = newest {
             let newest = Version::new(oid, newest);

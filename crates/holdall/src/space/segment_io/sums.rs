@@ -90,7 +90,7 @@ impl<'a, R: PageRead + ?Sized> Checksums<'a, R> {
     }
 
     /// The checksum of unit number `unit` of the volume, the first of `wanted` in a row.
-    pub(super) fn of(&mut self, unit: u64, wanted: usize) -> Result<u32> {
+    pub(super) fn get(&mut self, unit: u64, wanted: usize) -> Result<u32> {
         if let Some(own) = (self.source.own)(unit) {
             return Ok(own);
         }
