@@ -123,8 +123,8 @@ impl<'a> Record<'a> {
         Head { name, attributes, change: self.change, time: self.time }.into_owned()
     }
 
-    /// As [`Record::head`], for a record of changed bytes: without the attributes that spoke
-    /// something of the old ones.
+    /// As [`Record::head`], for a record of changed bytes: without the attributes that
+    /// describe the old ones.
     ///
     /// # Errors
     /// [`Error::Corrupt`].

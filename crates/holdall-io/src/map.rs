@@ -2,7 +2,7 @@
 //!
 //! A `pread` of 4 KiB costs half as much again as the copy it makes. [`Map`] shows the file in
 //! memory and copies from there what is known to be resident. To know it takes a call too
-//! (`mincore`), as dear as what is saved; so it is asked for a [`WINDOW`] at a time, if
+//! (`mincore`), which costs as much as it saves; so it is asked for a [`WINDOW`] at a time, if
 //! reads come often, and believed for [`TRUSTED`].
 //!
 //! Owns: the mappings, and what is believed of each window.

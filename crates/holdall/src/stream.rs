@@ -17,7 +17,7 @@ pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         assert_eq!(from.len(), to.len(), "as much is copied as there is room for");
-        // Whole lines only: part of one is dear.
+        // Whole lines only: a part of one costs a read of memory.
         let head = to.as_ptr().align_offset(LINE).min(to.len());
         let whole = (to.len() - head) / LINE * LINE;
         let (first, rest) = from.split_at(head);

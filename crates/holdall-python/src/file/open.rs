@@ -60,7 +60,7 @@ pub fn stage(
     Ok(Body::Staged { staged: Some(Box::new(staged)), target: Some(Box::new(target)) })
 }
 
-/// Finds an object to be changed in place; one to append to is made where it is missing.
+/// Finds an object to be changed in place; one to append to is made if it is missing.
 pub fn live(view: &View, key: &Key<'_>, make: bool, attributes: &Attributes) -> Outcome<Oid> {
     view.write_as(Durability::Deferred, |tx| match find(tx, key) {
         Err(Fail::Store(Error::NotFound(_))) if make => {

@@ -70,7 +70,7 @@ fn life(head: &Head) -> Duration {
     seconds.map_or(LIFE, Duration::from_secs).min(LIFE)
 }
 
-fn told(status: StatusCode, lock: &Lock, life: Duration) -> Response<Body> {
+fn lock_answer(status: StatusCode, lock: &Lock, life: Duration) -> Response<Body> {
     let mut text =
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:prop xmlns:D=\"DAV:\"><D:lockdiscovery>"
             .to_owned();
@@ -149,7 +149,7 @@ impl Dav {
             }
         }
         let status = if node.is_there() { StatusCode::OK } else { StatusCode::CREATED };
-        let mut response = told(status, &lock, life);
+        let mut response = lock_answer(status, &lock, life);
         set(&mut response, LOCK_TOKEN, &format!("<{}>", lock.token));
         Ok(located(&head, &node, response))
     }
@@ -167,7 +167,7 @@ impl Dav {
         }
         let life = life(&head);
         let lock = self.locks.refresh(&head.path, token, life).await?.ok_or_else(none)?;
-        Ok(located(&head, &node, told(StatusCode::OK, &lock, life)))
+        Ok(located(&head, &node, lock_answer(StatusCode::OK, &lock, life)))
     }
 
     pub(super) async fn unlock(&self, head: Head, body: Body) -> Result<Response<Body>> {

@@ -29,7 +29,7 @@ impl Killed {
         self.0.store(micros.saturating_add(1), SeqCst);
     }
 
-    /// Written only if it changes: a store that all processors must see is dear.
+    /// Written only if it changes: a store to a shared line costs every processor a miss.
     fn clear(&self) {
         if self.is_set() {
             self.0.store(0, SeqCst);

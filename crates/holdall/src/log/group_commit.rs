@@ -350,7 +350,7 @@ impl Log {
         [state.durable, state.group]
     }
 
-    /// How much of the log is in use, and what of it is durable.
+    /// How many bytes of the log are in use, and up to which LSN it is durable.
     pub fn usage(&self) -> Usage {
         let s = self.state.lock();
         Usage {
