@@ -36,6 +36,7 @@ impl Script {
         if lap {
             let t = &mut params.tuning;
             (t.auto_checkpoint, t.log_bytes, t.log_data_bytes) = (false, 1 << 20, 1 << 20);
+            t.first_log_bytes = t.log_bytes;
             (t.dirty_pages, params.max_bytes) = (4096, u64::MAX);
         }
         let count = *[12, 40, 120, 250].choose(&mut rng).unwrap_or(&40);

@@ -22,7 +22,8 @@ const SMALL: u8 = 7;
 /// The object that leaves its place to the mover.
 const FILLER: u8 = 100;
 
-/// Of 16 scripts two become a meeting in growth, and one a meeting in exchange; of those without
+/// Of 16 scripts two become a meeting in growth, one a meeting in exchange, and one a load that
+/// comes and goes; of those without
 /// holes one in four a meeting in emptied spaces.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);
@@ -36,6 +37,7 @@ pub(crate) fn add(script: &mut Script) {
         2 => exchange(script, &mut rng),
         3..8 => beside(script, &mut rng),
         8..11 => mingle(script, &mut rng),
+        11 => log_size(script, &mut rng),
         _ => {}
     }
 }
@@ -97,6 +99,40 @@ fn take(rng: &mut SmallRng) -> Op {
         ops.push(more);
     }
     Op::Write { ops, end }
+}
+
+/// A load that comes and goes, by which the log grows and becomes small again, with crashes in both.
+fn log_size(script: &mut Script, rng: &mut SmallRng) {
+    let tuning = &mut script.params.tuning;
+    (tuning.log_bytes, tuning.first_log_bytes) = (4 << 20, 32 << 10);
+    (tuning.log_data_bytes, tuning.auto_checkpoint) = (1 << 20, true);
+    script.ops.clear();
+    for _ in 0..rng.random_range(1..6) {
+        let crash_within = |rng: &mut SmallRng, calls| {
+            let crash = crash(rng);
+            Op::Arm(Fault::Crash(rng.random_range(1..calls)), crash)
+        };
+        if rng.random_bool(0.3) {
+            let op = crash_within(rng, 120);
+            script.ops.push(op);
+        }
+        for _ in 0..rng.random_range(1..12) {
+            let (name, size) = (rng.random_range(0..20), rng.random_range(1..100_000));
+            script.ops.push(commit(vec![put(rng, SMALL, name, size), any_call(rng)]));
+        }
+        match rng.random_range(0..6) {
+            0 => script.ops.push(Op::OpenReader { newest: rng.random() }),
+            1 => script.ops.push(stage(rng, 50_000)),
+            2 => script.ops.push(take(rng)),
+            3 => script.ops.push(around(rng)),
+            _ => {}
+        }
+        if rng.random_bool(0.5) {
+            let op = crash_within(rng, 30);
+            script.ops.push(op);
+        }
+        script.ops.extend([Op::Wait, Op::CheckReader(rng.random())]);
+    }
 }
 
 /// Staged objects that stay open over several operations of the script.

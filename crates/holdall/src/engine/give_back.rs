@@ -5,7 +5,8 @@
 
 use super::{GaveBack, Inner};
 use crate::space::{LEAST_HOLE, Spare};
-use holdall_core::{Error, PageRun, Result};
+use crate::txn::Cause;
+use holdall_core::{Error, Lsn, PageRun, Result};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// What one call may do.
@@ -74,12 +75,26 @@ impl Inner {
     pub(crate) fn give_back_paced(&self) -> bool {
         self.spare_told.store(false, SeqCst);
         if self.alloc.has_spare_waiting()
-            && let Err(e) = self.checkpoint()
+            && let Err(e) = self.checkpoint(Cause::Maintenance)
         {
             self.note_background_error(&e);
         }
         self.try_to_give_back(GiveBack::PACED);
         self.has_spare()
+    }
+
+    /// What the checkpointing thread does each second while the log is large: makes it smaller
+    /// if nobody has committed since the last time, when `seen` was the newest commit. Returns
+    /// whether it is to look again.
+    pub(crate) fn give_log_back(&self, seen: &mut Lsn) -> bool {
+        let newest = self.pager.horizon.newest();
+        if std::mem::replace(seen, newest) == newest
+            && self.has_large_log()
+            && let Err(e) = self.shrink_log()
+        {
+            self.note_background_error(&e);
+        }
+        self.has_large_log()
     }
 
     /// Whether a round of giving back may do something, now or once what waits is free.

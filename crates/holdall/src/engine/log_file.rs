@@ -7,7 +7,7 @@ use super::give_back::GiveBack;
 use super::{Inner, LEAST_LOG, LEAST_RESERVE};
 use crate::log;
 use crate::log::place::{self, LogPlace};
-use crate::txn;
+use crate::txn::{self, Cause};
 use holdall_core::log_format::BLOCK;
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
@@ -16,7 +16,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 /// A log that proves short grows by this factor.
-const LOG_GROWTH: u64 = 4;
+const LOG_GROWTH: u64 = 16;
+/// The part of the volume that the log of an idle store may take.
+const IDLE_SHARE: u64 = 64;
 /// What a store on a full disk gives back for its log.
 #[derive(Debug, Clone, Copy)]
 enum Room {
@@ -106,7 +108,7 @@ impl Inner {
             }
         };
         let mut capacity = self.options.tuning.initial_log_bytes();
-        while let Err(e) = log::prepare_file(&*disk, capacity) {
+        while let Err(e) = log::prepare_file(&*disk, 0..capacity) {
             let less = capacity / 4 / BLOCK as u64 * BLOCK as u64;
             let freed = match e {
                 Error::Full(_) if less >= LEAST_LOG => {
@@ -140,11 +142,14 @@ impl Inner {
     /// Has the log take at least the room that a close needs for the reserve of the next one:
     /// its removal frees it, however full the disk is by then.
     fn pad_log(&self, disk: &dyn Disk) -> Result<()> {
-        let kept = (LEAST_LOG + self.storage.room_of_log_name()).min(self.options.max_bytes);
-        match disk.grow(kept).map_err(|e| txn::io_error("creating the log file", e)) {
+        match disk.grow(self.least_log_file()).map_err(|e| txn::io_error("creating the log file", e)) {
             Err(Error::Full(_)) => Ok(()),
             result => result,
         }
+    }
+
+    fn least_log_file(&self) -> u64 {
+        (LEAST_LOG + self.storage.room_of_log_name()).min(self.options.max_bytes)
     }
 
     /// Makes room for a log on a full disk; `lacks` says what was missing.
@@ -203,12 +208,12 @@ impl Inner {
         if new < old * 2 {
             return Ok(());
         }
-        self.checkpoint()?;
+        self.checkpoint(Cause::Log)?;
         let Some(disk) = self.pager.log.disk() else { return Ok(()) };
         if !self.pager.log.is_empty() {
             return Ok(());
         }
-        while let Err(e) = log::prepare_file(&*disk, new) {
+        while let Err(e) = log::prepare_file(&*disk, old..new) {
             // What was written of it is no use to anybody.
             disk.truncate(old).map_err(|e| txn::io_error("cutting the log file", e))?;
             new = new / 2 / BLOCK as u64 * BLOCK as u64;
@@ -216,15 +221,55 @@ impl Inner {
                 return Err(e);
             }
         }
+        self.resize_log(disk, new)?;
+        self.ask_to_give_back();
+        Ok(())
+    }
+
+    /// Names the size of the empty log in both superblocks, then uses it.
+    fn resize_log(&self, disk: Arc<dyn Disk>, bytes: u64) -> Result<()> {
         for _ in 0..2 {
             // Both copies alike, as after recovery. Half done, the next crash might look for
             // commits at other places than they were written to.
-            if let Err(e) = self.pager.volume.write_superblock(|sb| sb.log_bytes = new) {
+            if let Err(e) = self.pager.volume.write_superblock(|sb| sb.log_bytes = bytes) {
                 self.pager.log.set_poison(&e.to_string());
                 return Err(e);
             }
         }
-        self.pager.log.attach(disk, new)
+        self.pager.log.attach(disk, bytes)
+    }
+
+    /// What the log of a store takes in which nobody writes.
+    fn idle_log_bytes(&self) -> u64 {
+        let share = self.alloc.volume_pages() * self.layout.page_size() as u64 / IDLE_SHARE;
+        let tuning = &self.options.tuning;
+        tuning.log_bytes_within(share.max(tuning.initial_log_bytes()))
+    }
+
+    /// Whether a load made the log much larger than it stays.
+    pub(crate) fn has_large_log(&self) -> bool {
+        self.pager.log.usage().capacity > 2 * self.idle_log_bytes()
+    }
+
+    /// Makes a log that a load made grow smaller again, unless a transaction runs. Cost: a
+    /// checkpoint, two superblocks.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::Io`].
+    pub(crate) fn shrink_log(&self) -> Result<()> {
+        let Some(_writer) = self.pager.try_lock_writer() else { return Ok(()) };
+        if self.closed.load(SeqCst) || !self.has_large_log() {
+            return Ok(());
+        }
+        self.checkpoint(Cause::Maintenance)?;
+        let Some(disk) = self.pager.log.disk().filter(|_| self.pager.log.is_empty()) else {
+            return Ok(());
+        };
+        let bytes = self.idle_log_bytes();
+        self.resize_log(disk.clone(), bytes)?;
+        // Only now: until both superblocks name the new end, a crash may look behind it.
+        let cut = disk.truncate(bytes.max(self.least_log_file()));
+        cut.map_err(|e| txn::io_error("cutting the log file", e))
     }
 
     /// Whether a log of this store lies beside it. One that the superblock names is marked as

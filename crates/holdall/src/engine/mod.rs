@@ -26,7 +26,7 @@ use crate::engine::deferred::Deferred;
 use crate::engine::sums::Sums;
 use crate::log::{Log, LogStart, place};
 use crate::space::Allocator;
-use crate::txn::{self, Pager, Recovered, Volume};
+use crate::txn::{self, Cause, Pager, Recovered, Volume};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
@@ -279,7 +279,7 @@ impl Inner {
         if !self.has_log_to_remove()? {
             return Ok(());
         }
-        self.checkpoint()?;
+        self.checkpoint(Cause::Maintenance)?;
         // What is not given back stays free: no reason to leave the store unclosed.
         if let Err(e @ Error::Poisoned(_)) = self.give_back_at_close() {
             return Err(e);

@@ -172,6 +172,8 @@ impl Options {
 
 /// A day, in milliseconds.
 const MOST_DEFER: u64 = 86_400_000;
+/// A log that commits fill may always grow to this.
+const LEAST_LOG_FOR_LOAD: u64 = 4 << 20;
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;
 
@@ -198,6 +200,11 @@ impl Options {
         self.tuning.check(self.page_size)?;
         bounded("max_bytes", self.max_bytes, LEAST_MAX_BYTES, u64::MAX)?;
         bounded("defer in ms", self.defer.as_millis().try_into().unwrap_or(u64::MAX), 0, MOST_DEFER)
+    }
+
+    /// What the log may grow to because commits fill it: half as much as the cache has.
+    pub(crate) fn log_bytes_for_load(&self) -> u64 {
+        (self.cache_bytes as u64 / 2).max(LEAST_LOG_FOR_LOAD)
     }
 
     pub(crate) fn space_limits(&self) -> space::Limits {

@@ -18,6 +18,7 @@ use holdall_core::superblock::Superblock;
 use holdall_core::{Error, Lsn, Result};
 use holdall_io::Disk;
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -449,19 +450,20 @@ pub fn sign(disk: &dyn Disk, sb: &Superblock) -> Result<()> {
         .map_err(|e| io_error("marking the log", e))
 }
 
-/// Writes zeros over the whole log file, so that later writes change no file metadata, and
-/// syncs it. Cost: `capacity` bytes written, one sync.
+/// Writes zeros over a part of the log file, up to its end, so that later writes change no file
+/// metadata, and syncs it. Cost: these bytes written, one sync.
 ///
 /// # Errors
 /// [`Error::Full`] if the disk has no room, [`Error::Io`].
-pub fn prepare_file(disk: &dyn Disk, capacity: u64) -> Result<()> {
+pub fn prepare_file(disk: &dyn Disk, part: Range<u64>) -> Result<()> {
+    let capacity = part.end;
     let fail = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::StorageFull => Error::Full(format!("the log needs {capacity} bytes")),
         _ => Error::io("preparing the log file", e),
     };
     disk.grow(capacity).map_err(fail)?;
     let zeros = vec![0; (1 << 20).min(capacity as usize)];
-    let mut at = 0;
+    let mut at = part.start;
     while at < capacity {
         let n = zeros.len().min((capacity - at) as usize);
         disk.write_bulk(at, &zeros[..n]).map_err(fail)?;

@@ -67,7 +67,10 @@ impl Reader {
     ) -> Result<Option<Fetched>> {
         Ok(self.objects().fetch(&key.into(), bytes)?.map(|found| match found {
             FoundObject::Small(()) => Fetched::Read,
-            FoundObject::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
+            FoundObject::Large(oid, whole) => {
+                bytes.clear();
+                Fetched::Opened(self.object(oid, whole))
+            }
         }))
     }
 

@@ -297,15 +297,15 @@ impl<'a> ObjectLookup<'a> {
         }
     }
 
-    /// Fills `bytes` if they lie in the record.
+    /// Puts them in place of what `bytes` holds if they lie in the record.
     #[inline]
     pub(crate) fn fetch(
         self,
         key: &Key<'_>,
         bytes: &mut Vec<u8>,
     ) -> Result<Option<FoundObject<()>>> {
-        bytes.clear();
         self.with_small(key, |_, _, small| {
+            bytes.clear();
             small.iter().for_each(|part| bytes.extend_from_slice(part));
             Ok(())
         })
@@ -313,14 +313,18 @@ impl<'a> ObjectLookup<'a> {
 
     /// See [`Reader::get_into`](super::Reader::get_into).
     pub(crate) fn get_into(self, key: &Key<'_>, bytes: &mut Vec<u8>) -> Result<bool> {
-        match self.fetch(key, bytes)? {
-            Some(FoundObject::Small(())) => {}
+        let read = self.fetch(key, bytes).and_then(|found| match found {
+            Some(FoundObject::Small(())) => Ok(true),
+            // Not emptied before: what is written over need not be made zero.
             Some(FoundObject::Large(oid, whole)) => {
-                read_range_into(self.state, &whole, oid, 0..whole.size(), bytes)?;
+                read_range_into(self.state, &whole, oid, 0..whole.size(), bytes).map(|()| true)
             }
-            None => return Ok(false),
+            None => Ok(false),
+        });
+        if !matches!(read, Ok(true)) {
+            bytes.clear();
         }
-        Ok(true)
+        read
     }
 
     /// See [`Reader::get_range`](super::Reader::get_range).

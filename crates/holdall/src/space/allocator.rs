@@ -274,6 +274,12 @@ impl Allocator {
         Err(Error::Full(format!("the disk has no room for {} more bytes", need * size)))
     }
 
+    /// Whether the volume may grow by a request of `want` pages, as far as is known.
+    fn may_grow(&self, s: &AllocatorState, want: u64) -> bool {
+        let (need, _) = self.growth_for(s, want);
+        need < s.refused && s.volume_pages.saturating_add(need) <= self.max_pages()
+    }
+
     /// Grows the volume by what a request of `want` pages needs, or by a part of it for which
     /// there is room: half of what was refused, and so on. Returns whether it grew. Cost: a few
     /// calls; all requests together that fill a disk, two for each power of two of its pages.

@@ -276,18 +276,20 @@ fn read_checked<R: PageRead + ?Sized>(
             done += step.len();
         }
     }
-    let (at, rest) = (at + done as u64, &mut buf[done..]);
-    if rest.is_empty() {
-        return Ok(true);
+    let mapped = done == buf.len();
+    for step in buf[done..].chunks_mut(STEP) {
+        let place = at + done as u64;
+        disk.read_at(place, step).map_err(|e| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                let page = PageNo(place / sums.layout.page_size() as u64);
+                Error::page(page, "segment data lies beyond the end of the file")
+            }
+            _ => Error::io(format!("reading {} bytes of segment data at {place}", step.len()), e),
+        })?;
+        check(sums, place, step)?;
+        done += step.len();
     }
-    disk.read_at(at, rest).map_err(|e| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => {
-            let page = PageNo(at / sums.layout.page_size() as u64);
-            Error::page(page, "segment data lies beyond the end of the file")
-        }
-        _ => Error::io(format!("reading {} bytes of segment data at {at}", rest.len()), e),
-    })?;
-    check(sums, at, rest).map(|()| false)
+    Ok(mapped)
 }
 
 /// Checks whole units that lie at byte `at` of the volume.

@@ -11,6 +11,7 @@ mod threads;
 
 pub use fullness::Fullness;
 pub(crate) use open::open_error;
+pub use crate::txn::Checkpoints;
 pub use stat::{CollectionStat, StoreStat};
 
 use crate::engine::give_back::GiveBack;
@@ -18,6 +19,7 @@ use crate::engine::{Inner, Options};
 use crate::read::Reader;
 use crate::read::state::ReadState;
 use crate::read::view_cache::ViewCache;
+use crate::txn::Cause;
 use crate::write::{PutOptions, StagedObject, Target, WriteTx, forget_placements};
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Error, Result};
@@ -281,7 +283,7 @@ impl Store {
         if self.inner.read_only {
             return Err(Error::ReadOnly);
         }
-        self.inner.checkpoint()?;
+        self.inner.checkpoint(Cause::Call)?;
         self.inner.try_to_give_back(GiveBack::KNOWN);
         Ok(())
     }
@@ -297,7 +299,23 @@ impl Store {
         if self.inner.read_only {
             return Err(Error::ReadOnly);
         }
-        self.inner.checkpoint_with(between)
+        self.inner.checkpoint_with(Cause::Call, between)
+    }
+
+    /// Bytes of the log; 0 before the first commit. For tests.
+    #[doc(hidden)]
+    pub fn log_bytes(&self) -> u64 {
+        let log = &self.inner.pager.log;
+        if log.attached() { log.usage().capacity } else { 0 }
+    }
+
+    /// Makes a log that a load made grow smaller, as the store's threads do once nobody writes.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`], [`Error::Io`].
+    #[doc(hidden)]
+    pub fn shrink_log(&self) -> Result<()> {
+        self.inner.shrink_log()
     }
 
     /// Closes the store: everything at its place, the log file gone, the file cut to what is

@@ -4,7 +4,7 @@ use super::{Fullness, Store};
 use crate::engine::GaveBack;
 use crate::engine::catalog::{Collection, Root, page_of};
 use crate::sharing::{Shared, Sharing};
-use crate::txn::Pager;
+use crate::txn::{Checkpoints, Pager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
@@ -76,6 +76,8 @@ pub struct StoreStat {
     pub log_used: u64,
     /// Bytes of the log.
     pub log_capacity: u64,
+    /// Checkpoints since the store was opened, by cause.
+    pub checkpoints: Checkpoints,
     /// Pages newer in memory than in place.
     pub dirty_pages: u64,
     /// Old page versions kept for snapshots.
@@ -188,6 +190,7 @@ fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> R
         durable_lsn: log.durable.0,
         log_used: log.used,
         log_capacity: log.capacity,
+        checkpoints: inner.pager.checkpoints(),
         dirty_pages: pool.dirty,
         old_versions: pool.old_versions,
         epoch: sb.epoch,

@@ -7,6 +7,7 @@
 
 use crate::engine::{BackgroundRequests, Inner};
 use crate::txn::Pager;
+use holdall_core::Lsn;
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -69,7 +70,7 @@ fn wait_for(thread: JoinHandle<()>) {
 
 fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     let (requests, wake) = &**shared;
-    let mut spare = false;
+    let (mut spare, mut seen) = (false, Lsn(0));
     loop {
         let mut w = requests.lock();
         let mut idle = false;
@@ -89,17 +90,15 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
         let Some(inner) = inner.upgrade() else { return };
         // Commits ask for one until the one under way is done, which mostly serves them too.
         if !asked {
-            spare = inner.give_back_paced();
+            spare = inner.give_back_paced() | inner.give_log_back(&mut seen);
             continue;
         }
-        if !inner.wants_checkpoint() {
-            continue;
-        }
-        if let Err(e) = inner.checkpoint() {
+        let Some(cause) = inner.wants_checkpoint() else { continue };
+        if let Err(e) = inner.checkpoint(cause) {
             // The next commit meets the cause; a full disk or a poisoned store is reported there.
             inner.note_background_error(&e);
         }
-        spare = inner.has_spare();
+        spare = inner.has_spare() || inner.has_large_log();
     }
 }
 

@@ -7,7 +7,7 @@
 //! Order (rule 15): superblock naming the highest LSN about to be in place, the pages, sync,
 //! superblock with the new replay position, and only then reuse of log and space.
 
-use super::Pager;
+use super::{Cause, Pager};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, Result};
@@ -47,9 +47,10 @@ impl Pager {
     ///
     /// # Errors
     /// [`holdall_core::Error::Poisoned`].
-    pub fn begin_checkpoint(&self) -> Result<CheckpointRun<'_>> {
+    pub fn begin_checkpoint(&self, cause: Cause) -> Result<CheckpointRun<'_>> {
         let one = self.checkpointing.lock();
         self.check_poison()?;
+        self.checkpoints.lock().count(cause);
         let mut lsn = self.horizon.visible();
         loop {
             self.horizon.set_checkpoint(Some(lsn));
@@ -151,6 +152,7 @@ impl CheckpointRun<'_> {
             self.pager.volume.write_pages(*no, bytes)?;
             self.next += 1;
         }
+        self.pager.checkpoints.lock().pages += (self.next - from) as u64;
         Ok(())
     }
 

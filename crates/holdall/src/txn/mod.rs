@@ -5,6 +5,7 @@
 //!
 //! Invariants and the argument for crash safety: docs/recovery.md.
 
+mod causes;
 mod checkpoint;
 pub mod direct;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod volume;
 mod writer_lock;
 
 pub use crate::log::{io_error, no_inodes};
+pub use causes::{Cause, Checkpoints};
 pub use housekeeping::Housekeeping;
 pub use pinned::Pinned;
 pub use recovery::{Recovered, recover};
@@ -36,6 +38,7 @@ use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 use writer_lock::Writer;
 
 /// Looks at a page that is newer in place each time, before that is taken for damage.
@@ -74,6 +77,7 @@ pub struct Pager {
     limits: Limits,
     writer: Writer,
     checkpointing: Mutex<()>,
+    checkpoints: Mutex<Checkpoints>,
     /// What replay would copy within the volume.
     copied: Mutex<Copied>,
     above: Above,
@@ -92,6 +96,7 @@ impl Pager {
             limits,
             writer: Writer::default(),
             checkpointing: Mutex::new(()),
+            checkpoints: Mutex::default(),
             copied: Mutex::default(),
             above: Above::default(),
         }
@@ -207,19 +212,32 @@ impl Pager {
         self.writer.lock()
     }
 
+    /// As [`Pager::lock_writer`], if no transaction runs; `None` if one does, of this thread too.
+    pub fn try_lock_writer(&self) -> Option<impl Drop + use<>> {
+        self.writer.lock_within(Duration::ZERO).ok().flatten()
+    }
+
     /// Whether this thread runs a transaction that has the writer's lock.
     pub fn holds_writer(&self) -> bool {
         self.writer.is_mine()
     }
 
-    /// Whether a checkpoint should begin: the log or the dirty limit is half used, or replay
-    /// would have to copy much more than the log holds.
-    pub fn wants_checkpoint(&self) -> bool {
+    /// Why a checkpoint should begin, if one should: the log or the dirty limit is half used, or
+    /// replay would have to copy much more than the log holds.
+    pub fn wants_checkpoint(&self) -> Option<Cause> {
         let log = self.log.usage();
-        if self.copied.lock().is_much(log.capacity) {
-            return true;
+        if log.used * 2 > log.capacity {
+            return Some(Cause::Log);
         }
-        log.used * 2 > log.capacity || self.dirty_pages() * 2 > self.limits.dirty_pages
+        if self.dirty_pages() * 2 > self.limits.dirty_pages {
+            return Some(Cause::DirtyPages);
+        }
+        self.copied.lock().is_much(log.capacity).then_some(Cause::Copies)
+    }
+
+    /// Checkpoints since the store was opened.
+    pub fn checkpoints(&self) -> Checkpoints {
+        *self.checkpoints.lock()
     }
 
     /// # Errors

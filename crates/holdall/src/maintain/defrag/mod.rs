@@ -19,6 +19,7 @@ pub(crate) use lower::line;
 use crate::engine::GaveBack;
 use crate::engine::give_back::GiveBack;
 use crate::store::Store;
+use crate::txn::Cause;
 use holdall_core::{Error, Result};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -161,7 +162,7 @@ impl Store {
         if flow.is_continue() && options.join {
             flow = work.join_segments(&mut 0, u32::MAX)?;
         }
-        self.inner.checkpoint()?;
+        self.inner.checkpoint(Cause::Maintenance)?;
         let mut gave_back = self.inner.give_back(GiveBack::ALL)?;
         if gave_back.cannot_punch && flow.is_continue() {
             flow = work.lower()?;
@@ -218,7 +219,7 @@ impl<'a> Work<'a> {
     /// Makes free what was moved away.
     fn checkpoint(&mut self) -> Result<()> {
         self.checkpointed = self.report.moved.bytes();
-        self.store.inner.checkpoint()
+        self.store.inner.checkpoint(Cause::Maintenance)
     }
 }
 

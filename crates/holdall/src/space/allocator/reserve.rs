@@ -116,7 +116,8 @@ impl Allocator {
         class: Class,
     ) -> Result<Option<PageRun>> {
         let found = self.find(s, want, want, near)?;
-        if found.is_some() || want < WHOLE || !self.frees_with_checkpoint(s, want) {
+        let small = want < WHOLE || self.may_grow(s, want);
+        if found.is_some() || small || !self.frees_with_checkpoint(s, want) {
             return Ok(found);
         }
         let Some(store) = self.pager.housekeeping() else { return Ok(None) };
