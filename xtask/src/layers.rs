@@ -12,7 +12,6 @@ use std::path::Path;
 /// The engine's layers from the bottom up.
 pub const LAYERS: [&str; 18] = [
     "prefetch",
-    "stream",
     "log",
     "cache",
     "txn",

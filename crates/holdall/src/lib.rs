@@ -142,7 +142,6 @@ mod segment_tree;
 mod sharing;
 mod space;
 mod store;
-mod stream;
 mod txn;
 mod write;
 

@@ -399,9 +399,9 @@ fn each_state_finds_its_own_checksums_after_many_ranges() {
     }
 }
 
-/// An object long enough for its bytes to go past the processor's caches, ragged at its end.
+/// An object of many windows of the mapping, ragged at its end.
 #[test]
-fn a_flipped_byte_in_a_streamed_object_is_an_error_and_one_put_right_is_not() {
+fn a_flipped_byte_in_a_long_object_is_an_error_and_one_put_right_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = options(true).create(&path).unwrap();

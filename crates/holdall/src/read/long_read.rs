@@ -6,7 +6,7 @@
 //! Threads: those made here end before the call does.
 
 use crate::object::ObjectBody;
-use crate::segment_tree::{DataRead, Streamed};
+use crate::segment_tree::DataRead;
 use holdall_core::{Error, Oid, Result};
 use parking_lot::Mutex;
 use std::ops::Range;
@@ -18,9 +18,6 @@ const BYTES_PER_STEP: usize = 4 << 20;
 
 /// Bytes that are read ahead of a sequential read, if they lie in several segments.
 const AHEAD: u64 = 8 << 20;
-
-/// From this length on, what is read does not stay in the processor's caches until it is used.
-const STREAMED: usize = 64 << 20;
 
 /// Bytes that each of several threads reads at a time, and beyond which there are several.
 const PART: usize = 1 << 20;
@@ -109,25 +106,10 @@ pub(crate) fn read_range_into<D: DataRead + Sync + ?Sized>(
         if bytes.len() < next {
             bytes.resize(next, 0);
         }
-        read_part(pages, (whole, oid), from, &mut bytes[at..next], len >= STREAMED)?;
+        whole.read_at(pages, oid, from, &mut bytes[at..next])?;
         at = next;
     }
     Ok(())
-}
-
-/// Fills `part` of a read, which as a whole is `streamed` or not, by this thread.
-fn read_part<D: DataRead + ?Sized>(
-    pages: &D,
-    (whole, oid): (&ObjectBody, Oid),
-    from: u64,
-    part: &mut [u8],
-    streamed: bool,
-) -> Result<()> {
-    if streamed {
-        whole.read_at(&Streamed(pages), oid, from, part)
-    } else {
-        whole.read_at(pages, oid, from, part)
-    }
 }
 
 /// Fills `buf` with the bytes from `from` on, all of which exist.
@@ -152,7 +134,6 @@ fn read_new<D: DataRead + Sync + ?Sized>(
     from: u64,
     buf: &mut [u8],
 ) -> Result<()> {
-    let streamed = buf.len() >= STREAMED;
     let readers = READERS.min(buf.len().div_ceil(PART));
     // The parts end at multiples of their length in the object: mostly at ends of pages.
     let first = (PART - (from % PART as u64) as usize).min(buf.len());
@@ -166,7 +147,7 @@ fn read_new<D: DataRead + Sync + ?Sized>(
         while failed.lock().is_none() {
             let next = parts.lock().next();
             let Some((at, part)) = next else { return };
-            if let Err(e) = read_part(pages, (whole, oid), at, part, streamed) {
+            if let Err(e) = whole.read_at(pages, oid, at, part) {
                 let mut failed = failed.lock();
                 if failed.as_ref().is_none_or(|(first, _)| at < *first) {
                     *failed = Some((at, e));

@@ -43,10 +43,10 @@ impl ReadState {
         &*self.view.inner.pager.volume.disk
     }
 
-    fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8], streamed: bool) -> Result<()> {
+    fn data(&self, (start, offset): (PageNo, u64), buf: &mut [u8]) -> Result<()> {
         self.snapshot.check()?;
         let limits = self.view.inner.pager.limits();
-        let how = ReadHow { mapped: limits.map_reads, direct: limits.direct_reads, streamed };
+        let how = ReadHow { mapped: limits.map_reads, direct: limits.direct_reads };
         let result =
             read_segment(self, &self.view.inner.layout, (self.disk(), how), start, offset, buf);
         // Looked at after the read: the pages may have been reused while it ran.
@@ -97,11 +97,7 @@ impl DataRead for ReadState {
     }
 
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.data((start, offset), buf, false)
-    }
-
-    fn stream_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.data((start, offset), buf, true)
+        self.data((start, offset), buf)
     }
 
     fn will_need(&self, start: PageNo, offset: u64, len: u64, at_once: u64) -> bool {

@@ -13,7 +13,7 @@ use holdall_core::segment_tree::{
     leaf_fanout_of,
 };
 use holdall_core::space_dir::SpaceLayout;
-use holdall_core::{Error, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
+use holdall_core::{Error, PageNo, PageRead, PageRun, PageWrite, Result};
 
 pub mod ahead;
 mod lower;
@@ -45,14 +45,6 @@ pub trait DataRead: PageRead {
     /// As [`read_segment`](crate::space::read_segment).
     fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()>;
 
-    /// As [`DataRead::read_data`], to memory much larger than the processor's caches.
-    ///
-    /// # Errors
-    /// As [`DataRead::read_data`].
-    fn stream_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.read_data(start, offset, buf)
-    }
-
     /// Says that `len` bytes from `offset` bytes behind the start of segment page `start` on
     /// will be read soon, in reads of up to `at_once` bytes. A hint; returns whether it may
     /// help.
@@ -66,38 +58,6 @@ pub trait DataRead: PageRead {
     fn is_new(&self, start: PageNo, offset: u64, len: u64) -> bool {
         let _ = (start, offset, len);
         false
-    }
-}
-
-/// Reads data as part of a read to memory much larger than the processor's caches.
-#[derive(Debug)]
-pub struct Streamed<'a, D: ?Sized>(pub &'a D);
-
-impl<D: DataRead + ?Sized> PageRead for Streamed<'_, D> {
-    fn page_size(&self) -> usize {
-        self.0.page_size()
-    }
-
-    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
-        self.0.page(page, kind)
-    }
-}
-
-impl<D: DataRead + ?Sized> DataRead for Streamed<'_, D> {
-    fn layout(&self) -> &SpaceLayout {
-        self.0.layout()
-    }
-
-    fn read_data(&self, start: PageNo, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.0.stream_data(start, offset, buf)
-    }
-
-    fn will_need(&self, start: PageNo, offset: u64, len: u64, at_once: u64) -> bool {
-        self.0.will_need(start, offset, len, at_once)
-    }
-
-    fn is_new(&self, start: PageNo, offset: u64, len: u64) -> bool {
-        self.0.is_new(start, offset, len)
     }
 }
 

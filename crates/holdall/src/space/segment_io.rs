@@ -11,7 +11,6 @@
 //! or by a call. What the mapping gave is checked in the caller's copy; if it is wrong it is
 //! read by call, whose answer counts.
 
-use crate::stream;
 use holdall_core::checksum::crc;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, Result};
@@ -30,9 +29,6 @@ const BYTES_PER_PIECE: usize = 256 * UNIT;
 /// What the mapping gives is checked in steps of this size, so that it is still in the
 /// processor's caches when it is checked.
 const STEP: usize = 64 * UNIT;
-/// What goes to memory much larger than the caches is read and checked in parts of this size,
-/// in the processor's nearest cache.
-const NEAR: usize = 4 * UNIT;
 /// Reads of this many bytes go past the page cache if they are new to it.
 pub const LEAST_NEW: usize = 64 * UNIT;
 
@@ -43,8 +39,6 @@ pub struct ReadHow {
     pub mapped: bool,
     /// The device, past the page cache, in long reads of what is new there.
     pub direct: bool,
-    /// The caller's memory is much larger than the processor's caches.
-    pub streamed: bool,
 }
 
 /// Where checksums come from.
@@ -91,6 +85,9 @@ pub(super) fn read<R: PageRead + ?Sized>(
     let at = place(source.layout, start, offset)?;
     if how.mapped && buf.len() <= ONE_STEP {
         disk.approach(at, buf.len());
+        // Looked up while the processor waits for the bytes.
+        let (first, end) = (at / UNIT as u64, (at + buf.len() as u64).div_ceil(UNIT as u64));
+        sums.get(first, (end - first) as usize)?;
     }
     let done = if how.direct { read_new(&mut sums, disk, at, buf)? } else { 0 };
     read_disk(&mut sums, disk, at + done as u64, &mut buf[done..])
@@ -104,29 +101,7 @@ fn read_step<R: PageRead + ?Sized>(
     at: u64,
     step: &mut [u8],
 ) -> Result<bool> {
-    // Whether a stretch is resident is asked sooner for the step than for small parts of it.
-    Ok(sums.how.streamed && stream_step(sums, disk, at, step)?
-        || disk.read_resident(at, step) && is_right(sums, at, step)?)
-}
-
-/// As [`read_step`], checked if it is near, and not looked at again where it goes.
-fn stream_step<R: PageRead + ?Sized>(
-    sums: &mut Checksums<'_, R>,
-    disk: &dyn Disk,
-    at: u64,
-    step: &mut [u8],
-) -> Result<bool> {
-    let mut near = [0; NEAR];
-    let mut place = at;
-    for part in step.chunks_mut(NEAR) {
-        let near = &mut near[..part.len()];
-        if !(disk.read_resident(place, near) && is_right(sums, place, near)?) {
-            return Ok(false);
-        }
-        stream::copy(near, part);
-        place += part.len() as u64;
-    }
-    Ok(true)
+    Ok(disk.read_resident(at, step) && is_right(sums, at, step)?)
 }
 
 /// Whether whole units that lie at byte `at` of the volume have their checksums.

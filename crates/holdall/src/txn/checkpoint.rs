@@ -10,7 +10,8 @@
 use super::{Cause, Pager};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
-use holdall_core::{Lsn, PageNo, PageRef, Result};
+use holdall_core::{Lsn, PageNo, PageRef, PageRun, Result};
+use holdall_io::WriteOut;
 use parking_lot::MutexGuard;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +31,17 @@ pub struct CheckpointRun<'a> {
     lsn: Lsn,
     pages: Vec<(PageNo, Lsn, PageRef)>,
     next: usize,
+    /// Of these, pages that the device was set to work on, and the run before that is waited for.
+    sent: usize,
+    leaving: Option<PageRun>,
     _one: MutexGuard<'a, ()>,
 }
 
 /// Neighbouring pages are written in one step up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
+/// Of twice as many bytes of a checkpoint the page cache is dirty: a commit that syncs the volume
+/// meanwhile waits for them.
+const OUT_BYTES: usize = 256 << 10;
 
 impl Drop for CheckpointRun<'_> {
     fn drop(&mut self) {
@@ -67,6 +74,8 @@ impl Pager {
             lsn,
             pages: Vec::new(),
             next: 0,
+            sent: 0,
+            leaving: None,
             _one: one,
         })
     }
@@ -153,7 +162,25 @@ impl CheckpointRun<'_> {
             self.next += 1;
         }
         self.pager.checkpoints.lock().pages += (self.next - from) as u64;
-        Ok(())
+        self.bound_dirty()
+    }
+
+    /// Sets the device to work on what was written last, if that is enough, and waits for what
+    /// was before it.
+    fn bound_dirty(&mut self) -> Result<()> {
+        let sent = &self.pages[self.sent..self.next];
+        let (Some((first, ..)), Some((last, ..))) = (sent.first(), sent.last()) else {
+            return Ok(());
+        };
+        if sent.len() * self.pager.page_size() < OUT_BYTES {
+            return Ok(());
+        }
+        let run = PageRun::new(*first, last.0 + 1 - first.0);
+        let volume = &self.pager.volume;
+        volume.write_out(run, WriteOut::Start)?;
+        self.sent = self.next;
+        let before = self.leaving.replace(run);
+        before.map_or(Ok(()), |run| volume.write_out(run, WriteOut::Wait))
     }
 
     /// Only now may the pages leave the pool: after a failed sync what is in place is not known

@@ -226,17 +226,17 @@ impl Volume {
         self.disk.write_bulk(at, bytes).map_err(|e| io_error(format!("writing page {page}"), e))
     }
 
-    /// Sets the device to work on `bytes` bytes at `page` that lie in the page cache.
+    /// Sets the device to work on what the page cache has of a run, or waits until it has none.
     ///
     /// # Errors
     /// [`Error::Io`]; the volume is then poisoned: what could not be written out may be marked
     /// clean, as after a failed sync.
-    pub fn start_write_out(&self, page: PageNo, bytes: u64) -> Result<()> {
-        let at = page.0 * self.page_size as u64;
-        self.disk.write_out(at, bytes, WriteOut::Start).map_err(|e| {
+    pub fn write_out(&self, run: PageRun, how: WriteOut) -> Result<()> {
+        let size = self.page_size as u64;
+        self.disk.write_out(run.start.0 * size, run.len * size, how).map_err(|e| {
             let why = format!("write-out of the volume: {e}");
             self.syncs.lock().failed.get_or_insert(why);
-            io_error(format!("writing out page {page}"), e)
+            io_error(format!("writing out {} pages at {}", run.len, run.start), e)
         })
     }
 

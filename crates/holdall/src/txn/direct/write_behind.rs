@@ -14,7 +14,8 @@
 //! if there is none, which keeps a simulated store deterministic.
 
 use crate::txn::Volume;
-use holdall_core::{PageNo, PageRef, Result};
+use holdall_core::{PageNo, PageRef, PageRun, Result};
+use holdall_io::WriteOut;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 
@@ -77,7 +78,8 @@ impl Batch {
             }
             if hint {
                 let bytes: usize = run.iter().map(|(_, piece)| piece.bytes().len()).sum();
-                volume.start_write_out(PageNo(run[0].0), bytes as u64)?;
+                let run = PageRun::new(PageNo(run[0].0), bytes as u64 / size);
+                volume.write_out(run, WriteOut::Start)?;
             }
         }
         Ok(())
