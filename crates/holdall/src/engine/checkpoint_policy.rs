@@ -119,8 +119,7 @@ impl Inner {
         }
         let wanted = self.wants_checkpoint().filter(|_| self.options.tuning.auto_checkpoint);
         let Some(cause) = wanted else { return Ok(()) };
-        let log = self.pager.log.usage();
-        if log.used * 2 > log.capacity {
+        if cause == Cause::Log {
             self.log_short.store(true, SeqCst);
         }
         if self.options.background {
@@ -162,8 +161,8 @@ impl Inner {
     pub(crate) fn wants_checkpoint(&self) -> Option<Cause> {
         let space = self.alloc.stats();
         // Space waiting to be freed is kept a small share of the store.
-        let share = std::env::var("WS").map_or(32, |s| s.parse().unwrap());
-        let waiting = space.waiting_pages * share > space.volume_pages
+        let most = (space.volume_pages as f64 * self.options.waiting_share()) as u64;
+        let waiting = space.waiting_pages > most
             && space.waiting_pages * self.layout.page_size() as u64 > (4 << 20);
         let waiting = (waiting && self.alloc.has_new_waiting()).then_some(Cause::Waiting);
         waiting.or_else(|| self.pager.wants_checkpoint())
@@ -179,13 +178,14 @@ impl Housekeeping for Inner {
         }
         self.check_names_again()?;
         if self.log_short.swap(false, SeqCst) {
-            match self.grow_log(self.options.log_bytes_for_load()) {
+            let volume = self.alloc.volume_pages() * self.layout.page_size() as u64;
+            match self.grow_log(self.options.log_bytes_for_load(volume)) {
                 // The smaller log goes on serving.
                 Err(Error::Full(_)) => {}
                 result => result?,
             }
         }
-        let full = || self.pager.dirty_pages() >= self.options.tuning.dirty_pages;
+        let full = || self.pager.dirty_pages() >= self.pager.limits().dirty_pages;
         // Mostly the checkpoint under way is enough, and half the wait of one behind it.
         if full() {
             self.pager.await_checkpoint();

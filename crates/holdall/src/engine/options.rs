@@ -172,8 +172,13 @@ impl Options {
 
 /// A day, in milliseconds.
 const MOST_DEFER: u64 = 86_400_000;
-/// A log that commits fill may always grow to this.
+/// A log that commits fill may grow to this, whatever the cache has.
 const LEAST_LOG_FOR_LOAD: u64 = 4 << 20;
+/// The same, whatever the volume has, if the cache allows it.
+const LOG_FOR_LOAD: u64 = 32 << 20;
+/// Pages that may be dirty if the cache has few or many: replay reads and writes the latter in a
+/// third of a second (docs/decisions/mechanisms.md).
+const DIRTY_PAGES: [usize; 2] = [1 << 13, 1 << 14];
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;
 
@@ -202,9 +207,17 @@ impl Options {
         bounded("defer in ms", self.defer.as_millis().try_into().unwrap_or(u64::MAX), 0, MOST_DEFER)
     }
 
-    /// What the log may grow to because commits fill it: half as much as the cache has.
-    pub(crate) fn log_bytes_for_load(&self) -> u64 {
-        (self.cache_bytes as u64 / 2).max(LEAST_LOG_FOR_LOAD)
+    /// What the log of a volume of so many bytes may grow to because commits fill it: half as
+    /// much as the cache has, and 32 MiB or what [`Options::space_factor`] allows of the volume.
+    pub(crate) fn log_bytes_for_load(&self, volume: u64) -> u64 {
+        let space = (volume as f64 * (self.space_factor - 1.0)) as u64;
+        let cache = (self.cache_bytes as u64 / 2).max(LEAST_LOG_FOR_LOAD);
+        cache.min(space.max(LOG_FOR_LOAD))
+    }
+
+    /// The part of the volume that may wait for a checkpoint to be free.
+    pub(crate) fn waiting_share(&self) -> f64 {
+        (self.space_factor - 1.0) / 3.0
     }
 
     pub(crate) fn space_limits(&self) -> space::Limits {
@@ -218,10 +231,17 @@ impl Options {
         }
     }
 
+    /// Pages that may be dirty: half of the cache, unless told.
+    fn dirty_pages(&self) -> usize {
+        let [least, most] = DIRTY_PAGES;
+        let half = self.cache_bytes / 2 / self.page_size;
+        self.tuning.dirty_pages.unwrap_or(half.clamp(least, most))
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             cache_bytes: self.cache_bytes,
-            dirty_pages: self.tuning.dirty_pages,
+            dirty_pages: self.dirty_pages(),
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.tuning.log_data_bytes,
             map_reads: self.map_reads,

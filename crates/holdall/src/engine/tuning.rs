@@ -28,7 +28,7 @@ pub(super) fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result
 #[must_use = "it is set by Options::tuning"]
 pub struct Tuning {
     pub(crate) space_pages: Option<u32>,
-    pub(crate) dirty_pages: usize,
+    pub(crate) dirty_pages: Option<usize>,
     pub(crate) log_bytes: u64,
     pub(crate) log_data_bytes: usize,
     pub(crate) growth_bytes: u64,
@@ -45,8 +45,8 @@ impl Default for Tuning {
     fn default() -> Self {
         Self {
             space_pages: None,
-            dirty_pages: 8192,
-            log_bytes: 32 << 20,
+            dirty_pages: None,
+            log_bytes: 64 << 20,
             log_data_bytes: 128 << 10,
             growth_bytes: 256 << 10,
             spare_bytes: 1 << 20,
@@ -68,15 +68,17 @@ impl Tuning {
     }
 
     /// Pages that may wait in memory for a checkpoint; also what one transaction may change
-    /// of existing pages. Default: 8,192; from 16 to 2³⁰.
+    /// of existing pages; from 16 to 2³⁰. Default: half of the cache's, from 8,192 to 16,384.
     pub fn dirty_pages(mut self, pages: usize) -> Self {
-        self.dirty_pages = pages;
+        self.dirty_pages = Some(pages);
         self
     }
 
-    /// Largest size of the log file in bytes, 64 KiB to 1 TiB. Default: 32 MiB. It begins smaller
-    /// and grows when it is short: to 4 MiB or a 64th of the volume, and beyond that for a commit
-    /// that needs it.
+    /// Largest size of the log file in bytes, 64 KiB to 1 TiB. Default: 64 MiB, which a commit may
+    /// take. It begins smaller and grows under a load, at most to half of
+    /// [`Options::cache_bytes`](crate::Options::cache_bytes) and to 32 MiB or what
+    /// [`Options::space_factor`](crate::Options::space_factor) allows of the volume. Once nobody
+    /// has committed for a second it becomes small again.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
@@ -171,7 +173,9 @@ impl Tuning {
             let most = space_pages_within(page_size);
             bounded("space_pages", pages.into(), MIN_SPACE_PAGES.into(), most.into())?;
         }
-        bounded("dirty_pages", self.dirty_pages as u64, 16, MOST_DIRTY_PAGES)?;
+        if let Some(pages) = self.dirty_pages {
+            bounded("dirty_pages", pages as u64, 16, MOST_DIRTY_PAGES)?;
+        }
         bounded("log_bytes", self.log_bytes, 16 * BLOCK as u64, MOST_BYTES)?;
         bounded("first_log_bytes", self.first_log_bytes, 8 * BLOCK as u64, MOST_BYTES)?;
         bounded("log_data_bytes", self.log_data_bytes as u64, 0, MOST_LOG_DATA)?;

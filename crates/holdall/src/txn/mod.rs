@@ -41,6 +41,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use writer_lock::Writer;
 
+/// Bytes of a log that are left to commits while a checkpoint runs.
+const LOG_ROOM: u64 = 8 << 20;
 /// Looks at a page that is newer in place each time, before that is taken for damage.
 const MOST_TRIES: u32 = 8;
 
@@ -222,11 +224,12 @@ impl Pager {
         self.writer.is_mine()
     }
 
-    /// Why a checkpoint should begin, if one should: the log or the dirty limit is half used, or
-    /// replay would have to copy much more than the log holds.
+    /// Why a checkpoint should begin, if one should: the log has no more than 8 MiB or half of it
+    /// left, the dirty limit is half used, or replay would have to copy much more than the log
+    /// holds.
     pub fn wants_checkpoint(&self) -> Option<Cause> {
         let log = self.log.usage();
-        if log.used * 2 > log.capacity {
+        if log.used > log.capacity - LOG_ROOM.min(log.capacity / 2) {
             return Some(Cause::Log);
         }
         if self.dirty_pages() * 2 > self.limits.dirty_pages {

@@ -23,7 +23,7 @@ impl ObjectsMut {
         from: &mut u32,
         low: &mut Lowering,
     ) -> Result<bool> {
-        let most = MOST_CHANGED.min(self.inner.options.tuning.dirty_pages / 4);
+        let most = MOST_CHANGED.min(self.inner.pager.limits().dirty_pages / 4);
         let slot = self.opened.slot(name);
         let outer = std::mem::replace(&mut self.current, slot);
         let result = match self.current() {

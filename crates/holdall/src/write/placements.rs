@@ -36,7 +36,7 @@ pub(crate) fn forget_placements(inner: &Arc<Inner>, most: usize) -> Result<()> {
 impl ObjectsMut {
     /// Forgets the next collections, as many as one transaction takes.
     fn forget_some(&mut self, rest: &mut std::slice::Iter<'_, (u32, Arc<str>)>) -> Result<()> {
-        let most = MOST_PAGES.min(self.inner.options.tuning.dirty_pages / 4);
+        let most = MOST_PAGES.min(self.inner.pager.limits().dirty_pages / 4);
         // The collections' own pages change at the commit.
         for (collections, (number, name)) in rest.enumerate() {
             let flushed = self.flush_placement(*number, name);
