@@ -19,6 +19,15 @@ use holdall_core::{Error, Oid, PageKind, PageRead, PageWrite, Result};
 /// divided: what pages lose otherwise is less than that.
 const LEAST: usize = 16;
 
+/// What [`HeapFile::look_whole`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WholeRecord {
+    /// A record that is not divided.
+    Seen,
+    /// Another, or one not in memory; where its continuation lies, if that is known.
+    Not(Option<Location>),
+}
+
 impl HeapFile {
     /// The whole of the record at `loc`. Cost: a page read, and another and a copy if it is
     /// divided.
@@ -86,16 +95,28 @@ impl HeapFile {
         }
     }
 
-    /// Where the record at `loc` goes on, if its page is in memory and it is divided. A hint.
+    /// Gives `f` the record at `loc` where it lies, if it is whole and its page is in memory. If
+    /// not, has the index entry of its continuation's page prefetched and returns where that
+    /// lies, as far as is known.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`]; those of `f`.
     #[inline]
-    pub fn continuation_hint(pages: &Pinned<'_>, loc: Location) -> Option<Location> {
-        let mut link = None;
-        pages.hint(loc.page, PageKind::Heap, |page| {
-            let record = range_of(page, loc).map(|range| &page[range]);
-            let divided = record.ok().filter(|record| is_divided(record));
-            link = divided.and_then(|record| Self::link(loc, record).ok());
-        });
-        link
+    pub fn look_whole(
+        pages: &Pinned<'_>,
+        loc: Location,
+        f: impl FnOnce(&[u8]) -> Result<()>,
+    ) -> Result<WholeRecord> {
+        pages.with_page_in_memory(loc.page, PageKind::Heap, |page| {
+            let Some(page) = page else { return Ok(WholeRecord::Not(None)) };
+            let record = part_at(pages, page, loc, false)?;
+            if is_divided(record) {
+                let link = Self::link(loc, record)?;
+                pages.prefetch_entry(link.page);
+                return Ok(WholeRecord::Not(Some(link)));
+            }
+            f(record).map(|()| WholeRecord::Seen)
+        })
     }
 
     /// Where a first part, found at `loc`, leads.
@@ -269,7 +290,9 @@ fn part_at<'p>(pages: &Pinned<'_>, page: &'p [u8], loc: Location, alone: bool) -
         pages.set_layout_hint(loc.page, loc.slot, lines_of(&range));
     }
     let record = &page[range];
-    touch(record);
+    if alone {
+        touch(record);
+    }
     Ok(record)
 }
 

@@ -40,6 +40,7 @@ use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, PageWrite, Result
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+pub use divided::WholeRecord;
 pub use holdall_core::handle_page::Location;
 pub use holdall_core::heap_placement::Placement;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::heap::{HeapFile, Location};
 use crate::object::ObjectBody;
 use crate::read::long_read::read_to;
 use crate::read::lookup::{
-    FoundBody, FoundObject, GROUP, Lookup, copy_parts, find, found_parts, prefetch_records,
+    FoundBody, FoundObject, GROUP, Lookup, bodies, copy_parts, find, found_parts,
 };
 use crate::read::reader::{Object, Reader};
 use crate::read::state::ReadState;
@@ -119,19 +119,20 @@ impl Reader {
         state.snapshot.pinned(|pages| {
             let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();
             find(pages, (&state.root().handles, names), &mut all);
-            prefetch_records(pages, &all);
-            for lookup in all {
-                found.push(lookup.body(pages, false, |oid, loc, body| match body {
+            let first = found.len();
+            found.resize(first + all.len(), None);
+            bodies(pages, all, |i, (oid, loc), body| {
+                found[first + i] = Some(match body {
                     FoundBody::Small(parts) => {
                         let size = parts.iter().map(|part| part.len() as u64).sum();
-                        Ok(LocatedBody::Record(oid, loc, size))
+                        LocatedBody::Record(oid, loc, size)
                     }
                     FoundBody::Large(descriptor) => {
-                        Ok(LocatedBody::Segments(oid, ObjectBody::large(descriptor)?))
+                        LocatedBody::Segments(oid, ObjectBody::large(descriptor)?)
                     }
-                })?);
-            }
-            Ok(())
+                });
+                Ok(())
+            })
         })
     }
 }

@@ -12,7 +12,7 @@
 use crate::engine::catalog::{Collection, oid_of};
 use crate::engine::key::{Key, missing};
 use crate::handle::HandleTable;
-use crate::heap::{HeapFile, Location};
+use crate::heap::{HeapFile, Location, WholeRecord};
 use crate::names::{Leaf, Names};
 use crate::object::{self, Body, Metadata, ObjectBody, own_in_place, own_record};
 use crate::read::long_read::{read_range, read_range_into, read_up_to};
@@ -107,25 +107,48 @@ impl<'a> FoundBody<'a> {
     }
 }
 
-/// Has the records of a group prefetched, after [`find`], with the continuations of those that
-/// are divided.
-pub(crate) fn prefetch_records(pages: &Pinned<'_>, all: &[Lookup<'_>]) {
-    let place = |lookup: &Lookup<'_>| match lookup.step {
-        LookupStep::Record(_, loc) => Some(loc),
-        _ => None,
-    };
-    let places = || all.iter().filter_map(place);
-    places().for_each(|loc| HeapFile::prefetch_record(pages, loc));
-    let mut divided = [None; GROUP];
-    for (link, loc) in divided.iter_mut().zip(places()) {
-        *link = HeapFile::continuation_hint(pages, loc);
-        if let Some(link) = link {
-            pages.prefetch_entry(link.page);
+/// Gives `f` the bodies of those objects of a group that were found, after [`find`], each with its
+/// place in the group. Those of divided records come last: their continuations are on their way
+/// meanwhile.
+///
+/// # Errors
+/// Those of [`find`] and of `f`, at the first of which it ends.
+#[inline]
+pub(crate) fn bodies(
+    pages: &Pinned<'_>,
+    all: Vec<Lookup<'_>>,
+    mut f: impl FnMut(usize, (Oid, Location), FoundBody<'_>) -> Result<()>,
+) -> Result<()> {
+    for lookup in &all {
+        if let LookupStep::Record(_, loc) = lookup.step {
+            HeapFile::prefetch_record(pages, loc);
         }
     }
-    for hint in [HeapFile::prefetch_slot, HeapFile::prefetch_record] {
-        divided.iter().flatten().for_each(|link| hint(pages, *link));
+    let (mut later, mut count) = ([None; GROUP], 0);
+    for (i, lookup) in all.into_iter().enumerate() {
+        let (oid, loc) = match lookup.step {
+            LookupStep::Record(oid, loc) => (oid, loc),
+            LookupStep::Failed(e) => return Err(e),
+            _ => continue,
+        };
+        let looked = HeapFile::look_whole(pages, loc, |record| {
+            f(i, (oid, loc), FoundBody::from_body(own_record(record, loc, oid)?.body))
+        })?;
+        if let WholeRecord::Not(link) = looked {
+            later[count] = Some((i, (oid, loc), link));
+            count += 1;
+        }
     }
+    let later = || later.iter().flatten();
+    for hint in [HeapFile::prefetch_slot, HeapFile::prefetch_record] {
+        later().filter_map(|(.., link)| *link).for_each(|link| hint(pages, link));
+    }
+    for (i, found, _) in later() {
+        HeapFile::look_parts(pages, found.1, false, |first, rest| {
+            found_parts(first, rest, *found, |body| f(*i, *found, body))
+        })?;
+    }
+    Ok(())
 }
 
 /// Takes lookups to their records. `names` is the tree of their names, if there is one. Cost:

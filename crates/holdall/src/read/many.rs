@@ -4,9 +4,9 @@
 //! [`find`](crate::read::lookup::find)) and delivers those that lie in records from there.
 
 use crate::engine::key::Key;
-use crate::read::lookup::{FoundBody, GROUP, Lookup, find, prefetch_records};
+use crate::read::lookup::{FoundBody, GROUP, Lookup, bodies, find};
 use crate::read::reader::Reader;
-use holdall_core::Result;
+use holdall_core::{Error, Result};
 use std::ops::Range;
 
 impl Reader {
@@ -93,21 +93,21 @@ impl Reader {
         let state = &self.state;
         // Before the pin: it may be read from disk.
         let Ok(names) = self.objects().names(group.iter()) else { return Vec::new() };
-        let found = state.snapshot.pinned(|pages| {
+        let mut found = vec![None; group.len()];
+        let all = state.snapshot.pinned(|pages| {
             let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();
             find(pages, (&state.root().handles, names), &mut all);
-            prefetch_records(pages, &all);
-            let mut copy = |lookup: Lookup<'_>| {
-                let from = out.len();
-                let copied = lookup.body(pages, false, |_, _, body| {
-                    let FoundBody::Small(parts) = body else { return Ok(false) };
+            bodies(pages, all, |i, _, body| {
+                if let FoundBody::Small(parts) = body {
+                    let from = out.len();
                     parts.iter().for_each(|part| out.extend_from_slice(part));
-                    Ok(true)
-                });
-                matches!(copied, Ok(Some(true))).then(|| from..out.len())
-            };
-            Ok(all.into_iter().map(&mut copy).collect())
+                    found[i] = Some(from..out.len());
+                }
+                Ok(())
+            })
         });
-        found.unwrap_or_default()
+        // What was seen of a state that was given up is not of that state.
+        let given_up = matches!(all, Err(Error::SnapshotTooOld { .. }));
+        if given_up { Vec::new() } else { found }
     }
 }
