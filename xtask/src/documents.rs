@@ -16,15 +16,15 @@ const BUDGETS: [(&str, usize); 19] = [
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1180),
     // What moves if holes cannot be punched, and what reports promise then.
-    ("docs/design.md", 3535),
+    ("docs/design.md", 3640),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
     ("docs/format.md", 3112),
     // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3655),
+    ("docs/recovery.md", 3743),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
-    ("docs/testing.md", 2535),
+    ("docs/testing.md", 2607),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -48,7 +48,7 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came.
-const ALL: usize = 37_670;
+const ALL: usize = 38_240;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 18] = [
+pub const LAYERS: [&str; 17] = [
     "prefetch",
     "log",
     "cache",

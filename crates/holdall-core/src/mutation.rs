@@ -161,6 +161,10 @@ pub enum Mutation {
     R31Compare,
     /// Rule 31: a mover asks whether its snapshot lives before it compares.
     R31Snapshot,
+    /// Rule 32: both superblocks name the log's new size before it is used.
+    R32Both,
+    /// Rule 32: the log is cut only after they name its size.
+    R32Cut,
 }
 
 #[cfg(holdall_mutations)]

@@ -52,8 +52,8 @@ const SOON: u64 = TRUSTED / 8;
 const OFTEN: u64 = 3 * WINDOW / GRAIN;
 /// What a read of few bytes counts, of which the call is the larger part: six are often.
 const CALL: u64 = OFTEN / 6;
-/// A read of this many bytes is worth asking for by itself.
-const DEAR: usize = 200 << 10;
+/// A read of this many bytes is worth asking by itself, once its window was resident.
+const WORTH_ASKING: usize = 200 << 10;
 /// Bytes of a read that counts as what it reads.
 const LONG: usize = 16 << 10;
 /// Bytes of the first mapping. The next is as long, and each later one as long as all before
@@ -103,7 +103,7 @@ impl Window {
         }
         if trusted > 0 {
             // It was resident when last asked for, and was touched since.
-            if age <= TRUSTED + SOON || len >= DEAR {
+            if age <= TRUSTED + SOON || len >= WORTH_ASKING {
                 return None;
             }
             let rest = state & ((1 << TIME_SHIFT) - 1);
@@ -186,12 +186,14 @@ impl Map {
     /// `count`, they are read now. `false` if that is not known.
     pub(crate) fn is_new(&self, file: &File, at: u64, len: u64, count: bool) -> bool {
         let end = at.saturating_add(len);
-        if !self.any_new(file, at..end, count) {
-            return false;
-        }
         // A look at three pages: the read before it read all of it.
         let pages = [at, at.saturating_add(len / 2), end.saturating_sub(1)];
-        !pages.into_iter().all(|at| self.holds_page(file, at))
+        let new = self.any_new(file, at..end, false)
+            && !pages.into_iter().all(|at| self.holds_page(file, at));
+        if new && count {
+            self.any_new(file, at..end, true);
+        }
+        new
     }
 
     /// Whether a window of the range was not read through; if `count`, it is read now.

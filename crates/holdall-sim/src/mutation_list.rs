@@ -465,6 +465,18 @@ pub const ALL: &[Entry] = &[
         "a mover whose snapshot was given up moves nothing.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R32Both,
+        "32-both",
+        "both superblocks name the log's new size before it is used.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R32Cut,
+        "32-cut",
+        "the log is cut only after both superblocks name its size.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::log;
 use crate::log::place::{self, LogPlace};
 use crate::txn::{self, Cause};
 use holdall_core::log_format::BLOCK;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
 use std::sync::Arc;
@@ -142,7 +143,10 @@ impl Inner {
     /// Has the log take at least the room that a close needs for the reserve of the next one:
     /// its removal frees it, however full the disk is by then.
     fn pad_log(&self, disk: &dyn Disk) -> Result<()> {
-        match disk.grow(self.least_log_file()).map_err(|e| txn::io_error("creating the log file", e)) {
+        match disk
+            .grow(self.least_log_file())
+            .map_err(|e| txn::io_error("creating the log file", e))
+        {
             Err(Error::Full(_)) => Ok(()),
             result => result,
         }
@@ -228,7 +232,7 @@ impl Inner {
 
     /// Names the size of the empty log in both superblocks, then uses it.
     fn resize_log(&self, disk: Arc<dyn Disk>, bytes: u64) -> Result<()> {
-        for _ in 0..2 {
+        for _ in 0..2 - usize::from(mutation::is(Mutation::R32Both)) {
             // Both copies alike, as after recovery. Half done, the next crash might look for
             // commits at other places than they were written to.
             if let Err(e) = self.pager.volume.write_superblock(|sb| sb.log_bytes = bytes) {
@@ -266,10 +270,16 @@ impl Inner {
             return Ok(());
         };
         let bytes = self.idle_log_bytes();
+        let cut = || {
+            let cut = disk.truncate(bytes.max(self.least_log_file()));
+            cut.map_err(|e| txn::io_error("cutting the log file", e))
+        };
+        if mutation::is(Mutation::R32Cut) {
+            cut()?;
+        }
         self.resize_log(disk.clone(), bytes)?;
         // Only now: until both superblocks name the new end, a crash may look behind it.
-        let cut = disk.truncate(bytes.max(self.least_log_file()));
-        cut.map_err(|e| txn::io_error("cutting the log file", e))
+        cut()
     }
 
     /// Whether a log of this store lies beside it. One that the superblock names is marked as

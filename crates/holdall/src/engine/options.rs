@@ -67,7 +67,9 @@ impl Options {
 
     /// Blocks that the file may take for each byte stored, once maintenance has caught up: the
     /// store's contract on space (docs/design.md). Default: 1.1; at least 1.03. A larger factor
-    /// leaves more free space to the next writes, and less work for maintenance.
+    /// leaves more free space to the next writes, lets more of what was freed wait for a checkpoint,
+    /// and gives a small store a larger log under a load: replacing objects of some KiB at 2.0 is
+    /// about 10 % faster and writes a sixth less.
     pub fn space_factor(mut self, factor: f64) -> Self {
         self.space_factor = factor;
         self
@@ -207,7 +209,7 @@ impl Options {
         bounded("defer in ms", self.defer.as_millis().try_into().unwrap_or(u64::MAX), 0, MOST_DEFER)
     }
 
-    /// What the log of a volume of so many bytes may grow to because commits fill it: half as
+    /// What the log of a volume of this many bytes may grow to because commits fill it: half as
     /// much as the cache has, and 32 MiB or what [`Options::space_factor`] allows of the volume.
     pub(crate) fn log_bytes_for_load(&self, volume: u64) -> u64 {
         let space = (volume as f64 * (self.space_factor - 1.0)) as u64;
@@ -217,7 +219,7 @@ impl Options {
 
     /// The part of the volume that may wait for a checkpoint to be free.
     pub(crate) fn waiting_share(&self) -> f64 {
-        (self.space_factor - 1.0) / 3.0
+        (self.space_factor - 1.0) / 3.2
     }
 
     pub(crate) fn space_limits(&self) -> space::Limits {

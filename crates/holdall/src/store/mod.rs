@@ -9,9 +9,9 @@ mod read_once;
 mod stat;
 mod threads;
 
+pub use crate::txn::Checkpoints;
 pub use fullness::Fullness;
 pub(crate) use open::open_error;
-pub use crate::txn::Checkpoints;
 pub use stat::{CollectionStat, StoreStat};
 
 use crate::engine::give_back::GiveBack;
