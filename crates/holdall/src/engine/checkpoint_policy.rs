@@ -164,8 +164,8 @@ impl Inner {
         let most = (space.volume_pages as f64 * self.options.waiting_share()) as u64;
         let waiting = space.waiting_pages > most
             && space.waiting_pages * self.layout.page_size() as u64 > (4 << 20);
-        let waiting = (waiting && self.alloc.has_new_waiting()).then_some(Cause::Waiting);
-        waiting.or_else(|| self.pager.wants_checkpoint())
+        let waiting = || waiting && self.alloc.has_new_waiting();
+        self.pager.wants_checkpoint().or_else(|| waiting().then_some(Cause::Waiting))
     }
 }
 

@@ -179,7 +179,7 @@ const LEAST_LOG_FOR_LOAD: u64 = 4 << 20;
 /// The same, whatever the volume has, if the cache allows it.
 const LOG_FOR_LOAD: u64 = 32 << 20;
 /// Pages that may be dirty if the cache has few or many: replay reads and writes the latter in a
-/// third of a second (docs/decisions/mechanisms.md).
+/// third of a second (docs/design.md).
 const DIRTY_PAGES: [usize; 2] = [1 << 13, 1 << 14];
 /// Less than this no store has.
 const LEAST_MAX_BYTES: u64 = 128 << 10;
