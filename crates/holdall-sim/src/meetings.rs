@@ -23,7 +23,7 @@ const SMALL: u8 = 7;
 const FILLER: u8 = 100;
 
 /// Of 16 scripts two become a meeting in growth, one a meeting in exchange, and one a load that
-/// comes and goes; of those without
+/// comes and goes. Of those without
 /// holes one in four a meeting in emptied spaces.
 pub(crate) fn add(script: &mut Script) {
     let mut rng = SmallRng::seed_from_u64(script.seed.wrapping_mul(0x9E37_79B9) ^ 0x6D65_6574);

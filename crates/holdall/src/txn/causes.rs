@@ -3,7 +3,7 @@
 /// Why a checkpoint runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The log is half used, has no room for a commit, or is to grow.
+    /// The log has little room left, or none for a commit, or is to grow.
     Log,
     /// Pages in memory that are newer than in place.
     DirtyPages,
@@ -23,7 +23,7 @@ pub enum Cause {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpoints {
-    /// The log was half used, had no room for a commit, or grew.
+    /// The log had little room left, or none for a commit, or grew.
     pub log: u64,
     /// Too many pages in memory were newer than in place.
     pub dirty_pages: u64,

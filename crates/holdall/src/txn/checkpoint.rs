@@ -31,16 +31,17 @@ pub struct CheckpointRun<'a> {
     lsn: Lsn,
     pages: Vec<(PageNo, Lsn, PageRef)>,
     next: usize,
-    /// Of these, pages that the device was set to work on, and the run before that is waited for.
+    /// Up to here the device was set to work on them.
     sent: usize,
+    /// The run that it works on.
     leaving: Option<PageRun>,
     _one: MutexGuard<'a, ()>,
 }
 
 /// Neighbouring pages are written in one step up to this many bytes.
 const BATCH_BYTES: usize = 1 << 20;
-/// Of twice as many bytes of a checkpoint the page cache is dirty: a commit that syncs the volume
-/// meanwhile waits for them.
+/// The page cache holds at most twice this many dirty bytes of a checkpoint: a commit that syncs
+/// the volume meanwhile waits for all of them.
 const OUT_BYTES: usize = 256 << 10;
 
 impl Drop for CheckpointRun<'_> {
