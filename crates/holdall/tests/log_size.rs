@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use holdall::{Options, Store};
+use holdall::{Fetched, Options, Store};
 use std::time::{Duration, Instant};
 
 /// Commits of 64 KiB each, which pass through the log.
@@ -92,4 +92,10 @@ fn used_memory_is_written_over_and_emptied_if_nothing_is_read() {
     }
     assert!(!store.get_into("none", &mut bytes).unwrap());
     assert!(bytes.is_empty());
+    let reader = store.read().unwrap();
+    for name in ["none", "large"] {
+        bytes = vec![9; 10];
+        assert!(!matches!(reader.fetch(name, &mut bytes).unwrap(), Some(Fetched::Read)));
+        assert!(bytes.is_empty(), "{name}");
+    }
 }

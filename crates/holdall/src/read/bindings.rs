@@ -65,12 +65,13 @@ impl Reader {
         key: impl Into<Key<'k>>,
         bytes: &mut Vec<u8>,
     ) -> Result<Option<Fetched>> {
-        Ok(self.objects().fetch(&key.into(), bytes)?.map(|found| match found {
+        let found = self.objects().fetch(&key.into(), bytes);
+        if !matches!(found, Ok(Some(FoundObject::Small(())))) {
+            bytes.clear();
+        }
+        Ok(found?.map(|found| match found {
             FoundObject::Small(()) => Fetched::Read,
-            FoundObject::Large(oid, whole) => {
-                bytes.clear();
-                Fetched::Opened(self.object(oid, whole))
-            }
+            FoundObject::Large(oid, whole) => Fetched::Opened(self.object(oid, whole)),
         }))
     }
 
@@ -94,7 +95,7 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// As [`Reader::get`] of the first key with which something is wrong.
+    /// As [`Reader::get`] of one of the keys with which something is wrong.
     pub fn locate_many<'k, K: Into<Key<'k>>>(
         &self,
         keys: impl IntoIterator<Item = K>,
