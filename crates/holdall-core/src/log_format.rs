@@ -178,6 +178,19 @@ pub enum Record<'a> {
         /// What changed.
         ranges: Ranges<'a>,
     },
+    /// New bytes of a page whose version before lay elsewhere, as an image.
+    FromImage {
+        /// The page.
+        page: PageNo,
+        /// Where its image lies; freed by this commit, so that it stays until a checkpoint.
+        image: PageNo,
+        /// Checksum of the image.
+        before: u32,
+        /// Checksum of the whole page afterwards, sealed with the commit's LSN.
+        checksum: u32,
+        /// What changed.
+        ranges: Ranges<'a>,
+    },
     /// Whole pages of segment data, which are also in place, unsynced.
     Segment {
         /// First page.
@@ -372,6 +385,7 @@ const COMMIT: u8 = 4;
 const COMPOSED: u8 = 5;
 const IN_PLACE_UNITS: u8 = 6;
 const IN_PLACE_PAGES: u8 = 7;
+const FROM_IMAGE: u8 = 8;
 /// Bytes of a record pushed by [`push_in_place`].
 pub const IN_PLACE_RECORD_BYTES: usize = RECORD_HEADER + 20;
 
@@ -381,18 +395,44 @@ fn record_header(out: &mut Vec<u8>, kind: u8, len: usize) {
 }
 
 /// Appends a page record: what differs between `old` (zeros if `None`) and `new`, a page
-/// already sealed. Cost: one pass over the page.
-pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u8]) {
+/// already sealed. Returns where its checksum lies. Cost: one pass over the page.
+pub fn push_page(out: &mut Vec<u8>, number: PageNo, old: Option<&[u8]>, new: &[u8]) -> usize {
     let kind = if old.is_some() { PAGE_DIFF } else { PAGE_NEW };
     let start = out.len();
     record_header(out, kind, 0);
     out.extend_from_slice(&number.0.to_le_bytes());
+    let checksum_at = out.len();
     out.extend_from_slice(&page::stored_checksum(new).to_le_bytes());
     for (from, to) in page::LOGGED {
         push_ranges(out, old, new, from, to.unwrap_or(new.len()));
     }
     let len = (out.len() - start - RECORD_HEADER) as u32;
     put_u32(out, start + 4, len);
+    checksum_at
+}
+
+/// Appends the record of a page whose version before, `old`, lies at `image`: what differs, and
+/// where replay begins. Returns where the checksum goes that the page has once it is sealed.
+/// Cost: one pass over the page.
+pub fn push_from_image(
+    out: &mut Vec<u8>,
+    number: PageNo,
+    (image, old): (PageNo, &[u8]),
+    new: &[u8],
+) -> usize {
+    let start = out.len();
+    record_header(out, FROM_IMAGE, 0);
+    out.extend_from_slice(&number.0.to_le_bytes());
+    out.extend_from_slice(&image.0.to_le_bytes());
+    out.extend_from_slice(&page::stored_checksum(old).to_le_bytes());
+    let checksum_at = out.len();
+    out.extend_from_slice(&page::stored_checksum(new).to_le_bytes());
+    for (from, to) in page::LOGGED {
+        push_ranges(out, Some(old), new, from, to.unwrap_or(new.len()));
+    }
+    let len = (out.len() - start - RECORD_HEADER) as u32;
+    put_u32(out, start + 4, len);
+    checksum_at
 }
 
 /// Differences closer than this are logged as one range: a range costs 4 bytes.
@@ -554,6 +594,13 @@ pub fn next_record<'a>(r: &mut Reader<'a>) -> Result<Option<Record<'a>>> {
         PAGE_DIFF | PAGE_NEW => Record::Page {
             page: PageNo(body.u64().ok_or_else(torn)?),
             new: kind == PAGE_NEW,
+            checksum: body.u32().ok_or_else(torn)?,
+            ranges: Ranges(body.rest()),
+        },
+        FROM_IMAGE => Record::FromImage {
+            page: PageNo(body.u64().ok_or_else(torn)?),
+            image: PageNo(body.u64().ok_or_else(torn)?),
+            before: body.u32().ok_or_else(torn)?,
             checksum: body.u32().ok_or_else(torn)?,
             ranges: Ranges(body.rest()),
         },

@@ -165,6 +165,20 @@ pub enum Mutation {
     R32Both,
     /// Rule 32: the log is cut only after they name its size.
     R32Cut,
+    /// Rule 33: images are synced before the commit that names them enters the log.
+    R33Sync,
+    /// Rule 34: a committed image is never written again.
+    R34Again,
+    /// Rule 35: a page that has a newer version has no image in that state.
+    R35Entry,
+    /// Rule 35: a state's tree of images is asked before memory is.
+    R35Looked,
+    /// Rule 36: replay begins at the image.
+    R36Base,
+    /// Rule 36: where the image is gone, replay begins at the page's place.
+    R36Place,
+    /// Rule 37: who takes a page home hands on what lies in its place.
+    R37Former,
 }
 
 #[cfg(holdall_mutations)]

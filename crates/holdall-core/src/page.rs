@@ -42,11 +42,13 @@ pub enum PageKind {
     Names = 8,
     /// Node of a large object's positional tree.
     SegmentNode = 9,
+    /// Node of the tree of images.
+    Images = 10,
 }
 
 impl PageKind {
     /// All kinds; number n stands at place n - 1. What is to hold for each kind goes through these.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::SpaceDir,
         Self::SpaceInfo,
         Self::Root,
@@ -56,7 +58,14 @@ impl PageKind {
         Self::Heap,
         Self::Names,
         Self::SegmentNode,
+        Self::Images,
     ];
+
+    /// Whether a version of such a page may lie elsewhere, found through the tree of images:
+    /// of all but what leads to that tree and what says which pages are free.
+    pub fn may_lie_elsewhere(self) -> bool {
+        !matches!(self, Self::Root | Self::SpaceDir | Self::Images)
+    }
 
     /// The kind with this number, if any.
     pub fn from_u8(n: u8) -> Option<Self> {
@@ -181,7 +190,7 @@ mod tests {
         for (i, kind) in PageKind::ALL.into_iter().enumerate() {
             assert_eq!((kind as usize, PageKind::from_u8(kind as u8)), (i + 1, Some(kind)));
         }
-        assert_eq!((PageKind::from_u8(0), PageKind::from_u8(10)), (None, None));
+        assert_eq!((PageKind::from_u8(0), PageKind::from_u8(11)), (None, None));
     }
 
     #[test]

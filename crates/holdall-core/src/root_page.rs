@@ -12,6 +12,8 @@ const NEXT_COLLECTION: usize = HEADER + 4;
 const CATALOG: usize = HEADER + 8;
 const HANDLES: usize = HEADER + 16;
 const SHARING: usize = HEADER + 32;
+const IMAGES: usize = HEADER + 64;
+const IMAGE_COUNT: usize = HEADER + 72;
 /// Bytes kept for the handle table's map.
 pub const HANDLES_BYTES: usize = 16;
 
@@ -65,4 +67,24 @@ pub fn sharing(page: &[u8]) -> PageNo {
 /// Sets the root of the tree of shared segment pages.
 pub fn set_sharing(page: &mut [u8], root: PageNo) {
     put_u64(page, SHARING, root.0);
+}
+
+/// Root of the tree of images; none while every page lies in its place.
+pub fn images(page: &[u8]) -> PageNo {
+    PageNo(u64_at(page, IMAGES))
+}
+
+/// Sets the root of the tree of images.
+pub fn set_images(page: &mut [u8], root: PageNo) {
+    put_u64(page, IMAGES, root.0);
+}
+
+/// Number of pages that have an image.
+pub fn image_count(page: &[u8]) -> u64 {
+    u64_at(page, IMAGE_COUNT)
+}
+
+/// Sets the number of pages that have an image.
+pub fn set_image_count(page: &mut [u8], n: u64) {
+    put_u64(page, IMAGE_COUNT, n);
 }

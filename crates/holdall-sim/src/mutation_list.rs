@@ -477,6 +477,48 @@ pub const ALL: &[Entry] = &[
         "the log is cut only after both superblocks name its size.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R33Sync,
+        "33-sync",
+        "images are synced before the commit that names them enters the log.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R34Again,
+        "34-again",
+        "a committed image is never written again.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R35Entry,
+        "35-entry",
+        "a page that has a newer version has no image in that state.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R35Looked,
+        "35-looked",
+        "a state's tree of images is asked before memory is.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R36Base,
+        "36-base",
+        "replay begins at the image.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R36Place,
+        "36-place",
+        "where the image is gone, replay begins at the page's place.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R37Former,
+        "37-former",
+        "who takes a page home hands on what lies in its place.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

@@ -131,6 +131,7 @@ mod cache;
 mod engine;
 mod handle;
 mod heap;
+mod images;
 mod log;
 mod maintain;
 mod names;

@@ -9,7 +9,7 @@ use crate::name::{self, hex};
 use holdall::frag::FragReport;
 use holdall::inspect::{
     InPlaceKind, LargeObject, LogDump, LogEnd, LogPart, NamesPart, NamesStop, NamesTree,
-    ObjectBody, ObjectDump, Part, Record, Sharing, Space, SpaceFigures, Superblocks, TreePart,
+    ObjectBody, ObjectDump, Part, Ranges, Record, Sharing, Space, SpaceFigures, Superblocks, TreePart,
 };
 use holdall::{Error, Lsn, Result};
 use serde_json::{Map, Value, json};
@@ -214,6 +214,11 @@ pub fn log_part(part: &LogPart) -> Value {
     }
 }
 
+fn changes(ranges: &Ranges<'_>) -> Vec<Value> {
+    let range = |(at, b): (usize, &[u8])| json!({ "at": at, "bytes": hex(b) });
+    ranges.iter().map(range).collect()
+}
+
 /// A record of a group, or the bytes that are none.
 pub fn record(record: &Result<Record<'_>, (Error, &[u8])>) -> Value {
     let record = match record {
@@ -224,13 +229,15 @@ pub fn record(record: &Result<Record<'_>, (Error, &[u8])>) -> Value {
     };
     match record {
         Record::Page { page, new, checksum, ranges } => {
-            let range = |(at, b): (usize, &[u8])| json!({ "at": at, "bytes": hex(b) });
-            let ranges: Vec<Value> = ranges.iter().map(range).collect();
             json!({
                 "kind": "page", "page": page.0, "new": new, "checksum": checksum,
-                "ranges": ranges,
+                "ranges": changes(ranges),
             })
         }
+        Record::FromImage { page, image, before, checksum, ranges } => json!({
+            "kind": "from_image", "page": page.0, "image": image.0, "before": before,
+            "checksum": checksum, "ranges": changes(ranges),
+        }),
         Record::Segment { page, bytes } => {
             json!({ "kind": "segment", "page": page.0, "bytes": bytes.len() })
         }

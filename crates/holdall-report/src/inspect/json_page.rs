@@ -56,9 +56,10 @@ fn body(body: &Body, page_size: u64) -> Value {
             let entries: Vec<Value> = entries.iter().map(entry).collect();
             json!({ "stretch": stretch, "space": space, "pages": pages, "entries": entries })
         }
-        Body::Root { spaces, next_collection, catalog, handles, .. } => json!({
+        Body::Root { spaces, next_collection, catalog, handles, images, .. } => json!({
             "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
             "handles": handles.as_ref().map(map),
+            "images": (!images.is_none()).then_some(images.0),
         }),
         Body::Collection { objects, bytes, names, heap, threshold, .. } => json!({
             "objects": objects, "logical_bytes": bytes, "names": names.0, "threshold": threshold,
@@ -96,6 +97,13 @@ fn body(body: &Body, page_size: u64) -> Value {
             Value::Object(out)
         }
         Body::SegmentNode(found) => node(found, page_size),
+        Body::Images { level, entries, .. } => {
+            let live = entries.iter().filter(|(_, target)| !target.is_none());
+            let to = if *level == 0 { "image" } else { "node" };
+            let entries: Vec<Value> =
+                live.map(|(page, target)| json!({ "page": page.0, to: target.0 })).collect();
+            json!({ "level": level, "entries": entries })
+        }
         // A newer engine may know more.
         _ => Value::Null,
     }

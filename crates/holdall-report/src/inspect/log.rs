@@ -2,7 +2,7 @@
 
 use super::text_lines::{Hex, Text};
 use holdall::Error;
-use holdall::inspect::{InPlaceKind, LogBlock, LogDump, LogEnd, LogPart, Part, Record};
+use holdall::inspect::{InPlaceKind, LogBlock, LogDump, LogEnd, LogPart, Part, Ranges, Record};
 
 /// What stands above the parts of a log.
 pub fn log(log: &LogDump) -> String {
@@ -110,22 +110,30 @@ pub fn record(record: &Result<Record<'_>, (Error, &[u8])>) -> String {
     text.finish()
 }
 
+fn changes(text: &mut Text, what: std::fmt::Arguments<'_>, checksum: u32, ranges: &Ranges<'_>) {
+    let (count, bytes) = ranges.iter().fold((0, 0), |(n, all), (_, b)| (n + 1, all + b.len()));
+    let line =
+        format_args!("{what}, {bytes} bytes in {count} ranges, then checksum {checksum:08x}");
+    text.line(1, line);
+    for (at, bytes) in ranges.iter() {
+        let shown = bytes.get(..24).unwrap_or(bytes);
+        let more = if shown.len() < bytes.len() { ".." } else { "" };
+        let end = at + bytes.len();
+        text.line(2, format_args!("{at}..{end}: {}{more}", Hex(shown)));
+    }
+}
+
 fn show(text: &mut Text, record: &Record<'_>) {
     match record {
         Record::Page { page, new, checksum, ranges } => {
             let what = if *new { "new" } else { "changed" };
-            let (count, bytes) =
-                ranges.iter().fold((0, 0), |(n, all), (_, b)| (n + 1, all + b.len()));
-            let line = format_args!(
-                "page {page}: {what}, {bytes} bytes in {count} ranges, then checksum {checksum:08x}"
+            changes(text, format_args!("page {page}: {what}"), *checksum, ranges);
+        }
+        Record::FromImage { page, image, before, checksum, ranges } => {
+            let what = format_args!(
+                "page {page}: from its image at page {image} with checksum {before:08x}"
             );
-            text.line(1, line);
-            for (at, bytes) in ranges.iter() {
-                let shown = bytes.get(..24).unwrap_or(bytes);
-                let more = if shown.len() < bytes.len() { ".." } else { "" };
-                let end = at + bytes.len();
-                text.line(2, format_args!("{at}..{end}: {}{more}", Hex(shown)));
-            }
+            changes(text, what, *checksum, ranges);
         }
         Record::Segment { page, bytes } => {
             text.line(1, format_args!("segment data from page {page}: {} bytes", bytes.len()));

@@ -75,11 +75,14 @@ fn body(text: &mut Text, body: &Body) {
                 text.line(1, format_args!("page {page}: {sums}, owner {owner}"));
             }
         }
-        Body::Root { spaces, next_collection, catalog, handles, .. } => {
+        Body::Root { spaces, next_collection, catalog, handles, images, .. } => {
             text.line(1, format_args!("spaces {spaces}, next collection {next_collection}"));
             text.line(1, format_args!("catalog: root page {catalog}"));
             if let Some(handles) = handles {
                 map(text, "handle table", handles);
+            }
+            if !images.is_none() {
+                text.line(1, format_args!("images of pages: root page {images}"));
             }
         }
         Body::Collection { objects, bytes, names, heap, threshold, .. } => {
@@ -116,6 +119,13 @@ fn body(text: &mut Text, body: &Body) {
             cells.iter().for_each(|(key, value)| names_cell(text, &Name(key), value));
         }
         Body::SegmentNode(found) => node(text, found),
+        Body::Images { level, entries, .. } => {
+            text.line(1, format_args!("level {level}, {} entries", entries.len()));
+            let to = if *level == 0 { "image at page" } else { "node at page" };
+            for (page, target) in entries.iter().filter(|(_, target)| !target.is_none()) {
+                text.line(1, format_args!("page {page}: {to} {target}"));
+            }
+        }
         // A newer engine may know more.
         _ => {}
     }

@@ -204,8 +204,29 @@ impl Pool {
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
-        let bytes = self.find((page, kind), lsn, reading)?;
+        let bytes = self.find((page, page, kind), lsn, reading)?;
         page::of_kind(&bytes, page, kind)?;
+        Ok(bytes)
+    }
+
+    /// As [`Pool::get`], of a page of `kind`, or any, that lies at `image`; in memory it is kept as
+    /// that page, and found with a lock.
+    ///
+    /// # Errors
+    /// As [`Pool::get`]; [`Error::Corrupt`] if another page lies there.
+    pub fn get_image(
+        &self,
+        (page, image): (PageNo, PageNo),
+        kind: Option<PageKind>,
+        lsn: Lsn,
+        reading: &dyn Reading,
+    ) -> Result<PageRef> {
+        let around = kind.unwrap_or(PageKind::Images);
+        let bytes = self.find((image, page, around), lsn, reading)?;
+        if page::address(&bytes) != page {
+            return Err(Error::page(image, format!("does not hold the image of page {page}")));
+        }
+        kind.map_or(Ok(()), |kind| page::of_kind(&bytes, page, kind))?;
         Ok(bytes)
     }
 
@@ -237,7 +258,7 @@ impl Pool {
 
     fn find(
         &self,
-        (page, kind): (PageNo, PageKind),
+        (page, address, kind): (PageNo, PageNo, PageKind),
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
@@ -258,7 +279,7 @@ impl Pool {
         // Someone may have published the page between the look and the claim.
         let result = match self.cached(shard, page, lsn) {
             Some(found) => found,
-            None => self.load(shard, (page, kind), lsn, reading),
+            None => self.load(shard, (page, address, kind), lsn, reading),
         };
         shard.loading.lock().remove(&page.0);
         shard.loaded.notify_all();
@@ -268,13 +289,14 @@ impl Pool {
     fn load(
         &self,
         shard: &Shard,
-        (page, kind): (PageNo, PageKind),
+        (page, address, kind): (PageNo, PageNo, PageKind),
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
         self.misses.fetch_add(1, Relaxed);
         let disk = &*self.disk;
-        let read = read_by(self.page_size, page, |at, to| disk.read_near(at, to, near(kind)));
+        let how = |at, to: &mut [u8]| disk.read_near(at, to, near(kind));
+        let read = read_by(self.page_size, (page, address), how);
         if !read.as_ref().is_ok_and(|bytes| page::lsn(bytes) <= lsn)
             && let Some(found) = self.cached(shard, page, lsn)
         {
@@ -480,7 +502,19 @@ impl Pool {
 /// # Errors
 /// [`Error::Io`], [`Error::Corrupt`].
 pub fn read_in_place(disk: &dyn Disk, page_size: usize, page: PageNo) -> Result<PageRef> {
-    read_by(page_size, page, |at, to| disk.read_at(at, to))
+    read_by(page_size, (page, page), |at, to| disk.read_at(at, to))
+}
+
+/// Reads and checks the version of `page` that lies at `image`.
+///
+/// # Errors
+/// As [`read_in_place`].
+pub fn read_image(
+    disk: &dyn Disk,
+    page_size: usize,
+    (page, image): (PageNo, PageNo),
+) -> Result<PageRef> {
+    read_by(page_size, (image, page), |at, to| disk.read_at(at, to))
 }
 
 /// What lies around a page of this kind: pages of records and what leads to them take up
@@ -492,10 +526,11 @@ fn near(kind: PageKind) -> Near {
     }
 }
 
-/// As [`read_in_place`], by `read`, which fills a buffer from a byte of the volume.
+/// Reads what lies at a page, and must be the page `address`, by `read`, which fills a buffer
+/// from a byte of the volume.
 fn read_by(
     page_size: usize,
-    page: PageNo,
+    (page, address): (PageNo, PageNo),
     read: impl FnOnce(u64, &mut [u8]) -> std::io::Result<()>,
 ) -> Result<PageRef> {
     if page > PageNo::MAX {
@@ -508,7 +543,7 @@ fn read_by(
         std::io::ErrorKind::UnexpectedEof => Error::page(page, "lies beyond the end of the file"),
         _ => Error::io(format!("reading page {page} at byte {at}"), e),
     })?;
-    page::check(buffer, page)?;
+    page::check(buffer, address)?;
     Ok(bytes)
 }
 /// No version is left for a snapshot that was given up; its owner says how old it was.

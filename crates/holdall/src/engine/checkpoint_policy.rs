@@ -33,16 +33,21 @@ impl Inner {
 
     /// After a deferred commit: sees to it that it becomes durable in time.
     pub(crate) fn after_deferred(&self) -> Result<()> {
+        self.note_deferred();
+        if !self.deferred.is_flushed_by_thread() && self.pager.log.usage().unwritten > MUCH_BYTES {
+            self.flush_deferred()?;
+        }
+        self.after_commit()
+    }
+
+    /// Notes that a deferred commit was made.
+    pub(crate) fn note_deferred(&self) {
         self.note_time();
         if self.deferred.is_flushed_by_thread() {
             self.ask_for_flush();
         } else {
             self.deferred.waits(self.storage.now());
-            if self.pager.log.usage().unwritten > MUCH_BYTES {
-                self.flush_deferred()?;
-            }
         }
-        self.after_commit()
     }
 
     /// Makes deferred commits durable whose time is over, if no thread does. Called at the
@@ -116,6 +121,13 @@ impl Inner {
         }
         if self.options.background && self.alloc.has_spare_waiting() {
             self.ask_to_give_back();
+        }
+        if self.has_images() {
+            if self.options.background {
+                self.ask_to_give_back();
+            } else if let Err(e) = self.bring_home_a_few() {
+                self.note_background_error(&e);
+            }
         }
         let wanted = self.wants_checkpoint().filter(|_| self.options.tuning.auto_checkpoint);
         let Some(cause) = wanted else { return Ok(()) };

@@ -10,6 +10,7 @@ pub(crate) mod cursors;
 pub(crate) mod deferred;
 pub(crate) mod format;
 pub(crate) mod give_back;
+mod home;
 pub(crate) mod key;
 mod log_file;
 pub(crate) mod options;
@@ -137,6 +138,8 @@ pub struct Inner {
     gave_back: Mutex<GaveBack>,
     /// Empties sparse pages, by transactions of the layer above.
     pub(crate) compactor: OnceLock<Compactor>,
+    /// Where bringing pages home goes on.
+    home_from: AtomicU64,
     next_unique: AtomicU64,
     unique_ceiling: AtomicU64,
     process: u32,
@@ -179,6 +182,7 @@ impl Inner {
         let pages = length / layout.page_size() as u64;
         let clean = is_clean(&sb, &recovered);
         root_check::check(&root, &sb, &layout, (pages, clean))?;
+        pager.set_images(root_page::images(&root));
         let spaces = root_page::spaces(&root);
         let geometry = (pages, spaces, sb.holes);
         let alloc =
@@ -206,6 +210,7 @@ impl Inner {
             gives_in_vain: AtomicBool::new(false),
             gave_back: Mutex::default(),
             compactor: OnceLock::new(),
+            home_from: AtomicU64::new(0),
             next_unique: AtomicU64::new(sb.unique_ceiling),
             unique_ceiling: AtomicU64::new(sb.unique_ceiling),
             process: std::process::id(),

@@ -240,10 +240,19 @@ impl Options {
         self.tuning.dirty_pages.unwrap_or(half.clamp(least, most))
     }
 
+    /// Pages that a transaction holds: as many as fit its bytes, a checkpoint's limit, and half of
+    /// the log, which takes what differs in those that stay until the commit.
+    fn transaction_pages(&self) -> usize {
+        let (size, log) = (self.page_size, self.tuning.log_bytes.min(usize::MAX as u64) as usize);
+        let bytes = self.tuning.transaction_bytes.min(log / 2);
+        (bytes / size).min(self.dirty_pages() / 2).max(2)
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             cache_bytes: self.cache_bytes,
             dirty_pages: self.dirty_pages(),
+            transaction_pages: self.transaction_pages(),
             old_version_bytes: self.old_version_bytes,
             log_data_bytes: self.tuning.log_data_bytes,
             map_reads: self.map_reads,

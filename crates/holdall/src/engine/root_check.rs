@@ -48,6 +48,7 @@ pub(super) fn check(
         ("catalog", root_page::catalog(root)),
         ("handle table", map.root()),
         ("tree of shared pages", root_page::sharing(root)),
+        ("tree of images", root_page::images(root)),
     ];
     for (what, page) in named.into_iter().filter(|(_, page)| !page.is_none()) {
         if !may_hold(page, layout, pages.min(u64::from(spaces) * n)) {

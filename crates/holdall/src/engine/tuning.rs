@@ -29,6 +29,7 @@ pub(super) fn bounded(option: &str, value: u64, least: u64, most: u64) -> Result
 pub struct Tuning {
     pub(crate) space_pages: Option<u32>,
     pub(crate) dirty_pages: Option<usize>,
+    pub(crate) transaction_bytes: usize,
     pub(crate) log_bytes: u64,
     pub(crate) log_data_bytes: usize,
     pub(crate) growth_bytes: u64,
@@ -46,6 +47,7 @@ impl Default for Tuning {
         Self {
             space_pages: None,
             dirty_pages: None,
+            transaction_bytes: 32 << 20,
             log_bytes: 64 << 20,
             log_data_bytes: 128 << 10,
             growth_bytes: 256 << 10,
@@ -67,10 +69,18 @@ impl Tuning {
         self
     }
 
-    /// Pages that may wait in memory for a checkpoint; also what one transaction may change
-    /// of existing pages; from 16 to 2³⁰. Default: half of the cache's, from 8,192 to 16,384.
+    /// Pages that may wait in memory for a checkpoint, from 16 to 2³⁰. Default: half of the cache's,
+    /// from 8,192 to 16,384.
     pub fn dirty_pages(mut self, pages: usize) -> Self {
         self.dirty_pages = Some(pages);
+        self
+    }
+
+    /// Bytes of changed pages that a transaction keeps in memory, and the versions before them
+    /// beside; at most 1 GiB. Default: 32 MiB. It never holds more than half of `dirty_pages` and
+    /// of `log_bytes`. What is beyond is written before the commit.
+    pub fn transaction_bytes(mut self, bytes: usize) -> Self {
+        self.transaction_bytes = bytes;
         self
     }
 
@@ -179,6 +189,7 @@ impl Tuning {
         bounded("log_bytes", self.log_bytes, 16 * BLOCK as u64, MOST_BYTES)?;
         bounded("first_log_bytes", self.first_log_bytes, 8 * BLOCK as u64, MOST_BYTES)?;
         bounded("log_data_bytes", self.log_data_bytes as u64, 0, MOST_LOG_DATA)?;
+        bounded("transaction_bytes", self.transaction_bytes as u64, 0, MOST_LOG_DATA)?;
         bounded("growth_bytes", self.growth_bytes, 0, MOST_BYTES)
     }
 

@@ -21,12 +21,12 @@ pub use classes::Class;
 pub use holes::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
-use super::RunSet;
+
 use crate::txn::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::space_dir::SpaceLayout;
-use holdall_core::{Error, Lsn, PageNo, PageRun, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRun, Result, RunSet};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -42,6 +42,8 @@ pub(super) fn write_directories(tx: &mut SpaceTx) -> Result<u32> {
     // Upper bound: a backup by last change may copy too much, never too little.
     let lsn = tx.pages.pager().log.next_commit_bound();
     enter_segments(tx, &layout)?;
+    // From here on nothing leaves memory: what is allocated is about to be entered.
+    tx.enter_images()?;
     let segments = tx.segments.values().map(|s| s.run);
     let allocated: Vec<PageRun> = tx.mine.iter().chain(segments).collect();
     for run in allocated {

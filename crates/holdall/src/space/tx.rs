@@ -5,7 +5,8 @@
 
 use super::compose::Origins;
 use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io};
-use crate::space::RunSet;
+use holdall_core::RunSet;
+use crate::images::NodeWrite;
 use crate::txn::direct::Given;
 use crate::txn::{PageTx, Pager};
 use holdall_core::mutation::{self, Mutation};
@@ -40,6 +41,10 @@ pub struct SpaceTx {
     /// Pages both added and freed here: given back once nothing of them is being written.
     released: Vec<PageRun>,
     released_pages: u64,
+    /// By how many pages more, or fewer, lie elsewhere.
+    pub(super) image_delta: i64,
+    /// What it allocated is being entered into the directories.
+    pub(super) settled: bool,
     class: Class,
     /// Pages that it takes lie before the second of these; from the first on is none free.
     below: Option<(u64, u64)>,
@@ -79,6 +84,8 @@ impl SpaceTx {
             freed: Vec::new(),
             released: Vec::new(),
             released_pages: 0,
+            image_delta: 0,
+            settled: false,
             class: Class::Pages,
             below: None,
             finished: false,
@@ -216,7 +223,7 @@ impl SpaceTx {
     }
 
     /// Gives a run back later: some of it may be on its way to its place.
-    fn release(&mut self, run: PageRun) {
+    pub(super) fn release(&mut self, run: PageRun) {
         self.released.push(run);
         self.released_pages += run.len;
     }
@@ -368,6 +375,10 @@ impl PageRead for SpaceTx {
 
 impl PageWrite for SpaceTx {
     fn page_mut(&mut self, page: PageNo, kind: PageKind) -> Result<&mut [u8]> {
+        if !self.pages.holds(page) {
+            self.make_room()?;
+            self.touch(page, kind)?;
+        }
         self.pages.page_mut(page, kind)
     }
 
@@ -389,18 +400,17 @@ impl PageWrite for SpaceTx {
 
     fn format(&mut self, page: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
         self.check_place(page, kind)?;
+        self.make_room()?;
+        if !self.mine.contains(page) {
+            self.drop_image(page)?;
+        }
         self.pages.format(page, kind, owner)
     }
 
     fn free_page(&mut self, page: PageNo) -> Result<()> {
-        let run = PageRun::new(page, 1);
-        if self.mine.contains(page) {
-            self.mine.remove(run);
-            self.pages.forget_new(page);
-            self.release(run);
-        } else {
-            self.freed.push((run, false));
+        if !self.mine.contains(page) {
+            self.drop_image(page)?;
         }
-        Ok(())
+        self.free_node(page)
     }
 }

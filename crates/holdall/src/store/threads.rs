@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How often free space that nobody needs is given back.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
+/// How often pages are brought home while some lie elsewhere.
+const HOME_EVERY: Duration = Duration::from_millis(20);
 
 type Shared = Arc<(Mutex<BackgroundRequests>, Condvar)>;
 
@@ -70,14 +72,15 @@ fn wait_for(thread: JoinHandle<()>) {
 
 fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
     let (requests, wake) = &**shared;
-    let (mut spare, mut seen) = (false, Lsn(0));
+    let (mut spare, mut home, mut seen) = (false, false, Lsn(0));
     loop {
         let mut w = requests.lock();
         let mut idle = false;
         while !w.checkpoint && !w.stop && !idle {
             spare |= std::mem::take(&mut w.spare);
             if spare {
-                idle = wake.wait_for(&mut w, GIVE_BACK_EVERY).timed_out();
+                let every = if home { HOME_EVERY } else { GIVE_BACK_EVERY };
+                idle = wake.wait_for(&mut w, every).timed_out();
             } else {
                 wake.wait(&mut w);
             }
@@ -90,7 +93,9 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
         let Some(inner) = inner.upgrade() else { return };
         // Commits ask for one until the one under way is done, which mostly serves them too.
         if !asked {
-            spare = inner.give_back_paced() | inner.give_log_back(&mut seen);
+            // What still lies elsewhere would be given back twice.
+            home = inner.bring_home_paced();
+            spare = home || inner.give_back_paced() | inner.give_log_back(&mut seen);
             continue;
         }
         let Some(cause) = inner.wants_checkpoint() else { continue };
@@ -98,7 +103,7 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
             // The next commit meets the cause; a full disk or a poisoned store is reported there.
             inner.note_background_error(&e);
         }
-        spare = inner.has_spare() || inner.has_large_log();
+        spare = inner.has_spare() || inner.has_large_log() || inner.has_images();
     }
 }
 

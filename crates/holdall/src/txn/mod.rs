@@ -12,6 +12,7 @@ pub mod direct;
 mod fixture;
 mod give_up;
 mod housekeeping;
+mod imaged;
 mod pinned;
 mod recovery;
 mod snapshot;
@@ -26,16 +27,18 @@ pub use housekeeping::Housekeeping;
 pub use pinned::Pinned;
 pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
-pub use tx::PageTx;
+pub use tx::{Cold, PageTx};
 pub use volume::{Slots, Volume, read_slots};
 
 use crate::cache::horizon::{Horizon, Needed, Registration};
 use crate::cache::pool::{Pool, PoolStats, Reading};
+use crate::images::Images;
 use crate::log::Log;
 use direct::{Copied, WriteBehind};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
+use imaged::{Places, Trees};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +58,8 @@ pub struct Limits {
     pub dirty_pages: usize,
     /// Bytes of old page versions kept for snapshots.
     pub old_version_bytes: usize,
+    /// Pages that a transaction holds in memory, at least two; it writes others before its commit.
+    pub transaction_pages: usize,
     /// New pages and segment bytes of a commit beyond this go straight to its place and are synced
     /// while the log is, instead of passing through it (docs/recovery.md, "What is synced when").
     pub log_data_bytes: usize,
@@ -83,6 +88,7 @@ pub struct Pager {
     /// What replay would copy within the volume.
     copied: Mutex<Copied>,
     above: Above,
+    trees: Trees,
 }
 
 impl Pager {
@@ -101,6 +107,7 @@ impl Pager {
             checkpoints: Mutex::default(),
             copied: Mutex::default(),
             above: Above::default(),
+            trees: Trees::default(),
         }
     }
 
@@ -140,18 +147,21 @@ impl Pager {
             Some(seen) if seen.lsn == lsn && Arc::ptr_eq(&seen.pager, self) => seen.clone(),
             _ => Arc::new(SharedState { lsn, pager: self.clone() }),
         };
-        Snapshot { registration, seen }
+        // After the registration: the tree of its state is not forgotten any more.
+        let images = self.trees.at(lsn);
+        Snapshot { registration, seen, images }
     }
 
-    fn get(&self, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
-        self.pool.get(page, kind, lsn, &LatestState(self))
+    /// The page of the state at `lsn`, which nobody can take away and whose tree is `images`.
+    fn get(&self, images: Images, page: PageNo, kind: PageKind, lsn: Lsn) -> Result<PageRef> {
+        Places { pager: self, lsn, reading: &LatestState(self) }.find(images, page, kind)
     }
 
     fn needed(&self) -> Needed {
         self.horizon.needed(|| self.log.visible_points())
     }
 
-    /// The newest installed version of a page, for the space layer's own pages.
+    /// The newest installed version of a page, wherever it lies.
     ///
     /// # Errors
     /// As [`PageRead::page`](holdall_core::PageRead::page).
@@ -160,7 +170,7 @@ impl Pager {
         loop {
             tries += 1;
             let newest = self.horizon.newest();
-            match self.get(page, kind, newest) {
+            match self.get(self.trees.at(newest), page, kind, newest) {
                 // A commit replaced the version between the two looks, and nobody kept it.
                 Err(Error::SnapshotTooOld { .. }) => {}
                 // The same, if a checkpoint has brought the newer one in place.

@@ -54,8 +54,13 @@ impl Pinned<'_> {
         read
     }
 
+    /// A page in its place, if it is in memory. Where pages of the state lie elsewhere, the
+    /// snapshot looks.
     #[inline]
     fn in_memory<'p>(&self, page: PageNo, pin: Option<&'p Pin>) -> Option<&'p [u8]> {
+        if !self.snapshot.images.is_empty() {
+            return None;
+        }
         self.snapshot.seen.pager.pool.peek(page, self.snapshot.registration.lsn, pin?)
     }
 
@@ -159,6 +164,7 @@ mod tests {
             cache_bytes: 1 << 20,
             dirty_pages: 16,
             old_version_bytes: 1 << 20,
+            transaction_pages: 64,
             log_data_bytes: 1 << 16,
             map_reads: false,
             direct_reads: false,

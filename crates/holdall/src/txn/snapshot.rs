@@ -2,10 +2,12 @@
 //!
 //! Owns: [`Snapshot`], which keeps the versions it needs by its registration in the horizon.
 
-use super::Pager;
+use super::{Pager, Places};
 use crate::cache::horizon::{Needed, Registration};
 use crate::cache::index::Pin;
 use crate::cache::pool::Reading;
+use crate::images::Images;
+use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub struct SharedState {
 pub struct Snapshot {
     pub(super) registration: Registration,
     pub(super) seen: Arc<SharedState>,
+    /// Which of its pages lie elsewhere.
+    pub(super) images: Images,
 }
 
 impl Drop for Snapshot {
@@ -54,6 +58,21 @@ impl Snapshot {
         self.seen.pager.horizon.check(&self.registration)
     }
 
+    /// Where a page lies, if not in its place. Cost: none while no page lies elsewhere.
+    ///
+    /// # Errors
+    /// As [`PageRead::page`].
+    pub fn image_of(&self, page: PageNo) -> Result<Option<PageNo>> {
+        let found = self.images.get(self, page);
+        self.check()?;
+        found
+    }
+
+    /// Which of its pages lie elsewhere.
+    pub fn images(&self) -> Images {
+        self.images
+    }
+
     /// What later snapshots of the same state can share.
     pub fn seen(&self) -> &Arc<SharedState> {
         &self.seen
@@ -67,7 +86,8 @@ impl PageRead for Snapshot {
 
     fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
         self.seen.pager.horizon.check_fork()?;
-        let result = self.seen.pager.pool.get(page, kind, self.registration.lsn, self);
+        let places = Places { pager: &self.seen.pager, lsn: self.registration.lsn, reading: self };
+        let result = places.find(self.images, page, kind);
         // Looked at after the read: pages may have gone while it ran.
         self.check()?;
         result
@@ -80,6 +100,10 @@ impl PageRead for Snapshot {
         kind: PageKind,
         f: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
+        let elsewhere = !self.images.is_empty() && kind.may_lie_elsewhere();
+        if elsewhere && !mutation::is(Mutation::R35Looked) {
+            return f(&self.page(page, kind)?);
+        }
         let pin = Pin::new();
         let Some(bytes) = self.seen.pager.pool.peek(page, self.registration.lsn, &pin) else {
             // A pin held over a read from disk would keep memory from being freed.

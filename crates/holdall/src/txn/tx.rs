@@ -12,11 +12,13 @@ use super::housekeeping::Housekeeping;
 use super::tx_pages::{TxPage, TxPages};
 use super::writer_lock::WriterLock;
 use crate::cache::index::Pin;
-use crate::cache::pool::read_in_place;
-use holdall_core::log_format::push_page;
+use crate::cache::pool::{read_image, read_in_place};
+use crate::images::Images;
+use holdall_core::log_format::{push_from_image, push_page};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
-use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, Result, RunSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,13 +28,26 @@ pub struct PageTx {
     pager: Arc<Pager>,
     /// The state it begins from.
     base: Lsn,
+    /// Which pages lie elsewhere, as this transaction sees it; the layer above changes it.
+    pub images: Images,
+    /// As it was at the begin.
+    images_before: Images,
+    /// Pages that hold its own images.
+    own_images: RunSet,
     pages: TxPages,
-    /// Of these, pages that were there before.
-    existing: usize,
     new: NewData,
     /// Behind the last page it allocated.
     end: u64,
     writer: WriterLock,
+}
+
+/// Pages of a transaction that should leave memory.
+#[derive(Debug)]
+pub struct Cold {
+    /// New ones.
+    pub new: Vec<u64>,
+    /// The others, with the place of the transaction's own image, if one was written.
+    pub old: Vec<(PageNo, Option<PageNo>)>,
 }
 
 impl PageTx {
@@ -62,8 +77,10 @@ impl PageTx {
         Ok(Self {
             pager: pager.clone(),
             base: pager.horizon.newest(),
+            images: pager.images(),
+            images_before: pager.images(),
+            own_images: RunSet::default(),
             pages: TxPages::default(),
-            existing: 0,
             new: NewData::new(&pager.limits),
             end: 0,
             writer,
@@ -88,7 +105,7 @@ impl PageTx {
     pub fn page(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).map(|()| p.now.clone()),
-            None => outside(&self.pager, &self.new, self.base, no, kind),
+            None => self.outside(no, kind),
         }
     }
 
@@ -105,13 +122,14 @@ impl PageTx {
         match self.pages.get(&no.0) {
             Some(p) => page::of_kind(&p.now, no, kind).and_then(|()| f(&p.now)),
             None => {
+                let here = self.images.is_empty() || !kind.may_lie_elsewhere();
                 let pin = Pin::new();
                 let seen = self.pager.pool.peek(no, self.base, &pin);
-                if let Some(bytes) = seen.filter(|_| !self.new.is_early(no.0)) {
+                if let Some(bytes) = seen.filter(|_| here && !self.new.is_early(no.0)) {
                     return page::of_kind(bytes, no, kind).and_then(|()| f(bytes));
                 }
                 drop(pin);
-                f(&outside(&self.pager, &self.new, self.base, no, kind)?)
+                f(&self.outside(no, kind)?)
             }
         }
     }
@@ -119,7 +137,7 @@ impl PageTx {
     /// The transaction's copy of the page.
     ///
     /// # Errors
-    /// As [`PageTx::page`]; [`Error::TooLarge`] beyond the dirty limit.
+    /// As [`PageTx::page`].
     pub fn page_mut(&mut self, no: PageNo, kind: PageKind) -> Result<&mut [u8]> {
         Ok(Arc::make_mut(&mut self.copy(no, kind)?.now))
     }
@@ -138,33 +156,54 @@ impl PageTx {
 
     /// Makes a page from outside the transaction's own.
     fn bring_in(&mut self, no: PageNo, kind: PageKind) -> Result<()> {
-        let old = outside(&self.pager, &self.new, self.base, no, kind)?;
-        let page = if self.new.take_early(no.0) {
-            TxPage::new(old)
-        } else {
-            let limit = self.pager.limits.dirty_pages;
-            if self.existing >= limit {
-                let text = format!("it changes more than {limit} existing pages");
-                return Err(Error::TooLarge(text));
-            }
-            self.existing += 1;
-            let now = PageRef::from(&*old);
-            TxPage { now, base: Some(old), sent: false }
+        let image = self.image_of(no, kind)?;
+        let old = self.outside_at(no, kind, image)?;
+        let page = match image {
+            _ if self.new.take_early(no.0) => TxPage::new(old),
+            Some(image) if self.is_own_image(image) => TxPage::spilled(old, image),
+            image => TxPage::existing(old, image),
         };
         self.pages.insert(no.0, page);
         Ok(())
     }
 
+    /// A page that this transaction holds no copy of.
+    fn outside(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.outside_at(no, kind, self.image_of(no, kind)?)
+    }
+
+    /// As [`PageTx::outside`], of a page that lies at `image` or in its place.
+    fn outside_at(&self, no: PageNo, kind: PageKind, image: Option<PageNo>) -> Result<PageRef> {
+        let (disk, size) = (&*self.pager.volume.disk, self.pager.page_size());
+        let own = image.filter(|image| self.own_images.contains(*image));
+        let found = match (own, image) {
+            (Some(own), _) => self.new.check().and_then(|()| read_image(disk, size, (no, own)))?,
+            (None, _) if self.new.is_early(no.0) => {
+                self.new.check().and_then(|()| read_in_place(disk, size, no))?
+            }
+            (None, Some(image)) => return self.pager.image((no, image), kind, self.base),
+            (None, None) => return self.pager.in_place(no, kind, self.base),
+        };
+        page::of_kind(&found, no, kind)?;
+        Ok(found)
+    }
+
+    /// Where a page lies that this transaction holds no copy of, if not in its place.
+    ///
+    /// # Errors
+    /// Those of looking at the tree of images.
+    fn image_of(&self, no: PageNo, kind: PageKind) -> Result<Option<PageNo>> {
+        if self.images.is_empty() || !kind.may_lie_elsewhere() || self.new.is_early(no.0) {
+            return Ok(None);
+        }
+        self.images.get(&Nodes(self), no)
+    }
+
     /// Makes a page that this transaction allocated an empty one, without reading it.
     ///
     /// # Errors
-    /// [`Error::Io`] if earlier new pages had to be written out to make room;
     /// [`Error::Corrupt`] if the page is in use, or was until the last checkpoint.
     pub fn format(&mut self, no: PageNo, kind: PageKind, owner: u64) -> Result<&mut [u8]> {
-        let new = self.pages.len() - self.existing.min(self.pages.len());
-        if new >= (self.pager.limits.dirty_pages / 2).max(1) {
-            self.new.write_early(&self.pager, self.base, &mut self.pages)?;
-        }
         self.new.take_early(no.0);
         // A former life of this page may still be in the pool; nobody can need it.
         if !self.pager.pool.forget(no) {
@@ -179,12 +218,105 @@ impl PageTx {
         Ok(Arc::make_mut(&mut page.now))
     }
 
-    /// Drops what the transaction knows of a page it allocated itself and frees again.
-    pub fn forget_new(&mut self, no: PageNo) {
-        if self.pages.get(&no.0).is_some_and(|p| p.base.is_none()) {
+    /// Drops what the transaction holds of a page that it frees.
+    pub fn forget(&mut self, no: PageNo) {
+        self.pages.remove(&no.0);
+        self.new.take_early(no.0);
+    }
+
+    /// Where the version of page `no` lies that this transaction sees, if not in its place or in
+    /// memory: another's image, or one of its own.
+    ///
+    /// # Errors
+    /// Those of looking at the tree of images.
+    pub fn find_image(&self, no: PageNo) -> Result<Option<PageNo>> {
+        // Of any kind that may have one.
+        self.image_of(no, PageKind::Heap)
+    }
+
+    /// Whether `image` holds an image of this transaction's own.
+    pub fn is_own_image(&self, image: PageNo) -> bool {
+        self.own_images.contains(image) || mutation::is(Mutation::R34Again)
+    }
+
+    /// Whether it has written pages before its commit to make room.
+    pub fn has_spilled(&self) -> bool {
+        self.new.way() == Way::SyncedFirst
+    }
+
+    /// Whether another tree leads to its images than to those of the state before.
+    pub fn has_new_tree(&self) -> bool {
+        self.images != self.images_before
+    }
+
+    /// Whether it holds a copy of page `no`.
+    pub fn holds(&self, no: PageNo) -> bool {
+        self.pages.get(&no.0).is_some()
+    }
+
+    /// Brings in page `no`, whose image another transaction left, so that the commit puts it into
+    /// its place. The layer above takes it out of the tree.
+    ///
+    /// # Errors
+    /// As [`PageTx::page`].
+    pub fn bring_home(&mut self, no: PageNo, image: PageNo) -> Result<()> {
+        let old = self.pager.image_of_any_kind((no, image), self.base)?;
+        self.pages.insert(no.0, TxPage::existing(old, Some(image)));
+        Ok(())
+    }
+
+    /// Pages that should leave memory, if it holds more than it may: those that are new, and the
+    /// others, each with the place of its own image if it has one.
+    pub fn cold(&self) -> Option<Cold> {
+        if self.pages.len() < self.pager.limits.transaction_pages {
+            return None;
+        }
+        let (mut new, mut old) = (Vec::new(), Vec::new());
+        for no in self.pages.cold() {
+            let Some(page) = self.pages.get(&no) else { continue };
+            if page.is_new() {
+                new.push(no);
+            } else {
+                old.push((PageNo(no), page.own_image()));
+            }
+        }
+        Some(Cold { new, old })
+    }
+
+    /// Writes `new` pages in place and `old` ones as images, each at the page given, and keeps none
+    /// of them in memory.
+    ///
+    /// # Errors
+    /// [`Error::Full`], [`Error::Io`], [`Error::Corrupt`]; the commit then fails too.
+    pub fn spill(&mut self, new: Vec<u64>, old: &[(PageNo, PageNo)]) -> Result<()> {
+        let mut numbers = new;
+        for (no, image) in old {
+            let Some(page) = self.pages.get_mut(&no.0) else { continue };
+            if page.own_image().is_none() {
+                if !self.pager.pool.forget(*image) {
+                    let text = "is to hold an image before its last change is in place";
+                    return Err(Error::page(*image, text));
+                }
+                self.own_images.insert(PageRun::new(*image, 1));
+                (page.base, page.image, page.sent) = (None, Some(*image), false);
+            }
+            numbers.push(no.0);
+        }
+        self.new.spill(&self.pager, self.base, &mut self.pages, &numbers)
+    }
+
+    /// Forgets the own image at `image`, which is given back.
+    pub fn forget_image(&mut self, image: PageNo) {
+        self.own_images.remove(PageRun::new(image, 1));
+    }
+
+    /// Lets go of a copy that is as it was.
+    pub fn forget_unchanged(&mut self, no: PageNo) -> bool {
+        let unchanged = self.pages.get(&no.0).is_some_and(TxPage::is_as_before);
+        if unchanged {
             self.pages.remove(&no.0);
         }
-        self.new.take_early(no.0);
+        unchanged
     }
 
     /// Whether nothing was changed.
@@ -252,6 +384,8 @@ impl PageTx {
             return Ok(self.base);
         }
         self.new.settle(&self.pager, self.base, &mut self.pages, self.end)?;
+        self.pages.retain(|_, p| p.own_image().is_none());
+        let former = self.former_versions()?;
         let copied = self.new.copied_bytes();
         // What replay may have to copy is room in the log too.
         while !self.pager.copied.lock().has_room(copied, self.pager.log.usage().capacity) {
@@ -272,6 +406,7 @@ impl PageTx {
         };
         let lsn = appending.lsn();
         let needed = self.pager.horizon.needed(|| appending.visible_points());
+        self.note_images(lsn);
         for (no, checksum_at) in order {
             let Some(p) = self.pages.get_mut(&no) else { continue };
             let in_place = checksum_at.is_none();
@@ -280,7 +415,8 @@ impl PageTx {
                 holdall_core::bytes::put_u32(&mut records, at, sum);
             }
             let version = (lsn, p.now.clone());
-            let base = p.base.as_ref().filter(|_| !mutation::is(Mutation::R19Base));
+            let base = if p.image.is_some() { former.get(&no) } else { p.base.as_ref() };
+            let base = base.filter(|_| !mutation::is(Mutation::R19Base));
             self.pager.pool.install(PageNo(no), version, base, in_place, &needed);
         }
         self.pager.horizon.set_newest(lsn);
@@ -289,6 +425,36 @@ impl PageTx {
         self.pages.clear();
         self.pager.bound_old_versions();
         Ok(lsn)
+    }
+
+    /// What lies in the places of pages whose images this transaction takes out of the tree, if
+    /// snapshots from before these images may read it: the frames that it makes hide it from them.
+    fn former_versions(&self) -> Result<HashMap<u64, PageRef>> {
+        let (mut former, oldest) = (HashMap::new(), self.pager.horizon.oldest());
+        if !self.pager.trees.is_older(oldest) || mutation::is(Mutation::R37Former) {
+            return Ok(former);
+        }
+        for (no, page) in self.pages.iter() {
+            // A frame that is there knows what was before.
+            if page.image.is_some() && self.pager.in_place_state(PageNo(*no)).is_none() {
+                let (disk, size) = (&*self.pager.volume.disk, self.pager.page_size());
+                former.insert(*no, read_in_place(disk, size, PageNo(*no))?);
+            }
+        }
+        Ok(former)
+    }
+
+    /// Says which pages lie elsewhere in the state that commit `lsn` is about to install.
+    fn note_images(&self, lsn: Lsn) {
+        let (trees, horizon) = (&self.pager.trees, &self.pager.horizon);
+        if self.own_images.pages() > 0 {
+            trees.note_images(lsn);
+        }
+        if self.images == self.images_before {
+            trees.prune(horizon);
+        } else {
+            trees.push(lsn, self.images, horizon);
+        }
     }
 
     /// Who makes room in the log.
@@ -308,9 +474,13 @@ impl PageTx {
             if p.base.is_none() && new_in_place {
                 return Some((no, None));
             }
-            // Record header 8, page number 8, then the checksum.
-            let at = records.len() + 16;
-            push_page(&mut records, PageNo(no), p.base.as_deref(), &p.now);
+            let (number, old) = (PageNo(no), p.base.as_deref());
+            let at = match (p.image, old) {
+                (Some(image), Some(old)) => {
+                    push_from_image(&mut records, number, (image, old), &p.now)
+                }
+                _ => push_page(&mut records, number, old, &p.now),
+            };
             Some((no, Some(at)))
         };
         let order = order.into_iter().filter_map(place).collect();
@@ -318,14 +488,26 @@ impl PageTx {
     }
 }
 
-/// A page that a transaction at `base` holds no copy of.
-fn outside(pager: &Pager, new: &NewData, base: Lsn, no: PageNo, kind: PageKind) -> Result<PageRef> {
-    if new.is_early(no.0) {
-        let found = read_in_place(&*pager.volume.disk, pager.page_size(), no)?;
-        page::of_kind(&found, no, kind)?;
-        return Ok(found);
+/// Nodes of the tree of images as a transaction sees them.
+struct Nodes<'a>(&'a PageTx);
+
+impl PageRead for Nodes<'_> {
+    fn page_size(&self) -> usize {
+        self.0.pager.page_size()
     }
-    pager.get(no, kind, base)
+
+    fn page(&self, page: PageNo, kind: PageKind) -> Result<PageRef> {
+        self.0.page(page, kind)
+    }
+
+    fn with_page<T>(
+        &self,
+        page: PageNo,
+        kind: PageKind,
+        f: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        self.0.with_page(page, kind, f)
+    }
 }
 
 impl Drop for PageTx {

@@ -3,28 +3,72 @@
 //! Owns: [`TxPages`].
 
 use crate::cache::pool::PageHash;
-use holdall_core::PageRef;
+use holdall_core::page;
+use holdall_core::{PageNo, PageRef};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A page of the transaction.
 #[derive(Debug)]
 pub(super) struct TxPage {
-    /// What the page was before; None for a page allocated by this transaction.
+    /// What the page was before; None for a page allocated by this transaction, and for one that
+    /// it has written as an image.
     pub(super) base: Option<PageRef>,
+    /// Where the version before lies, if that is not the page's place: the image that `base` was
+    /// read from, or this transaction's own.
+    pub(super) image: Option<PageNo>,
     pub(super) now: PageRef,
-    /// As it is now it was handed over to be written in place.
+    /// As it is now it was handed over to be written, in place or as this transaction's image.
     pub(super) sent: bool,
+    /// Looked at or changed since the last look for pages that could leave memory.
+    used: AtomicBool,
 }
 
 impl TxPage {
-    /// A page of which all is to be logged or written.
-    pub(super) fn new(now: PageRef) -> Self {
-        Self { base: None, now, sent: false }
+    fn with(base: Option<PageRef>, image: Option<PageNo>, now: PageRef) -> Self {
+        Self { base, image, now, sent: false, used: AtomicBool::new(true) }
     }
 
-    /// Whether it is still as it was.
+    /// A page of which all is to be logged or written.
+    pub(super) fn new(now: PageRef) -> Self {
+        Self::with(None, None, now)
+    }
+
+    /// A page that was `base` before, which lies at `image` or in its place.
+    pub(super) fn existing(base: PageRef, image: Option<PageNo>) -> Self {
+        let now = PageRef::from(&*base);
+        Self::with(Some(base), image, now)
+    }
+
+    /// A page that this transaction has written at `image`, as it is.
+    pub(super) fn spilled(now: PageRef, image: PageNo) -> Self {
+        Self { sent: true, ..Self::with(None, Some(image), now) }
+    }
+
+    /// Whether this transaction made it.
+    pub(super) fn is_new(&self) -> bool {
+        self.base.is_none() && self.image.is_none()
+    }
+
+    /// Where this transaction's image of it lies, if it has one.
+    pub(super) fn own_image(&self) -> Option<PageNo> {
+        self.image.filter(|_| self.base.is_none())
+    }
+
+    /// Whether it is still as it was, in its place.
     pub(super) fn is_as_before(&self) -> bool {
-        self.base.as_ref() == Some(&self.now)
+        self.image.is_none() && self.base.as_ref() == Some(&self.now)
+    }
+
+    /// Whether it may leave memory: all but what leads to images and says what is free.
+    fn may_leave(&self) -> bool {
+        self.is_new() || page::kind(&self.now).is_some_and(page::PageKind::may_lie_elsewhere)
+    }
+
+    fn touch(&self) {
+        if !self.used.load(Relaxed) {
+            self.used.store(true, Relaxed);
+        }
     }
 }
 
@@ -47,14 +91,18 @@ impl TxPages {
     /// Page `no`, if the transaction has it.
     #[inline]
     pub(super) fn get(&self, no: &u64) -> Option<&TxPage> {
-        self.all.get(self.place(*no)?).map(|(_, page)| page)
+        let (_, page) = self.all.get(self.place(*no)?)?;
+        page.touch();
+        Some(page)
     }
 
     /// As [`TxPages::get`], to be changed.
     #[inline]
     pub(super) fn get_mut(&mut self, no: &u64) -> Option<&mut TxPage> {
         let at = self.place(*no)?;
-        self.all.get_mut(at).map(|(_, page)| page)
+        let (_, page) = self.all.get_mut(at)?;
+        page.touch();
+        Some(page)
     }
 
     /// Adds page `no`, in place of what it was.
@@ -77,6 +125,21 @@ impl TxPages {
             self.places.insert(*moved, at as u32);
         }
         Some(page)
+    }
+
+    /// About half of the pages, in order: those not used since this was last called, then those
+    /// that have been here longest. Fewer if few may leave. Cost: a look at each.
+    pub(super) fn cold(&self) -> Vec<u64> {
+        let half = self.all.len().div_ceil(2);
+        let (mut cold, mut warm) = (Vec::new(), Vec::new());
+        for (no, page) in self.all.iter().filter(|(_, page)| page.may_leave()) {
+            let used = page.used.swap(false, Relaxed);
+            if used { warm.push(*no) } else { cold.push(*no) }
+        }
+        warm.truncate(half.saturating_sub(cold.len()));
+        cold.append(&mut warm);
+        cold.sort_unstable();
+        cold
     }
 
     /// Keeps the pages of which `f` is true.
@@ -127,7 +190,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn page(n: u8, old: bool) -> TxPage {
-        TxPage { base: old.then(|| vec![n].into()), ..TxPage::new(vec![n].into()) }
+        TxPage::with(old.then(|| vec![n].into()), None, vec![n].into())
     }
 
     #[test]

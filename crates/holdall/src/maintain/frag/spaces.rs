@@ -5,7 +5,8 @@
 
 use super::map::PageUse;
 use super::walk::Walk;
-use crate::space::{self, RunSet};
+use crate::space;
+use holdall_core::RunSet;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::{PageNo, PageRead, PageRun, Result};

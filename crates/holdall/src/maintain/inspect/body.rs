@@ -44,6 +44,8 @@ pub enum Body {
         catalog: PageNo,
         /// The map of handle pages, if it can be read.
         handles: Option<MapRoot>,
+        /// Root of the tree of images; none while every page lies in its place.
+        images: PageNo,
     },
     /// A collection's own page.
     #[non_exhaustive]
@@ -109,6 +111,15 @@ pub enum Body {
     },
     /// Node of a large object's tree.
     SegmentNode(Node),
+    /// Node of the tree of images.
+    #[non_exhaustive]
+    Images {
+        /// Its level; leaves are on level 0.
+        level: u8,
+        /// In a leaf, pages and where their images lie, none for a page that is in its place
+        /// again; in others, the least page below a node and the node.
+        entries: Vec<(PageNo, PageNo)>,
+    },
 }
 
 /// Root of a page map.

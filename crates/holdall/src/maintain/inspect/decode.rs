@@ -9,6 +9,7 @@ use holdall_core::bytes::{u32_at, u64_at};
 use holdall_core::handle_page::{self, HandlePage};
 use holdall_core::heap_page::HeapPage;
 use holdall_core::heap_record::divided::{Part, part};
+use holdall_core::image_node::ImageNode;
 use holdall_core::names_node::Node as NamesNode;
 use holdall_core::page::{self, HEADER, PageKind};
 use holdall_core::page_map_node::{self, Node as MapNode};
@@ -37,6 +38,7 @@ pub(super) fn read(
         PageKind::Heap => heap(no, b),
         PageKind::Names => names(no, b),
         PageKind::SegmentNode => node(layout, no, b),
+        PageKind::Images => images(no, b),
     };
     match found {
         Ok((body, damage)) => (Some(body), damage),
@@ -88,7 +90,14 @@ fn root(b: &[u8]) -> (Body, Option<Error>) {
         Ok(map) => (Some(map_root(&map)), None),
         Err(e) => (None, Some(e)),
     };
-    (Body::Root { spaces, next_collection, catalog: root_page::catalog(b), handles }, error)
+    let (catalog, images) = (root_page::catalog(b), root_page::images(b));
+    (Body::Root { spaces, next_collection, catalog, handles, images }, error)
+}
+
+fn images(no: PageNo, b: &[u8]) -> Decoded {
+    let node = ImageNode::new(b, no)?;
+    let entries = node.entries().collect();
+    Ok((Body::Images { level: node.level(), entries }, node.check_order(no).err()))
 }
 
 fn map_root(map: &PageMap) -> MapRoot {

@@ -18,7 +18,7 @@ mod superblock;
 
 pub use body::{Body, HeapContent, HeapRoot, HeapSlot, MapRoot, NamesValue};
 pub use holdall_core::handle_page::{Handle, Location};
-pub use holdall_core::log_format::{InPlaceKind, Part, Record};
+pub use holdall_core::log_format::{InPlaceKind, Part, Ranges, Record};
 pub use holdall_core::page::PageKind;
 pub use holdall_core::page_map_node::Entry;
 pub use holdall_core::segment_tree::{Node, Slice};

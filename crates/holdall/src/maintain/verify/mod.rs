@@ -17,6 +17,7 @@ mod bits;
 mod catalog;
 mod cross;
 mod heap;
+mod images;
 mod map;
 mod names;
 mod objects;
@@ -84,6 +85,7 @@ impl Store {
         let root = walk.root(self.inner.root)?;
         walk.spaces(root.as_ref().map(|r| r.spaces))?;
         if let Some(root) = root {
+            walk.images(root.images, root.image_count)?;
             walk.sharing(&root.sharing)?;
             let handles = walk.handles(&root.handles)?;
             let records = walk.collections(&root)?;

@@ -6,7 +6,7 @@
 //! has the newest version, and the pool is not filled by the walk.
 
 use super::bits::PageBits;
-use crate::cache::pool::read_in_place;
+use crate::cache::pool::{read_image, read_in_place};
 use crate::engine::Inner;
 use crate::segment_tree::DataRead;
 use crate::space::{ReadHow, read_segment};
@@ -117,6 +117,15 @@ impl<'a> Pages<'a> {
         self.cached(no, kind)
     }
 
+    /// The image of a page, from the file.
+    pub(super) fn image(&self, page: PageNo, image: PageNo) -> Result<PageRef> {
+        self.count(self.layout.page_size() as u64);
+        let read = read_image(self.disk(), self.layout.page_size(), (page, image));
+        // Looked at after the read: it may have been freed while it ran.
+        self.snapshot.check()?;
+        read
+    }
+
     fn cached(&self, no: PageNo, kind: PageKind) -> Result<PageRef> {
         self.snapshot.page(no, kind)
     }
@@ -138,7 +147,9 @@ impl PageRead for Pages<'_> {
         if no.0 >= self.volume_pages {
             return Err(Error::page(no, "lies beyond the end of the file"));
         }
-        let result = if self.seen.borrow_mut().add(no.0) {
+        // What lies elsewhere is read with the tree of images.
+        let elsewhere = kind.may_lie_elsewhere() && self.snapshot.image_of(no)?.is_some();
+        let result = if !elsewhere && self.seen.borrow_mut().add(no.0) {
             self.first(no, kind)
         } else {
             self.cached(no, kind)

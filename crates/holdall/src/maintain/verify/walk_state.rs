@@ -11,6 +11,7 @@ use super::report::{ProblemKind, Problems};
 use super::{Progress, VerifyOptions, VerifyReport};
 use crate::engine::sums::Sums;
 use crate::handle::HandleTable;
+use crate::images::Images;
 use crate::names::Names;
 use crate::page_map::PageMap;
 use crate::segment_tree::DataRead;
@@ -27,6 +28,8 @@ pub(super) struct RootView {
     pub(super) catalog: Names,
     pub(super) handles: HandleTable,
     pub(super) sharing: Sharing,
+    pub(super) images: Images,
+    pub(super) image_count: u64,
 }
 
 /// What objects are compared with.
@@ -224,6 +227,8 @@ impl<'a> Walk<'a> {
             catalog: Names { root: root_page::catalog(&bytes) },
             handles: HandleTable { map },
             sharing: Sharing { tree: Names { root: root_page::sharing(&bytes) } },
+            images: Images { root: root_page::images(&bytes) },
+            image_count: root_page::image_count(&bytes),
         }))
     }
 

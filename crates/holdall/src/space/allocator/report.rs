@@ -3,7 +3,7 @@
 //! Owns: [`SpacePicture`]. Changes nothing.
 
 use super::Allocator;
-use crate::space::RunSet;
+use holdall_core::RunSet;
 use std::collections::BTreeSet;
 
 /// Free space that bitmaps do not hold, at one moment.

@@ -18,17 +18,15 @@ pub(super) use list::{holds, write_again};
 pub use logged::{Given, most_composed, most_logged};
 pub use write_behind::WriteBehind;
 
-use super::tx_pages::TxPages;
+use super::tx_pages::{TxPage, TxPages};
 use super::{Limits, Pager};
-use crate::cache::pool::PageHash;
 use holdall_core::log_format::InPlaceKind;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page;
-use holdall_core::{Lsn, PageNo, PageRun, Result};
+use holdall_core::{Lsn, PageNo, PageRun, Result, RunSet};
 use list::List;
 use logged::Logged;
 use sending::Sending;
-use std::collections::HashSet;
 use std::sync::Arc;
 use write_behind::{BATCH_BYTES, Batch, NewBytes};
 
@@ -60,7 +58,7 @@ pub(super) struct NewData {
     /// New heap pages not handed over yet, in the order they were made.
     heap: Vec<u64>,
     /// New pages written in place already and no longer in memory.
-    early: HashSet<u64, PageHash>,
+    early: RunSet,
     sending: Sending,
 }
 
@@ -72,7 +70,7 @@ impl NewData {
             logged: Logged::default(),
             list: List::default(),
             heap: Vec::new(),
-            early: HashSet::default(),
+            early: RunSet::default(),
             sending: Sending::default(),
         }
     }
@@ -85,7 +83,7 @@ impl NewData {
     /// Whether there is none.
     pub(super) fn is_none(&self) -> bool {
         self.way == Way::Logged
-            && self.early.is_empty()
+            && self.early.pages() == 0
             && self.logged.is_empty()
             && self.sending.holds_nothing()
     }
@@ -114,7 +112,7 @@ impl NewData {
         page_size: usize,
         segments: impl Iterator<Item = (PageRun, &'a [u32])>,
     ) {
-        let new = pages.values().filter(|p| p.base.is_none()).count();
+        let new = pages.values().filter(|p| p.is_new()).count();
         if new * page_size > self.most {
             self.leave_the_log();
         }
@@ -129,12 +127,16 @@ impl NewData {
 
     /// Whether page `no` was written in place and is no longer in memory.
     pub(super) fn is_early(&self, no: u64) -> bool {
-        self.early.contains(&no)
+        self.early.pages() > 0 && self.early.contains(PageNo(no))
     }
 
     /// As [`NewData::is_early`]; it is in memory again, or given back, from here on.
     pub(super) fn take_early(&mut self, no: u64) -> bool {
-        self.early.remove(&no)
+        let early = self.is_early(no);
+        if early {
+            self.early.remove(PageRun::new(PageNo(no), 1));
+        }
+        early
     }
 
     /// Page `no` is a new heap page. Hands over those that are full by now, once there are enough
@@ -146,7 +148,7 @@ impl NewData {
         if self.heap.len() < enough + STILL_FILLED {
             return;
         }
-        let new = pages.values().filter(|p| p.base.is_none()).count();
+        let new = pages.values().filter(|p| p.is_new()).count();
         if new * size <= self.most {
             return;
         }
@@ -179,39 +181,60 @@ impl NewData {
         self.sending.abandon(at);
     }
 
-    /// Writes new pages in place, to make room for more: they may be changed or given back before
-    /// the commit, so cannot be listed.
-    pub(super) fn write_early(&mut self, at: &Pager, base: Lsn, pages: &mut TxPages) -> Result<()> {
-        let new = self.write_pages(at, base, pages)?;
+    /// Writes these pages, new ones in their places and others as images, and lets go of them. They
+    /// may be changed or given back before the commit, so cannot be listed. Cost: the writes.
+    ///
+    /// # Errors
+    /// [`Error::Full`](holdall_core::Error::Full), [`Error::Io`](holdall_core::Error::Io); the
+    /// commit then fails too.
+    pub(super) fn spill(
+        &mut self,
+        at: &Pager,
+        base: Lsn,
+        pages: &mut TxPages,
+        numbers: &[u64],
+    ) -> Result<()> {
+        let mut batch = self.sending.take_held();
+        gather(pages, numbers, base, &mut batch);
+        self.leave_the_log();
         if !mutation::is(Mutation::R13DirectEarly) {
             self.way = Way::SyncedFirst;
         }
-        for no in new {
-            pages.remove(&no);
-            self.early.insert(no);
+        for no in numbers {
+            if pages.remove(no).is_some_and(|page| page.is_new()) {
+                self.early.insert(PageRun::new(PageNo(*no), 1));
+            }
         }
-        Ok(())
+        self.sending.finish(at, batch)
     }
 
-    /// Writes all new pages in place, and what was held; returns their numbers.
-    fn write_pages(&mut self, at: &Pager, base: Lsn, pages: &mut TxPages) -> Result<Vec<u64>> {
-        let mut new: Vec<u64> =
+    /// Writes all new pages in place and images where they lie, and what was held.
+    fn write_pages(&mut self, at: &Pager, base: Lsn, pages: &mut TxPages) -> Result<()> {
+        let mut numbers: Vec<u64> =
             pages.iter().filter(|(_, p)| p.base.is_none()).map(|(no, _)| *no).collect();
-        new.sort_unstable();
+        numbers.sort_unstable();
         let mut batch = self.sending.take_held();
         if mutation::is(Mutation::R13DirectHeld) {
             batch = Batch::default();
         }
-        gather(pages, &new, base, &mut batch);
+        gather(pages, &numbers, base, &mut batch);
         self.heap.clear();
         self.sending.finish(at, batch)?;
         self.leave_the_log();
-        for run in new.chunk_by(|a, b| a + 1 == *b) {
+        numbers.retain(|no| pages.get(no).is_some_and(TxPage::is_new));
+        for run in numbers.chunk_by(|a, b| a + 1 == *b) {
             let parts: Vec<&[u8]> =
                 run.iter().filter_map(|no| pages.get(no)).map(|p| &*p.now).collect();
             self.list.push_pages(PageNo(run[0]), &parts);
         }
-        Ok(new)
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`Error::Io`](holdall_core::Error::Io) once a write of this transaction has failed: what
+    /// is read from where it should lie would look like damage.
+    pub(super) fn check(&self) -> Result<()> {
+        self.sending.check()
     }
 
     /// Brings the new bytes to where the commit needs them; `end` is behind its last page. Cost:
@@ -233,7 +256,9 @@ impl NewData {
             self.way = Way::SyncedFirst;
         }
         if self.way == Way::SyncedFirst {
-            at.volume.sync()?;
+            if !mutation::is(Mutation::R33Sync) {
+                at.volume.sync()?;
+            }
             self.list.clear();
         }
         at.volume.sync_growth(end.saturating_mul(at.page_size() as u64))
@@ -258,14 +283,15 @@ impl NewData {
     }
 }
 
-/// Seals those of the new `pages` that are not in place as they are.
+/// Seals those of the `pages` that are new, or to be an image, and not written as they are.
 fn gather(pages: &mut TxPages, numbers: &[u64], base: Lsn, batch: &mut Batch) {
     for no in numbers {
         let Some(p) = pages.get_mut(no) else { continue };
         if p.base.is_none() && !p.sent {
             page::seal(Arc::make_mut(&mut p.now), base);
             p.sent = true;
-            batch.push(PageNo(*no), NewBytes::Page(p.now.clone()));
+            let place = p.own_image().unwrap_or(PageNo(*no));
+            batch.push(place, NewBytes::Page(p.now.clone()));
         }
     }
 }

@@ -23,9 +23,17 @@ const KEPT_BYTES: usize = 64 << 20;
 struct Edit<'a> {
     page: PageNo,
     new: bool,
+    /// Where the version before lies, with its checksum, if not in its place.
+    image: Option<(PageNo, u32)>,
     lsn: Lsn,
     checksum: u32,
     ranges: Ranges<'a>,
+}
+
+impl Edit<'_> {
+    fn from_image(&self) -> bool {
+        self.image.is_some() && !mutation::is(Mutation::R36Base)
+    }
 }
 
 /// Segment data of a record.
@@ -124,7 +132,13 @@ impl<'a> Replay<'a> {
                 }
                 Record::Page { page, new, checksum, ranges } => {
                     self.end = self.end.max(bounds.end_of(page, 1)?);
-                    self.edits.push(Edit { page, new, lsn: Lsn(0), checksum, ranges });
+                    self.edits.push(Edit { page, new, image: None, lsn: Lsn(0), checksum, ranges });
+                }
+                Record::FromImage { page, image, before, checksum, ranges } => {
+                    self.end = self.end.max(bounds.end_of(page, 1)?);
+                    bounds.end_of(image, 1)?;
+                    let (image, lsn) = (Some((image, before)), Lsn(0));
+                    self.edits.push(Edit { page, new: false, image, lsn, checksum, ranges });
                 }
                 Record::Segment { page, bytes } => {
                     self.push_segment(bounds, page, bytes.len() as u64, Data::Bytes(bytes))?;
@@ -214,10 +228,14 @@ impl<'a> Replay<'a> {
                 f(last.page, kept)?;
                 continue;
             }
-            // A new page starts as zeros: nothing before matters, and the disk is not read.
-            let from = edits.iter().rposition(|edit| edit.new);
-            match from {
-                Some(_) if !mutation::is(Mutation::R13Unread) => bytes.fill(0),
+            // A new page starts as zeros, and one that lay elsewhere from there: nothing before
+            // matters.
+            let from = edits.iter().rposition(|edit| edit.new || edit.from_image());
+            match from.map(|from| &edits[from]) {
+                Some(Edit { new: true, .. }) if !mutation::is(Mutation::R13Unread) => bytes.fill(0),
+                Some(Edit { image: Some(image), .. }) => {
+                    image_or_place(volume, last.page, *image, &mut bytes)?;
+                }
                 _ => raw_page(volume, last.page, &mut bytes)?,
             }
             for edit in &edits[from.unwrap_or(0)..] {
@@ -243,6 +261,20 @@ fn allocated(layout: &SpaceLayout, no: PageNo, bytes: &[u8]) -> Result<u64> {
     let dir = SpaceDir::open(*layout, space, bytes)?;
     let last = (0..layout.space_pages()).rev().find(|i| dir.is_allocated(*i));
     Ok(last.map_or(0, |i| (layout.page_at(space, i).0 + 1).saturating_sub(no.0)))
+}
+
+/// A page as its image has it, which the record's commit freed: it lies there until a checkpoint
+/// allows its reuse. If that was so, and the superblock of that checkpoint was lost since, it had
+/// brought the page into its place.
+fn image_or_place(
+    volume: &Volume,
+    no: PageNo,
+    (image, checksum): (PageNo, u32),
+    bytes: &mut [u8],
+) -> Result<()> {
+    raw_page(volume, image, bytes)?;
+    let there = page::check(bytes, no).is_ok() && page::stored_checksum(bytes) == checksum;
+    if there || mutation::is(Mutation::R36Place) { Ok(()) } else { raw_page(volume, no, bytes) }
 }
 
 /// A page as it lies there, torn or not; zeros beyond the end of the file, whose growth the

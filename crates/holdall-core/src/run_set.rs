@@ -1,6 +1,6 @@
-//! Sets of page runs, for what is neither free nor in the bitmap: reserved, waiting.
+//! Sets of page runs: what is neither free nor in the bitmap, what a transaction has.
 
-use holdall_core::{PageNo, PageRun};
+use crate::{PageNo, PageRun};
 use std::collections::BTreeMap;
 
 /// Disjoint runs by first page.
