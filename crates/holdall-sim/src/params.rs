@@ -31,6 +31,8 @@ pub struct Tuning {
     pub cache_bytes: usize,
     /// Pages that may wait for a checkpoint.
     pub dirty_pages: usize,
+    /// Bytes of changed pages that a transaction keeps in memory.
+    pub transaction_bytes: usize,
     /// Bytes of old page versions for snapshots.
     pub old_version_bytes: usize,
     /// Bytes of freed space for snapshots.
@@ -74,6 +76,8 @@ impl Tuning {
         Self {
             cache_bytes: pages * page_size,
             dirty_pages: *[16, 24, 64, 1000, 4096].choose(rng).unwrap_or(&64),
+            // A third of the openings: two pages.
+            transaction_bytes: if growth == 1 { 2 * page_size } else { 32 << 20 },
             old_version_bytes: old,
             pinned_bytes: None,
             log_bytes: log,
@@ -121,6 +125,7 @@ impl Params {
             tuning: Tuning {
                 cache_bytes: 4096,
                 dirty_pages: 64,
+                transaction_bytes: 32 << 20,
                 old_version_bytes: UNBOUNDED,
                 pinned_bytes: None,
                 log_bytes: 64 << 10,
@@ -144,7 +149,7 @@ impl Params {
             .page_size(self.page_size)
             .tuning(|set| set.space_pages(self.space_pages))
             .cache_bytes(t.cache_bytes)
-            .tuning(|set| set.dirty_pages(t.dirty_pages))
+            .tuning(|set| set.dirty_pages(t.dirty_pages).transaction_bytes(t.transaction_bytes))
             .old_version_bytes(t.old_version_bytes)
             .pinned_bytes(t.pinned_bytes)
             .tuning(|set| {

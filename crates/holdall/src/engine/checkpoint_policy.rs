@@ -232,9 +232,13 @@ impl Housekeeping for Inner {
     }
 
     fn compact(self: Arc<Self>, pages: u64) -> Result<bool> {
-        match self.compactor.get() {
-            Some(compact) if !self.pager.holds_writer() => compact(&self, pages),
-            _ => Ok(false),
+        if self.pager.holds_writer() {
+            return Ok(false);
         }
+        // Where images lie is free once the pages are home.
+        if self.bring_all_home()? {
+            return Ok(true);
+        }
+        self.compactor.get().map_or(Ok(false), |compact| compact(&self, pages))
     }
 }

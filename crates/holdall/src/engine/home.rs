@@ -6,7 +6,8 @@
 use super::Inner;
 use crate::space::SpaceTx;
 use crate::txn::Cause;
-use holdall_core::{PageNo, Result};
+use holdall_core::page::PageKind;
+use holdall_core::{PageNo, Result, root_page};
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use std::time::Duration;
 const PAGES: usize = 32;
 /// Transactions between two looks at what else is to be done.
 const PACED: usize = 32;
+/// Free pages that are few for any transaction.
+const LEAST_FREE: u64 = 64;
 /// How long a call that needs all of them home waits for its turn at a time.
 const TURN: Duration = Duration::from_secs(1);
 
@@ -71,6 +74,30 @@ impl Inner {
             self.checkpoint(Cause::Space)?;
         }
         Ok(any)
+    }
+
+    /// Brings all pages home, unless a snapshot from before their images is open.
+    ///
+    /// # Errors
+    /// As [`Inner::bring_all_home`].
+    pub(crate) fn bring_home_for_maintenance(&self) -> Result<()> {
+        if self.rests() { Ok(()) } else { self.bring_all_home().map(|_| ()) }
+    }
+
+    /// Before a transaction takes the writer's lock: brings all pages home if little is free, since
+    /// it could not while it runs. Cost: mostly the look at one number.
+    ///
+    /// # Errors
+    /// As [`Inner::bring_all_home`].
+    pub(crate) fn bring_home_if_short(&self) -> Result<()> {
+        if !self.has_images() || self.pager.holds_writer() {
+            return Ok(());
+        }
+        let images = root_page::image_count(&*self.pager.newest(self.root, PageKind::Root)?);
+        if self.alloc.is_short(images.max(LEAST_FREE)) {
+            self.bring_all_home()?;
+        }
+        Ok(())
     }
 
     /// Whether an image now only makes more wait: snapshots from before the images read the

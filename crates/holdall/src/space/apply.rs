@@ -209,14 +209,22 @@ fn info_page(tx: &mut SpaceTx, layout: &SpaceLayout, stretch: &Stretch) -> Resul
     let mut info = dir.info_page(stretch.number)?;
     let live = dir.segment_pages(stretch.number)?;
     let range = PageRun::new(PageNo(stretch.first), stretch.end - stretch.first);
-    let missing = info.is_none();
+    let fresh = {
+        let live = live > 0 && !mutation::is(Mutation::R22Live);
+        let waiting = tx.alloc.has_waiting_segments(range) && !mutation::is(Mutation::R22Waiting);
+        !live && !waiting
+    };
+    // One that came home without its segments may still be about to be written there.
+    let late = fresh && !info.is_none() && tx.pager().is_dirty(info);
+    if late {
+        tx.free_page(info)?;
+    }
+    let missing = info.is_none() || late;
     if missing {
         info = tx.alloc_run(1, Some(layout.dir_page(stretch.space)))?.start;
         directory(tx, layout, stretch.space)?.set_info_page(stretch.number, info)?;
     }
-    let live = live > 0 && !mutation::is(Mutation::R22Live);
-    let waiting = tx.alloc.has_waiting_segments(range) && !mutation::is(Mutation::R22Waiting);
-    if missing || (!live && !waiting) {
+    if missing || fresh {
         let bytes = tx.format(info, PageKind::SpaceInfo, stretch.first)?;
         SpaceInfo::init(*layout, stretch.space, stretch.number, bytes)?;
     }
@@ -231,6 +239,8 @@ fn enter_pieces(
     pieces: &[StretchPiece],
 ) -> Result<()> {
     let units = layout.page_size() / super::UNIT;
+    tx.page_mut(info, PageKind::SpaceInfo)?;
+    // It is there now; the checksums are lent meanwhile.
     let bytes = tx.pages.page_mut(info, PageKind::SpaceInfo)?;
     let mut info = SpaceInfo::open(*layout, stretch.space, stretch.number, bytes)?;
     for piece in pieces {

@@ -6,12 +6,12 @@
 //! transaction in memory nor in the log. A later transaction that touches such a page takes
 //! it out of the tree, and its commit is an ordinary one (docs/recovery.md, "Images").
 
-use super::SpaceTx;
+use super::{Near, SpaceTx};
 use crate::images::NodeWrite;
 use crate::txn::Cold;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::{self, PageKind};
-use holdall_core::{Error, PageNo, PageRead, PageRun, PageWrite, Result, root_page};
+use holdall_core::{Error, PageNo, PageRead, PageRun, Result, root_page};
 
 /// Owner of the nodes of the tree of images.
 pub const IMAGES_OWNER: u64 = u64::MAX - 1;
@@ -23,11 +23,17 @@ impl SpaceTx {
     /// many. Cost: mostly the look at their number; else a write of each, and of the nodes that
     /// lead to the images.
     pub(super) fn make_room(&mut self) -> Result<()> {
-        let cold = if self.settled { None } else { self.pages.cold() };
+        let waits = self.settled || self.pages.changed_pages() < self.room_from;
+        let cold = if waits { None } else { self.pages.cold() };
         let Some(Cold { new, mut old }) = cold else { return Ok(()) };
         old.retain(|(no, _)| !self.pages.forget_unchanged(*no));
-        let places = self.places_for(old.iter().filter(|(_, image)| image.is_none()).count())?;
-        let mut places = places.into_iter();
+        let count = old.iter().filter(|(_, image)| image.is_none()).count();
+        let mut places = match self.places_for(count) {
+            Ok(places) => places.into_iter(),
+            // Rather more memory, up to what a checkpoint may have, than a removal that fails.
+            Err(Error::Full(why)) => return self.go_on_in_memory(why),
+            Err(e) => return Err(e),
+        };
         let mut images = Vec::with_capacity(old.len());
         for (no, image) in old {
             let missing = || Error::page(no, "has no place for its image");
@@ -50,15 +56,41 @@ impl SpaceTx {
         self.pages.spill(new, &images)
     }
 
-    /// Allocates `count` pages for images.
+    /// There is no room for images: the transaction keeps its pages, and does not ask again before
+    /// it has twice as many.
+    fn go_on_in_memory(&mut self, why: String) -> Result<()> {
+        let (held, most) = (self.pages.changed_pages(), self.pager().limits().dirty_pages);
+        if held >= most {
+            return Err(Error::Full(why));
+        }
+        self.room_from = most.min(held * 2);
+        Ok(())
+    }
+
+    /// Allocates `count` pages for images; none of them if there is not room for all.
     fn places_for(&mut self, count: usize) -> Result<Vec<PageNo>> {
         let most = (RUN_BYTES / self.page_size()) as u64;
-        let mut places = Vec::with_capacity(count);
+        let mut places: Vec<PageNo> = Vec::with_capacity(count);
         while places.len() < count {
-            let run = self.alloc_run(most.min((count - places.len()) as u64), None)?;
-            places.extend((run.start.0..run.end()).map(PageNo));
+            match self.take_anywhere(most.min((count - places.len()) as u64)) {
+                Ok(run) => places.extend((run.start.0..run.end()).map(PageNo)),
+                Err(e) => {
+                    for page in places {
+                        self.mine.remove(PageRun::new(page, 1));
+                        self.release(PageRun::new(page, 1));
+                    }
+                    return Err(e);
+                }
+            }
         }
         Ok(places)
+    }
+
+    /// Allocates pages that will be given back soon: who moves pages to the front needs not care.
+    fn take_anywhere(&mut self, want: u64) -> Result<PageRun> {
+        let run = self.alloc.reserve_pages(want, Near::Anywhere, self.class())?;
+        self.mine.insert(run);
+        Ok(run)
     }
 
     /// Before page `no` is changed: if it lies elsewhere in the committed state, it comes home.
@@ -160,7 +192,7 @@ impl NodeWrite for SpaceTx {
     }
 
     fn new_node(&mut self) -> Result<PageNo> {
-        let no = self.alloc_run(1, None)?.start;
+        let no = self.take_anywhere(1)?.start;
         self.pages.format(no, PageKind::Images, IMAGES_OWNER)?;
         Ok(no)
     }

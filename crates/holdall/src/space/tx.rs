@@ -43,6 +43,8 @@ pub struct SpaceTx {
     released_pages: u64,
     /// By how many pages more, or fewer, lie elsewhere.
     pub(super) image_delta: i64,
+    /// Pages in memory from which on it asks for room again; 0 unless there was none.
+    pub(super) room_from: usize,
     /// What it allocated is being entered into the directories.
     pub(super) settled: bool,
     class: Class,
@@ -85,6 +87,7 @@ impl SpaceTx {
             released: Vec::new(),
             released_pages: 0,
             image_delta: 0,
+            room_from: 0,
             settled: false,
             class: Class::Pages,
             below: None,

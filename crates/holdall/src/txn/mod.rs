@@ -206,6 +206,11 @@ impl Pager {
         self.pool.in_place_state(page)
     }
 
+    /// Whether the newest version of a page in its place waits in memory for a checkpoint.
+    pub fn is_dirty(&self, page: PageNo) -> bool {
+        self.in_place_state(page).is_some_and(|(newest, in_place)| newest != in_place)
+    }
+
     /// Pages whose newest version is not in place.
     pub fn dirty_pages(&self) -> usize {
         self.pool.dirty_pages()

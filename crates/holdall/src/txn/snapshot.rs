@@ -68,11 +68,6 @@ impl Snapshot {
         found
     }
 
-    /// Which of its pages lie elsewhere.
-    pub fn images(&self) -> Images {
-        self.images
-    }
-
     /// What later snapshots of the same state can share.
     pub fn seen(&self) -> &Arc<SharedState> {
         &self.seen

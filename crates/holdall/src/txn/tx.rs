@@ -161,7 +161,9 @@ impl PageTx {
         let page = match image {
             _ if self.new.take_early(no.0) => TxPage::new(old),
             Some(image) if self.is_own_image(image) => TxPage::spilled(old, image),
-            image => TxPage::existing(old, image),
+            None => TxPage::existing(old, None),
+            // The state would go on leading to the image.
+            Some(image) => return Err(Error::page(no, format!("lies at page {image} still"))),
         };
         self.pages.insert(no.0, page);
         Ok(())

@@ -119,6 +119,7 @@ impl ObjectsMut {
             return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
         }
         self.forget_some_placements();
+        self.inner.bring_home_if_short()?;
         self.start_now()
     }
 

@@ -157,6 +157,7 @@ impl Store {
         let blocks = || disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e));
         let mut work = Work::new(self, *options, progress);
         work.report.blocks_before = blocks()?;
+        self.inner.bring_home_for_maintenance()?;
         let mut flow = work.empty_heaps()?;
         work.checkpoint()?;
         if flow.is_continue() && options.join {
