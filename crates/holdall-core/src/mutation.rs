@@ -179,6 +179,10 @@ pub enum Mutation {
     R36Place,
     /// Rule 37: who takes a page home hands on what lies in its place.
     R37Former,
+    /// Rule 38: an old version is found in scratch before memory drops it.
+    R38Entered,
+    /// Rule 38: scratch is given back once no snapshot reads any of it.
+    R38Freed,
 }
 
 #[cfg(holdall_mutations)]

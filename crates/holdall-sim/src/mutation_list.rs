@@ -519,6 +519,18 @@ pub const ALL: &[Entry] = &[
         "who takes a page home hands on what lies in its place.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R38Entered,
+        "38-entered",
+        "an old version is found in scratch before memory drops it.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R38Freed,
+        "38-freed",
+        "scratch is given back once no snapshot reads any of it.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

@@ -31,10 +31,13 @@ pub enum Actor {
     Recovery,
     Full,
     LogSize,
+    Spill,
+    Home,
+    Scratch,
 }
 
 /// How many there are.
-pub const COUNT: usize = 18;
+pub const COUNT: usize = 21;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -214,6 +217,42 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "32°", "10", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32",
             "32°", "23°", "32°", "32", "32", "32°",
+        ],
+    ),
+    row(
+        Actor::Spill,
+        "transaction that writes images",
+        (
+            "As a put; what it spills lies in pages that are reserved, and nobody looks for it there.",
+            "whatever writes, under transaction_bytes",
+        ),
+        &[
+            "33", "10", "33", "33", "33", "33", "34", "21", "28", "30", "33", "35", "35", "35",
+            "33°", "33", "25", "32°", "33°",
+        ],
+    ),
+    row(
+        Actor::Home,
+        "page that comes home",
+        (
+            "Snapshots of before read its place, those of between its image.",
+            "whatever writes",
+        ),
+        &[
+            "35", "10", "35", "35", "35", "35", "36", "21", "27", "30", "35", "37", "35", "23",
+            "35°", "36", "29", "32°", "34", "35°",
+        ],
+    ),
+    row(
+        Actor::Scratch,
+        "old versions in scratch",
+        (
+            "The snapshot that reads them is given up or closed, and others take the run.",
+            "commits beside OpenReader, under old_version_bytes",
+        ),
+        &[
+            "38", "10", "38", "38", "38", "38", "38", "38", "28", "30", "38", "38", "38", "38",
+            "38°", "38", "38", "32°", "38", "38", "38",
         ],
     ),
 ];

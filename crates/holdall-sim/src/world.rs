@@ -12,7 +12,7 @@ use crate::pairs::Actor;
 use crate::params::{Params, Tuning};
 use crate::script::{Report, Script};
 use crate::staged::Staging;
-use holdall::{Error, Oid, Reader, Store};
+use holdall::{Elsewhere, Error, Oid, Reader, Store};
 use holdall_testkit::{CrashKind, FaultPlan, FaultyStorage, Reshaped};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -61,6 +61,7 @@ pub(crate) struct World {
     pub(crate) under_way: Vec<Actor>,
     /// What of the volume's shape was counted already.
     reshaped: Reshaped,
+    elsewhere: Elsewhere,
     /// Bytes of the log when that was last looked at; 0 if there was none.
     log_bytes: u64,
     /// Inside a checkpoint: nothing may need another one.
@@ -103,6 +104,7 @@ impl World {
             inside: false,
             under_way: Vec::new(),
             reshaped: Reshaped::default(),
+            elsewhere: Elsewhere::default(),
             log_bytes: 0,
             in_checkpoint: false,
             report: Report::default(),
@@ -179,6 +181,14 @@ impl World {
         if before.min(bytes) > 0 && before != bytes {
             self.act(Actor::LogSize);
         }
+        let now = self.store.as_ref().map(Store::written_elsewhere).unwrap_or_default();
+        let before = std::mem::replace(&mut self.elsewhere, now);
+        let acts = [
+            (Actor::Spill, now.images_written, before.images_written),
+            (Actor::Home, now.images_home, before.images_home),
+            (Actor::Scratch, now.old_versions_written, before.old_versions_written),
+        ];
+        acts.iter().filter(|a| a.1 > a.2).for_each(|a| self.act(a.0));
     }
 
     /// Plays a call that goes on while `f` plays others in it.

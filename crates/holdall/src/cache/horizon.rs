@@ -274,15 +274,30 @@ impl Horizon {
         Needed { points, upto }
     }
 
+    /// As [`Horizon::needed`], for a running checkpoint and whoever opens a snapshot from now on
+    /// alone.
+    pub fn needed_by_new(&self, visible_points: impl FnOnce() -> [Lsn; 2]) -> Needed {
+        let upto = self.newest();
+        let mut points = visible_points().to_vec();
+        points.push(self.visible());
+        points.extend(self.checkpoint_point());
+        Needed { points, upto }
+    }
+
+    /// The state that a running checkpoint writes.
+    fn checkpoint_point(&self) -> Option<Lsn> {
+        let checkpoint = self.checkpoint.load(SeqCst);
+        (checkpoint != FREE).then_some(Lsn(checkpoint))
+    }
+
     fn points(&self) -> Vec<Lsn> {
         // Visible first: who registers after the look at the slots then reads at least this.
         let newest = mutation::is(Mutation::R17Visible);
         let visible = if newest { self.newest() } else { self.visible() };
         let mut points = self.snapshots();
         points.push(visible);
-        let checkpoint = self.checkpoint.load(SeqCst);
-        if checkpoint != FREE && !mutation::is(Mutation::R17Checkpoint) {
-            points.push(Lsn(checkpoint));
+        if !mutation::is(Mutation::R17Checkpoint) {
+            points.extend(self.checkpoint_point());
         }
         points
     }

@@ -132,9 +132,23 @@ pub(crate) trait Reading {
     /// Which old versions must stay.
     fn needed(&self) -> Needed;
 
+    /// The version of `page` that a state at `lsn` sees, if it was written elsewhere to make room
+    /// in memory.
+    fn old_version(&self, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>>;
+
     /// Whether the reader's state is still held: a page of a state given up may have been
     /// reused while it was read, and must not be published.
     fn is_live(&self) -> bool;
+}
+
+/// A version of a page that is not the newest.
+#[derive(Debug, Clone)]
+pub(crate) struct OldVersion {
+    pub(crate) page: PageNo,
+    pub(crate) lsn: Lsn,
+    /// LSN of the version that follows it.
+    pub(crate) until: Lsn,
+    pub(crate) bytes: PageRef,
 }
 
 /// Counters of a pool.
@@ -204,7 +218,12 @@ impl Pool {
         lsn: Lsn,
         reading: &dyn Reading,
     ) -> Result<PageRef> {
-        let bytes = self.find((page, page, kind), lsn, reading)?;
+        let found = match self.find((page, page, kind), lsn, reading) {
+            // What is in place may be newer, or torn by a write under way.
+            Err(e) => reading.old_version(page, lsn).unwrap_or(Err(e)),
+            found => found,
+        };
+        let bytes = found?;
         page::of_kind(&bytes, page, kind)?;
         Ok(bytes)
     }
@@ -466,6 +485,44 @@ impl Pool {
             let mut frames = shard.frames.write();
             let dropped: usize = frames.map.values_mut().map(|f| f.prune(needed)).sum();
             self.old_versions.fetch_sub(dropped as i64, Relaxed);
+        }
+    }
+
+    /// Number of its shards.
+    pub(crate) fn shards(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// Drops what nobody needs in a shard, any number of which means one, and returns those of its
+    /// old versions that open snapshots alone need: not those of `new`. In order of pages. Cost: a
+    /// look at its frames.
+    pub(crate) fn old_of(&self, shard: usize, needed: &Needed, new: &Needed) -> Vec<OldVersion> {
+        let mut frames = self.shards[shard % self.shards.len()].frames.write();
+        let (mut found, mut dropped) = (Vec::new(), 0);
+        for (no, frame) in frames.map.iter_mut().filter(|(_, f)| !f.older.is_empty()) {
+            dropped += frame.prune(needed);
+            let mut until = frame.newest.lsn;
+            for v in frame.older.iter().rev() {
+                if !new.keeps(v.lsn, until) {
+                    let (page, lsn, bytes) = (PageNo(*no), v.lsn, v.bytes.clone());
+                    found.push(OldVersion { page, lsn, until, bytes });
+                }
+                until = v.lsn;
+            }
+        }
+        self.old_versions.fetch_sub(dropped as i64, Relaxed);
+        found.sort_unstable_by_key(|v| (v.page, v.lsn));
+        found
+    }
+
+    /// Drops these versions, which are found elsewhere now.
+    pub(crate) fn drop_old(&self, versions: &[OldVersion]) {
+        for v in versions {
+            let mut frames = self.shard(v.page).frames.write();
+            let Some(frame) = frames.map.get_mut(&v.page.0) else { continue };
+            let before = frame.older.len();
+            frame.older.retain(|older| older.lsn != v.lsn);
+            self.old_versions.fetch_sub((before - frame.older.len()) as i64, Relaxed);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::space::SpaceStats;
 use crate::txn::{Cause, Housekeeping};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
-use holdall_core::{Error, Result};
+use holdall_core::{Error, PageRun, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -229,6 +229,24 @@ impl Housekeeping for Inner {
 
     fn free_waiting(&self) -> Result<()> {
         self.checkpoint(Cause::Space)
+    }
+
+    fn reserve_scratch(&self, pages: u64) -> Result<Option<PageRun>> {
+        self.alloc.reserve_scratch(pages)
+    }
+
+    fn give_up_scratch(&self) -> bool {
+        let any = self.pager.scratch_bytes() > 0;
+        if any {
+            self.pager.horizon.give_up_oldest();
+            self.pager.free_scratch();
+        }
+        any
+    }
+
+    fn give_scratch_back(&self, run: PageRun) {
+        // A contradiction only keeps pages reserved until the close.
+        let _ = self.alloc.unreserve(run);
     }
 
     fn compact(self: Arc<Self>, pages: u64) -> Result<bool> {

@@ -74,6 +74,7 @@ impl Inner {
     /// Returns whether it is to look again.
     pub(crate) fn give_back_paced(&self) -> bool {
         self.spare_told.store(false, SeqCst);
+        self.pager.free_scratch();
         if self.alloc.has_spare_waiting()
             && let Err(e) = self.checkpoint(Cause::Maintenance)
         {

@@ -285,6 +285,7 @@ impl Inner {
             return Ok(());
         }
         self.checkpoint(Cause::Maintenance)?;
+        self.pager.free_scratch();
         // What is not given back stays free: no reason to leave the store unclosed.
         if let Err(e @ Error::Poisoned(_)) = self.give_back_at_close() {
             return Err(e);

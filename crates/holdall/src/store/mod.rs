@@ -9,7 +9,7 @@ mod read_once;
 mod stat;
 mod threads;
 
-pub use crate::txn::Checkpoints;
+pub use crate::txn::{Checkpoints, Elsewhere};
 pub use fullness::Fullness;
 pub(crate) use open::open_error;
 pub use stat::{CollectionStat, StoreStat};
@@ -307,6 +307,12 @@ impl Store {
     pub fn log_bytes(&self) -> u64 {
         let log = &self.inner.pager.log;
         if log.attached() { log.usage().capacity } else { 0 }
+    }
+
+    /// What was written elsewhere since the store was opened; reads nothing. For tests.
+    #[doc(hidden)]
+    pub fn written_elsewhere(&self) -> Elsewhere {
+        self.inner.pager.elsewhere(0)
     }
 
     /// Makes a log that a load made grow smaller, as the store's threads do once nobody writes.

@@ -4,11 +4,11 @@ use super::{Fullness, Store};
 use crate::engine::GaveBack;
 use crate::engine::catalog::{Collection, Root, page_of};
 use crate::sharing::{Shared, Sharing};
-use crate::txn::{Checkpoints, Pager};
+use crate::txn::{Checkpoints, Elsewhere, Pager};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
-use holdall_core::{Error, PageNo, PageRead, PageRef, Result, superblock};
+use holdall_core::{Error, PageNo, PageRead, PageRef, Result, root_page, superblock};
 use std::time::Duration;
 
 /// Figures of one collection.
@@ -80,8 +80,10 @@ pub struct StoreStat {
     pub checkpoints: Checkpoints,
     /// Pages newer in memory than in place.
     pub dirty_pages: u64,
-    /// Old page versions kept for snapshots.
+    /// Old page versions kept in memory for snapshots.
     pub old_versions: u64,
+    /// What lies elsewhere: pages of large transactions, old versions beyond memory.
+    pub elsewhere: Elsewhere,
     /// Recoveries so far, plus one.
     pub epoch: u32,
     /// Version of the file format.
@@ -140,6 +142,7 @@ fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> R
     let (mut used, mut capacity) = (0_u64, 0_u64);
     let mut fullness = Fullness { page_size: state.page_size(), ..Fullness::default() };
     let root = Root::load(state, inner.root)?;
+    let images = state.with_page(inner.root, PageKind::Root, |b| Ok(root_page::image_count(b)))?;
     for entry in root.catalog.iter(state, std::ops::Bound::Unbounded) {
         let (name, value) = entry?;
         let name = String::from_utf8_lossy(&name).into_owned();
@@ -193,6 +196,7 @@ fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> R
         checkpoints: inner.pager.checkpoints(),
         dirty_pages: pool.dirty,
         old_versions: pool.old_versions,
+        elsewhere: inner.pager.elsewhere(images),
         epoch: sb.epoch,
         format_version: superblock::VERSION,
         replayed_commits: inner.recovered.commits,

@@ -5,7 +5,7 @@
 //! the layers below notice that they are needed.
 
 use super::Pager;
-use holdall_core::Result;
+use holdall_core::{PageRun, Result};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// A store that makes room for its transactions.
@@ -37,6 +37,20 @@ pub trait Housekeeping: Send + Sync {
     /// # Errors
     /// As [`Housekeeping::make_log_room`].
     fn free_waiting(&self) -> Result<()>;
+
+    /// Reserves at most `pages` neighbouring pages for old versions of others; `None` if nothing is
+    /// free and the volume cannot grow. Waits for nobody.
+    ///
+    /// # Errors
+    /// Those of looking at what is free.
+    fn reserve_scratch(&self, pages: u64) -> Result<Option<PageRun>>;
+
+    /// Gives up the oldest snapshot for the room that its old versions take. Returns whether there
+    /// were any.
+    fn give_up_scratch(&self) -> bool;
+
+    /// Gives back what [`Housekeeping::reserve_scratch`] gave.
+    fn give_scratch_back(&self, run: PageRun);
 
     /// Empties sparse pages, so that about `pages` of them wait to be freed. Returns whether there
     /// was one; not if this thread holds the writer's lock.

@@ -15,7 +15,24 @@ use crate::images::Images;
 use holdall_core::page::{self, PageKind};
 use holdall_core::{Lsn, PageNo, PageRead, PageRef, Result};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+/// What lies elsewhere than in its place and in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Elsewhere {
+    /// Pages whose newest version lies in another page, since a transaction too large for memory
+    /// wrote it there. They come home by and by.
+    pub images: u64,
+    /// Such pages written since the store was opened.
+    pub images_written: u64,
+    /// Of all such pages, those that came home since.
+    pub images_home: u64,
+    /// Bytes of old versions that open snapshots read and memory had no room for.
+    pub scratch_bytes: u64,
+    /// Such versions written since the store was opened.
+    pub old_versions_written: u64,
+}
 
 /// Trees by the commits that made them, of all states that may still be read.
 #[derive(Debug, Default)]
@@ -25,6 +42,8 @@ pub(super) struct Trees {
     by_commit: Mutex<Vec<(Lsn, Images)>>,
     /// The newest commit that wrote pages as images.
     newest: AtomicU64,
+    written: AtomicU64,
+    home: AtomicU64,
 }
 
 impl Trees {
@@ -75,9 +94,15 @@ impl Trees {
         lsn.0 < self.newest.load(SeqCst)
     }
 
-    /// Commit `lsn` wrote pages as images.
-    pub(super) fn note_images(&self, lsn: Lsn) {
-        self.newest.store(lsn.0, SeqCst);
+    /// Commit `lsn` wrote so many pages as images, and brought so many home.
+    pub(super) fn count(&self, lsn: Lsn, written: u64, home: u64) {
+        if written > 0 {
+            self.newest.store(lsn.0, SeqCst);
+            self.written.fetch_add(written, Relaxed);
+        }
+        if home > 0 {
+            self.home.fetch_add(home, Relaxed);
+        }
     }
 }
 
@@ -151,6 +176,17 @@ impl Pager {
     /// As [`Pager::image`], of a page of any kind.
     pub(super) fn image_of_any_kind(&self, at: (PageNo, PageNo), lsn: Lsn) -> Result<PageRef> {
         self.pool.get_image(at, None, lsn, &LatestState(self))
+    }
+
+    /// What lies elsewhere; `images` is the root page's count.
+    pub fn elsewhere(&self, images: u64) -> Elsewhere {
+        Elsewhere {
+            images,
+            images_written: self.trees.written.load(Relaxed),
+            images_home: self.trees.home.load(Relaxed),
+            scratch_bytes: self.scratch_bytes(),
+            old_versions_written: self.old.written(),
+        }
     }
 
     /// Whether a snapshot may be open from before the newest images.

@@ -10,9 +10,9 @@ mod checkpoint;
 pub mod direct;
 #[cfg(test)]
 mod fixture;
-mod give_up;
 mod housekeeping;
 mod imaged;
+mod old_versions;
 mod pinned;
 mod recovery;
 mod snapshot;
@@ -24,6 +24,7 @@ mod writer_lock;
 pub use crate::log::{io_error, no_inodes};
 pub use causes::{Cause, Checkpoints};
 pub use housekeeping::Housekeeping;
+pub use imaged::Elsewhere;
 pub use pinned::Pinned;
 pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
@@ -39,6 +40,7 @@ use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
 use imaged::{Places, Trees};
+use old_versions::OldVersions;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,6 +91,7 @@ pub struct Pager {
     copied: Mutex<Copied>,
     above: Above,
     trees: Trees,
+    old: OldVersions,
 }
 
 impl Pager {
@@ -108,6 +111,7 @@ impl Pager {
             copied: Mutex::default(),
             above: Above::default(),
             trees: Trees::default(),
+            old: OldVersions::default(),
         }
     }
 
@@ -274,6 +278,11 @@ struct LatestState<'a>(&'a Pager);
 impl Reading for LatestState<'_> {
     fn needed(&self) -> Needed {
         self.0.needed()
+    }
+
+    /// The newest state's versions never leave memory before they are in place.
+    fn old_version(&self, _: PageNo, _: Lsn) -> Option<Result<PageRef>> {
+        None
     }
 
     fn is_live(&self) -> bool {

@@ -17,6 +17,10 @@ impl Reading for Snapshot {
         self.seen.pager.needed()
     }
 
+    fn old_version(&self, page: PageNo, lsn: Lsn) -> Option<Result<PageRef>> {
+        self.seen.pager.old_version(page, lsn)
+    }
+
     fn is_live(&self) -> bool {
         self.check().is_ok()
     }

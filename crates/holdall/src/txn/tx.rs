@@ -449,9 +449,8 @@ impl PageTx {
     /// Says which pages lie elsewhere in the state that commit `lsn` is about to install.
     fn note_images(&self, lsn: Lsn) {
         let (trees, horizon) = (&self.pager.trees, &self.pager.horizon);
-        if self.own_images.pages() > 0 {
-            trees.note_images(lsn);
-        }
+        let home = self.pages.values().filter(|p| p.image.is_some()).count() as u64;
+        trees.count(lsn, self.own_images.pages(), home);
         if self.images == self.images_before {
             trees.prune(horizon);
         } else {

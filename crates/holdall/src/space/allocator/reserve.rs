@@ -39,7 +39,8 @@ impl Allocator {
                         return Ok(run);
                     }
                     // Rather a reader that is old than a writer that cannot go on.
-                    if !self.expire(&mut s)? {
+                    let expired = self.expire(&mut s)?;
+                    if !expired && !MutexGuard::unlocked(&mut s, || store.give_up_scratch()) {
                         break;
                     }
                 }
@@ -171,6 +172,19 @@ impl Allocator {
                 return Ok(None);
             }
         }
+    }
+
+    /// Reserves at most `want` neighbouring pages for old versions of others: of what is free and
+    /// users' data may have, or by growth. `None` if there is none; no snapshot is given up for it.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Corrupt`].
+    pub fn reserve_scratch(&self, want: u64) -> Result<Option<PageRun>> {
+        let mut s = self.state.lock();
+        if s.closed {
+            return Ok(None);
+        }
+        Ok(self.reserve_free(&mut s, want.max(1), 1, Near::Anywhere, Class::Data)?.ok())
     }
 
     /// Reserves at most `want` pages that need not lie together: of a volume with holes, one
