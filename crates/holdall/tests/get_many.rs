@@ -11,13 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn store(cache_bytes: usize, old_version_bytes: usize) -> Store {
-    let options = Options::default()
+    options(cache_bytes, old_version_bytes).create_on(Arc::new(MemoryStorage::new())).unwrap()
+}
+
+fn options(cache_bytes: usize, old_version_bytes: usize) -> Options {
+    Options::default()
         .background(false)
         .page_size(4096)
         .cache_bytes(cache_bytes)
         .old_version_bytes(old_version_bytes)
-        .tuning(|t| t.dirty_pages(4000));
-    options.create_on(Arc::new(MemoryStorage::new())).unwrap()
+        .tuning(|t| t.dirty_pages(4000))
 }
 
 /// What a get returned, to be compared.
@@ -293,7 +296,9 @@ fn the_caller_may_use_the_store_while_it_is_called() {
 
 #[test]
 fn a_snapshot_given_up_says_so_for_every_key() {
-    let store = store(16 << 20, 64 << 10);
+    // Neither memory nor the disk has room for what it reads.
+    let options = options(16 << 20, 64 << 10).max_bytes(480 << 10);
+    let store = options.create_on(Arc::new(MemoryStorage::new())).unwrap();
     let put = |v: u8| {
         let keys = (0..200_u8).map(|i| [i]);
         store.write(|tx| keys.clone().try_for_each(|k| tx.put(k, &[v; 1000]).map(|_| ()))).unwrap();

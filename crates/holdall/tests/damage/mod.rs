@@ -165,7 +165,7 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     volume.truncate(volume.len() - 65536);
     let max_bytes = volume.len() as u64;
     let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
-    let store = options.max_bytes(max_bytes).open_on(storage.clone()).unwrap();
+    let store = options.clone().max_bytes(max_bytes).open_on(storage.clone()).unwrap();
     let tree = bytes(&mut rng, 10 * page_size + 100);
     let (oid, lone) = store
         .write(|tx| {
@@ -179,7 +179,25 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     store.write(|tx| tx.remove("small 3")).unwrap();
     model.named.get_mut("default").unwrap().remove(&b"small 3"[..]);
     store.close().unwrap();
-    (storage.snapshot().0, model)
+    write_images(&options, &storage, page_size, &model);
+    // Without the reserve for a log again.
+    let mut volume = storage.snapshot().0;
+    volume.truncate(volume.len() - 65536);
+    (volume, model)
+}
+
+/// Has a transaction with room for two pages in memory replace the small objects by the same bytes:
+/// some of its pages stay elsewhere than in their places.
+fn write_images(options: &Options, storage: &Arc<MemoryStorage>, page_size: usize, model: &Model) {
+    let options = options.clone().max_bytes(u64::MAX);
+    let options = options.tuning(|t| t.transaction_bytes(2 * page_size));
+    let store = options.open_on(storage.clone()).unwrap();
+    // They come home once nobody reads what was before.
+    let before = store.read().unwrap();
+    let small = model.named["default"].iter().filter(|(_, bytes)| bytes.len() < 1000);
+    store.write(|tx| small.clone().try_for_each(|(name, b)| tx.put(name, b).map(drop))).unwrap();
+    store.close().unwrap();
+    drop(before);
 }
 
 /// Pages in use by the directories of a closed store.

@@ -58,12 +58,26 @@ fn base() -> &'static Base {
             })
             .unwrap();
         store.close().unwrap();
+        // Some pages lie elsewhere than in their places.
+        let few = options().tuning(|t| t.transaction_bytes(2 * PAGE));
+        let store = few.open_on(storage.clone()).unwrap();
+        let before = store.read().unwrap();
+        let many = (0..700).step_by(9);
+        store
+            .write(|tx| {
+                let mut tx = tx.collection("many")?;
+                many.clone()
+                    .try_for_each(|i| tx.put(format!("folder/{i:06}"), &part[..i]).map(drop))
+            })
+            .unwrap();
+        store.close().unwrap();
+        drop(before);
         let volume = storage.snapshot().0;
         let kind_of = |no: usize| page::check(&volume[no * PAGE..][..PAGE], PageNo(no as u64)).ok();
         let of = |kind| (1..volume.len() / PAGE).filter(|no| kind_of(*no) == Some(kind)).collect();
         let kinds: Vec<(_, Vec<usize>)> =
             PageKind::ALL.into_iter().map(|kind| (kind, of(kind))).collect();
-        assert!(kinds.len() == 9 && kinds.iter().all(|k| !k.1.is_empty()), "{kinds:?}");
+        assert!(kinds.len() == PageKind::ALL.len() && kinds.iter().all(|k| !k.1.is_empty()), "{kinds:?}");
         Base { volume, kinds }
     })
 }

@@ -70,6 +70,8 @@ impl Walk<'_> {
         if image.is_none() || !self.reach(image, &what) {
             return Ok(());
         }
+        // What lies in its place is read by nobody.
+        self.blank += 1;
         let read = self.pages.image(page, image);
         self.take(ProblemKind::Page, &what, read)?;
         Ok(())

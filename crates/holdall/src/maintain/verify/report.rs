@@ -35,8 +35,8 @@ impl std::fmt::Display for Problem {
 pub struct VerifyReport {
     /// Pages in use, those of segments included.
     pub pages: u64,
-    /// Pages among them that are allocated for later and hold nothing yet: what lies there
-    /// is never read, so it was not checked.
+    /// Pages among them that are allocated for later and hold nothing yet, and places of pages
+    /// that lie elsewhere: what lies there is never read, so it was not checked.
     pub blank_pages: u64,
     /// Objects found.
     pub objects: u64,
