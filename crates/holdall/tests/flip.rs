@@ -8,7 +8,7 @@
 
 mod damage;
 
-use damage::{Flipped, Model, pages_in_use, pages_of, quiet, sample};
+use damage::{Flipped, Model, pages_in_use, pages_of, quiet, sample_with_images};
 use holdall::Error;
 use holdall_core::page::PageKind;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -52,7 +52,7 @@ fn number(variable: &str) -> Option<usize> {
 }
 
 fn flip_all(page_size: usize) {
-    let (volume, model) = sample(page_size);
+    let (volume, model) = sample_with_images(page_size);
     let volume = Arc::new(volume);
     let store = quiet()
         .open_read_only_on(Arc::new(Flipped { volume: volume.clone(), at: 0, mask: 0 }))

@@ -168,6 +168,8 @@ impl Inner {
         let sums = options.debug_sums.then(|| Sums::open(&*storage, &sb.store_id, read_only));
         let sums = sums.transpose()?.map(Box::new);
         let layout = SpaceLayout::new(sb.page_size as usize, sb.space_pages)?;
+        // Limits count pages of the file's size.
+        let options = options.clone().page_size(layout.page_size());
         let log = Log::new(LogStart {
             store_id: sb.store_id,
             epoch: sb.epoch,
@@ -187,7 +189,6 @@ impl Inner {
         let geometry = (pages, spaces, sb.holes);
         let alloc =
             Arc::new(Allocator::new(pager.clone(), layout, geometry, options.space_limits()));
-        let options = options.clone().page_size(layout.page_size());
         let inner = Arc::new(Self {
             storage,
             pager,

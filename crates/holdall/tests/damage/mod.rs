@@ -179,18 +179,15 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     store.write(|tx| tx.remove("small 3")).unwrap();
     model.named.get_mut("default").unwrap().remove(&b"small 3"[..]);
     store.close().unwrap();
-    write_images(&options, &storage, page_size, &model);
-    // Without the reserve for a log again.
-    let mut volume = storage.snapshot().0;
-    volume.truncate(volume.len() - 65536);
-    (volume, model)
+    (storage.snapshot().0, model)
 }
 
-/// Has a transaction with room for two pages in memory replace the small objects by the same bytes:
-/// some of its pages stay elsewhere than in their places.
-fn write_images(options: &Options, storage: &Arc<MemoryStorage>, page_size: usize, model: &Model) {
-    let options = options.clone().max_bytes(u64::MAX);
-    let options = options.tuning(|t| t.transaction_bytes(2 * page_size));
+/// As [`sample`], with pages that lie elsewhere than in their places: a transaction with room for
+/// two pages in memory replaces the small objects by the same bytes.
+pub fn sample_with_images(page_size: usize) -> (Vec<u8>, Model) {
+    let (volume, model) = sample(page_size);
+    let storage = Arc::new(MemoryStorage::from_bytes(volume, None));
+    let options = quiet().tuning(|t| t.transaction_bytes(2 * page_size));
     let store = options.open_on(storage.clone()).unwrap();
     // They come home once nobody reads what was before.
     let before = store.read().unwrap();
@@ -198,6 +195,7 @@ fn write_images(options: &Options, storage: &Arc<MemoryStorage>, page_size: usiz
     store.write(|tx| small.clone().try_for_each(|(name, b)| tx.put(name, b).map(drop))).unwrap();
     store.close().unwrap();
     drop(before);
+    (storage.snapshot().0, model)
 }
 
 /// Pages in use by the directories of a closed store.
