@@ -16,6 +16,7 @@
 
 mod blocks;
 pub mod bounds;
+mod clock;
 mod direct;
 mod directory;
 mod disk;
@@ -38,6 +39,7 @@ pub mod rights;
 mod room;
 mod write_out;
 
+pub use clock::coarse_time;
 pub use disk::{Astray, Disk, FileId, Near, Storage, WriteOut};
 pub use file::{Access, FileDisk};
 pub use file_storage::FileStorage;
