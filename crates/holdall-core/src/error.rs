@@ -143,10 +143,14 @@ pub enum Error {
     )]
     Forked,
     /// Another process, or another handle in this one, has the store open.
-    #[error("{path} is in use by another process or handle; close it first")]
+    #[error("{path} is in use by {by}; close it first, or allow a wait")]
     Locked {
         /// The file.
         path: String,
+        /// Who: process, command and when that started, as far as the system tells.
+        by: String,
+        /// The number of that process, if it is known.
+        process: Option<u32>,
     },
     /// Another transaction is open, and the wait for it is over, or would be for ever since it is
     /// one of this thread. Nothing was changed.
@@ -244,7 +248,10 @@ mod tests {
             (Error::corrupt("x", "y"), ErrorKind::InvalidData),
             (Error::Full("x".into()), ErrorKind::StorageFull),
             (Error::ReadOnly, ErrorKind::PermissionDenied),
-            (Error::Locked { path: "x".into() }, ErrorKind::WouldBlock),
+            (
+                Error::Locked { path: "x".into(), by: "y".into(), process: None },
+                ErrorKind::WouldBlock,
+            ),
             (Error::Busy(Box::default()), ErrorKind::WouldBlock),
             (Error::Invalid("x".into()), ErrorKind::Other),
         ];
