@@ -34,8 +34,8 @@ impl fmt::Display for Busy {
         let (whose, advice) = if self.is_own {
             ("this thread".to_owned(), "commit or drop it before the next begins")
         } else if self.has_ended {
-            let whose = format!("{}, which has ended", self.thread);
-            (whose, "commit or drop what that thread left behind")
+            let advice = "the thread has ended: commit or drop what it left behind";
+            (self.thread.clone(), advice)
         } else {
             (self.thread.clone(), "allow a longer wait, or try again")
         };

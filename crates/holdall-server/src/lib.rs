@@ -26,7 +26,7 @@ pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
 pub use users::Right;
 
-use holdall::{DefragOptions, Defragmenter, Store, Wait};
+use holdall::{DefragOptions, Defragmenter, Store, Wait, WriteOptions};
 use http::host::Domain;
 use http::tls;
 use objects::catalog::{Catalog, Served};
@@ -77,8 +77,10 @@ fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
         builder = builder.cache_bytes(bytes);
     }
     let store = builder.open_or_create(path).map_err(failed)?;
-    let attribute_bytes = store.attribute_bytes();
-    Ok(Served { path: Arc::new(path.clone()), store, attribute_bytes })
+    let (attribute_bytes, path) = (store.attribute_bytes(), Arc::new(path.clone()));
+    let wait = Wait::For(options.config.limits.idle());
+    let waits = WriteOptions { wait, ..WriteOptions::default() };
+    Ok(Served { path, store, attribute_bytes, waits })
 }
 
 /// Opens all stores: those that are there before any is made, so that one that cannot be opened

@@ -155,7 +155,7 @@ pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
-pub use read::{Entry, Fetched, Listed, Listing, Located, NameIter, Object, Reader};
+pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
 pub use store::{Checkpoints, CollectionStat, Fullness, Store, StoreStat};
 pub use txn::{Cancel, Wait};
 pub use write::{

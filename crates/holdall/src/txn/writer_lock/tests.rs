@@ -122,7 +122,7 @@ fn a_wait_ends_when_its_time_is_over_and_says_who_has_the_lock() {
     let by = busy(&error);
     assert!(by.thread.contains("importer") && !by.is_own && by.has_ended, "{by:?}");
     assert!(by.held >= SHORT && by.idle >= SHORT, "{by:?}");
-    assert!(error.to_string().contains("which has ended"), "{error}");
+    assert!(error.to_string().contains("the thread has ended"), "{error}");
     let error = lock.lock(&Waiting::begin(Wait::Not, None)).unwrap_err();
     assert!(!busy(&error).is_own);
     // Used here, it is this thread's.
