@@ -61,7 +61,7 @@ fn a_thread_does_not_wait_for_itself() {
 }
 
 #[test]
-fn a_transaction_left_behind_by_a_thread_is_told_and_may_be_ended_by_another() {
+fn a_transaction_that_a_thread_left_behind_is_named_and_ended_by_another() {
     let store = Store::in_memory().unwrap();
     let other = store.clone();
     let left = std::thread::Builder::new().name("reader of mail".into()).spawn(move || {
@@ -77,7 +77,7 @@ fn a_transaction_left_behind_by_a_thread_is_told_and_may_be_ended_by_another() {
     assert!(store.get("a").unwrap().is_some());
 }
 
-/// Whoever waits for a transaction with a token is told at once, whatever thread sets it.
+/// All who wait with a token learn it at once, from any thread.
 #[test]
 fn a_wait_is_cancelled_from_outside() {
     let store = Store::in_memory().unwrap();

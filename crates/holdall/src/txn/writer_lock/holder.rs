@@ -98,7 +98,7 @@ impl Holder {
         self.number.load(Relaxed) == thread_number() + 1
     }
 
-    /// What others are told.
+    /// What others learn of it.
     pub(super) fn report(&self) -> Busy {
         let age =
             |stamp: &AtomicU64| Duration::from_nanos(now().saturating_sub(stamp.load(Relaxed)));

@@ -119,7 +119,7 @@ impl Shared {
             if waiter.given.load(Relaxed) {
                 return Ok(());
             }
-            waiter.told.store(false, Relaxed);
+            waiter.woken.store(false, Relaxed);
             // From here on who lets go looks at the queue.
             let before = self.state.fetch_or(WAITERS, Relaxed);
             if before & LOCKED == 0 && self.take_in_turn(&mut queue, waiter) {

@@ -21,8 +21,8 @@ pub(super) struct Waiter {
     pub(super) wake: Condvar,
     since: Instant,
     maintenance: bool,
-    /// Told that the lock is free, and not awake yet.
-    pub(super) told: AtomicBool,
+    /// Woken since the lock is free, and not awake yet.
+    pub(super) woken: AtomicBool,
     /// Has been given the lock.
     pub(super) given: AtomicBool,
     queue: Arc<Mutex<Queue>>,
@@ -34,7 +34,7 @@ impl Waiter {
             wake: Condvar::new(),
             since: Instant::now(),
             maintenance,
-            told: AtomicBool::new(false),
+            woken: AtomicBool::new(false),
             given: AtomicBool::new(false),
             queue: queue.clone(),
         }
@@ -48,7 +48,7 @@ impl Waiter {
 
     /// Says that the lock is free, once.
     pub(super) fn tell(&self) {
-        if !self.told.swap(true, Relaxed) {
+        if !self.woken.swap(true, Relaxed) {
             self.wake.notify_one();
         }
     }

@@ -1,4 +1,4 @@
-//! The queue for the writer's lock: order, overtaking, ends of waits, who is told what.
+//! The queue for the writer's lock: order, overtaking, ends of waits, what errors say.
 
 use super::{Cancel, Wait, Waiting, Writer};
 use holdall_core::{Busy, Error};
