@@ -5,36 +5,34 @@ use holdall::{DEFAULT_COLLECTION, Items, Reader, Result, Store};
 type Pair = (Vec<u8>, Vec<u8>);
 
 /// Small and large, some empty, in sizes that fill a batch at odd places.
-fn filled(count: usize) -> (Store, Vec<Pair>) {
-    let store = Store::in_memory().unwrap();
+fn filled(count: usize) -> Result<(Store, Vec<Pair>)> {
+    let store = Store::in_memory()?;
     let size = |i: usize| match i % 97 {
         0 => 0,
         1 => 300_000,
-        2 if i % 5 == 0 => 1_500_000,
+        2 if i.is_multiple_of(5) => 1_500_000,
         _ => i * 7 % 900,
     };
     let pair = |i| (format!("{i:05}").into_bytes(), vec![i as u8; size(i)]);
     let all: Vec<Pair> = (0..count).map(pair).collect();
-    store
-        .write(|tx| {
-            tx.create(b"without a name")?;
-            all.iter().try_for_each(|(name, bytes)| tx.put(name, bytes).map(drop))
-        })
-        .unwrap();
-    (store, all)
+    store.write(|tx| {
+        tx.create(b"without a name")?;
+        all.iter().try_for_each(|(name, bytes)| tx.put(name, bytes).map(drop))
+    })?;
+    Ok((store, all))
 }
 
-fn taken(items: impl Iterator<Item = Result<Pair>>) -> Vec<Pair> {
-    items.collect::<Result<_>>().unwrap()
+fn taken(items: impl Iterator<Item = Result<Pair>>) -> Result<Vec<Pair>> {
+    items.collect()
 }
 
 #[test]
 fn items_come_in_order_backwards_and_from_both_ends() {
     for count in [0, 1, 255, 256, 257, 1100] {
-        let (store, all) = filled(count);
+        let (store, all) = filled(count).unwrap();
         let reader = store.read().unwrap();
-        assert!(taken(reader.items("")) == all, "{count}");
-        let mut back = taken(reader.items("").rev());
+        assert!(taken(reader.items("")).unwrap() == all, "{count}");
+        let mut back = taken(reader.items("").rev()).unwrap();
         back.reverse();
         assert!(back == all, "{count}");
         for turn in [2, 3, 300] {
@@ -51,14 +49,14 @@ fn items_come_in_order_backwards_and_from_both_ends() {
             assert!(front == all, "{count}, {turn}");
         }
         assert_eq!(reader.values("").count(), count);
-        let part = taken(reader.range("00100".."00300").items());
+        let part = taken(reader.range("00100".."00300").items()).unwrap();
         assert!(part == all.get(100..count.clamp(100, 300)).unwrap_or_default(), "{count}");
     }
 }
 
 #[test]
 fn counts_are_those_of_the_state() {
-    let (store, all) = filled(300);
+    let (store, all) = filled(300).unwrap();
     let bytes: usize = all.iter().map(|(_, bytes)| bytes.len()).sum();
     let before = store.read().unwrap();
     store.write(|tx| tx.put("a", b"12345")).unwrap();
