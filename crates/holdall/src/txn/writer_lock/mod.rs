@@ -97,14 +97,15 @@ impl Shared {
             return Err(Error::Busy(Box::new(self.holder.report())));
         }
         let waiter = Arc::new(Waiter::new(waiting.maintenance, &self.queue));
-        let woken: Arc<dyn Wake> = waiter.clone();
-        let cancel = waiting.cancel();
-        if let Some(cancel) = cancel {
-            cancel.enter(woken.clone());
+        let entered: Arc<dyn Wake> = waiter.clone();
+        if let Some(cancel) = waiting.cancel() {
+            cancel.enter(entered.clone());
         }
+        let mut place = Place { shared: self, waiter: &waiter, is_kept: true };
         let result = self.wait(&waiter, waiting);
-        if let Some(cancel) = cancel {
-            cancel.leave(&woken);
+        place.is_kept = false;
+        if let Some(cancel) = waiting.cancel() {
+            cancel.leave(&entered);
         }
         result
     }
@@ -170,18 +171,23 @@ impl Shared {
         if waiter.given.load(Relaxed) {
             return Ok(());
         }
-        self.leave(&mut queue, waiter);
+        self.pass_on(&mut queue, waiter);
+        drop(queue);
+        if waiting.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        Err(Error::Busy(Box::new(self.holder.report())))
+    }
+
+    /// Takes a waiter out of the queue that has not got the lock.
+    fn pass_on(&self, queue: &mut MutexGuard<'_, Queue>, waiter: &Arc<Waiter>) {
+        self.leave(queue, waiter);
         // It may be free, and this the one that was woken for it.
         if self.state.load(Relaxed) & LOCKED == 0
             && let Some(next) = queue.next()
         {
             next.tell();
         }
-        drop(queue);
-        if waiting.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        Err(Error::Busy(Box::new(self.holder.report())))
     }
 
     /// Takes a waiter out of the queue.
@@ -215,6 +221,28 @@ impl Shared {
                 next.tell();
             }
             None => drop(self.state.fetch_and(!(LOCKED | WAITERS), Release)),
+        }
+    }
+}
+
+/// A place in the queue, which a panic of what a token asks gives up.
+struct Place<'a> {
+    shared: &'a Shared,
+    waiter: &'a Arc<Waiter>,
+    is_kept: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            return;
+        }
+        let mut queue = self.shared.queue.lock();
+        if self.waiter.given.load(Relaxed) {
+            drop(queue);
+            self.shared.unlock();
+        } else {
+            self.shared.pass_on(&mut queue, self.waiter);
         }
     }
 }

@@ -187,6 +187,25 @@ fn a_token_that_is_asked_ends_a_wait() {
     drop(held);
 }
 
+#[test]
+fn a_token_that_panics_leaves_no_place_in_the_queue() {
+    let lock = Arc::new(Writer::default());
+    let held = lock.lock(&Waiting::default()).unwrap();
+    let begun = Instant::now();
+    let theirs = lock.clone();
+    let waiter = spawn(move || {
+        let cancel = Cancel::when(move || {
+            assert!(begun.elapsed() < SHORT, "a panic of the test");
+            false
+        });
+        theirs.lock(&Waiting::begin(Wait::Forever, Some(&cancel))).map(drop)
+    });
+    assert!(waiter.join().is_err());
+    assert_eq!(lock.waiting(), 0);
+    drop(held);
+    drop(lock.lock(&Waiting::begin(Wait::Not, None)).unwrap());
+}
+
 /// Threads of all kinds at once: the lock keeps each out while another has it, and nobody is
 /// forgotten.
 #[test]
