@@ -14,9 +14,9 @@ const BUDGETS: [(&str, usize); 19] = [
     // How to install it, on which systems, and what it does not do.
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
-    ("CHANGELOG.md", 1180),
-    // What moves if holes cannot be punched, and what reports promise then.
-    ("docs/design.md", 3640),
+    ("CHANGELOG.md", 1240),
+    // What moves if holes cannot be punched, and what reports promise then; how waiting works.
+    ("docs/design.md", 3800),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
@@ -28,7 +28,8 @@ const BUDGETS: [(&str, usize); 19] = [
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
-    ("docs/cli.md", 5970),
+    // `--wait` of each command.
+    ("docs/cli.md", 6110),
     // What a put keeps, changes without a restart and the line for fail2ban are promises; the lists
     // that S3 requests are dispatched on, with each header by its whole name, and what is refused
     // as readable in two ways. The user and the health check of the container; conditions of a
@@ -43,12 +44,12 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/python.md", 1425),
     ("docs/recipes.md", 950),
     ("docs/decisions", 3000),
-    // Four doors side by side.
-    ("docs/api.md", 700),
+    // Four doors side by side; walks, counts and waits.
+    ("docs/api.md", 785),
     ("docs/lab", 4600),
 ];
-/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came.
-const ALL: usize = 38_240;
+/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting.
+const ALL: usize = 38_680;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use holdall::Target;
 
 use crate::failure::{Failure, Outcome};
+use crate::wait::Waiting;
 use crate::{name, open, output};
 
 /// Copy an object to another name, in place of the object of that name if there is one
@@ -23,6 +24,8 @@ pub struct Args {
     /// The collection, "default" if not given
     #[arg(long, value_name = "C")]
     collection: Option<String>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Copies in one transaction; prints the copy's OID.
@@ -33,7 +36,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     let to = name::bytes(&args.to);
     name::check(to)?;
-    let store = open::existing(&args.store)?;
+    let store = open::existing(&args.store, &args.waiting)?;
     // A collection that is not there must not come to be.
     drop(open::reader(&store, args.collection.as_deref())?);
     let oid = store.write(|tx| {

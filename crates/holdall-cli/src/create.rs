@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use holdall::Options;
-
 use crate::failure::Outcome;
 use crate::open;
+use crate::wait::Waiting;
 
 /// Make an empty store; a file that is there already is left alone
 #[derive(clap::Args)]
@@ -15,12 +14,14 @@ pub struct Args {
     /// Bytes of a page, a power of two; fixed for the store's life
     #[arg(long, value_name = "N")]
     page_size: Option<usize>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Creates the store and closes it.
 pub fn run(args: &Args) -> Outcome {
     open::check(&args.store, false)?;
-    let mut options = Options::default();
+    let mut options = args.waiting.options();
     if let Some(bytes) = args.page_size {
         options = options.page_size(bytes);
     }

@@ -9,6 +9,7 @@ use crate::failure::Outcome;
 use crate::open;
 use crate::output::{self, Out};
 use crate::progress::{Meter, Totals};
+use crate::wait::Waiting;
 
 /// Join the pieces of objects, empty sparse pages, give free space back
 #[derive(clap::Args)]
@@ -18,6 +19,8 @@ pub struct Defrag {
     /// Move at most this many million bytes a second
     #[arg(long, value_name = "MB/s", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
+    #[command(flatten)]
+    waiting: Waiting,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -28,6 +31,8 @@ pub struct Defrag {
 pub struct Compact {
     /// The store's file
     store: PathBuf,
+    #[command(flatten)]
+    waiting: Waiting,
     /// Print the report as one JSON object
     #[arg(long)]
     json: bool,
@@ -37,17 +42,21 @@ pub struct Compact {
 pub fn defrag(args: &Defrag) -> Outcome {
     let rate = args.rate.map(|rate| rate.saturating_mul(1_000_000));
     let options = DefragOptions { rate, ..DefragOptions::default() };
-    work(&args.store, &options, args.json)
+    work((&args.store, &args.waiting), &options, args.json)
 }
 
 /// Runs `compact`.
 pub fn compact(args: &Compact) -> Outcome {
     let options = DefragOptions { join: false, ..DefragOptions::default() };
-    work(&args.store, &options, args.json)
+    work((&args.store, &args.waiting), &options, args.json)
 }
 
-fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome {
-    let store = open::existing(path)?;
+fn work(
+    (path, waiting): (&std::path::Path, &Waiting),
+    options: &DefragOptions,
+    json: bool,
+) -> Outcome {
+    let store = open::existing(path, waiting)?;
     let totals = Totals::default();
     let mut meter = Meter::start(None, &totals);
     let mut report = store.defrag(options, &mut |moved| {
@@ -57,7 +66,7 @@ fn work(path: &std::path::Path, options: &DefragOptions, json: bool) -> Outcome 
     open::close(store, "the store is in order")?;
     meter.finish();
     // Closing cuts the file once more.
-    report.blocks_after = open::read_only(path)?.stat()?.file_bytes;
+    report.blocks_after = waiting.options().open_read_only(path)?.stat()?.file_bytes;
     let said = if json {
         output::json(&holdall_report::json::defrag(&report))
     } else {

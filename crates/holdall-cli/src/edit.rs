@@ -14,6 +14,7 @@ use holdall::{Error, Key, ObjectsMut, Result, Store};
 use crate::failure::{Failure, Outcome};
 use crate::get::{Span, parse_range};
 use crate::input::Input;
+use crate::wait::Waiting;
 use crate::{name, open, output};
 
 /// What all edits share.
@@ -26,6 +27,8 @@ struct EditPlace {
     /// The collection, "default" if not given
     #[arg(long, value_name = "C")]
     collection: Option<String>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Insert bytes before byte N; what was there moves up
@@ -115,7 +118,7 @@ pub fn truncate(args: &Truncate) -> Outcome {
 
 /// Puts bytes in place of the range that follows from the object's size.
 fn splice(place: &EditPlace, bytes: &mut Bytes, range: impl FnOnce(u64) -> Range<u64>) -> Outcome {
-    let store = open::existing(&place.store)?;
+    let store = open::existing(&place.store, &place.waiting)?;
     bytes.refuse_own(&store)?;
     run(store, place, |tx, key, size| bytes.splice(tx, key, range(size)))
 }
@@ -125,7 +128,7 @@ fn change(
     place: &EditPlace,
     edit: impl FnOnce(&mut ObjectsMut, Key<'_>, u64) -> Result<u64>,
 ) -> Outcome {
-    run(open::existing(&place.store)?, place, edit)
+    run(open::existing(&place.store, &place.waiting)?, place, edit)
 }
 
 /// Runs one edit and prints the object's new size.

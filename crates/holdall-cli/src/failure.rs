@@ -210,10 +210,9 @@ fn store_message(error: &Error) -> (String, String) {
         Error::Full(what) => {
             (format!("no space: {what}"), "delete objects or free room on the disk")
         }
-        Error::Locked { path } => (
-            format!("{path} is in use by another process"),
-            "wait for it or end it, then try again",
-        ),
+        Error::Locked { path, by, .. } => {
+            (format!("{path} is in use by {by}"), "wait for it with --wait, or end it")
+        }
         Error::Poisoned(what) => (
             format!("the store stopped accepting changes after a failed write or sync ({what})"),
             "check the disk, then run the command again",

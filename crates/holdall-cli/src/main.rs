@@ -44,6 +44,7 @@ mod stop;
 mod streams;
 mod time;
 mod verify;
+mod wait;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Outcome};
+use crate::wait::Waiting;
 use crate::{name, open};
 
 /// Rename an object; an object that has the new name already is left alone
@@ -18,6 +19,8 @@ pub struct Args {
     /// The collection, "default" if not given
     #[arg(long, value_name = "C")]
     collection: Option<String>,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Renames in one transaction.
@@ -26,7 +29,7 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(oid) = name::as_oid(&args.to) {
         return Err(Failure::new(format!("{oid} is an OID"), "give a new name"));
     }
-    let store = open::existing(&args.store)?;
+    let store = open::existing(&args.store, &args.waiting)?;
     let collection = args.collection.as_deref();
     let reader = open::reader(&store, collection)?;
     let from = name::resolve(&args.from, |oid| Ok(reader.metadata(oid)?.name))?;

@@ -12,6 +12,7 @@ use holdall::{CollectionMut, DEFAULT_COLLECTION, FileId, Reader, Result, Store, 
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::own;
+use crate::wait::Waiting;
 
 /// Opens a store for reading.
 pub fn read_only(path: &Path) -> Outcome<Store> {
@@ -20,16 +21,16 @@ pub fn read_only(path: &Path) -> Outcome<Store> {
 }
 
 /// Opens a store that is there, for changes.
-pub fn existing(path: &Path) -> Outcome<Store> {
+pub fn existing(path: &Path, waiting: &Waiting) -> Outcome<Store> {
     check(path, true)?;
-    Ok(Store::open(path)?)
+    Ok(waiting.options().open(path)?)
 }
 
 /// Opens a store for changes, or makes it.
-pub fn or_create(path: &Path) -> Outcome<Made<'_>> {
+pub fn or_create<'p>(path: &'p Path, waiting: &Waiting) -> Outcome<Made<'p>> {
     check(path, false)?;
-    let is_new = path.symlink_metadata().is_err();
-    Ok(Made { store: Store::open_or_create(path)?, path, is_new })
+    let (store, is_new) = waiting.options().open_or_create_and_tell(path)?;
+    Ok(Made { store, path, is_new })
 }
 
 /// Closes a store in which `done` came about and is durable, whatever becomes of the closing.

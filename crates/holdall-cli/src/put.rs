@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::failure::{Failure, Outcome};
 use crate::files::{self, CopyError, IN_MEMORY};
 use crate::input::Input;
+use crate::wait::Waiting;
 use crate::{name, open, output, time};
 
 /// Store an object, new or in place of the one of that name, and print its OID
@@ -28,6 +29,8 @@ pub struct Args {
     /// The collection, made if it is missing; "default" if not given
     #[arg(long, value_name = "C")]
     collection: Option<String>,
+    #[command(flatten)]
+    waiting: Waiting,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -43,7 +46,7 @@ pub fn run(args: &Args) -> Outcome {
     let hint = "give a file, or use `holdall import`";
     let mut source = Source::from_input(Input::open(args.file.as_deref(), &args.store, hint)?);
     source.read_head()?;
-    let store = open::or_create(&args.store)?;
+    let store = open::or_create(&args.store, &args.waiting)?;
     let outcome = store_object(args, &store, &mut source);
     let done = |oid| format!("the object is stored as {oid}");
     let (name, oid, size) = store.end(outcome, |(_, oid, _)| done(*oid))?;

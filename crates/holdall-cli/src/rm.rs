@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, NOT_FOUND, Outcome};
 use crate::input::Input;
+use crate::wait::Waiting;
 use crate::{name, open, output};
 
 /// Names below a prefix that one transaction removes.
@@ -37,6 +38,8 @@ pub struct Args {
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 impl Args {
@@ -56,7 +59,7 @@ pub fn run(args: &Args) -> Outcome {
     }
     // All of it before the store is opened: slow input keeps nobody else out.
     let listed = args.from.as_deref().map(|_| listed(args)).transpose()?;
-    let store = open::existing(&args.store)?;
+    let store = open::existing(&args.store, &args.waiting)?;
     // A missing collection is an error here, not one to be made.
     open::reader(&store, args.collection.as_deref())?;
     if let Some(prefix) = prefix {

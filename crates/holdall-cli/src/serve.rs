@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::{Failure, Outcome};
+use crate::wait::Waiting;
 use crate::{notify, open, output, size};
 
 /// Serve stores over S3
@@ -33,6 +34,8 @@ pub struct Args {
     /// Bytes that each store's file may take, as 500M, 20G or 1T
     #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
     max: Option<u64>,
+    #[command(flatten)]
+    waiting: Waiting,
     /// Print the address as one JSON object, and log in JSON
     #[arg(long)]
     json: bool,
@@ -102,7 +105,8 @@ fn options(args: &Args) -> Outcome<Options> {
     };
     let cache_bytes = args.cache.map(|mib| mib.saturating_mul(1 << 20));
     let (stores, listen) = (args.stores.clone(), args.listen.clone());
-    Ok(Options { stores, listen, config, keys, cache_bytes, max_bytes: args.max })
+    let (max_bytes, wait) = (args.max, args.waiting.as_wait());
+    Ok(Options { stores, listen, config, keys, cache_bytes, max_bytes, wait })
 }
 
 /// Logs on standard error; RUST_LOG chooses what. `s3s` takes what clients do wrong for errors of

@@ -3,6 +3,7 @@
 //! Owns: [`Error`] and [`Result`]. Every message names the object, range, page or file
 //! it is about and says what the user can do; callers branch on the variant.
 
+use crate::busy::Busy;
 use crate::types::{Oid, PageNo};
 use std::time::Duration;
 
@@ -142,11 +143,22 @@ pub enum Error {
     )]
     Forked,
     /// Another process, or another handle in this one, has the store open.
-    #[error("{path} is in use by another process or handle; close it first")]
+    #[error("{path} is in use by {by}; close it first, or allow a wait")]
     Locked {
         /// The file.
         path: String,
+        /// Who: process, command and when that started, as far as the system tells.
+        by: String,
+        /// The number of that process, if it is known.
+        process: Option<u32>,
     },
+    /// Another transaction is open, and the wait for it is over, or would be for ever since it is
+    /// one of this thread. Nothing was changed.
+    #[error("busy: {0}")]
+    Busy(Box<Busy>),
+    /// A wait was given up by the token that it was begun with. Nothing was changed.
+    #[error("the wait was cancelled; nothing was changed")]
+    Cancelled,
     /// A write or sync failed earlier: no commit is possible until the store is reopened.
     #[error("the store stopped accepting commits after a failed write or sync ({0}); reopen it")]
     Poisoned(String),
@@ -190,7 +202,7 @@ impl From<Error> for std::io::Error {
             Error::Corrupt { .. } => ErrorKind::InvalidData,
             Error::Full(_) | Error::NoRoom { .. } => ErrorKind::StorageFull,
             Error::ReadOnly => ErrorKind::PermissionDenied,
-            Error::Locked { .. } => ErrorKind::WouldBlock,
+            Error::Locked { .. } | Error::Busy(_) => ErrorKind::WouldBlock,
             _ => ErrorKind::Other,
         };
         Self::new(kind, e)
@@ -236,7 +248,11 @@ mod tests {
             (Error::corrupt("x", "y"), ErrorKind::InvalidData),
             (Error::Full("x".into()), ErrorKind::StorageFull),
             (Error::ReadOnly, ErrorKind::PermissionDenied),
-            (Error::Locked { path: "x".into() }, ErrorKind::WouldBlock),
+            (
+                Error::Locked { path: "x".into(), by: "y".into(), process: None },
+                ErrorKind::WouldBlock,
+            ),
+            (Error::Busy(Box::default()), ErrorKind::WouldBlock),
             (Error::Invalid("x".into()), ErrorKind::Other),
         ];
         for (error, kind) in cases {

@@ -40,7 +40,10 @@ impl<'a> ImageNode<'a> {
     pub fn new(bytes: &'a [u8], no: PageNo) -> Result<Self> {
         let (count, level) = (usize::from(u16_at(bytes, COUNT)), bytes[LEVEL]);
         if count > capacity(bytes.len()) || level > MAX_LEVEL || (level > 0 && count == 0) {
-            return Err(Error::page(no, format!("an image node of level {level}, {count} entries")));
+            return Err(Error::page(
+                no,
+                format!("an image node of level {level}, {count} entries"),
+            ));
         }
         Ok(Self { bytes, count })
     }

@@ -8,6 +8,7 @@
 
 pub mod attributes;
 pub mod buddy;
+mod busy;
 pub mod bytes;
 pub mod checksum;
 pub mod collection_page;
@@ -33,6 +34,7 @@ pub mod techniques;
 mod types;
 pub mod version;
 
+pub use busy::Busy;
 pub use error::{Error, Result};
 pub use page::PageKind;
 pub use pages::{PageRead, PageRef, PageWrite};

@@ -14,6 +14,7 @@
 //! could have any file of the user written over.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use crate::bounds::read_only;
 use crate::directory::Directory;
 use crate::file::{Access, is_full};
 use crate::open::{directory, named, open};
+use crate::opener::{self, Opener};
 use crate::rights;
 use crate::room::{self, not_made};
 use crate::{Astray, Disk, FileDisk, FileId, Storage};
@@ -65,14 +67,19 @@ impl FileStorage {
             e if is_full(&e) => not_made(path, e, || rustix::fs::statvfs(parent(path))),
             e => e,
         })?;
-        // Who opened it in between finds nothing in it, and lets go of it at once.
+        // Who opened it in between finds nothing in it, and lets go of it at once, or makes a
+        // store of it.
         for _ in 0..MOST_TRIES {
             match FileDisk::lock(&file, Access::ReadWrite) {
                 Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
                 _ => break,
             }
         }
-        Self::locked(file, path, Access::ReadWrite)
+        let created = Self::locked(file, path, Access::ReadWrite)?;
+        match created.volume.len()? {
+            0 => Ok(created),
+            _ => Err(io::ErrorKind::AlreadyExists.into()),
+        }
     }
 
     /// Opens the volume at `path` and locks it: alone for [`Access::ReadWrite`], together with
@@ -84,6 +91,14 @@ impl FileStorage {
     pub fn open(path: impl AsRef<Path>, access: Access) -> io::Result<Self> {
         let path = path.as_ref();
         let write = access == Access::ReadWrite;
+        for _ in 1..MOST_TRIES {
+            let file = open(path, OpenOptions::new().read(true).write(write))?;
+            match Self::locked(file, path, access) {
+                // Who had it locked has removed it meanwhile.
+                Err(e) if Replaced::is_cause_of(&e) => {}
+                other => return other,
+            }
+        }
         let file = open(path, OpenOptions::new().read(true).write(write))?;
         Self::locked(file, path, access)
     }
@@ -94,8 +109,10 @@ impl FileStorage {
         let path = fs::canonicalize(path).map_err(|e| named(path, &e))?;
         let mut log_path = OsString::from(&path);
         log_path.push("-log");
+        let volume = Arc::new(FileDisk::new(file, access).with_direct());
+        opener::announce(volume.file(), access);
         let storage = Self {
-            volume: Arc::new(FileDisk::new(file, access).with_direct()),
+            volume,
             access,
             directory: Directory::open(path.parent().unwrap_or(Path::new("/")))?,
             path,
@@ -104,8 +121,7 @@ impl FileStorage {
             opened: Instant::now(),
         };
         if !storage.directory.leads_to(name_of(&storage.path), &*storage.volume)? {
-            let path = storage.path.display();
-            return Err(io::Error::other(format!("{path}: was replaced while it was opened")));
+            return Err(io::Error::other(Replaced(storage.path)));
         }
         Ok(storage)
     }
@@ -254,11 +270,48 @@ fn name_of(path: &Path) -> &OsStr {
     path.file_name().unwrap_or_default()
 }
 
-fn lock(file: &File, path: &Path, access: Access, held: &str) -> io::Result<()> {
+/// A file that somebody else has locked.
+#[derive(Debug)]
+pub struct Locked {
+    path: PathBuf,
+    held: &'static str,
+    /// Who, as far as the system tells.
+    pub by: Option<Opener>,
+}
+
+impl fmt::Display for Locked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.held)?;
+        self.by.as_ref().map_or(Ok(()), |by| write!(f, ", by {by}"))
+    }
+}
+
+impl std::error::Error for Locked {}
+
+/// The file at a path is another one than that which was opened.
+#[derive(Debug)]
+struct Replaced(PathBuf);
+
+impl Replaced {
+    fn is_cause_of(e: &io::Error) -> bool {
+        e.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+}
+
+impl fmt::Display for Replaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: was replaced while it was opened", self.0.display())
+    }
+}
+
+impl std::error::Error for Replaced {}
+
+fn lock(file: &File, path: &Path, access: Access, held: &'static str) -> io::Result<()> {
     match FileDisk::lock(file, access) {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::WouldBlock, format!("{}: {held}", path.display())))
+            let (path, by) = (path.to_owned(), opener::of(file));
+            Err(io::Error::new(io::ErrorKind::WouldBlock, Locked { path, held, by }))
         }
         Err(TryLockError::Error(e)) => Err(named(path, &e)),
     }

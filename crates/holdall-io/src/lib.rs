@@ -7,7 +7,7 @@
 //!
 //! Every error is a [`std::io::Error`]. Kinds that callers may rely on: `UnexpectedEof` (a read
 //! past the end), `StorageFull` (no space; [`NoInodes`] inside if a file finds no inode),
-//! `WouldBlock` (locked by somebody else), `AlreadyExists`, `NotFound`, `IsADirectory`,
+//! `WouldBlock` (locked by somebody else; [`Locked`] inside names them), `AlreadyExists`, `NotFound`, `IsADirectory`,
 //! `PermissionDenied` (a change through a read-only open), `InvalidInput` (an offset no file can
 //! have; a path that leads to no regular file, or, for a log, to a link).
 //!
@@ -16,6 +16,7 @@
 
 mod blocks;
 pub mod bounds;
+mod clock;
 mod direct;
 mod directory;
 mod disk;
@@ -32,16 +33,19 @@ mod map;
 mod mapping;
 mod memory;
 mod open;
+mod opener;
 mod overlay;
 mod read_around;
 pub mod rights;
 mod room;
 mod write_out;
 
+pub use clock::coarse_time;
 pub use disk::{Astray, Disk, FileId, Near, Storage, WriteOut};
 pub use file::{Access, FileDisk};
-pub use file_storage::FileStorage;
+pub use file_storage::{FileStorage, Locked};
 pub use forks::{forks, watch_forks};
 pub use memory::{MemoryDisk, MemoryStorage};
+pub use opener::Opener;
 pub use overlay::{OverlayDisk, OverlayStorage};
 pub use room::{NoInodes, is_out_of_inodes, lacks_inodes_at};

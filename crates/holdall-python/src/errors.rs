@@ -70,6 +70,7 @@ fn of_store(py: Python<'_>, e: &Error) -> PyErr {
         Error::Range { .. } | Error::Invalid(_) | Error::TooLarge(_) => "InvalidError",
         Error::Full(_) | Error::NoRoom { .. } => "FullError",
         Error::Locked { .. } => "LockedError",
+        Error::Busy(_) => "BusyError",
         Error::Poisoned(_) => "PoisonedError",
         Error::ReadOnly => "ReadOnlyError",
         Error::SnapshotTooOld { .. } => "SnapshotTooOldError",

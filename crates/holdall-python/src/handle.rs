@@ -9,7 +9,10 @@ use crate::errors::{Fail, Outcome};
 use crate::keys::Form;
 use crate::options::Given;
 use arc_swap::ArcSwapOption;
-use holdall::{DefragOptions, Defragmenter, Durability, Options, Store, WriteTx};
+use holdall::{
+    Busy, Cancel, DefragOptions, Defragmenter, Durability, Error, Options, Store, Wait,
+    WriteOptions, WriteTx,
+};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -36,18 +39,11 @@ pub fn process() -> u64 {
 const FORKED: &str = "the store was opened for writing before a fork, and only the process that \
      opened it may use it; close it before the fork and open it again in each process";
 
-/// Between two looks whether the user has interrupted a wait.
-const LOOK: Duration = Duration::from_millis(50);
 /// So long a transaction is waited for whose thread has ended: another may go on with it.
 const ENDED: Duration = Duration::from_secs(1);
 
 /// Stores that others in this process may use. Without a lock, which a fork could leave locked.
 static ANNOUNCED: ArcSwapOption<Vec<Weak<Handle>>> = ArcSwapOption::const_empty();
-
-thread_local! {
-    /// Lives as long as the thread.
-    static THREAD: Arc<()> = Arc::new(());
-}
 
 /// What keeps a store open: a snapshot, a transaction, a file, a list of names.
 pub trait Keeps: Send + Sync {
@@ -81,8 +77,6 @@ pub struct Handle {
     opened: ArcSwapOption<Opened>,
     /// Held while a child opens the store again.
     reopening: Mutex<()>,
-    /// The thread that called a transaction last, while one is under way.
-    runner: Mutex<Option<Weak<()>>>,
 }
 
 /// A store, and how long one who changes it waits for transactions of others.
@@ -165,8 +159,7 @@ impl Handle {
     /// Of a store just opened.
     pub fn new(path: PathBuf, read_only: bool, settings: Settings, store: Store) -> Self {
         let opened = ArcSwapOption::from_pointee(Opened::new(store));
-        let (reopening, runner) = (Mutex::new(()), Mutex::new(None));
-        Self { path, read_only, settings, opened, reopening, runner }
+        Self { path, read_only, settings, opened, reopening: Mutex::new(()) }
     }
 
     /// How it was opened.
@@ -177,48 +170,42 @@ impl Handle {
     /// As [`Held::begin`].
     #[inline]
     fn begin(&self, durability: Durability, limit: Option<Duration>) -> Outcome<WriteTx> {
-        let mut tx = self.with(|store| Ok(store.begin_write()?))?;
+        let at_once = WriteOptions { wait: Wait::Not, ..WriteOptions::default() };
+        let mut tx = self.with(|store| match store.begin_write_with(&at_once) {
+            // The own thread would have to end it: no time helps.
+            Err(Error::Busy(by)) if !by.is_own => self.wait(store, limit),
+            begun => Ok(begun?),
+        })?;
         tx.set_durability(durability);
-        if !tx.wait(Duration::ZERO)? {
-            self.wait(&mut tx, limit)?;
-        }
         Ok(tx)
     }
 
     #[cold]
-    fn wait(&self, tx: &mut WriteTx, limit: Option<Duration>) -> Outcome<()> {
+    fn wait(&self, store: &Store, limit: Option<Duration>) -> Outcome<WriteTx> {
         let begun = Instant::now();
-        loop {
-            let left = limit.map(|limit| limit.saturating_sub(begun.elapsed()));
-            if tx.wait(left.map_or(LOOK, |left| left.min(LOOK)))? {
-                return Ok(());
+        let raised = Arc::new(Mutex::new(None));
+        let (raises, other) = (raised.clone(), store.clone());
+        let cancel = Cancel::when(move || {
+            if let Err(e) = Python::attach(|py| py.check_signals()) {
+                *raises.lock() = Some(e);
+                return true;
             }
-            Python::attach(|py| py.check_signals())?;
-            let waited = begun.elapsed();
-            let ended = match &*self.runner.lock() {
-                Some(thread) => thread.strong_count() == 0,
-                None => false,
-            };
-            if ended && waited >= ENDED {
-                return Err(Fail::Busy(self.busy(waited, "whose thread has ended without it")));
-            }
-            if limit.is_some_and(|limit| waited >= limit) {
-                return Err(Fail::Busy(self.busy(waited, "that changes it")));
-            }
-        }
+            begun.elapsed() >= ENDED && other.writer().is_some_and(|by| by.has_ended)
+        });
+        let wait = limit.map_or(Wait::Forever, Wait::from);
+        let options = WriteOptions { wait, cancel: Some(cancel) };
+        store.begin_write_with(&options).map_err(|e| match (e, raised.lock().take()) {
+            (Error::Cancelled, Some(raised)) => raised.into(),
+            (Error::Cancelled, None) => self.busy(begun, store.writer()),
+            (Error::Busy(by), _) => self.busy(begun, Some(*by)),
+            (other, _) => other.into(),
+        })
     }
 
-    fn busy(&self, waited: Duration, which: &str) -> String {
-        let (path, waited) = (self.path.display(), waited.as_secs_f64());
-        format!(
-            "waited {waited:.1} s for a transaction on store {path} {which}; commit or abort it, \
-             or allow more by timeout="
-        )
-    }
-
-    /// Says which thread calls a transaction now; `false` at its end.
-    pub fn note_runner(&self, runs: bool) {
-        *self.runner.lock() = runs.then(|| THREAD.with(Arc::downgrade));
+    fn busy(&self, begun: Instant, by: Option<Busy>) -> Fail {
+        let (path, waited) = (self.path.display(), begun.elapsed().as_secs_f64());
+        let by = by.map_or("a transaction that has ended meanwhile".into(), |by| by.to_string());
+        Fail::Busy(format!("waited {waited:.1} s for store {path}: {by}; timeout= allows more"))
     }
 
     /// Runs `f` on the store.

@@ -7,14 +7,16 @@ use crate::errors::{Fail, Outcome};
 use crate::handle::{Handle, Held, Settings};
 use crate::keys::Form;
 use crate::source::{Objects, Source};
-use holdall::{Durability, Error, Options, Store};
+use holdall::{Cancel, Durability, Error, Options, Store, Wait};
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The path that stands for a store in memory.
 const IN_MEMORY: &str = ":memory:";
@@ -83,16 +85,17 @@ fn opened(path: &Path, mode: &str, settings: Settings, wait: Wait) -> Outcome<Ha
     }
     let path = std::path::absolute(path)
         .map_err(|e| Error::io(format!("finding {}", path.display()), e))?;
-    let begun = Instant::now();
-    let store = loop {
-        match open_file(&path, mode, &settings.options) {
-            Err(Fail::Store(Error::Locked { .. })) if wait.goes_on(begun.elapsed()) => {
-                std::thread::sleep(LOOK.min(wait.left(begun.elapsed())));
-                Python::attach(|py| py.check_signals())?;
-            }
-            opened => break opened?,
-        }
-    };
+    let raised = Arc::new(Mutex::new(None));
+    let raises = raised.clone();
+    let interrupted = Cancel::when(move || {
+        *raises.lock() = Python::attach(|py| py.check_signals()).err();
+        raises.lock().is_some()
+    });
+    let options = settings.options.clone().wait(wait).cancel(interrupted);
+    let store = open_file(&path, mode, &options).map_err(|e| match raised.lock().take() {
+        Some(raised) => Fail::Python(raised),
+        None => e,
+    })?;
     if mode != "r" {
         crate::file::drop_drafts(&store)?;
     }
@@ -124,28 +127,12 @@ fn anew(path: &Path, options: &Options) -> Outcome<Store> {
     Ok(options.create(path)?)
 }
 
-/// Between two tries to open a store that others have open.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// How long an opening waits for others that have the store open; None without a bound.
-#[derive(Clone, Copy)]
-struct Wait(Option<Duration>);
-
-impl Wait {
-    fn from_object(given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        match given.extract::<bool>() {
-            Ok(true) => Ok(Self(None)),
-            Ok(false) => Ok(Self(Some(Duration::ZERO))),
-            Err(_) => seconds("wait", given.extract()?).map(|limit| Self(Some(limit))),
-        }
-    }
-
-    fn left(self, waited: Duration) -> Duration {
-        self.0.map_or(Duration::MAX, |limit| limit.saturating_sub(waited))
-    }
-
-    fn goes_on(self, waited: Duration) -> bool {
-        !self.left(waited).is_zero()
+/// How long an opening waits for others that have the store open.
+fn wait_of(given: &Bound<'_, PyAny>) -> PyResult<Wait> {
+    match given.extract::<bool>() {
+        Ok(true) => Ok(Wait::Forever),
+        Ok(false) => Ok(Wait::Not),
+        Err(_) => seconds("wait", given.extract()?).map(Wait::from),
     }
 }
 
@@ -157,11 +144,11 @@ fn settings_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Settings, Wait)> 
         limit: None,
         given: BTreeMap::new(),
     };
-    let mut wait = Wait(Some(Duration::ZERO));
+    let mut wait = Wait::Not;
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
         if name == "wait" {
-            wait = Wait::from_object(&value)?;
+            wait = wait_of(&value)?;
             continue;
         }
         set.given.insert(name.clone(), given_of(&value)?);

@@ -88,10 +88,7 @@ impl Transaction {
             return Err(Fail::Forked(FORKED_TX));
         }
         match &mut *self.tx.lock() {
-            Some(tx) => {
-                self.handle.note_runner(true);
-                f(tx)
-            }
+            Some(tx) => f(tx),
             None => Err(Fail::Closed("transaction")),
         }
     }
@@ -103,9 +100,7 @@ impl Transaction {
         let Some(tx) = self.tx.lock().take() else {
             return if commit { Err(Fail::Closed("transaction")) } else { Ok(()) };
         };
-        let ended = if commit { self.commit(tx) } else { Ok(()) };
-        self.handle.note_runner(false);
-        ended
+        if commit { self.commit(tx) } else { Ok(()) }
     }
 
     fn commit(&self, mut tx: WriteTx) -> Outcome<()> {
@@ -128,10 +123,7 @@ impl Transaction {
 
 impl Keeps for Transaction {
     fn let_go(&self) {
-        if let Some(tx) = self.tx.lock().take() {
-            self.handle.note_runner(false);
-            drop(tx);
-        }
+        drop(self.tx.lock().take());
     }
 }
 
@@ -139,8 +131,6 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         if self.process != process() {
             std::mem::forget(self.tx.get_mut().take());
-        } else if self.tx.get_mut().is_some() {
-            self.handle.note_runner(false);
         }
     }
 }
@@ -299,7 +289,6 @@ pub fn announced() -> Vec<Source> {
 pub fn begin(py: Python<'_>, handle: &Held, durability: Durability) -> PyResult<Source> {
     let handle = handle.clone();
     let tx = py.detach(|| handle.begin(durability))?;
-    handle.note_runner(true);
     let tx = Arc::new(Transaction {
         handle,
         process: process(),

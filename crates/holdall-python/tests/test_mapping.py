@@ -119,7 +119,7 @@ def test_a_transaction_sees_what_it_does(store):
 def test_a_second_transaction_waits_in_another_thread_and_fails_in_the_same(store):
     with store.transaction() as tx:
         tx["a"] = b"1"
-        with pytest.raises(ValueError, match="this thread"):
+        with pytest.raises(holdall.BusyError, match="this thread"):
             store["b"] = b"2"
         other = threading.Thread(target=store.__setitem__, args=("a", b"2"))
         other.start()

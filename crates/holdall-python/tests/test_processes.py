@@ -152,7 +152,7 @@ def test_another_process_is_kept_out(path):
     code = "import holdall, sys; holdall.open(sys.argv[1], 'r+')"
     with holdall.open(path, "r+"):
         done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
-    assert "LockedError" in done.stderr and "in use by another process" in done.stderr
+    assert "LockedError" in done.stderr and f"in use by process {os.getpid()} (" in done.stderr
     assert subprocess.run([sys.executable, "-c", code, path]).returncode == 0
 
 

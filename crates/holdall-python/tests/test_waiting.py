@@ -200,3 +200,41 @@ def test_files_changed_in_place_end_their_wait(path, mode, edit):
         thread.join()
         if not f.closed:
             f.close()
+
+
+def test_a_signal_ends_the_wait_for_a_store(path):
+    holder = hold_in_another_process(path, 60)
+    code = (
+        "import holdall, sys\n"
+        "print('waits', flush=True)\n"
+        "try:\n"
+        "    holdall.open(sys.argv[1], 'r+', wait=True)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    command = [sys.executable, "-c", code, os.fspath(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "waits\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "interrupted\n"
+    with pytest.raises(holdall.LockedError, match=f"process {holder.pid}"):
+        holdall.open(path, "r+")
+    holder.kill()
+    holder.wait()
+
+
+def test_a_loop_may_change_what_it_goes_through(store):
+    names = [f"{i:05}" for i in range(3000)]
+    store.put_many((name, b"1") for name in names)
+    quick = store.deferred()
+    seen = []
+    for name in store:
+        quick[name] = store[name] + b"!"
+        quick[f"x{name}"] = b"new"
+        seen.append(name)
+    assert seen == names and len(store) == 6000
+    for name, value in store.items():
+        assert value == (b"new" if name[0] == "x" else b"1!")
+        quick.remove(name)
+    assert not store and len(store) == 0

@@ -126,7 +126,8 @@ pub struct Limits {
     pub xml_bytes: usize,
     /// Seconds in which a request's head must be complete, and for which a connection may be idle.
     pub header_seconds: u64,
-    /// Seconds without a byte after which a body is given up.
+    /// Seconds without a byte after which a body is given up, and a request that waits for changes
+    /// of others.
     pub idle_seconds: u64,
     /// Bodies over 1 MiB taken in at a time; one that does not come on makes room for one that
     /// waits. Each takes some 2 MiB of memory.

@@ -26,7 +26,7 @@ pub use config::{Config, Grant, Limits, TlsConfig, UserConfig};
 pub use error::StartError;
 pub use users::Right;
 
-use holdall::{DefragOptions, Defragmenter, Store};
+use holdall::{DefragOptions, Defragmenter, Store, Wait, WriteOptions};
 use http::host::Domain;
 use http::tls;
 use objects::catalog::{Catalog, Served};
@@ -56,6 +56,8 @@ pub struct Options {
     pub cache_bytes: Option<usize>,
     /// Bytes that each store's file may take; the disk's if it is not said.
     pub max_bytes: Option<u64>,
+    /// How long the start waits for others that have a store open.
+    pub wait: Wait,
 }
 
 /// A server that listens. It answers while [`Server::run`] does.
@@ -70,13 +72,15 @@ pub struct Server {
 
 fn open(path: &PathBuf, options: &Options) -> Result<Served, StartError> {
     let failed = |source| StartError::Store { path: path.clone(), source };
-    let mut builder = Store::builder().max_bytes(options.max_bytes);
+    let mut builder = Store::builder().max_bytes(options.max_bytes).wait(options.wait);
     if let Some(bytes) = options.cache_bytes {
         builder = builder.cache_bytes(bytes);
     }
     let store = builder.open_or_create(path).map_err(failed)?;
-    let attribute_bytes = store.attribute_bytes();
-    Ok(Served { path: Arc::new(path.clone()), store, attribute_bytes })
+    let (attribute_bytes, path) = (store.attribute_bytes(), Arc::new(path.clone()));
+    let wait = Wait::For(options.config.limits.idle());
+    let waits = WriteOptions { wait, ..WriteOptions::default() };
+    Ok(Served { path, store, attribute_bytes, waits })
 }
 
 /// Opens all stores: those that are there before any is made, so that one that cannot be opened

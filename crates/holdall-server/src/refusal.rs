@@ -163,6 +163,10 @@ impl From<holdall::Error> for Refusal {
             Error::SnapshotTooOld { .. } => {
                 Why::Busy.says("what was being read was replaced meanwhile; try again")
             }
+            Error::Busy(by) => {
+                tracing::warn!(%by, "a change waited too long");
+                Why::Busy.says("others change the store; try again")
+            }
             Error::Poisoned(text) => {
                 tracing::error!(error = %text, "the store takes no commits; restart the server");
                 Why::Stopped.says("the store takes no writes after a failed one")
@@ -181,5 +185,16 @@ impl From<holdall::Error> for Refusal {
 impl From<Refusal> for holdall::Error {
     fn from(e: Refusal) -> Self {
         Self::Other(Box::new(e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_waited_too_long_may_be_tried_again() {
+        let refused = Refusal::from(holdall::Error::Busy(Box::default()));
+        assert_eq!(refused.why.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

@@ -501,12 +501,7 @@ pub const ALL: &[Entry] = &[
         "a state's tree of images is asked before memory is.",
         Shows::Usually,
     ),
-    entry(
-        Mutation::R36Base,
-        "36-base",
-        "replay begins at the image.",
-        Shows::Usually,
-    ),
+    entry(Mutation::R36Base, "36-base", "replay begins at the image.", Shows::Usually),
     entry(
         Mutation::R36Place,
         "36-place",

@@ -234,10 +234,7 @@ pub const ACTORS: [Row; COUNT] = [
     row(
         Actor::Home,
         "page that comes home",
-        (
-            "Snapshots of before read its place, those of between its image.",
-            "whatever writes",
-        ),
+        ("Snapshots of before read its place, those of between its image.", "whatever writes"),
         &[
             "35", "10", "35", "35", "35", "35", "36", "21", "27", "30", "35", "37", "35", "23",
             "35°", "36", "29", "32°", "34", "35°",

@@ -6,7 +6,9 @@
 //! interleave. Every read is held against the history of its name; at the end all contents are
 //! compared, verified, and compared again after an opening.
 
-use holdall::{DefragOptions, Error, Options, PutOptions, Reader, Store};
+use holdall::{
+    Cancel, DefragOptions, Error, Options, PutOptions, Reader, Store, Wait, WriteOptions, WriteTx,
+};
 use holdall_io::MemoryStorage;
 use parking_lot::Mutex;
 use rand::rngs::SmallRng;
@@ -15,7 +17,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Writing threads.
 const WRITERS: usize = 3;
@@ -163,7 +165,11 @@ fn writer(shared: &Shared, number: usize, mut rng: SmallRng) -> u64 {
                 history.acknowledged = history.begun.len();
                 (bytes[mine], commits) = (new, commits + 1);
             }
-            Err(Error::Full(_)) => {
+            Err(Error::Busy(by)) if by.is_own => {
+                shared.fail(format!("{}: {by}", name(n)));
+                break;
+            }
+            Err(Error::Full(_) | Error::Busy(_) | Error::Cancelled) => {
                 // It did not happen: what was before is the newest still.
                 let mut history = shared.histories[n].lock();
                 history.begun.push(hash(old.as_deref()));
@@ -231,22 +237,51 @@ impl Change {
     ) -> Result<(), Error> {
         let (name, new) = (name(n), new.unwrap_or_default());
         match self {
-            Self::Put => store.write(|tx| tx.put(&name, new).map(drop)),
+            Self::Put => waited(store, rng, |tx| tx.put(&name, new).map(drop)),
             Self::Stage => {
                 let mut staged = store.stage(&name, PutOptions::default())?;
                 for part in new.chunks(200_000) {
                     staged.push(part)?;
                     std::thread::sleep(Duration::from_micros(rng.random_range(0..3000)));
                 }
-                store.write(|tx| staged.finish(tx).map(drop))
+                waited(store, rng, |tx| staged.finish(tx).map(drop))
             }
-            Self::Splice(old, part) => store.write(|tx| {
+            Self::Splice(old, part) => waited(store, rng, |tx| {
                 let old = old.start as u64..old.end as u64;
                 tx.splice(&name, old, &new[part]).map(drop)
             }),
-            Self::Remove => store.write(|tx| tx.remove(&name).map(drop)),
+            Self::Remove => waited(store, rng, |tx| tx.remove(&name).map(drop)),
         }
     }
+}
+
+/// A transaction that waits for the others for ever, for a while, or not at all, or until another
+/// thread ends its wait.
+fn waited(
+    store: &Store,
+    rng: &mut SmallRng,
+    work: impl FnOnce(&mut WriteTx) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let short = Duration::from_micros(rng.random_range(0..3000));
+    let mut options = WriteOptions::default();
+    match rng.random_range(0..16) {
+        0 => options.wait = Wait::Not,
+        1 | 2 => options.wait = Wait::For(short),
+        3 => {
+            let cancel = Cancel::new();
+            options.cancel = Some(cancel.clone());
+            std::thread::spawn(move || {
+                std::thread::sleep(short);
+                cancel.cancel();
+            });
+        }
+        4 => {
+            let begun = Instant::now();
+            options.cancel = Some(Cancel::when(move || begun.elapsed() > short));
+        }
+        _ => return store.write(work),
+    }
+    store.write_with(&options, work)
 }
 
 fn reader(shared: &Shared, mut rng: SmallRng) {

@@ -109,7 +109,7 @@
 //! - A commit is acknowledged when it survives a power cut, for one sync of the log, which commits
 //!   that come together share. [`Durability::Deferred`] does not wait.
 //! - A transaction happens whole or not at all. One writes at a time; others wait for it, with a
-//!   limit if [`WriteTx::wait`] sets one. Readers never wait for it.
+//!   limit if [`WriteOptions`] set one. Readers never wait for it.
 //! - A snapshot shows one state until it is dropped, or until writers need the space that it
 //!   holds ([`Options::pinned_bytes`], [`Options::old_version_bytes`]); then its reads fail with
 //!   [`Error::SnapshotTooOld`].
@@ -150,15 +150,16 @@ pub use engine::catalog::DEFAULT_COLLECTION;
 pub use engine::key::Key;
 pub use engine::{GaveBack, Options, Tuning};
 pub use holdall_core::attributes::MTIME;
-pub use holdall_core::{Error, Lsn, Oid, PageNo, PageRun, Result, Version};
+pub use holdall_core::{Busy, Error, Lsn, Oid, PageNo, PageRun, Result, Version};
 pub use holdall_io::{FileId, Storage};
 pub use maintain::{DefragOptions, DefragReport, Defragmenter, Moved};
 pub use maintain::{Problem, Progress, VerifyOptions, VerifyReport, frag, inspect};
 pub use names::ListOptions;
 pub use object::{Attributes, Hints, Layout, Metadata, Segments};
-pub use read::{Entry, Fetched, Listed, Listing, Located, NameIter, Object, Reader};
+pub use read::{Entry, Fetched, Items, Listed, Listing, Located, NameIter, Object, Reader, Values};
 pub use store::{Checkpoints, CollectionStat, Elsewhere, Fullness, Store, StoreStat};
+pub use txn::{Cancel, Wait};
 pub use write::{
     CollectionMut, Durability, ObjectMut, ObjectWriter, ObjectsMut, PutMode, PutOptions,
-    StagedObject, Target, WriteTx,
+    StagedObject, Target, WriteOptions, WriteTx,
 };

@@ -105,8 +105,8 @@ fn a_transaction_within_one_of_the_same_thread_is_an_error() {
     let result = store.write(|tx| {
         tx.put("outer", b"1")?;
         let inner = store.write(|tx| tx.put("inner", b"2"));
-        assert!(matches!(inner, Err(Error::Invalid(_))), "{inner:?}");
-        assert!(matches!(store.clone().close(), Err(Error::Invalid(_))));
+        assert!(matches!(inner, Err(Error::Busy(_))), "{inner:?}");
+        assert!(matches!(store.clone().close(), Err(Error::Busy(_))));
         tx.put("outer 2", b"3")
     });
     result.unwrap();

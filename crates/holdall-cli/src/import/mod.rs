@@ -32,6 +32,7 @@ use serde_json::json;
 
 use crate::failure::{ERROR, Failure, NO_SPACE, Outcome, USAGE};
 use crate::progress::{Meter, Totals, rate};
+use crate::wait::Waiting;
 use crate::{files, name, open, output, size};
 use batch::{Importer, Tally};
 use exclude::Excludes;
@@ -79,6 +80,8 @@ pub struct Args {
     /// Print "ack NAME" on standard output once NAME and all names before it are durable
     #[arg(long, conflicts_with = "json")]
     report_acks: bool,
+    #[command(flatten)]
+    waiting: Waiting,
 }
 
 /// Imports, then says what was done even if it ended early.
@@ -89,7 +92,7 @@ pub fn run(args: &Args) -> Outcome {
         Failure::Told(why, "correct it; docs/cli.md says what patterns are".into(), USAGE)
     })?;
     let root = directory(&args.dir)?;
-    let store = open::or_create(&args.store)?;
+    let store = open::or_create(&args.store, &args.waiting)?;
     let totals = Totals::default();
     let mut importer = Importer {
         store: &store,

@@ -32,3 +32,4 @@ mod terminal;
 mod times;
 mod tree;
 mod unfinished;
+mod waiting;

@@ -9,7 +9,8 @@ use crate::name::{self, hex};
 use holdall::frag::FragReport;
 use holdall::inspect::{
     InPlaceKind, LargeObject, LogDump, LogEnd, LogPart, NamesPart, NamesStop, NamesTree,
-    ObjectBody, ObjectDump, Part, Ranges, Record, Sharing, Space, SpaceFigures, Superblocks, TreePart,
+    ObjectBody, ObjectDump, Part, Ranges, Record, Sharing, Space, SpaceFigures, Superblocks,
+    TreePart,
 };
 use holdall::{Error, Lsn, Result};
 use serde_json::{Map, Value, json};

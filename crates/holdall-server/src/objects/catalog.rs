@@ -8,7 +8,9 @@ use crate::objects::acl::Acl;
 use crate::objects::records;
 use crate::objects::side::{self, SYSTEM};
 use crate::refusal::{Refusal, Result, Why};
-use holdall::{CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteTx};
+use holdall::{
+    CollectionMut, DEFAULT_COLLECTION, ObjectWriter, Reader, Store, WriteOptions, WriteTx,
+};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -38,6 +40,8 @@ pub struct Served {
     pub store: Store,
     /// Most bytes that an object's attributes take in it.
     pub attribute_bytes: usize,
+    /// How long a request waits for changes of others.
+    pub waits: WriteOptions,
 }
 
 impl Served {
@@ -52,9 +56,9 @@ impl Served {
     /// Changes the store in a transaction. Blocks for a commit.
     ///
     /// # Errors
-    /// Those of `work`, and of the engine.
+    /// Those of `work`, and of the engine: Busy if others write for too long.
     pub fn write<T>(&self, work: impl FnOnce(&mut WriteTx) -> holdall::Result<T>) -> Result<T> {
-        Ok(self.store.write(work)?)
+        Ok(self.store.write_with(&self.waits, work)?)
     }
 }
 
@@ -131,9 +135,8 @@ impl Bucket {
     /// # Errors
     /// Those of the engine.
     pub fn give_up(&self, id: &str) -> Result<()> {
-        let store = &self.served.store;
-        let parts = side::parts(&store.read()?, id)?;
-        store.write(|tx| side::drop_upload(tx, &self.name, id, &parts).map(drop))?;
+        let parts = side::parts(&self.served.read()?, id)?;
+        self.served.write(|tx| side::drop_upload(tx, &self.name, id, &parts).map(drop))?;
         Ok(())
     }
 
@@ -280,8 +283,7 @@ impl Catalog {
             }
             return Ok(false);
         }
-        let store = &self.stores[self.for_new].store;
-        store.write(|tx| {
+        self.stores[self.for_new].write(|tx| {
             tx.collection(name)?.create_collection()?;
             // What the command line dropped may have left records.
             records::forget_bucket(tx, name)?;

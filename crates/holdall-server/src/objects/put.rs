@@ -130,7 +130,7 @@ impl Goal {
             drop(objects);
             side::set_meta(tx, oid, &meta, self.bucket.served.attribute_bytes)
         };
-        store.write(put)?;
+        self.bucket.served.write(put)?;
         Ok(stored(meta))
     }
 }

@@ -118,7 +118,7 @@ impl Change {
                 self.step(tx, from, &mut next, limit)?;
                 Ok(next)
             };
-            match bucket.served.store.write(step) {
+            match bucket.served.store.write_with(&bucket.served.waits, step) {
                 Ok(next) => (at, count) = (next, count + 1),
                 Err(holdall::Error::TooLarge(_)) if limit > 1 => limit = BATCH.min(limit / 2),
                 Err(e) => return Err(e.into()),

@@ -88,7 +88,15 @@ impl Running {
     ) -> Self {
         let keys = Some((KEYS.0.to_owned(), KEYS.1.to_owned()));
         let listen = "127.0.0.1:0".to_owned();
-        let options = Options { stores, listen, config, keys, cache_bytes: None, max_bytes };
+        let options = Options {
+            stores,
+            listen,
+            config,
+            keys,
+            cache_bytes: None,
+            max_bytes,
+            wait: holdall::Wait::Not,
+        };
         let (stop, stopped) = oneshot::channel();
         let (told, address) = std::sync::mpsc::channel();
         let next = Arc::new(Mutex::new(Some(options.config.clone())));

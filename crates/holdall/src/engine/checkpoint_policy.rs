@@ -5,15 +5,18 @@
 use super::Inner;
 use crate::engine::give_back::GiveBack;
 use crate::space::SpaceStats;
-use crate::txn::{Cause, Housekeeping};
+use crate::txn::{Cause, Housekeeping, Waiting};
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::superblock::Superblock;
-use holdall_core::{Error, PageRun, Result};
+use holdall_core::{Busy, Error, PageRun, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 /// Freed space that snapshots may hold in a store with less data than this.
 const LEAST_PINNED: u64 = 256 << 20;
+/// Between two looks whether a wait for a checkpoint is over.
+const LOOK: Duration = Duration::from_millis(10);
 /// Bytes of deferred commits not yet written that are worth a write of their own.
 const MUCH_BYTES: u64 = 1 << 20;
 
@@ -22,6 +25,12 @@ impl Inner {
     pub(crate) fn ask_for_flush(&self) {
         let (requests, wake) = &*self.requests;
         requests.lock().flush = true;
+        wake.notify_all();
+    }
+
+    fn ask_for_checkpoint(&self) {
+        let (requests, wake) = &*self.requests;
+        requests.lock().checkpoint = true;
         wake.notify_all();
     }
 
@@ -135,9 +144,7 @@ impl Inner {
             self.log_short.store(true, SeqCst);
         }
         if self.options.background {
-            let (requests, wake) = &*self.requests;
-            requests.lock().checkpoint = true;
-            wake.notify_all();
+            self.ask_for_checkpoint();
         } else if let Err(e) = self.checkpoint(cause) {
             // The commit has happened: the next one meets the cause, as with a thread.
             self.note_background_error(&e);
@@ -181,9 +188,36 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Whether a transaction must wait for a checkpoint.
+    fn is_dirty(&self) -> bool {
+        self.pager.dirty_pages() >= self.pager.limits().dirty_pages
+    }
+
+    /// Waits for the checkpoints of the store's thread until a transaction may change pages, or
+    /// the wait is over.
+    fn await_room(&self, waiting: &Waiting) -> Result<()> {
+        while self.is_dirty() {
+            self.pager.check_poison()?;
+            self.ask_for_checkpoint();
+            waiting.check()?;
+            if waiting.is_over() {
+                let mut busy = Busy::default();
+                busy.checkpoint = true;
+                return Err(Error::Busy(Box::new(busy)));
+            }
+            let slice = waiting.slice(LOOK);
+            // The thread may not have begun yet.
+            std::thread::sleep(slice.min(LOOK / 10));
+            self.pager.await_checkpoint_for(slice);
+        }
+        Ok(())
+    }
+}
+
 impl Housekeeping for Inner {
     /// Gives the log a file, lets it grow, waits for a checkpoint if too much is dirty.
-    fn before_write(&self) -> Result<()> {
+    fn before_write(&self, waiting: &Waiting) -> Result<()> {
         self.check_writable()?;
         if !self.pager.log.attached() {
             self.start_log()?;
@@ -197,7 +231,10 @@ impl Housekeeping for Inner {
                 result => result?,
             }
         }
-        let full = || self.pager.dirty_pages() >= self.pager.limits().dirty_pages;
+        if self.options.background && !waiting.is_endless() {
+            return self.await_room(waiting);
+        }
+        let full = || self.is_dirty();
         // Mostly the checkpoint under way is enough, and half the wait of one behind it.
         if full() {
             self.pager.await_checkpoint();

@@ -5,11 +5,10 @@
 
 use super::Inner;
 use crate::space::SpaceTx;
-use crate::txn::Cause;
+use crate::txn::{Cause, Wait, Waiting};
 use holdall_core::page::PageKind;
-use holdall_core::{PageNo, Result, root_page};
+use holdall_core::{Error, PageNo, Result, root_page};
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 
 /// Pages of a transaction: as short for who waits for the lock as a put.
 const PAGES: usize = 32;
@@ -17,8 +16,6 @@ const PAGES: usize = 32;
 const PACED: usize = 32;
 /// Free pages that are few for any transaction.
 const LEAST_FREE: u64 = 64;
-/// How long a call that needs all of them home waits for its turn at a time.
-const TURN: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Whether pages of the newest state lie elsewhere.
@@ -35,7 +32,7 @@ impl Inner {
             }
             let done = match self.is_home_full() {
                 true => self.checkpoint(Cause::Maintenance).map(|()| true),
-                false => self.bring_some_home(Duration::ZERO),
+                false => self.bring_some_home(&Waiting::maintenance()),
             };
             match done {
                 Ok(true) => {}
@@ -54,7 +51,7 @@ impl Inner {
         if !self.has_images() || self.rests() || self.is_home_full() {
             return Ok(());
         }
-        self.bring_some_home(Duration::ZERO).map(|_| ())
+        self.bring_some_home(&Waiting::begin(Wait::Not, None)).map(|_| ())
     }
 
     /// Brings all pages home, with checkpoints, so that the pages of their images are free but for
@@ -68,7 +65,10 @@ impl Inner {
             if self.is_home_full() {
                 self.checkpoint(Cause::Space)?;
             }
-            self.bring_some_home(TURN)?;
+            if !self.bring_some_home(&Waiting::maintenance())? {
+                // Of this thread.
+                return Ok(false);
+            }
         }
         if any {
             self.checkpoint(Cause::Space)?;
@@ -111,10 +111,12 @@ impl Inner {
         self.pager.dirty_pages() * 4 > self.pager.limits().dirty_pages
     }
 
-    /// Waits for its turn no longer than `limit`; returns whether it had it.
-    fn bring_some_home(&self, limit: Duration) -> Result<bool> {
-        let begun = SpaceTx::begin_within(&self.pager, &self.alloc, self.root, limit)?;
-        let Some(mut tx) = begun else { return Ok(false) };
+    /// Returns whether it had its turn.
+    fn bring_some_home(&self, waiting: &Waiting) -> Result<bool> {
+        let mut tx = match SpaceTx::begin(&self.pager, &self.alloc, self.root, waiting) {
+            Err(Error::Busy(_)) => return Ok(false),
+            begun => begun?,
+        };
         let from = PageNo(self.home_from.load(SeqCst));
         let mut pages = self.pager.images().list(&tx, from, PAGES)?;
         if pages.is_empty() {

@@ -7,14 +7,13 @@ use super::give_back::GiveBack;
 use super::{Inner, LEAST_LOG, LEAST_RESERVE};
 use crate::log;
 use crate::log::place::{self, LogPlace};
-use crate::txn::{self, Cause};
+use crate::txn::{self, Cause, Wait, Waiting};
 use holdall_core::log_format::BLOCK;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Error, Result};
 use holdall_io::Disk;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 
 /// A log that proves short grows by this factor.
 const LOG_GROWTH: u64 = 16;
@@ -61,7 +60,10 @@ impl Inner {
         if self.pager.log.attached() || self.pager.holds_writer() {
             return Ok(());
         }
-        txn::PageTx::begin_within(&self.pager, Duration::ZERO).map(drop)
+        match txn::PageTx::begin(&self.pager, &Waiting::begin(Wait::Not, None)) {
+            Ok(_) | Err(Error::Busy(_)) => Ok(()),
+            Err(e) => Err(e),
+        }
     }
 
     pub(super) fn start_log(&self) -> Result<()> {

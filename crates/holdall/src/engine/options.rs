@@ -2,7 +2,7 @@
 
 use super::tuning::{MOST_BYTES, Tuning, bounded};
 use crate::space;
-use crate::txn::Limits;
+use crate::txn::{Cancel, Limits, Wait};
 use holdall_core::{Error, Result, page};
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) defer: Duration,
     pub(crate) debug_sums: bool,
+    pub(crate) wait: Wait,
+    pub(crate) cancel: Option<Cancel>,
     pub(crate) tuning: Tuning,
 }
 
@@ -49,6 +51,8 @@ impl Default for Options {
             background: true,
             defer: Duration::from_millis(200),
             debug_sums: false,
+            wait: Wait::Not,
+            cancel: None,
             tuning: Tuning::default(),
         }
     }
@@ -150,6 +154,31 @@ impl Options {
     /// copy of the store put in its place does not fit it any more.
     pub fn debug_sums(mut self, on: bool) -> Self {
         self.debug_sums = on;
+        self
+    }
+
+    /// How long an opening or a creation waits for others that have the file open: a
+    /// [`Wait`] or a [`Duration`]. Default: not. It looks again every 1 to 20 ms, so that who waits
+    /// longest need not be first. A handle of this process counts as another's:
+    /// [`Wait::Forever`] waits for it too.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # let dir = tempfile::tempdir().expect("a directory");
+    /// # let path = dir.path().join("photos.holdall");
+    /// let store = holdall::Options::default().wait(Duration::from_secs(5)).create(&path)?;
+    /// let second = holdall::Options::default().wait(Duration::from_millis(10)).open(&path);
+    /// assert!(matches!(second, Err(holdall::Error::Locked { .. })));
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
+        self.wait = wait.into();
+        self
+    }
+
+    /// Ends the wait of an opening when it is set. Default: none.
+    pub fn cancel(mut self, cancel: impl Into<Option<Cancel>>) -> Self {
+        self.cancel = cancel.into();
         self
     }
 

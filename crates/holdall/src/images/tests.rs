@@ -87,7 +87,10 @@ fn random_use_equals_a_map() {
                     tree.remove(&mut tx, page).unwrap();
                     assert_eq!(tree.get(&tx, page).unwrap(), None);
                 } else {
-                    assert_eq!(tree.insert(&mut tx, page, image).unwrap(), model.insert(page, image));
+                    assert_eq!(
+                        tree.insert(&mut tx, page, image).unwrap(),
+                        model.insert(page, image)
+                    );
                     assert_eq!(tree.get(&tx, page).unwrap(), Some(image));
                 }
             }

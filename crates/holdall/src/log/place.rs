@@ -49,7 +49,7 @@ impl Newest {
 /// The message about a link, a pipe, a directory.
 const NO_FILE: &str = "is not a regular file";
 /// The message about what another store has locked.
-const IN_USE: &str = "is the log of a store that is open, which was renamed away or copied";
+pub const IN_USE: &str = "is the log of a store that is open, which was renamed away or copied";
 /// Bytes read at a time.
 const BYTES_PER_READ: u64 = 64 * BLOCK as u64;
 

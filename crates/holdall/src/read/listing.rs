@@ -144,6 +144,16 @@ impl NameIter {
         Self { reader: reader.clone(), from, to, front: none(), back: none(), done: false }
     }
 
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Yields nothing more.
+    pub(super) fn end(&mut self) {
+        self.done = true;
+        (self.front, self.back) = (Vec::new().into_iter(), Vec::new().into_iter());
+    }
+
     /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`.
     fn take(
         &mut self,

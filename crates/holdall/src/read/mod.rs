@@ -4,6 +4,7 @@
 //! every call; `reader` and `listing` are what users see.
 
 mod bindings;
+pub(crate) mod items;
 pub(crate) mod listing;
 pub(crate) mod long_read;
 pub(crate) mod lookup;
@@ -13,5 +14,6 @@ pub(crate) mod state;
 pub(crate) mod view_cache;
 
 pub use bindings::{Fetched, Located};
+pub use items::{Items, Values};
 pub use listing::{Entry, Listed, Listing, NameIter};
 pub use reader::{Object, Reader};

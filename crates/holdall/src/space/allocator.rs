@@ -21,7 +21,6 @@ pub use classes::Class;
 pub use holes::{LEAST_HOLE, Spare};
 pub use report::SpacePicture;
 
-
 use crate::txn::{Pager, io_error};
 use holdall_core::buddy::{BuddyTree, SuperDirectory};
 use holdall_core::mutation::{self, Mutation};

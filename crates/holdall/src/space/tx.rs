@@ -5,16 +5,15 @@
 
 use super::compose::Origins;
 use super::{Allocator, Class, Lowering, Near, Staged, apply, segment_io};
-use holdall_core::RunSet;
 use crate::images::NodeWrite;
 use crate::txn::direct::Given;
-use crate::txn::{PageTx, Pager};
+use crate::txn::{PageTx, Pager, Waiting};
+use holdall_core::RunSet;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, PageWrite, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A segment run that the transaction adds.
 #[derive(Debug)]
@@ -58,27 +57,14 @@ impl SpaceTx {
     ///
     /// # Errors
     /// As [`PageTx::begin`].
-    pub fn begin(pager: &Arc<Pager>, alloc: &Arc<Allocator>, root: PageNo) -> Result<Self> {
-        Ok(Self::from_pages(PageTx::begin(pager)?, alloc, root))
-    }
-
-    /// As [`SpaceTx::begin`], waiting no longer than `limit`; `None` if that was not enough.
-    ///
-    /// # Errors
-    /// As [`PageTx::begin`].
-    pub fn begin_within(
+    pub fn begin(
         pager: &Arc<Pager>,
         alloc: &Arc<Allocator>,
         root: PageNo,
-        limit: Duration,
-    ) -> Result<Option<Self>> {
-        let pages = PageTx::begin_within(pager, limit)?;
-        Ok(pages.map(|pages| Self::from_pages(pages, alloc, root)))
-    }
-
-    fn from_pages(pages: PageTx, alloc: &Arc<Allocator>, root: PageNo) -> Self {
-        Self {
-            pages,
+        waiting: &Waiting,
+    ) -> Result<Self> {
+        Ok(Self {
+            pages: PageTx::begin(pager, waiting)?,
             alloc: alloc.clone(),
             root,
             mine: RunSet::default(),
@@ -92,7 +78,7 @@ impl SpaceTx {
             class: Class::Pages,
             below: None,
             finished: false,
-        }
+        })
     }
 
     /// The allocator.

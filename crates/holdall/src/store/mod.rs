@@ -19,10 +19,10 @@ use crate::engine::{Inner, Options};
 use crate::read::Reader;
 use crate::read::state::ReadState;
 use crate::read::view_cache::ViewCache;
-use crate::txn::Cause;
-use crate::write::{PutOptions, StagedObject, Target, WriteTx, forget_placements};
+use crate::txn::{Cause, Waiting};
+use crate::write::{PutOptions, StagedObject, Target, WriteOptions, WriteTx, forget_placements};
 use holdall_core::heap_record::most_attributes;
-use holdall_core::{Error, Result};
+use holdall_core::{Busy, Error, Result};
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -75,7 +75,7 @@ impl Drop for CloseOnDrop {
 fn close(inner: &Arc<Inner>) -> Result<()> {
     if inner.needs_close() {
         // What it notes can be done without, and everything else is still to be closed.
-        if let Err(e @ Error::Poisoned(_)) = forget_placements(inner, 0) {
+        if let Err(e @ Error::Poisoned(_)) = forget_placements(inner, 0, &Waiting::default()) {
             return Err(e);
         }
     }
@@ -192,7 +192,7 @@ impl Store {
     /// [`Durability::Immediate`](crate::Durability::Immediate).
     ///
     /// # Errors
-    /// What `f` returns, and as [`WriteTx::commit`]; [`Error::Invalid`] within a transaction of
+    /// What `f` returns, and as [`WriteTx::commit`]; [`Error::Busy`] within a transaction of
     /// the same thread, which would wait for itself.
     pub fn write<T>(&self, f: impl FnOnce(&mut WriteTx) -> Result<T>) -> Result<T> {
         self.try_write(f)
@@ -247,9 +247,59 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Poisoned`].
+    /// [`Error::ReadOnly`], [`Error::Poisoned`]; the first call that touches the store gives
+    /// [`Error::Busy`] if another transaction of this thread is open.
     pub fn begin_write(&self) -> Result<WriteTx> {
         WriteTx::new(&self.inner, Some(self.keep_open()))
+    }
+
+    /// As [`Store::begin_write`], but waits for others before it returns, as `options` say. Who
+    /// waits is served in order of arrival; for a millisecond a running thread may be faster.
+    ///
+    /// # Errors
+    /// As [`Store::begin_write`]; [`Error::Busy`] if the wait is over, or would be for the own
+    /// thread for ever; [`Error::Cancelled`].
+    pub fn begin_write_with(&self, options: &WriteOptions) -> Result<WriteTx> {
+        WriteTx::begin_now(&self.inner, self.keep_open(), options)
+    }
+
+    /// As [`Store::write`], waiting for others as `options` say before it calls `f`.
+    ///
+    /// ```
+    /// # use holdall::{Wait, WriteOptions};
+    /// # let store = holdall::Store::in_memory()?;
+    /// let at_once = WriteOptions { wait: Wait::Not, ..WriteOptions::default() };
+    /// store.write_with(&at_once, |tx| tx.put("a", b"1"))?;
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::begin_write_with`] and [`Store::write`].
+    pub fn write_with<T>(
+        &self,
+        options: &WriteOptions,
+        f: impl FnOnce(&mut WriteTx) -> Result<T>,
+    ) -> Result<T> {
+        let mut tx = self.begin_write_with(options)?;
+        let value = f(&mut tx)?;
+        tx.commit()?;
+        Ok(value)
+    }
+
+    /// Who has a transaction open that keeps others out; `None` if nobody has. It may have ended
+    /// meanwhile.
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// let mut tx = store.begin_write()?;
+    /// tx.put("a", b"1")?;
+    /// assert!(store.writer().is_some_and(|by| by.is_own));
+    /// tx.commit()?;
+    /// assert!(store.writer().is_none());
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    pub fn writer(&self) -> Option<Busy> {
+        self.inner.pager.writer()
     }
 
     /// Begins to take the bytes of an object of any length, which a transaction then makes one.

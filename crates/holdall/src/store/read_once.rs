@@ -1,7 +1,7 @@
 //! Reads of one object, of a state that is not kept open.
 //!
 //! Owns: [`Store::get`], [`Store::get_into`], [`Store::get_range`], [`Store::read_at`],
-//! [`Store::metadata`].
+//! [`Store::metadata`]; how many there are.
 
 use super::Store;
 use crate::engine::key::Key;
@@ -47,6 +47,38 @@ impl Store {
     ) -> Result<Option<Vec<u8>>> {
         let key = key.into();
         self.once(|state| ObjectLookup { state, collection: None }.get_range(&key, range.clone()))
+    }
+
+    /// How many objects the default collection has; see [`Reader::len`](crate::Reader::len).
+    ///
+    /// ```
+    /// # let store = holdall::Store::in_memory()?;
+    /// assert!(store.is_empty()?);
+    /// store.write(|tx| tx.put("greeting", b"hello"))?;
+    /// assert_eq!((store.len()?, store.logical_bytes()?), (1, 5));
+    /// # Ok::<(), holdall::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::read`], and of [`Reader::len`](crate::Reader::len).
+    pub fn len(&self) -> Result<u64> {
+        self.read()?.len()
+    }
+
+    /// Whether the default collection has no object.
+    ///
+    /// # Errors
+    /// As [`Store::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        self.read()?.is_empty()
+    }
+
+    /// Bytes of all objects of the default collection.
+    ///
+    /// # Errors
+    /// As [`Store::len`].
+    pub fn logical_bytes(&self) -> Result<u64> {
+        self.read()?.logical_bytes()
     }
 
     /// What is known of an object without reading its bytes.

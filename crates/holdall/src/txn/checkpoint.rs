@@ -13,6 +13,7 @@ use holdall_core::superblock::Superblock;
 use holdall_core::{Lsn, PageNo, PageRef, PageRun, Result};
 use holdall_io::WriteOut;
 use parking_lot::MutexGuard;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -94,6 +95,11 @@ impl Pager {
         }
         drop(self.checkpointing.lock());
         true
+    }
+
+    /// As [`Pager::await_checkpoint`], for `slice` at most.
+    pub fn await_checkpoint_for(&self, slice: Duration) {
+        drop(self.checkpointing.try_lock_for(slice));
     }
 }
 

@@ -4,7 +4,7 @@
 //! other is [`crate::log::DataFile`]). Checkpoints and the log file belong to the store, and only
 //! the layers below notice that they are needed.
 
-use super::Pager;
+use super::{Pager, Waiting};
 use holdall_core::{PageRun, Result};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -14,8 +14,10 @@ pub trait Housekeeping: Send + Sync {
     /// and nothing was read yet.
     ///
     /// # Errors
-    /// What keeps the store from being written.
-    fn before_write(&self) -> Result<()>;
+    /// What keeps the store from being written; [`holdall_core::Error::Busy`] and
+    /// [`holdall_core::Error::Cancelled`] if a checkpoint must come first, and `waiting` ends
+    /// before it.
+    fn before_write(&self, waiting: &Waiting) -> Result<()>;
 
     /// Makes room in the log, by a checkpoint or by waiting for the one under way. Called again
     /// if that is not enough.

@@ -30,6 +30,7 @@ pub use recovery::{Recovered, recover};
 pub use snapshot::{SharedState, Snapshot};
 pub use tx::{Cold, PageTx};
 pub use volume::{Slots, Volume, read_slots};
+pub use writer_lock::{Cancel, Wait, Waiting};
 
 use crate::cache::horizon::{Horizon, Needed, Registration};
 use crate::cache::pool::{Pool, PoolStats, Reading};
@@ -37,13 +38,12 @@ use crate::images::Images;
 use crate::log::Log;
 use direct::{Copied, WriteBehind};
 use holdall_core::page::PageKind;
-use holdall_core::{Error, Lsn, PageNo, PageRef, Result};
+use holdall_core::{Busy, Error, Lsn, PageNo, PageRef, Result};
 use housekeeping::Above;
 use imaged::{Places, Trees};
 use old_versions::OldVersions;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Duration;
 use writer_lock::Writer;
 
 /// Bytes of a log that are left to commits while a checkpoint runs.
@@ -228,14 +228,19 @@ impl Pager {
     /// Keeps all transactions out for as long as the value lives; waits for a running one.
     ///
     /// # Errors
-    /// [`holdall_core::Error::Invalid`] if this thread runs one.
+    /// [`holdall_core::Error::Busy`] if this thread runs one.
     pub fn lock_writer(&self) -> Result<impl Drop + use<>> {
-        self.writer.lock()
+        self.writer.lock(&Waiting::default())
     }
 
     /// As [`Pager::lock_writer`], if no transaction runs; `None` if one does, of this thread too.
     pub fn try_lock_writer(&self) -> Option<impl Drop + use<>> {
-        self.writer.lock_within(Duration::ZERO).ok().flatten()
+        self.writer.lock(&Waiting::begin(Wait::Not, None)).ok()
+    }
+
+    /// Who keeps transactions out; None if nobody does.
+    pub fn writer(&self) -> Option<Busy> {
+        self.writer.holder()
     }
 
     /// Whether this thread runs a transaction that has the writer's lock.

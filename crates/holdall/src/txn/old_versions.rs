@@ -143,7 +143,8 @@ impl Pager {
     fn spill_old_versions(&self) -> bool {
         let most = (RUN_BYTES / self.page_size()).max(1);
         let shard = self.old.shard.fetch_add(1, Relaxed);
-        let (needed, new) = (self.needed(), self.horizon.needed_by_new(|| self.log.visible_points()));
+        let (needed, new) =
+            (self.needed(), self.horizon.needed_by_new(|| self.log.visible_points()));
         let mut versions = self.pool.old_of(shard, &needed, &new);
         while !versions.is_empty() {
             let rest = versions.split_off(most.min(versions.len()));

@@ -10,7 +10,7 @@ use super::Pager;
 use super::direct::{Given, NewData, Way};
 use super::housekeeping::Housekeeping;
 use super::tx_pages::{TxPage, TxPages};
-use super::writer_lock::WriterLock;
+use super::writer_lock::{Waiting, WriterLock};
 use crate::cache::index::Pin;
 use crate::cache::pool::{read_image, read_in_place};
 use crate::images::Images;
@@ -20,7 +20,6 @@ use holdall_core::page::{self, PageKind};
 use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, PageRun, Result, RunSet};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A page transaction; dropping it undoes everything.
 #[derive(Debug)]
@@ -51,28 +50,17 @@ pub struct Cold {
 }
 
 impl PageTx {
-    /// Takes the writer's lock, waiting for the transaction that has it.
+    /// Takes the writer's lock, waiting for the transaction that has it, and for a checkpoint if
+    /// one must come first.
     ///
     /// # Errors
-    /// [`Error::Poisoned`]; [`Error::Invalid`] if this thread has it; those of
+    /// [`Error::Poisoned`]; [`Error::Busy`] and [`Error::Cancelled`] as the wait says; those of
     /// [`Housekeeping::before_write`].
-    pub fn begin(pager: &Arc<Pager>) -> Result<Self> {
-        Self::begin_locked(pager, pager.writer.lock()?)
-    }
-
-    /// As [`PageTx::begin`], waiting no longer than `limit`; `None` if that was not enough.
-    ///
-    /// # Errors
-    /// As [`PageTx::begin`].
-    pub fn begin_within(pager: &Arc<Pager>, limit: Duration) -> Result<Option<Self>> {
-        let writer = pager.writer.lock_within(limit)?;
-        writer.map(|writer| Self::begin_locked(pager, writer)).transpose()
-    }
-
-    fn begin_locked(pager: &Arc<Pager>, writer: WriterLock) -> Result<Self> {
+    pub fn begin(pager: &Arc<Pager>, waiting: &Waiting) -> Result<Self> {
+        let writer = pager.writer.lock(waiting)?;
         pager.check_poison()?;
         if let Some(store) = pager.housekeeping() {
-            store.before_write()?;
+            store.before_write(waiting)?;
         }
         Ok(Self {
             pager: pager.clone(),

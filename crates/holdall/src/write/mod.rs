@@ -26,7 +26,7 @@ pub use object_mut::ObjectMut;
 pub(crate) use placements::forget_placements;
 pub use put::{PutMode, PutOptions};
 pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, collection_names, compact};
-pub use tx::{Durability, WriteTx};
+pub use tx::{Durability, WriteOptions, WriteTx};
 pub use writer::{ObjectWriter, StagedObject, Target};
 
 use crate::engine::Inner;
@@ -39,6 +39,7 @@ use crate::object::{
     StoredHints,
 };
 use crate::space::{Class, SpaceTx, Stager};
+use crate::txn::Waiting;
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
@@ -104,7 +105,7 @@ impl ObjectsMut {
     #[inline]
     fn begin(&mut self) -> Result<&mut Begun> {
         if self.failed || self.begun.is_none() {
-            self.start()?;
+            self.start(&Waiting::default())?;
         }
         if let Some(begun) = &self.begun {
             begun.tx.run_here();
@@ -114,34 +115,29 @@ impl ObjectsMut {
 
     /// Takes the writer's lock, if the transaction has not got it and can go on.
     #[cold]
-    fn start(&mut self) -> Result<()> {
+    fn start(&mut self, waiting: &Waiting) -> Result<()> {
         if self.failed {
             return Err(Error::Invalid("the transaction failed earlier; start a new one".into()));
         }
-        self.forget_some_placements();
+        self.forget_some_placements(waiting);
         self.inner.bring_home_if_short()?;
-        self.start_now()
+        self.start_now(waiting)
     }
 
-    fn forget_some_placements(&self) {
+    fn forget_some_placements(&self, waiting: &Waiting) {
         let most = self.inner.options.tuning.most_placements;
         if self.begun.is_none() && self.inner.cursors.lock().len() > most {
             // Only hints; what is wrong with the store shows when it is used.
-            drop(forget_placements(&self.inner, most / 2));
+            drop(forget_placements(&self.inner, most / 2, waiting));
         }
     }
 
-    fn start_now(&mut self) -> Result<()> {
-        if self.begun.is_none() {
-            let inner = &self.inner;
-            let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root)?;
-            self.begin_in(tx)?;
+    fn start_now(&mut self, waiting: &Waiting) -> Result<()> {
+        if self.begun.is_some() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn begin_in(&mut self, tx: SpaceTx) -> Result<()> {
         let inner = &self.inner;
+        let tx = SpaceTx::begin(&inner.pager, &inner.alloc, inner.root, waiting)?;
         let root = Root::load(&tx, inner.root)?;
         let cursors = inner.cursors.lock().begin();
         self.begun = Some(Box::new(Begun {

@@ -6,6 +6,7 @@
 
 use super::{Durability, ObjectsMut, WriteTx};
 use crate::engine::Inner;
+use crate::txn::Waiting;
 use holdall_core::{Error, Result};
 use std::sync::Arc;
 
@@ -16,14 +17,15 @@ const MOST_PAGES: usize = 256;
 /// pages. Cost: two or three pages changed for a collection of up to some thousand pages.
 ///
 /// # Errors
-/// [`Error::Poisoned`], and those that no other transaction would be spared.
-pub(crate) fn forget_placements(inner: &Arc<Inner>, most: usize) -> Result<()> {
+/// [`Error::Poisoned`], and those that no other transaction would be spared, waits that end among
+/// them.
+pub(crate) fn forget_placements(inner: &Arc<Inner>, most: usize, waiting: &Waiting) -> Result<()> {
     let oldest = inner.cursors.lock().oldest(most);
     let mut rest = oldest.iter();
     while !rest.as_slice().is_empty() {
         let mut tx = WriteTx::new(inner, None)?;
         tx.set_durability(Durability::Deferred);
-        tx.start_now()?;
+        tx.start_now(waiting)?;
         match tx.forget_some(&mut rest).and_then(|()| tx.commit()) {
             // One of these collections; the others are not concerned.
             Ok(()) | Err(Error::TooLarge(_) | Error::Corrupt { .. }) => {}

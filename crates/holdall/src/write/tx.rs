@@ -1,15 +1,14 @@
 //! A transaction as a whole: durability, waiting, the commit.
 //!
-//! Owns: [`WriteTx`], [`Durability`].
+//! Owns: [`WriteTx`], [`Durability`], [`WriteOptions`].
 
 use super::ObjectsMut;
 use crate::engine::Inner;
-use crate::space::SpaceTx;
+use crate::txn::{Cancel, Wait, Waiting};
 use holdall_core::Result;
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// When a transaction's commit counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +22,31 @@ pub enum Durability {
     /// undoes it whole, and all later commits. [`Store::read`](crate::Store::read) shows it once
     /// it is durable, [`Store::read_newest`](crate::Store::read_newest) at once.
     Deferred,
+}
+
+/// How a transaction waits for others before it begins.
+///
+/// ```
+/// # use holdall::{Error, Store, Wait, WriteOptions};
+/// # use std::time::Duration;
+/// # let store = Store::in_memory()?;
+/// let limit = Wait::For(Duration::from_millis(1));
+/// let options = WriteOptions { wait: limit, ..WriteOptions::default() };
+/// let first = store.begin_write_with(&options)?;
+/// match store.begin_write_with(&options) {
+///     Err(Error::Busy(by)) => println!("{} has written for {:?}", by.thread, by.held),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct WriteOptions {
+    /// How long. Checkpoints that must come first count, unless the store has no threads
+    /// ([`Options::background`](crate::Options::background)): then the call runs them to their
+    /// end. Default: [`Wait::Forever`].
+    pub wait: Wait,
+    /// Ends the wait when it is set. Default: none.
+    pub cancel: Option<Cancel>,
 }
 
 /// A write transaction: all of it happens or nothing.
@@ -56,6 +80,24 @@ impl WriteTx {
         store: Option<Arc<dyn Debug + Send + Sync>>,
     ) -> Result<Self> {
         ObjectsMut::new(inner, store).map(Self)
+    }
+
+    /// Begins a transaction at once, which keeps `store` open.
+    pub(crate) fn begin_now(
+        inner: &Arc<Inner>,
+        store: Arc<dyn Debug + Send + Sync>,
+        options: &WriteOptions,
+    ) -> Result<Self> {
+        let mut tx = Self::new(inner, Some(store))?;
+        tx.start(&Waiting::begin(options.wait, options.cancel.as_ref()))?;
+        Ok(tx)
+    }
+
+    /// Begins a transaction of maintenance at once: it waits until no user does, a second at most.
+    pub(crate) fn for_maintenance(inner: &Arc<Inner>) -> Result<Self> {
+        let mut tx = Self::new(inner, None)?;
+        tx.start(&Waiting::maintenance())?;
+        Ok(tx)
     }
 
     /// Says when the commit counts as done; [`Durability::Immediate`] unless this is called.
@@ -94,39 +136,5 @@ impl WriteTx {
             }
             Durability::Deferred => inner.after_deferred(),
         }
-    }
-
-    /// Waits at most `limit` for the transaction under way, and then begins; returns whether it
-    /// has begun, as the first call that touches the store would have it after any wait. Asked
-    /// again, it goes on waiting.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # let store = holdall::Store::in_memory()?;
-    /// let mut first = store.begin_write()?;
-    /// first.put("a", b"1")?;
-    /// let second = std::thread::scope(|scope| {
-    ///     let wait = || store.begin_write()?.wait(Duration::from_millis(1));
-    ///     scope.spawn(wait).join().expect("does not panic")
-    /// });
-    /// assert!(!second?);
-    /// # Ok::<(), holdall::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if this thread runs another transaction, or
-    /// if this one has failed; [`Error::Poisoned`](crate::Error::Poisoned),
-    /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
-    pub fn wait(&mut self, limit: Duration) -> Result<bool> {
-        let tx = &mut self.0;
-        if tx.begun.is_some() || tx.failed {
-            return tx.begin().map(|_| true);
-        }
-        tx.forget_some_placements();
-        let inner = &tx.inner;
-        let begun = SpaceTx::begin_within(&inner.pager, &inner.alloc, inner.root, limit)?;
-        let Some(begun) = begun else { return Ok(false) };
-        tx.begin_in(begun)?;
-        Ok(true)
     }
 }

@@ -77,7 +77,10 @@ fn base() -> &'static Base {
         let of = |kind| (1..volume.len() / PAGE).filter(|no| kind_of(*no) == Some(kind)).collect();
         let kinds: Vec<(_, Vec<usize>)> =
             PageKind::ALL.into_iter().map(|kind| (kind, of(kind))).collect();
-        assert!(kinds.len() == PageKind::ALL.len() && kinds.iter().all(|k| !k.1.is_empty()), "{kinds:?}");
+        assert!(
+            kinds.len() == PageKind::ALL.len() && kinds.iter().all(|k| !k.1.is_empty()),
+            "{kinds:?}"
+        );
         Base { volume, kinds }
     })
 }

@@ -22,7 +22,7 @@ impl Work<'_> {
     fn empty_heap(&mut self, name: &str) -> Result<ControlFlow<()>> {
         let (mut from, mut in_vain) = (u32::MAX, 0);
         loop {
-            let mut tx = WriteTx::new(&self.store.inner, None)?;
+            let mut tx = WriteTx::for_maintenance(&self.store.inner)?;
             tx.set_durability(Durability::Deferred);
             let emptied = tx.empty_heap_pages(name, &mut from, MOVE_BYTES)?;
             // Either way the writer's lock is free before others are asked.

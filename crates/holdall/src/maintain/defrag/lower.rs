@@ -5,6 +5,7 @@ use super::Work;
 use super::segments::{gone, kept};
 use crate::object::{self, ObjectPiece};
 use crate::space::Lowering;
+use crate::txn::Waiting;
 use crate::write::{Durability, WriteTx, collection_names, forget_placements};
 use holdall_core::segment_tree::{MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result};
@@ -57,7 +58,7 @@ impl Work<'_> {
             index += 1;
         }
         // The pages that it knows are about to move.
-        forget_placements(&self.store.inner, 0)?;
+        forget_placements(&self.store.inner, 0, &Waiting::maintenance())?;
         for name in collection_names(&self.store.inner)? {
             let mut from = 0;
             let heap = |tx: &mut WriteTx, low: &mut Lowering| tx.lower_heap(&name, &mut from, low);
@@ -83,7 +84,7 @@ impl Work<'_> {
     ) -> Result<ControlFlow<()>> {
         loop {
             let mut low = Lowering::new(line, PAGES_PER_TRANSACTION);
-            let mut tx = WriteTx::new(&self.store.inner, None)?;
+            let mut tx = WriteTx::for_maintenance(&self.store.inner)?;
             tx.set_durability(Durability::Deferred);
             let more = match step(&mut tx, &mut low) {
                 // It stays where it is: no error, and no room for others either.

@@ -250,7 +250,7 @@ impl Work<'_> {
         (seen, range): (&[ObjectPiece], Range<u64>),
         (staged, reader): (Staged, &Reader),
     ) -> Result<bool> {
-        let mut tx = WriteTx::new(&self.store.inner, None)?;
+        let mut tx = WriteTx::for_maintenance(&self.store.inner)?;
         tx.set_durability(Durability::Deferred);
         let from = (staged, &reader.state.snapshot);
         let exchanged = tx.exchange(oid, (seen, range.clone()), from)?;

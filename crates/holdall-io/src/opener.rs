@@ -1,0 +1,137 @@
+//! Who has a file open, as far as the system tells.
+//!
+//! Owns: [`Opener`]. `flock`, which keeps others out, does not say who holds it. So each open also
+//! takes a lock of POSIX on one byte far behind the end, for which the system names the process.
+//! It informs and guards nothing: a process loses it when it closes any descriptor of the file.
+
+use std::fmt;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, SystemTime};
+
+use crate::Access;
+
+/// The byte that is locked: no file is that long.
+const BYTE: libc::off_t = libc::off_t::MAX - 1;
+
+/// A process that has a file open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opener {
+    /// Its number.
+    pub process: u32,
+    /// The command that it runs, if the system tells.
+    pub command: Option<String>,
+    /// When it started, if the system tells.
+    pub started: Option<SystemTime>,
+}
+
+impl fmt::Display for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.process)?;
+        if let Some(command) = &self.command {
+            write!(f, " ({command})")?;
+        }
+        let age = self.started.and_then(|at| SystemTime::now().duration_since(at).ok());
+        match age {
+            Some(age) => write!(f, ", which started {} ago", rounded(age)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An age as a person says it.
+fn rounded(age: Duration) -> String {
+    match age.as_secs() {
+        0..120 => format!("{:.1} s", age.as_secs_f64()),
+        s @ 120..7200 => format!("{} min", s / 60),
+        s @ 7200..172_800 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
+}
+
+/// Lets others find out that this process has the file open. What fails is no error.
+pub(crate) fn announce(file: &File, access: Access) {
+    let kind = if access == Access::ReadWrite { libc::F_WRLCK } else { libc::F_RDLCK };
+    let _ = byte_lock(file, libc::F_SETLK, kind as libc::c_short);
+}
+
+/// Another process that has the file open; `None` if there is none, or the system does not tell.
+pub(crate) fn of(file: &File) -> Option<Opener> {
+    let found = byte_lock(file, libc::F_GETLK, libc::F_WRLCK as libc::c_short)?;
+    if found.l_type == libc::F_UNLCK as libc::c_short {
+        return None;
+    }
+    // Of a process in a container around this one it is 0.
+    let process = u32::try_from(found.l_pid).ok().filter(|process| *process > 0)?;
+    Some(Opener { process, command: command_of(process), started: start_of(process) })
+}
+
+fn byte_lock(file: &File, what: libc::c_int, kind: libc::c_short) -> Option<libc::flock> {
+    // SAFETY: the structure has only numbers, for which 0 is a value.
+    #[expect(unsafe_code, reason = "its fields differ between systems")]
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = kind;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    (lock.l_start, lock.l_len) = (BYTE, 1);
+    // SAFETY: the descriptor is open, and these commands read and write the structure alone,
+    // which lives until the call returns.
+    #[expect(unsafe_code, reason = "no safe wrapper locks a range; see the argument above")]
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), what, &mut lock) };
+    (done == 0).then_some(lock)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn command_of(process: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{process}/comm")).ok()?;
+    let name = String::from_utf8_lossy(&name).trim_end().to_owned();
+    // It goes to terminals, and the process has chosen it.
+    Some(name.chars().map(|c| if c.is_control() { '?' } else { c }).collect())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn start_of(process: u32) -> Option<SystemTime> {
+    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The name, in parentheses, may have anything in it. The field is the 22nd, the 20th behind it.
+    let ticks: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    let started = ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let age = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 - started;
+    SystemTime::now().checked_sub(Duration::try_from_secs_f64(age.max(0.0)).ok()?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn command_of(_process: u32) -> Option<String> {
+    None
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn start_of(_process: u32) -> Option<SystemTime> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_a_command_and_a_start() {
+        let process = std::process::id();
+        let own = Opener { process, command: command_of(process), started: start_of(process) };
+        let text = own.to_string();
+        assert!(text.starts_with(&format!("process {process}")), "{text}");
+        if cfg!(target_os = "linux") {
+            assert!(own.command.is_some(), "{text}");
+            let age = own.started.unwrap().elapsed().unwrap();
+            assert!(age < Duration::from_secs(3600), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_own_lock_is_not_told() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(of(&file), None);
+        announce(&file, Access::ReadWrite);
+        assert_eq!(of(&file), None);
+    }
+}
