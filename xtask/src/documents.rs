@@ -15,16 +15,20 @@ const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1240),
-    // What moves if holes cannot be punched, and what reports promise then; how waiting works.
-    ("docs/design.md", 3800),
+    // What moves if holes cannot be punched, and what reports promise then; how waiting works;
+    // transactions and readers that need no memory for their size.
+    ("docs/design.md", 3865),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
-    ("docs/format.md", 3112),
+    // The tree of images.
+    ("docs/format.md", 3280),
     // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3743),
+    // Images and scratch: six rules.
+    ("docs/recovery.md", 4250),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
-    ("docs/testing.md", 2607),
+    // Three mechanisms in the table of pairs.
+    ("docs/testing.md", 2840),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -48,8 +52,9 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/api.md", 785),
     ("docs/lab", 4600),
 ];
-/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting.
-const ALL: usize = 38_680;
+/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
+/// images and scratch.
+const ALL: usize = 39_640;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

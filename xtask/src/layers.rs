@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The engine's layers from the bottom up.
-pub const LAYERS: [&str; 17] = [
+pub const LAYERS: [&str; 18] = [
     "prefetch",
     "log",
     "cache",
+    "images",
     "txn",
     "space",
     "page_map",

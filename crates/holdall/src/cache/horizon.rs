@@ -274,7 +274,7 @@ impl Horizon {
         Needed { points, upto }
     }
 
-    /// As [`Horizon::needed`], for a running checkpoint and whoever opens a snapshot from now on
+    /// As [`Horizon::needed`], for a running checkpoint and for snapshots opened from now on
     /// alone.
     pub fn needed_by_new(&self, visible_points: impl FnOnce() -> [Lsn; 2]) -> Needed {
         let upto = self.newest();

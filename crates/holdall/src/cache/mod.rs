@@ -6,6 +6,7 @@
 pub(crate) mod horizon;
 pub(crate) mod index;
 mod layout_hints;
+pub(crate) mod page_read;
 pub(crate) mod pool;
 mod times;
 

@@ -93,7 +93,7 @@ impl Inner {
         if !self.has_images() || self.pager.holds_writer() {
             return Ok(());
         }
-        let images = root_page::image_count(&*self.pager.newest(self.root, PageKind::Root)?);
+        let images = root_page::image_count(&self.pager.newest(self.root, PageKind::Root)?);
         if self.alloc.is_short(images.max(LEAST_FREE)) {
             self.bring_all_home()?;
         }

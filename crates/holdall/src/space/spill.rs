@@ -175,7 +175,7 @@ impl SpaceTx {
 
 impl NodeWrite for SpaceTx {
     /// Nodes never lie elsewhere, so those of a transaction that writes images are copied: they are
-    /// new pages then, which may leave memory. Others are changed where they are.
+    /// new pages then, which may leave memory. Others change their nodes in place.
     fn own(&mut self, no: PageNo) -> Result<PageNo> {
         if !self.pages.has_spilled() || self.mine.contains(no) || self.pages.holds(no) {
             return Ok(no);

@@ -94,7 +94,7 @@ impl Trees {
         lsn.0 < self.newest.load(SeqCst)
     }
 
-    /// Commit `lsn` wrote so many pages as images, and brought so many home.
+    /// Commit `lsn` wrote `written` pages as images, and brought `home` pages home.
     pub(super) fn count(&self, lsn: Lsn, written: u64, home: u64) {
         if written > 0 {
             self.newest.store(lsn.0, SeqCst);

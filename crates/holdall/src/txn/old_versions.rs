@@ -10,7 +10,8 @@
 //! of it; a reader looks at its snapshot after the read.
 
 use super::Pager;
-use crate::cache::pool::{OldVersion, read_image};
+use crate::cache::page_read::read_image;
+use crate::cache::pool::OldVersion;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::Mutex;
@@ -115,7 +116,7 @@ impl Pager {
     }
 
     /// Keeps old versions in memory within their budget: what only open snapshots read is written
-    /// to scratch, and where there is no room for that the oldest snapshot is given up.
+    /// to scratch, and without room for that the oldest snapshot is given up.
     pub(super) fn bound_old_versions(&self) {
         self.free_scratch();
         let budget = self.limits.old_version_bytes / self.page_size();

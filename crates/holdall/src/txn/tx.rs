@@ -12,7 +12,7 @@ use super::housekeeping::Housekeeping;
 use super::tx_pages::{TxPage, TxPages};
 use super::writer_lock::{Waiting, WriterLock};
 use crate::cache::index::Pin;
-use crate::cache::pool::{read_image, read_in_place};
+use crate::cache::page_read::{read_image, read_in_place};
 use crate::images::Images;
 use holdall_core::log_format::{push_from_image, push_page};
 use holdall_core::mutation::{self, Mutation};

@@ -6,7 +6,7 @@
 //! has the newest version, and the pool is not filled by the walk.
 
 use super::bits::PageBits;
-use crate::cache::pool::{read_image, read_in_place};
+use crate::cache::page_read::{read_image, read_in_place};
 use crate::engine::Inner;
 use crate::segment_tree::DataRead;
 use crate::space::{ReadHow, read_segment};

@@ -31,7 +31,7 @@ struct Edit<'a> {
 }
 
 impl Edit<'_> {
-    fn from_image(&self) -> bool {
+    fn begins_at_image(&self) -> bool {
         self.image.is_some() && !mutation::is(Mutation::R36Base)
     }
 }
@@ -230,7 +230,7 @@ impl<'a> Replay<'a> {
             }
             // A new page starts as zeros, and one that lay elsewhere from there: nothing before
             // matters.
-            let from = edits.iter().rposition(|edit| edit.new || edit.from_image());
+            let from = edits.iter().rposition(|edit| edit.new || edit.begins_at_image());
             match from.map(|from| &edits[from]) {
                 Some(Edit { new: true, .. }) if !mutation::is(Mutation::R13Unread) => bytes.fill(0),
                 Some(Edit { image: Some(image), .. }) => {
