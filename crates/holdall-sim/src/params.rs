@@ -79,7 +79,8 @@ impl Tuning {
             // A third of the openings: two pages.
             transaction_bytes: if growth == 1 { 2 * page_size } else { 32 << 20 },
             old_version_bytes: old,
-            pinned_bytes: None,
+            // Memory alone gives no snapshot up.
+            pinned_bytes: if old == 0 { Some(0) } else { None },
             log_bytes: log,
             // Checkpoints with work between their steps need a log of its full size.
             first_log_bytes: if log == 128 << 10 || log == 4 << 20 { 32 << 10 } else { 1 << 20 },

@@ -502,13 +502,14 @@ impl Pool {
         let (mut found, mut dropped) = (Vec::new(), 0);
         for (no, frame) in frames.map.iter_mut().filter(|(_, f)| !f.older.is_empty()) {
             dropped += frame.prune(needed);
-            let mut until = frame.newest.lsn;
-            for v in frame.older.iter().rev() {
-                if !new.keeps(v.lsn, until) {
-                    let (page, lsn, bytes) = (PageNo(*no), v.lsn, v.bytes.clone());
-                    found.push(OldVersion { page, lsn, until, bytes });
+            // From the oldest on: what stays in memory is newer than what is elsewhere.
+            for (i, v) in frame.older.iter().enumerate() {
+                let until = frame.older.get(i + 1).map_or(frame.newest.lsn, |next| next.lsn);
+                if new.keeps(v.lsn, until) {
+                    break;
                 }
-                until = v.lsn;
+                let (page, lsn, bytes) = (PageNo(*no), v.lsn, v.bytes.clone());
+                found.push(OldVersion { page, lsn, until, bytes });
             }
         }
         self.old_versions.fetch_sub(dropped as i64, Relaxed);

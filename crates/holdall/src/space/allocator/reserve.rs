@@ -45,6 +45,10 @@ impl Allocator {
                     }
                 }
             }
+            // What old versions take may be all that is left.
+            if MutexGuard::unlocked(&mut s, || store.give_up_scratch()) {
+                continue;
+            }
             if !waited && self.await_moves(&mut s) {
                 waited = true;
                 continue;
