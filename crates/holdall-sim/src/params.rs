@@ -93,11 +93,6 @@ impl Tuning {
             auto_checkpoint: rng.random_bool(0.7),
         }
     }
-
-    /// Whether a snapshot may be given up for memory.
-    pub fn bounds_old_versions(&self) -> bool {
-        self.old_version_bytes < UNBOUNDED
-    }
 }
 
 impl Params {

@@ -395,11 +395,11 @@ impl World {
         self.armed.is_none() && self.past.is_none()
     }
 
-    /// Whether a snapshot may be given up for memory or space.
+    /// Whether a snapshot may be given up: for space, never for memory.
     pub(crate) fn may_expire(&self) -> bool {
         let tuning = &self.params.tuning;
         let space = tuning.pinned_bytes.is_some() || self.params.max_bytes < u64::MAX;
-        tuning.bounds_old_versions() || space || self.was_full
+        space || self.was_full
     }
 
     /// Whether a checkpoint is running below: no crash can be played now.

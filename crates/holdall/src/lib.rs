@@ -110,9 +110,9 @@
 //!   that come together share. [`Durability::Deferred`] does not wait.
 //! - A transaction happens whole or not at all. One writes at a time; others wait for it, with a
 //!   limit if [`WriteOptions`] set one. Readers never wait for it.
-//! - A snapshot shows one state until it is dropped, or until writers need the space that it
-//!   holds ([`Options::pinned_bytes`], [`Options::old_version_bytes`]); then its reads fail with
-//!   [`Error::SnapshotTooOld`].
+//! - A snapshot shows one state until it is dropped. Only where the disk ends, or a bound that the
+//!   application set ([`Options::pinned_bytes`]), is the oldest given up for the space that it
+//!   holds; then its reads fail with [`Error::SnapshotTooOld`].
 //! - A damaged byte on disk is an error that names the object, the range or the page.
 //! - Threads share a [`Store`], a [`Reader`] and an [`Object`]; a [`WriteTx`] may go from thread to
 //!   thread. A process that writes to a store has it alone; many may read one that nobody writes.

@@ -13,8 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-/// Freed space that snapshots may hold in a store with less data than this.
-const LEAST_PINNED: u64 = 256 << 20;
 /// Between two looks whether a wait for a checkpoint is over.
 const LOOK: Duration = Duration::from_millis(10);
 /// Bytes of deferred commits not yet written that are worth a write of their own.
@@ -159,16 +157,12 @@ impl Inner {
     /// the oldest ones.
     fn bound_pinned(&self) -> Result<()> {
         let size = self.layout.page_size() as u64;
-        let most = |space: &SpaceStats| match self.options.pinned_bytes {
-            Some(bytes) => bytes / size,
-            None => space.live_pages().max(LEAST_PINNED / size),
-        };
-        let space = self.alloc.stats();
+        let Some(most) = self.options.pinned_bytes.map(|bytes| bytes / size) else { return Ok(()) };
         // More waits than is pinned: mostly this is all.
-        if space.waiting_pages <= most(&space) {
+        if self.alloc.stats().waiting_pages <= most {
             return Ok(());
         }
-        while self.alloc.pinned_pages() > most(&self.alloc.stats()) {
+        while self.alloc.pinned_pages() > most {
             if !self.alloc.give_up_oldest()? {
                 break;
             }

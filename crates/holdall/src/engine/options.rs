@@ -103,16 +103,16 @@ impl Options {
 
     /// Bytes of freed space that open snapshots may keep from being used again; beyond, the
     /// oldest one is given up, and its reads fail with
-    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). Default: 256 MiB or the bytes in
-    /// use, whichever is more. If a writer finds no other space, [`Options::max_bytes`]
+    /// [`Error::SnapshotTooOld`](crate::Error::SnapshotTooOld). Default: `None`, no bound: a
+    /// snapshot may be of any age. If a writer finds no other space, [`Options::max_bytes`]
     /// reached or the disk full, snapshots are given up earlier: writers never wait for them.
     pub fn pinned_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.pinned_bytes = bytes.into();
         self
     }
 
-    /// Bytes of old page versions kept for snapshots before the oldest one is given up. Default:
-    /// 32 MiB. Raise it if snapshots stay open long beside writers.
+    /// Bytes of old page versions that memory keeps for snapshots. Default: 32 MiB. What is beyond
+    /// is written to free pages of the file, where it takes space until the snapshots are closed.
     pub fn old_version_bytes(mut self, bytes: usize) -> Self {
         self.old_version_bytes = bytes;
         self

@@ -13,7 +13,7 @@ use super::Pager;
 use crate::cache::page_read::read_image;
 use crate::cache::pool::OldVersion;
 use holdall_core::mutation::{self, Mutation};
-use holdall_core::{Lsn, PageNo, PageRef, PageRun, Result};
+use holdall_core::{Error, Lsn, PageNo, PageRef, PageRun, Result};
 use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -133,15 +133,20 @@ impl Pager {
                 self.pool.prune(&self.needed());
                 return;
             }
-            if !self.spill_old_versions() {
-                self.horizon.give_up_oldest();
-                self.pool.prune(&self.needed());
+            match self.spill_old_versions() {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.horizon.give_up_oldest();
+                    self.pool.prune(&self.needed());
+                }
+                // They stay in memory until the next commit, which tries again.
+                Err(_) => return,
             }
         }
     }
 
     /// Writes a run of old versions to scratch. Returns whether there was room.
-    fn spill_old_versions(&self) -> bool {
+    fn spill_old_versions(&self) -> Result<bool> {
         let most = (RUN_BYTES / self.page_size()).max(1);
         let shard = self.old.shard.fetch_add(1, Relaxed);
         let (needed, new) =
@@ -149,26 +154,30 @@ impl Pager {
         let mut versions = self.pool.old_of(shard, &needed, &new);
         while !versions.is_empty() {
             let rest = versions.split_off(most.min(versions.len()));
-            if !self.write_scratch(&versions) {
-                return false;
+            if !self.write_scratch(&versions)? {
+                return Ok(false);
             }
             versions = rest;
         }
-        true
+        Ok(true)
     }
 
-    fn write_scratch(&self, versions: &[OldVersion]) -> bool {
-        let Some(store) = self.housekeeping() else { return false };
+    fn write_scratch(&self, versions: &[OldVersion]) -> Result<bool> {
+        let Some(store) = self.housekeeping() else { return Ok(false) };
         let mut left = versions;
         while !left.is_empty() {
-            let Ok(Some(run)) = store.reserve_scratch(left.len() as u64) else { return false };
+            let Some(run) = store.reserve_scratch(left.len() as u64)? else { return Ok(false) };
             let (now, later) = left.split_at((run.len as usize).min(left.len()));
             // A page may have had another life that is in memory still.
             let forgotten = (run.start.0..run.end()).all(|no| self.pool.forget(PageNo(no)));
             let bytes: Vec<u8> = now.iter().flat_map(|v| v.bytes.iter().copied()).collect();
-            if !forgotten || self.volume.write_pages(run.start, &bytes).is_err() {
+            let written = self.volume.write_pages(run.start, &bytes);
+            if !forgotten || written.is_err() {
                 store.give_scratch_back(run);
-                return false;
+                return match written {
+                    Err(e) if !matches!(e, Error::Full(_)) => Err(e),
+                    _ => Ok(false),
+                };
             }
             if !mutation::is(Mutation::R38Entered) {
                 self.old.enter(run, now);
@@ -176,7 +185,7 @@ impl Pager {
             self.pool.drop_old(now);
             left = later;
         }
-        true
+        Ok(true)
     }
 
     /// Gives back scratch that no snapshot needs any more. Cost: mostly the look at one number.

@@ -51,8 +51,8 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`](holdall_core::Error::Corrupt) at the first damage met,
     /// [`Error::Io`](holdall_core::Error::Io), and
-    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if writers changed more
-    /// meanwhile than [`Options::old_version_bytes`](crate::Options::old_version_bytes) keeps.
+    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if the disk has no room for
+    /// what writers changed meanwhile.
     pub fn frag(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<FragReport> {
         let reader = self.read_newest()?;
         let mut walk = Walk::new(&self.inner, &reader.state, progress)?;

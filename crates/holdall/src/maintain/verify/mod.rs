@@ -61,8 +61,8 @@ impl Store {
     ///
     /// # Errors
     /// Damage is not an error but in the report.
-    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if writers changed
-    /// more pages meanwhile than [`Options::old_version_bytes`](crate::Options) keeps.
+    /// [`Error::SnapshotTooOld`](holdall_core::Error::SnapshotTooOld) if the disk has no room for
+    /// what writers changed meanwhile.
     pub fn verify(&self) -> Result<VerifyReport> {
         self.verify_with(&VerifyOptions::default(), &mut |_| ())
     }
