@@ -6,7 +6,7 @@ use super::{COMPOSED, RECORD_HEADER, record_header};
 use crate::bytes::{Reader, push_varint, put_u32};
 use crate::{Error, PageNo, Result};
 
-/// Bytes of a [`Record::Composed`], in order.
+/// Bytes of a [`Record::Composed`](super::Record::Composed), in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part<'a> {
     /// New bytes.
