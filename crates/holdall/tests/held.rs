@@ -44,14 +44,12 @@ fn a_held_reader_expires_before_the_file_grows_without_bound() {
 }
 
 #[test]
-fn without_an_option_a_held_reader_keeps_a_quarter_of_a_gigabyte() {
+fn without_an_option_a_reader_is_held_at_any_age() {
     let store = quiet().create_on(Arc::new(MemoryStorage::new())).unwrap();
     churn(&store, 1);
     let held = store.read().unwrap();
-    churn(&store, 200);
+    churn(&store, 300);
     assert_eq!(held.get("x").unwrap().unwrap(), vec![0; MIB]);
-    churn(&store, 200);
-    assert!(matches!(held.get("x"), Err(Error::SnapshotTooOld { .. })));
 }
 
 #[test]
