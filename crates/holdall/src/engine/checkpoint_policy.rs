@@ -267,12 +267,15 @@ impl Housekeeping for Inner {
     }
 
     fn give_up_scratch(&self) -> bool {
-        let any = self.pager.scratch_bytes() > 0;
-        if any {
-            self.pager.horizon.give_up_oldest();
-            self.pager.free_scratch();
+        let (before, horizon) = (self.pager.scratch_bytes(), &self.pager.horizon);
+        // Who reads the newest durable state keeps none of it.
+        let old = horizon.oldest_snapshot().is_some_and(|oldest| oldest < horizon.visible());
+        if before > 0 && old {
+            horizon.give_up_oldest();
         }
-        any
+        self.pager.free_scratch();
+        // What only a commit under way keeps is no reason to ask again.
+        before > 0 && (old || self.pager.scratch_bytes() < before)
     }
 
     fn give_scratch_back(&self, run: PageRun) {
