@@ -43,7 +43,7 @@ fn snapshots_stay_what_they_were_however_much_is_replaced() -> Result<()> {
         assert_eq!(reader.count_names()?, u64::from(COUNT));
     }
     assert!(store.verify()?.is_sound());
-    // Whoever reads on keeps only what is as old as that.
+    // One reader left keeps only the versions of its own age.
     readers.truncate(10);
     readers.drain(..9);
     drop(readers);
