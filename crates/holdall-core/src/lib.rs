@@ -10,6 +10,7 @@ pub mod attributes;
 pub mod buddy;
 pub mod bytes;
 pub mod checksum;
+pub mod collection_entry;
 pub mod collection_page;
 mod error;
 pub mod handle_page;

@@ -31,10 +31,12 @@ pub enum Actor {
     Recovery,
     Full,
     LogSize,
+    Emptying,
+    Border,
 }
 
 /// How many there are.
-pub const COUNT: usize = 18;
+pub const COUNT: usize = 20;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -214,6 +216,30 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "32°", "10", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32°", "32",
             "32°", "23°", "32°", "32", "32", "32°",
+        ],
+    ),
+    row(
+        Actor::Emptying,
+        "emptying of what was dropped",
+        (
+            "As a remove; nobody but snapshots sees what it frees.",
+            "EmptyDropped; Defrag, max_bytes",
+        ),
+        &[
+            "53°", "10", "53°", "24°", "53°", "53°", "16", "21", "27", "30", "52", "52", "20",
+            "53", "53°", "53", "25", "32°", "53°",
+        ],
+    ),
+    row(
+        Actor::Border,
+        "collection that becomes large or small",
+        (
+            "As a put; its objects' records move, and their segments stay.",
+            "whatever writes, under small_collections; Defrag",
+        ),
+        &[
+            "51", "51", "51", "51", "51", "51", "14", "51", "28", "30", "51", "50", "20", "50",
+            "51°", "51", "51", "32°", "53°", "51°",
         ],
     ),
 ];

@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) inside: bool,
     /// Calls that go on, the outermost first.
     pub(crate) under_way: Vec<Actor>,
+    /// Collections, and whether they were small when that was last looked at.
+    pub(crate) small: BTreeMap<String, bool>,
     /// What of the volume's shape was counted already.
     reshaped: Reshaped,
     /// Bytes of the log when that was last looked at; 0 if there was none.
@@ -102,6 +104,7 @@ impl World {
             was_full: false,
             inside: false,
             under_way: Vec::new(),
+            small: BTreeMap::new(),
             reshaped: Reshaped::default(),
             log_bytes: 0,
             in_checkpoint: false,
@@ -194,6 +197,9 @@ impl World {
     pub(crate) fn play(&mut self, op: &Op) -> Outcome {
         self.report.met.turn();
         self.play_one(op)?;
+        if matches!(op, Op::Write { .. } | Op::WriteAround { .. } | Op::Defrag(_)) {
+            self.look_at_border();
+        }
         self.act_on_shape();
         if self.inside { Ok(()) } else { self.settle() }
     }
@@ -237,6 +243,7 @@ impl World {
             Op::Stage { .. } => self.stage(op)?,
             Op::Push(n, most) => self.push(*n, *most)?,
             Op::DropStaged(n) => self.drop_staged(*n),
+            Op::EmptyDropped => self.empty_dropped()?,
             Op::OpenReader { newest } => self.open_reader(*newest)?,
             Op::CheckReader(n) => self.check_reader(*n)?,
             Op::DropReader(n) => {

@@ -56,10 +56,13 @@ fn body(body: &Body, page_size: u64) -> Value {
             let entries: Vec<Value> = entries.iter().map(entry).collect();
             json!({ "stretch": stretch, "space": space, "pages": pages, "entries": entries })
         }
-        Body::Root { spaces, next_collection, catalog, handles, .. } => json!({
-            "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
-            "handles": handles.as_ref().map(map),
-        }),
+        Body::Root { spaces, next_collection, catalog, entries, small, drops, handles, .. } => {
+            json!({
+                "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
+                "entries": entries.0, "small": small.0, "drops": drops.0,
+                "handles": handles.as_ref().map(map),
+            })
+        }
         Body::Collection { objects, bytes, names, heap, threshold, .. } => json!({
             "objects": objects, "logical_bytes": bytes, "names": names.0, "threshold": threshold,
             "heap": heap.as_ref().map(|heap| json!({

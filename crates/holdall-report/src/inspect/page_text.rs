@@ -75,9 +75,10 @@ fn body(text: &mut Text, body: &Body) {
                 text.line(1, format_args!("page {page}: {sums}, owner {owner}"));
             }
         }
-        Body::Root { spaces, next_collection, catalog, handles, .. } => {
+        Body::Root { spaces, next_collection, catalog, entries, small, drops, handles, .. } => {
             text.line(1, format_args!("spaces {spaces}, next collection {next_collection}"));
-            text.line(1, format_args!("catalog: root page {catalog}"));
+            text.line(1, format_args!("catalog: root page {catalog}, of entries {entries}"));
+            text.line(1, format_args!("small collections: page {small}; drop list: {drops}"));
             if let Some(handles) = handles {
                 map(text, "handle table", handles);
             }

@@ -2,9 +2,10 @@
 
 use super::{Fullness, Store};
 use crate::engine::GaveBack;
-use crate::engine::catalog::{Collection, Root, page_of};
+use crate::engine::catalog::{Known, Root, large, page_of};
 use crate::sharing::{Shared, Sharing};
 use crate::txn::{Checkpoints, Pager};
+use holdall_core::collection_entry::{Counts, Entry, NumberKey};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
@@ -21,8 +22,10 @@ pub struct CollectionStat {
     pub objects: u64,
     /// Sum of their sizes in bytes.
     pub logical_bytes: u64,
-    /// Used share of its heap pages.
+    /// Used share of its heap pages; of a small one that of the pages which all small ones share.
     pub heap_utilization: f64,
+    /// Whether it is small: it takes bytes of pages that it shares with others.
+    pub small: bool,
 }
 
 /// Figures of a store.
@@ -140,20 +143,36 @@ fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> R
     let (mut used, mut capacity) = (0_u64, 0_u64);
     let mut fullness = Fullness { page_size: state.page_size(), ..Fullness::default() };
     let root = Root::load(state, inner.root)?;
-    for entry in root.catalog.iter(state, std::ops::Bound::Unbounded) {
-        let (name, value) = entry?;
-        let name = String::from_utf8_lossy(&name).into_owned();
-        let c = Collection::load(state, page_of(&value)?)?;
-        let (u, all) = c.heap.utilization(state.page_size());
+    let (_, shared) = root.shared(state)?;
+    let mut add = |(u, all)| {
         fullness.add_heap(u, all);
         (used, capacity) = (used.saturating_add(u), capacity.saturating_add(all));
-        collections.push(CollectionStat {
-            objects: c.objects,
-            logical_bytes: c.logical_bytes(&name)?,
-            heap_utilization: share(u, all),
-            name,
+        share(u, all)
+    };
+    let small_utilization = add(shared.utilization(state.page_size()));
+    for entry in root.entries.iter(state, std::ops::Bound::Unbounded) {
+        let (key, value) = entry?;
+        let Known { number, name, entry } = Known::decode(&key, &value)?;
+        collections.push(match entry {
+            Entry::Small(Counts { objects, logical_bytes, .. }) => {
+                let heap_utilization = small_utilization;
+                CollectionStat { name, objects, logical_bytes, heap_utilization, small: true }
+            }
+            Entry::Large(page) => {
+                let c = large(state, number, page)?;
+                let logical_bytes = c.logical_bytes(&name)?;
+                let heap_utilization = add(c.heap.utilization(state.page_size()));
+                let objects = c.objects;
+                CollectionStat { name, objects, logical_bytes, heap_utilization, small: false }
+            }
         });
     }
+    for entry in root.drops.iter(state, std::ops::Bound::Unbounded) {
+        let (key, value) = entry?;
+        let (number, _) = NumberKey::split(&key)?;
+        add(large(state, number, page_of(&value)?)?.heap.utilization(state.page_size()));
+    }
+    collections.sort_by(|a, b| a.name.cmp(&b.name));
     let space = inner.alloc.stats();
     let size = state.page_size() as u64;
     let pages = pages(store, space.spaces)?;

@@ -5,7 +5,7 @@ use super::Work;
 use super::segments::{gone, kept};
 use crate::object::{self, ObjectPiece};
 use crate::space::Lowering;
-use crate::write::{Durability, WriteTx, collection_names, forget_placements};
+use crate::write::{Durability, HeapFiles, WriteTx, forget_placements};
 use holdall_core::segment_tree::{MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result};
 use std::ops::{ControlFlow, Range};
@@ -58,9 +58,11 @@ impl Work<'_> {
         }
         // The pages that it knows are about to move.
         forget_placements(&self.store.inner, 0)?;
-        for name in collection_names(&self.store.inner)? {
+        let inner = self.store.inner.clone();
+        let mut files = HeapFiles::new(&inner);
+        while let Some(owner) = files.next()? {
             let mut from = 0;
-            let heap = |tx: &mut WriteTx, low: &mut Lowering| tx.lower_heap(&name, &mut from, low);
+            let heap = |tx: &mut WriteTx, low: &mut Lowering| tx.lower_heap(owner, &mut from, low);
             if self.lower_pages(line, heap)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }

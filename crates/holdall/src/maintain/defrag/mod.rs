@@ -20,6 +20,7 @@ use crate::engine::GaveBack;
 use crate::engine::give_back::GiveBack;
 use crate::store::Store;
 use crate::txn::Cause;
+use crate::write::empty_all_dropped;
 use holdall_core::{Error, Result};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -157,6 +158,7 @@ impl Store {
         let blocks = || disk.allocated().map_err(|e| Error::io("asking for the file's blocks", e));
         let mut work = Work::new(self, *options, progress);
         work.report.blocks_before = blocks()?;
+        empty_all_dropped(&self.inner)?;
         let mut flow = work.empty_heaps()?;
         work.checkpoint()?;
         if flow.is_continue() && options.join {

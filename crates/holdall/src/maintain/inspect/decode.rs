@@ -88,7 +88,9 @@ fn root(b: &[u8]) -> (Body, Option<Error>) {
         Ok(map) => (Some(map_root(&map)), None),
         Err(e) => (None, Some(e)),
     };
-    (Body::Root { spaces, next_collection, catalog: root_page::catalog(b), handles }, error)
+    let (catalog, entries) = (root_page::catalog(b), root_page::entries(b));
+    let (small, drops) = (root_page::small(b), root_page::drops(b));
+    (Body::Root { spaces, next_collection, catalog, entries, small, drops, handles }, error)
 }
 
 fn map_root(map: &PageMap) -> MapRoot {
