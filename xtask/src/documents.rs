@@ -15,16 +15,17 @@ const BUDGETS: [(&str, usize); 19] = [
     ("README.md", 760),
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1180),
-    // What moves if holes cannot be punched, and what reports promise then.
-    ("docs/design.md", 3640),
+    // What moves if holes cannot be punched, and what reports promise then; small collections, drops.
+    ("docs/design.md", 3825),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
-    ("docs/format.md", 3112),
-    // A section on full disks by kind of file system, as seen.
-    ("docs/recovery.md", 3743),
+    // The catalog's three trees.
+    ("docs/format.md", 3325),
+    // A section on full disks by kind of file system, as seen; the rules of collections.
+    ("docs/recovery.md", 3925),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
-    ("docs/testing.md", 2607),
+    ("docs/testing.md", 2790),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -47,8 +48,9 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/api.md", 700),
     ("docs/lab", 4600),
 ];
-/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came.
-const ALL: usize = 38_240;
+/// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came;
+/// small collections, and two rows of the table of pairs.
+const ALL: usize = 39_000;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

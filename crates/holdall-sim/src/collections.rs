@@ -107,6 +107,7 @@ fn dropped(rng: &mut SmallRng) -> Vec<Op> {
             2 => Op::Close(rng.random_bool(0.5).then(|| rng.random())),
             3 => Op::Defrag(vec![Op::EmptyDropped, commit(vec![small(rng, coll)])]),
             4 => Op::Check,
+            5 | 6 => Op::CheckpointWith(vec![Op::EmptyDropped, Op::EmptyDropped]),
             _ => around(rng, Op::EmptyDropped),
         };
         ops.push(step);

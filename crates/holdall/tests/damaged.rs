@@ -181,7 +181,7 @@ fn make_v1() -> Vec<u8> {
     store.checkpoint().unwrap();
     store.write(|tx| tx.put("tree", &content(5, 38_000))).unwrap();
     store
-        .write(|tx| (0..filled).try_for_each(|i| tx.remove(&format!("fill {i}")).map(drop)))
+        .write(|tx| (0..filled).try_for_each(|i| tx.remove(format!("fill {i}")).map(drop)))
         .unwrap();
     store.close().unwrap();
     let store = options.open_on(storage.clone()).unwrap();

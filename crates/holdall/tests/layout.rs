@@ -341,32 +341,7 @@ fn nodes(out: &mut String) {
     }
 }
 
-fn records(out: &mut String) {
-    let oid = Oid { site: 0x0102, page: 0x0304_0506, slot: 0x0708, unique: 0x090a_0b0c };
-    let fields = [(0, "site"), (2, "page"), (6, "slot"), (8, "unique")];
-    annotate(out, "OID", &oid.to_bytes(), &fields);
-    let attributes = Attributes::from([("k".into(), vec![0xee, 0xff])]);
-    let attributes = holdall_core::heap_record::encode_attributes(&attributes, 4096).unwrap();
-    let head = Head {
-        collection: 0,
-        name: Some(b"name".as_slice().into()),
-        attributes: attributes.into(),
-        change: Change { epoch: 0x0b, count: 0x0c },
-        time: 0x0d,
-    };
-    let common = [
-        (0, "page"),
-        (4, "slot"),
-        (6, "unique"),
-        (10, "kind, timed, named, attributes, changed"),
-        (11, "name"),
-        (16, "attributes"),
-        (22, "last change: epoch, number"),
-        (24, "time of the last change"),
-    ];
-    let mut small = common.to_vec();
-    small.push((25, "bytes"));
-    annotate(out, "heap record, small", &head.small(oid, b"bytes"), &small);
+fn catalog(out: &mut String, oid: Oid) {
     let fields = [
         (0, "page"),
         (4, "slot"),
@@ -395,6 +370,35 @@ fn records(out: &mut String) {
         &NumberKey::new(0xf8),
         &[(0, "bytes that follow"), (1, "number")],
     );
+}
+
+fn records(out: &mut String) {
+    let oid = Oid { site: 0x0102, page: 0x0304_0506, slot: 0x0708, unique: 0x090a_0b0c };
+    let fields = [(0, "site"), (2, "page"), (6, "slot"), (8, "unique")];
+    annotate(out, "OID", &oid.to_bytes(), &fields);
+    let attributes = Attributes::from([("k".into(), vec![0xee, 0xff])]);
+    let attributes = holdall_core::heap_record::encode_attributes(&attributes, 4096).unwrap();
+    let head = Head {
+        collection: 0,
+        name: Some(b"name".as_slice().into()),
+        attributes: attributes.into(),
+        change: Change { epoch: 0x0b, count: 0x0c },
+        time: 0x0d,
+    };
+    let common = [
+        (0, "page"),
+        (4, "slot"),
+        (6, "unique"),
+        (10, "kind, timed, named, attributes, changed"),
+        (11, "name"),
+        (16, "attributes"),
+        (22, "last change: epoch, number"),
+        (24, "time of the last change"),
+    ];
+    let mut small = common.to_vec();
+    small.push((25, "bytes"));
+    annotate(out, "heap record, small", &head.small(oid, b"bytes"), &small);
+    catalog(out, oid);
     let slice = Slice { flags: 3, offset: 2, ..Slice::run(0x0a, 0x64) };
     let tree = Tree { size: 0x64 + 9, top: Top::Inline(vec![slice, Slice::zeros(9)]) };
     let d = Descriptor { flags: 1, threshold: 4, tree, tail: b"tail".to_vec() };

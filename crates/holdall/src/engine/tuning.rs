@@ -141,7 +141,7 @@ impl Tuning {
 
     /// Objects, and bytes of their records, up to which collections lie in shared pages. Large ones
     /// become small again below a quarter. A test sets it. Default: 1,000 and 64 KiB, or less if
-    /// so many could not move in one transaction.
+    /// more could not move in one transaction.
     #[doc(hidden)]
     pub fn small_collections(mut self, objects: u64, bytes: u64) -> Self {
         (self.small_objects, self.small_bytes) = (objects, bytes);

@@ -199,11 +199,12 @@ impl Reader {
 
     /// Every object of the store, whatever its collection, named or not.
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
-        let alive = move |oid: &Result<Oid>| match oid {
-            Ok(oid) => !matches!(self.state.check_alive(*oid), Err(Error::Dangling(_))),
-            Err(_) => true,
-        };
-        self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid)).filter(alive)
+        let state = &self.state;
+        state.root().handles.iter(&**state).filter_map(|found| {
+            let alive = found.and_then(|(oid, _)| state.check_alive(oid).map(|()| oid));
+            // Its handle is still there, its collection is not.
+            Some(alive).filter(|alive| !matches!(alive, Err(Error::Dangling(_))))
+        })
     }
 }
 

@@ -25,7 +25,7 @@ use std::ops::Bound;
 const ENTRY: u64 = 48;
 
 impl Options {
-    /// Most objects of a small collection, and bytes of their records: so many that one
+    /// Most objects of a small collection, and bytes of their records: few enough that one
     /// transaction can move them all.
     pub(super) fn most_small(&self) -> (u64, u64) {
         let (t, pages) = (&self.tuning, self.limits().dirty_pages as u64);
@@ -224,7 +224,7 @@ impl ObjectsMut {
     }
 }
 
-/// Whether so many pages can be had without what is kept for deleting.
+/// Whether this many pages can be had without what is kept for deleting.
 fn are_free(alloc: &Allocator, pages: u64) -> Result<bool> {
     if alloc.is_short(pages) {
         return Ok(false);
