@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 /// Pages that one transaction changes, so that others wait for little.
 const MOST_CHANGED: usize = 256;
-/// Pages that one transaction frees.
-const MOST_FREED: u32 = 64;
+/// Pages that one transaction frees, or less by the limit of changed pages.
+const MOST_FREED: usize = 64;
 
 /// Whether anything is dropped and not yet emptied. Cost: a look at the root page.
 ///
@@ -69,7 +69,8 @@ pub(crate) fn empty_all_dropped(inner: &Arc<Inner>) -> Result<()> {
 impl ObjectsMut {
     /// Empties a part of the first collection in the drop list.
     fn empty_some(&mut self) -> Result<()> {
-        let most = MOST_CHANGED.min(self.inner.pager.limits().dirty_pages / 4);
+        let dirty = self.inner.pager.limits().dirty_pages;
+        let (most, freed) = (MOST_CHANGED.min(dirty / 4), MOST_FREED.min(dirty / 8));
         let Begun { tx, root, .. } = self.begin()?;
         tx.set_class(Class::Shrink);
         let first = root.drops.iter(&*tx, Bound::Unbounded).next().transpose()?;
@@ -78,7 +79,7 @@ impl ObjectsMut {
         let mut c = large(tx, number, page_of(&value)?)?;
         self.opened.set(DROPPED, Some(c));
         self.current = DROPPED;
-        for _ in 0..MOST_FREED {
+        for _ in 0..freed {
             let Some(index) = c.heap.map().len().checked_sub(1) else { break };
             if !self.give_up_page(&c, index, most)? {
                 return Ok(());
@@ -90,7 +91,7 @@ impl ObjectsMut {
             return Ok(());
         }
         let tx = &mut self.begin()?.tx;
-        let gone = c.names.clear_some(tx, MOST_FREED as usize)?;
+        let gone = c.names.clear_some(tx, freed)?;
         self.opened.set(DROPPED, Some(c).filter(|_| !gone));
         if gone {
             let Begun { tx, root, .. } = self.begin()?;
