@@ -122,6 +122,35 @@ fn a_collection_that_becomes_large_keeps_its_objects_and_becomes_small_again() {
     assert!(store.verify().unwrap().is_sound());
 }
 
+/// Rule 51: the put that crosses the border succeeds.
+#[test]
+fn without_room_a_collection_stays_small_until_there_is_some() {
+    let place = Arc::new(MemoryStorage::new());
+    let options = Options::default().background(false).page_size(4096).max_bytes(2 << 20);
+    let options = options.tuning(|t| t.small_collections(40, 40_000));
+    let store = options.create_on(place).unwrap();
+    let put = |i: u32| store.write(|tx| tx.collection("c")?.put(format!("{i}"), &[7; 20]));
+    let is_small = || {
+        let stat = store.stat().unwrap();
+        stat.collections.iter().find(|c| c.name == "c").unwrap().small
+    };
+    (0..40).for_each(|i| drop(put(i).unwrap()));
+    let fill = |i: u32| store.write(|tx| tx.put(format!("{i}"), &[1; 8192]));
+    let filled = (0..1000).take_while(|i| fill(*i).is_ok()).count() as u32;
+    put(40).unwrap();
+    put(41).unwrap();
+    assert!(is_small());
+    assert!(store.verify().unwrap().is_sound());
+    for i in 0..filled {
+        store.write(|tx| tx.remove(format!("{i}"))).unwrap();
+    }
+    store.checkpoint().unwrap();
+    put(42).unwrap();
+    assert!(!is_small());
+    assert_eq!(store.read().unwrap().collection("c").unwrap().names("").count(), 43);
+    assert!(store.verify().unwrap().is_sound());
+}
+
 #[test]
 fn a_collection_gets_another_name() {
     let store = Store::in_memory().unwrap();
