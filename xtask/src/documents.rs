@@ -16,19 +16,19 @@ const BUDGETS: [(&str, usize); 19] = [
     ("CONTRIBUTING.md", 600),
     ("CHANGELOG.md", 1240),
     // What moves if holes cannot be punched, and what reports promise then; how waiting works;
-    // transactions and readers that need no memory for their size.
-    ("docs/design.md", 3865),
+    // transactions and readers that need no memory for their size; small collections, drops.
+    ("docs/design.md", 4060),
     ("docs/tour.md", 1500),
     // The gate, and how tables come from runs.
     ("docs/benchmarks.md", 1550),
-    // The tree of images.
-    ("docs/format.md", 3280),
+    // The tree of images; the catalog's three trees.
+    ("docs/format.md", 3490),
     // A section on full disks by kind of file system, as seen.
-    // Images and scratch: six rules.
-    ("docs/recovery.md", 4250),
+    // Images and scratch: six rules; five of collections.
+    ("docs/recovery.md", 4430),
     // Kills on full disks, a command of its own; drawn stores against the contract on space.
-    // Three mechanisms in the table of pairs.
-    ("docs/testing.md", 2840),
+    // Five mechanisms in the table of pairs.
+    ("docs/testing.md", 3020),
     // Every command, option, error and pattern, with examples that are run; what import and export
     // promise of modes, times, holes, young files and ends by a signal; closed streams, which names
     // print alike. Inspection as JSON, and of what copies share; times of objects.
@@ -53,8 +53,8 @@ const BUDGETS: [(&str, usize); 19] = [
     ("docs/lab", 4600),
 ];
 /// All documents together. The table of four doors, JSON of inspection, times of objects and the check of API came; waiting;
-/// images and scratch.
-const ALL: usize = 39_640;
+/// images and scratch; small collections.
+const ALL: usize = 40_420;
 
 /// All documents.
 pub fn files(root: &Path) -> Result<Vec<File>> {

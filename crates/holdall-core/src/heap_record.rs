@@ -1,4 +1,4 @@
-//! A heap record: the object's OID, its name, its attributes, its last change and the time of it,
+//! A heap record: the object's OID, its collection if that is small, its name, its attributes, its last change and the time of it,
 //! its bytes or its descriptor.
 //!
 //! Owns: the record's bytes (docs/format.md "Heap record"). Pure.
@@ -14,12 +14,14 @@ use std::borrow::Cow;
 
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
-const KIND: u8 = 0x07;
+const KIND: u8 = 0x03;
+/// The record is of a small collection, whose number it has.
+const NUMBERED: u8 = 0x04;
 const TIMED: u8 = 0x08;
 const NAMED: u8 = 0x10;
 const ATTRIBUTES: u8 = 0x20;
 const CHANGED: u8 = 0x40;
-const KNOWN: u8 = KIND | TIMED | NAMED | ATTRIBUTES | CHANGED;
+const KNOWN: u8 = KIND | NUMBERED | TIMED | NAMED | ATTRIBUTES | CHANGED;
 /// Bytes of OID (without the site) and kind.
 const FIXED: usize = 11;
 
@@ -37,6 +39,8 @@ pub enum Body<'a> {
 pub struct Record<'a> {
     /// The object.
     pub oid: Oid,
+    /// The number of its collection if that is small; else 0, and its page says it.
+    pub collection: u64,
     /// Its name, if it has one.
     pub name: Option<&'a [u8]>,
     attributes: &'a [u8],
@@ -64,6 +68,10 @@ impl<'a> Record<'a> {
     fn parse_behind(oid: Oid, kind: u8, bytes: &'a [u8]) -> Result<Self> {
         let mut r = Reader::new(bytes);
         let bad = || Error::corrupt("heap record", "is cut short");
+        let collection = match kind & NUMBERED {
+            0 => 0,
+            _ => r.varint().filter(|n| *n > 0).ok_or_else(bad)?,
+        };
         let mut part = |flag: u8| -> Result<Option<&'a [u8]>> {
             if kind & flag == 0 {
                 return Ok(None);
@@ -88,7 +96,7 @@ impl<'a> Record<'a> {
         if kind & !KNOWN != 0 {
             return Err(Error::Unsupported { detail: format!("{oid} has flags {kind:#x}") });
         }
-        Ok(Self { oid, name, attributes, change, time, body })
+        Ok(Self { oid, collection, name, attributes, change, time, body })
     }
 
     /// The attributes.
@@ -120,7 +128,8 @@ impl<'a> Record<'a> {
     /// The parts of the record but its body, to be kept in a new one.
     pub fn head(&self) -> Head<'static> {
         let (name, attributes) = (self.name.map(Cow::Borrowed), self.attributes.into());
-        Head { name, attributes, change: self.change, time: self.time }.into_owned()
+        let (change, time, collection) = (self.change, self.time, self.collection);
+        Head { collection, name, attributes, change, time }.into_owned()
     }
 
     /// As [`Record::head`], for a record of changed bytes: without the attributes that
@@ -163,6 +172,8 @@ fn fixed(bytes: &[u8]) -> Result<(Oid, u8)> {
 /// The parts of a record but its body.
 #[derive(Debug, Clone, Default)]
 pub struct Head<'a> {
+    /// The number of the collection if that is small, else 0.
+    pub collection: u64,
     /// The name, if any.
     pub name: Option<Cow<'a, [u8]>>,
     /// The attributes, encoded.
@@ -178,18 +189,29 @@ impl Head<'_> {
     pub fn into_owned(self) -> Head<'static> {
         let name = self.name.map(|name| Cow::Owned(name.into_owned()));
         let attributes = Cow::Owned(self.attributes.into_owned());
-        Head { name, attributes, change: self.change, time: self.time }
+        let (change, time, collection) = (self.change, self.time, self.collection);
+        Head { collection, name, attributes, change, time }
+    }
+
+    /// The same, of an object of this collection: the number of a small one, else 0.
+    pub fn of(&self, collection: u64) -> Head<'_> {
+        Head { collection, ..self.changed(self.change, self.time) }
     }
 
     /// The same, of an object that was changed at this time.
     pub fn changed(&self, change: Change, time: u64) -> Head<'_> {
         let name = self.name.as_deref().map(Cow::Borrowed);
-        Head { name, attributes: Cow::Borrowed(&self.attributes), change, time }
+        let attributes = Cow::Borrowed(&*self.attributes);
+        Head { collection: self.collection, name, attributes, change, time }
     }
 
     /// The same with the longest change and time: what the record may become later on.
     pub fn longest(&self) -> Head<'_> {
         self.changed(Change { epoch: u32::MAX, count: u64::MAX }, u64::MAX)
+    }
+
+    fn number_len(&self) -> usize {
+        if self.collection == 0 { 0 } else { varint_len(self.collection) }
     }
 
     fn time_len(&self) -> usize {
@@ -201,20 +223,25 @@ impl Head<'_> {
         let part = |len: usize| varint_len(len as u64).saturating_add(len);
         let name = self.name.as_ref().map_or(0, |n| part(n.len()));
         let attributes = if self.attributes.is_empty() { 0 } else { part(self.attributes.len()) };
-        (FIXED + name + attributes + self.change.len() + self.time_len()).saturating_add(body)
+        let fixed = FIXED + self.number_len() + self.change.len() + self.time_len();
+        (fixed + name + attributes).saturating_add(body)
     }
 
     /// Begins a record in `out`, whose bytes are given up.
     fn start(&self, mut out: Vec<u8>, oid: Oid, kind: u8, body: usize) -> Vec<u8> {
         out.clear();
         out.reserve(self.record_len(body));
+        let numbered = if self.collection == 0 { 0 } else { NUMBERED };
         let named = if self.name.is_some() { NAMED } else { 0 };
         let attributes = if self.attributes.is_empty() { 0 } else { ATTRIBUTES };
         let changed = if self.change.is_none() { 0 } else { CHANGED };
         let timed = if self.time == 0 { 0 } else { TIMED };
-        let mut fixed = [kind | named | attributes | changed | timed; FIXED];
+        let mut fixed = [kind | numbered | named | attributes | changed | timed; FIXED];
         fixed[..FIXED - 1].copy_from_slice(&oid.to_bytes()[2..]);
         out.extend_from_slice(&fixed);
+        if numbered != 0 {
+            push_varint(&mut out, self.collection);
+        }
         for part in self.name.iter().chain((attributes != 0).then_some(&self.attributes)) {
             push_varint(&mut out, part.len() as u64);
             out.extend_from_slice(part);
@@ -324,6 +351,7 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..200),
             change in (any::<u32>(), any::<u64>()),
             time in 1..u64::MAX,
+            collection in any::<u64>(),
         ) {
             let oid = Oid { site: 0, page: 7, slot: 9, unique: 11 };
             let mut written = vec![0xaa; small_len(name.as_deref(), time, bytes.len())];
@@ -331,13 +359,15 @@ mod tests {
             let plain = Head { name: name.clone().map(Cow::Owned), time, ..Head::default() };
             prop_assert_eq!(written, plain.small(oid, &bytes));
             let encoded = encode_attributes(&attributes, 4096).unwrap();
-            let head = Head { name: name.clone().map(Cow::Owned), attributes: encoded.into(),
+            let collection = if collection % 3 == 0 { 0 } else { collection };
+            let head = Head { collection, name: name.clone().map(Cow::Owned), attributes: encoded.into(),
                 change: Change { epoch: change.0, count: change.1 }, time: if time % 3 == 0 { 0 } else { time } };
             let record = head.small(oid, &bytes);
             prop_assert_eq!(record.len(), head.record_len(bytes.len()));
             let back = Record::parse(&record).unwrap();
             prop_assert_eq!(back.oid, oid);
             prop_assert_eq!(back.name, name.as_deref());
+            prop_assert_eq!(back.collection, collection);
             prop_assert_eq!((back.change, back.time), (head.change, head.time));
             prop_assert_eq!(back.attributes().unwrap(), attributes);
             let Body::Small(b) = back.body else { panic!("small") };

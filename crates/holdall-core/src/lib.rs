@@ -11,6 +11,7 @@ pub mod buddy;
 mod busy;
 pub mod bytes;
 pub mod checksum;
+pub mod collection_entry;
 pub mod collection_page;
 mod error;
 pub mod handle_page;

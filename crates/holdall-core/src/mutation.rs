@@ -183,6 +183,26 @@ pub enum Mutation {
     R38Entered,
     /// Rule 38: scratch is given back once no snapshot reads any of it.
     R38Freed,
+    /// Rule 50: what small collections count follows their records.
+    R50Counts,
+    /// Rule 50: a record among small collections' has its collection's number.
+    R50Number,
+    /// Rule 51: objects of a collection that becomes large are led to by their handles.
+    R51Handles,
+    /// Rule 51: a collection takes its names along when it becomes large.
+    R51Names,
+    /// Rule 51: a collection that cannot become large for lack of room stays small.
+    R51PutOff,
+    /// Rule 52: a lookup by OID asks the drop list.
+    R52Oid,
+    /// Rule 53: a dropped object's handle goes with its record.
+    R53Handles,
+    /// Rule 53: a dropped collection enters the drop list with the commit that drops it.
+    R53List,
+    /// Rule 53: emptying that a crash ended goes on where it was.
+    R53Resume,
+    /// Rule 54: no number of a collection is used twice.
+    R54Numbers,
 }
 
 #[cfg(holdall_mutations)]

@@ -14,7 +14,9 @@ pub const SLOT_AT: [u64; 2] = [0, 65536];
 /// First bytes of every store.
 pub const MAGIC: [u8; 8] = *b"HOLDALL\n";
 /// The format version this build writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
+/// The oldest that it reads: those before came before the first release.
+pub const OLDEST: u32 = 3;
 /// Incompatible features this build knows.
 pub const KNOWN_INCOMPATIBLE: u64 = 0;
 /// Read-only-compatible features this build knows.
@@ -161,9 +163,16 @@ impl Superblock {
 
     fn refuse_unknown(b: &[u8]) -> Result<()> {
         let version = u32_at(b, AT_VERSION);
-        if version > VERSION {
-            let detail =
-                format!("the store has format version {version}, this build knows {VERSION}");
+        if !(OLDEST..=VERSION).contains(&version) {
+            let detail = match version > VERSION {
+                true => {
+                    format!("the store has format version {version}, this build knows {VERSION}")
+                }
+                false => format!(
+                    "the store has format version {version}, of before the first release; export \
+                     it with the build that made it"
+                ),
+            };
             return Err(Error::Unsupported { detail });
         }
         let incompatible = u64_at(b, INCOMPATIBLE) & !KNOWN_INCOMPATIBLE;
@@ -256,11 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_refused_by_name() {
+    fn other_versions_are_refused_by_name() {
         let mut bytes = sample().encode();
-        put_u32(&mut bytes, AT_VERSION, VERSION + 1);
-        let crc = crate::checksum::crc(&bytes[BODY..]);
-        put_u32(&mut bytes, CRC, crc);
-        assert!(matches!(Superblock::decode(&bytes), Err(Error::Unsupported { .. })));
+        for version in [VERSION + 1, OLDEST - 1, 0] {
+            put_u32(&mut bytes, AT_VERSION, version);
+            let crc = crate::checksum::crc(&bytes[BODY..]);
+            put_u32(&mut bytes, CRC, crc);
+            assert!(matches!(Superblock::decode(&bytes), Err(Error::Unsupported { .. })));
+        }
     }
 }

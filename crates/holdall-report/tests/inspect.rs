@@ -5,6 +5,7 @@
 
 use holdall::inspect::{LogDump, LogPart, PageContent};
 use holdall::{Attributes, Error, Options, PageNo, PutOptions, Result, Store, inspect};
+use holdall_core::collection_entry::ENTRIES_OWNER;
 use holdall_core::{page, root_page};
 use holdall_io::{MemoryStorage, Storage};
 use holdall_report::inspect::{self as words, json};
@@ -310,10 +311,14 @@ fn damaged_pages_are_shown_and_not_followed() {
     store.close().unwrap();
     let (mut volume, _) = storage.snapshot();
     // What leads there stays whole: only leaves, heap pages and tree nodes are damaged.
-    let catalog = (0..volume.len() / 4096)
-        .find(|no| volume[no * 4096 + 4] == 8 && volume[no * 4096 + 24] == 0)
-        .unwrap();
-    for no in (4..volume.len() / 4096).filter(|no| *no != 16 && *no != catalog) {
+    let catalog = |volume: &[u8], no: usize| {
+        let owner = page::owner(&volume[no * 4096..][..4096]);
+        volume[no * 4096 + 4] == 8 && (owner == 0 || owner == ENTRIES_OWNER)
+    };
+    for no in (4..volume.len() / 4096).filter(|no| *no != 16) {
+        if catalog(&volume, no) {
+            continue;
+        }
         if (7..=9).contains(&volume[no * 4096 + 4]) {
             volume[no * 4096 + 2000] ^= 0xff;
         }

@@ -206,6 +206,7 @@ impl World {
         }
         let store = self.store()?.clone();
         let (mut failure, mut next) = (None, between.iter().cycle().take(MOST_STEPS));
+        self.act_if_dropped();
         self.inside = true;
         let result = store.defrag(&DefragOptions::default(), &mut |_| {
             let goes_on = failure.is_none() && !self.storage.crashed() && !self.poisoned;

@@ -71,6 +71,7 @@ impl Script {
             crate::beside::add(&mut script);
             crate::ebb::add(&mut script);
             crate::meetings::add(&mut script);
+            crate::collections::add(&mut script);
         }
         script
     }

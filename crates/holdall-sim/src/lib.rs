@@ -12,6 +12,7 @@
 mod beside;
 mod check;
 mod clock;
+mod collections;
 mod commit;
 mod crash;
 mod damage;

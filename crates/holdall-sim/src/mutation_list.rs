@@ -526,6 +526,63 @@ pub const ALL: &[Entry] = &[
         "scratch is given back once no snapshot reads any of it.",
         Shows::Usually,
     ),
+    entry(
+        Mutation::R50Counts,
+        "50-counts",
+        "what small collections count follows their records.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R50Number,
+        "50-number",
+        "a record among small collections' has its collection's number.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R51Handles,
+        "51-handles",
+        "objects of a collection that becomes large are led to by their handles.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R51Names,
+        "51-names",
+        "a collection takes its names along when it becomes large.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R51PutOff,
+        "51-put-off",
+        "a collection that cannot become large for lack of room stays small.",
+        Shows::Never(
+            "the full disk or the limit that fails the transaction then explains it to the simulation; tests/many_collections.rs has a put across the border without room.",
+        ),
+    ),
+    entry(Mutation::R52Oid, "52-oid", "a lookup by OID asks the drop list.", Shows::Usually),
+    entry(
+        Mutation::R53Handles,
+        "53-handles",
+        "a dropped object's handle goes with its record.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R53List,
+        "53-list",
+        "a dropped collection enters the drop list with the commit that drops it.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R53Resume,
+        "53-resume",
+        "each emptying transaction notes what it left.",
+        Shows::Usually,
+    ),
+    entry(
+        Mutation::R54Numbers,
+        "54-numbers",
+        "no number of a collection is used twice.",
+        Shows::Usually,
+    ),
 ];
 
 #[cfg(test)]

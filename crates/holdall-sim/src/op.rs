@@ -59,6 +59,8 @@ pub enum Op {
     DropStaged(u8),
     /// Puts the store in order, with one of these after each copy, before its exchange.
     DefragAtCopies(Vec<Op>),
+    /// Empties a part of what was dropped.
+    EmptyDropped,
     /// Opens a snapshot and keeps it.
     OpenReader {
         /// Of the newest commit, else of the newest durable one.

@@ -34,10 +34,12 @@ pub enum Actor {
     Spill,
     Home,
     Scratch,
+    Emptying,
+    Border,
 }
 
 /// How many there are.
-pub const COUNT: usize = 21;
+pub const COUNT: usize = 23;
 
 /// A mechanism's row.
 #[derive(Debug)]
@@ -250,6 +252,30 @@ pub const ACTORS: [Row; COUNT] = [
         &[
             "38", "10", "38", "38", "38", "38", "38", "38", "28", "30", "38", "38", "38", "38",
             "38°", "38", "38", "32°", "38", "38", "38",
+        ],
+    ),
+    row(
+        Actor::Emptying,
+        "emptying of what was dropped",
+        (
+            "As a remove; nobody but snapshots sees what it frees.",
+            "EmptyDropped; Defrag, max_bytes",
+        ),
+        &[
+            "53°", "10", "53°", "24°", "53°", "53°", "16", "21°", "27", "30", "52", "52", "20",
+            "53", "53°", "53°", "25", "32°", "33", "35", "38", "53°",
+        ],
+    ),
+    row(
+        Actor::Border,
+        "collection that becomes large or small",
+        (
+            "As a put; its objects' records move, and their segments stay.",
+            "whatever writes, under small_collections; Defrag",
+        ),
+        &[
+            "51", "51", "51", "51", "51", "51", "14", "51", "28", "30", "51", "50", "20", "50",
+            "51°", "51°", "51", "32°", "33", "35", "38", "53°", "51°",
         ],
     ),
 ];

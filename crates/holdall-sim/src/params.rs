@@ -51,6 +51,8 @@ pub struct Tuning {
     pub most_placements: usize,
     /// Spaces whose free pages are kept in memory.
     pub most_trees: usize,
+    /// Objects up to which a collection is small, and bytes of their records.
+    pub small: (u64, u64),
     /// Whether checkpoints start by themselves.
     pub auto_checkpoint: bool,
 }
@@ -90,6 +92,15 @@ impl Tuning {
             spare_bytes: if growth == 1 { 0 } else { growth },
             most_placements: if log == 68 << 10 || log == 1 << 20 { 1 } else { 256 },
             most_trees: if log == 128 << 10 || log == 4 << 20 { 1 } else { 4096 },
+            // Not drawn either. Four of a border are one of a collection that becomes small.
+            small: match log {
+                0x1_0000 => (4, 4000),
+                0x1_1000 => (8, 8000),
+                0x2_0000 => (1000, 64 << 10),
+                0x8_0000 => (4, 64 << 10),
+                0x10_0000 => (12, 1 << 20),
+                _ => (1000, 6000),
+            },
             auto_checkpoint: rng.random_bool(0.7),
         }
     }
@@ -131,6 +142,7 @@ impl Params {
                 spare_bytes: 0,
                 most_placements: 256,
                 most_trees: 4096,
+                small: (4, 4000),
                 auto_checkpoint: true,
             },
             max_bytes: u64::MAX,
@@ -155,6 +167,7 @@ impl Params {
                     .spare_bytes(t.spare_bytes)
                     .most_placements(t.most_placements)
                     .most_trees(t.most_trees)
+                    .small_collections(t.small.0, t.small.1)
             })
             .max_bytes(self.max_bytes)
             .debug_sums(self.debug_sums)

@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) inside: bool,
     /// Calls that go on, the outermost first.
     pub(crate) under_way: Vec<Actor>,
+    /// Collections, and whether they were small when that was last looked at.
+    pub(crate) small: BTreeMap<String, bool>,
     /// What of the volume's shape was counted already.
     reshaped: Reshaped,
     elsewhere: Elsewhere,
@@ -103,6 +105,7 @@ impl World {
             was_full: false,
             inside: false,
             under_way: Vec::new(),
+            small: BTreeMap::new(),
             reshaped: Reshaped::default(),
             elsewhere: Elsewhere::default(),
             log_bytes: 0,
@@ -204,6 +207,9 @@ impl World {
     pub(crate) fn play(&mut self, op: &Op) -> Outcome {
         self.report.met.turn();
         self.play_one(op)?;
+        if matches!(op, Op::Write { .. } | Op::WriteAround { .. } | Op::Defrag(_)) {
+            self.look_at_border();
+        }
         self.act_on_shape();
         if self.inside { Ok(()) } else { self.settle() }
     }
@@ -247,6 +253,7 @@ impl World {
             Op::Stage { .. } => self.stage(op)?,
             Op::Push(n, most) => self.push(*n, *most)?,
             Op::DropStaged(n) => self.drop_staged(*n),
+            Op::EmptyDropped => self.empty_dropped()?,
             Op::OpenReader { newest } => self.open_reader(*newest)?,
             Op::CheckReader(n) => self.check_reader(*n)?,
             Op::DropReader(n) => {

@@ -4,13 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use holdall::{Attributes, Oid};
+use holdall_core::collection_entry::{Counts, Entry, NumberKey};
 use holdall_core::handle_page::{self, HandlePageMut, Location};
 use holdall_core::heap_page::{self, HeapPageMut};
 use holdall_core::heap_record::Head;
 use holdall_core::log_format::{self, BlockHeader};
 use holdall_core::names_node::{Cell, Key, NodeMut};
 use holdall_core::page::{self, PageKind};
-use holdall_core::page_map_node::{self, Entry, Tag};
+use holdall_core::page_map_node::{self, Entry as MapEntry, Tag};
 use holdall_core::segment_tree::{Child, Descriptor, Node, NodeRef, Slice, Top, Tree};
 use holdall_core::space_dir::{SpaceDir, SpaceLayout};
 use holdall_core::space_info::SpaceInfo;
@@ -208,16 +209,24 @@ fn roots(out: &mut String) {
     root_page::set_next_collection(&mut root, 0x0202);
     root_page::set_catalog(&mut root, PageNo(0x0303));
     root_page::set_handles(&mut root, [4; 16]);
+    root_page::set_sharing(&mut root, PageNo(0x0505));
+    root_page::set_entries(&mut root, PageNo(0x0606));
+    root_page::set_small(&mut root, PageNo(0x0707));
+    root_page::set_drops(&mut root, PageNo(0x0808));
     page_of(
         out,
         "root page",
         &mut root,
         &[
             (32, "spaces"),
-            (36, "next collection"),
             (40, "catalog"),
             (48, "handle map"),
-            (64, "unused"),
+            (64, "shared pages"),
+            (96, "next collection"),
+            (104, "entries"),
+            (112, "small collections"),
+            (120, "drop list"),
+            (128, "unused"),
         ],
     );
     let mut c = formatted(PageKind::Collection);
@@ -246,7 +255,7 @@ fn nodes(out: &mut String) {
     let mut map = formatted(PageKind::PageMap);
     page_map_node::init(&mut map, 1, 507);
     let tag = Tag { class: 9, hole: true };
-    page_map_node::put(&mut map, 0, Entry { page: PageNo(0x0102), tag });
+    page_map_node::put(&mut map, 0, MapEntry { page: PageNo(0x0102), tag });
     page_of(
         out,
         "page map node",
@@ -332,6 +341,37 @@ fn nodes(out: &mut String) {
     }
 }
 
+fn catalog(out: &mut String, oid: Oid) {
+    let fields = [
+        (0, "page"),
+        (4, "slot"),
+        (6, "unique"),
+        (10, "kind, numbered"),
+        (11, "collection"),
+        (13, "bytes"),
+    ];
+    let numbered = Head { collection: 0x0181, ..Head::default() };
+    annotate(out, "heap record in a small collection", &numbered.small(oid, b"bytes"), &fields);
+    let counts = Counts { objects: 1, logical_bytes: 2, record_bytes: 3, threshold: 4, flags: 5 };
+    let fields = [
+        (0, "kind"),
+        (1, "flags"),
+        (2, "threshold"),
+        (3, "objects"),
+        (4, "record bytes"),
+        (5, "bytes"),
+    ];
+    annotate(out, "catalog entry, small", &Entry::Small(counts).encode(), &fields);
+    let fields = [(0, "kind"), (1, "page")];
+    annotate(out, "catalog entry, large", &Entry::Large(PageNo(0x0181)).encode(), &fields);
+    annotate(
+        out,
+        "number 0x0f8",
+        &NumberKey::new(0xf8),
+        &[(0, "bytes that follow"), (1, "number")],
+    );
+}
+
 fn records(out: &mut String) {
     let oid = Oid { site: 0x0102, page: 0x0304_0506, slot: 0x0708, unique: 0x090a_0b0c };
     let fields = [(0, "site"), (2, "page"), (6, "slot"), (8, "unique")];
@@ -339,6 +379,7 @@ fn records(out: &mut String) {
     let attributes = Attributes::from([("k".into(), vec![0xee, 0xff])]);
     let attributes = holdall_core::heap_record::encode_attributes(&attributes, 4096).unwrap();
     let head = Head {
+        collection: 0,
         name: Some(b"name".as_slice().into()),
         attributes: attributes.into(),
         change: Change { epoch: 0x0b, count: 0x0c },
@@ -357,6 +398,7 @@ fn records(out: &mut String) {
     let mut small = common.to_vec();
     small.push((25, "bytes"));
     annotate(out, "heap record, small", &head.small(oid, b"bytes"), &small);
+    catalog(out, oid);
     let slice = Slice { flags: 3, offset: 2, ..Slice::run(0x0a, 0x64) };
     let tree = Tree { size: 0x64 + 9, top: Top::Inline(vec![slice, Slice::zeros(9)]) };
     let d = Descriptor { flags: 1, threshold: 4, tree, tail: b"tail".to_vec() };

@@ -143,7 +143,10 @@ fn a_root_that_names_other_spaces_is_refused() {
 #[test]
 fn a_root_whose_parts_lie_nowhere_is_refused() {
     type Set = fn(&mut [u8], PageNo);
-    let parts: [(&str, Set); 3] = [
+    let parts: [(&str, Set); 6] = [
+        ("collections", |root, page| root_page::set_entries(root, page)),
+        ("small collections", |root, page| root_page::set_small(root, page)),
+        ("drop list", |root, page| root_page::set_drops(root, page)),
         ("catalog", |root, page| root_page::set_catalog(root, page)),
         ("tree of shared pages", |root, page| root_page::set_sharing(root, page)),
         ("handle table", |root, page| {

@@ -120,34 +120,3 @@ fn a_time_that_a_caller_names_counts_until_the_bytes_change() {
     store.write(|tx| tx.set_attributes("f", &before)).unwrap();
     assert_eq!(of("f"), SystemTime::UNIX_EPOCH.checked_sub(Duration::from_nanos(1_500_000_001)));
 }
-
-#[test]
-fn objects_of_the_first_format_have_no_time_until_they_change() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("v1.holdall");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/stores/v1.holdall"), &path)
-        .unwrap();
-    let version = |at: usize| {
-        let bytes = std::fs::read(&path).unwrap();
-        u32::from_le_bytes(bytes[at + 12..at + 16].try_into().unwrap())
-    };
-    let slots = holdall_core::superblock::SLOT_AT.map(|at| at as usize);
-    assert_eq!(slots.map(version), [1, 1]);
-    let name = {
-        let store = options().open_read_only(&path).unwrap();
-        let first = store.read().unwrap().names("").next().unwrap().unwrap();
-        let name = String::from_utf8(first.name).unwrap();
-        assert_eq!(time(&store, &name), None);
-        name
-    };
-    assert_eq!(slots.map(version), [1, 1], "reading changes nothing");
-    let store = options().open(&path).unwrap();
-    let now = later();
-    store.write(|tx| tx.append(name.as_str(), b"!")).unwrap();
-    assert_eq!(time(&store, &name), now);
-    assert!(slots.map(version).contains(&2), "builds of version 1 refuse it before such a record");
-    drop(store);
-    let store = options().open(&path).unwrap();
-    assert_eq!(time(&store, &name), now);
-    assert!(store.verify().unwrap().is_sound());
-}

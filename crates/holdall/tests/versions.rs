@@ -172,6 +172,7 @@ fn a_collection_is_dropped_with_all_it_has_and_its_space_comes_back() {
     assert_eq!(reader.get("shared").unwrap().unwrap(), [9; 500_000]);
     drop(reader);
     assert!(store.write(|tx| tx.drop_collection("c")).unwrap());
+    while store.empty_dropped().unwrap() {}
     store.checkpoint().unwrap();
     assert_eq!(store.stat().unwrap().objects, 1);
     assert_eq!(store.read().unwrap().collections().unwrap(), ["default"]);

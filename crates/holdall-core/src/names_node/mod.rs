@@ -28,10 +28,13 @@ pub use read::{Node, slot};
 pub use share::Share;
 pub use value::Value;
 
+use crate::collection_entry::MAX_NUMBER;
 use crate::page::{HEADER, MAX_PAGE_SIZE, MIN_PAGE_SIZE};
 
-/// Longest key in bytes.
-pub const MAX_KEY: usize = 1024;
+/// Longest name of an object in bytes.
+pub const MAX_NAME: usize = 1024;
+/// Longest key in bytes: a name behind its collection's number.
+pub const MAX_KEY: usize = MAX_NAME + MAX_NUMBER;
 /// Longest value in bytes; the shortest has one byte.
 pub const MAX_VALUE: usize = 64;
 /// Highest level a node can have; leaves have level 0. Inner nodes have at least two

@@ -132,7 +132,7 @@ fn large(o: &LargeObject) -> Value {
 /// The first element of the list of a tree of names.
 pub fn names(tree: &NamesTree) -> Value {
     json!({
-        "kind": "collection", "collection": tree.collection, "page": tree.page.0,
+        "kind": "collection", "collection": tree.collection, "page": tree.page.map(|page| page.0),
         "number": tree.number, "objects": tree.objects,
         "logical_bytes": u64::try_from(tree.bytes).unwrap_or(u64::MAX),
         "root": tree.root.map(|page| page.0),

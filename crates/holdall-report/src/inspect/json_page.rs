@@ -5,6 +5,7 @@
 use super::json_parts::{error, location, named, segment, superblocks};
 use super::text_lines::runs;
 use crate::name::hex;
+use holdall::PageNo;
 use holdall::inspect::{
     Body, Handle, HeapContent, HeapSlot, MapRoot, NamesValue, Node, Page, PageContent, PlaceInSpace,
 };
@@ -56,11 +57,24 @@ fn body(body: &Body, page_size: u64) -> Value {
             let entries: Vec<Value> = entries.iter().map(entry).collect();
             json!({ "stretch": stretch, "space": space, "pages": pages, "entries": entries })
         }
-        Body::Root { spaces, next_collection, catalog, handles, images, .. } => json!({
-            "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
-            "handles": handles.as_ref().map(map),
-            "images": (!images.is_none()).then_some(images.0),
-        }),
+        Body::Root {
+            spaces,
+            next_collection,
+            catalog,
+            entries,
+            small,
+            drops,
+            handles,
+            images,
+            ..
+        } => {
+            json!({
+                "spaces": spaces, "next_collection": next_collection, "catalog": catalog.0,
+                "entries": entries.0, "small": small.0, "drops": drops.0,
+                "handles": handles.as_ref().map(map),
+                "images": (!images.is_none()).then_some(images.0),
+            })
+        }
         Body::Collection { objects, bytes, names, heap, threshold, .. } => json!({
             "objects": objects, "logical_bytes": bytes, "names": names.0, "threshold": threshold,
             "heap": heap.as_ref().map(|heap| json!({
@@ -97,16 +111,18 @@ fn body(body: &Body, page_size: u64) -> Value {
             Value::Object(out)
         }
         Body::SegmentNode(found) => node(found, page_size),
-        Body::Images { level, entries, .. } => {
-            let live = entries.iter().filter(|(_, target)| !target.is_none());
-            let to = if *level == 0 { "image" } else { "node" };
-            let entries: Vec<Value> =
-                live.map(|(page, target)| json!({ "page": page.0, to: target.0 })).collect();
-            json!({ "level": level, "entries": entries })
-        }
+        Body::Images { level, entries, .. } => images(*level, entries),
         // A newer engine may know more.
         _ => Value::Null,
     }
+}
+
+fn images(level: u8, entries: &[(PageNo, PageNo)]) -> Value {
+    let live = entries.iter().filter(|(_, target)| !target.is_none());
+    let to = if level == 0 { "image" } else { "node" };
+    let entries: Vec<Value> =
+        live.map(|(page, target)| json!({ "page": page.0, to: target.0 })).collect();
+    json!({ "level": level, "entries": entries })
 }
 
 fn map(map: &MapRoot) -> Value {

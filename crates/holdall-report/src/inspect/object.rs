@@ -91,11 +91,12 @@ fn segment(text: &mut Text, depth: usize, start: u64, slice: &Slice, page_size: 
 pub fn names(tree: &NamesTree) -> String {
     let mut text = Text::default();
     let name = Name(tree.collection.as_bytes());
-    let (page, number, objects, bytes) = (tree.page, tree.number, tree.objects, tree.bytes);
+    let (number, objects, bytes) = (tree.number, tree.objects, tree.bytes);
+    let place = tree.page.map_or("among small ones".into(), |page| format!("in page {page}"));
     text.line(
         0,
         format_args!(
-            "collection {name} in page {page}: number {number}, {objects} objects of {bytes} bytes"
+            "collection {name} {place}: number {number}, {objects} objects of {bytes} bytes"
         ),
     );
     if tree.root.is_none() {

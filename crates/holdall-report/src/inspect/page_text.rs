@@ -2,6 +2,7 @@
 
 use super::text_lines::{Hex, Name, Text, runs};
 use super::volume::superblocks;
+use holdall::PageNo;
 use holdall::inspect::{
     Body, Handle, HeapContent, HeapSlot, MapRoot, NamesValue, Node, Page, PageContent, PlaceInSpace,
 };
@@ -75,9 +76,20 @@ fn body(text: &mut Text, body: &Body) {
                 text.line(1, format_args!("page {page}: {sums}, owner {owner}"));
             }
         }
-        Body::Root { spaces, next_collection, catalog, handles, images, .. } => {
+        Body::Root {
+            spaces,
+            next_collection,
+            catalog,
+            entries,
+            small,
+            drops,
+            handles,
+            images,
+            ..
+        } => {
             text.line(1, format_args!("spaces {spaces}, next collection {next_collection}"));
-            text.line(1, format_args!("catalog: root page {catalog}"));
+            text.line(1, format_args!("catalog: root page {catalog}, of entries {entries}"));
+            text.line(1, format_args!("small collections: page {small}; drop list: {drops}"));
             if let Some(handles) = handles {
                 map(text, "handle table", handles);
             }
@@ -119,15 +131,17 @@ fn body(text: &mut Text, body: &Body) {
             cells.iter().for_each(|(key, value)| names_cell(text, &Name(key), value));
         }
         Body::SegmentNode(found) => node(text, found),
-        Body::Images { level, entries, .. } => {
-            text.line(1, format_args!("level {level}, {} entries", entries.len()));
-            let to = if *level == 0 { "image at page" } else { "node at page" };
-            for (page, target) in entries.iter().filter(|(_, target)| !target.is_none()) {
-                text.line(1, format_args!("page {page}: {to} {target}"));
-            }
-        }
+        Body::Images { level, entries, .. } => images(text, *level, entries),
         // A newer engine may know more.
         _ => {}
+    }
+}
+
+fn images(text: &mut Text, level: u8, entries: &[(PageNo, PageNo)]) {
+    text.line(1, format_args!("level {level}, {} entries", entries.len()));
+    let to = if level == 0 { "image at page" } else { "node at page" };
+    for (page, target) in entries.iter().filter(|(_, target)| !target.is_none()) {
+        text.line(1, format_args!("page {page}: {to} {target}"));
     }
 }
 

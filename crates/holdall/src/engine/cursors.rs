@@ -9,11 +9,9 @@ use crate::handle::HandleCursor;
 use holdall_core::heap_placement::{Placement, Policy};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 #[derive(Debug, Clone)]
 struct Remembered {
-    name: Arc<str>,
     /// The last commit that used it.
     used: u64,
     placement: Placement,
@@ -23,7 +21,7 @@ struct Remembered {
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {
     handles: HandleCursor,
-    collections: BTreeMap<u32, Remembered>,
+    collections: BTreeMap<u64, Remembered>,
     commits: u64,
 }
 
@@ -50,7 +48,7 @@ impl Cursors {
     }
 
     /// Forgets a collection.
-    pub(crate) fn forget(&mut self, number: u32) {
+    pub(crate) fn forget(&mut self, number: u64) {
         self.collections.remove(&number);
     }
 
@@ -59,12 +57,12 @@ impl Cursors {
         self.collections.len()
     }
 
-    /// Numbers and names of all collections but the `most` used last.
-    pub(crate) fn oldest(&self, most: usize) -> Vec<(u32, Arc<str>)> {
+    /// Numbers of all heap files but the `most` used last.
+    pub(crate) fn oldest(&self, most: usize) -> Vec<u64> {
         let mut all: Vec<_> = self.collections.iter().collect();
         all.sort_by_key(|(_, r)| r.used);
         all.truncate(all.len().saturating_sub(most));
-        all.into_iter().map(|(number, r)| (*number, r.name.clone())).collect()
+        all.into_iter().map(|(number, _)| *number).collect()
     }
 }
 
@@ -73,29 +71,24 @@ impl Cursors {
 pub(crate) struct TxCursors {
     handles: HandleCursor,
     /// None: nothing is to be remembered.
-    collections: BTreeMap<u32, Option<Remembered>>,
+    collections: BTreeMap<u64, Option<Remembered>>,
 }
 
 impl TxCursors {
-    /// Where objects of a collection go: their handles, and their records.
-    pub(crate) fn of_collection(
+    /// Where objects of a heap file go, which its owner names: their handles, and their records.
+    pub(crate) fn of_file(
         &mut self,
-        number: u32,
-        name: &str,
+        owner: u64,
         store: &Mutex<Cursors>,
     ) -> (&mut HandleCursor, &mut Placement) {
-        let known = || store.lock().collections.get(&number).cloned();
-        let new = || Remembered {
-            name: name.into(),
-            used: 0,
-            placement: Placement::new(Policy::default()),
-        };
-        let found = self.collections.entry(number).or_insert_with(known).get_or_insert_with(new);
+        let known = || store.lock().collections.get(&owner).cloned();
+        let new = || Remembered { used: 0, placement: Placement::new(Policy::default()) };
+        let found = self.collections.entry(owner).or_insert_with(known).get_or_insert_with(new);
         (&mut self.handles, &mut found.placement)
     }
 
     /// Forgets a collection.
-    pub(crate) fn forget(&mut self, number: u32) {
+    pub(crate) fn forget(&mut self, number: u64) {
         self.collections.insert(number, None);
     }
 }

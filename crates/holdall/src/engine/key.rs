@@ -2,7 +2,7 @@
 //!
 //! Owns: [`Key`].
 
-use crate::names::MAX_KEY;
+use holdall_core::names_node::MAX_NAME;
 use holdall_core::{Error, Oid, Result};
 use std::borrow::Cow;
 
@@ -36,6 +36,14 @@ pub enum Key<'a> {
 }
 
 impl Key<'_> {
+    /// The same, with bytes of its own.
+    pub(crate) fn owned(&self) -> Key<'static> {
+        match self {
+            Self::Name(name) => Key::Name(Cow::Owned(name.to_vec())),
+            Self::Oid(oid) => Key::Oid(*oid),
+        }
+    }
+
     /// The key in messages.
     pub(crate) fn show(&self) -> String {
         match self {
@@ -52,8 +60,8 @@ pub(crate) fn show_name(name: &[u8]) -> String {
 
 /// Refuses names that no object can have.
 pub(crate) fn check_name(name: &[u8]) -> Result<()> {
-    if name.len() > MAX_KEY {
-        let text = format!("a name of {} bytes is too long; at most {MAX_KEY}", name.len());
+    if name.len() > MAX_NAME {
+        let text = format!("a name of {} bytes is too long; at most {MAX_NAME}", name.len());
         return Err(Error::Invalid(text));
     }
     if name.is_empty() {

@@ -102,6 +102,8 @@ pub(crate) struct BackgroundRequests {
     pub(crate) flush: bool,
     /// There may be free space to give back.
     pub(crate) spare: bool,
+    /// A collection was dropped and is to be emptied.
+    pub(crate) drops: bool,
     pub(crate) stop: bool,
 }
 
@@ -247,6 +249,13 @@ impl Inner {
     pub(crate) fn check_process(&self) -> Result<()> {
         self.pager.horizon.check_fork()?;
         if std::process::id() == self.process { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    /// Asks the thread that empties dropped collections to do so.
+    pub(crate) fn ask_to_empty(&self) {
+        let (requests, wake) = &*self.requests;
+        requests.lock().drops = true;
+        wake.notify_all();
     }
 
     /// Remembers why a background thread failed, so that the next commit says so.

@@ -5,6 +5,7 @@
 //! back by it.
 
 use crate::page_map::PageMap;
+use holdall_core::collection_entry::END;
 use holdall_core::page_map_node::span;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::superblock::Superblock;
@@ -34,8 +35,9 @@ pub(super) fn check(
         let named = sb.volume_pages;
         return bad(format!("names {spaces} spaces, the superblock only {named} pages of them"));
     }
-    if root_page::next_collection(root) == 0 {
-        return bad("says that the next collection has number 0".into());
+    let next = root_page::next_collection(root);
+    if next == 0 || next > END {
+        return bad(format!("says that the next collection has number {next}"));
     }
     let map = PageMap::decode(&root_page::handles(root))
         .map_err(|e| Error::page(sb.root, format!("the handle table: {e}")))?;
@@ -46,6 +48,9 @@ pub(super) fn check(
     let named = [
         ("root page", sb.root),
         ("catalog", root_page::catalog(root)),
+        ("collections", root_page::entries(root)),
+        ("small collections", root_page::small(root)),
+        ("drop list", root_page::drops(root)),
         ("handle table", map.root()),
         ("tree of shared pages", root_page::sharing(root)),
         ("tree of images", root_page::images(root)),

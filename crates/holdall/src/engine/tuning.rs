@@ -38,6 +38,8 @@ pub struct Tuning {
     pub(crate) first_log_bytes: u64,
     pub(crate) most_placements: usize,
     pub(crate) most_trees: usize,
+    pub(crate) small_objects: u64,
+    pub(crate) small_bytes: u64,
     pub(crate) store_id: Option<[u8; 16]>,
     clock: fn() -> u64,
 }
@@ -56,6 +58,8 @@ impl Default for Tuning {
             first_log_bytes: 32 << 10,
             most_placements: 256,
             most_trees: 4096,
+            small_objects: 1000,
+            small_bytes: 64 << 10,
             store_id: None,
             clock: system_time,
         }
@@ -142,6 +146,15 @@ impl Tuning {
     #[doc(hidden)]
     pub fn most_trees(mut self, spaces: usize) -> Self {
         self.most_trees = spaces;
+        self
+    }
+
+    /// Objects, and bytes of their records, up to which collections lie in shared pages. Large ones
+    /// become small again below a quarter. A test sets it. Default: 1,000 and 64 KiB, or less if
+    /// more could not move in one transaction.
+    #[doc(hidden)]
+    pub fn small_collections(mut self, objects: u64, bytes: u64) -> Self {
+        (self.small_objects, self.small_bytes) = (objects, bytes);
         self
     }
 

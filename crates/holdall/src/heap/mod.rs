@@ -96,7 +96,6 @@ impl HeapFile {
     pub const BYTES: usize = PageMap::BYTES + 24;
 
     /// An empty file of collection `owner`, which its pages will name.
-    #[cfg(test)]
     pub fn new(owner: u64) -> Self {
         Self { owner, map: PageMap::default(), records: 0, used: 0, formatted: 0, changes: 0 }
     }

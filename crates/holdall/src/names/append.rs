@@ -6,7 +6,7 @@
 
 use super::insert::node_mut;
 use super::{AppendCursor, Names};
-use holdall_core::names_node::{Cell, MAX_KEY};
+use holdall_core::names_node::{Cell, MAX_NAME};
 use holdall_core::{Error, PageWrite, Result};
 
 impl AppendCursor {
@@ -18,7 +18,7 @@ impl AppendCursor {
         }
         let mut last = &self.key[..];
         let beyond = |key: &&'k [u8]| {
-            let right = *key > last && !key.is_empty() && key.len() <= MAX_KEY;
+            let right = *key > last && !key.is_empty() && key.len() <= MAX_NAME;
             last = key;
             right
         };

@@ -33,10 +33,10 @@ pub use check::Stats;
 pub use cursor::Cursor;
 pub use holdall_core::names_node::{MAX_KEY, Value};
 pub use leaf::Leaf;
-pub use list::{Line, Lines, ListOptions, after_prefix};
+pub use list::{Line, ListOptions, after_prefix};
 
 use holdall_core::PageWrite;
-use holdall_core::names_node::{MAX_LEVEL, Node, Share};
+use holdall_core::names_node::{MAX_LEVEL, Node, NodeMut, Share};
 use holdall_core::{Error, PageKind, PageNo, PageRead, PageRef, Result};
 use std::ops::Bound;
 
@@ -250,6 +250,29 @@ impl Names {
         Ok(())
     }
 
+    /// Frees about `most` nodes, the last ones first, and returns whether the tree is empty then.
+    /// For giving up a tree in as many transactions as it takes. Cost: the way to its last leaves,
+    /// which are not read.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub fn clear_some<W: PageWrite + ?Sized>(
+        &mut self,
+        pages: &mut W,
+        most: usize,
+    ) -> Result<bool> {
+        let mut left = most;
+        if !self.root.is_none() {
+            let page = load(pages, self.root)?;
+            let level = Node::open(self.root, &page)?.level();
+            drop(page);
+            if free_last(pages, self.root, level, &mut left)? {
+                self.root = PageNo::NONE;
+            }
+        }
+        Ok(self.root.is_none())
+    }
+
     /// Goes down to the leaf where `key` is or belongs.
     fn descend<R: PageRead + ?Sized>(&self, pages: &R, key: &[u8]) -> Result<Path> {
         let (mut no, mut level) = (self.root, None);
@@ -290,6 +313,35 @@ fn free_below<W: PageWrite + ?Sized>(pages: &mut W, no: PageNo, level: u8) -> Re
         }
     }
     pages.free_page(no)
+}
+
+/// Frees the last nodes under `no` while some are `left` to be freed, and `no` itself with its last
+/// child. Returns whether it is gone.
+fn free_last<W: PageWrite + ?Sized>(
+    pages: &mut W,
+    no: PageNo,
+    level: u8,
+    left: &mut usize,
+) -> Result<bool> {
+    if level > 0 {
+        let page = load(pages, no)?;
+        let node = Node::open_at(no, &page, level)?;
+        let count = node.count();
+        let mut kept = count + 1;
+        while kept > 0 && *left > 0 && free_last(pages, node.child(kept - 1)?, level - 1, left)? {
+            kept -= 1;
+        }
+        if kept > 0 {
+            drop(page);
+            if kept <= count {
+                NodeMut::new(no, pages.page_mut(no, PageKind::Names)?).remove(kept - 1..count)?;
+            }
+            return Ok(false);
+        }
+    }
+    pages.free_page(no)?;
+    *left = left.saturating_sub(1);
+    Ok(true)
 }
 
 /// Refuses keys the tree cannot hold.

@@ -37,6 +37,10 @@ pub struct ObjectWrite<'a> {
     pub heap: &'a mut HeapFile,
     /// Its placement state.
     pub placement: &'a mut Placement,
+    /// The collection's number if it is small, else 0: records note it.
+    pub collection: u64,
+    /// Bytes of a small collection's records.
+    pub record_bytes: u64,
     /// The collection's hints, for objects without their own.
     pub hints: StoredHints,
     /// The recovery epoch, of which versions are.
@@ -93,10 +97,12 @@ impl ObjectWrite<'_> {
     ) -> Result<Oid> {
         // The record names its OID and the handle the record's place: the handle is chosen
         // first and filled last. Between the two no handle comes or goes.
+        let head = &head.of(if mutation::is(Mutation::R50Number) { 0 } else { self.collection });
         let near_loc = near.and_then(|n| self.handles.lookup(&*self.tx, n).ok());
         let spot = self.handles.next(self.tx, self.cursor, near)?;
         let record = self.build(spot.oid(unique), head, data, hints)?;
         let loc = self.place(&record, near_loc.map(|l| l.page))?;
+        self.record_bytes = self.record_bytes.saturating_add(record.len() as u64);
         *self.scratch = record;
         self.handles.fill(self.tx, spot, unique, loc)
     }

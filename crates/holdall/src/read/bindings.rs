@@ -117,6 +117,8 @@ impl Reader {
         let state = &self.state;
         // Before the pin: it may be read from disk.
         let names = self.objects().names(group.iter())?;
+        let own = self.objects().own_keys(group)?;
+        let group = own.as_deref().unwrap_or(group);
         state.snapshot.pinned(|pages| {
             let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();
             find(pages, (&state.root().handles, names), &mut all);

@@ -2,10 +2,10 @@
 //!
 //! Owns: [`Entry`], [`NameIter`], [`Listing`].
 
-use crate::engine::catalog::oid_of;
+use crate::engine::catalog::{Collection, oid_of};
 use crate::names::{self, Line, ListOptions, after_prefix};
 use crate::read::reader::Reader;
-use holdall_core::{Oid, Result};
+use holdall_core::{Oid, PageRead, Result};
 use std::ops::{Bound, RangeBounds};
 use std::vec;
 
@@ -41,13 +41,29 @@ pub struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn from_lines(lines: names::Lines) -> Result<Self> {
+    /// Lists names of a collection.
+    pub(crate) fn of<R: PageRead + ?Sized>(
+        pages: &R,
+        c: &Collection,
+        options: &ListOptions<'_>,
+    ) -> Result<Self> {
+        let after = options.start_after.map(|after| c.key(after));
+        let (prefix, start_after) = (c.key(options.prefix), after.as_deref());
+        let lines =
+            c.names.list(pages, &ListOptions { prefix: &prefix, start_after, ..*options })?;
+        let before = prefix.len() - options.prefix.len();
+        let own = |mut name: Vec<u8>| {
+            name.drain(..before);
+            name
+        };
         let listed = |line| match line {
-            Line::Key(name, value) => Ok(Listed::Object(Entry { name, oid: oid_of(&value)? })),
-            Line::Prefix(prefix) => Ok(Listed::Prefix(prefix)),
+            Line::Key(name, value) => {
+                Ok(Listed::Object(Entry { name: own(name), oid: oid_of(&value)? }))
+            }
+            Line::Prefix(prefix) => Ok(Listed::Prefix(own(prefix))),
         };
         let entries = lines.entries.into_iter().map(listed).collect::<Result<_>>()?;
-        Ok(Self { entries, next: lines.next })
+        Ok(Self { entries, next: lines.next.map(own) })
     }
 }
 
@@ -69,7 +85,7 @@ impl Reader {
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
     pub fn list(&self, options: &ListOptions<'_>) -> Result<Listing> {
         let Some(c) = self.current()? else { return Ok(Listing::default()) };
-        Listing::from_lines(c.names.list(&*self.state, options)?)
+        Listing::of(&*self.state, c, options)
     }
 
     /// How many names the collection has; objects without one are not among them. Cost: every
@@ -86,7 +102,7 @@ impl Reader {
     /// [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io).
     pub fn count_names(&self) -> Result<u64> {
         let Some(c) = self.current()? else { return Ok(0) };
-        c.names.count(&*self.state)
+        if c.is_small() { Ok(c.objects) } else { c.names.count(&*self.state) }
     }
 
     /// All names that begin with `prefix`, in order, with their objects; backwards by
@@ -155,17 +171,21 @@ impl NameIter {
     }
 
     /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`.
+    /// Takes up to [`ENTRIES_AT_ONCE`] of the entries that a walk yields, while they are `inside`, without
+    /// the first `before` bytes of each.
     fn take(
         &mut self,
         walk: impl Iterator<Item = Result<(Vec<u8>, names::Value)>>,
         inside: impl Fn(&[u8]) -> bool,
+        before: usize,
     ) -> Result<Vec<Entry>> {
         let mut taken = Vec::new();
         for entry in walk.take(ENTRIES_AT_ONCE) {
-            let (name, value) = entry?;
+            let (mut name, value) = entry?;
             if !inside(&name) {
                 break;
             }
+            name.drain(..before);
             taken.push(Entry { oid: oid_of(&value)?, name });
         }
         self.done = taken.len() < ENTRIES_AT_ONCE;
@@ -178,14 +198,26 @@ impl NameIter {
         self.done = true;
         let reader = self.reader.clone();
         let Some(c) = reader.current()? else { return Ok(()) };
-        let (from, to) = (self.from.clone(), self.to.clone());
+        // The names of a small collection stand behind its number, and so between two bounds.
+        let number = c.prefix();
+        let (from, to) = match &number {
+            None => (self.from.clone(), self.to.clone()),
+            Some(number) => {
+                let own = |bound: &Bound<Vec<u8>>| bound.as_ref().map(|name| number.with(name));
+                let begin = Bound::Included(number.to_vec());
+                let end = after_prefix(number).map_or(Bound::Unbounded, Bound::Excluded);
+                let or = |bound, other| if bound == Bound::Unbounded { other } else { bound };
+                (or(own(&self.from), begin), or(own(&self.to), end))
+            }
+        };
+        let before = number.map_or(0, |number| number.len());
         let (first, last) = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
         let taken = if back {
             let inside = |name: &[u8]| (first, Bound::Unbounded).contains(name);
-            self.take(c.names.iter_back(&*reader.state, last), inside)?
+            self.take(c.names.iter_back(&*reader.state, last), inside, before)?
         } else {
             let inside = |name: &[u8]| (Bound::Unbounded, last).contains(name);
-            self.take(c.names.iter(&*reader.state, first), inside)?
+            self.take(c.names.iter(&*reader.state, first), inside, before)?
         };
         let (bound, ready) =
             if back { (&mut self.to, &mut self.back) } else { (&mut self.from, &mut self.front) };

@@ -284,6 +284,35 @@ impl<'a> ObjectLookup<'a> {
         }
     }
 
+    /// The key as the tree of names has it, if that is another; refuses an OID of a dropped
+    /// collection's object.
+    ///
+    /// # Errors
+    /// As [`ReadState::check_alive`].
+    #[inline]
+    pub(crate) fn own_key(self, key: &Key<'_>) -> Result<Option<Key<'static>>> {
+        match (key, self.collection) {
+            (Key::Oid(oid), _) => self.state.check_alive(*oid).map(|()| None),
+            (Key::Name(name), Some(c)) if c.is_small() => {
+                Ok(Some(Key::Name(c.key(name).into_owned().into())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// As [`ObjectLookup::own_key`], for several; `None` if all are as they are.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn own_keys(self, keys: &[Key<'_>]) -> Result<Option<Vec<Key<'static>>>> {
+        let small = self.collection.is_some_and(Collection::is_small);
+        if !small && self.state.root().drops.root.is_none() {
+            return Ok(None);
+        }
+        let own = |key| Ok(self.own_key(key)?.unwrap_or_else(|| key.owned()));
+        keys.iter().map(own).collect::<Result<_>>().map(Some)
+    }
+
     /// What `small` makes of the bytes of the object of this key, if they lie in its record;
     /// `None` if no object has the name.
     #[inline]
@@ -294,6 +323,8 @@ impl<'a> ObjectLookup<'a> {
     ) -> Result<Option<FoundObject<T>>> {
         // Before the pin: it may be read from disk.
         let trees = (&self.state.root().handles, self.names([key].into_iter())?);
+        let own = self.own_key(key)?;
+        let key = own.as_ref().unwrap_or(key);
         self.state.snapshot.pinned(|pages| {
             let mut one = [Lookup::new(key)];
             find(pages, trees, &mut one);
@@ -310,12 +341,12 @@ impl<'a> ObjectLookup<'a> {
     /// See [`Reader::lookup`](super::Reader::lookup).
     pub(crate) fn lookup(self, name: &[u8]) -> Result<Option<Oid>> {
         let Some(c) = self.current()? else { return Ok(None) };
-        c.names.find(self.state, name, oid_of)
+        c.names.find(self.state, &c.key(name), oid_of)
     }
 
     pub(crate) fn resolve(self, key: &Key<'_>) -> Result<Oid> {
         match key {
-            Key::Oid(oid) => Ok(*oid),
+            Key::Oid(oid) => self.state.check_alive(*oid).map(|()| *oid),
             Key::Name(name) => self.lookup(name)?.ok_or_else(|| missing(key)),
         }
     }

@@ -93,6 +93,8 @@ impl Reader {
         let state = &self.state;
         // Before the pin: it may be read from disk.
         let Ok(names) = self.objects().names(group.iter()) else { return Vec::new() };
+        let Ok(own) = self.objects().own_keys(group) else { return Vec::new() };
+        let group = own.as_deref().unwrap_or(group);
         let mut found = vec![None; group.len()];
         let all = state.snapshot.pinned(|pages| {
             let mut all: Vec<Lookup<'_>> = group.iter().map(Lookup::new).collect();

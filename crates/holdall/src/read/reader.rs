@@ -46,11 +46,8 @@ impl Reader {
             // It exists as soon as something is put there.
             return Ok(Self { state: self.state.clone(), collection: None });
         }
-        match self.state.root().find(&*self.state, name)? {
-            Some(page) => {
-                let collection = Some(Collection::load(&*self.state, page)?);
-                Ok(Self { state: self.state.clone(), collection })
-            }
+        match self.state.root().collection(&*self.state, name)? {
+            Some(found) => Ok(Self { state: self.state.clone(), collection: Some(found) }),
             None => Err(Error::NotFound(format!("collection {name:?}"))),
         }
     }
@@ -202,7 +199,12 @@ impl Reader {
 
     /// Every object of the store, whatever its collection, named or not.
     pub fn oids(&self) -> impl Iterator<Item = Result<Oid>> + '_ {
-        self.state.root().handles.iter(&*self.state).map(|r| r.map(|(oid, _)| oid))
+        let state = &self.state;
+        state.root().handles.iter(&**state).filter_map(|found| {
+            let alive = found.and_then(|(oid, _)| state.check_alive(oid).map(|()| oid));
+            // Its handle is still there, its collection is not.
+            Some(alive).filter(|alive| !matches!(alive, Err(Error::Dangling(_))))
+        })
     }
 }
 

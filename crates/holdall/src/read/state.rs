@@ -13,7 +13,7 @@ use crate::space::{LEAST_NEW, ReadHow, read_segment};
 use crate::txn::{SharedState, Snapshot};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
-use holdall_core::{PageNo, PageRead, PageRef, Result};
+use holdall_core::{Oid, PageNo, PageRead, PageRef, Result};
 use holdall_io::Disk;
 use std::sync::{Arc, OnceLock};
 
@@ -59,14 +59,25 @@ impl ReadState {
         start.0.checked_mul(self.page_size() as u64).and_then(|at| at.checked_add(offset))
     }
 
+    /// Refuses an object of a collection that was dropped and is not yet emptied: its handle still
+    /// leads to it. Cost: nothing if there is none.
+    ///
+    /// # Errors
+    /// [`holdall_core::Error::Dangling`], and those of a lookup.
+    #[inline]
+    pub(crate) fn check_alive(&self, oid: Oid) -> Result<()> {
+        if self.root().drops.root.is_none() {
+            return Ok(());
+        }
+        let place = self.root().handles.lookup(self, oid)?;
+        self.root().check_alive(self, oid, place.page)
+    }
+
     pub(crate) fn default_collection(&self) -> Result<Option<&Collection>> {
         if let Some(known) = self.view.default.get() {
             return Ok(known.as_ref());
         }
-        let found = match self.root().find(self, DEFAULT_COLLECTION)? {
-            Some(page) => Some(Collection::load(self, page)?),
-            None => None,
-        };
+        let found = self.root().collection(self, DEFAULT_COLLECTION)?;
         Ok(self.view.default.get_or_init(|| found).as_ref())
     }
 }

@@ -20,7 +20,10 @@ use crate::read::Reader;
 use crate::read::state::ReadState;
 use crate::read::view_cache::ViewCache;
 use crate::txn::{Cause, Waiting};
-use crate::write::{PutOptions, StagedObject, Target, WriteOptions, WriteTx, forget_placements};
+use crate::write::{
+    PutOptions, StagedObject, Target, WriteOptions, WriteTx, empty_dropped, forget_placements,
+    has_dropped,
+};
 use holdall_core::heap_record::most_attributes;
 use holdall_core::{Busy, Error, Result};
 use std::path::Path;
@@ -144,6 +147,9 @@ impl Store {
 
     fn from_inner(inner: Arc<Inner>, threads: Option<threads::Threads>) -> Self {
         let views = Arc::new(ViewCache::new());
+        if threads.is_some() && has_dropped(&inner).unwrap_or(false) {
+            inner.ask_to_empty();
+        }
         // Nobody else sets it.
         let _ = inner.compactor.set(crate::write::compact);
         Self {
@@ -372,6 +378,22 @@ impl Store {
     #[doc(hidden)]
     pub fn shrink_log(&self) -> Result<()> {
         self.inner.shrink_log()
+    }
+
+    /// Empties a part of what was dropped, as the store's threads do by themselves; returns whether
+    /// there is more.
+    ///
+    /// # Errors
+    /// As [`WriteTx::commit`].
+    #[doc(hidden)]
+    pub fn empty_dropped(&self) -> Result<bool> {
+        empty_dropped(&self.inner)
+    }
+
+    /// Whether anything was dropped that is not yet emptied, as far as that can be read.
+    #[doc(hidden)]
+    pub fn has_dropped(&self) -> bool {
+        has_dropped(&self.inner).unwrap_or(false)
     }
 
     /// Closes the store: everything at its place, the log file gone, the file cut to what is

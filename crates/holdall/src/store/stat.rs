@@ -2,13 +2,15 @@
 
 use super::{Fullness, Store};
 use crate::engine::GaveBack;
-use crate::engine::catalog::{Collection, Root, page_of};
+use crate::engine::catalog::{Known, Root, large, page_of};
 use crate::sharing::{Shared, Sharing};
 use crate::txn::{Checkpoints, Elsewhere, Pager};
+use holdall_core::collection_entry::{Counts, Entry, NumberKey};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceDir;
 use holdall_core::{Error, PageNo, PageRead, PageRef, Result, root_page, superblock};
+use std::ops::Bound;
 use std::time::Duration;
 
 /// Figures of one collection.
@@ -21,8 +23,10 @@ pub struct CollectionStat {
     pub objects: u64,
     /// Sum of their sizes in bytes.
     pub logical_bytes: u64,
-    /// Used share of its heap pages.
+    /// Used share of its heap pages; of a small one that of the pages which all small ones share.
     pub heap_utilization: f64,
+    /// Whether it is small: it takes bytes of pages that it shares with others.
+    pub small: bool,
 }
 
 /// Figures of a store.
@@ -135,28 +139,60 @@ impl PageRead for NewestPages<'_> {
     }
 }
 
+/// Collections by name, and how full all heap pages are.
+struct Heaps {
+    collections: Vec<CollectionStat>,
+    /// Bytes used, and all bytes.
+    used: u64,
+    capacity: u64,
+    fullness: Fullness,
+}
+
+impl Heaps {
+    /// Adds a heap file; returns how full it is. Counters of damaged pages may be anything.
+    fn add(&mut self, (used, all): (u64, u64)) -> f64 {
+        self.fullness.add_heap(used, all);
+        self.used = self.used.saturating_add(used);
+        self.capacity = self.capacity.saturating_add(all);
+        share(used, all)
+    }
+
+    /// Those of a state. Cost: the nodes of the catalog, and a page for each large collection.
+    fn of<R: PageRead>(state: &R, root: &Root) -> Result<Self> {
+        let size = state.page_size();
+        let fullness = Fullness { page_size: size, ..Fullness::default() };
+        let mut all = Self { collections: Vec::new(), used: 0, capacity: 0, fullness };
+        let shared = all.add(root.shared(state)?.1.utilization(size));
+        for entry in root.entries.iter(state, Bound::Unbounded) {
+            let (key, value) = entry?;
+            let Known { number, name, entry } = Known::decode(&key, &value)?;
+            let (objects, logical_bytes, heap_utilization, small) = match entry {
+                Entry::Small(Counts { objects, logical_bytes, .. }) => {
+                    (objects, logical_bytes, shared, true)
+                }
+                Entry::Large(page) => {
+                    let c = large(state, number, page)?;
+                    (c.objects, c.logical_bytes(&name)?, all.add(c.heap.utilization(size)), false)
+                }
+            };
+            let stat = CollectionStat { name, objects, logical_bytes, heap_utilization, small };
+            all.collections.push(stat);
+        }
+        for entry in root.drops.iter(state, Bound::Unbounded) {
+            let (key, value) = entry?;
+            let (number, _) = NumberKey::split(&key)?;
+            all.add(large(state, number, page_of(&value)?)?.heap.utilization(size));
+        }
+        all.collections.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+}
+
 fn stat_of<R: PageRead>(store: &Store, oldest: Option<Duration>, state: &R) -> Result<StoreStat> {
     let inner = &store.inner;
-    let mut collections = Vec::new();
-    // Counters of damaged pages may be anything.
-    let (mut used, mut capacity) = (0_u64, 0_u64);
-    let mut fullness = Fullness { page_size: state.page_size(), ..Fullness::default() };
-    let root = Root::load(state, inner.root)?;
+    let heaps = Heaps::of(state, &Root::load(state, inner.root)?)?;
+    let Heaps { collections, used, capacity, mut fullness } = heaps;
     let images = state.with_page(inner.root, PageKind::Root, |b| Ok(root_page::image_count(b)))?;
-    for entry in root.catalog.iter(state, std::ops::Bound::Unbounded) {
-        let (name, value) = entry?;
-        let name = String::from_utf8_lossy(&name).into_owned();
-        let c = Collection::load(state, page_of(&value)?)?;
-        let (u, all) = c.heap.utilization(state.page_size());
-        fullness.add_heap(u, all);
-        (used, capacity) = (used.saturating_add(u), capacity.saturating_add(all));
-        collections.push(CollectionStat {
-            objects: c.objects,
-            logical_bytes: c.logical_bytes(&name)?,
-            heap_utilization: share(u, all),
-            name,
-        });
-    }
     let space = inner.alloc.stats();
     let size = state.page_size() as u64;
     let pages = pages(store, space.spaces)?;
@@ -216,7 +252,7 @@ fn share(used: u64, all: u64) -> f64 {
 fn saved_pages<R: PageRead>(pages: &R, root: PageNo) -> Result<u64> {
     let sharing = Sharing::load(pages, root)?;
     let mut saved = 0_u64;
-    for entry in sharing.tree.iter(pages, std::ops::Bound::Unbounded) {
+    for entry in sharing.tree.iter(pages, Bound::Unbounded) {
         let (key, value) = entry?;
         let Shared { run, references } = Shared::decode(&key, &value)?;
         saved = saved.saturating_add(run.len.saturating_mul(references - 1));

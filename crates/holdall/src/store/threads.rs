@@ -1,4 +1,5 @@
-//! The store's own threads: checkpoints, flushing of deferred commits, syncs of the volume
+//! The store's own threads: checkpoints, flushing of deferred commits, emptying of dropped
+//! collections, syncs of the volume
 //! beside those of the log, and writing of new data while its transaction goes on.
 //!
 //! They hold the store weakly while they wait, but for the last two, which hold its pager.
@@ -7,7 +8,8 @@
 
 use crate::engine::{BackgroundRequests, Inner};
 use crate::txn::Pager;
-use holdall_core::Lsn;
+use crate::write::empty_dropped;
+use holdall_core::{Error, Lsn};
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -17,6 +19,9 @@ use std::time::{Duration, Instant};
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
 /// How often pages are brought home while some lie elsewhere.
 const HOME_EVERY: Duration = Duration::from_millis(20);
+
+/// What emptying a dropped collection leaves to others between two transactions.
+const DROP_PAUSE: Duration = Duration::from_millis(1);
 
 type Shared = Arc<(Mutex<BackgroundRequests>, Condvar)>;
 
@@ -39,10 +44,12 @@ impl Threads {
         let defer = inner.options.defer;
         let first = spawn("holdall-checkpoint", move || {
             let (theirs, flush) = (pager.clone(), (weak.clone(), requests.clone()));
+            let drop = flush.clone();
             let others = [
                 spawn("holdall-sync", move || theirs.volume.run_syncs()),
                 spawn("holdall-write", move || pager.behind.run(&pager.volume)),
                 spawn("holdall-flush", move || flushes(&flush.0, &flush.1, defer)),
+                spawn("holdall-drop", move || drops(&drop.0, &drop.1)),
             ];
             checkpoints(&weak, &requests);
             others.into_iter().flatten().for_each(wait_for);
@@ -104,6 +111,33 @@ fn checkpoints(inner: &Weak<Inner>, shared: &Shared) {
             inner.note_background_error(&e);
         }
         spare = inner.has_spare() || inner.has_large_log() || inner.has_images();
+    }
+}
+
+/// Empties what was dropped, in transactions between which others have their turn.
+fn drops(inner: &Weak<Inner>, shared: &Shared) {
+    let (requests, wake) = &**shared;
+    loop {
+        let mut w = requests.lock();
+        while !w.drops && !w.stop {
+            wake.wait(&mut w);
+        }
+        if w.stop {
+            return;
+        }
+        w.drops = false;
+        drop(w);
+        let Some(inner) = inner.upgrade() else { return };
+        match empty_dropped(&inner) {
+            Ok(true) => {
+                inner.ask_to_empty();
+                std::thread::sleep(DROP_PAUSE);
+            }
+            Ok(false) => {}
+            // It stays in the list. A closed store is opened again some day.
+            Err(Error::Invalid(_)) => {}
+            Err(e) => inner.note_background_error(&e),
+        }
     }
 }
 

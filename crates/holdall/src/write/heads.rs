@@ -22,9 +22,8 @@ impl ObjectsMut {
         }
         self.with_objects(|objects, c| {
             objects.set_head(oid, |head| Head { name: Some(to.to_vec().into()), ..head })?;
-            c.names.remove(objects.tx, from)?;
-            let owner = u64::from(c.number);
-            c.names.insert(objects.tx, owner, to, &oid.to_bytes()).map(|_| ())
+            c.names.remove(objects.tx, &c.key(from))?;
+            c.names.insert(objects.tx, c.owner(), &c.key(to), &oid.to_bytes()).map(|_| ())
         })
     }
 

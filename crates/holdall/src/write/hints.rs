@@ -47,7 +47,8 @@ impl ObjectsMut {
         self.with_objects(|objects, c| {
             c.hints = kept;
             // The commit writes the collection, but only if a page is changed.
-            objects.tx.page_mut(c.page, PageKind::Collection).map(drop)
+            let root = objects.tx.root();
+            objects.tx.page_mut(root, PageKind::Root).map(drop)
         })
     }
 }

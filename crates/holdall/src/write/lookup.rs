@@ -18,7 +18,7 @@ impl ObjectsMut {
     pub fn lookup(&mut self, name: impl AsRef<[u8]>) -> Result<Option<Oid>> {
         let Some(c) = self.current()? else { return Ok(None) };
         let begun = self.begin()?;
-        c.names.get(&begun.tx, name.as_ref())?.map(|v| oid_of(&v)).transpose()
+        c.names.get(&begun.tx, &c.key(name.as_ref()))?.map(|v| oid_of(&v)).transpose()
     }
 
     /// Whether the collection that calls go to is there. A put makes it if it is missing.
@@ -37,6 +37,9 @@ impl ObjectsMut {
     #[doc(hidden)]
     pub fn has_names(&mut self) -> Result<bool> {
         let Some(c) = self.current()? else { return Ok(false) };
+        if c.is_small() {
+            return Ok(c.objects > 0);
+        }
         let begun = self.begin()?;
         c.names.iter(&begun.tx, Bound::Unbounded).next().transpose().map(|first| first.is_some())
     }
@@ -49,7 +52,7 @@ impl ObjectsMut {
     pub fn list(&mut self, options: &ListOptions<'_>) -> Result<Listing> {
         let Some(c) = self.current()? else { return Ok(Listing::default()) };
         let begun = self.begin()?;
-        Listing::from_lines(c.names.list(&begun.tx, options)?)
+        Listing::of(&begun.tx, &c, options)
     }
 
     /// How many names the collection has; see
@@ -59,6 +62,9 @@ impl ObjectsMut {
     /// As [`Reader::count_names`](crate::Reader::count_names).
     pub fn count_names(&mut self) -> Result<u64> {
         let Some(c) = self.current()? else { return Ok(0) };
+        if c.is_small() {
+            return Ok(c.objects);
+        }
         let begun = self.begin()?;
         c.names.count(&begun.tx)
     }
@@ -66,7 +72,13 @@ impl ObjectsMut {
     /// The object of this key; `None` if no object has the name.
     pub(crate) fn object_of(&mut self, key: &Key<'_>) -> Result<Option<Oid>> {
         match key {
-            Key::Oid(oid) => Ok(Some(*oid)),
+            Key::Oid(oid) => {
+                let begun = self.begin()?;
+                if !begun.root.drops.root.is_none() {
+                    self.place_of(*oid, |_| Ok(()))?;
+                }
+                Ok(Some(*oid))
+            }
             Key::Name(name) => self.lookup(name),
         }
     }

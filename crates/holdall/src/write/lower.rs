@@ -4,14 +4,17 @@
 use super::{Begun, ObjectsMut};
 use crate::sharing::Sharing;
 use crate::space::{Class, Lowering};
+use holdall_core::collection_entry::{Entry, SMALL_OWNER};
 use holdall_core::page::PageKind;
 use holdall_core::{Oid, Result};
 
 /// Pages that one transaction changes, so that others wait for little.
 const MOST_CHANGED: usize = 256;
+/// Collections of the catalog looked at together.
+const MOST_KNOWN: usize = 1000;
 
 impl ObjectsMut {
-    /// Moves heap pages of collection `name` that `low` takes, from index `from` on, which is
+    /// Moves heap pages of the file of `owner` that `low` takes, from index `from` on, which is
     /// where to go on. Returns whether there are more.
     ///
     /// # Errors
@@ -19,12 +22,12 @@ impl ObjectsMut {
     /// below the line. The transaction can then only be given up.
     pub(crate) fn lower_heap(
         &mut self,
-        name: &str,
+        owner: u64,
         from: &mut u32,
         low: &mut Lowering,
     ) -> Result<bool> {
         let most = MOST_CHANGED.min(self.inner.pager.limits().dirty_pages / 4);
-        let slot = self.opened.slot(name);
+        let Some(slot) = self.slot_of_number(owner)? else { return Ok(false) };
         let outer = std::mem::replace(&mut self.current, slot);
         let result = match self.current() {
             Ok(Some(_)) => self.with_objects(|objects, _| {
@@ -90,26 +93,43 @@ impl ObjectsMut {
         tx.keep_below(low.line());
         tx.lower_info_pages(low)?;
         root.catalog.lower(tx, low)?;
+        root.entries.lower(tx, low)?;
+        root.drops.lower(tx, low)?;
         root.handles.map.lower_nodes(tx, low)?;
         let at = tx.root();
         let mut sharing = Sharing::load(tx, at)?;
         sharing.tree.lower(tx, low)?;
         sharing.store(tx, at)?;
-        for (name, _) in self.catalog()? {
-            if low.is_done() {
-                break;
-            }
-            let slot = self.opened.slot(&name);
-            let Some(mut c) = self.collection_in(slot)? else { continue };
+        self.lower_collection(SMALL_OWNER, low)?;
+        let mut next = Some(0);
+        while let Some(from) = next.filter(|_| !low.is_done()) {
             let Begun { tx, root, .. } = self.begin()?;
-            c.names.lower(tx, low)?;
-            c.heap.lower_map(tx, low)?;
-            if let Some(new) = low.page(tx, c.page, PageKind::Collection)? {
-                c.page = new;
-                root.catalog.insert(tx, 0, name.as_bytes(), &new.0.to_le_bytes())?;
+            let known = root.known_from(&*tx, from, MOST_KNOWN)?;
+            next = known.last().map(|known| known.number + 1);
+            for known in known.iter().filter(|known| matches!(known.entry, Entry::Large(_))) {
+                self.lower_collection(known.number, low)?;
             }
-            self.opened.set(slot, Some(c));
         }
+        Ok(())
+    }
+
+    /// Moves the nodes of a collection's trees, and its page.
+    fn lower_collection(&mut self, owner: u64, low: &mut Lowering) -> Result<()> {
+        if low.is_done() {
+            return Ok(());
+        }
+        let Some(slot) = self.slot_of_number(owner)? else { return Ok(()) };
+        let Some(mut c) = self.opened.view(slot).filter(|c| !c.is_small()) else { return Ok(()) };
+        let Begun { tx, root, .. } = self.begin()?;
+        c.names.lower(tx, low)?;
+        c.heap.lower_map(tx, low)?;
+        if let Some(new) = low.page(tx, c.page, PageKind::Collection)? {
+            c.page = new;
+            if owner == SMALL_OWNER {
+                root.small = new;
+            }
+        }
+        self.opened.set(slot, Some(c));
         Ok(())
     }
 }

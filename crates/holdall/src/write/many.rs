@@ -152,7 +152,7 @@ impl ObjectsMut {
                 let values: Vec<_> = oids[before..].iter().map(|oid| oid.to_bytes()).collect();
                 let cells = made.iter().zip(&values);
                 let cells = cells.map(|(new, oid)| (new.name.unwrap_or_default(), &oid[..]));
-                c.names.append(o.tx, u64::from(c.number), cells, &mut tail)?;
+                c.names.append(o.tx, c.number, cells, &mut tail)?;
             }
             let bytes: u64 = made.iter().map(|new| new.bytes.len() as u64).sum();
             c.objects = c.objects.saturating_add(done as u64);
@@ -173,7 +173,11 @@ impl ObjectsMut {
     /// there: those without a name, and those whose names come behind all others.
     fn all_new(&mut self, objects: &[New<'_>]) -> usize {
         let Some(Begun { tail, tail_of, .. }) = self.begun.as_deref() else { return 0 };
-        let Some(number) = self.opened.get(self.current).map(|c| c.number) else { return 0 };
+        // Small ones have few objects.
+        let Some(number) = self.opened.get(self.current).filter(|c| !c.is_small()) else {
+            return 0;
+        };
+        let number = number.number;
         match objects.first() {
             Some(New { name: None, .. }) => {
                 objects.iter().take_while(|new| new.name.is_none()).count()

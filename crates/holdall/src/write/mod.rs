@@ -3,8 +3,10 @@
 //! Owns: [`ObjectsMut`]. The writer's lock is taken at the first touch of an
 //! existing page and held to the commit; streaming large data needs none (rule 10).
 
+mod border;
 mod collections;
 mod copy;
+mod drops;
 mod edit;
 mod heads;
 mod hints;
@@ -22,15 +24,16 @@ mod tx;
 mod writer;
 
 pub use collections::CollectionMut;
+pub(crate) use drops::{empty_all_dropped, empty_dropped, has_dropped};
 pub use object_mut::ObjectMut;
 pub(crate) use placements::forget_placements;
 pub use put::{PutMode, PutOptions};
-pub(crate) use rearrange::{MOST_IN_VAIN, MOVE_BYTES, collection_names, compact};
+pub(crate) use rearrange::{HeapFiles, MOST_IN_VAIN, MOVE_BYTES, compact};
 pub use tx::{Durability, WriteOptions, WriteTx};
 pub use writer::{ObjectWriter, StagedObject, Target};
 
 use crate::engine::Inner;
-use crate::engine::catalog::{Collection, Root, oid_of};
+use crate::engine::catalog::{Collection, Root, large, oid_of};
 use crate::engine::cursors::TxCursors;
 use crate::engine::key::Key;
 use crate::names::{AppendCursor, InsertPosition};
@@ -40,9 +43,10 @@ use crate::object::{
 };
 use crate::space::{Class, SpaceTx, Stager};
 use crate::txn::Waiting;
+use holdall_core::collection_entry::{ENTRIES_OWNER, NumberKey};
 use holdall_core::heap_page::max_record;
 use holdall_core::page::PageKind;
-use holdall_core::{Error, Lsn, Oid, PageWrite, Result, root_page};
+use holdall_core::{Error, Lsn, Oid, PageWrite, Result};
 use opened::Opened;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -55,8 +59,8 @@ struct Begun {
     cursors: TxCursors,
     /// Where names in ascending order go; only while names are but added.
     tail: AppendCursor,
-    /// The collection's number that `tail` is of.
-    tail_of: u32,
+    /// The owner of the tree that `tail` is of.
+    tail_of: u64,
     /// Where records are put together.
     record: Vec<u8>,
 }
@@ -164,6 +168,7 @@ impl ObjectsMut {
         f: impl FnOnce(&mut ObjectWrite<'_>, &mut Collection) -> Result<T>,
     ) -> Result<T> {
         let result = self.with_objects_of(f);
+        let result = result.and_then(|value| self.grow_if_over().map(|()| value));
         // Pages may be half changed: nothing of this transaction may be committed then.
         self.fail_with(result)
     }
@@ -174,17 +179,20 @@ impl ObjectsMut {
     ) -> Result<T> {
         self.begin()?;
         if self.opened.get(self.current).is_none() {
-            self.current_or_new()?;
+            self.current_or_new(false)?;
+        }
+        let is_small = self.opened.get(self.current).is_some_and(|c| c.is_small());
+        if is_small {
+            self.shared_or_new()?;
+            self.opened.lend(self.current);
         }
         let (epoch, time, current) = (self.inner.epoch, self.time, self.current);
         let missing = || Error::Invalid("the collection is not there".into());
         let Some(begun) = self.begun.as_deref_mut() else { return Err(missing()) };
         let Begun { tx, root, cursors, tail, record, .. } = begun;
         tail.forget();
-        let number = self.opened.get(current).ok_or_else(missing)?.number;
-        let (cursor, placement) =
-            cursors.of_collection(number, self.opened.name(current), &self.inner.cursors);
         let collection = self.opened.get(current).ok_or_else(missing)?;
+        let (cursor, placement) = cursors.of_file(collection.owner(), &self.inner.cursors);
         let (mut new, hints) = (collection.heap, collection.hints);
         let (handles, heap) = (&mut root.handles, &mut new);
         let mut objects = ObjectWrite {
@@ -193,13 +201,20 @@ impl ObjectsMut {
             cursor,
             heap,
             placement,
+            collection: collection.mark(),
+            record_bytes: collection.record_bytes,
             hints,
             epoch,
             time,
             scratch: record,
         };
         let value = f(&mut objects, collection)?;
+        collection.record_bytes = objects.record_bytes;
         collection.heap = new;
+        if is_small {
+            self.opened.take_back(current);
+        }
+        let collection = self.opened.get(current).ok_or_else(missing)?;
         if collection.logical_bytes > u64::MAX.into() {
             let too_many = *collection;
             too_many.logical_bytes(self.opened.name(current))?;
@@ -210,20 +225,13 @@ impl ObjectsMut {
     /// As [`ObjectsMut::lookup`]; if there is none, the place for its name.
     fn find(&mut self, name: &[u8]) -> Result<std::result::Result<Oid, InsertPosition>> {
         self.begin()?;
-        let known = self.opened.get(self.current).map(|c| (c.number, c.names));
-        let (number, names) = match known {
-            Some(known) => known,
-            None => match self.current()? {
-                Some(c) => (c.number, c.names),
-                None => return Ok(Err(InsertPosition::NOWHERE)),
-            },
-        };
+        let Some(c) = self.current()? else { return Ok(Err(InsertPosition::NOWHERE)) };
         let begun = self.begin()?;
-        if begun.tail_of != number {
+        if begun.tail_of != c.owner() {
             begun.tail.forget();
-            begun.tail_of = number;
+            begun.tail_of = c.owner();
         }
-        match names.locate(&begun.tx, name, &begun.tail)? {
+        match c.names.locate(&begun.tx, &c.key(name), &begun.tail)? {
             Ok(value) => oid_of(&value).map(Ok),
             Err(gap) => Ok(Err(gap)),
         }
@@ -244,6 +252,7 @@ impl ObjectsMut {
     ) -> Result<(ObjectLocation, T)> {
         let begun = self.begin()?;
         let place = ObjectLocation::find(&begun.tx, &begun.root.handles, oid)?;
+        begun.root.check_alive(&begun.tx, oid, place.page())?;
         Ok((place, place.with_record(&begun.tx, f)?))
     }
 
@@ -352,17 +361,36 @@ impl ObjectsMut {
                 Ok(oid)
             });
         }
+        let near = match self.make_fit_for(head.name.is_none())? {
+            Some(small) if near.is_none() => self.last_of(&small)?,
+            _ => near,
+        };
         // Changes of objects have it forgotten, since they may be of names too. This one is not.
         let begun = self.begin()?;
         let (mut tail, mut tail_of) = (std::mem::take(&mut begun.tail), begun.tail_of);
         let unique = self.inner.take_unique()?;
         let oid = self.with_objects(|objects, c| {
             let oid = objects.create(unique, head, data, near, hints)?;
-            if let (Some(name), Some(Err(gap))) = (&head.name, found) {
-                // Creating the object has not touched the names.
-                let (owner, value) = (u64::from(c.number), oid.to_bytes());
-                c.names.insert_at(objects.tx, owner, gap, name, &value, &mut tail)?;
-                tail_of = c.number;
+            match (&head.name, found) {
+                (Some(name), Some(Err(gap))) if !c.is_small() => {
+                    // Creating the object has not touched the names.
+                    c.names.insert_at(
+                        objects.tx,
+                        c.number,
+                        gap,
+                        name,
+                        &oid.to_bytes(),
+                        &mut tail,
+                    )?;
+                }
+                (Some(name), _) => {
+                    tail.forget();
+                    c.names.insert(objects.tx, c.owner(), &c.key(name), &oid.to_bytes())?;
+                }
+                _ => {}
+            }
+            if head.name.is_some() {
+                tail_of = c.owner();
             }
             c.objects = c.objects.saturating_add(1);
             c.resize(0, size);
@@ -399,7 +427,7 @@ impl ObjectsMut {
             objects.tx.set_class(Class::Shrink);
             let size = objects.delete(place, &old)?;
             if let Some(name) = name {
-                c.names.remove(objects.tx, &name)?;
+                c.names.remove(objects.tx, &c.key(&name))?;
             }
             c.objects = c.objects.saturating_sub(1);
             c.resize(size, 0);
@@ -442,7 +470,7 @@ impl ObjectsMut {
         let sums = if self.sums.is_some() { self.take_sums() } else { Vec::new() };
         let Some(begun) = self.begun.take() else { return Ok(None) };
         begun.tx.run_here();
-        let Begun { mut tx, root, cursors, .. } = *begun;
+        let Begun { mut tx, mut root, cursors, .. } = *begun;
         if tx.is_unchanged() {
             return Ok(None);
         }
@@ -450,16 +478,18 @@ impl ObjectsMut {
             // Later there is no way back.
             self.inner.check_names()?;
         }
-        for (name, c) in self.opened.iter() {
+        for (name, c, entry) in self.opened.iter() {
             // One that was only looked at takes no part of the limit of changed pages.
-            if Collection::load(&tx, c.page)? != *c {
+            if !c.is_small() && large(&tx, c.number, c.page)? != *c {
                 c.store(name, tx.page_mut(c.page, PageKind::Collection)?)?;
             }
+            let new = c.entry(name)?;
+            if entry.is_some_and(|entry| entry != new) {
+                let key = NumberKey::new(c.number).with(name.as_bytes());
+                root.entries.insert(&mut tx, ENTRIES_OWNER, &key, &new.encode())?;
+            }
         }
-        let bytes = tx.page_mut(self.inner.root, PageKind::Root)?;
-        root_page::set_catalog(bytes, root.catalog.root);
-        root_page::set_handles(bytes, root.handles.map.encode());
-        root_page::set_next_collection(bytes, root.next_collection);
+        root.store(tx.page_mut(self.inner.root, PageKind::Root)?);
         let (lsn, installed) = tx.commit()?;
         if let Some(known) = self.inner.sums.as_ref().filter(|_| !sums.is_empty()) {
             // While nobody else commits: entries come in the order of commits.
@@ -467,6 +497,9 @@ impl ObjectsMut {
         }
         self.inner.cursors.lock().keep(cursors);
         drop(installed);
+        if !root.drops.root.is_none() {
+            self.inner.ask_to_empty();
+        }
         Ok(Some(lsn))
     }
 }

@@ -37,11 +37,11 @@ pub(crate) fn forget_placements(inner: &Arc<Inner>, most: usize, waiting: &Waiti
 
 impl ObjectsMut {
     /// Forgets the next collections, as many as one transaction takes.
-    fn forget_some(&mut self, rest: &mut std::slice::Iter<'_, (u32, Arc<str>)>) -> Result<()> {
+    fn forget_some(&mut self, rest: &mut std::slice::Iter<'_, u64>) -> Result<()> {
         let most = MOST_PAGES.min(self.inner.pager.limits().dirty_pages / 4);
         // The collections' own pages change at the commit.
-        for (collections, (number, name)) in rest.enumerate() {
-            let flushed = self.flush_placement(*number, name);
+        for (collections, number) in rest.enumerate() {
+            let flushed = self.flush_placement(*number);
             // Whatever came of it, it is not tried again before each transaction.
             self.inner.cursors.lock().forget(*number);
             flushed?;
@@ -53,9 +53,9 @@ impl ObjectsMut {
     }
 
     /// Gives the pages that placement keeps to itself their true classes, and forgets them.
-    fn flush_placement(&mut self, number: u32, name: &str) -> Result<()> {
-        self.current = self.opened.slot(name);
-        if self.current()?.is_some_and(|c| c.number == number) {
+    fn flush_placement(&mut self, number: u64) -> Result<()> {
+        if let Some(slot) = self.slot_of_number(number)? {
+            self.current = slot;
             self.with_objects(|o, _| o.heap.flush(o.tx, o.placement))?;
         }
         self.begin()?.cursors.forget(number);

@@ -1,14 +1,16 @@
 //! What maintenance does inside a transaction: moving records and segments of objects.
 
-use super::{Durability, ObjectsMut, WriteTx};
+use super::{Durability, ObjectsMut, WriteTx, empty_dropped};
 use crate::engine::Inner;
+use crate::engine::catalog::Known;
 use crate::object::ObjectPiece;
 use crate::space::{Class, Staged};
 use crate::txn::Snapshot;
+use holdall_core::collection_entry::{Entry, SMALL_OWNER};
 use holdall_core::heap_page::max_record;
 use holdall_core::mutation::{self, Mutation};
 use holdall_core::{Oid, Result};
-use std::ops::{Bound, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What [`ObjectsMut::empty_heap_pages`] did.
@@ -33,16 +35,43 @@ pub(crate) const MOVE_BYTES: u64 = 16 << 10;
 /// keeps the file thin is that its records round badly.
 pub(crate) const MOST_IN_VAIN: u64 = 512;
 
-/// The names of all collections, read under the writer's lock: a snapshot could be given up
-/// meanwhile. Cost: the nodes of the catalog.
-///
-/// # Errors
-/// As [`Store::begin_write`](crate::Store::begin_write), and those of page access.
-pub(crate) fn collection_names(inner: &Arc<Inner>) -> Result<Vec<String>> {
-    let mut tx = WriteTx::new(inner, None)?;
-    let begun = tx.begin()?;
-    let all = begun.root.catalog.iter(&begun.tx, Bound::Unbounded);
-    all.map(|entry| Ok(String::from_utf8_lossy(&entry?.0).into_owned())).collect()
+/// Collections of the catalog looked at while others wait.
+const MOST_KNOWN: usize = 1000;
+
+/// The heap files of a store one after another, by their owners: what small collections share, and
+/// that of each large one. They are read under the writer's lock, some at a time: a snapshot could
+/// be given up meanwhile. Cost: the nodes of the catalog.
+pub(crate) struct HeapFiles<'a> {
+    inner: &'a Arc<Inner>,
+    ready: std::vec::IntoIter<u64>,
+    /// The number to go on with; None at the end.
+    next: Option<u64>,
+}
+
+impl<'a> HeapFiles<'a> {
+    pub(crate) fn new(inner: &'a Arc<Inner>) -> Self {
+        Self { inner, ready: vec![SMALL_OWNER].into_iter(), next: Some(0) }
+    }
+
+    /// The next one.
+    ///
+    /// # Errors
+    /// As [`Store::begin_write`](crate::Store::begin_write), and those of page access.
+    pub(crate) fn next(&mut self) -> Result<Option<u64>> {
+        loop {
+            if let Some(owner) = self.ready.next() {
+                return Ok(Some(owner));
+            }
+            let Some(next) = self.next else { return Ok(None) };
+            let mut tx = WriteTx::new(self.inner, None)?;
+            let begun = tx.begin()?;
+            let known = begun.root.known_from(&begun.tx, next, MOST_KNOWN)?;
+            self.next = known.last().filter(|_| known.len() == MOST_KNOWN).map(|k| k.number + 1);
+            let is_large = |known: &Known| matches!(known.entry, Entry::Large(_));
+            let large: Vec<u64> = known.into_iter().filter(is_large).map(|k| k.number).collect();
+            self.ready = large.into_iter();
+        }
+    }
 }
 
 /// Empties sparse heap pages of all collections until there are `pages` of them, for a request
@@ -51,13 +80,20 @@ pub(crate) fn collection_names(inner: &Arc<Inner>) -> Result<Vec<String>> {
 /// # Errors
 /// Those of the transactions; what they moved before has happened.
 pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
+    // What was dropped is free without a move.
+    if empty_dropped(inner)? {
+        return Ok(true);
+    }
     let mut gained = 0;
-    for name in collection_names(inner)? {
+    let mut files = HeapFiles::new(inner);
+    while gained < pages
+        && let Some(owner) = files.next()?
+    {
         let (mut from, mut in_vain) = (u32::MAX, 0);
         while gained < pages && in_vain < MOST_IN_VAIN {
             let mut tx = WriteTx::new(inner, None)?;
             tx.set_durability(Durability::Deferred);
-            let emptied = tx.empty_heap_pages(&name, &mut from, MOVE_BYTES)?;
+            let emptied = tx.empty_heap_pages(owner, &mut from, MOVE_BYTES)?;
             if emptied.moved > 0 {
                 tx.commit()?;
             }
@@ -72,7 +108,7 @@ pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
 }
 
 impl ObjectsMut {
-    /// Moves records of collection `name` from the last heap pages, those before `from`, to
+    /// Moves records of the heap file of `owner` from the last heap pages, those before `from`, to
     /// earlier ones, about `most` bytes of them, as long as the file is less full than its policy
     /// asks for. `from` is where to go on.
     ///
@@ -80,12 +116,12 @@ impl ObjectsMut {
     /// Those of page access; the transaction can then only be given up.
     pub(crate) fn empty_heap_pages(
         &mut self,
-        name: &str,
+        owner: u64,
         from: &mut u32,
         most: u64,
     ) -> Result<Emptied> {
         let nothing = Emptied { done: true, ..Emptied::default() };
-        let slot = self.opened.slot(name);
+        let Some(slot) = self.slot_of_number(owner)? else { return Ok(nothing) };
         let outer = std::mem::replace(&mut self.current, slot);
         let result = match self.current() {
             Ok(Some(_)) => self.with_objects(|objects, _| {

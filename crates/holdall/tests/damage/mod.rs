@@ -121,6 +121,8 @@ pub fn sample(page_size: usize) -> (Vec<u8>, Model) {
     let storage = Arc::new(MemoryStorage::new());
     let options =
         quiet().page_size(page_size).tuning(|t| t.space_pages(64).growth_bytes(page_size as u64));
+    // "photos" is large, "gaps" small.
+    let options = options.tuning(|t| t.small_collections(50, 1 << 20));
     let store = options.create_on(storage.clone()).unwrap();
     let mut put = |collection: &str, name: &str, bytes: Vec<u8>| {
         let attributes = match bytes.len() % 3 {

@@ -368,7 +368,8 @@ pub fn heap_record(data: &[u8]) {
     let attributes = holdall_core::heap_record::encode_attributes(&attributes, SIZE).unwrap();
     let change = Change { epoch: input.u32() >> 24, count: u64::from(input.u16()) };
     let (name, attributes) = (name.map(Into::into), attributes.into());
-    let head = Head { name, attributes, change, time: u64::from(input.u32()) };
+    let (time, collection) = (u64::from(input.u32()), u64::from(input.u32() % 3));
+    let head = Head { collection, name, attributes, change, time };
     let mut bytes = head.small(oid, input.take(50));
     input.edit(&mut bytes, 0, 5);
     for bytes in [&bytes[..], data] {

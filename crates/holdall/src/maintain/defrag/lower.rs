@@ -1,12 +1,13 @@
-//! Moving what lies high in the file down, so that its free end can be cut: if the file system
-//! cannot punch holes, nothing else gives space back.
+//! Moving what lies high in the file down, so that its free end can be cut: holes give back
+//! blocks, and only this the length. If the file system cannot punch holes, nothing else gives
+//! space back.
 
 use super::Work;
 use super::segments::{gone, kept};
 use crate::object::{self, ObjectPiece};
 use crate::space::Lowering;
 use crate::txn::Waiting;
-use crate::write::{Durability, WriteTx, collection_names, forget_placements};
+use crate::write::{Durability, HeapFiles, WriteTx, forget_placements};
 use holdall_core::segment_tree::{MAY_HOLD_SHARED_RUNS, Top};
 use holdall_core::{Error, Oid, PageNo, PageRun, Result};
 use std::ops::{ControlFlow, Range};
@@ -19,6 +20,9 @@ const PAGES_PER_TRANSACTION: u32 = 64;
 /// long as what is free below.
 const MOST_PARTS: u32 = 1 << 12;
 
+/// Bytes of a part that is worth a seek more, where blocks are given back without it.
+const LEAST_PART: u64 = 1 << 20;
+
 /// The pages that a file of `used` pages in use keeps: it needs a few free ones, to move others.
 pub(crate) fn line(used: u64) -> u64 {
     used.saturating_add(used / 64).saturating_add(32)
@@ -26,8 +30,11 @@ pub(crate) fn line(used: u64) -> u64 {
 
 impl Work<'_> {
     /// Moves what lies behind the pages that the file needs, until its end is free as far as that
-    /// can be. What copies share stays.
-    pub(super) fn lower(&mut self) -> Result<ControlFlow<()>> {
+    /// can be. What copies share stays, and so do pieces that would be cut into parts below
+    /// `least_part` pages.
+    pub(super) fn lower(&mut self, cannot_punch: bool) -> Result<ControlFlow<()>> {
+        let page = self.store.inner.layout.page_size() as u64;
+        self.least_part = if cannot_punch { 1 } else { LEAST_PART.div_ceil(page) };
         let alloc = self.store.inner.alloc.clone();
         for _ in 0..MOST_ROUNDS {
             self.checkpoint()?;
@@ -59,9 +66,11 @@ impl Work<'_> {
         }
         // The pages that it knows are about to move.
         forget_placements(&self.store.inner, 0, &Waiting::maintenance())?;
-        for name in collection_names(&self.store.inner)? {
+        let inner = self.store.inner.clone();
+        let mut files = HeapFiles::new(&inner);
+        while let Some(owner) = files.next()? {
             let mut from = 0;
-            let heap = |tx: &mut WriteTx, low: &mut Lowering| tx.lower_heap(&name, &mut from, low);
+            let heap = |tx: &mut WriteTx, low: &mut Lowering| tx.lower_heap(owner, &mut from, low);
             if self.lower_pages(line, heap)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
@@ -109,7 +118,7 @@ impl Work<'_> {
 
     /// Moves the pieces and nodes of an object that lie from page `line` on.
     fn lower_object(&mut self, oid: Oid, line: PageNo) -> Result<ControlFlow<()>> {
-        let (mut has_nodes, mut least) = (false, u64::MAX);
+        let (mut has_nodes, mut least, mut before) = (false, u64::MAX, u64::MAX);
         for _ in 0..MOST_PARTS {
             let reader = self.store.read_newest()?;
             let found = object::pieces(&*reader.state, &reader.state.root().handles, oid);
@@ -121,14 +130,17 @@ impl Work<'_> {
             let page = self.store.inner.layout.page_size() as u64;
             let high = |p: &&ObjectPiece| p.slice.is_run() && end_of(p, page) > line.0;
             let above = all.iter().filter(high).map(|p| pages_above(p, line, page)).sum();
-            let piece = all.iter().rfind(high);
+            let piece = all.iter().rfind(|p| p.start < before && high(p));
             let Some(piece) = piece.filter(|_| above < least) else { break };
             least = above;
             if d.flags & MAY_HOLD_SHARED_RUNS != 0 {
                 self.report.shared += 1;
                 break;
             }
-            let Some((run, range)) = self.lower_room(piece, line, page)? else { break };
+            let Some((run, range)) = self.lower_room(piece, line, page)? else {
+                (before, least) = (piece.start, u64::MAX);
+                continue;
+            };
             let seen = std::slice::from_ref(piece);
             match self.move_window(oid, reader, (&d, seen, range), run)? {
                 Some(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
@@ -160,6 +172,10 @@ impl Work<'_> {
         }
         // Only what is in the way: the rest would leave room for as much as it takes.
         let part = run.len.min(pages_above(piece, line, page));
+        if part < self.least_part {
+            alloc.unreserve(run)?;
+            return Ok(None);
+        }
         if part < run.len {
             alloc.unreserve(PageRun::new(PageNo(run.start.0 + part), run.len - part))?;
         }

@@ -20,6 +20,7 @@ use crate::engine::GaveBack;
 use crate::engine::give_back::GiveBack;
 use crate::store::Store;
 use crate::txn::Cause;
+use crate::write::empty_all_dropped;
 use holdall_core::{Error, Result};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -116,6 +117,8 @@ struct Work<'a> {
     most_in_vain: u64,
     /// Bytes moved when the last checkpoint was made.
     checkpointed: u64,
+    /// Pages of the parts that an object may be cut into to move down.
+    least_part: u64,
 }
 
 impl Store {
@@ -158,6 +161,7 @@ impl Store {
         let mut work = Work::new(self, *options, progress);
         work.report.blocks_before = blocks()?;
         self.inner.bring_home_for_maintenance()?;
+        empty_all_dropped(&self.inner)?;
         let mut flow = work.empty_heaps()?;
         work.checkpoint()?;
         if flow.is_continue() && options.join {
@@ -165,8 +169,8 @@ impl Store {
         }
         self.inner.checkpoint(Cause::Maintenance)?;
         let mut gave_back = self.inner.give_back(GiveBack::ALL)?;
-        if gave_back.cannot_punch && flow.is_continue() {
-            flow = work.lower()?;
+        if flow.is_continue() {
+            flow = work.lower(gave_back.cannot_punch)?;
             gave_back = self.inner.give_back(GiveBack::ALL)?;
         }
         work.report.stopped = flow.is_break();
@@ -185,7 +189,16 @@ impl<'a> Work<'a> {
     ) -> Self {
         let (report, begun) = (DefragReport::default(), Instant::now());
         let most_in_vain = u64::MAX;
-        Self { store, options, progress, report, begun, most_in_vain, checkpointed: 0 }
+        Self {
+            store,
+            options,
+            progress,
+            report,
+            begun,
+            most_in_vain,
+            checkpointed: 0,
+            least_part: 1,
+        }
     }
 
     /// After a move: keeps the pace, and asks whether to go on.

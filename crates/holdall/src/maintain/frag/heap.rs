@@ -9,12 +9,14 @@ use super::walk::Walk;
 use crate::engine::catalog::Collection;
 use crate::heap::{HeapFile, Location};
 use crate::object::{Body, Record};
+use crate::read::state::ReadState;
+use holdall_core::collection_entry::NumberKey;
 use holdall_core::heap_page::{HeapPage, max_record};
 use holdall_core::heap_record::divided::{Part, part};
 use holdall_core::page::{self, PageKind};
 use holdall_core::page_map_node::FRESH;
 use holdall_core::segment_tree::Descriptor;
-use holdall_core::{Error, PageNo, PageRead, PageRun, Result};
+use holdall_core::{Error, Oid, PageNo, PageRead, PageRun, Result};
 
 /// The share to which pages are filled, as the placement of records does.
 const FULL: f64 = 0.94;
@@ -116,28 +118,35 @@ impl Walk<'_> {
     fn heap_page(
         &mut self,
         collection: &str,
-        number: u32,
+        number: u64,
         (index, no): (u32, PageNo),
         (fill, content): (&mut Fill, &mut Content),
     ) -> Result<()> {
         let bytes = self.state.page(no, PageKind::Heap)?;
         let heap = HeapPage::new(&bytes, no)?;
-        if page::owner(&bytes) != u64::from(number) || heap.index() != index {
+        if page::owner(&bytes) != number || heap.index() != index {
             return Err(Error::page(no, format!("is not heap page {index} of its collection")));
         }
         fill.add(fill.max.saturating_sub(heap.free_bytes()));
         for found in heap.iter() {
             let (slot, range) = found?;
             let short = || Error::page(no, "a record leaves its page");
-            if part(bytes.get(range).ok_or_else(short)?)?.1 == Part::Continuation {
+            let found = bytes.get(range).ok_or_else(short)?;
+            if part(found)?.1 == Part::Continuation {
                 fill.continuations += 1;
                 continue;
             }
-            let record = HeapFile::whole(self.state, Location { page: no, slot })?;
+            let loc = Location { page: no, slot };
+            if !is_alive(self.state, part(found)?.0, loc)? {
+                continue;
+            }
+            let record = HeapFile::whole(self.state, loc)?;
             let most = record_bytes(record.len() as u64, self.layout.page_size());
             content.record_bytes = content.record_bytes.saturating_add(most);
             let record = Record::parse(&record)?;
-            record.name.iter().for_each(|name| content.names.add(name.len()));
+            let number =
+                if record.collection == 0 { 0 } else { NumberKey::new(record.collection).len() };
+            record.name.iter().for_each(|name| content.names.add(number + name.len()));
             let name = record.name.map_or(0, <[u8]>::len);
             self.sums.name_bytes += (name + record.raw_attributes().len()) as u64;
             match record.body {
@@ -151,6 +160,19 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether the object at a record's place is still there: one of a dropped collection may have been
+/// given up before its page.
+fn is_alive(state: &ReadState, oid: Oid, loc: Location) -> Result<bool> {
+    if state.root().drops.root.is_none() {
+        return Ok(true);
+    }
+    match state.root().handles.lookup(state, oid) {
+        Ok(found) => Ok(found == loc),
+        Err(Error::Dangling(_) | Error::NotFound(_)) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

@@ -62,7 +62,7 @@ impl Store {
         for (name, collection) in &collections {
             walk.heap(name, collection)?;
         }
-        walk.structures(&collections);
+        walk.structures();
         let pinned = self.inner.alloc.pinned_pages();
         Ok(walk.finish(pinned))
     }

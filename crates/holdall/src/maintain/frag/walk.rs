@@ -8,10 +8,11 @@ use super::map::MapBuilder;
 use super::sums::Sums;
 use super::{CollectionHeap, CutObject};
 use crate::engine::Inner;
-use crate::engine::catalog::{Collection, page_of};
+use crate::engine::catalog::{Collection, Known, large, page_of};
 use crate::read::state::ReadState;
 use crate::sharing::{Shared, Sharing};
 use crate::space::SpacePicture;
+use holdall_core::collection_entry::{Entry, NumberKey, SMALL_OWNER};
 use holdall_core::page::PageKind;
 use holdall_core::space_dir::SpaceLayout;
 use holdall_core::{Error, PageNo, PageRead, Result, root_page};
@@ -38,6 +39,10 @@ pub(super) struct Walk<'a> {
     /// Ranges of pages that slices share, in order.
     pub(super) shared: Vec<Shared>,
     pub(super) sums: Sums,
+    /// Keys of the catalog, of the entries and of the drop list.
+    names: Keys,
+    names_by_number: Keys,
+    dropped: Keys,
     pub(super) by_pieces: Histogram,
     pub(super) most_cut: Vec<CutObject>,
     pub(super) heaps: Vec<CollectionHeap>,
@@ -49,6 +54,10 @@ pub(super) struct Walk<'a> {
 /// Bytes of a range that copies share: its key, and two numbers.
 const MOST_RANGE: usize = 8 + 2 * 10;
 
+/// What stands for a name with the heap file that small collections share.
+const SMALL: &str = "(small collections)";
+/// The same with a collection that was dropped and is not yet emptied.
+const DROPPED: &str = "(dropped)";
 /// Pages between two calls of the progress function.
 const TICK: u64 = 256;
 
@@ -82,6 +91,9 @@ impl<'a> Walk<'a> {
             free_runs: Histogram::default(),
             shared: Vec::new(),
             sums: Sums::default(),
+            names: Keys::default(),
+            names_by_number: Keys::default(),
+            dropped: Keys::default(),
             by_pieces: Histogram::default(),
             most_cut: Vec::new(),
             heaps: Vec::new(),
@@ -96,18 +108,36 @@ impl<'a> Walk<'a> {
         self.layout.page_size() as u64
     }
 
-    /// All collections with their names; from here on the total is known.
+    /// The heap files of all collections with their names; small ones have one in common. From here
+    /// on the total is known.
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Io`].
     pub(super) fn collections(&mut self) -> Result<Vec<(String, Collection)>> {
         let mut found = Vec::new();
         let mut pages = self.layout.spaces(self.picture.volume_pages)?.into();
-        for entry in self.state.root().catalog.iter(self.state, Bound::Unbounded) {
-            let (name, value) = entry?;
-            let collection = Collection::load(self.state, page_of(&value)?)?;
+        let root = self.state.root();
+        let mut add = |name: &str, collection: Collection| {
             pages += u64::from(collection.heap.map().len());
-            found.push((String::from_utf8_lossy(&name).into_owned(), collection));
+            found.push((name.to_owned(), collection));
+        };
+        for entry in root.entries.iter(self.state, Bound::Unbounded) {
+            let (key, value) = entry?;
+            let known = Known::decode(&key, &value)?;
+            self.names.add(known.name.len());
+            self.names_by_number.add(known.name.len() + NumberKey::new(known.number).len());
+            if let Entry::Large(page) = known.entry {
+                add(&known.name, large(self.state, known.number, page)?);
+            }
+        }
+        if !root.small.is_none() {
+            add(SMALL, large(self.state, SMALL_OWNER, root.small)?);
+        }
+        for entry in root.drops.iter(self.state, Bound::Unbounded) {
+            let (key, value) = entry?;
+            let (number, _) = NumberKey::split(&key)?;
+            self.dropped.add(key.len());
+            add(DROPPED, large(self.state, number, page_of(&value)?)?);
         }
         self.total = pages;
         self.tell();
@@ -115,14 +145,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Counts what the store has beside objects and their names.
-    pub(super) fn structures(&mut self, collections: &[(String, Collection)]) {
+    pub(super) fn structures(&mut self) {
         let size = self.layout.page_size();
-        let mut names = Keys::default();
-        collections.iter().for_each(|(name, _)| names.add(name.len()));
+        let catalog = [&self.names, &self.names_by_number, &self.dropped];
+        let catalog: u64 = catalog.iter().map(|keys| keys.pages(size)).sum();
         let mut ranges = Keys::default();
         self.shared.iter().for_each(|_| ranges.add(MOST_RANGE));
         let handles = handle_pages(self.state.root().handles.map.len(), size);
-        self.sums.most_metadata_pages += names.pages(size) + ranges.pages(size) + handles;
+        self.sums.most_metadata_pages += catalog + ranges.pages(size) + handles;
     }
 
     /// Reads the ranges that copies share. They are segment pages, entered here once.

@@ -39,9 +39,15 @@ pub enum Body {
         /// Buddy spaces.
         spaces: u32,
         /// The number that the next collection gets.
-        next_collection: u32,
-        /// Root of the tree of collections.
+        next_collection: u64,
+        /// Root of the tree from collections' names to their numbers.
         catalog: PageNo,
+        /// Root of the tree from their numbers to what is known of them.
+        entries: PageNo,
+        /// The page of what small collections share; 0 if there is none.
+        small: PageNo,
+        /// Root of the drop list; 0 if it is empty.
+        drops: PageNo,
         /// The map of handle pages, if it can be read.
         handles: Option<MapRoot>,
         /// Root of the tree of images; none while every page lies in its place.

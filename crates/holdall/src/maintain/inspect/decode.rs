@@ -90,8 +90,10 @@ fn root(b: &[u8]) -> (Body, Option<Error>) {
         Ok(map) => (Some(map_root(&map)), None),
         Err(e) => (None, Some(e)),
     };
-    let (catalog, images) = (root_page::catalog(b), root_page::images(b));
-    (Body::Root { spaces, next_collection, catalog, handles, images }, error)
+    let (catalog, entries) = (root_page::catalog(b), root_page::entries(b));
+    let (small, drops) = (root_page::small(b), root_page::drops(b));
+    let images = root_page::images(b);
+    (Body::Root { spaces, next_collection, catalog, entries, small, drops, handles, images }, error)
 }
 
 fn images(no: PageNo, b: &[u8]) -> Decoded {

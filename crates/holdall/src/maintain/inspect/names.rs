@@ -1,11 +1,11 @@
 //! A tree of names, node by node.
 
-use crate::engine::catalog::{Collection, oid_of, page_of};
+use crate::engine::catalog::{Root, oid_of};
 use crate::store::Store;
 use crate::txn::Snapshot;
 use holdall_core::names_node::Node;
 use holdall_core::page::PageKind;
-use holdall_core::{Error, Oid, PageNo, PageRead, Result, root_page};
+use holdall_core::{Error, Oid, PageNo, PageRead, Result};
 use std::collections::HashSet;
 
 /// The names of a collection: an iterator over its tree in order, nodes before what is below
@@ -16,10 +16,10 @@ use std::collections::HashSet;
 pub struct NamesTree {
     /// The collection's name.
     pub collection: String,
-    /// Its page.
-    pub page: PageNo,
+    /// Its page; `None` for a small one, whose names lie among those of others.
+    pub page: Option<PageNo>,
     /// Its number.
-    pub number: u32,
+    pub number: u64,
     /// Its objects.
     pub objects: u64,
     /// Their bytes.
@@ -27,6 +27,8 @@ pub struct NamesTree {
     /// The root of its tree, if it has names.
     pub root: Option<PageNo>,
     prefix: Vec<u8>,
+    /// Bytes of it that are no part of names.
+    before: usize,
     snapshot: Snapshot,
     /// A damaged tree may name a node in many places.
     seen: HashSet<PageNo>,
@@ -80,21 +82,18 @@ enum Todo {
 
 pub(super) fn read(store: &Store, collection: &str, prefix: &[u8]) -> Result<NamesTree> {
     let snapshot = store.inner.pager.snapshot();
-    let root = snapshot.page(store.inner.root, PageKind::Root)?;
-    let catalog = crate::names::Names { root: root_page::catalog(&root) };
-    let entry = catalog.get(&snapshot, collection.as_bytes())?;
-    let entry = entry.ok_or_else(|| Error::NotFound(format!("collection {collection:?}")))?;
-    let page = page_of(&entry)?;
-    let c = Collection::load(&snapshot, page)?;
+    let found = Root::load(&snapshot, store.inner.root)?.collection(&snapshot, collection)?;
+    let c = found.ok_or_else(|| Error::NotFound(format!("collection {collection:?}")))?;
     let root = Some(c.names.root).filter(|root| !root.is_none());
     Ok(NamesTree {
         collection: collection.to_owned(),
-        page,
+        page: Some(c.page).filter(|page| !page.is_none()),
         number: c.number,
         objects: c.objects,
         bytes: c.logical_bytes,
         root,
-        prefix: prefix.to_vec(),
+        prefix: c.key(prefix).into_owned(),
+        before: c.prefix().map_or(0, |number| number.len()),
         snapshot,
         seen: HashSet::new(),
         todo: root.into_iter().map(|page| Todo::Node { page, level: None, depth: 0 }).collect(),
@@ -152,8 +151,9 @@ impl NamesTree {
         let depth = depth + 1;
         if node.is_leaf() {
             for i in 0..count {
-                let key = node.cell(i)?.key.to_vec();
+                let mut key = node.cell(i)?.key.to_vec();
                 if key.starts_with(&self.prefix) {
+                    key.drain(..self.before);
                     let oid = oid_of(&node.value(i)?);
                     found.push(stop(depth, NamesPart::Name(key, oid)));
                 }

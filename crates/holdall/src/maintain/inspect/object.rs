@@ -20,6 +20,8 @@ use std::time::SystemTime;
 pub struct ObjectDump {
     /// Its id.
     pub oid: Oid,
+    /// The number of its collection if that is small, which its record has; else `None`.
+    pub collection: Option<u64>,
     /// Bytes of its record.
     pub record_bytes: usize,
     /// Where the record lies.
@@ -119,6 +121,7 @@ pub(super) fn read(store: &Store, collection: &str, key: &Key<'_>) -> Result<Obj
     };
     Ok(ObjectDump {
         oid,
+        collection: Some(record.collection).filter(|number| *number > 0),
         record_bytes: bytes.len(),
         place,
         rest,

@@ -18,6 +18,7 @@ use crate::heap::HeapFile;
 use crate::names::Names;
 use crate::object::Record;
 use crate::page_map::PageMap;
+use holdall_core::collection_entry::{Counts, Entry, NumberKey};
 use holdall_core::handle_page::{HandlePage, Location};
 use holdall_core::heap_page::HeapPage;
 use holdall_core::heap_record::divided::{Part, part};
@@ -25,7 +26,8 @@ use holdall_core::names_node::Node;
 use holdall_core::page_map_node::FRESH;
 use holdall_core::{Oid, PageKind, PageNo, PageRead, Result};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 
 /// Objects in messages: OID, name if known, collection.
 pub(super) fn show(oid: Oid, name: Option<&[u8]>, collection: &str) -> String {
@@ -163,7 +165,7 @@ impl Walk<'_> {
     /// Records whose handle leads elsewhere.
     fn stray_records(&mut self, root: &RootView, c: &Loaded) -> Result<()> {
         let pages = self.pages;
-        each_record(pages, &c.heap, &mut |loc, record| {
+        each_record(pages, &c.heap, &mut |loc, record, _| {
             let wrong = match root.handles.lookup(pages, record.oid) {
                 Ok(found) if found == loc => return Ok(()),
                 Ok(found) => {
@@ -176,6 +178,40 @@ impl Walk<'_> {
             self.found.add(ProblemKind::Reference, place, format!("holds {object}, but {wrong}"));
             Ok(())
         })
+    }
+
+    /// Holds what entries of small collections count against their records, one by one.
+    ///
+    /// # Errors
+    /// Anything but damage.
+    pub(super) fn compare_small(&mut self, root: &RootView, heap: HeapFile) -> Result<()> {
+        let pages = self.pages;
+        let mut counted: BTreeMap<u64, Counts> = BTreeMap::new();
+        each_record(pages, &heap, &mut |_, record, len| {
+            let c = counted.entry(record.collection).or_default();
+            c.objects += 1;
+            c.record_bytes = c.record_bytes.saturating_add(len as u64);
+            let size = quiet(record.size())?.unwrap_or(0);
+            c.logical_bytes = c.logical_bytes.saturating_add(size);
+            Ok(())
+        })?;
+        for entry in root.entries.iter(pages, Bound::Unbounded) {
+            let Some((key, value)) = quiet(entry)? else { return Ok(()) };
+            let decoded = NumberKey::split(&key).and_then(|k| Ok((k, Entry::decode(&value)?)));
+            let Some(((number, name), Entry::Small(noted))) = quiet(decoded)? else { continue };
+            let has = counted.remove(&number).unwrap_or_default();
+            let found = Counts { threshold: noted.threshold, flags: noted.flags, ..has };
+            if found != noted {
+                let place = format!("collection {:?}", String::from_utf8_lossy(name));
+                let detail = format!("counts {noted:?}, it has {found:?}");
+                self.found.add(ProblemKind::Waste, place, detail);
+            }
+        }
+        for (number, has) in counted {
+            let detail = format!("{has:?} of number {number}, which no collection has");
+            self.found.add(ProblemKind::Reference, "records of small collections", detail);
+        }
+        Ok(())
     }
 
     /// Holds the names of a collection against the names in its records, each of them.
@@ -196,7 +232,7 @@ impl Walk<'_> {
             };
             if let Some(record) = quiet(Record::parse(&record))?
                 && record.oid == oid
-                && record.name != Some(name)
+                && key_of(c, &record).as_deref() != Some(name)
             {
                 let own = record.name.map(String::from_utf8_lossy);
                 let detail = format!("is listed under this name, its record says {own:?}");
@@ -204,9 +240,9 @@ impl Walk<'_> {
             }
             Ok(())
         })?;
-        each_record(pages, &c.heap, &mut |_, record| {
-            let Some(name) = record.name else { return Ok(()) };
-            let wrong = match c.names.get(pages, name) {
+        each_record(pages, &c.heap, &mut |_, record, _| {
+            let Some(key) = key_of(c, record) else { return Ok(()) };
+            let wrong = match c.names.get(pages, &key) {
                 Ok(Some(value)) if *value == record.oid.to_bytes() => return Ok(()),
                 Ok(Some(_)) => "its name leads to another object".to_owned(),
                 Ok(None) => "its name is not in the names tree; it can be read by its OID".into(),
@@ -216,6 +252,15 @@ impl Walk<'_> {
             Ok(())
         })
     }
+}
+
+/// The key under which a record's object is listed in its collection.
+fn key_of<'r>(c: &Loaded, record: &Record<'r>) -> Option<Cow<'r, [u8]>> {
+    let name = record.name?;
+    if !c.numbered {
+        return Some(Cow::Borrowed(name));
+    }
+    Some(Cow::Owned(NumberKey::new(record.collection).with(name)))
 }
 
 /// What is wrong with the record at the place a handle names.
@@ -254,7 +299,7 @@ fn each_handle(
 fn each_record(
     pages: &Pages<'_>,
     heap: &HeapFile,
-    visit: &mut dyn FnMut(Location, &Record<'_>) -> Result<()>,
+    visit: &mut dyn FnMut(Location, &Record<'_>, usize) -> Result<()>,
 ) -> Result<()> {
     each_part(pages, heap, &mut |loc, found| {
         let whole = match quiet(part(found))? {
@@ -265,7 +310,7 @@ fn each_record(
             },
             Some((_, Part::Continuation)) | None => return Ok(()),
         };
-        quiet(Record::parse(&whole))?.map_or(Ok(()), |record| visit(loc, &record))
+        quiet(Record::parse(&whole))?.map_or(Ok(()), |record| visit(loc, &record, whole.len()))
     })
 }
 

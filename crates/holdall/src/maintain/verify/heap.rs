@@ -9,6 +9,7 @@ use super::walk_state::{Walk, quiet};
 use crate::engine::catalog::Collection;
 use crate::heap::HeapFile;
 use crate::object::{Body, Record};
+use holdall_core::collection_entry::SMALL_OWNER;
 use holdall_core::handle_page::Location;
 use holdall_core::heap_page::{HeapPage, max_record};
 use holdall_core::heap_placement::class_of;
@@ -37,8 +38,9 @@ impl Walk<'_> {
         loaded: &Loaded,
         records: &mut Records,
     ) -> Result<Tally> {
-        let (mut tally, mut sums) = (Tally::default(), Sums::default());
-        let owner = u64::from(c.number);
+        let numbered = c.number == SMALL_OWNER;
+        let (mut tally, mut sums) = (Tally { numbered, ..Tally::default() }, Sums::default());
+        let owner = c.number;
         let what = format!("heap file of collection {:?}", loaded.name);
         let before = std::mem::replace(&mut self.complete, true);
         self.map(c.heap.map(), owner, &what, &mut |walk, index, no, class| {
@@ -69,7 +71,7 @@ impl Walk<'_> {
         })?;
         let (used, capacity) = c.heap.utilization(self.layout.page_size());
         let noted = Sums { records: c.heap.records(), used, capacity };
-        if self.complete && sums != noted {
+        if self.complete && sums != noted && self.dropped.is_none() {
             let detail = format!("notes {noted:?}, it has {sums:?}");
             self.found.add(ProblemKind::Waste, what, detail);
         }
@@ -108,6 +110,14 @@ impl Walk<'_> {
         let Some((oid, part)) = self.take(ProblemKind::Object, &place, part(found))? else {
             return Ok(());
         };
+        if let Some(handles) = self.dropped {
+            // What was given up may be used again, and both parts of a record go at once.
+            let alive =
+                part != Part::Continuation && quiet(handles.lookup(self.pages, oid))? == Some(loc);
+            let whole = if alive { quiet(HeapFile::whole(self.pages, loc))? } else { None };
+            return whole
+                .map_or(Ok(()), |whole| self.record(collection, loc, &whole, records, tally));
+        }
         match part {
             Part::Whole => self.record(collection, loc, found, records, tally),
             Part::First(link) => {
@@ -140,9 +150,13 @@ impl Walk<'_> {
         let Some(record) = self.take(ProblemKind::Object, &place, parsed)? else { return Ok(()) };
         records.placed.add((record.oid, loc));
         if let Some(name) = record.name {
-            tally.named.add((name, record.oid));
+            tally.named.add((record.collection, name, record.oid));
         }
         let what = || show(record.oid, record.name, collection);
+        if (record.collection == 0) == tally.numbered {
+            let detail = format!("its record has collection number {}", record.collection);
+            self.found.add(ProblemKind::Reference, what(), detail);
+        }
         self.take(ProblemKind::Object, &what, record.attributes().map(drop))?;
         let size = match record.body {
             Body::Small(bytes) => Some(bytes.len() as u64),
@@ -160,7 +174,9 @@ impl Walk<'_> {
         self.compare(&record, &what)?;
         tally.objects += 1;
         tally.bytes = tally.bytes.saturating_add(size.unwrap_or(0));
-        self.objects += 1;
+        let len = bytes.len() as u64;
+        tally.small.add(record.collection, (1, len, size.unwrap_or(0)));
+        self.objects += u64::from(self.dropped.is_none());
         Ok(())
     }
 }

@@ -24,8 +24,11 @@ use holdall_core::{Error, Lsn, PageNo, PageRead, PageRef, Result, root_page};
 #[derive(Debug)]
 pub(super) struct RootView {
     pub(super) spaces: u32,
-    pub(super) next_collection: u32,
+    pub(super) next_collection: u64,
     pub(super) catalog: Names,
+    pub(super) entries: Names,
+    pub(super) small: PageNo,
+    pub(super) drops: Names,
     pub(super) handles: HandleTable,
     pub(super) sharing: Sharing,
     pub(super) images: Images,
@@ -59,6 +62,8 @@ pub(super) struct Walk<'a> {
     pub(super) blank: u64,
     /// The sums that objects are held against.
     pub(super) sums: Option<Compare<'a>>,
+    /// While a dropped collection is walked: what says which of its objects are left.
+    pub(super) dropped: Option<HandleTable>,
     /// Divided records found.
     pub(super) divided: u64,
     pub(super) objects: u64,
@@ -97,6 +102,7 @@ impl<'a> Walk<'a> {
             lost_spaces: Vec::new(),
             blank: 0,
             sums: None,
+            dropped: None,
             divided: 0,
             objects: 0,
             unique_ceiling: pages.pager.volume.superblock().unique_ceiling,
@@ -225,6 +231,9 @@ impl<'a> Walk<'a> {
             spaces: root_page::spaces(&bytes),
             next_collection: root_page::next_collection(&bytes),
             catalog: Names { root: root_page::catalog(&bytes) },
+            entries: Names { root: root_page::entries(&bytes) },
+            small: root_page::small(&bytes),
+            drops: Names { root: root_page::drops(&bytes) },
             handles: HandleTable { map },
             sharing: Sharing { tree: Names { root: root_page::sharing(&bytes) } },
             images: Images { root: root_page::images(&bytes) },

@@ -164,7 +164,7 @@ fn a_full_store_is_an_error() {
 fn arguments_are_checked() {
     let mut t = Pair::new(4096);
     let mut insert = |key: &[u8], value: &[u8]| t.names.insert(&mut t.pages, 5, key, value);
-    assert!(matches!(insert(&[0; 1025], b"v"), Err(Error::Invalid(_))));
+    assert!(matches!(insert(&[0; MAX_KEY + 1], b"v"), Err(Error::Invalid(_))));
     assert!(matches!(insert(b"k", b""), Err(Error::Invalid(_))));
     assert!(matches!(insert(b"k", &[0; 65]), Err(Error::Invalid(_))));
     assert!(insert(&[0; 1024], &[0; 64]).unwrap().is_none());

@@ -200,8 +200,32 @@ impl Allocator {
         let Some(hole) = s.holes.iter().filter(|r| r.len >= least).min_by_key(fits) else {
             return Ok(false);
         };
-        let most = self.pages_of(FILL_BYTES).max(want);
-        let part = PageRun::new(hole.start, hole.len.min(most));
+        if !self.fill(s, hole, want)? {
+            return Ok(false);
+        }
+        let behind = hole.start.0 + self.fills(hole, want);
+        self.fill_crumbs(s, behind)?;
+        Ok(true)
+    }
+
+    /// How many pages of a hole get blocks for a request of `want`: more than that, so that the
+    /// next ones find them.
+    fn fills(&self, hole: PageRun, want: u64) -> u64 {
+        hole.len.min(self.pages_of(FILL_BYTES).max(want))
+    }
+
+    /// Gives blocks to the first pages of a hole, up to `want` of them at least; they are free
+    /// then. Returns whether the disk had them.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; a full disk is none.
+    pub(super) fn fill(
+        &self,
+        s: &mut MutexGuard<'_, AllocatorState>,
+        hole: PageRun,
+        want: u64,
+    ) -> Result<bool> {
+        let part = PageRun::new(hole.start, self.fills(hole, want));
         let result = match mutation::is(Mutation::R29Blocks) {
             true => Ok(()),
             false => self.pager.volume.fill_holes(part),
@@ -213,7 +237,6 @@ impl Allocator {
         }
         s.holes.remove(part);
         self.give_back(s, part)?;
-        self.fill_crumbs(s, part.end())?;
         Ok(true)
     }
 
@@ -224,13 +247,9 @@ impl Allocator {
         let behind = s.holes.overlapping(from, u64::MAX).take(MOST_CRUMBS);
         let crumbs: Vec<PageRun> = behind.take_while(|run| run.len < short).collect();
         for run in crumbs {
-            match self.pager.volume.fill_holes(run) {
-                Ok(()) => {}
-                Err(Error::Full(_)) => return Ok(()),
-                Err(e) => return Err(e),
+            if !self.fill(s, run, run.len)? {
+                break;
             }
-            s.holes.remove(run);
-            self.give_back(s, run)?;
         }
         Ok(())
     }

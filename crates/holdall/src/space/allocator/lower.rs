@@ -1,12 +1,13 @@
 //! Reserving what lies low, for moves that make the end of the file free.
 
 use super::Allocator;
-use holdall_core::{PageNo, PageRun, Result};
+use holdall_core::{PageNo, PageRun, Result, RunSet};
 
 impl Allocator {
-    /// Reserves free pages below page `line` for a move, from page `from` on: the first run of
-    /// `want` pages, else the longest there is, at most `want` pages. `None` if nothing is
-    /// free there. Cost: a pass over the free runs between the two.
+    /// Reserves free pages below page `line` for a move: the first run of `want` pages from page
+    /// `from` on, else of a hole anywhere, else the longest there is, at most `want` pages. `None`
+    /// if nothing is free there. Cost: a pass over the free runs between the two, and if they do
+    /// not have it, over the holes; filling one is a call.
     ///
     /// # Errors
     /// [`Error::Io`](holdall_core::Error::Io), [`Error::Corrupt`](holdall_core::Error::Corrupt).
@@ -30,6 +31,13 @@ impl Allocator {
                 }
             }
         }
+        if best.len < want
+            && let Some(hole) = longest_below(&s.holes, line, want)
+            && hole.len > best.len
+            && self.fill(&mut s, hole, want)?
+        {
+            best = PageRun::new(hole.start, hole.len.min(want));
+        }
         let taken = match best.len {
             0 => None,
             len => self.take_at(&mut s, best.start, len, 1)?,
@@ -37,4 +45,18 @@ impl Allocator {
         taken.into_iter().for_each(|run| self.moves(&mut s, run));
         Ok(taken)
     }
+}
+
+/// The first hole of `want` pages before page `line`, else the longest there.
+fn longest_below(holes: &RunSet, line: u64, want: u64) -> Option<PageRun> {
+    let mut best: Option<PageRun> = None;
+    for hole in holes.overlapping(0, line) {
+        if best.is_none_or(|best| hole.len > best.len) {
+            best = Some(hole);
+        }
+        if hole.len >= want {
+            break;
+        }
+    }
+    best
 }

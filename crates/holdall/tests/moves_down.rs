@@ -1,5 +1,5 @@
-//! If the file system cannot punch holes, what lies high moves down and the file is cut: what
-//! the report promises is what compacting gives.
+//! What lies high in the file moves down and the file is cut; if the file system cannot punch
+//! holes, nothing else gives space back, and what the report promises is what compacting gives.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that goes wrong")]
 
 use holdall::frag::Action;
@@ -275,4 +275,26 @@ fn emptied_spaces_fill_again_while_pages_move() {
     assert!(calls > 0, "nothing moved");
     [0, 1].into_iter().for_each(has);
     assert!(store.verify().unwrap().is_sound());
+}
+
+/// Where holes are punched the blocks are free without a move; the length follows all the same.
+#[test]
+fn the_file_gets_shorter_where_holes_are_punched_too() {
+    for join in [false, true] {
+        let storage = Arc::new(FaultyStorage::new(1));
+        let store = options().create_on(storage.clone()).unwrap();
+        varied(&store);
+        store.close().unwrap();
+        let before = len(&storage);
+        let store = options().open_on(storage.clone()).unwrap();
+        let options = DefragOptions { join, ..DefragOptions::default() };
+        let report = store.defrag(&options, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert!(!report.gave_back.cannot_punch && report.gave_back.failure.is_none());
+        check_varied(&store);
+        assert!(store.verify().unwrap().is_sound());
+        let used = store.stat().unwrap().used_bytes;
+        store.close().unwrap();
+        let after = len(&storage);
+        assert!(after <= used + used / 64 + 48 * PAGE, "{after} bytes for {used}, {before} before");
+    }
 }
