@@ -76,6 +76,11 @@ fn around(rng: &mut SmallRng, op: Op) -> Op {
             Op::Several(vec![crash, op])
         }
         3 => Op::Several(vec![Op::OpenReader { newest: rng.random() }, op]),
+        4 => {
+            let crash = crash(rng);
+            let more = 4096 * rng.random_range(0..40);
+            Op::Several(vec![Op::Arm(Fault::Full(more), crash), op])
+        }
         _ => op,
     }
 }
@@ -107,7 +112,11 @@ fn dropped(rng: &mut SmallRng) -> Vec<Op> {
             2 => Op::Close(rng.random_bool(0.5).then(|| rng.random())),
             3 => Op::Defrag(vec![Op::EmptyDropped, commit(vec![small(rng, coll)])]),
             4 => Op::Check,
-            5 | 6 => Op::CheckpointWith(vec![Op::EmptyDropped, Op::EmptyDropped]),
+            // Room in the log, for a commit in the checkpoint.
+            5..8 => Op::Several(vec![
+                Op::Checkpoint,
+                Op::CheckpointWith(vec![Op::EmptyDropped, Op::EmptyDropped]),
+            ]),
             _ => around(rng, Op::EmptyDropped),
         };
         ops.push(step);
@@ -143,7 +152,9 @@ impl World {
 
     /// Notes whether a collection has become large or small since the last look.
     pub(crate) fn look_at_border(&mut self) {
-        if !self.is_quiet() || self.storage.crashed() || self.poisoned {
+        // A look reads only, which a full disk does not count.
+        let is_full = matches!(self.armed, Some((Fault::Full(_), _))) && self.past.is_none();
+        if !(self.is_quiet() || is_full) || self.storage.crashed() || self.poisoned {
             return;
         }
         let Some(stat) = self.store.as_ref().and_then(|store| store.stat().ok()) else { return };

@@ -127,8 +127,8 @@ fn log_size(script: &mut Script, rng: &mut SmallRng) {
             3 => script.ops.push(around(rng)),
             _ => {}
         }
-        if rng.random_bool(0.5) {
-            let op = crash_within(rng, 30);
+        if rng.random_bool(0.7) {
+            let op = crash_within(rng, 20);
             script.ops.push(op);
         }
         script.ops.extend([Op::Wait, Op::CheckReader(rng.random())]);

@@ -1,6 +1,6 @@
 //! What maintenance does inside a transaction: moving records and segments of objects.
 
-use super::{Durability, ObjectsMut, WriteTx, empty_dropped};
+use super::{Durability, ObjectsMut, WriteTx, empty_dropped, has_dropped};
 use crate::engine::Inner;
 use crate::engine::catalog::Known;
 use crate::object::ObjectPiece;
@@ -81,7 +81,8 @@ impl<'a> HeapFiles<'a> {
 /// Those of the transactions; what they moved before has happened.
 pub(crate) fn compact(inner: &Arc<Inner>, pages: u64) -> Result<bool> {
     // What was dropped is free without a move.
-    if empty_dropped(inner)? {
+    if has_dropped(inner)? {
+        empty_dropped(inner)?;
         return Ok(true);
     }
     let mut gained = 0;
